@@ -1,0 +1,42 @@
+// Errors at the border: one exception type, one line, documented exit codes.
+#pragma once
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace linnet {
+
+/// Exit codes of the program (README.md lists them for users).
+enum class Exit : int {
+    ok = 0,
+    bug = 1,           // a fault of ours
+    usage = 2,         // the command line
+    input = 3,         // a file's content, a config, a text
+    io = 4,            // the operating system: unreadable, no space, no memory
+    diverged = 5,      // training diverged, or a resume was refused
+    interrupted = 130, // SIGINT, after a graceful save
+    terminated = 143,  // SIGTERM, after a graceful save
+};
+
+/// The only exception that loaders and commands throw; caught once, in main.
+class Error : public std::runtime_error {
+  public:
+    Error(Exit exit, const std::string& line) : std::runtime_error(line), exit_(exit) {}
+    Exit exit() const { return exit_; }
+
+  private:
+    Exit exit_;
+};
+
+/// Throws Error with the line `FILE: WHERE: expected X, got Y (hint)`; empty parts are left out.
+[[noreturn]] void fail(Exit exit, std::string_view file, std::string_view where, std::string_view expected,
+                       std::string_view got, std::string_view hint = {});
+
+/// The same with Exit::input, the commonest.
+[[noreturn]] void fail_input(std::string_view file, std::string_view where, std::string_view expected,
+                             std::string_view got, std::string_view hint = {});
+
+/// Throws Error(Exit::io) with `FILE: WHERE: strerror(errno_value)`.
+[[noreturn]] void fail_errno(std::string_view file, std::string_view where, int errno_value);
+
+}  // namespace linnet

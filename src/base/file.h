@@ -1,0 +1,71 @@
+// Files: mapped for reading, written whole or not at all.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace linnet {
+
+/// A regular file mapped read-only. Directories, FIFOs and devices are refused (Exit::io for the operating
+/// system's refusals, Exit::input for the wrong kind of file). Movable; unmaps when destroyed.
+class MappedFile {
+  public:
+    MappedFile() = default;
+    explicit MappedFile(const std::string& path);
+    ~MappedFile();
+    MappedFile(MappedFile&& other) noexcept;
+    MappedFile& operator=(MappedFile&& other) noexcept;
+
+    std::span<const std::byte> bytes() const { return {data_, size_}; }
+    std::string_view text() const { return {reinterpret_cast<const char*>(data_), size_}; }
+    const std::string& path() const { return path_; }
+
+  private:
+    const std::byte* data_ = nullptr;
+    std::size_t size_ = 0;
+    std::string path_;
+};
+
+/// A regular file, whole, up to `limit` bytes (Exit::input beyond).
+std::string read_file(const std::string& path, std::size_t limit = std::size_t{1} << 32);
+
+/// Writes `path` through a temporary file beside it: commit() flushes, fsyncs and renames; without commit()
+/// the destructor removes what was written, so nothing half-written ever bears its final name.
+/// Throws Error(Exit::io) naming `path`, also for a full disk and for a folder that does not exist.
+class AtomicFile {
+  public:
+    explicit AtomicFile(std::string path);
+    ~AtomicFile();
+    AtomicFile(const AtomicFile&) = delete;
+    AtomicFile& operator=(const AtomicFile&) = delete;
+
+    void write(const void* data, std::size_t size);
+    void write(std::string_view text) { write(text.data(), text.size()); }
+    std::uint64_t position() const { return position_; }
+    void commit();
+
+  private:
+    void flush();
+    std::string path_, temporary_, buffer_;
+    std::uint64_t position_ = 0;
+    int fd_ = -1;
+};
+
+/// Writes `text` to `path` atomically.
+void write_file(const std::string& path, std::string_view text);
+
+/// Makes the folder (and its parents) where it is missing.
+void make_directories(const std::string& path);
+
+/// Flushes a folder's entries to disk (after a rename in it).
+void sync_directory(const std::string& path);
+
+/// stdout with its errors seen: a closed pipe or a full disk becomes Error(Exit::io) rather than silence.
+/// EPIPE ends the program quietly with exit code 0 semantics of `head` (main maps BrokenPipe to Exit::ok).
+class BrokenPipe {};
+void write_stdout(std::string_view text);
+void flush_stdout();
+
+}  // namespace linnet

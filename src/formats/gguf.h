@@ -1,0 +1,97 @@
+// GGUF version 3, read and written (specification: ggml-org/ggml, docs/gguf.md).
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "base/file.h"
+#include "tensor/tensor.h"
+
+namespace linnet {
+
+/// The value kinds of the specification, with its numbers.
+enum class GgufKind : std::uint32_t { u8, i8, u16, i16, u32, i32, f32, boolean, string, array, u64, i64, f64 };
+
+/// An array value: its elements still in the file (checked), decoded on request.
+struct GgufArray {
+    GgufKind kind;                        // of the elements; nested arrays are refused
+    std::uint64_t count;
+    std::vector<std::string_view> strings;  // for kind string; views into the mapping
+    std::span<const std::byte> bytes;       // otherwise: count elements, little-endian, unaligned
+};
+
+using GgufValue = std::variant<std::uint64_t, std::int64_t, double, bool, std::string_view, GgufArray>;
+
+struct GgufTensor {
+    std::string_view name;
+    DType type;
+    Shape shape;                       // row-major: outermost first (the reverse of the file's order)
+    std::span<const std::byte> bytes;  // exactly the tensor's data, aligned to general.alignment
+};
+
+/// A GGUF file, mapped and validated whole: every span handed out lies inside the mapping; names are unique;
+/// counts were bounded by the bytes that remain before anything was allocated. Errors: Error(Exit::input) with
+/// file, place, expected and found. Linear time in the file's header.
+class Gguf {
+  public:
+    explicit Gguf(const std::string& path);
+
+    const std::string& path() const { return file_.path(); }
+    const GgufValue* find(std::string_view key) const;
+    std::span<const std::pair<std::string_view, GgufValue>> values() const { return values_; }
+    std::span<const GgufTensor> tensors() const { return tensors_; }
+    const GgufTensor* tensor(std::string_view name) const;
+
+    // Typed access: the value, or nothing where the key is absent; a wrong kind or range is an Error.
+    std::optional<std::uint64_t> integer(std::string_view key, std::uint64_t max = UINT64_MAX) const;
+    std::optional<double> number(std::string_view key) const;
+    std::optional<bool> boolean(std::string_view key) const;
+    std::optional<std::string_view> string(std::string_view key) const;
+    const std::vector<std::string_view>* strings(std::string_view key) const;
+    std::optional<std::vector<double>> numbers(std::string_view key) const;   // any float or integer kind
+    std::optional<std::vector<std::int64_t>> integers(std::string_view key) const;
+
+  private:
+    MappedFile file_;
+    std::vector<std::pair<std::string_view, GgufValue>> values_;
+    std::vector<GgufTensor> tensors_;
+    std::unordered_map<std::string_view, std::size_t> value_index_, tensor_index_;
+};
+
+/// Collects metadata and tensors, then writes them in one pass through AtomicFile.
+class GgufWriter {
+  public:
+    void add(std::string key, std::uint32_t value);
+    void add(std::string key, std::int32_t value);
+    void add(std::string key, std::uint64_t value);
+    void add(std::string key, float value);
+    void add(std::string key, bool value);
+    void add(std::string key, std::string_view value);
+    void add(std::string key, const char* value) { add(std::move(key), std::string_view(value)); }
+    void add(std::string key, std::span<const std::string> values);
+    void add(std::string key, std::span<const std::int32_t> values);
+    void add(std::string key, std::span<const float> values);
+
+    /// The tensor's bytes are asked for while writing: `emit` must call its argument with pieces that add up to
+    /// exactly the bytes of (type, shape).
+    using Sink = std::function<void(const void*, std::size_t)>;
+    void add_tensor(std::string name, DType type, Shape shape, std::function<void(const Sink&)> emit);
+
+    /// Returns the lower-case hexadecimal sha256 of the file written.
+    std::string write(const std::string& path) const;
+
+  private:
+    struct Entry { std::string name; DType type; Shape shape; std::function<void(const Sink&)> emit; };
+    std::string metadata_;
+    std::uint64_t metadata_count_ = 0;
+    std::vector<Entry> tensors_;
+};
+
+}  // namespace linnet

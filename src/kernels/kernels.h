@@ -1,0 +1,164 @@
+// The numeric inner loops, as one table of functions an instruction set. Kernels never allocate, never throw,
+// and know nothing of threads: a caller hands each thread its own part of the output.
+//
+// Letters: R rows (tokens), C width, H heads, D head width, F feed-forward width, V vocabulary, T time.
+// A matrix product here gives each output element the same bits whatever part of the output is asked for, so
+// that the split over threads never shows in the result.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "tensor/dtype.h"
+
+namespace linnet {
+
+/// An operand of a matrix product: element (i, j) stands at data[i * row + j * col], counted in elements.
+struct Operand {
+    const void* data = nullptr;
+    DType type = DType::f32;  // f32, f16, bf16 (f64 in the table for double)
+    std::int64_t row = 0, col = 1;
+};
+
+/// C[M,N] = start + A[M,K] · B[K,N], for the outputs in [m_begin, m_end) × [n_begin, n_end).
+/// start is the sum of whichever are given: C itself (accumulate), bias[N], add[M,N].
+template <class Real>
+struct Gemm {
+    std::int64_t m = 0, n = 0, k = 0;
+    Operand a, b;
+    Real* c = nullptr;
+    std::int64_t c_row = 0;
+    bool accumulate = false;
+    const Real* bias = nullptr;  // [N] or null
+    const Real* add = nullptr;   // [M,N] or null, rows add_row apart; may be c itself
+    std::int64_t add_row = 0;
+    std::int64_t m_begin = 0, m_end = 0, n_begin = 0, n_end = 0;
+};
+
+/// One sequence's attention. Query row i sits at position cached + i and sees key positions j with
+///   j <= cached + i (causal) and j > cached + i - window (window > 0).
+/// Query head h reads key/value head h / (heads / kv_heads).
+template <class Real>
+struct Attention {
+    std::int64_t rows = 0, cached = 0;  // T queries; keys are [0, cached + rows)
+    std::int64_t heads = 0, kv_heads = 0, head_width = 0, window = 0;
+    bool causal = true;
+    Real scale = 1;
+    const Real *q = nullptr, *k = nullptr, *v = nullptr;
+    std::int64_t q_row = 0, k_row = 0, v_row = 0;     // elements from one position to the next
+    std::int64_t q_head = 0, k_head = 0, v_head = 0;  // elements from one head to the next
+    Real* out = nullptr;                              // [T, H·D]: head h at h * D
+    std::int64_t out_row = 0;
+    Real* lse = nullptr;  // [H, T] log-sum-exp of each query's scores (null where no backward follows)
+};
+
+/// Adds to dk, dv and writes dq, for the same sequence (no cache: cached must be 0). dq/dk/dv have the strides
+/// of q/k/v; dout has those of out.
+template <class Real>
+struct AttentionBackward {
+    Attention<Real> forward;
+    const Real* dout = nullptr;
+    Real *dq = nullptr, *dk = nullptr, *dv = nullptr;
+    bool accumulate_q = false, accumulate_k = false, accumulate_v = false;
+};
+
+enum class Activation : std::uint8_t { relu, gelu, gelu_tanh, silu };
+
+template <class Real>
+struct AdamW {
+    Real lr, beta1, beta2, epsilon, weight_decay;  // decoupled decay (Loshchilov & Hutter 2019)
+    Real correction1, correction2;                 // 1 - beta^t
+    Real gradient_scale;                           // from clipping
+};
+
+template <class Real>
+struct KernelTable {
+    const char* name;  // "scalar", "avx2", "avx512", "neon", "double"
+    int lanes;         // Reals a vector
+
+    // Matrix products. The tile a caller should cut outputs at, and the bytes of scratch (64-byte aligned) a call needs.
+    std::int64_t gemm_tile_m, gemm_tile_n;
+    std::size_t gemm_workspace;
+    void (*gemm)(const Gemm<Real>&, void* workspace);
+    /// The same product for few rows: A has col 1; B(p, j) stands at b.data[j * b.col + p] (b.row = 1), i.e. stored
+    /// [N,K]; every row's bits are the same whatever m is. Reads B once, at memory speed. No workspace.
+    void (*gemv)(const Gemm<Real>&);
+
+    // Attention without a stored T×T matrix (Dao et al. 2022; online softmax of Milakov & Gimelshein 2018).
+    std::size_t attention_workspace;  // bytes, for any head width up to attention_max_head_width
+    std::int64_t attention_max_head_width;
+    std::int64_t attention_block;  // queries a task: a task is (head h, queries [i, i + attention_block))
+    void (*attention)(const Attention<Real>&, std::int64_t head, std::int64_t query_begin, std::int64_t query_end,
+                      void* workspace);
+    /// One key/value head: all its query heads, all queries.
+    void (*attention_backward)(const AttentionBackward<Real>&, std::int64_t kv_head, void* workspace);
+
+    // Rows of C. x, y: [R, C] contiguous. mean_rstd: [R, 2] written by forward, read by backward (null: not kept).
+    void (*layer_norm)(std::int64_t rows, std::int64_t width, const Real* x, const Real* weight, const Real* bias,
+                       Real epsilon, Real* y, Real* mean_rstd);
+    /// dx (added to where accumulate). Weight and bias gradients: norm_backward_weights.
+    void (*layer_norm_backward)(std::int64_t rows, std::int64_t width, const Real* x, const Real* weight,
+                                const Real* mean_rstd, const Real* dy, Real* dx, bool accumulate);
+    /// Mean is 0 for RMSNorm (mean_rstd[r] = {0, 1/rms}). weight null: 1.
+    void (*rms_norm)(std::int64_t rows, std::int64_t width, const Real* x, const Real* weight, Real epsilon, Real* y,
+                     Real* mean_rstd);
+    void (*rms_norm_backward)(std::int64_t rows, std::int64_t width, const Real* x, const Real* weight,
+                              const Real* mean_rstd, const Real* dy, Real* dx, bool accumulate);
+    /// dweight[c] += sum_r dy[r,c] · (x[r,c] - mean) · rstd and dbias[c] += sum_r dy[r,c] for c in [begin, end), rows in
+    /// order. dbias null: none.
+    void (*norm_backward_weights)(std::int64_t rows, std::int64_t width, std::int64_t begin, std::int64_t end,
+                                  const Real* x, const Real* mean_rstd, const Real* dy, Real* dweight, Real* dbias);
+    /// out[c] += sum_r x[r * row + c] for c in [begin, end), rows in order.
+    void (*column_sum)(std::int64_t rows, std::int64_t row, std::int64_t begin, std::int64_t end, const Real* x,
+                       Real* out);
+
+    // Elementwise over n values; pointers need no alignment. "accumulate": add to the output.
+    void (*activation)(Activation, std::int64_t n, const Real* x, Real* y);
+    void (*activation_backward)(Activation, std::int64_t n, const Real* x, const Real* dy, Real* dx, bool accumulate);
+    /// y = activation(gate) · up (Shazeer 2020: SwiGLU with silu, GeGLU with gelu).
+    void (*gated)(Activation, std::int64_t n, const Real* gate, const Real* up, Real* y);
+    void (*gated_backward)(Activation, std::int64_t n, const Real* gate, const Real* up, const Real* dy, Real* dgate,
+                           Real* dup, bool accumulate_gate, bool accumulate_up);
+    void (*add)(std::int64_t n, const Real* a, const Real* b, Real* y);  // y may be a or b
+    void (*scale)(std::int64_t n, Real factor, const Real* x, Real* y);
+    double (*sum_squares)(std::int64_t n, const Real* x);  // accumulated in double
+    /// Rotates pairs of one row of one head: (x0, x1) -> (x0·cos - x1·sin, x0·sin + x1·cos); sign = -1 rotates back.
+    /// Pairs are (2i, 2i+1), or (i, i + D/2) where halves (GPT-NeoX order). cos_sin: [D/2, 2]. RoPE: Su et al. 2021.
+    void (*rope)(std::int64_t head_width, bool halves, const Real* cos_sin, Real sign, const Real* x, Real* y,
+                 bool accumulate);
+    /// Cross-entropy of one row of logits [V] at `target`, in nats; where `gradient` is true logits become
+    /// (softmax - onehot) · scale in place.
+    double (*cross_entropy)(std::int64_t vocabulary, std::int64_t target, Real scale, bool gradient, Real* logits);
+    /// p, m, v updated in place from g; weight_decay applied to p as given in the arguments.
+    void (*adamw)(std::int64_t n, const AdamW<Real>&, const Real* g, Real* p, Real* m, Real* v);
+    /// Stored weights to Real, and back (round to nearest even).
+    void (*load)(std::int64_t n, DType type, const void* source, Real* target);
+    void (*store)(std::int64_t n, DType type, const Real* source, void* target);
+};
+
+/// The tables this build has and this CPU (and its operating system's saved register state) can run, best last.
+/// "scalar" is always there.
+struct KernelList {
+    const KernelTable<float>* const* begin_;
+    const KernelTable<float>* const* end_;
+    const KernelTable<float>* const* begin() const { return begin_; }
+    const KernelTable<float>* const* end() const { return end_; }
+};
+KernelList usable_kernels();
+/// Names of all tiers built into this program, usable here or not ("scalar avx2 avx512").
+const char* built_kernels();
+
+/// The table in force: the best usable one, or the one forced by select_kernels (--isa, LINNET_ISA).
+const KernelTable<float>& kernels();
+/// Forces a tier by name; false where it is unknown or this CPU lacks it.
+bool select_kernels(const char* name);
+/// The same algorithms in double, plain C++: the reference that gradients are checked in.
+const KernelTable<double>& double_kernels();
+
+template <class Real>
+const KernelTable<Real>& kernels_for();
+template <>
+inline const KernelTable<float>& kernels_for<float>() { return kernels(); }
+template <>
+inline const KernelTable<double>& kernels_for<double>() { return double_kernels(); }
+
+}  // namespace linnet

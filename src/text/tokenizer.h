@@ -1,0 +1,74 @@
+// What every tokenizer offers, whatever its kind: text in, token ids out, and back.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace linnet {
+
+class Gguf;
+class GgufWriter;
+
+using TokenId = std::int32_t;
+
+struct EncodeOptions {
+    bool add_special = false;    // begin / end tokens, as the vocabulary asks (BOS for LLaMA, [CLS] … [SEP] for BERT)
+    bool parse_special = false;  // text that spells a control token becomes that token; otherwise it is plain text
+    int threads = 1;             // for one long text; documents are better spread by the caller
+};
+
+/// Immutable after loading; every member may be called from many threads at once.
+class Tokenizer {
+  public:
+    virtual ~Tokenizer() = default;
+
+    virtual std::string_view kind() const = 0;  // "bpe", "spm", "unigram", "wordpiece", "char", "byte"
+    virtual TokenId size() const = 0;           // ids are [0, size)
+    /// Appends the ids of `text` (any bytes) to `out`. Error(Exit::input) where the vocabulary cannot spell it
+    /// (a character vocabulary without that character).
+    virtual void encode(std::string_view text, std::vector<TokenId>& out, const EncodeOptions& = {}) const = 0;
+    /// The bytes that one token adds to a text (a control token: nothing). `first`: nothing stands before it
+    /// (SentencePiece drops its leading blank there).
+    virtual void decode(TokenId id, bool first, std::string& out) const = 0;
+    /// The token as the vocabulary spells it, for people ("Ġthe", "▁the", "<|endoftext|>").
+    virtual std::string_view piece(TokenId id) const = 0;
+    virtual bool is_control(TokenId id) const = 0;
+
+    virtual std::optional<TokenId> bos() const = 0;  // put before a text where add_bos()
+    virtual std::optional<TokenId> eos() const = 0;
+    virtual bool add_bos() const = 0;
+    /// Generation ends at this token (end of text, end of turn).
+    virtual bool is_end(TokenId id) const = 0;
+
+    /// Writes the tokenizer.ggml.* keys.
+    virtual void write(GgufWriter& out) const = 0;
+
+    std::vector<TokenId> encode(std::string_view text, const EncodeOptions& options = {}) const {
+        std::vector<TokenId> ids;
+        encode(text, ids, options);
+        return ids;
+    }
+    std::string decode(std::span<const TokenId> ids) const {
+        std::string text;
+        for (std::size_t i = 0; i < ids.size(); i++) decode(ids[i], i == 0, text);
+        return text;
+    }
+};
+
+using TokenizerPtr = std::shared_ptr<const Tokenizer>;
+
+/// The vocabulary inside a GGUF (its tokenizer.ggml.* keys). Errors name the file and the key.
+TokenizerPtr tokenizer_from_gguf(const Gguf& file);
+
+/// Any tokenizer file, told by its content: GGUF, tokenizer.json, .tiktoken, SentencePiece .model.
+TokenizerPtr load_tokenizer(const std::string& path);
+
+/// A tokenizer made of a text: one token a character (`kind` "char"), one a byte ("byte"), or byte-level BPE
+/// ("bpe": 256 bytes, vocab_size - 257 merges, <|endoftext|>).
+TokenizerPtr train_tokenizer(std::string_view kind, std::string_view text, TokenId vocab_size, int threads);
+
+}  // namespace linnet
