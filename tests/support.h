@@ -1,0 +1,37 @@
+// What several tests need: real data where it is present, scratch folders, whole commands.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace linnet::test {
+
+/// The path of `name` in the folder of real data (LINNET_SHARED, else ../shared beside the checkout), or nothing
+/// where it is absent; then prints "skipped: …" and counts the test as skipped, so the test should just return.
+std::optional<std::string> shared_data(const std::string& name);
+int skipped();
+
+/// A fresh folder that goes away with the object.
+class Scratch {
+  public:
+    Scratch();
+    ~Scratch();
+    Scratch(const Scratch&) = delete;
+    std::string operator/(const std::string& name) const { return path + "/" + name; }
+    std::string path;
+};
+
+/// What a command did. `exit` is 128 + signal where a signal ended it.
+struct Outcome {
+    int exit = 0;
+    std::string out, err;
+};
+/// Runs build/linnet (the program beside this test program) with these arguments; stdin is `input`.
+Outcome run_linnet(const std::vector<std::string>& arguments, const std::string& input = {});
+/// Runs a shell command line (LINNET is the program's path there).
+Outcome run_shell(const std::string& line);
+
+void write_text(const std::string& path, const std::string& text);
+std::string read_text(const std::string& path);
+
+}  // namespace linnet::test
