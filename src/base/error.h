@@ -9,13 +9,13 @@ namespace linnet {
 /// Exit codes of the program (README.md lists them for users).
 enum class Exit : int {
     ok = 0,
-    bug = 1,           // a fault of ours
-    usage = 2,         // the command line
-    input = 3,         // a file's content, a config, a text
-    io = 4,            // the operating system: unreadable, no space, no memory
-    diverged = 5,      // training diverged, or a resume was refused
-    interrupted = 130, // SIGINT, after a graceful save
-    terminated = 143,  // SIGTERM, after a graceful save
+    bug = 1,            // a fault of ours
+    usage = 2,          // the command line
+    input = 3,          // a file's content, a config, a text
+    io = 4,             // the operating system: unreadable, no space, no memory
+    diverged = 5,       // training diverged, or a resume was refused
+    interrupted = 130,  // SIGINT, after a graceful save
+    terminated = 143,   // SIGTERM, after a graceful save
 };
 
 /// The only exception that loaders and commands throw; caught once, in main.
@@ -28,7 +28,8 @@ class Error : public std::runtime_error {
     Exit exit_;
 };
 
-/// Throws Error with the line `FILE: WHERE: expected X, got Y (hint)`; empty parts are left out.
+/// Throws Error with the line `FILE: WHERE: expected X, got Y (hint)`; empty parts are left out. Bytes that
+/// would end the line or steer a terminal (files may hold any) are shown as \xNN.
 [[noreturn]] void fail(Exit exit, std::string_view file, std::string_view where, std::string_view expected,
                        std::string_view got, std::string_view hint = {});
 
@@ -38,5 +39,8 @@ class Error : public std::runtime_error {
 
 /// Throws Error(Exit::io) with `FILE: WHERE: strerror(errno_value)`.
 [[noreturn]] void fail_errno(std::string_view file, std::string_view where, int errno_value);
+
+/// A name out of a file, for an error: in quotes, cut after `limit` bytes.
+std::string quoted(std::string_view name, std::size_t limit = 60);
 
 }  // namespace linnet

@@ -9,7 +9,8 @@
 namespace linnet {
 
 /// A regular file mapped read-only. Directories, FIFOs and devices are refused (Exit::io for the operating
-/// system's refusals, Exit::input for the wrong kind of file). Movable; unmaps when destroyed.
+/// system's refusals, Exit::input for the wrong kind of file), and never waited for. An empty file is an
+/// empty span. Movable; unmaps when destroyed.
 class MappedFile {
   public:
     MappedFile() = default;
@@ -31,8 +32,13 @@ class MappedFile {
 /// A regular file, whole, up to `limit` bytes (Exit::input beyond).
 std::string read_file(const std::string& path, std::size_t limit = std::size_t{1} << 32);
 
+/// Standard input to its end, up to `limit` bytes; a stop signal (base/signals.h) ends the wait with its exit
+/// code.
+std::string read_stdin(std::size_t limit = std::size_t{1} << 32);
+
 /// Writes `path` through a temporary file beside it: commit() flushes, fsyncs and renames; without commit()
-/// the destructor removes what was written, so nothing half-written ever bears its final name.
+/// the destructor removes what was written, so nothing half-written ever bears its final name. A symbolic
+/// link is followed, an existing file's permissions are kept, and anything but a regular file is refused.
 /// Throws Error(Exit::io) naming `path`, also for a full disk and for a folder that does not exist.
 class AtomicFile {
   public:
@@ -48,7 +54,7 @@ class AtomicFile {
 
   private:
     void flush();
-    std::string path_, temporary_, buffer_;
+    std::string path_, target_, temporary_, buffer_;
     std::uint64_t position_ = 0;
     int fd_ = -1;
 };
@@ -64,8 +70,14 @@ void sync_directory(const std::string& path);
 
 /// stdout with its errors seen: a closed pipe or a full disk becomes Error(Exit::io) rather than silence.
 /// EPIPE ends the program quietly with exit code 0 semantics of `head` (main maps BrokenPipe to Exit::ok).
+/// Text is held back until flush_stdout() or until there are 64 KiB of it; main flushes at the end.
 class BrokenPipe {};
 void write_stdout(std::string_view text);
 void flush_stdout();
+
+/// Called once, first thing in main: SIGPIPE becomes an error code, and descriptors 0 to 2 that the caller
+/// closed are held, so that no file opened later takes their number and receives what was meant for the
+/// terminal.
+void prepare_standard_streams();
 
 }  // namespace linnet

@@ -26,7 +26,9 @@ inline std::uint16_t f32_to_f16(float f) {
     return static_cast<std::uint16_t>(sign | rounded >> 13);
 }
 
-inline float bf16_to_f32(std::uint16_t h) { return std::bit_cast<float>(std::uint32_t{h} << 16); }
+inline float bf16_to_f32(std::uint16_t h) {
+    return std::bit_cast<float>(std::uint32_t{h} << 16);
+}
 
 inline std::uint16_t f32_to_bf16(float f) {
     std::uint32_t x = std::bit_cast<std::uint32_t>(f);

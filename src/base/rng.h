@@ -11,7 +11,8 @@ namespace linnet {
 /// Ten rounds of Philox on a 128-bit counter with a 64-bit key.
 inline std::array<std::uint32_t, 4> philox(std::uint64_t key, std::uint64_t counter_high,
                                            std::uint64_t counter_low) {
-    std::uint32_t c0 = static_cast<std::uint32_t>(counter_low), c1 = static_cast<std::uint32_t>(counter_low >> 32);
+    std::uint32_t c0 = static_cast<std::uint32_t>(counter_low),
+                  c1 = static_cast<std::uint32_t>(counter_low >> 32);
     std::uint32_t c2 = static_cast<std::uint32_t>(counter_high),
                   c3 = static_cast<std::uint32_t>(counter_high >> 32);
     std::uint32_t k0 = static_cast<std::uint32_t>(key), k1 = static_cast<std::uint32_t>(key >> 32);

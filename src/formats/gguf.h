@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -17,12 +17,26 @@
 namespace linnet {
 
 /// The value kinds of the specification, with its numbers.
-enum class GgufKind : std::uint32_t { u8, i8, u16, i16, u32, i32, f32, boolean, string, array, u64, i64, f64 };
+enum class GgufKind : std::uint32_t {
+    u8,
+    i8,
+    u16,
+    i16,
+    u32,
+    i32,
+    f32,
+    boolean,
+    string,
+    array,
+    u64,
+    i64,
+    f64
+};
 
 /// An array value: its elements still in the file (checked), decoded on request.
 struct GgufArray {
-    GgufKind kind;                        // of the elements; nested arrays are refused
-    std::uint64_t count;
+    GgufKind kind = GgufKind::u8;  // of the elements; nested arrays are refused
+    std::uint64_t count = 0;
     std::vector<std::string_view> strings;  // for kind string; views into the mapping
     std::span<const std::byte> bytes;       // otherwise: count elements, little-endian, unaligned
 };
@@ -36,9 +50,10 @@ struct GgufTensor {
     std::span<const std::byte> bytes;  // exactly the tensor's data, aligned to general.alignment
 };
 
-/// A GGUF file, mapped and validated whole: every span handed out lies inside the mapping; names are unique;
-/// counts were bounded by the bytes that remain before anything was allocated. Errors: Error(Exit::input) with
-/// file, place, expected and found. Linear time in the file's header.
+/// A GGUF file (version 2 or 3, little-endian), mapped and validated whole: every span handed out lies inside
+/// the mapping; names are unique; tensors do not overlap and nothing follows the last one but padding; counts
+/// were bounded by the bytes that remain before anything was allocated. Errors: Error(Exit::input) with file,
+/// place, expected and found. Time is linear in the header's bytes but for sorting the names. Movable.
 class Gguf {
   public:
     explicit Gguf(const std::string& path);
@@ -55,17 +70,19 @@ class Gguf {
     std::optional<bool> boolean(std::string_view key) const;
     std::optional<std::string_view> string(std::string_view key) const;
     const std::vector<std::string_view>* strings(std::string_view key) const;
-    std::optional<std::vector<double>> numbers(std::string_view key) const;   // any float or integer kind
+    std::optional<std::vector<double>> numbers(std::string_view key) const;  // any float or integer kind
     std::optional<std::vector<std::int64_t>> integers(std::string_view key) const;
 
   private:
     MappedFile file_;
     std::vector<std::pair<std::string_view, GgufValue>> values_;
     std::vector<GgufTensor> tensors_;
-    std::unordered_map<std::string_view, std::size_t> value_index_, tensor_index_;
+    std::vector<std::uint32_t> value_order_, tensor_order_;  // indices, sorted by name
 };
 
-/// Collects metadata and tensors, then writes them in one pass through AtomicFile.
+/// Collects metadata and tensors, then writes them in one pass through AtomicFile (version 3, alignment 32).
+/// A key or tensor given twice, and an emitter that gives other than its tensor's bytes, are
+/// std::logic_error: our fault.
 class GgufWriter {
   public:
     void add(std::string key, std::uint32_t value);
@@ -79,8 +96,8 @@ class GgufWriter {
     void add(std::string key, std::span<const std::int32_t> values);
     void add(std::string key, std::span<const float> values);
 
-    /// The tensor's bytes are asked for while writing: `emit` must call its argument with pieces that add up to
-    /// exactly the bytes of (type, shape).
+    /// The tensor's bytes are asked for while writing: `emit` must call its argument with pieces that add up
+    /// to exactly the bytes of (type, shape).
     using Sink = std::function<void(const void*, std::size_t)>;
     void add_tensor(std::string name, DType type, Shape shape, std::function<void(const Sink&)> emit);
 
@@ -88,9 +105,16 @@ class GgufWriter {
     std::string write(const std::string& path) const;
 
   private:
-    struct Entry { std::string name; DType type; Shape shape; std::function<void(const Sink&)> emit; };
+    struct Entry {
+        std::string name;
+        DType type;
+        Shape shape;
+        std::function<void(const Sink&)> emit;
+    };
+    void begin(const std::string& key, GgufKind kind);
+    void begin_array(const std::string& key, GgufKind kind, std::uint64_t count);
     std::string metadata_;
-    std::uint64_t metadata_count_ = 0;
+    std::set<std::string> keys_, names_;
     std::vector<Entry> tensors_;
 };
 

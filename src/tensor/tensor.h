@@ -25,7 +25,9 @@ struct Tensor {
     Shape shape;
 
     template <class T>
-    T* as() const { return static_cast<T*>(data); }
+    T* as() const {
+        return static_cast<T*>(data);
+    }
 };
 
 }  // namespace linnet

@@ -1,0 +1,272 @@
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <filesystem>
+#include <utility>
+
+#include "base/error.h"
+#include "base/signals.h"
+
+namespace linnet {
+namespace {
+
+constexpr std::size_t buffer_size = std::size_t{1} << 16;
+
+/// A descriptor that is closed when the scope ends.
+struct Descriptor {
+    int fd;
+    explicit Descriptor(int fd) : fd(fd) {}
+    ~Descriptor() {
+        if (fd >= 0) ::close(fd);
+    }
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+};
+
+int open_retrying(const char* path, int flags, mode_t mode = 0) {
+    int fd;
+    do fd = ::open(path, flags | O_CLOEXEC, mode);
+    while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
+const char* kind_of_file(mode_t mode) {
+    if (S_ISDIR(mode)) return "a directory";
+    if (S_ISFIFO(mode)) return "a FIFO";
+    if (S_ISSOCK(mode)) return "a socket";
+    if (S_ISCHR(mode) || S_ISBLK(mode)) return "a device";
+    return "a special file";
+}
+
+/// Opens a regular file for reading. O_NONBLOCK: a FIFO that nobody writes to must be refused, not waited
+/// for.
+int open_regular(const std::string& path, struct stat& status) {
+    int fd = open_retrying(path.c_str(), O_RDONLY | O_NONBLOCK);
+    if (fd < 0) fail_errno(path, "", errno);
+    if (::fstat(fd, &status) != 0) {
+        int error = errno;
+        ::close(fd);
+        fail_errno(path, "", error);
+    }
+    if (!S_ISREG(status.st_mode)) {
+        ::close(fd);
+        fail_input(path, "", "a regular file", kind_of_file(status.st_mode));
+    }
+    return fd;
+}
+
+/// Writes everything, through interruptions, short writes and descriptors that do not block. 0, or errno.
+int write_all(int fd, const char* data, std::size_t size) {
+    while (size > 0) {
+        // Linux moves at most 0x7ffff000 bytes a call, macOS refuses more than INT_MAX.
+        ssize_t done = ::write(fd, data, std::min(size, std::size_t{1} << 30));
+        if (done < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+            pollfd ready{fd, POLLOUT, 0};
+            ::poll(&ready, 1, -1);
+        } else if (done < 0 && errno != EINTR) {
+            return errno;
+        } else if (done > 0) {
+            data += done;
+            size -= static_cast<std::size_t>(done);
+        }
+    }
+    return 0;
+}
+
+std::string parent_of(const std::string& path) {
+    auto slash = path.rfind('/');
+    if (slash == std::string::npos) return ".";
+    return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+/// Reads a descriptor to its end; nothing beyond `limit` bytes is kept.
+std::string read_descriptor(int fd, const std::string& name, std::size_t size_hint, std::size_t limit) {
+    std::string text;
+    std::size_t used = 0;
+    text.resize(std::min(size_hint, limit) + 1);  // one more, so that the end shows without growing
+    while (true) {
+        if (used == text.size()) text.resize(std::max(buffer_size, text.size() * 2));
+        ssize_t done = ::read(fd, text.data() + used, std::min(text.size() - used, std::size_t{1} << 30));
+        if (done < 0 && errno == EINTR) {
+            int stop = fd == STDIN_FILENO ? stop_signal() : 0;
+            if (stop)
+                throw Error(stop == SIGINT ? Exit::interrupted : Exit::terminated, name + ": interrupted");
+            continue;
+        }
+        if (done < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+            pollfd ready{fd, POLLIN, 0};
+            ::poll(&ready, 1, -1);
+            continue;
+        }
+        if (done < 0) fail_errno(name, "", errno);
+        if (done == 0) break;
+        used += static_cast<std::size_t>(done);
+        if (used > limit) fail_input(name, "", "at most " + std::to_string(limit) + " bytes", "more");
+    }
+    text.resize(used);
+    return text;
+}
+
+}  // namespace
+
+MappedFile::MappedFile(const std::string& path) : path_(path) {
+    struct stat status;
+    Descriptor file(open_regular(path, status));
+    size_ = static_cast<std::size_t>(status.st_size);
+    if (size_ == 0) return;  // mmap refuses a length of zero
+    void* data = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.fd, 0);
+    if (data == MAP_FAILED) fail_errno(path, "", errno);
+    data_ = static_cast<const std::byte*>(data);
+}
+
+MappedFile::~MappedFile() {
+    if (data_) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)),
+      path_(std::move(other.path_)) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    std::swap(path_, other.path_);
+    return *this;
+}
+
+std::string read_file(const std::string& path, std::size_t limit) {
+    struct stat status;
+    Descriptor file(open_regular(path, status));
+    if (static_cast<std::uint64_t>(status.st_size) > limit)
+        fail_input(path, "", "at most " + std::to_string(limit) + " bytes", std::to_string(status.st_size));
+    return read_descriptor(file.fd, path, static_cast<std::size_t>(status.st_size), limit);
+}
+
+std::string read_stdin(std::size_t limit) {
+    return read_descriptor(STDIN_FILENO, "stdin", buffer_size, limit);
+}
+
+AtomicFile::AtomicFile(std::string path) : path_(std::move(path)), target_(path_) {
+    struct stat status;
+    mode_t mode = 0;
+    if (path_.empty() || path_.back() == '/') fail(Exit::io, path_, "", "the name of a file", "a folder's");
+    if (::stat(path_.c_str(), &status) == 0) {
+        // Renaming onto a device or FIFO would replace it (as root, /dev/null).
+        if (!S_ISREG(status.st_mode))
+            fail(Exit::io, path_, "", "a regular file", kind_of_file(status.st_mode));
+        mode = status.st_mode & 07777;
+        if (char* real = ::realpath(path_.c_str(), nullptr)) {
+            target_ = real;
+            std::free(real);
+        }
+    }
+    static std::atomic<unsigned> serial{0};
+    do {
+        temporary_ = parent_of(target_) + "/.linnet-" + std::to_string(::getpid()) + "-" +
+                     std::to_string(serial++) + ".part";
+        fd_ = open_retrying(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0666);
+    } while (fd_ < 0 && errno == EEXIST);  // left by a killed process that had our number
+    if (fd_ < 0) fail_errno(path_, "", errno);
+    if (mode) (void)!::fchmod(fd_, mode);
+    buffer_.reserve(buffer_size);
+}
+
+AtomicFile::~AtomicFile() {
+    if (fd_ < 0) return;
+    ::close(fd_);
+    ::unlink(temporary_.c_str());
+}
+
+void AtomicFile::flush() {
+    int error = write_all(fd_, buffer_.data(), buffer_.size());
+    buffer_.clear();
+    if (error) fail_errno(path_, "", error);
+}
+
+void AtomicFile::write(const void* data, std::size_t size) {
+    position_ += size;
+    if (buffer_.size() + size > buffer_size) flush();
+    if (size >= buffer_size) {
+        if (int error = write_all(fd_, static_cast<const char*>(data), size)) fail_errno(path_, "", error);
+    } else {
+        buffer_.append(static_cast<const char*>(data), size);
+    }
+}
+
+void AtomicFile::commit() {
+    flush();
+    if (::fsync(fd_) != 0 && errno != EINVAL && errno != EROFS) fail_errno(path_, "", errno);
+    int error = ::close(std::exchange(fd_, -1)) != 0 && errno != EINTR ? errno : 0;
+    if (!error && ::rename(temporary_.c_str(), target_.c_str()) != 0) error = errno;
+    if (error) {
+        ::unlink(temporary_.c_str());
+        fail_errno(path_, "", error);
+    }
+    sync_directory(parent_of(target_));
+}
+
+void write_file(const std::string& path, std::string_view text) {
+    AtomicFile file(path);
+    file.write(text);
+    file.commit();
+}
+
+void make_directories(const std::string& path) {
+    std::error_code error;
+    std::filesystem::create_directories(path, error);
+    if (error) fail_errno(path, "", error.value());
+    if (!std::filesystem::is_directory(path, error)) fail_errno(path, "", ENOTDIR);
+}
+
+void sync_directory(const std::string& path) {
+    Descriptor folder(open_retrying(path.c_str(), O_RDONLY | O_DIRECTORY));
+    if (folder.fd < 0) fail_errno(path, "", errno);
+    // Some file systems cannot flush a folder; the rename itself has happened.
+    if (::fsync(folder.fd) != 0 && errno != EINVAL && errno != EROFS && errno != ENOTSUP)
+        fail_errno(path, "", errno);
+}
+
+namespace {
+std::string& stdout_buffer() {
+    static std::string buffer;
+    return buffer;
+}
+}  // namespace
+
+void write_stdout(std::string_view text) {
+    stdout_buffer() += text;
+    if (stdout_buffer().size() >= buffer_size) flush_stdout();
+}
+
+void flush_stdout() {
+    std::string& buffer = stdout_buffer();
+    if (buffer.empty()) return;
+    int error = write_all(STDOUT_FILENO, buffer.data(), buffer.size());
+    buffer.clear();
+    if (error == EPIPE) throw BrokenPipe();
+    if (error) fail_errno("stdout", "", error);
+}
+
+void prepare_standard_streams() {
+    ::signal(SIGPIPE, SIG_IGN);
+    for (int fd = 0; fd < 3; fd++) {
+        if (::fcntl(fd, F_GETFD) != -1 || errno != EBADF) continue;
+        // Opened the wrong way round on purpose for stdout: writing still answers EBADF, as a closed one
+        // should.
+        (void)!::open("/dev/null", fd == 2 ? O_WRONLY : O_RDONLY);  // takes the lowest free number: fd
+    }
+}
+
+}  // namespace linnet
