@@ -1,0 +1,35 @@
+// A struct's settings as a table: read from JSON, set from `key=value`, printed, all from the same rows.
+#pragma once
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace linnet {
+
+/// One setting of one object: where it lives, what it may be. Keys are dotted paths: "model.ffn.width".
+struct Field {
+    std::string key;
+    std::variant<std::int64_t*, double*, bool*, std::string*> target;
+    std::string help;
+    double low = 0, high = 1e18;         // numbers: inclusive limits
+    std::vector<std::string> choices{};  // strings: what is allowed; empty: anything
+};
+
+/// Sets fields from an object of nested objects. Unknown keys are errors that name the nearest key; so are wrong kinds
+/// and values out of range. `file` and `where` begin the message.
+void apply_json(std::vector<Field>& fields, const nlohmann::json& object, std::string_view file,
+                const std::string& prefix = "");
+
+/// "key=value"; the value is read as the field's kind.
+void apply_setting(std::vector<Field>& fields, std::string_view setting);
+
+/// The fields as an object of nested objects.
+nlohmann::ordered_json to_json(const std::vector<Field>& fields);
+
+/// JSON text to a value; Error(Exit::input) with file, line and column. Duplicate keys are errors.
+nlohmann::json parse_json(std::string_view text, std::string_view file);
+
+}  // namespace linnet

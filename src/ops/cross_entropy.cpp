@@ -1,0 +1,101 @@
+// Cross-entropy fused with the output projection: logits = x · Wᵀ are made, used and overwritten a chunk of rows at a
+// time, so that those of a whole batch are never stored.   x [R,C], W [V,C]; out [R,1]: nats a row (0 where no target).
+// Backward makes the loss as well: the logits of a training step are computed once, not twice.
+#include <algorithm>
+#include <stdexcept>
+
+#include "ops/matmul.h"
+
+namespace linnet {
+namespace {
+
+std::int64_t width(const NodeShape& s) {
+    if (s.parameters[0].dim[1] != s.in[0]) throw std::logic_error("cross_entropy: weight does not fit its input");
+    return 1;
+}
+double flops(const NodeShape& s) { return 2.0 * static_cast<double>(s.parameters[0].count()); }
+
+/// Every chunk streams dW once (V·C read and written), so chunks are as long as about 50 MB of logits allow, and at
+/// most half of the batch.
+std::int64_t chunk_rows(std::int64_t rows, std::int64_t vocabulary) {
+    constexpr std::int64_t logits = 12'800'000;
+    return std::max<std::int64_t>(1, std::min((rows + 1) / 2, std::max<std::int64_t>(64, logits / vocabulary)));
+}
+
+std::int64_t scratch(const NodeShape& s, std::int64_t rows) {
+    std::int64_t vocabulary = s.parameters[0].dim[0];
+    return chunk_rows(rows, vocabulary) * vocabulary;
+}
+
+/// Logits of rows [first, first + count), then loss (and its gradient in place) of each.
+template <class Real>
+void chunk_loss(Call<Real>& call, std::int64_t first, std::int64_t count, bool gradient) {
+    const Tensor& w = call.parameter[0];
+    std::int64_t c = call.in_width[0], v = w.shape.dim[0];
+    Gemm<Real> g;
+    g.m = count, g.n = v, g.k = c;
+    g.a = {call.in[0] + first * c, kernel_type<Real>, c, 1};
+    g.b = {w.data, w.type, 1, c};
+    g.c = call.scratch, g.c_row = v;
+    team_matmul(call, g);
+    call.worker.sync();
+    Range rows = call.worker.share(count);
+    for (std::int64_t r = rows.begin; r < rows.end; r++) {
+        std::int32_t target = call.batch->targets[static_cast<std::size_t>(first + r)];
+        Real* logits = call.scratch + r * v;
+        if (target >= 0) {
+            call.out[first + r] = static_cast<Real>(call.kernels->cross_entropy(
+                v, target, static_cast<Real>(call.batch->loss_scale), gradient, logits));
+        } else {
+            call.out[first + r] = 0;
+            if (gradient) std::fill_n(logits, v, Real(0));
+        }
+    }
+    call.worker.sync();
+}
+
+template <class Real>
+void forward(Call<Real>& call) {
+    std::int64_t chunk = chunk_rows(call.rows, call.parameter[0].shape.dim[0]);
+    for (std::int64_t first = 0; first < call.rows; first += chunk)
+        chunk_loss(call, first, std::min(chunk, call.rows - first), false);
+}
+
+// With dlogits = (softmax - onehot) · scale:  dx = dlogits · W,  dW += dlogitsᵀ · x.
+template <class Real>
+void backward(Call<Real>& call) {
+    const Tensor& w = call.parameter[0];
+    std::int64_t c = call.in_width[0], v = w.shape.dim[0], chunk = chunk_rows(call.rows, v);
+    for (std::int64_t first = 0; first < call.rows; first += chunk) {
+        std::int64_t count = std::min(chunk, call.rows - first);
+        chunk_loss(call, first, count, true);
+        Gemm<Real> g;
+        g.m = count, g.n = c, g.k = v;
+        g.a = {call.scratch, kernel_type<Real>, v, 1};
+        g.b = {w.data, w.type, c, 1};
+        g.c = call.din[0] + first * c, g.c_row = c;
+        g.accumulate = call.accumulate[0];
+        team_matmul(call, g);
+        if (call.parameter_grad[0]) {
+            g = {};
+            g.m = v, g.n = c, g.k = count;
+            g.a = {call.scratch, kernel_type<Real>, 1, v};
+            g.b = {call.in[0] + first * c, kernel_type<Real>, c, 1};
+            g.c = call.parameter_grad[0], g.c_row = c;
+            g.accumulate = true;
+            team_matmul(call, g);
+        }
+        call.worker.sync();
+    }
+}
+
+}  // namespace
+
+const Op cross_entropy_op = {
+    .name = "cross_entropy", .inputs = 1, .parameters = 1, .width = width, .flops = flops,
+    .forward = forward<float>, .forward_double = forward<double>,
+    .backward = backward<float>, .backward_double = backward<double>,
+    .reads_inputs = 1, .loss = true, .scratch = scratch,
+};
+
+}  // namespace linnet

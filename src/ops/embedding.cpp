@@ -1,0 +1,113 @@
+// The row of a table that each token, or each position, names.
+#include <cmath>
+#include <stdexcept>
+
+#include "ops/op.h"
+
+namespace linnet {
+namespace {
+
+template <class Real>
+void gather_row(const Call<Real>& call, std::int64_t index, Real* out) {
+    const Tensor& table = call.parameter[0];
+    const auto* rows = static_cast<const std::byte*>(table.data);
+    std::int64_t bytes = call.width * info(table.type).bytes;
+    call.kernels->load(call.width, table.type, rows + index * bytes, out);
+}
+
+/// Adds every row of dy to the row of `grad` that `index` names; a member owns a range of columns and walks the rows in
+/// order, so that the sums do not depend on the team.
+template <class Real>
+void scatter_rows(const Call<Real>& call, const std::vector<std::int32_t>& index) {
+    if (!call.parameter_grad[0]) return;
+    Range columns = call.worker.share(call.width, 16);
+    for (std::int64_t r = 0; r < call.rows; r++) {
+        Real* to = call.parameter_grad[0] + index[static_cast<std::size_t>(r)] * call.width + columns.begin;
+        call.kernels->add(columns.size(), to, call.dout + r * call.width + columns.begin, to);
+    }
+}
+
+// Tokens: y[r] = E[token r].  E [V,C].
+std::int64_t table_width(const NodeShape& s) { return s.parameters[0].dim[1]; }
+double no_flops(const NodeShape&) { return 0; }
+
+template <class Real>
+void embed(Call<Real>& call) {
+    Range rows = call.worker.share(call.rows);
+    for (std::int64_t r = rows.begin; r < rows.end; r++)
+        gather_row(call, call.batch->tokens[static_cast<std::size_t>(r)], call.out + r * call.width);
+}
+
+template <class Real>
+void embed_backward(Call<Real>& call) { scatter_rows(call, call.batch->tokens); }
+
+// Learned positions: y[r] = x[r] + P[position r].  P [T,C].
+std::int64_t position_width(const NodeShape& s) {
+    if (s.parameters[0].dim[1] != s.in[0]) throw std::logic_error("position_embedding: table does not fit its input");
+    return s.in[0];
+}
+
+template <class Real>
+void add_position(Call<Real>& call) {
+    Range rows = call.worker.share(call.rows);
+    for (std::int64_t r = rows.begin; r < rows.end; r++) {
+        Real* out = call.out + r * call.width;
+        gather_row(call, call.batch->positions[static_cast<std::size_t>(r)], out);
+        call.kernels->add(call.width, call.in[0] + r * call.width, out, out);
+    }
+}
+
+template <class Real>
+void add_position_backward(Call<Real>& call) { scatter_rows(call, call.batch->positions); }
+
+// Sinusoids (Vaswani et al. 2017, section 3.5): PE(t, 2i) = sin(t / 10000^(2i/C)), PE(t, 2i+1) = cos of the same.
+std::int64_t same_width(const NodeShape& s) { return s.in[0]; }
+
+std::vector<double> sinusoids(const NodeShape& s) {
+    std::int64_t width = s.in[0], context = s.attributes.integer("context");
+    std::vector<double> table(static_cast<std::size_t>(context * width));
+    for (std::int64_t t = 0; t < context; t++)
+        for (std::int64_t c = 0; c < width; c++) {
+            double angle = static_cast<double>(t) *
+                           std::pow(10000.0, -static_cast<double>(c / 2 * 2) / static_cast<double>(width));
+            table[static_cast<std::size_t>(t * width + c)] = c % 2 ? std::cos(angle) : std::sin(angle);
+        }
+    return table;
+}
+
+template <class Real>
+void add_sinusoid(Call<Real>& call) {
+    Range rows = call.worker.share(call.rows);
+    for (std::int64_t r = rows.begin; r < rows.end; r++)
+        call.kernels->add(call.width, call.in[0] + r * call.width,
+                          call.constants + call.batch->positions[static_cast<std::size_t>(r)] * call.width,
+                          call.out + r * call.width);
+}
+
+template <class Real>
+void nothing(Call<Real>&) {}
+
+}  // namespace
+
+const Op embedding_op = {
+    .name = "embedding", .inputs = 0, .parameters = 1, .width = table_width, .flops = no_flops,
+    .forward = embed<float>, .forward_double = embed<double>,
+    .backward = embed_backward<float>, .backward_double = embed_backward<double>,
+    .token_input = true,
+};
+
+const Op position_embedding_op = {
+    .name = "position_embedding", .inputs = 1, .parameters = 1, .width = position_width, .flops = no_flops,
+    .forward = add_position<float>, .forward_double = add_position<double>,
+    .backward = add_position_backward<float>, .backward_double = add_position_backward<double>,
+    .passes_gradient = true,
+};
+
+const Op sinusoidal_op = {
+    .name = "sinusoidal", .inputs = 1, .parameters = 0, .width = same_width, .flops = no_flops,
+    .forward = add_sinusoid<float>, .forward_double = add_sinusoid<double>,
+    .backward = nothing<float>, .backward_double = nothing<double>,
+    .passes_gradient = true, .constants = sinusoids,
+};
+
+}  // namespace linnet

@@ -1,0 +1,68 @@
+// y = x · Wᵀ + b.  x [R,C], W [N,C], b [N], y [R,N].
+#include <cmath>
+#include <stdexcept>
+
+#include "ops/matmul.h"
+
+namespace linnet {
+namespace {
+
+std::int64_t width(const NodeShape& s) {
+    if (s.parameters[0].dim[1] != s.in[0]) throw std::logic_error("linear: weight does not fit its input");
+    return s.parameters[0].dim[0];
+}
+
+double flops(const NodeShape& s) { return 2.0 * static_cast<double>(s.parameters[0].count()); }
+
+template <class Real>
+void forward(Call<Real>& call) {
+    const Tensor& w = call.parameter[0];
+    Gemm<Real> g;
+    g.m = call.rows, g.n = call.width, g.k = call.in_width[0];
+    g.a = {call.in[0], kernel_type<Real>, g.k, 1};
+    g.b = {w.data, w.type, 1, g.k};
+    g.c = call.out, g.c_row = g.n;
+    g.bias = call.vector(1);
+    g.add = call.add, g.add_row = g.n;
+    team_project(call, g);
+}
+
+// dx = dy · W;  dW += dyᵀ · x;  db += column sums of dy. The outputs are apart, so no barrier stands between them.
+template <class Real>
+void backward(Call<Real>& call) {
+    std::int64_t n = call.width, c = call.in_width[0];
+    Operand dy{call.dout, kernel_type<Real>, n, 1};
+    if (call.din[0]) {
+        Gemm<Real> g;
+        g.m = call.rows, g.n = c, g.k = n;
+        g.a = dy;
+        g.b = {call.parameter[0].data, call.parameter[0].type, c, 1};
+        g.c = call.din[0], g.c_row = c;
+        g.accumulate = call.accumulate[0];
+        team_matmul(call, g);
+    }
+    if (call.parameter_grad[0]) {
+        Gemm<Real> g;
+        g.m = n, g.n = c, g.k = call.rows;
+        g.a = {call.dout, kernel_type<Real>, 1, n};
+        g.b = {call.in[0], kernel_type<Real>, c, 1};
+        g.c = call.parameter_grad[0], g.c_row = c;
+        g.accumulate = true;
+        team_matmul(call, g);
+    }
+    if (call.parameter_grad[1]) {
+        Range columns = call.worker.share(n, 16);
+        call.kernels->column_sum(call.rows, n, columns.begin, columns.end, call.dout, call.parameter_grad[1]);
+    }
+}
+
+}  // namespace
+
+const Op linear_op = {
+    .name = "linear", .inputs = 1, .parameters = 2, .width = width, .flops = flops,
+    .forward = forward<float>, .forward_double = forward<double>,
+    .backward = backward<float>, .backward_double = backward<double>,
+    .reads_inputs = 1, .can_add = true,
+};
+
+}  // namespace linnet

@@ -1,0 +1,33 @@
+#include "ops/op.h"
+
+#include <cstdio>
+#include <stdexcept>
+
+namespace linnet {
+
+double Attributes::number(std::string_view name) const {
+    for (const auto& [key, value] : values_)
+        if (key == name) return value;
+    throw std::logic_error("an operation lacks its attribute " + std::string(name));
+}
+
+std::string Attributes::text() const {
+    std::string out;
+    for (const auto& [key, value] : values_) {
+        char number[32];
+        std::snprintf(number, sizeof number, "%g", value);
+        out += (out.empty() ? "" : " ") + std::string(key) + "=" + number;
+    }
+    return out;
+}
+
+std::span<const Op* const> all_ops() {
+    static const Op* const ops[] = {
+        &embedding_op, &position_embedding_op, &sinusoidal_op, &linear_op, &layer_norm_op,
+        &rms_norm_op,  &rope_op,               &attention_op,  &activation_op, &gated_op,
+        &add_op,       &dropout_op,            &take_rows_op,  &cross_entropy_op,
+    };
+    return ops;
+}
+
+}  // namespace linnet
