@@ -1,0 +1,109 @@
+#include "commands/options.h"
+
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "base/error.h"
+
+namespace linnet {
+namespace {
+
+template <class T>
+std::optional<T> parse_whole(const std::string& text) {
+    T value{};
+    const char *begin = text.data(), *end = begin + text.size();
+    if (begin != end && *begin == '+') begin++;
+    auto [stop, status] = std::from_chars(begin, end, value);
+    if (status != std::errc() || stop != end || begin == end) return std::nullopt;
+    return value;
+}
+
+/// "--tokens" of "-n,--tokens"; "FILE" of "FILE".
+std::string shown_name(const std::string& names) {
+    std::size_t at = names.find("--");
+    return at == std::string::npos ? names : names.substr(at, names.find(',', at) - at);
+}
+
+std::string range(const std::string& min, const std::string& max, bool bounded) {
+    return bounded ? "from " + min + " to " + max : "of at least " + min;
+}
+
+std::string plain(double x) {
+    char text[32];
+    snprintf(text, sizeof text, "%g", x);
+    return text;
+}
+
+}  // namespace
+
+void usage_error(const std::string& option, const std::string& expected, const std::string& got,
+                 const std::string& hint) {
+    fail(Exit::usage, "", option, expected, got, hint);
+}
+
+CLI::Option* add_integer(CLI::App& app, const std::string& names, std::int64_t& value, std::int64_t min,
+                         std::int64_t max, const std::string& help) {
+    std::string name = shown_name(names);
+    auto take = [&value, name, min, max](const std::string& text) {
+        auto number = parse_whole<std::int64_t>(text);
+        if (!number || *number < min || *number > max)
+            usage_error(name,
+                        "a whole number " + range(std::to_string(min), std::to_string(max), max < INT32_MAX),
+                        quoted(text));
+        value = *number;
+    };
+    return app.add_option_function<std::string>(names, take, help)
+        ->type_name("N")
+        ->default_str(std::to_string(value));
+}
+
+CLI::Option* add_real(CLI::App& app, const std::string& names, double& value, double min, double max,
+                      const std::string& help) {
+    std::string name = shown_name(names);
+    auto take = [&value, name, min, max](const std::string& text) {
+        auto number = parse_whole<double>(text);
+        if (!number || !std::isfinite(*number) || *number < min || *number > max)
+            usage_error(name, "a number " + range(plain(min), plain(max), max < 1e9), quoted(text));
+        value = *number;
+    };
+    return app.add_option_function<std::string>(names, take, help)->type_name("X")->default_str(plain(value));
+}
+
+CLI::Option* add_text(CLI::App& app, const std::string& names, std::string& value, const std::string& help,
+                      bool may_be_empty) {
+    std::string name = shown_name(names);
+    auto take = [&value, name, may_be_empty](const std::string& text) {
+        if (text.empty() && !may_be_empty) usage_error(name, "a value", "an empty text");
+        value = text;
+    };
+    CLI::Option* option = app.add_option_function<std::string>(names, take, help)->type_name("TEXT");
+    return value.empty() ? option : option->default_str(value);
+}
+
+CLI::Option* add_texts(CLI::App& app, const std::string& names, std::vector<std::string>& values,
+                       const std::string& help) {
+    return app.add_option(names, values, help)->allow_extra_args(false)->type_name("TEXT")->default_str("");
+}
+
+CLI::Option* add_model(CLI::App& app, std::string& path) {
+    return add_text(app, "-m,--model", path, "GGUF file")
+        ->type_name("MODEL")
+        ->default_str("the built-in model");
+}
+
+double parse_duration(const std::string& option, const std::string& text) {
+    double unit = 1;
+    std::string digits = text;
+    if (!digits.empty()) {
+        char last = digits.back();
+        unit = last == 'm' ? 60 : last == 'h' ? 3600 : 1;
+        if (last == 's' || last == 'm' || last == 'h') digits.pop_back();
+    }
+    auto number = parse_whole<double>(digits);
+    if (!number || !std::isfinite(*number) || *number <= 0)
+        usage_error(option, "a time such as 90s, 10m or 1.5h", quoted(text));
+    return *number * unit;
+}
+
+}  // namespace linnet

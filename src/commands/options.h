@@ -1,0 +1,37 @@
+// Options as all commands declare them: checked at the border, with messages in the house's one-line form.
+#pragma once
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace linnet {
+
+/// A whole number in [min, max]; anything else is a usage error that says so. `names` as CLI11 takes them
+/// ("-n,--tokens").
+CLI::Option* add_integer(CLI::App& app, const std::string& names, std::int64_t& value, std::int64_t min,
+                         std::int64_t max, const std::string& help);
+
+/// A finite number in [min, max].
+CLI::Option* add_real(CLI::App& app, const std::string& names, double& value, double min, double max,
+                      const std::string& help);
+
+/// A text; where `may_be_empty` is false an empty one (an unset shell variable) is a usage error.
+CLI::Option* add_text(CLI::App& app, const std::string& names, std::string& value, const std::string& help,
+                      bool may_be_empty = false);
+
+/// A text that may be given several times, one value each time.
+CLI::Option* add_texts(CLI::App& app, const std::string& names, std::vector<std::string>& values,
+                       const std::string& help);
+
+/// -m MODEL; empty means the built-in model.
+CLI::Option* add_model(CLI::App& app, std::string& path);
+
+/// Seconds from "90", "90s", "10m", "1.5h"; a usage error naming `option` otherwise.
+double parse_duration(const std::string& option, const std::string& text);
+
+/// Throws the usage error `OPTION: expected X, got 'Y' (hint)`.
+[[noreturn]] void usage_error(const std::string& option, const std::string& expected, const std::string& got,
+                              const std::string& hint = {});
+
+}  // namespace linnet
