@@ -18,11 +18,15 @@ std::string number_text(double x) {
     return std::string(text, end);
 }
 
+std::string did_you_mean(std::string_view name, const std::vector<std::string>& known) {
+    auto near = nearest(name, known);
+    return near ? "did you mean " + *near + "?" : "";
+}
+
 [[noreturn]] void unknown_key(const std::vector<Field>& fields, std::string_view file, const std::string& key) {
     std::vector<std::string> keys;
     for (const Field& f : fields) keys.push_back(f.key);
-    std::string near = nearest(key, keys);
-    fail_input(file, key, "a known key", "an unknown one", near.empty() ? "" : "did you mean " + near + "?");
+    fail_input(file, key, "a known key", "an unknown one", did_you_mean(key, keys));
 }
 
 struct Kind {
@@ -66,8 +70,7 @@ void store(const Field& field, const json& value, std::string_view file) {
             list += (list.empty() ? "" : ", ") + choice;
         }
         if (!allowed) {
-            std::string near = nearest(text, field.choices);
-            fail_input(file, field.key, "one of " + list, text, near.empty() ? "" : "did you mean " + near + "?");
+            fail_input(file, field.key, "one of " + list, text, did_you_mean(text, field.choices));
         }
         *std::get<std::string*>(field.target) = text;
     }
@@ -96,6 +99,12 @@ void apply_json(std::vector<Field>& fields, const json& object, std::string_view
         else if (is_group(fields, key)) apply_json(fields, value, file, key);
         else unknown_key(fields, file, key);
     }
+}
+
+void set_field(std::vector<Field>& fields, std::string_view key, const json& value, std::string_view file) {
+    const Field* field = find(fields, key);
+    if (!field) unknown_key(fields, file, std::string(key));
+    store(*field, value, file);
 }
 
 void apply_setting(std::vector<Field>& fields, std::string_view setting) {

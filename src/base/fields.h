@@ -23,6 +23,9 @@ struct Field {
 void apply_json(std::vector<Field>& fields, const nlohmann::json& object, std::string_view file,
                 const std::string& prefix = "");
 
+/// Sets one field, with the same checks.
+void set_field(std::vector<Field>& fields, std::string_view key, const nlohmann::json& value, std::string_view file);
+
 /// "key=value"; the value is read as the field's kind.
 void apply_setting(std::vector<Field>& fields, std::string_view setting);
 

@@ -128,20 +128,31 @@ MappedFile::MappedFile(const std::string& path) : path_(path) {
     void* data = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.fd, 0);
     if (data == MAP_FAILED) fail_errno(path, "", errno);
     data_ = static_cast<const std::byte*>(data);
+    owned_ = true;
+}
+
+MappedFile MappedFile::view(std::span<const std::byte> bytes, std::string name) {
+    MappedFile file;
+    file.data_ = bytes.data();
+    file.size_ = bytes.size();
+    file.path_ = std::move(name);
+    return file;
 }
 
 MappedFile::~MappedFile() {
-    if (data_) ::munmap(const_cast<std::byte*>(data_), size_);
+    if (owned_) ::munmap(const_cast<std::byte*>(data_), size_);
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)),
       size_(std::exchange(other.size_, 0)),
+      owned_(std::exchange(other.owned_, false)),
       path_(std::move(other.path_)) {}
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
+    std::swap(owned_, other.owned_);
     std::swap(path_, other.path_);
     return *this;
 }

@@ -15,6 +15,8 @@ class MappedFile {
   public:
     MappedFile() = default;
     explicit MappedFile(const std::string& path);
+    /// Bytes that are in memory already and outlive the object (a file built into the program), under a name for messages.
+    static MappedFile view(std::span<const std::byte> bytes, std::string name);
     ~MappedFile();
     MappedFile(MappedFile&& other) noexcept;
     MappedFile& operator=(MappedFile&& other) noexcept;
@@ -26,6 +28,7 @@ class MappedFile {
   private:
     const std::byte* data_ = nullptr;
     std::size_t size_ = 0;
+    bool owned_ = false;
     std::string path_;
 };
 

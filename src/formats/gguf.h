@@ -57,6 +57,7 @@ struct GgufTensor {
 class Gguf {
   public:
     explicit Gguf(const std::string& path);
+    explicit Gguf(MappedFile file);
 
     const std::string& path() const { return file_.path(); }
     const GgufValue* find(std::string_view key) const;

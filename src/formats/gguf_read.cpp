@@ -299,7 +299,9 @@ void place_tensors(const Reader& in, std::span<const std::byte> bytes, std::uint
 
 }  // namespace
 
-Gguf::Gguf(const std::string& path) : file_(path) {
+Gguf::Gguf(const std::string& path) : Gguf(MappedFile(path)) {}
+
+Gguf::Gguf(MappedFile file) : file_(std::move(file)) {
     Reader in(file_.bytes(), file_.path());
     check_magic(in);
     // A tensor takes at least 8 + 1 (name), 4 (rank), 8 (one dimension), 4 (type) and 8 (offset) bytes; a

@@ -1,45 +1,52 @@
-// A model is data: what a JSON config may say of one, with its defaults and its checks.
+// A model is data: what a config may say of one, with its defaults and its checks. models/README.md explains every key.
 #pragma once
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/fields.h"
 
 namespace linnet {
 
-/// The `model` part of a config (models/README.md describes every key).
+/// The `model` part of a config. Letters: C width, H heads, D head width, F feed-forward width, V vocabulary.
 struct ModelConfig {
     std::string kind = "decoder";
     std::int64_t context = 256;   // positions
     std::int64_t width = 0;       // C
     std::int64_t layers = 0;
     std::int64_t heads = 0;       // H
-    std::int64_t kv_heads = 0;    // 0: heads
-    std::int64_t head_width = 0;  // D; 0: width / heads
+    std::int64_t kv_heads = 0;    // 0 in a config: H
+    std::int64_t head_width = 0;  // D; 0 in a config: C / H
     std::int64_t vocabulary = 0;  // V; from the tokenizer
     struct {
-        std::int64_t width = 0;  // F; 0: 4 · width
+        std::int64_t width = 0;  // F; 0 in a config: 4 C
         std::string activation = "gelu-tanh";
         bool gated = false;
+        bool bias = true;
     } ffn;
     struct {
         std::string kind = "layer", placement = "pre";
         double epsilon = 1e-5;
-        bool bias = true;  // LayerNorm only
     } norm;
     struct {
         std::string kind = "learned";
         double theta = 10000;
-        bool halves = false;  // RoPE pairs (i, i + D/2) rather than (2i, 2i + 1)
+        bool halves = false;  // RoPE turns pairs (i, i + D/2) rather than (2i, 2i + 1)
     } position;
     struct {
-        bool bias = true;         // q, k, v and output projections
+        bool bias = true;         // of the projections q, k, v and output
         std::int64_t window = 0;  // tokens; 0: none
     } attention;
-    bool ffn_bias = true;
     bool tie_embeddings = true;
     double dropout = 0;
     double init_std = 0.02;
-
 };
+
+/// The settings of `config` as a table, keys beginning with "model." (all but the vocabulary, which is the tokenizer's).
+std::vector<Field> model_fields(ModelConfig& config);
+
+/// Fills in what was left out and checks that nothing contradicts: Error(Exit::input) naming the key.
+void resolve(ModelConfig& config, std::string_view file);
 
 }  // namespace linnet

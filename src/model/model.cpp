@@ -1,0 +1,51 @@
+// Model: a file, its config, its vocabulary and its parameters, brought together.
+#include <vector>
+
+#include "base/error.h"
+#include "model/architectures.h"
+#include "model/builtin.h"
+#include "model/session.h"
+#include "model/trace.h"
+#include "model/weights.h"
+
+namespace linnet {
+
+struct Model::Impl {
+    Gguf file;
+    const Architecture* architecture = nullptr;
+    ModelConfig config;
+    TokenizerPtr tokenizer;
+    TracedModel traced;
+    std::vector<std::vector<float>> converted;
+    std::vector<Tensor> parameters;
+
+    explicit Impl(Gguf gguf) : file(std::move(gguf)) {
+        config = read_config(file, architecture);
+        tokenizer = tokenizer_from_gguf(file);
+        if (tokenizer->size() != config.vocabulary)
+            fail_input(file.path(), "token_embd.weight",
+                       std::to_string(tokenizer->size()) + " rows, as many as the vocabulary has tokens",
+                       std::to_string(config.vocabulary));
+        traced = trace(config, false);
+        parameters = bind_parameters(traced.graph, file, *architecture, converted);
+    }
+};
+
+Model::Model(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Model::~Model() = default;
+
+std::shared_ptr<const Model> Model::open(const std::string& path) {
+    MappedFile bytes = path.empty() ? MappedFile::view(builtin_model(), "built-in model") : MappedFile(path);
+    return std::shared_ptr<const Model>(new Model(std::make_unique<Impl>(Gguf(std::move(bytes)))));
+}
+
+const std::string& Model::path() const { return impl_->file.path(); }
+const Gguf& Model::file() const { return impl_->file; }
+const ModelConfig& Model::config() const { return impl_->config; }
+const Tokenizer& Model::tokenizer() const { return *impl_->tokenizer; }
+TokenizerPtr Model::shared_tokenizer() const { return impl_->tokenizer; }
+const TracedModel& Model::traced() const { return impl_->traced; }
+const std::vector<Tensor>& Model::parameters() const { return impl_->parameters; }
+std::int64_t Model::parameter_count() const { return impl_->traced.graph.parameter_count(); }
+
+}  // namespace linnet

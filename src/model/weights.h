@@ -1,0 +1,29 @@
+// A model's parameters and the tensors of a file: bound one way, written the other.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "formats/gguf.h"
+#include "graph/graph.h"
+#include "model/architectures.h"
+#include "text/tokenizer.h"
+
+namespace linnet {
+
+/// Every parameter of `graph` as it stands in the file: matrices in place, whatever their type; vectors as float, converted
+/// into `converted` where the file has another type. Error(Exit::input) for a tensor that is missing, has another
+/// shape, or is not known.
+std::vector<Tensor> bind_parameters(const Graph& graph, const Gguf& file, const Architecture& architecture,
+                                    std::vector<std::vector<float>>& converted);
+
+/// What a model file says of its origin, under "linnet.": key (without the prefix) to text.
+using Provenance = std::map<std::string, std::string>;
+
+/// Writes a model as GGUF: matrices in `type` (f32, f16, bf16), vectors and position tables in f32. Returns the sha256 of
+/// the file.
+std::string save_model(const std::string& path, const ModelConfig& config, const Graph& graph,
+                       const std::vector<Tensor>& parameters, const Tokenizer& tokenizer, DType type,
+                       const std::string& name, const Provenance& provenance);
+
+}  // namespace linnet
