@@ -1,0 +1,153 @@
+#include "data/batches.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "data/corpus_index.h"
+#include "data/shards.h"
+
+namespace linnet {
+
+/// The tokens of one split: in memory (one of the vectors) or in shards end to end.
+struct TokenSource::Stream {
+    std::vector<std::uint16_t> narrow;
+    std::vector<std::uint32_t> wide;
+    std::vector<TokenShard> shards;
+    std::vector<std::uint64_t> ends;  // of the shards, in tokens
+    std::uint64_t size = 0, bytes = 0;
+};
+
+namespace {
+
+constexpr std::uint64_t window_stream = 0x77696e646f77;  // "window": this purpose's stream of the seed
+
+/// Where the tail of `fraction` begins, moved back to the start of a character.
+std::size_t split_point(std::string_view text, double fraction) {
+    auto at = static_cast<std::size_t>(std::floor(static_cast<double>(text.size()) * (1.0 - fraction)));
+    at = std::min(at, text.size());
+    for (int i = 0;
+         i < 3 && at > 0 && at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80; i++)
+        at--;
+    return at;
+}
+
+}  // namespace
+
+TokenSource TokenSource::from_text(std::string_view text, const Tokenizer& tokenizer,
+                                   double validation_fraction, int threads, std::string name) {
+    TokenSource source;
+    source.name_ = std::move(name);
+    source.vocab_size_ = tokenizer.size();
+    std::size_t cut = split_point(text, validation_fraction);
+    std::string_view parts[2] = {text.substr(0, cut), text.substr(cut)};
+    for (int i = 0; i < 2; i++) {
+        auto stream = std::make_shared<Stream>();
+        EncodeOptions options;
+        options.threads = threads;
+        std::vector<TokenId> ids;
+        tokenizer.encode(parts[i], ids, options);
+        if (tokenizer.size() <= 65536)
+            stream->narrow.assign(ids.begin(), ids.end());
+        else
+            stream->wide.assign(ids.begin(), ids.end());
+        stream->size = ids.size();
+        stream->bytes = parts[i].size();
+        source.streams_[i] = std::move(stream);
+    }
+    return source;
+}
+
+TokenSource TokenSource::open(const std::string& path, const Tokenizer& tokenizer, double validation_fraction,
+                              int threads) {
+    if (!std::filesystem::is_directory(path)) {
+        MappedFile file(path);
+        return from_text(file.text(), tokenizer, validation_fraction, threads, path);
+    }
+    CorpusIndex index = read_corpus_index(path);
+    if (index.vocab_size != tokenizer.size())
+        fail_input(path + "/index.json", "vocab_size",
+                   std::to_string(tokenizer.size()) + " (the model's vocabulary)",
+                   std::to_string(index.vocab_size), "made with another tokenizer: run linnet corpus again");
+    TokenSource source;
+    source.name_ = path;
+    source.vocab_size_ = tokenizer.size();
+    for (int i = 0; i < 2; i++) {
+        auto stream = std::make_shared<Stream>();
+        for (const CorpusShard& shard : index.shards) {
+            if (shard.split != (i == 0 ? "train" : "validation")) continue;
+            stream->shards.emplace_back(path + "/" + shard.file);
+            if (stream->shards.back().size() != shard.tokens)
+                fail_input(path + "/" + shard.file, "header",
+                           std::to_string(shard.tokens) + " tokens (index.json)",
+                           std::to_string(stream->shards.back().size()));
+            stream->size += shard.tokens;
+            stream->bytes += shard.bytes;
+            stream->ends.push_back(stream->size);
+        }
+        source.streams_[i] = std::move(stream);
+    }
+    return source;
+}
+
+std::uint64_t TokenSource::size(Split split) const {
+    return streams_[static_cast<int>(split)]->size;
+}
+std::uint64_t TokenSource::bytes(Split split) const {
+    return streams_[static_cast<int>(split)]->bytes;
+}
+
+void TokenSource::window(Split split, std::uint64_t begin, std::span<std::int32_t> inputs,
+                         std::span<std::int32_t> targets) const {
+    const Stream& stream = *streams_[static_cast<int>(split)];
+    std::size_t T = inputs.size(), shard = 0;
+    if (!stream.ends.empty())
+        shard = static_cast<std::size_t>(std::upper_bound(stream.ends.begin(), stream.ends.end(), begin) -
+                                         stream.ends.begin());
+    for (std::size_t i = 0; i <= T; i++) {
+        std::uint64_t at = begin + i;
+        std::uint32_t id = 0;
+        if (!stream.narrow.empty()) {
+            id = stream.narrow[at];
+        } else if (!stream.wide.empty()) {
+            id = stream.wide[at];
+        } else {
+            while (at >= stream.ends[shard]) shard++;
+            id = stream.shards[shard][at - (shard == 0 ? 0 : stream.ends[shard - 1])];
+        }
+        if (id >= static_cast<std::uint32_t>(vocab_size_))
+            fail_input(stream.shards.empty() ? name_ : stream.shards[shard].path(),
+                       "token " + std::to_string(at), "an id below " + std::to_string(vocab_size_),
+                       std::to_string(id));
+        if (i < T) inputs[i] = static_cast<std::int32_t>(id);
+        if (i > 0) targets[i - 1] = static_cast<std::int32_t>(id);
+    }
+}
+
+WindowSampler::WindowSampler(TokenSource source, std::uint64_t seed, std::int64_t T)
+    : source_(std::move(source)), rng_(seed, window_stream), T_(static_cast<std::uint64_t>(T)) {
+    if (source_.size(Split::train) < T_ + 1)
+        fail_input(source_.name(), "training split",
+                   "at least " + std::to_string(T_ + 1) + " tokens (one window of " + std::to_string(T_) +
+                       " and its last target)",
+                   std::to_string(source_.size(Split::train)), "a shorter train.sequence, or more text");
+}
+
+void WindowSampler::train_window(std::uint64_t index, std::span<std::int32_t> inputs,
+                                 std::span<std::int32_t> targets) const {
+    source_.window(Split::train, rng_.below(source_.size(Split::train) - T_, index), inputs, targets);
+}
+
+std::uint64_t WindowSampler::validation_windows() const {
+    std::uint64_t tokens = source_.size(Split::validation);
+    return tokens == 0 ? 0 : (tokens - 1) / T_;
+}
+
+void WindowSampler::validation_window(std::uint64_t i, std::span<std::int32_t> inputs,
+                                      std::span<std::int32_t> targets) const {
+    source_.window(Split::validation, i * T_, inputs, targets);
+}
+
+}  // namespace linnet

@@ -1,0 +1,67 @@
+// Where training takes its tokens from: a text held in memory, or a folder of shards mapped read-only.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/rng.h"
+#include "text/tokenizer.h"
+
+namespace linnet {
+
+enum class Split { train, validation };
+
+/// Two streams of token ids, one a split. Reading is safe from many threads.
+class TokenSource {
+  public:
+    /// A text file (its tail of `validation_fraction`, cut between characters, is the validation split; each
+    /// part is encoded by itself) or a folder that `linnet corpus` wrote (its own split;
+    /// `validation_fraction` is not used, and a folder made with a vocabulary of another size is refused).
+    static TokenSource open(const std::string& path, const Tokenizer& tokenizer, double validation_fraction,
+                            int threads);
+    static TokenSource from_text(std::string_view text, const Tokenizer& tokenizer,
+                                 double validation_fraction, int threads, std::string name = "text");
+
+    std::uint64_t size(Split split) const;   // tokens
+    std::uint64_t bytes(Split split) const;  // of the text they spell (for bits a byte)
+    const std::string& name() const { return name_; }
+
+    /// inputs[i] = token begin + i, targets[i] = token begin + i + 1. Both spans [T]; begin + T <
+    /// size(split). Error(Exit::input) for an id outside the vocabulary (a damaged shard).
+    void window(Split split, std::uint64_t begin, std::span<std::int32_t> inputs,
+                std::span<std::int32_t> targets) const;
+
+  private:
+    struct Stream;
+    std::string name_;
+    TokenId vocab_size_ = 0;
+    std::shared_ptr<const Stream> streams_[2];
+};
+
+/// Windows of T tokens out of a source: random ones to train on, disjoint ones in order to validate.
+class WindowSampler {
+  public:
+    /// Error(Exit::input) where the training split has fewer than T + 1 tokens.
+    WindowSampler(TokenSource source, std::uint64_t seed, std::int64_t T);
+
+    /// The window of sequence b of micro-batch m of step s is index (s * accumulate + m) * batch + b: it
+    /// depends on (seed, index) alone, so resuming needs no state.
+    void train_window(std::uint64_t index, std::span<std::int32_t> inputs,
+                      std::span<std::int32_t> targets) const;
+
+    /// Disjoint windows of the validation split; 0 where it is shorter than T + 1 tokens.
+    std::uint64_t validation_windows() const;
+    void validation_window(std::uint64_t i, std::span<std::int32_t> inputs,
+                           std::span<std::int32_t> targets) const;
+
+    const TokenSource& source() const { return source_; }
+
+  private:
+    TokenSource source_;
+    Rng rng_;
+    std::uint64_t T_;
+};
+
+}  // namespace linnet

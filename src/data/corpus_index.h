@@ -1,0 +1,31 @@
+// index.json: what a corpus folder says about itself.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "text/tokenizer.h"
+
+namespace linnet {
+
+struct CorpusShard {
+    std::string file, split;                             // a name inside the folder; "train" or "validation"
+    std::uint64_t documents = 0, tokens = 0, bytes = 0;  // documents: that begin here; bytes: of text
+    std::string sha256;
+};
+
+struct CorpusIndex {
+    TokenId vocab_size = 0;
+    std::string tokenizer;         // its file's name, for people
+    std::string tokenizer_sha256;  // of its GGUF keys' bytes or of its file
+    double validation_fraction = 0;
+    std::uint64_t documents = 0, tokens = 0, bytes = 0, skipped = 0;
+    std::vector<CorpusShard> shards;
+};
+
+/// FOLDER/index.json, checked: Error(Exit::input) names the key that is missing, of another type, or out of
+/// range.
+CorpusIndex read_corpus_index(const std::string& folder);
+std::string corpus_index_json(const CorpusIndex& index);
+
+}  // namespace linnet

@@ -1,0 +1,160 @@
+#include "data/batches.h"
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <set>
+
+#include "base/error.h"
+#include "data/corpus_index.h"
+#include "data/shards.h"
+#include "support.h"
+
+using namespace linnet;
+
+namespace {
+
+/// A vocabulary of bytes, so that tests read ids as text; `size` may be larger than 256.
+class Bytes : public Tokenizer {
+  public:
+    explicit Bytes(TokenId size = 256) : size_(size) {}
+    std::string_view kind() const override { return "byte"; }
+    TokenId size() const override { return size_; }
+    void encode(std::string_view text, std::vector<TokenId>& out, const EncodeOptions&) const override {
+        for (char c : text) out.push_back(static_cast<unsigned char>(c));
+    }
+    void decode(TokenId id, bool, std::string& out) const override { out += static_cast<char>(id); }
+    std::string_view piece(TokenId) const override { return ""; }
+    bool is_control(TokenId) const override { return false; }
+    std::optional<TokenId> bos() const override { return std::nullopt; }
+    std::optional<TokenId> eos() const override { return std::nullopt; }
+    bool add_bos() const override { return false; }
+    bool is_end(TokenId) const override { return false; }
+    void write(GgufWriter&) const override {}
+
+  private:
+    TokenId size_;
+};
+
+std::string counting_text(std::size_t n) {
+    std::string text;
+    for (std::size_t i = 0; i < n; i++) text += static_cast<char>(i % 251);
+    return text;
+}
+
+std::string shard_bytes(std::int32_t magic, std::int32_t version, const std::vector<std::uint32_t>& ids,
+                        int width) {
+    std::string out(shard_header_bytes, '\0');
+    std::int32_t header[3] = {magic, version, static_cast<std::int32_t>(ids.size())};
+    std::memcpy(out.data(), header, sizeof header);
+    for (std::uint32_t id : ids)
+        out.append(reinterpret_cast<const char*>(&id), static_cast<std::size_t>(width));
+    return out;
+}
+
+std::string error_of(auto&& call) {
+    try {
+        call();
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("a text's tail is its validation split, cut between characters") {
+    Bytes bytes;
+    TokenSource source =
+        TokenSource::from_text("aaaaaaa\xC3\xA9zz", bytes, 0.25, 1);  // 11 bytes; 8.25 is inside é
+    CHECK(source.size(Split::train) == 7);
+    CHECK(source.size(Split::validation) == 4);
+    CHECK(source.bytes(Split::validation) == 4);
+}
+
+TEST_CASE("targets are the inputs one token later") {
+    TokenSource source = TokenSource::from_text(counting_text(1000), Bytes(), 0.1, 1);
+    std::vector<std::int32_t> in(16), out(16);
+    source.window(Split::train, 300, in, out);
+    for (int i = 0; i < 16; i++) {
+        CHECK(in[static_cast<std::size_t>(i)] == (300 + i) % 251);
+        CHECK(out[static_cast<std::size_t>(i)] == (301 + i) % 251);
+    }
+}
+
+TEST_CASE("a training window depends on seed and index alone, and reaches both ends of the text") {
+    WindowSampler a(TokenSource::from_text(counting_text(40), Bytes(), 0, 1), 7, 8);
+    WindowSampler b(TokenSource::from_text(counting_text(40), Bytes(), 0, 1), 7, 8);
+    WindowSampler other(TokenSource::from_text(counting_text(40), Bytes(), 0, 1), 8, 8);
+    std::vector<std::int32_t> in(8), out(8), in2(8), out2(8);
+    std::set<std::int32_t> starts;
+    int same = 0;
+    for (std::uint64_t i = 1000; i-- > 0;) {
+        a.train_window(i, in, out);
+        b.train_window(i, in2, out2);
+        CHECK(in == in2);
+        other.train_window(i, in2, out2);
+        same += in == in2;
+        starts.insert(in[0]);
+    }
+    CHECK(starts.size() == 32);  // begins 0 … 31: the last target is the last token
+    CHECK(same < 100);
+}
+
+TEST_CASE("validation windows are disjoint and in order") {
+    WindowSampler sampler(TokenSource::from_text(counting_text(100), Bytes(), 0.5, 1), 1, 12);
+    CHECK(sampler.validation_windows() == 4);  // 50 tokens hold 4 windows and their last target
+    std::vector<std::int32_t> in(12), out(12);
+    for (std::uint64_t i = 0; i < 4; i++) {
+        sampler.validation_window(i, in, out);
+        CHECK(in[0] == 50 + static_cast<int>(i) * 12);
+    }
+}
+
+TEST_CASE("a text shorter than one window says how many tokens are needed and found") {
+    std::string line = error_of([] { WindowSampler(TokenSource::from_text("short", Bytes(), 0, 1), 1, 8); });
+    CHECK(line.find("at least 9 tokens") != std::string::npos);
+    CHECK(line.find("got 5") != std::string::npos);
+}
+
+TEST_CASE("a folder of shards reads as one stream across shard borders") {
+    test::Scratch scratch;
+    CorpusIndex index;
+    index.vocab_size = 100;
+    index.shards = {{"a.bin", "train", 1, 3, 30, ""},
+                    {"b.bin", "validation", 1, 2, 20, ""},
+                    {"c.bin", "train", 1, 4, 40, ""}};
+    test::write_text(scratch / "index.json", corpus_index_json(index));
+    test::write_text(scratch / "a.bin", shard_bytes(20240520, 1, {1, 2, 3}, 2));
+    test::write_text(scratch / "b.bin", shard_bytes(20240520, 1, {50, 51}, 2));
+    test::write_text(scratch / "c.bin", shard_bytes(20240520, 1, {4, 5, 6, 99}, 2));
+    TokenSource source = TokenSource::open(scratch.path, Bytes(100), 0, 1);
+    CHECK(source.size(Split::train) == 7);
+    CHECK(source.bytes(Split::train) == 70);
+    std::vector<std::int32_t> in(4), out(4);
+    source.window(Split::train, 1, in, out);
+    CHECK(in == std::vector<std::int32_t>{2, 3, 4, 5});
+    CHECK(out == std::vector<std::int32_t>{3, 4, 5, 6});
+    CHECK(error_of([&] { TokenSource::open(scratch.path, Bytes(101), 0, 1); }).find("vocab_size") !=
+          std::string::npos);
+
+    test::write_text(scratch / "c.bin", shard_bytes(20240520, 1, {4, 5, 6, 100}, 2));
+    TokenSource damaged = TokenSource::open(scratch.path, Bytes(100), 0, 1);
+    CHECK(error_of([&] { damaged.window(Split::train, 2, in, out); }).find("below 100") != std::string::npos);
+}
+
+TEST_CASE("a damaged shard is refused by name") {
+    test::Scratch scratch;
+    auto refused = [&](std::string bytes) {
+        test::write_text(scratch / "s.bin", bytes);
+        return error_of([&] { TokenShard shard(scratch / "s.bin"); }).find("s.bin") != std::string::npos;
+    };
+    std::string good = shard_bytes(20240801, 7, {1, 70000}, 4);
+    CHECK_FALSE(refused(good));
+    CHECK(refused(good.substr(0, good.size() - 1)));
+    CHECK(refused(good + "x"));
+    CHECK(refused(good.substr(0, 100)));
+    CHECK(refused(shard_bytes(20240801, 1, {1}, 4)));
+    CHECK(refused(std::string(2000, 'x')));
+    CHECK(TokenShard((test::write_text(scratch / "s.bin", good), scratch / "s.bin"))[1] == 70000);
+}
