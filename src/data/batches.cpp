@@ -92,14 +92,14 @@ TokenSource TokenSource::open(const std::string& path, const Tokenizer& tokenize
     return source;
 }
 
-std::uint64_t TokenSource::size(Split split) const {
+std::uint64_t TokenSource::size(DataSplit split) const {
     return streams_[static_cast<int>(split)]->size;
 }
-std::uint64_t TokenSource::bytes(Split split) const {
+std::uint64_t TokenSource::bytes(DataSplit split) const {
     return streams_[static_cast<int>(split)]->bytes;
 }
 
-void TokenSource::window(Split split, std::uint64_t begin, std::span<std::int32_t> inputs,
+void TokenSource::window(DataSplit split, std::uint64_t begin, std::span<std::int32_t> inputs,
                          std::span<std::int32_t> targets) const {
     const Stream& stream = *streams_[static_cast<int>(split)];
     std::size_t T = inputs.size(), shard = 0;
@@ -128,26 +128,26 @@ void TokenSource::window(Split split, std::uint64_t begin, std::span<std::int32_
 
 WindowSampler::WindowSampler(TokenSource source, std::uint64_t seed, std::int64_t T)
     : source_(std::move(source)), rng_(seed, window_stream), T_(static_cast<std::uint64_t>(T)) {
-    if (source_.size(Split::train) < T_ + 1)
+    if (source_.size(DataSplit::train) < T_ + 1)
         fail_input(source_.name(), "training split",
                    "at least " + std::to_string(T_ + 1) + " tokens (one window of " + std::to_string(T_) +
                        " and its last target)",
-                   std::to_string(source_.size(Split::train)), "a shorter train.sequence, or more text");
+                   std::to_string(source_.size(DataSplit::train)), "a shorter train.sequence, or more text");
 }
 
 void WindowSampler::train_window(std::uint64_t index, std::span<std::int32_t> inputs,
                                  std::span<std::int32_t> targets) const {
-    source_.window(Split::train, rng_.below(source_.size(Split::train) - T_, index), inputs, targets);
+    source_.window(DataSplit::train, rng_.below(source_.size(DataSplit::train) - T_, index), inputs, targets);
 }
 
 std::uint64_t WindowSampler::validation_windows() const {
-    std::uint64_t tokens = source_.size(Split::validation);
+    std::uint64_t tokens = source_.size(DataSplit::validation);
     return tokens == 0 ? 0 : (tokens - 1) / T_;
 }
 
 void WindowSampler::validation_window(std::uint64_t i, std::span<std::int32_t> inputs,
                                       std::span<std::int32_t> targets) const {
-    source_.window(Split::validation, i * T_, inputs, targets);
+    source_.window(DataSplit::validation, i * T_, inputs, targets);
 }
 
 }  // namespace linnet

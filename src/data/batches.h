@@ -11,7 +11,7 @@
 
 namespace linnet {
 
-enum class Split { train, validation };
+enum class DataSplit { train, validation };
 
 /// Two streams of token ids, one a split. Reading is safe from many threads.
 class TokenSource {
@@ -24,13 +24,13 @@ class TokenSource {
     static TokenSource from_text(std::string_view text, const Tokenizer& tokenizer,
                                  double validation_fraction, int threads, std::string name = "text");
 
-    std::uint64_t size(Split split) const;   // tokens
-    std::uint64_t bytes(Split split) const;  // of the text they spell (for bits a byte)
+    std::uint64_t size(DataSplit split) const;   // tokens
+    std::uint64_t bytes(DataSplit split) const;  // of the text they spell (for bits a byte)
     const std::string& name() const { return name_; }
 
     /// inputs[i] = token begin + i, targets[i] = token begin + i + 1. Both spans [T]; begin + T <
     /// size(split). Error(Exit::input) for an id outside the vocabulary (a damaged shard).
-    void window(Split split, std::uint64_t begin, std::span<std::int32_t> inputs,
+    void window(DataSplit split, std::uint64_t begin, std::span<std::int32_t> inputs,
                 std::span<std::int32_t> targets) const;
 
   private:

@@ -67,15 +67,15 @@ TEST_CASE("a text's tail is its validation split, cut between characters") {
     Bytes bytes;
     TokenSource source =
         TokenSource::from_text("aaaaaaa\xC3\xA9zz", bytes, 0.25, 1);  // 11 bytes; 8.25 is inside é
-    CHECK(source.size(Split::train) == 7);
-    CHECK(source.size(Split::validation) == 4);
-    CHECK(source.bytes(Split::validation) == 4);
+    CHECK(source.size(DataSplit::train) == 7);
+    CHECK(source.size(DataSplit::validation) == 4);
+    CHECK(source.bytes(DataSplit::validation) == 4);
 }
 
 TEST_CASE("targets are the inputs one token later") {
     TokenSource source = TokenSource::from_text(counting_text(1000), Bytes(), 0.1, 1);
     std::vector<std::int32_t> in(16), out(16);
-    source.window(Split::train, 300, in, out);
+    source.window(DataSplit::train, 300, in, out);
     for (int i = 0; i < 16; i++) {
         CHECK(in[static_cast<std::size_t>(i)] == (300 + i) % 251);
         CHECK(out[static_cast<std::size_t>(i)] == (301 + i) % 251);
@@ -129,10 +129,10 @@ TEST_CASE("a folder of shards reads as one stream across shard borders") {
     test::write_text(scratch / "b.bin", shard_bytes(20240520, 1, {50, 51}, 2));
     test::write_text(scratch / "c.bin", shard_bytes(20240520, 1, {4, 5, 6, 99}, 2));
     TokenSource source = TokenSource::open(scratch.path, Bytes(100), 0, 1);
-    CHECK(source.size(Split::train) == 7);
-    CHECK(source.bytes(Split::train) == 70);
+    CHECK(source.size(DataSplit::train) == 7);
+    CHECK(source.bytes(DataSplit::train) == 70);
     std::vector<std::int32_t> in(4), out(4);
-    source.window(Split::train, 1, in, out);
+    source.window(DataSplit::train, 1, in, out);
     CHECK(in == std::vector<std::int32_t>{2, 3, 4, 5});
     CHECK(out == std::vector<std::int32_t>{3, 4, 5, 6});
     CHECK(error_of([&] { TokenSource::open(scratch.path, Bytes(101), 0, 1); }).find("vocab_size") !=
@@ -140,7 +140,8 @@ TEST_CASE("a folder of shards reads as one stream across shard borders") {
 
     test::write_text(scratch / "c.bin", shard_bytes(20240520, 1, {4, 5, 6, 100}, 2));
     TokenSource damaged = TokenSource::open(scratch.path, Bytes(100), 0, 1);
-    CHECK(error_of([&] { damaged.window(Split::train, 2, in, out); }).find("below 100") != std::string::npos);
+    CHECK(error_of([&] { damaged.window(DataSplit::train, 2, in, out); }).find("below 100") !=
+          std::string::npos);
 }
 
 TEST_CASE("a damaged shard is refused by name") {
