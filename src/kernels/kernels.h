@@ -133,7 +133,18 @@ struct KernelTable {
     /// Stored weights to Real, and back (round to nearest even).
     void (*load)(std::int64_t n, DType type, const void* source, Real* target);
     void (*store)(std::int64_t n, DType type, const Real* source, void* target);
+
+    // The machine's limits (peaks.h times them). fma_probe: multiply-adds on registers alone, returns the operations
+    // done; read_probe: reads n values once, returns their sum.
+    double (*fma_probe)(std::int64_t iterations);
+    double (*read_probe)(std::int64_t n, const Real* x);
 };
+
+/// Thread `index`'s part of a whole product, of `count` threads: a grid of count = rows × columns parts, cut at
+/// tiles, the split chosen that packs least (each part packs its own rows of A and columns of B) and keeps the
+/// largest part small. Empty (m_begin == m_end) where there are fewer tiles than threads.
+template <class Real>
+Gemm<Real> gemm_share(const KernelTable<Real>& table, const Gemm<Real>& whole, int index, int count);
 
 /// The tables this build has and this CPU (and its operating system's saved register state) can run, best last.
 /// "scalar" is always there.

@@ -1,0 +1,115 @@
+// Attention in blocks, without a stored T×T matrix (Dao et al. 2022; online softmax of Milakov & Gimelshein 2018).
+//
+// Keys are visited in blocks that begin at multiples of key_block, wherever the queries begin, and a masked key
+// contributes exactly nothing; so a query's bits do not depend on which queries it is computed with.
+
+constexpr int64_t key_block = 64, query_block = 128, widest_head = 256;
+constexpr Real minus_infinity = -__builtin_inff();
+
+/// Keys [begin, end) that query row i sees.
+inline int64_t visible_begin(const Attention<Real>& f, int64_t i) {
+    return f.window > 0 ? most(0, f.cached + i - f.window + 1) : 0;
+}
+inline int64_t visible_end(const Attention<Real>& f, int64_t i) {
+    return f.causal ? f.cached + i + 1 : f.cached + f.rows;
+}
+
+/// Rows of `width` values become columns: dst[width][key_block], the columns from `rows` on zero.
+inline void transpose_block(int64_t rows, int64_t width, const Real* src, int64_t row, Real* dst) {
+    for (int64_t j = 0; j < key_block; j += W) {
+        for (int64_t p = 0; p < width; p += W) {
+            Vec square[W];
+            int64_t some = least(W, width - p);
+            for (int i = 0; i < W; i++) {
+                square[i] = j + i >= rows ? zero()
+                            : some == W   ? load(src + (j + i) * row + p)
+                                          : load_n(src + (j + i) * row + p, some);
+            }
+            transpose(square);
+            for (int64_t i = 0; i < some; i++) store(dst + (p + i) * key_block + j, square[i]);
+        }
+    }
+}
+
+/// One row of scores becomes weights exp(s · scale - m) for the keys [begin, end) of the block, 0 elsewhere, in whole
+/// vectors below `width`. top and total are the row's running maximum and sum; returns what earlier sums shrink by.
+inline Real online_softmax(Real* s, int64_t width, int64_t begin, int64_t end, Real scale, Real& top, Real& total) {
+    Vec factor = set1(scale), low = set1(minus_infinity), high = low;
+    for (int64_t j = 0; j < width; j += W) {
+        Vec v = load(s + j) * factor;
+        if (j < begin || j + W > end) v = keep(v, begin - j, end - j, low);
+        store(s + j, v);
+        high = max(high, v);
+    }
+    Real now = largest(high);
+    if (!(now > top)) now = top;
+    Vec m = set1(now == minus_infinity ? Real(0) : now), sums = zero();
+    for (int64_t j = 0; j < width; j += W) {
+        Vec e = exp(load(s + j) - m);
+        store(s + j, e);
+        sums = sums + e;
+    }
+    Real shrink = top == minus_infinity ? Real(0) : sum(exp(keep(set1(top - now), 0, 1, low)));
+    total = total * shrink + sum(sums);
+    top = now;
+    return shrink;
+}
+
+/// The queries of one task, their running sums, and the scores of a few rows against a block of keys.
+struct AttentionWork {
+    alignas(64) Real keys[widest_head * key_block];  // [D, key_block]
+    alignas(64) Real out[query_block * widest_head];  // [queries, D]
+    alignas(64) Real scores[small_rows * key_block];
+    Real top[query_block], total[query_block];
+};
+
+/// A few rows of queries (from row i, `rows` of them) against the keys [j, j + keys).
+inline void attend(const Attention<Real>& f, const Real* q, const Real* v, int64_t i, int64_t rows, int64_t j,
+                   int64_t keys, int64_t local, AttentionWork& w) {
+    int64_t d = f.head_width;
+    int64_t begin = visible_begin(f, i) - j, end = least(visible_end(f, i + rows - 1) - j, keys);
+    if (end <= 0 || begin >= keys) return;
+    int64_t width = ceil_divide(end, W) * W;
+    small_product(rows, width, d, q + i * f.q_row, f.q_row, 1, w.keys, key_block, w.scores, key_block, false);
+    for (int64_t r = 0; r < rows; r++) {
+        int64_t row_end = least(visible_end(f, i + r) - j, keys);
+        Real shrink = online_softmax(w.scores + r * key_block, width, visible_begin(f, i + r) - j, row_end, f.scale,
+                                     w.top[local + r], w.total[local + r]);
+        if (shrink == Real(1)) continue;
+        Real* out = w.out + (local + r) * d;
+        Vec factor = set1(shrink);
+        each_vector(d, [&](int64_t c, int64_t n) { store_n(out + c, load_n(out + c, n) * factor, n); });
+    }
+    small_product(rows, d, end, w.scores, key_block, 1, v, f.v_row, w.out + local * d, d, true);
+}
+
+#include "kernels/attention_decode.inl"
+
+void attention(const Attention<Real>& f, int64_t head, int64_t query_begin, int64_t query_end, void* workspace) {
+    if (f.rows == 1) return attention_decode(f, head, workspace);
+    AttentionWork& w = *static_cast<AttentionWork*>(workspace);
+    int64_t kv = head / (f.heads / f.kv_heads), d = f.head_width;
+    const Real *q = f.q + head * f.q_head, *k = f.k + kv * f.k_head, *v = f.v + kv * f.v_head;
+    for (int64_t q0 = query_begin; q0 < query_end; q0 += query_block) {
+        int64_t q1 = least(q0 + query_block, query_end), count = q1 - q0;
+        for (int64_t r = 0; r < count; r++) w.top[r] = minus_infinity, w.total[r] = 0;
+        each_vector(count * d, [&](int64_t c, int64_t n) { store_n(w.out + c, zero(), n); });
+        int64_t first = visible_begin(f, q0) / key_block * key_block, last = visible_end(f, q1 - 1);
+        for (int64_t j = first; j < last; j += key_block) {
+            int64_t keys = least(key_block, f.cached + f.rows - j);
+            transpose_block(keys, d, k + j * f.k_row, f.k_row, w.keys);
+            for (int64_t i = q0; i < q1; i += small_rows) {
+                attend(f, q, v + j * f.v_row, i, least(small_rows, q1 - i), j, keys, i - q0, w);
+            }
+        }
+        for (int64_t r = 0; r < count; r++) {
+            Real* out = f.out + (q0 + r) * f.out_row + head * d;
+            Vec factor = set1(Real(1) / w.total[r]);
+            each_vector(d, [&](int64_t c, int64_t n) { store_n(out + c, load_n(w.out + r * d + c, n) * factor, n); });
+            if (f.lse) {
+                f.lse[head * f.rows + q0 + r] =
+                    w.top[r] + static_cast<Real>(__builtin_log(static_cast<double>(w.total[r])));
+            }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+// Attention's backward (Dao et al. 2022, algorithm 4): weights are computed again from the log-sum-exp.
+//   P = exp(scale · Q·Kᵀ - lse), dP = dO·Vᵀ, dS = P ∘ (dP - delta) · scale with delta = rowsum(dO ∘ O),
+//   dV += Pᵀ·dO, dK += dSᵀ·Q, dQ += dS·K.
+
+struct AttentionBackwardWork {
+    alignas(64) Real keys[widest_head * key_block], values[widest_head * key_block];  // [D, key_block]
+    alignas(64) Real weights[key_block * key_block], slopes[key_block * key_block];   // P, dS: [queries, key_block]
+};
+
+inline Real dot(int64_t n, const Real* a, const Real* b) {
+    Vec total = zero();
+    each_vector(n, [&](int64_t i, int64_t some) { total = fma(load_n(a + i, some), load_n(b + i, some), total); });
+    return sum(total);
+}
+
+inline void clear_rows(int64_t rows, int64_t width, Real* p, int64_t row) {
+    for (int64_t r = 0; r < rows; r++, p += row) {
+        each_vector(width, [&](int64_t c, int64_t n) { store_n(p + c, zero(), n); });
+    }
+}
+
+/// One query head's pointers, at its first row.
+struct HeadGradient {
+    const Real *q, *k, *v, *out, *dout, *lse;
+    Real *dq, *dk, *dv;
+};
+
+/// P and dS of the queries [i, i + rows) against the keys [j, j + keys), rows <= small_rows, written from row `local`.
+inline void backward_weights(const Attention<Real>& f, const HeadGradient& h, int64_t i, int64_t rows, int64_t j,
+                             int64_t keys, int64_t local, AttentionBackwardWork& w) {
+    int64_t d = f.head_width, width = ceil_divide(keys, W) * W;
+    Real *p = w.weights + local * key_block, *s = w.slopes + local * key_block;
+    small_product(rows, width, d, h.q + i * f.q_row, f.q_row, 1, w.keys, key_block, p, key_block, false);
+    small_product(rows, width, d, h.dout + i * f.out_row, f.out_row, 1, w.values, key_block, s, key_block, false);
+    for (int64_t r = 0; r < rows; r++, p += key_block, s += key_block) {
+        int64_t begin = visible_begin(f, i + r) - j, end = least(visible_end(f, i + r) - j, keys);
+        Vec lse = set1(h.lse[i + r]), scale = set1(f.scale);
+        Vec delta = set1(dot(d, h.dout + (i + r) * f.out_row, h.out + (i + r) * f.out_row));
+        for (int64_t c = 0; c < width; c += W) {
+            Vec e = exp(load(p + c) * scale - lse);
+            if (c < begin || c + W > end) e = keep(e, begin - c, end - c, zero());
+            store(p + c, e);
+            store(s + c, e * ((load(s + c) - delta) * scale));
+        }
+    }
+}
+
+/// The products of one block of queries [i0, i1) with one block of keys [j, j + keys).
+inline void backward_block(const Attention<Real>& f, const HeadGradient& h, int64_t i0, int64_t i1, int64_t j,
+                           int64_t keys, AttentionBackwardWork& w) {
+    int64_t d = f.head_width, queries = i1 - i0;
+    for (int64_t i = i0; i < i1; i += small_rows) {
+        int64_t rows = least(small_rows, i1 - i);
+        int64_t end = least(visible_end(f, i + rows - 1) - j, keys);  // keys that these rows see
+        backward_weights(f, h, i, rows, j, keys, i - i0, w);
+        if (end > 0) {
+            small_product(rows, d, end, w.slopes + (i - i0) * key_block, key_block, 1, h.k + j * f.k_row, f.k_row,
+                          h.dq + i * f.q_row, f.q_row, true);
+        }
+    }
+    for (int64_t c = 0; c < keys; c += small_rows) {
+        int64_t rows = least(small_rows, keys - c);
+        int64_t skip = f.causal ? most(0, j + c - i0) : 0;  // queries before these keys (cached is 0)
+        if (skip >= queries) break;
+        small_product(rows, d, queries - skip, w.weights + skip * key_block + c, 1, key_block,
+                      h.dout + (i0 + skip) * f.out_row, f.out_row, h.dv + (j + c) * f.v_row, f.v_row, true);
+        small_product(rows, d, queries - skip, w.slopes + skip * key_block + c, 1, key_block,
+                      h.q + (i0 + skip) * f.q_row, f.q_row, h.dk + (j + c) * f.k_row, f.k_row, true);
+    }
+}
+
+void attention_backward(const AttentionBackward<Real>& b, int64_t kv_head, void* workspace) {
+    AttentionBackwardWork& w = *static_cast<AttentionBackwardWork*>(workspace);
+    const Attention<Real>& f = b.forward;
+    int64_t d = f.head_width, group = f.heads / f.kv_heads;
+    HeadGradient h{nullptr, f.k + kv_head * f.k_head, f.v + kv_head * f.v_head, nullptr, nullptr, nullptr,
+                   nullptr, b.dk + kv_head * f.k_head, b.dv + kv_head * f.v_head};
+    if (!b.accumulate_k) clear_rows(f.rows, d, h.dk, f.k_row);
+    if (!b.accumulate_v) clear_rows(f.rows, d, h.dv, f.v_row);
+    for (int64_t head = kv_head * group; head < (kv_head + 1) * group; head++) {
+        h.q = f.q + head * f.q_head, h.dq = b.dq + head * f.q_head;
+        h.out = f.out + head * d, h.dout = b.dout + head * d, h.lse = f.lse + head * f.rows;
+        if (!b.accumulate_q) clear_rows(f.rows, d, h.dq, f.q_row);
+        for (int64_t j = 0; j < f.rows; j += key_block) {
+            int64_t keys = least(key_block, f.rows - j);
+            transpose_block(keys, d, h.k + j * f.k_row, f.k_row, w.keys);
+            transpose_block(keys, d, h.v + j * f.v_row, f.v_row, w.values);
+            for (int64_t i = f.causal ? j : 0; i < f.rows; i += key_block) {
+                int64_t i1 = least(i + key_block, f.rows);
+                if (visible_begin(f, i) >= j + keys) break;  // the window has moved past these keys
+                backward_block(f, h, i, i1, j, keys, w);
+            }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+// One query over a long cache: dot products with the keys in the order they lie, then a weighted sum of the values.
+// Every key and value is read once.
+
+constexpr int64_t decode_block = 256;
+
+/// scores[j] = q · k[j] for W keys at a time: W vectors of partial sums, transposed and added.
+inline void decode_scores(int64_t width, int64_t keys, const Real* q, const Real* k, int64_t row, Real* scores) {
+    for (int64_t j = 0; j < keys; j += W) {
+        Vec part[W];
+        int64_t some = least(W, keys - j);
+        for (int64_t t = 0; t < W; t++) {
+            const Real* key = k + (j + least(t, some - 1)) * row;
+            Vec total = zero();
+            int64_t p = 0;
+            for (; p + W <= width; p += W) total = fma(load(q + p), load(key + p), total);
+            if (p < width) total = fma(load_n(q + p, width - p), load_n(key + p, width - p), total);
+            part[t] = total;
+        }
+        transpose(part);
+        for (int64_t step = 1; step < W; step *= 2) {  // a fixed tree
+            for (int64_t t = 0; t + step < W; t += 2 * step) part[t] = part[t] + part[t + step];
+        }
+        store(scores + j, part[0]);
+    }
+}
+
+/// out += sum_j weights[j] · v[j] for NV vectors of the head, even and odd keys apart (two chains hide fma's latency).
+template <int NV>
+inline void decode_values(int64_t keys, const Real* weights, const Real* v, int64_t row, Real* out, int64_t last) {
+    Vec even[NV], odd[NV];
+    LINNET_UNROLL
+    for (int c = 0; c < NV; c++) even[c] = load_n(out + c * W, c == NV - 1 ? last : W), odd[c] = zero();
+    int64_t j = 0;
+    for (; j + 2 <= keys; j += 2, v += 2 * row) {
+        Vec x = set1(weights[j]), y = set1(weights[j + 1]);
+        LINNET_UNROLL
+        for (int c = 0; c < NV; c++) {
+            int64_t n = c == NV - 1 ? last : W;
+            even[c] = fma(x, load_n(v + c * W, n), even[c]);
+            odd[c] = fma(y, load_n(v + row + c * W, n), odd[c]);
+        }
+    }
+    for (; j < keys; j++) {
+        Vec x = set1(weights[j]);
+        LINNET_UNROLL
+        for (int c = 0; c < NV; c++) even[c] = fma(x, load_n(v + c * W, c == NV - 1 ? last : W), even[c]);
+    }
+    LINNET_UNROLL
+    for (int c = 0; c < NV; c++) store_n(out + c * W, even[c] + odd[c], c == NV - 1 ? last : W);
+}
+
+struct DecodeWork {
+    alignas(64) Real scores[decode_block + W];
+    alignas(64) Real out[widest_head];
+};
+
+inline void attention_decode(const Attention<Real>& f, int64_t head, void* workspace) {
+    DecodeWork& w = *static_cast<DecodeWork*>(workspace);
+    int64_t kv = head / (f.heads / f.kv_heads), d = f.head_width;
+    const Real *q = f.q + head * f.q_head, *k = f.k + kv * f.k_head, *v = f.v + kv * f.v_head;
+    int64_t end = f.cached + 1;
+    Real top = minus_infinity, total = 0;
+    each_vector(d, [&](int64_t c, int64_t n) { store_n(w.out + c, zero(), n); });
+    for (int64_t j = visible_begin(f, 0); j < end; j += decode_block) {
+        int64_t keys = least(decode_block, end - j);
+        decode_scores(d, keys, q, k + j * f.k_row, f.k_row, w.scores);
+        Real shrink = online_softmax(w.scores, ceil_divide(keys, W) * W, 0, keys, f.scale, top, total);
+        Vec factor = set1(shrink);
+        each_vector(d, [&](int64_t c, int64_t n) { store_n(w.out + c, load_n(w.out + c, n) * factor, n); });
+        for (int64_t c = 0; c < d; c += 4 * W) {
+            int64_t vectors = least(4, ceil_divide(d - c, W)), last = least(W, d - c - (vectors - 1) * W);
+            const Real* from = v + j * f.v_row + c;
+            if (vectors == 4) decode_values<4>(keys, w.scores, from, f.v_row, w.out + c, last);
+            if (vectors == 3) decode_values<3>(keys, w.scores, from, f.v_row, w.out + c, last);
+            if (vectors == 2) decode_values<2>(keys, w.scores, from, f.v_row, w.out + c, last);
+            if (vectors == 1) decode_values<1>(keys, w.scores, from, f.v_row, w.out + c, last);
+        }
+    }
+    Real* out = f.out + head * d;
+    Vec factor = set1(Real(1) / total);
+    each_vector(d, [&](int64_t c, int64_t n) { store_n(out + c, load_n(w.out + c, n) * factor, n); });
+    if (f.lse) f.lse[head] = top + static_cast<Real>(__builtin_log(static_cast<double>(total)));
+}

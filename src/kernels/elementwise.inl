@@ -1,0 +1,172 @@
+// Everything that touches each value once: activations, sums, rotations, conversions. An element's bits do not
+// depend on where in the array it stands: tails take the same instructions as whole vectors, on fewer lanes.
+
+// Each activation gives its value, and its value and slope together.
+struct Relu {
+    static void at(Vec x, Vec& y, Vec& slope) {
+        y = if_positive(x, x, x * zero());  // x · 0 keeps a NaN
+        slope = if_positive(x, set1(1), zero());
+    }
+};
+/// x·Φ(x) (Hendrycks & Gimpel 2016).
+struct Gelu {
+    static void at(Vec x, Vec& y, Vec& slope) {
+        Vec cdf, pdf;
+        normal(x, cdf, pdf);
+        y = x * cdf;
+        slope = fma(x, pdf, cdf);
+    }
+};
+inline Vec sigmoid(Vec x) { return set1(1) / (set1(1) + exp(zero() - x)); }
+/// ½x(1 + tanh u) with u = √(2/π)(x + 0.044715x³); since ½(1 + tanh u) = sigmoid(2u) no tanh is needed.
+struct GeluTanh {
+    static void at(Vec x, Vec& y, Vec& slope) {
+        Vec two_c = set1(Real(2 * 0.79788456080286535588)), cube = set1(Real(0.044715));
+        Vec square = x * x;
+        Vec s = sigmoid(two_c * fma(cube * square, x, x));
+        y = x * s;
+        slope = fma(y * (set1(1) - s), two_c * fma(set1(3) * cube, square, set1(1)), s);
+    }
+};
+struct Silu {
+    static void at(Vec x, Vec& y, Vec& slope) {
+        Vec s = sigmoid(x);
+        y = x * s;
+        slope = fma(y, set1(1) - s, s);
+    }
+};
+
+template <class F>
+inline void with_activation(Activation kind, F f) {
+    switch (kind) {
+        case Activation::relu: return f(Relu{});
+        case Activation::gelu: return f(Gelu{});
+        case Activation::gelu_tanh: return f(GeluTanh{});
+        case Activation::silu: return f(Silu{});
+    }
+}
+
+void activation(Activation kind, int64_t n, const Real* x, Real* y) {
+    with_activation(kind, [&](auto f) {
+        each_vector(n, [&](int64_t i, int64_t some) {
+            Vec value, slope;
+            f.at(load_n(x + i, some), value, slope);
+            store_n(y + i, value, some);
+        });
+    });
+}
+
+void activation_backward(Activation kind, int64_t n, const Real* x, const Real* dy, Real* dx, bool accumulate) {
+    with_activation(kind, [&](auto f) {
+        each_vector(n, [&](int64_t i, int64_t some) {
+            Vec value, slope;
+            f.at(load_n(x + i, some), value, slope);
+            Vec d = load_n(dy + i, some) * slope;
+            if (accumulate) d = d + load_n(dx + i, some);
+            store_n(dx + i, d, some);
+        });
+    });
+}
+
+void gated(Activation kind, int64_t n, const Real* gate, const Real* up, Real* y) {
+    with_activation(kind, [&](auto f) {
+        each_vector(n, [&](int64_t i, int64_t some) {
+            Vec value, slope;
+            f.at(load_n(gate + i, some), value, slope);
+            store_n(y + i, value * load_n(up + i, some), some);
+        });
+    });
+}
+
+void gated_backward(Activation kind, int64_t n, const Real* gate, const Real* up, const Real* dy, Real* dgate,
+                    Real* dup, bool accumulate_gate, bool accumulate_up) {
+    with_activation(kind, [&](auto f) {
+        each_vector(n, [&](int64_t i, int64_t some) {
+            Vec value, slope, d = load_n(dy + i, some);
+            f.at(load_n(gate + i, some), value, slope);
+            Vec to_gate = d * load_n(up + i, some) * slope, to_up = d * value;
+            if (accumulate_gate) to_gate = to_gate + load_n(dgate + i, some);
+            if (accumulate_up) to_up = to_up + load_n(dup + i, some);
+            store_n(dgate + i, to_gate, some);
+            store_n(dup + i, to_up, some);
+        });
+    });
+}
+
+void add(int64_t n, const Real* a, const Real* b, Real* y) {
+    each_vector(n, [&](int64_t i, int64_t some) { store_n(y + i, load_n(a + i, some) + load_n(b + i, some), some); });
+}
+
+void scale(int64_t n, Real factor, const Real* x, Real* y) {
+    Vec f = set1(factor);
+    each_vector(n, [&](int64_t i, int64_t some) { store_n(y + i, f * load_n(x + i, some), some); });
+}
+
+double sum_squares(int64_t n, const Real* x) {
+    Wide a = wide_zero(), b = wide_zero();
+    int64_t i = 0;
+    for (; i + 2 * W <= n; i += 2 * W) {
+        add_squares_to(a, load(x + i));
+        add_squares_to(b, load(x + i + W));
+    }
+    each_vector(n - i, [&](int64_t j, int64_t some) { add_squares_to(a, load_n(x + i + j, some)); });
+    return sum(a) + sum(b);
+}
+
+/// One vector of pairs, `some` of them in use.
+inline void rope_vector(bool halves, int64_t half, const Real* cos_sin, Vec sign, const Real* x, Real* y, int64_t i,
+                        int64_t some, bool accumulate) {
+    Real pairs[2 * W] = {};
+    Vec c, s, x0, x1, y0, y1;
+    auto get = [&](const Real* from, Vec& a, Vec& b) {
+        if (some == W) return load_pairs(from, a, b);
+        for (int64_t k = 0; k < 2 * some; k++) pairs[k] = from[k];
+        load_pairs(pairs, a, b);
+    };
+    get(cos_sin + 2 * i, c, s);
+    if (halves) x0 = load_n(x + i, some), x1 = load_n(x + half + i, some);
+    else get(x + 2 * i, x0, x1);
+    s = s * sign;
+    y0 = fnma(x1, s, x0 * c);
+    y1 = fma(x0, s, x1 * c);
+    if (accumulate) {
+        Vec a, b;
+        if (halves) a = load_n(y + i, some), b = load_n(y + half + i, some);
+        else get(y + 2 * i, a, b);
+        y0 = y0 + a, y1 = y1 + b;
+    }
+    if (halves) {
+        store_n(y + i, y0, some);
+        store_n(y + half + i, y1, some);
+    } else if (some == W) {
+        store_pairs(y + 2 * i, y0, y1);
+    } else {
+        store_pairs(pairs, y0, y1);
+        for (int64_t k = 0; k < 2 * some; k++) y[2 * i + k] = pairs[k];
+    }
+}
+
+void rope(int64_t head_width, bool halves, const Real* cos_sin, Real sign, const Real* x, Real* y, bool accumulate) {
+    int64_t half = head_width / 2;
+    each_vector(half, [&](int64_t i, int64_t some) {
+        rope_vector(halves, half, cos_sin, set1(sign), x, y, i, some, accumulate);
+    });
+}
+
+void load_stored(int64_t n, DType type, const void* source, Real* target) {
+    with_stored(type, [&](auto stored) {
+        using Stored = decltype(stored);
+        const typename Stored::Element* from = static_cast<const typename Stored::Element*>(source);
+        each_vector(n, [&](int64_t i, int64_t some) {
+            store_n(target + i, some == W ? Stored::get(from + i) : Stored::get_n(from + i, some), some);
+        });
+    });
+}
+
+void store_stored(int64_t n, DType type, const Real* source, void* target) {
+    with_stored(type, [&](auto stored) {
+        using Stored = decltype(stored);
+        typename Stored::Element* to = static_cast<typename Stored::Element*>(target);
+        each_vector(n, [&](int64_t i, int64_t some) { Stored::put_n(to + i, load_n(source + i, some), some); });
+    });
+}

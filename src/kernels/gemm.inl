@@ -1,0 +1,176 @@
+// C = start + A·B by packed panels and a register tile (Goto & van de Geijn 2008; Van Zee & van de Geijn 2015).
+//
+// Both operands are copied into panels that the innermost loop reads in order: A as [K][tile_rows], B as
+// [K][tile_vectors · W], converted to Real and padded with zeros. K is cut into equal blocks whose length depends on
+// K alone, and within a block every output is one chain of fma from 0 in the order of k, whatever tile it
+// falls in; so an output's bits depend on nothing but its row of A, its column of B and its start.
+
+constexpr int tile_columns = tile_vectors * W;
+
+/// The length of K's blocks: as few as fit, equally long.
+inline int64_t depth_of_block(int64_t k) { return k > 0 ? ceil_divide(k, ceil_divide(k, block_k)) : 1; }
+
+/// Copies `lines` <= P lines of `depth` elements into one panel dst[depth][P]; element (i, p) stands at
+/// src[i * line + p * step]. Lines up to P are filled with zeros. Where P is no multiple of W, rows of the panel are
+/// written whole and the next row overwrites what stood out (the workspace has W spare elements at its end).
+template <class Stored, int P>
+void pack_panel(const typename Stored::Element* src, int64_t line, int64_t step, int64_t lines, int64_t depth,
+                Real* dst) {
+    constexpr int groups = (P + W - 1) / W;
+    if (step == 1) {  // lines are contiguous: transpose W × W squares in registers
+        for (int64_t p = 0; p < depth; p += W) {
+            int64_t some = least(W, depth - p);
+            for (int g = 0; g < groups; g++) {
+                Vec square[W];
+                int64_t full = lines - g * W;
+                const typename Stored::Element* from = src + g * W * line + p;
+                for (int i = 0; i < W; i++) {
+                    square[i] = i >= full ? zero()
+                                : some == W ? Stored::get(from + i * line)
+                                            : Stored::get_n(from + i * line, some);
+                }
+                transpose(square);
+                if (some == W) {
+                    for (int i = 0; i < W; i++) store(dst + (p + i) * P + g * W, square[i]);
+                } else {
+                    for (int64_t i = 0; i < some; i++) store(dst + (p + i) * P + g * W, square[i]);
+                }
+            }
+        }
+    } else if (line == 1) {  // the elements of one k are contiguous
+        for (int64_t p = 0; p < depth; p++) {
+            const typename Stored::Element* from = src + p * step;
+            for (int g = 0; g < groups; g++) {
+                int64_t some = lines - g * W;
+                Vec v = some >= W ? Stored::get(from + g * W) : Stored::get_n(from + g * W, some < 0 ? 0 : some);
+                store(dst + p * P + g * W, v);
+            }
+        }
+    } else {
+        for (int64_t p = 0; p < depth; p++) {
+            for (int i = 0; i < P; i++) {
+                dst[p * P + i] = i < lines ? sum(Stored::get_n(src + i * line + p * step, 1)) : Real(0);
+            }
+        }
+    }
+}
+
+/// Copies lines [begin, end) × depth [from, from + depth) of an operand, panel after panel.
+template <int P>
+void pack(const void* data, DType type, int64_t line, int64_t step, int64_t begin, int64_t end, int64_t from,
+          int64_t depth, Real* dst) {
+    with_stored(type, [&](auto stored) {
+        using Stored = decltype(stored);
+        const typename Stored::Element* src = static_cast<const typename Stored::Element*>(data) + from * step;
+        for (int64_t i = begin; i < end; i += P, dst += P * depth) {
+            pack_panel<Stored, P>(src + i * line, line, step, least(P, end - i), depth, dst);
+        }
+    });
+}
+
+/// Where a tile of sums goes and what it is added to.
+struct TileTarget {
+    Real* c;
+    int64_t c_row;
+    bool accumulate;
+    const Real* bias;  // at the tile's first column, or null
+    const Real* add;   // at the tile's first element, or null
+    int64_t add_row;
+    int64_t last;  // lanes in use of the last vector, 1 … W
+};
+
+/// R × NV vectors of sums over `depth`, then added to their start.
+template <int R, int NV>
+void gemm_tile(int64_t depth, const Real* a, const Real* b, const TileTarget& t) {
+    Vec acc[R][NV];
+    LINNET_UNROLL
+    for (int i = 0; i < R; i++) {
+        __builtin_prefetch(t.c + i * t.c_row, 1);
+        LINNET_UNROLL
+        for (int j = 0; j < NV; j++) acc[i][j] = zero();
+    }
+    for (int64_t p = 0; p < depth; p++) {
+        Vec row[NV];
+        LINNET_UNROLL
+        for (int j = 0; j < NV; j++) row[j] = load(b + j * W);
+        LINNET_UNROLL
+        for (int i = 0; i < R; i++) {
+            Vec x = set1(a[i]);
+            LINNET_UNROLL
+            for (int j = 0; j < NV; j++) acc[i][j] = fma(x, row[j], acc[i][j]);
+        }
+        a += tile_rows;
+        b += tile_columns;
+    }
+    LINNET_UNROLL
+    for (int j = 0; j < NV; j++) {
+        int64_t lanes = j == NV - 1 ? t.last : W;
+        Vec bias = t.bias ? load_n(t.bias + j * W, lanes) : zero();
+        LINNET_UNROLL
+        for (int i = 0; i < R; i++) {
+            Vec sum = acc[i][j];
+            Real* c = t.c + i * t.c_row + j * W;
+            if (t.accumulate) sum = sum + load_n(c, lanes);
+            if (t.bias) sum = sum + bias;
+            if (t.add) sum = sum + load_n(t.add + i * t.add_row + j * W, lanes);
+            store_n(c, sum, lanes);
+        }
+    }
+}
+
+using GemmTile = void (*)(int64_t, const Real*, const Real*, const TileTarget&);
+struct GemmTiles {
+    GemmTile at[tile_vectors + 1][tile_rows + 1];
+};
+template <int NV, int... R>
+constexpr void fill_tiles(GemmTiles& tiles, std::integer_sequence<int, R...>) {
+    ((tiles.at[NV][R + 1] = gemm_tile<R + 1, NV>), ...);
+}
+template <int... NV>
+constexpr GemmTiles make_tiles(std::integer_sequence<int, NV...>) {
+    GemmTiles tiles{};
+    (fill_tiles<NV + 1>(tiles, std::make_integer_sequence<int, tile_rows>()), ...);
+    return tiles;
+}
+constexpr GemmTiles gemm_tiles = make_tiles(std::make_integer_sequence<int, tile_vectors>());
+
+constexpr int64_t packed_a = (block_m + tile_rows) * block_k + 64, packed_b = (block_n + tile_columns) * block_k + 64;
+constexpr size_t gemm_workspace_bytes = sizeof(Real) * static_cast<size_t>(packed_a + packed_b);
+
+/// One block of packed A (rows from i0) times one of packed B (columns from j0); `first` where this is K's first
+/// block, which takes the start.
+inline void gemm_block(const Gemm<Real>& g, int64_t i0, int64_t i1, int64_t j0, int64_t j1, int64_t depth, bool first,
+                       const Real* a, const Real* b) {
+    for (int64_t j = j0; j < j1; j += tile_columns, b += tile_columns * depth) {
+        int64_t columns = least(tile_columns, j1 - j), vectors = ceil_divide(columns, W);
+        const Real* panel = a;
+        for (int64_t i = i0; i < i1; i += tile_rows, panel += tile_rows * depth) {
+            TileTarget t{g.c + i * g.c_row + j,
+                         g.c_row,
+                         !first || g.accumulate,
+                         first && g.bias ? g.bias + j : nullptr,
+                         first && g.add ? g.add + i * g.add_row + j : nullptr,
+                         g.add_row,
+                         columns - (vectors - 1) * W};
+            gemm_tiles.at[vectors][least(tile_rows, i1 - i)](depth, panel, b, t);
+        }
+    }
+}
+
+void gemm(const Gemm<Real>& g, void* workspace) {
+    Real* packed_rows = static_cast<Real*>(workspace);
+    Real* packed_columns = packed_rows + packed_a;
+    int64_t depth = depth_of_block(g.k);
+    for (int64_t j = g.n_begin; j < g.n_end; j += block_n) {
+        int64_t j_end = least(j + block_n, g.n_end);
+        for (int64_t p = 0; p == 0 || p < g.k; p += depth) {
+            int64_t some = least(depth, g.k - p);
+            pack<tile_columns>(g.b.data, g.b.type, g.b.col, g.b.row, j, j_end, p, some, packed_columns);
+            for (int64_t i = g.m_begin; i < g.m_end; i += block_m) {
+                int64_t i_end = least(i + block_m, g.m_end);
+                pack<tile_rows>(g.a.data, g.a.type, g.a.row, g.a.col, i, i_end, p, some, packed_rows);
+                gemm_block(g, i, i_end, j, j_end, some, p == 0, packed_rows, packed_columns);
+            }
+        }
+    }
+}

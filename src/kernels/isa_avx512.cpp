@@ -1,0 +1,9 @@
+// The kernels in AVX-512. One symbol leaves this file: the table (tools/check_kernel_symbols.sh).
+#include "kernels/simd_avx512.h"
+//
+#include "kernels/table.inl"
+
+namespace linnet {
+extern const KernelTable<float> avx512_kernels;
+constinit const KernelTable<float> avx512_kernels = make_table("avx512");
+}  // namespace linnet

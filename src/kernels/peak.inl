@@ -1,0 +1,36 @@
+// Probes for the machine's limits: what no kernel can beat.
+
+/// Multiply-adds on registers alone; returns the floating-point operations done.
+double fma_probe(int64_t iterations) {
+    constexpr int chains = 12;  // two units, latency 4 or 5
+    Vec acc[chains];
+    LINNET_UNROLL
+    for (int i = 0; i < chains; i++) acc[i] = set1(Real(i));
+    Vec x = set1(Real(0.999)), y = set1(Real(0.001));
+    for (int64_t n = 0; n < iterations; n++) {
+        LINNET_UNROLL
+        for (int i = 0; i < chains; i++) acc[i] = fma(acc[i], x, y);
+    }
+    Vec total = zero();
+    LINNET_UNROLL
+    for (int i = 0; i < chains; i++) total = total + acc[i];
+    double done = 2.0 * W * chains * static_cast<double>(iterations);
+    return sum(total) == Real(0) ? 0 : done;  // the sums are looked at, so the loop stays
+}
+
+/// Reads n values once, several streams deep; returns their sum.
+double read_probe(int64_t n, const Real* x) {
+    Vec total[8];
+    LINNET_UNROLL
+    for (int v = 0; v < 8; v++) total[v] = zero();
+    int64_t i = 0;
+    for (; i + 8 * W <= n; i += 8 * W) {
+        LINNET_UNROLL
+        for (int v = 0; v < 8; v++) total[v] = total[v] + load(x + i + v * W);
+        prefetch(x + i + 2048);
+    }
+    each_vector(n - i, [&](int64_t j, int64_t some) { total[0] = total[0] + load_n(x + i + j, some); });
+    LINNET_UNROLL
+    for (int v = 1; v < 8; v++) total[0] = total[0] + total[v];
+    return static_cast<double>(sum(total[0]));
+}

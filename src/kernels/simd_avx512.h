@@ -1,0 +1,163 @@
+// AVX-512 (F, BW, DQ, VL): 16 floats a vector, 32 registers, every tail masked.
+#pragma once
+#include <immintrin.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// GCC 12's own <immintrin.h> passes undefined vectors to masked built-ins and warns about it (GCC bug 105593).
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+
+namespace linnet {
+namespace {
+
+using Real = float;
+using Vec = __m512;
+constexpr int W = 16;
+
+// The register tile of the matrix product: 14 × 2 vectors of sums, 2 of B, 1 of A: 31 of 32 registers.
+constexpr int tile_rows = 14, tile_vectors = 2;
+// Cache blocks: B's panel (block_k × 32 floats) shares L1 with A's, A's block lies in L2, B's in L2 and L3.
+constexpr int64_t block_m = 14 * 16, block_n = 32 * 32, block_k = 384;
+// The register tile of attention's small products.
+constexpr int small_rows = 8, small_vectors = 2;
+
+inline __mmask16 first(int64_t n) { return static_cast<__mmask16>((1u << n) - 1); }  // 0 <= n <= 16
+
+inline Vec zero() { return _mm512_setzero_ps(); }
+inline Vec set1(float x) { return _mm512_set1_ps(x); }
+inline Vec load(const float* p) { return _mm512_loadu_ps(p); }
+inline Vec load_n(const float* p, int64_t n) { return _mm512_maskz_loadu_ps(first(n), p); }
+inline void store(float* p, Vec v) { _mm512_storeu_ps(p, v); }
+inline void store_n(float* p, Vec v, int64_t n) { _mm512_mask_storeu_ps(p, first(n), v); }
+
+inline Vec fma(Vec a, Vec b, Vec c) { return _mm512_fmadd_ps(a, b, c); }    // a·b + c
+inline Vec fnma(Vec a, Vec b, Vec c) { return _mm512_fnmadd_ps(a, b, c); }  // c - a·b
+// Where an operand is NaN the second one is the result: put the data second to keep its NaN.
+inline Vec max(Vec a, Vec b) { return _mm512_max_ps(a, b); }
+inline Vec min(Vec a, Vec b) { return _mm512_min_ps(a, b); }
+inline Vec sqrt(Vec a) { return _mm512_sqrt_ps(a); }
+inline Vec abs(Vec a) { return _mm512_abs_ps(a); }
+inline Vec round(Vec a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+inline Vec scale2(Vec a, Vec n) { return _mm512_scalef_ps(a, n); }  // a · 2^n, n whole
+/// x > 0 ? a : b
+inline Vec if_positive(Vec x, Vec a, Vec b) {
+    return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(x, zero(), _CMP_GT_OQ), b, a);
+}
+/// Lanes [begin, end) of v, `other` elsewhere.
+inline Vec keep(Vec v, int64_t begin, int64_t end, Vec other) {
+    __mmask16 m = static_cast<__mmask16>(first(end < 0 ? 0 : end > W ? W : end) &
+                                         ~first(begin < 0 ? 0 : begin > W ? W : begin));
+    return _mm512_mask_blend_ps(m, other, v);
+}
+inline float sum(Vec v) { return _mm512_reduce_add_ps(v); }
+inline float largest(Vec v) { return _mm512_reduce_max_ps(v); }
+
+/// 16 sums in double.
+struct Wide {
+    __m512d low, high;
+};
+inline Wide wide_zero() { return {_mm512_setzero_pd(), _mm512_setzero_pd()}; }
+inline __m512d low_half(Vec v) { return _mm512_cvtps_pd(_mm512_castps512_ps256(v)); }
+inline __m512d high_half(Vec v) { return _mm512_cvtps_pd(_mm512_extractf32x8_ps(v, 1)); }
+inline void add_to(Wide& w, Vec v) {
+    w.low = _mm512_add_pd(w.low, low_half(v));
+    w.high = _mm512_add_pd(w.high, high_half(v));
+}
+inline void add_squares_to(Wide& w, Vec v) {
+    __m512d a = low_half(v), b = high_half(v);
+    w.low = _mm512_fmadd_pd(a, a, w.low);
+    w.high = _mm512_fmadd_pd(b, b, w.high);
+}
+inline double sum(const Wide& w) { return _mm512_reduce_add_pd(_mm512_add_pd(w.low, w.high)); }
+
+inline void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
+
+/// Pairs (a0, b0, a1, b1, …) apart, and together again.
+inline void load_pairs(const float* p, Vec& a, Vec& b) {
+    Vec x = load(p), y = load(p + W);
+    __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    a = _mm512_permutex2var_ps(x, even, y);
+    b = _mm512_permutex2var_ps(x, _mm512_add_epi32(even, _mm512_set1_epi32(1)), y);
+}
+inline void store_pairs(float* p, Vec a, Vec b) {
+    __m512i low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+    store(p, _mm512_permutex2var_ps(a, low, b));
+    store(p + W, _mm512_permutex2var_ps(a, _mm512_add_epi32(low, _mm512_set1_epi32(8)), b));
+}
+
+/// Rows become columns: 64 shuffles for 256 floats.
+inline void transpose(Vec (&r)[W]) {
+    Vec t[W];
+    for (int i = 0; i < W; i += 2) {
+        t[i] = _mm512_unpacklo_ps(r[i], r[i + 1]);
+        t[i + 1] = _mm512_unpackhi_ps(r[i], r[i + 1]);
+    }
+    for (int i = 0; i < W; i += 4) {
+        for (int j = 0; j < 2; j++) {
+            __m512d x = _mm512_castps_pd(t[i + j]), y = _mm512_castps_pd(t[i + j + 2]);
+            r[i + 2 * j] = _mm512_castpd_ps(_mm512_unpacklo_pd(x, y));
+            r[i + 2 * j + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(x, y));
+        }
+    }
+    for (int i = 0; i < 4; i++) {  // r[4g + i] holds column 4l + i of rows 4g … 4g+3 in its 128-bit lane l
+        t[i] = _mm512_shuffle_f32x4(r[i], r[i + 4], 0x88);
+        t[i + 4] = _mm512_shuffle_f32x4(r[i], r[i + 4], 0xDD);
+        t[i + 8] = _mm512_shuffle_f32x4(r[i + 8], r[i + 12], 0x88);
+        t[i + 12] = _mm512_shuffle_f32x4(r[i + 8], r[i + 12], 0xDD);
+    }
+    for (int i = 0; i < 4; i++) {
+        r[i] = _mm512_shuffle_f32x4(t[i], t[i + 8], 0x88);
+        r[i + 8] = _mm512_shuffle_f32x4(t[i], t[i + 8], 0xDD);
+        r[i + 4] = _mm512_shuffle_f32x4(t[i + 4], t[i + 12], 0x88);
+        r[i + 12] = _mm512_shuffle_f32x4(t[i + 4], t[i + 12], 0xDD);
+    }
+}
+
+// Stored types: what they are in memory, and the way to a vector of Real and back.
+struct StoredF32 {
+    using Element = float;
+    static Vec get(const float* p) { return load(p); }
+    static Vec get_n(const float* p, int64_t n) { return load_n(p, n); }
+    static void put_n(float* p, Vec v, int64_t n) { store_n(p, v, n); }
+};
+struct StoredF16 {
+    using Element = uint16_t;
+    static Vec get(const uint16_t* p) {
+        return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+    }
+    static Vec get_n(const uint16_t* p, int64_t n) {
+        return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(first(n), p));
+    }
+    static void put_n(uint16_t* p, Vec v, int64_t n) {
+        _mm256_mask_storeu_epi16(p, first(n),
+                                 _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+    }
+};
+struct StoredBF16 {
+    using Element = uint16_t;
+    static Vec widen(__m256i h) {
+        return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(h), 16));
+    }
+    static Vec get(const uint16_t* p) {
+        return widen(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+    }
+    static Vec get_n(const uint16_t* p, int64_t n) { return widen(_mm256_maskz_loadu_epi16(first(n), p)); }
+    static void put_n(uint16_t* p, Vec v, int64_t n) {
+        __m512i x = _mm512_castps_si512(v), high = _mm512_srli_epi32(x, 16);
+        __m512i odd = _mm512_and_si512(high, _mm512_set1_epi32(1));
+        __m512i rounded =
+            _mm512_srli_epi32(_mm512_add_epi32(x, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7FFF))), 16);
+        __mmask16 nan = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
+        rounded = _mm512_mask_or_epi32(rounded, nan, high, _mm512_set1_epi32(0x40));
+        _mm256_mask_storeu_epi16(p, first(n), _mm512_cvtepi32_epi16(rounded));
+    }
+};
+using StoredReal = StoredF32;
+
+#include "kernels/math_float.inl"
+
+}  // namespace
+}  // namespace linnet

@@ -1,0 +1,73 @@
+// C (+)= A·B for operands that already lie in cache: A by broadcasts at any strides, B and C in rows.
+// Attention's products; each output is one chain of fma in the order of k.
+
+/// R × NV vectors; `last` lanes of the last vector are in use.
+template <int R, int NV>
+void small_tile(int64_t k, const Real* a, int64_t a_row, int64_t a_col, const Real* b, int64_t b_row, Real* c,
+                int64_t c_row, bool accumulate, int64_t last) {
+    Vec acc[R][NV];
+    LINNET_UNROLL
+    for (int i = 0; i < R; i++) {
+        LINNET_UNROLL
+        for (int j = 0; j < NV; j++) {
+            acc[i][j] = accumulate ? load_n(c + i * c_row + j * W, j == NV - 1 ? last : W) : zero();
+        }
+    }
+    auto step = [&](const Vec(&row)[NV]) {
+        LINNET_UNROLL
+        for (int i = 0; i < R; i++) {
+            Vec x = set1(a[i * a_row]);
+            LINNET_UNROLL
+            for (int j = 0; j < NV; j++) acc[i][j] = fma(x, row[j], acc[i][j]);
+        }
+        a += a_col;
+        b += b_row;
+    };
+    Vec row[NV];
+    if (last == W) {
+        for (int64_t p = 0; p < k; p++) {
+            LINNET_UNROLL
+            for (int j = 0; j < NV; j++) row[j] = load(b + j * W);
+            step(row);
+        }
+    } else {
+        for (int64_t p = 0; p < k; p++) {
+            LINNET_UNROLL
+            for (int j = 0; j < NV - 1; j++) row[j] = load(b + j * W);
+            row[NV - 1] = load_n(b + (NV - 1) * W, last);
+            step(row);
+        }
+    }
+    LINNET_UNROLL
+    for (int i = 0; i < R; i++) {
+        LINNET_UNROLL
+        for (int j = 0; j < NV; j++) store_n(c + i * c_row + j * W, acc[i][j], j == NV - 1 ? last : W);
+    }
+}
+
+using SmallTile = void (*)(int64_t, const Real*, int64_t, int64_t, const Real*, int64_t, Real*, int64_t, bool,
+                           int64_t);
+struct SmallTiles {
+    SmallTile at[small_vectors + 1][small_rows + 1];
+};
+template <int NV, int... R>
+constexpr void fill_small(SmallTiles& tiles, std::integer_sequence<int, R...>) {
+    ((tiles.at[NV][R + 1] = small_tile<R + 1, NV>), ...);
+}
+template <int... NV>
+constexpr SmallTiles make_small(std::integer_sequence<int, NV...>) {
+    SmallTiles tiles{};
+    (fill_small<NV + 1>(tiles, std::make_integer_sequence<int, small_rows>()), ...);
+    return tiles;
+}
+constexpr SmallTiles small_tiles = make_small(std::make_integer_sequence<int, small_vectors>());
+
+/// C[rows, n] for rows <= small_rows. n columns of B and C are touched, no more.
+inline void small_product(int64_t rows, int64_t n, int64_t k, const Real* a, int64_t a_row, int64_t a_col,
+                          const Real* b, int64_t b_row, Real* c, int64_t c_row, bool accumulate) {
+    for (int64_t j = 0; j < n; j += small_vectors * W) {
+        int64_t columns = least(small_vectors * W, n - j), vectors = ceil_divide(columns, W);
+        small_tiles.at[vectors][rows](k, a, a_row, a_col, b + j, b_row, c + j, c_row, accumulate,
+                                      columns - (vectors - 1) * W);
+    }
+}

@@ -1,0 +1,53 @@
+// Stored types one element at a time, into Real (float or double). The conversions stand here a second time,
+// beside base/half.h, because an instruction-set file must not share inline functions with the rest of the
+// program: the linker keeps one copy of each, and that copy could be the one with AVX-512 in it. A test holds
+// the two equal for all 65 536 halves.
+
+inline float widen_f16(uint16_t h) {
+    uint32_t sign = static_cast<uint32_t>(h & 0x8000u) << 16, rest = h & 0x7FFFu;
+    if (rest >= 0x7C00u) return __builtin_bit_cast(float, sign | 0x7F800000u | (rest & 0x3FFu) << 13);
+    if (rest >= 0x0400u) return __builtin_bit_cast(float, sign | ((rest << 13) + 0x38000000u));
+    float magnitude = static_cast<float>(rest) * 0x1p-24f;  // subnormal: exact
+    return __builtin_bit_cast(float, sign | __builtin_bit_cast(uint32_t, magnitude));
+}
+inline uint16_t narrow_f16(float f) {
+    uint32_t x = __builtin_bit_cast(uint32_t, f), sign = x >> 16 & 0x8000u, a = x & 0x7FFFFFFFu;
+    if (a > 0x7F800000u) return static_cast<uint16_t>(sign | 0x7E00u | (a >> 13 & 0x3FFu));
+    if (a >= 0x47800000u) return static_cast<uint16_t>(sign | 0x7C00u);
+    if (a < 0x38800000u) {  // subnormal: let the float adder round at the right bit
+        float shifted = __builtin_bit_cast(float, a) + 0.5f;
+        return static_cast<uint16_t>(sign | (__builtin_bit_cast(uint32_t, shifted) - 0x3F000000u));
+    }
+    return static_cast<uint16_t>(sign | (a - 0x38000000u + 0xFFFu + (a >> 13 & 1u)) >> 13);
+}
+inline float widen_bf16(uint16_t h) { return __builtin_bit_cast(float, static_cast<uint32_t>(h) << 16); }
+inline uint16_t narrow_bf16(float f) {
+    uint32_t x = __builtin_bit_cast(uint32_t, f);
+    if ((x & 0x7FFFFFFFu) > 0x7F800000u) return static_cast<uint16_t>(x >> 16 | 0x40u);
+    return static_cast<uint16_t>((x + 0x7FFFu + (x >> 16 & 1u)) >> 16);
+}
+
+struct StoredF32 {
+    using Element = float;
+    static Vec get(const float* p) { return static_cast<Real>(*p); }
+    static Vec get_n(const float* p, int64_t n) { return n > 0 ? static_cast<Real>(*p) : 0; }
+    static void put_n(float* p, Vec v, int64_t n) {
+        if (n > 0) *p = static_cast<float>(v);
+    }
+};
+struct StoredF16 {
+    using Element = uint16_t;
+    static Vec get(const uint16_t* p) { return static_cast<Real>(widen_f16(*p)); }
+    static Vec get_n(const uint16_t* p, int64_t n) { return n > 0 ? get(p) : 0; }
+    static void put_n(uint16_t* p, Vec v, int64_t n) {
+        if (n > 0) *p = narrow_f16(static_cast<float>(v));
+    }
+};
+struct StoredBF16 {
+    using Element = uint16_t;
+    static Vec get(const uint16_t* p) { return static_cast<Real>(widen_bf16(*p)); }
+    static Vec get_n(const uint16_t* p, int64_t n) { return n > 0 ? get(p) : 0; }
+    static void put_n(uint16_t* p, Vec v, int64_t n) {
+        if (n > 0) *p = narrow_bf16(static_cast<float>(v));
+    }
+};

@@ -1,0 +1,61 @@
+// All algorithms with the primitives that were included before, and their table.
+#include <utility>
+
+#include "kernels/kernels.h"
+
+namespace linnet {
+namespace {
+
+#include "kernels/common.inl"
+
+#include "kernels/gemm.inl"
+#include "kernels/gemv.inl"
+#include "kernels/small.inl"
+#include "kernels/attention.inl"
+#include "kernels/attention_backward.inl"
+#include "kernels/norm.inl"
+#include "kernels/elementwise.inl"
+#include "kernels/adamw.inl"
+#include "kernels/loss.inl"
+#include "kernels/peak.inl"
+
+constexpr size_t attention_bytes =
+    sizeof(AttentionWork) > sizeof(AttentionBackwardWork) ? sizeof(AttentionWork) : sizeof(AttentionBackwardWork);
+
+consteval KernelTable<Real> make_table(const char* name) {
+    return {.name = name,
+            .lanes = W,
+            .gemm_tile_m = tile_rows,
+            .gemm_tile_n = tile_columns,
+            .gemm_workspace = gemm_workspace_bytes,
+            .gemm = gemm,
+            .gemv = gemv,
+            .attention_workspace = attention_bytes,
+            .attention_max_head_width = widest_head,
+            .attention_block = query_block,
+            .attention = attention,
+            .attention_backward = attention_backward,
+            .layer_norm = layer_norm,
+            .layer_norm_backward = layer_norm_backward,
+            .rms_norm = rms_norm,
+            .rms_norm_backward = rms_norm_backward,
+            .norm_backward_weights = norm_backward_weights,
+            .column_sum = column_sum,
+            .activation = activation,
+            .activation_backward = activation_backward,
+            .gated = gated,
+            .gated_backward = gated_backward,
+            .add = add,
+            .scale = scale,
+            .sum_squares = sum_squares,
+            .rope = rope,
+            .cross_entropy = cross_entropy,
+            .adamw = adamw,
+            .load = load_stored,
+            .store = store_stored,
+            .fma_probe = fma_probe,
+            .read_probe = read_probe};
+}
+
+}  // namespace
+}  // namespace linnet

@@ -1,0 +1,225 @@
+// `make bench-kernels`: the speed of the matrix products that training and decoding are made of, beside the
+// machine's measured peaks. Best of several runs each, threads split as the executor splits.
+#include <omp.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "kernels/kernels.h"
+
+using namespace linnet;
+
+namespace {
+
+double now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+int threads = 1;
+
+/// Best seconds of `work(thread, threads)` over about a second.
+template <class F>
+double best(F work, double budget = 0.6) {
+    double least = 1e9, begin = now();
+    for (int i = 0; i < 3 || now() - begin < budget; i++) {
+        double t = 0;
+#pragma omp parallel num_threads(threads)
+        {
+#pragma omp barrier
+            double start = now();
+            work(omp_get_thread_num(), threads);
+#pragma omp barrier
+#pragma omp single
+            t = now() - start;
+        }
+        least = std::min(least, t);
+    }
+    return least;
+}
+
+void* aligned(std::size_t bytes) {
+    void* p = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
+    std::memset(p, 0, bytes);
+    return p;
+}
+
+float* random_floats(std::size_t n) {
+    float* p = static_cast<float*>(aligned(n * sizeof(float)));
+    std::uint32_t s = 1;
+    for (std::size_t i = 0; i < n; i++) p[i] = static_cast<float>((s = s * 1664525u + 1013904223u) >> 9) * 0x1p-22f - 1;
+    return p;
+}
+
+double peak_flops(const KernelTable<float>& k) {
+    double done = k.fma_probe(1000);
+    double t = best([&](int, int) { k.fma_probe(2000000); });
+    return done * 2000 * threads / t;
+}
+
+/// kind: 'f' y = x·Wᵀ, 'x' dx = dy·W, 'w' dW = dyᵀ·x.
+void product(const KernelTable<float>& k, double peak, char kind, std::int64_t m, std::int64_t n, std::int64_t kk,
+             DType type) {
+    float* a = random_floats(static_cast<std::size_t>(m * kk));
+    float* b32 = random_floats(static_cast<std::size_t>(n * kk));
+    void* b = aligned(static_cast<std::size_t>(n * kk * 4));
+    k.store(n * kk, type, b32, b);
+    float* c = static_cast<float*>(aligned(static_cast<std::size_t>(m * n * 4)));
+    Gemm<float> g;
+    g.m = m, g.n = n, g.k = kk;
+    g.a = {a, DType::f32, kk, 1};
+    g.b = {b, type, 1, kk};
+    if (kind == 'x') g.b = {b, type, n, 1};
+    if (kind == 'w') g.a = {a, DType::f32, 1, m}, g.b = {b, type, n, 1}, g.accumulate = true;
+    g.c = c, g.c_row = n, g.m_end = m, g.n_end = n;
+    std::vector<void*> work;
+    for (int i = 0; i < threads; i++) work.push_back(aligned(k.gemm_workspace));
+    double t = best([&](int thread, int count) {
+        Gemm<float> mine = gemm_share(k, g, thread, count);
+        if (mine.m_begin < mine.m_end && mine.n_begin < mine.n_end) k.gemm(mine, work[static_cast<std::size_t>(thread)]);
+    });
+    double rate = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(kk) / t;
+    std::printf("%-7s gemm %c [%5ld,%5ld]x[%5ld,%5ld] %-4s %8.1f GFLOP/s %5.1f %%\n", k.name, kind, m, kk, kk, n,
+                std::string(info(type).name).c_str(), rate * 1e-9, 100 * rate / peak);
+    std::fflush(stdout);
+    for (void* p : work) std::free(p);
+    std::free(a), std::free(b32), std::free(b), std::free(c);
+}
+
+void decode(const KernelTable<float>& k, double peak, std::int64_t m, std::int64_t n, std::int64_t kk, DType type) {
+    float* a = random_floats(static_cast<std::size_t>(m * kk));
+    std::size_t bytes = static_cast<std::size_t>(n * kk * info(type).bytes);
+    void* b = aligned(bytes);
+    float* c = static_cast<float*>(aligned(static_cast<std::size_t>(m * n * 4)));
+    Gemm<float> g;
+    g.m = m, g.n = n, g.k = kk;
+    g.a = {a, DType::f32, kk, 1}, g.b = {b, type, 1, kk};
+    g.c = c, g.c_row = n, g.m_end = m;
+    double t = best([&](int thread, int count) {
+        Gemm<float> mine = g;
+        mine.n_begin = n * thread / count, mine.n_end = n * (thread + 1) / count;
+        k.gemv(mine);
+    });
+    std::printf("%-7s gemv [%ld,%ld]x[%ld,%ld] %-4s %8.1f GB/s %5.1f %%\n", k.name, m, kk, kk, n,
+                std::string(info(type).name).c_str(), static_cast<double>(bytes) / t * 1e-9,
+                100 * static_cast<double>(bytes) / t / peak);
+    std::free(a), std::free(b), std::free(c);
+}
+
+void attend(const KernelTable<float>& k, double peak, std::int64_t t, std::int64_t heads, std::int64_t d,
+            std::int64_t batch, std::int64_t cached) {
+    std::int64_t width = heads * d, keys = cached + t;
+    auto values = [&](std::int64_t rows) { return random_floats(static_cast<std::size_t>(rows * width * batch)); };
+    float *q = values(t), *key = values(keys), *v = values(keys), *out = values(t), *dout = values(t), *dq = values(t),
+          *dk = values(keys), *dv = values(keys);
+    float* lse = random_floats(static_cast<std::size_t>(t * heads * batch));
+    std::vector<void*> work;
+    for (int i = 0; i < threads; i++) work.push_back(aligned(k.attention_workspace));
+    auto of = [&](std::int64_t b) {
+        Attention<float> f;
+        f.rows = t, f.cached = cached, f.heads = f.kv_heads = heads, f.head_width = d;
+        f.scale = 0.125f;
+        f.q = q + b * t * width, f.k = key + b * keys * width, f.v = v + b * keys * width, f.out = out + b * t * width;
+        f.q_row = f.k_row = f.v_row = f.out_row = width;
+        f.q_head = f.k_head = f.v_head = d;
+        f.lse = lse + b * heads * t;
+        return f;
+    };
+    double seconds = best([&](int thread, int count) {
+        for (std::int64_t task = thread; task < heads * batch; task += count) {
+            k.attention(of(task / heads), task % heads, 0, t, work[static_cast<std::size_t>(thread)]);
+        }
+    });
+    double pairs = static_cast<double>(heads * batch) * (static_cast<double>(t) * (static_cast<double>(t) + 1) / 2 +
+                                                        static_cast<double>(t) * static_cast<double>(cached));
+    double flops = 4.0 * static_cast<double>(d) * pairs;
+    std::printf("%-7s attention T %ld cached %ld D %ld forward  %8.3f ms %8.1f GFLOP/s %5.1f %%", k.name, t, cached, d,
+                seconds * 1e3, flops / seconds * 1e-9, 100 * flops / seconds / peak);
+    if (t == 1) std::printf("  %.1f GB/s", static_cast<double>(batch * keys * width) * 8 / seconds * 1e-9);
+    std::printf("\n");
+    if (cached == 0 && t > 1) {
+        seconds = best([&](int thread, int count) {
+            for (std::int64_t task = thread; task < heads * batch; task += count) {
+                std::int64_t b = task / heads;
+                AttentionBackward<float> back;
+                back.forward = of(b);
+                back.dout = dout + b * t * width;
+                back.dq = dq + b * t * width, back.dk = dk + b * t * width, back.dv = dv + b * t * width;
+                k.attention_backward(back, task % heads, work[static_cast<std::size_t>(thread)]);
+            }
+        });
+        flops = 10.0 * static_cast<double>(d) * pairs;
+        std::printf("%-7s attention T %ld cached %ld D %ld backward %8.3f ms %8.1f GFLOP/s %5.1f %%\n", k.name, t,
+                    cached, d, seconds * 1e3, flops / seconds * 1e-9, 100 * flops / seconds / peak);
+    }
+    for (void* p : work) std::free(p);
+    for (float* p : {q, key, v, out, dout, dq, dk, dv, lse}) std::free(p);
+}
+
+/// Values a second of the kernels that touch each value once.
+void elementwise(const KernelTable<float>& k) {
+    constexpr std::int64_t n = 1 << 14;
+    float *x = random_floats(n), *y = random_floats(n), *z = random_floats(n), *w = random_floats(n);
+    auto print = [&](const char* name, double t) {
+        std::printf("%-7s %-20s %6.3f ns a value\n", k.name, name, t * 1e9 / n);
+    };
+    for (auto [kind, name] : {std::pair{Activation::gelu, "gelu"}, {Activation::gelu_tanh, "gelu_tanh"}, {Activation::silu, "silu"}}) {
+        print(name, best([&](int, int) { k.activation(kind, n, x, y); }, 0.05));
+        print("  backward", best([&](int, int) { k.activation_backward(kind, n, x, y, z, false); }, 0.05));
+    }
+    print("layer_norm 768", best([&](int, int) { k.layer_norm(n / 768, 768, x, y, w, 1e-5f, z, nullptr); }, 0.05));
+    print("cross_entropy", best([&](int, int) { k.cross_entropy(n, 7, 1e-3f, true, x); }, 0.05));
+    AdamW<float> o{1e-3f, 0.9f, 0.95f, 1e-8f, 0.1f, 0.1f, 0.05f, 1};
+    print("adamw", best([&](int, int) { k.adamw(n, o, w, x, y, z); }, 0.05));
+    for (float* p : {x, y, z, w}) std::free(p);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const char* only = argc > 2 ? argv[2] : "gvae";
+    threads = argc > 3 ? std::atoi(argv[3]) : omp_get_max_threads();
+    if (argc > 1 && !select_kernels(argv[1])) return std::printf("no tier %s here (%s)\n", argv[1], built_kernels()), 2;
+    const KernelTable<float>& k = kernels();
+    auto wants = [&](char c) { return std::strchr(only, c) != nullptr; };
+    double peak = peak_flops(k);
+    std::printf("%s, %d threads: multiply-add peak %.1f GFLOP/s\n", k.name, threads, peak * 1e-9);
+    if (wants('g')) {
+        for (DType type : {DType::f32, DType::f16}) product(k, peak, 'f', 2048, 2048, 2048, type);
+        product(k, peak, 'f', 2048, 3072, 768, DType::f32);
+        product(k, peak, 'x', 2048, 768, 3072, DType::f32);
+        product(k, peak, 'w', 3072, 768, 2048, DType::f32);
+        product(k, peak, 'w', 768, 3072, 256, DType::f32);
+        product(k, peak, 'f', 256, 50257, 768, DType::f32);
+        product(k, peak, 'x', 256, 768, 50257, DType::f32);
+        product(k, peak, 'w', 50257, 768, 256, DType::f32);
+        product(k, peak, 'f', 768, 512, 128, DType::f32);
+        product(k, peak, 'f', 768, 128, 512, DType::f32);
+        product(k, peak, 'f', 768, 65, 128, DType::f32);
+        product(k, peak, 'w', 128, 128, 768, DType::f32);
+        product(k, peak, 'w', 512, 128, 768, DType::f32);
+        product(k, peak, 'f', 32, 768, 768, DType::f16);
+        product(k, peak, 'f', 16, 3072, 768, DType::f16);
+    }
+    if (wants('v')) {
+        std::int64_t n = std::int64_t{1} << 26;
+        float* x = random_floats(static_cast<std::size_t>(n));
+        double bytes = static_cast<double>(n) * 4;
+        double rate = bytes / best([&](int i, int count) { k.read_probe(n / count, x + n / count * i); });
+        std::free(x);
+        std::printf("%s, %d threads: memory read peak %.1f GB/s\n", k.name, threads, rate * 1e-9);
+        for (DType type : {DType::f32, DType::f16, DType::bf16}) decode(k, rate, 1, 50257, 768, type);
+        for (std::int64_t m : {2, 4, 8}) decode(k, rate, m, 50257, 768, DType::f16);
+        decode(k, rate, 1, 768, 3072, DType::f16);
+    }
+    if (wants('a')) {
+        attend(k, peak, 64, 4, 32, 12, 0);
+        attend(k, peak, 256, 12, 64, 8, 0);
+        attend(k, peak, 1024, 12, 64, 2, 0);
+        attend(k, peak, 1, 12, 64, 1, 1000);
+    }
+    if (wants('e')) elementwise(k);
+}
