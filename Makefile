@@ -34,7 +34,7 @@ OBJECTS := $(SOURCES:%.cpp=$(BUILD)/obj/%.o)
 LIBRARY := $(filter-out $(BUILD)/obj/src/main.o,$(OBJECTS))
 TEST_OBJECTS := $(TESTS:%.cpp=$(BUILD)/obj/%.o)
 
-.PHONY: all test check format tidy clean help install
+.PHONY: all test check format tidy clean help install bench-kernels
 all: $(BUILD)/linnet
 
 $(BUILD)/linnet: $(OBJECTS)
@@ -55,7 +55,15 @@ $(BUILD)/obj/%.o: %.cpp Makefile
 	@echo "compile $<"
 	$(Q)$(CXX) $(CPPFLAGS) $(if $(filter tests/%,$<),-Itests) $(CXXFLAGS) -c -o $@ $<
 
+# Speed of the matrix products and attention beside the machine's peaks (src/kernels/README.md has a run).
+BENCH_OBJECTS := $(filter $(BUILD)/obj/src/kernels/% $(BUILD)/obj/src/tensor/%,$(OBJECTS)) $(BUILD)/obj/tools/bench_kernels.o
+$(BUILD)/bench-kernels: $(BENCH_OBJECTS)
+	@echo "link    $@"
+	$(Q)$(CXX) $(LDFLAGS) -o $@ $(BENCH_OBJECTS)
+bench-kernels: $(BUILD)/bench-kernels
+	$(BUILD)/bench-kernels $(BENCH)
+
 clean:
 	rm -rf build build-*
 
--include $(OBJECTS:.o=.d) $(TEST_OBJECTS:.o=.d)
+-include $(OBJECTS:.o=.d) $(TEST_OBJECTS:.o=.d) $(BUILD)/obj/tools/bench_kernels.d

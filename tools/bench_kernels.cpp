@@ -50,7 +50,8 @@ void* aligned(std::size_t bytes) {
 float* random_floats(std::size_t n) {
     float* p = static_cast<float*>(aligned(n * sizeof(float)));
     std::uint32_t s = 1;
-    for (std::size_t i = 0; i < n; i++) p[i] = static_cast<float>((s = s * 1664525u + 1013904223u) >> 9) * 0x1p-22f - 1;
+    for (std::size_t i = 0; i < n; i++)
+        p[i] = static_cast<float>((s = s * 1664525u + 1013904223u) >> 9) * 0x1p-22f - 1;
     return p;
 }
 
@@ -61,8 +62,8 @@ double peak_flops(const KernelTable<float>& k) {
 }
 
 /// kind: 'f' y = x·Wᵀ, 'x' dx = dy·W, 'w' dW = dyᵀ·x.
-void product(const KernelTable<float>& k, double peak, char kind, std::int64_t m, std::int64_t n, std::int64_t kk,
-             DType type) {
+void product(const KernelTable<float>& k, double peak, char kind, std::int64_t m, std::int64_t n,
+             std::int64_t kk, DType type) {
     float* a = random_floats(static_cast<std::size_t>(m * kk));
     float* b32 = random_floats(static_cast<std::size_t>(n * kk));
     void* b = aligned(static_cast<std::size_t>(n * kk * 4));
@@ -79,17 +80,19 @@ void product(const KernelTable<float>& k, double peak, char kind, std::int64_t m
     for (int i = 0; i < threads; i++) work.push_back(aligned(k.gemm_workspace));
     double t = best([&](int thread, int count) {
         Gemm<float> mine = gemm_share(k, g, thread, count);
-        if (mine.m_begin < mine.m_end && mine.n_begin < mine.n_end) k.gemm(mine, work[static_cast<std::size_t>(thread)]);
+        if (mine.m_begin < mine.m_end && mine.n_begin < mine.n_end)
+            k.gemm(mine, work[static_cast<std::size_t>(thread)]);
     });
     double rate = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(kk) / t;
-    std::printf("%-7s gemm %c [%5ld,%5ld]x[%5ld,%5ld] %-4s %8.1f GFLOP/s %5.1f %%\n", k.name, kind, m, kk, kk, n,
-                std::string(info(type).name).c_str(), rate * 1e-9, 100 * rate / peak);
+    std::printf("%-7s gemm %c [%5ld,%5ld]x[%5ld,%5ld] %-4s %8.1f GFLOP/s %5.1f %%\n", k.name, kind, m, kk, kk,
+                n, std::string(info(type).name).c_str(), rate * 1e-9, 100 * rate / peak);
     std::fflush(stdout);
     for (void* p : work) std::free(p);
     std::free(a), std::free(b32), std::free(b), std::free(c);
 }
 
-void decode(const KernelTable<float>& k, double peak, std::int64_t m, std::int64_t n, std::int64_t kk, DType type) {
+void decode(const KernelTable<float>& k, double peak, std::int64_t m, std::int64_t n, std::int64_t kk,
+            DType type) {
     float* a = random_floats(static_cast<std::size_t>(m * kk));
     std::size_t bytes = static_cast<std::size_t>(n * kk * info(type).bytes);
     void* b = aligned(bytes);
@@ -112,9 +115,11 @@ void decode(const KernelTable<float>& k, double peak, std::int64_t m, std::int64
 void attend(const KernelTable<float>& k, double peak, std::int64_t t, std::int64_t heads, std::int64_t d,
             std::int64_t batch, std::int64_t cached) {
     std::int64_t width = heads * d, keys = cached + t;
-    auto values = [&](std::int64_t rows) { return random_floats(static_cast<std::size_t>(rows * width * batch)); };
-    float *q = values(t), *key = values(keys), *v = values(keys), *out = values(t), *dout = values(t), *dq = values(t),
-          *dk = values(keys), *dv = values(keys);
+    auto values = [&](std::int64_t rows) {
+        return random_floats(static_cast<std::size_t>(rows * width * batch));
+    };
+    float *q = values(t), *key = values(keys), *v = values(keys), *out = values(t), *dout = values(t),
+          *dq = values(t), *dk = values(keys), *dv = values(keys);
     float* lse = random_floats(static_cast<std::size_t>(t * heads * batch));
     std::vector<void*> work;
     for (int i = 0; i < threads; i++) work.push_back(aligned(k.attention_workspace));
@@ -122,7 +127,8 @@ void attend(const KernelTable<float>& k, double peak, std::int64_t t, std::int64
         Attention<float> f;
         f.rows = t, f.cached = cached, f.heads = f.kv_heads = heads, f.head_width = d;
         f.scale = 0.125f;
-        f.q = q + b * t * width, f.k = key + b * keys * width, f.v = v + b * keys * width, f.out = out + b * t * width;
+        f.q = q + b * t * width, f.k = key + b * keys * width, f.v = v + b * keys * width,
+        f.out = out + b * t * width;
         f.q_row = f.k_row = f.v_row = f.out_row = width;
         f.q_head = f.k_head = f.v_head = d;
         f.lse = lse + b * heads * t;
@@ -133,11 +139,12 @@ void attend(const KernelTable<float>& k, double peak, std::int64_t t, std::int64
             k.attention(of(task / heads), task % heads, 0, t, work[static_cast<std::size_t>(thread)]);
         }
     });
-    double pairs = static_cast<double>(heads * batch) * (static_cast<double>(t) * (static_cast<double>(t) + 1) / 2 +
-                                                        static_cast<double>(t) * static_cast<double>(cached));
+    double pairs =
+        static_cast<double>(heads * batch) * (static_cast<double>(t) * (static_cast<double>(t) + 1) / 2 +
+                                              static_cast<double>(t) * static_cast<double>(cached));
     double flops = 4.0 * static_cast<double>(d) * pairs;
-    std::printf("%-7s attention T %ld cached %ld D %ld forward  %8.3f ms %8.1f GFLOP/s %5.1f %%", k.name, t, cached, d,
-                seconds * 1e3, flops / seconds * 1e-9, 100 * flops / seconds / peak);
+    std::printf("%-7s attention T %ld cached %ld D %ld forward  %8.3f ms %8.1f GFLOP/s %5.1f %%", k.name, t,
+                cached, d, seconds * 1e3, flops / seconds * 1e-9, 100 * flops / seconds / peak);
     if (t == 1) std::printf("  %.1f GB/s", static_cast<double>(batch * keys * width) * 8 / seconds * 1e-9);
     std::printf("\n");
     if (cached == 0 && t > 1) {
@@ -152,8 +159,9 @@ void attend(const KernelTable<float>& k, double peak, std::int64_t t, std::int64
             }
         });
         flops = 10.0 * static_cast<double>(d) * pairs;
-        std::printf("%-7s attention T %ld cached %ld D %ld backward %8.3f ms %8.1f GFLOP/s %5.1f %%\n", k.name, t,
-                    cached, d, seconds * 1e3, flops / seconds * 1e-9, 100 * flops / seconds / peak);
+        std::printf("%-7s attention T %ld cached %ld D %ld backward %8.3f ms %8.1f GFLOP/s %5.1f %%\n",
+                    k.name, t, cached, d, seconds * 1e3, flops / seconds * 1e-9,
+                    100 * flops / seconds / peak);
     }
     for (void* p : work) std::free(p);
     for (float* p : {q, key, v, out, dout, dq, dk, dv, lse}) std::free(p);
@@ -166,11 +174,14 @@ void elementwise(const KernelTable<float>& k) {
     auto print = [&](const char* name, double t) {
         std::printf("%-7s %-20s %6.3f ns a value\n", k.name, name, t * 1e9 / n);
     };
-    for (auto [kind, name] : {std::pair{Activation::gelu, "gelu"}, {Activation::gelu_tanh, "gelu_tanh"}, {Activation::silu, "silu"}}) {
+    for (auto [kind, name] : {std::pair{Activation::gelu, "gelu"},
+                              {Activation::gelu_tanh, "gelu_tanh"},
+                              {Activation::silu, "silu"}}) {
         print(name, best([&](int, int) { k.activation(kind, n, x, y); }, 0.05));
         print("  backward", best([&](int, int) { k.activation_backward(kind, n, x, y, z, false); }, 0.05));
     }
-    print("layer_norm 768", best([&](int, int) { k.layer_norm(n / 768, 768, x, y, w, 1e-5f, z, nullptr); }, 0.05));
+    print("layer_norm 768",
+          best([&](int, int) { k.layer_norm(n / 768, 768, x, y, w, 1e-5f, z, nullptr); }, 0.05));
     print("cross_entropy", best([&](int, int) { k.cross_entropy(n, 7, 1e-3f, true, x); }, 0.05));
     AdamW<float> o{1e-3f, 0.9f, 0.95f, 1e-8f, 0.1f, 0.1f, 0.05f, 1};
     print("adamw", best([&](int, int) { k.adamw(n, o, w, x, y, z); }, 0.05));
@@ -182,7 +193,8 @@ void elementwise(const KernelTable<float>& k) {
 int main(int argc, char** argv) {
     const char* only = argc > 2 ? argv[2] : "gvae";
     threads = argc > 3 ? std::atoi(argv[3]) : omp_get_max_threads();
-    if (argc > 1 && !select_kernels(argv[1])) return std::printf("no tier %s here (%s)\n", argv[1], built_kernels()), 2;
+    if (argc > 1 && !select_kernels(argv[1]))
+        return std::printf("no tier %s here (%s)\n", argv[1], built_kernels()), 2;
     const KernelTable<float>& k = kernels();
     auto wants = [&](char c) { return std::strchr(only, c) != nullptr; };
     double peak = peak_flops(k);

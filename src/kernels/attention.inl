@@ -1,7 +1,8 @@
-// Attention in blocks, without a stored T×T matrix (Dao et al. 2022; online softmax of Milakov & Gimelshein 2018).
+// Attention in blocks, without a stored T×T matrix (Dao et al. 2022; online softmax of Milakov & Gimelshein
+// 2018).
 //
-// Keys are visited in blocks that begin at multiples of key_block, wherever the queries begin, and a masked key
-// contributes exactly nothing; so a query's bits do not depend on which queries it is computed with.
+// Keys are visited in blocks that begin at multiples of key_block, wherever the queries begin, and a masked
+// key contributes exactly nothing; so a query's bits do not depend on which queries it is computed with.
 
 constexpr int64_t key_block = 64, query_block = 128, widest_head = 256;
 constexpr Real minus_infinity = -__builtin_inff();
@@ -31,9 +32,11 @@ inline void transpose_block(int64_t rows, int64_t width, const Real* src, int64_
     }
 }
 
-/// One row of scores becomes weights exp(s · scale - m) for the keys [begin, end) of the block, 0 elsewhere, in whole
-/// vectors below `width`. top and total are the row's running maximum and sum; returns what earlier sums shrink by.
-inline Real online_softmax(Real* s, int64_t width, int64_t begin, int64_t end, Real scale, Real& top, Real& total) {
+/// One row of scores becomes weights exp(s · scale - m) for the keys [begin, end) of the block, 0 elsewhere,
+/// in whole vectors below `width`. top and total are the row's running maximum and sum; returns what earlier
+/// sums shrink by.
+inline Real online_softmax(Real* s, int64_t width, int64_t begin, int64_t end, Real scale, Real& top,
+                           Real& total) {
     Vec factor = set1(scale), low = set1(minus_infinity), high = low;
     for (int64_t j = 0; j < width; j += W) {
         Vec v = load(s + j) * factor;
@@ -57,7 +60,7 @@ inline Real online_softmax(Real* s, int64_t width, int64_t begin, int64_t end, R
 
 /// The queries of one task, their running sums, and the scores of a few rows against a block of keys.
 struct AttentionWork {
-    alignas(64) Real keys[widest_head * key_block];  // [D, key_block]
+    alignas(64) Real keys[widest_head * key_block];   // [D, key_block]
     alignas(64) Real out[query_block * widest_head];  // [queries, D]
     alignas(64) Real scores[small_rows * key_block];
     Real top[query_block], total[query_block];
@@ -73,8 +76,8 @@ inline void attend(const Attention<Real>& f, const Real* q, const Real* v, int64
     small_product(rows, width, d, q + i * f.q_row, f.q_row, 1, w.keys, key_block, w.scores, key_block, false);
     for (int64_t r = 0; r < rows; r++) {
         int64_t row_end = least(visible_end(f, i + r) - j, keys);
-        Real shrink = online_softmax(w.scores + r * key_block, width, visible_begin(f, i + r) - j, row_end, f.scale,
-                                     w.top[local + r], w.total[local + r]);
+        Real shrink = online_softmax(w.scores + r * key_block, width, visible_begin(f, i + r) - j, row_end,
+                                     f.scale, w.top[local + r], w.total[local + r]);
         if (shrink == Real(1)) continue;
         Real* out = w.out + (local + r) * d;
         Vec factor = set1(shrink);
@@ -85,7 +88,8 @@ inline void attend(const Attention<Real>& f, const Real* q, const Real* v, int64
 
 #include "kernels/attention_decode.inl"
 
-void attention(const Attention<Real>& f, int64_t head, int64_t query_begin, int64_t query_end, void* workspace) {
+void attention(const Attention<Real>& f, int64_t head, int64_t query_begin, int64_t query_end,
+               void* workspace) {
     if (f.rows == 1) return attention_decode(f, head, workspace);
     AttentionWork& w = *static_cast<AttentionWork*>(workspace);
     int64_t kv = head / (f.heads / f.kv_heads), d = f.head_width;
@@ -105,7 +109,8 @@ void attention(const Attention<Real>& f, int64_t head, int64_t query_begin, int6
         for (int64_t r = 0; r < count; r++) {
             Real* out = f.out + (q0 + r) * f.out_row + head * d;
             Vec factor = set1(Real(1) / w.total[r]);
-            each_vector(d, [&](int64_t c, int64_t n) { store_n(out + c, load_n(w.out + r * d + c, n) * factor, n); });
+            each_vector(
+                d, [&](int64_t c, int64_t n) { store_n(out + c, load_n(w.out + r * d + c, n) * factor, n); });
             if (f.lse) {
                 f.lse[head * f.rows + q0 + r] =
                     w.top[r] + static_cast<Real>(__builtin_log(static_cast<double>(w.total[r])));

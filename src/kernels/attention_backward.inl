@@ -4,12 +4,14 @@
 
 struct AttentionBackwardWork {
     alignas(64) Real keys[widest_head * key_block], values[widest_head * key_block];  // [D, key_block]
-    alignas(64) Real weights[key_block * key_block], slopes[key_block * key_block];   // P, dS: [queries, key_block]
+    alignas(64) Real weights[key_block * key_block],
+        slopes[key_block * key_block];  // P, dS: [queries, key_block]
 };
 
 inline Real dot(int64_t n, const Real* a, const Real* b) {
     Vec total = zero();
-    each_vector(n, [&](int64_t i, int64_t some) { total = fma(load_n(a + i, some), load_n(b + i, some), total); });
+    each_vector(
+        n, [&](int64_t i, int64_t some) { total = fma(load_n(a + i, some), load_n(b + i, some), total); });
     return sum(total);
 }
 
@@ -25,13 +27,15 @@ struct HeadGradient {
     Real *dq, *dk, *dv;
 };
 
-/// P and dS of the queries [i, i + rows) against the keys [j, j + keys), rows <= small_rows, written from row `local`.
-inline void backward_weights(const Attention<Real>& f, const HeadGradient& h, int64_t i, int64_t rows, int64_t j,
-                             int64_t keys, int64_t local, AttentionBackwardWork& w) {
+/// P and dS of the queries [i, i + rows) against the keys [j, j + keys), rows <= small_rows, written from row
+/// `local`.
+inline void backward_weights(const Attention<Real>& f, const HeadGradient& h, int64_t i, int64_t rows,
+                             int64_t j, int64_t keys, int64_t local, AttentionBackwardWork& w) {
     int64_t d = f.head_width, width = ceil_divide(keys, W) * W;
     Real *p = w.weights + local * key_block, *s = w.slopes + local * key_block;
     small_product(rows, width, d, h.q + i * f.q_row, f.q_row, 1, w.keys, key_block, p, key_block, false);
-    small_product(rows, width, d, h.dout + i * f.out_row, f.out_row, 1, w.values, key_block, s, key_block, false);
+    small_product(rows, width, d, h.dout + i * f.out_row, f.out_row, 1, w.values, key_block, s, key_block,
+                  false);
     for (int64_t r = 0; r < rows; r++, p += key_block, s += key_block) {
         int64_t begin = visible_begin(f, i + r) - j, end = least(visible_end(f, i + r) - j, keys);
         Vec lse = set1(h.lse[i + r]), scale = set1(f.scale);
@@ -54,8 +58,8 @@ inline void backward_block(const Attention<Real>& f, const HeadGradient& h, int6
         int64_t end = least(visible_end(f, i + rows - 1) - j, keys);  // keys that these rows see
         backward_weights(f, h, i, rows, j, keys, i - i0, w);
         if (end > 0) {
-            small_product(rows, d, end, w.slopes + (i - i0) * key_block, key_block, 1, h.k + j * f.k_row, f.k_row,
-                          h.dq + i * f.q_row, f.q_row, true);
+            small_product(rows, d, end, w.slopes + (i - i0) * key_block, key_block, 1, h.k + j * f.k_row,
+                          f.k_row, h.dq + i * f.q_row, f.q_row, true);
         }
     }
     for (int64_t c = 0; c < keys; c += small_rows) {
@@ -73,7 +77,7 @@ void attention_backward(const AttentionBackward<Real>& b, int64_t kv_head, void*
     AttentionBackwardWork& w = *static_cast<AttentionBackwardWork*>(workspace);
     const Attention<Real>& f = b.forward;
     int64_t d = f.head_width, group = f.heads / f.kv_heads;
-    HeadGradient h{nullptr, f.k + kv_head * f.k_head, f.v + kv_head * f.v_head, nullptr, nullptr, nullptr,
+    HeadGradient h{nullptr, f.k + kv_head * f.k_head,  f.v + kv_head * f.v_head, nullptr, nullptr, nullptr,
                    nullptr, b.dk + kv_head * f.k_head, b.dv + kv_head * f.v_head};
     if (!b.accumulate_k) clear_rows(f.rows, d, h.dk, f.k_row);
     if (!b.accumulate_v) clear_rows(f.rows, d, h.dv, f.v_row);

@@ -1,10 +1,11 @@
-// One query over a long cache: dot products with the keys in the order they lie, then a weighted sum of the values.
-// Every key and value is read once.
+// One query over a long cache: dot products with the keys in the order they lie, then a weighted sum of the
+// values. Every key and value is read once.
 
 constexpr int64_t decode_block = 256;
 
 /// scores[j] = q · k[j] for W keys at a time: W vectors of partial sums, transposed and added.
-inline void decode_scores(int64_t width, int64_t keys, const Real* q, const Real* k, int64_t row, Real* scores) {
+inline void decode_scores(int64_t width, int64_t keys, const Real* q, const Real* k, int64_t row,
+                          Real* scores) {
     for (int64_t j = 0; j < keys; j += W) {
         Vec part[W];
         int64_t some = least(W, keys - j);
@@ -24,9 +25,11 @@ inline void decode_scores(int64_t width, int64_t keys, const Real* q, const Real
     }
 }
 
-/// out += sum_j weights[j] · v[j] for NV vectors of the head, even and odd keys apart (two chains hide fma's latency).
+/// out += sum_j weights[j] · v[j] for NV vectors of the head, even and odd keys apart (two chains hide fma's
+/// latency).
 template <int NV>
-inline void decode_values(int64_t keys, const Real* weights, const Real* v, int64_t row, Real* out, int64_t last) {
+inline void decode_values(int64_t keys, const Real* weights, const Real* v, int64_t row, Real* out,
+                          int64_t last) {
     Vec even[NV], odd[NV];
     LINNET_UNROLL
     for (int c = 0; c < NV; c++) even[c] = load_n(out + c * W, c == NV - 1 ? last : W), odd[c] = zero();

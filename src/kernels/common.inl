@@ -7,13 +7,23 @@
 #define LINNET_UNROLL _Pragma("GCC unroll 32")
 #endif
 
-inline int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
-inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-inline int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
-inline Real square_root(Real x) { return sizeof(Real) == 4 ? Real(__builtin_sqrtf(float(x))) : Real(__builtin_sqrt(x)); }
+inline int64_t ceil_divide(int64_t a, int64_t b) {
+    return (a + b - 1) / b;
+}
+inline int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+inline int64_t most(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+inline Real square_root(Real x) {
+    return sizeof(Real) == 4 ? Real(__builtin_sqrtf(float(x))) : Real(__builtin_sqrt(x));
+}
 
 /// Lanes in use of vector v of n elements.
-inline int64_t lanes_of(int64_t n, int64_t v) { return n <= v * W ? 0 : least(W, n - v * W); }
+inline int64_t lanes_of(int64_t n, int64_t v) {
+    return n <= v * W ? 0 : least(W, n - v * W);
+}
 
 /// Calls f(offset, lanes) for every vector of n elements; lanes is W for all but the last.
 template <class F>
@@ -27,12 +37,16 @@ inline void each_vector(int64_t n, F f) {
 template <class F>
 inline void with_stored(DType type, F f) {
     switch (type) {
-        case DType::f32: return f(StoredF32{});
-        case DType::f16: return f(StoredF16{});
-        case DType::bf16: return f(StoredBF16{});
+        case DType::f32:
+            return f(StoredF32{});
+        case DType::f16:
+            return f(StoredF16{});
+        case DType::bf16:
+            return f(StoredBF16{});
         case DType::f64:
             if constexpr (sizeof(Real) == sizeof(double)) f(StoredReal{});
             return;
-        default: return;
+        default:
+            return;
     }
 }

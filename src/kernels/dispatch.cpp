@@ -20,7 +20,9 @@ extern const KernelTable<float> neon_kernels;
 
 namespace {
 
-bool always() { return true; }
+bool always() {
+    return true;
+}
 
 #if defined(__x86_64__)
 
@@ -44,8 +46,12 @@ constexpr std::uint64_t ymm_state = 0x6, zmm_state = 0xE6;
 constexpr unsigned fma_f16c = 1u << 12 | 1u << 29, avx2 = 1u << 5;
 constexpr unsigned avx512_f_dq_bw_vl = 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31;
 
-bool has_avx2() { return has(ymm_state, fma_f16c, avx2); }
-bool has_avx512() { return has(zmm_state, fma_f16c, avx2 | avx512_f_dq_bw_vl); }
+bool has_avx2() {
+    return has(ymm_state, fma_f16c, avx2);
+}
+bool has_avx512() {
+    return has(zmm_state, fma_f16c, avx2 | avx512_f_dq_bw_vl);
+}
 
 #endif
 
@@ -87,7 +93,9 @@ std::atomic<const KernelTable<float>*>& in_force() {
 
 }  // namespace
 
-KernelList usable_kernels() { return {usable().table, usable().table + usable().count}; }
+KernelList usable_kernels() {
+    return {usable().table, usable().table + usable().count};
+}
 
 const char* built_kernels() {
 #if defined(__x86_64__)
@@ -99,7 +107,9 @@ const char* built_kernels() {
 #endif
 }
 
-const KernelTable<float>& kernels() { return *in_force().load(std::memory_order_relaxed); }
+const KernelTable<float>& kernels() {
+    return *in_force().load(std::memory_order_relaxed);
+}
 
 bool select_kernels(const char* name) {
     for (const KernelTable<float>* table : usable_kernels()) {
@@ -111,6 +121,8 @@ bool select_kernels(const char* name) {
     return false;
 }
 
-const KernelTable<double>& double_kernels() { return double_table; }
+const KernelTable<double>& double_kernels() {
+    return double_table;
+}
 
 }  // namespace linnet

@@ -1,5 +1,6 @@
-// Everything that touches each value once: activations, sums, rotations, conversions. An element's bits do not
-// depend on where in the array it stands: tails take the same instructions as whole vectors, on fewer lanes.
+// Everything that touches each value once: activations, sums, rotations, conversions. An element's bits do
+// not depend on where in the array it stands: tails take the same instructions as whole vectors, on fewer
+// lanes.
 
 // Each activation gives its value, and its value and slope together.
 struct Relu {
@@ -17,7 +18,9 @@ struct Gelu {
         slope = fma(x, pdf, cdf);
     }
 };
-inline Vec sigmoid(Vec x) { return set1(1) / (set1(1) + exp(zero() - x)); }
+inline Vec sigmoid(Vec x) {
+    return set1(1) / (set1(1) + exp(zero() - x));
+}
 /// ½x(1 + tanh u) with u = √(2/π)(x + 0.044715x³); since ½(1 + tanh u) = sigmoid(2u) no tanh is needed.
 struct GeluTanh {
     static void at(Vec x, Vec& y, Vec& slope) {
@@ -39,10 +42,14 @@ struct Silu {
 template <class F>
 inline void with_activation(Activation kind, F f) {
     switch (kind) {
-        case Activation::relu: return f(Relu{});
-        case Activation::gelu: return f(Gelu{});
-        case Activation::gelu_tanh: return f(GeluTanh{});
-        case Activation::silu: return f(Silu{});
+        case Activation::relu:
+            return f(Relu{});
+        case Activation::gelu:
+            return f(Gelu{});
+        case Activation::gelu_tanh:
+            return f(GeluTanh{});
+        case Activation::silu:
+            return f(Silu{});
     }
 }
 
@@ -56,7 +63,8 @@ void activation(Activation kind, int64_t n, const Real* x, Real* y) {
     });
 }
 
-void activation_backward(Activation kind, int64_t n, const Real* x, const Real* dy, Real* dx, bool accumulate) {
+void activation_backward(Activation kind, int64_t n, const Real* x, const Real* dy, Real* dx,
+                         bool accumulate) {
     with_activation(kind, [&](auto f) {
         each_vector(n, [&](int64_t i, int64_t some) {
             Vec value, slope;
@@ -94,7 +102,8 @@ void gated_backward(Activation kind, int64_t n, const Real* gate, const Real* up
 }
 
 void add(int64_t n, const Real* a, const Real* b, Real* y) {
-    each_vector(n, [&](int64_t i, int64_t some) { store_n(y + i, load_n(a + i, some) + load_n(b + i, some), some); });
+    each_vector(
+        n, [&](int64_t i, int64_t some) { store_n(y + i, load_n(a + i, some) + load_n(b + i, some), some); });
 }
 
 void scale(int64_t n, Real factor, const Real* x, Real* y) {
@@ -114,8 +123,8 @@ double sum_squares(int64_t n, const Real* x) {
 }
 
 /// One vector of pairs, `some` of them in use.
-inline void rope_vector(bool halves, int64_t half, const Real* cos_sin, Vec sign, const Real* x, Real* y, int64_t i,
-                        int64_t some, bool accumulate) {
+inline void rope_vector(bool halves, int64_t half, const Real* cos_sin, Vec sign, const Real* x, Real* y,
+                        int64_t i, int64_t some, bool accumulate) {
     Real pairs[2 * W] = {};
     Vec c, s, x0, x1, y0, y1;
     auto get = [&](const Real* from, Vec& a, Vec& b) {
@@ -124,15 +133,19 @@ inline void rope_vector(bool halves, int64_t half, const Real* cos_sin, Vec sign
         load_pairs(pairs, a, b);
     };
     get(cos_sin + 2 * i, c, s);
-    if (halves) x0 = load_n(x + i, some), x1 = load_n(x + half + i, some);
-    else get(x + 2 * i, x0, x1);
+    if (halves)
+        x0 = load_n(x + i, some), x1 = load_n(x + half + i, some);
+    else
+        get(x + 2 * i, x0, x1);
     s = s * sign;
     y0 = fnma(x1, s, x0 * c);
     y1 = fma(x0, s, x1 * c);
     if (accumulate) {
         Vec a, b;
-        if (halves) a = load_n(y + i, some), b = load_n(y + half + i, some);
-        else get(y + 2 * i, a, b);
+        if (halves)
+            a = load_n(y + i, some), b = load_n(y + half + i, some);
+        else
+            get(y + 2 * i, a, b);
         y0 = y0 + a, y1 = y1 + b;
     }
     if (halves) {
@@ -146,7 +159,8 @@ inline void rope_vector(bool halves, int64_t half, const Real* cos_sin, Vec sign
     }
 }
 
-void rope(int64_t head_width, bool halves, const Real* cos_sin, Real sign, const Real* x, Real* y, bool accumulate) {
+void rope(int64_t head_width, bool halves, const Real* cos_sin, Real sign, const Real* x, Real* y,
+          bool accumulate) {
     int64_t half = head_width / 2;
     each_vector(half, [&](int64_t i, int64_t some) {
         rope_vector(halves, half, cos_sin, set1(sign), x, y, i, some, accumulate);
@@ -167,6 +181,7 @@ void store_stored(int64_t n, DType type, const Real* source, void* target) {
     with_stored(type, [&](auto stored) {
         using Stored = decltype(stored);
         typename Stored::Element* to = static_cast<typename Stored::Element*>(target);
-        each_vector(n, [&](int64_t i, int64_t some) { Stored::put_n(to + i, load_n(source + i, some), some); });
+        each_vector(n,
+                    [&](int64_t i, int64_t some) { Stored::put_n(to + i, load_n(source + i, some), some); });
     });
 }

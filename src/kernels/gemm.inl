@@ -1,18 +1,22 @@
-// C = start + A·B by packed panels and a register tile (Goto & van de Geijn 2008; Van Zee & van de Geijn 2015).
+// C = start + A·B by packed panels and a register tile (Goto & van de Geijn 2008; Van Zee & van de Geijn
+// 2015).
 //
 // Both operands are copied into panels that the innermost loop reads in order: A as [K][tile_rows], B as
-// [K][tile_vectors · W], converted to Real and padded with zeros. K is cut into equal blocks whose length depends on
-// K alone, and within a block every output is one chain of fma from 0 in the order of k, whatever tile it
-// falls in; so an output's bits depend on nothing but its row of A, its column of B and its start.
+// [K][tile_vectors · W], converted to Real and padded with zeros. K is cut into equal blocks whose length
+// depends on K alone, and within a block every output is one chain of fma from 0 in the order of k, whatever
+// tile it falls in; so an output's bits depend on nothing but its row of A, its column of B and its start.
 
 constexpr int tile_columns = tile_vectors * W;
 
 /// The length of K's blocks: as few as fit, equally long.
-inline int64_t depth_of_block(int64_t k) { return k > 0 ? ceil_divide(k, ceil_divide(k, block_k)) : 1; }
+inline int64_t depth_of_block(int64_t k) {
+    return k > 0 ? ceil_divide(k, ceil_divide(k, block_k)) : 1;
+}
 
 /// Copies `lines` <= P lines of `depth` elements into one panel dst[depth][P]; element (i, p) stands at
-/// src[i * line + p * step]. Lines up to P are filled with zeros. Where P is no multiple of W, rows of the panel are
-/// written whole and the next row overwrites what stood out (the workspace has W spare elements at its end).
+/// src[i * line + p * step]. Lines up to P are filled with zeros. Where P is no multiple of W, rows of the
+/// panel are written whole and the next row overwrites what stood out (the workspace has W spare elements at
+/// its end).
 template <class Stored, int P>
 void pack_panel(const typename Stored::Element* src, int64_t line, int64_t step, int64_t lines, int64_t depth,
                 Real* dst) {
@@ -25,7 +29,7 @@ void pack_panel(const typename Stored::Element* src, int64_t line, int64_t step,
                 int64_t full = lines - g * W;
                 const typename Stored::Element* from = src + g * W * line + p;
                 for (int i = 0; i < W; i++) {
-                    square[i] = i >= full ? zero()
+                    square[i] = i >= full   ? zero()
                                 : some == W ? Stored::get(from + i * line)
                                             : Stored::get_n(from + i * line, some);
                 }
@@ -42,7 +46,8 @@ void pack_panel(const typename Stored::Element* src, int64_t line, int64_t step,
             const typename Stored::Element* from = src + p * step;
             for (int g = 0; g < groups; g++) {
                 int64_t some = lines - g * W;
-                Vec v = some >= W ? Stored::get(from + g * W) : Stored::get_n(from + g * W, some < 0 ? 0 : some);
+                Vec v =
+                    some >= W ? Stored::get(from + g * W) : Stored::get_n(from + g * W, some < 0 ? 0 : some);
                 store(dst + p * P + g * W, v);
             }
         }
@@ -61,7 +66,8 @@ void pack(const void* data, DType type, int64_t line, int64_t step, int64_t begi
           int64_t depth, Real* dst) {
     with_stored(type, [&](auto stored) {
         using Stored = decltype(stored);
-        const typename Stored::Element* src = static_cast<const typename Stored::Element*>(data) + from * step;
+        const typename Stored::Element* src =
+            static_cast<const typename Stored::Element*>(data) + from * step;
         for (int64_t i = begin; i < end; i += P, dst += P * depth) {
             pack_panel<Stored, P>(src + i * line, line, step, least(P, end - i), depth, dst);
         }
@@ -134,13 +140,14 @@ constexpr GemmTiles make_tiles(std::integer_sequence<int, NV...>) {
 }
 constexpr GemmTiles gemm_tiles = make_tiles(std::make_integer_sequence<int, tile_vectors>());
 
-constexpr int64_t packed_a = (block_m + tile_rows) * block_k + 64, packed_b = (block_n + tile_columns) * block_k + 64;
+constexpr int64_t packed_a = (block_m + tile_rows) * block_k + 64,
+                  packed_b = (block_n + tile_columns) * block_k + 64;
 constexpr size_t gemm_workspace_bytes = sizeof(Real) * static_cast<size_t>(packed_a + packed_b);
 
-/// One block of packed A (rows from i0) times one of packed B (columns from j0); `first` where this is K's first
-/// block, which takes the start.
-inline void gemm_block(const Gemm<Real>& g, int64_t i0, int64_t i1, int64_t j0, int64_t j1, int64_t depth, bool first,
-                       const Real* a, const Real* b) {
+/// One block of packed A (rows from i0) times one of packed B (columns from j0); `first` where this is K's
+/// first block, which takes the start.
+inline void gemm_block(const Gemm<Real>& g, int64_t i0, int64_t i1, int64_t j0, int64_t j1, int64_t depth,
+                       bool first, const Real* a, const Real* b) {
     for (int64_t j = j0; j < j1; j += tile_columns, b += tile_columns * depth) {
         int64_t columns = least(tile_columns, j1 - j), vectors = ceil_divide(columns, W);
         const Real* panel = a;

@@ -1,8 +1,8 @@
 // C = start + A·Bᵀ for few rows (decoding): B is stored [N,K] and read once, at memory speed.
 //
 // Each output is one vector of partial sums over K in order, then one fixed reduction: the same bits for any
-// number of rows and any part of N. `outputs` rows of B go along at once, so that several cache lines are always under
-// way, and the lines of the next group are asked for while this one is multiplied.
+// number of rows and any part of N. `outputs` rows of B go along at once, so that several cache lines are
+// always under way, and the lines of the next group are asked for while this one is multiplied.
 
 /// `R` rows of A (from a, a_row apart) times J rows of B.
 template <class Stored, int R, int J>

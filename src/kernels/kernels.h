@@ -51,8 +51,8 @@ struct Attention {
     Real* lse = nullptr;  // [H, T] log-sum-exp of each query's scores (null where no backward follows)
 };
 
-/// Adds to dk, dv and writes dq, for the same sequence (no cache: cached must be 0). dq/dk/dv have the strides
-/// of q/k/v; dout has those of out.
+/// Adds to dk, dv and writes dq, for the same sequence (no cache: cached must be 0). dq/dk/dv have the
+/// strides of q/k/v; dout has those of out.
 template <class Real>
 struct AttentionBackward {
     Attention<Real> forward;
@@ -75,79 +75,86 @@ struct KernelTable {
     const char* name;  // "scalar", "avx2", "avx512", "neon", "double"
     int lanes;         // Reals a vector
 
-    // Matrix products. The tile a caller should cut outputs at, and the bytes of scratch (64-byte aligned) a call needs.
+    // Matrix products. The tile a caller should cut outputs at, and the bytes of scratch (64-byte aligned) a
+    // call needs.
     std::int64_t gemm_tile_m, gemm_tile_n;
     std::size_t gemm_workspace;
     void (*gemm)(const Gemm<Real>&, void* workspace);
-    /// The same product for few rows: A has col 1; B(p, j) stands at b.data[j * b.col + p] (b.row = 1), i.e. stored
-    /// [N,K]; every row's bits are the same whatever m is. Reads B once, at memory speed. No workspace.
+    /// The same product for few rows: A has col 1; B(p, j) stands at b.data[j * b.col + p] (b.row = 1), i.e.
+    /// stored [N,K]; every row's bits are the same whatever m is. Reads B once, at memory speed. No
+    /// workspace.
     void (*gemv)(const Gemm<Real>&);
 
     // Attention without a stored T×T matrix (Dao et al. 2022; online softmax of Milakov & Gimelshein 2018).
     std::size_t attention_workspace;  // bytes, for any head width up to attention_max_head_width
     std::int64_t attention_max_head_width;
     std::int64_t attention_block;  // queries a task: a task is (head h, queries [i, i + attention_block))
-    void (*attention)(const Attention<Real>&, std::int64_t head, std::int64_t query_begin, std::int64_t query_end,
-                      void* workspace);
+    void (*attention)(const Attention<Real>&, std::int64_t head, std::int64_t query_begin,
+                      std::int64_t query_end, void* workspace);
     /// One key/value head: all its query heads, all queries.
     void (*attention_backward)(const AttentionBackward<Real>&, std::int64_t kv_head, void* workspace);
 
-    // Rows of C. x, y: [R, C] contiguous. mean_rstd: [R, 2] written by forward, read by backward (null: not kept).
-    void (*layer_norm)(std::int64_t rows, std::int64_t width, const Real* x, const Real* weight, const Real* bias,
-                       Real epsilon, Real* y, Real* mean_rstd);
+    // Rows of C. x, y: [R, C] contiguous. mean_rstd: [R, 2] written by forward, read by backward (null: not
+    // kept).
+    void (*layer_norm)(std::int64_t rows, std::int64_t width, const Real* x, const Real* weight,
+                       const Real* bias, Real epsilon, Real* y, Real* mean_rstd);
     /// dx (added to where accumulate). Weight and bias gradients: norm_backward_weights.
     void (*layer_norm_backward)(std::int64_t rows, std::int64_t width, const Real* x, const Real* weight,
                                 const Real* mean_rstd, const Real* dy, Real* dx, bool accumulate);
     /// Mean is 0 for RMSNorm (mean_rstd[r] = {0, 1/rms}). weight null: 1.
-    void (*rms_norm)(std::int64_t rows, std::int64_t width, const Real* x, const Real* weight, Real epsilon, Real* y,
-                     Real* mean_rstd);
+    void (*rms_norm)(std::int64_t rows, std::int64_t width, const Real* x, const Real* weight, Real epsilon,
+                     Real* y, Real* mean_rstd);
     void (*rms_norm_backward)(std::int64_t rows, std::int64_t width, const Real* x, const Real* weight,
                               const Real* mean_rstd, const Real* dy, Real* dx, bool accumulate);
-    /// dweight[c] += sum_r dy[r,c] · (x[r,c] - mean) · rstd and dbias[c] += sum_r dy[r,c] for c in [begin, end), rows in
-    /// order. dbias null: none.
+    /// dweight[c] += sum_r dy[r,c] · (x[r,c] - mean) · rstd and dbias[c] += sum_r dy[r,c] for c in [begin,
+    /// end), rows in order. dbias null: none.
     void (*norm_backward_weights)(std::int64_t rows, std::int64_t width, std::int64_t begin, std::int64_t end,
-                                  const Real* x, const Real* mean_rstd, const Real* dy, Real* dweight, Real* dbias);
+                                  const Real* x, const Real* mean_rstd, const Real* dy, Real* dweight,
+                                  Real* dbias);
     /// out[c] += sum_r x[r * row + c] for c in [begin, end), rows in order.
-    void (*column_sum)(std::int64_t rows, std::int64_t row, std::int64_t begin, std::int64_t end, const Real* x,
-                       Real* out);
+    void (*column_sum)(std::int64_t rows, std::int64_t row, std::int64_t begin, std::int64_t end,
+                       const Real* x, Real* out);
 
     // Elementwise over n values; pointers need no alignment. "accumulate": add to the output.
     void (*activation)(Activation, std::int64_t n, const Real* x, Real* y);
-    void (*activation_backward)(Activation, std::int64_t n, const Real* x, const Real* dy, Real* dx, bool accumulate);
+    void (*activation_backward)(Activation, std::int64_t n, const Real* x, const Real* dy, Real* dx,
+                                bool accumulate);
     /// y = activation(gate) · up (Shazeer 2020: SwiGLU with silu, GeGLU with gelu).
     void (*gated)(Activation, std::int64_t n, const Real* gate, const Real* up, Real* y);
-    void (*gated_backward)(Activation, std::int64_t n, const Real* gate, const Real* up, const Real* dy, Real* dgate,
-                           Real* dup, bool accumulate_gate, bool accumulate_up);
+    void (*gated_backward)(Activation, std::int64_t n, const Real* gate, const Real* up, const Real* dy,
+                           Real* dgate, Real* dup, bool accumulate_gate, bool accumulate_up);
     void (*add)(std::int64_t n, const Real* a, const Real* b, Real* y);  // y may be a or b
     void (*scale)(std::int64_t n, Real factor, const Real* x, Real* y);
     double (*sum_squares)(std::int64_t n, const Real* x);  // accumulated in double
-    /// Rotates pairs of one row of one head: (x0, x1) -> (x0·cos - x1·sin, x0·sin + x1·cos); sign = -1 rotates back.
-    /// Pairs are (2i, 2i+1), or (i, i + D/2) where halves (GPT-NeoX order). cos_sin: [D/2, 2]. RoPE: Su et al. 2021.
+    /// Rotates pairs of one row of one head: (x0, x1) -> (x0·cos - x1·sin, x0·sin + x1·cos); sign = -1
+    /// rotates back. Pairs are (2i, 2i+1), or (i, i + D/2) where halves (GPT-NeoX order). cos_sin: [D/2, 2].
+    /// RoPE: Su et al. 2021.
     void (*rope)(std::int64_t head_width, bool halves, const Real* cos_sin, Real sign, const Real* x, Real* y,
                  bool accumulate);
     /// Cross-entropy of one row of logits [V] at `target`, in nats; where `gradient` is true logits become
     /// (softmax - onehot) · scale in place.
-    double (*cross_entropy)(std::int64_t vocabulary, std::int64_t target, Real scale, bool gradient, Real* logits);
+    double (*cross_entropy)(std::int64_t vocabulary, std::int64_t target, Real scale, bool gradient,
+                            Real* logits);
     /// p, m, v updated in place from g; weight_decay applied to p as given in the arguments.
     void (*adamw)(std::int64_t n, const AdamW<Real>&, const Real* g, Real* p, Real* m, Real* v);
     /// Stored weights to Real, and back (round to nearest even).
     void (*load)(std::int64_t n, DType type, const void* source, Real* target);
     void (*store)(std::int64_t n, DType type, const Real* source, void* target);
 
-    // The machine's limits (peaks.h times them). fma_probe: multiply-adds on registers alone, returns the operations
-    // done; read_probe: reads n values once, returns their sum.
+    // The machine's limits (peaks.h times them). fma_probe: multiply-adds on registers alone, returns the
+    // operations done; read_probe: reads n values once, returns their sum.
     double (*fma_probe)(std::int64_t iterations);
     double (*read_probe)(std::int64_t n, const Real* x);
 };
 
-/// Thread `index`'s part of a whole product, of `count` threads: a grid of count = rows × columns parts, cut at
-/// tiles, the split chosen that packs least (each part packs its own rows of A and columns of B) and keeps the
-/// largest part small. Empty (m_begin == m_end) where there are fewer tiles than threads.
+/// Thread `index`'s part of a whole product, of `count` threads: a grid of count = rows × columns parts, cut
+/// at tiles, the split chosen that packs least (each part packs its own rows of A and columns of B) and keeps
+/// the largest part small. Empty (m_begin == m_end) where there are fewer tiles than threads.
 template <class Real>
 Gemm<Real> gemm_share(const KernelTable<Real>& table, const Gemm<Real>& whole, int index, int count);
 
-/// The tables this build has and this CPU (and its operating system's saved register state) can run, best last.
-/// "scalar" is always there.
+/// The tables this build has and this CPU (and its operating system's saved register state) can run, best
+/// last. "scalar" is always there.
 struct KernelList {
     const KernelTable<float>* const* begin_;
     const KernelTable<float>* const* end_;
@@ -168,8 +175,12 @@ const KernelTable<double>& double_kernels();
 template <class Real>
 const KernelTable<Real>& kernels_for();
 template <>
-inline const KernelTable<float>& kernels_for<float>() { return kernels(); }
+inline const KernelTable<float>& kernels_for<float>() {
+    return kernels();
+}
 template <>
-inline const KernelTable<double>& kernels_for<double>() { return double_kernels(); }
+inline const KernelTable<double>& kernels_for<double>() {
+    return double_kernels();
+}
 
 }  // namespace linnet

@@ -1,7 +1,7 @@
 // exp and the normal distribution for vectors of float.
 
-/// e^x within 2 ulp for all x, NaN kept: x = n·ln 2 + r, |r| <= ln 2 / 2, ln 2 in two pieces (Cody & Waite 1980),
-/// a degree-7 polynomial in r (coefficients of Cephes' expf). Below -104 it is 0, above 88.8 infinity.
+/// e^x within 2 ulp for all x, NaN kept: x = n·ln 2 + r, |r| <= ln 2 / 2, ln 2 in two pieces (Cody & Waite
+/// 1980), a degree-7 polynomial in r (coefficients of Cephes' expf). Below -104 it is 0, above 88.8 infinity.
 inline Vec exp(Vec x) {
     x = min(set1(88.8f), max(set1(-104.0f), x));
     Vec n = round(x * set1(1.44269504f));
@@ -16,8 +16,8 @@ inline Vec exp(Vec x) {
     return scale2(p, n);
 }
 
-/// The standard normal's distribution function (absolute error 2e-7) and density: Abramowitz & Stegun 7.1.26 for
-/// erfc, whose e^(-x²/2) is the density too.
+/// The standard normal's distribution function (absolute error 2e-7) and density: Abramowitz & Stegun 7.1.26
+/// for erfc, whose e^(-x²/2) is the density too.
 inline void normal(Vec x, Vec& cdf, Vec& pdf) {
     Vec e = exp(x * x * set1(-0.5f));
     Vec t = set1(1.0f) / fma(abs(x), set1(0.3275911f * 0.70710678f), set1(1.0f));

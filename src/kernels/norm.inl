@@ -1,20 +1,23 @@
 // LayerNorm (Ba et al. 2016) and RMSNorm (Zhang & Sennrich 2019), one row at a time, and sums over rows.
 //
-// y = (x - mean) · rstd · weight + bias. With h = (x - mean) · rstd and u = dy · weight, the row's backward is
-// dx = rstd · (u - mean(u) - h · mean(u · h)); RMSNorm has no mean(u) term.
+// y = (x - mean) · rstd · weight + bias. With h = (x - mean) · rstd and u = dy · weight, the row's backward
+// is dx = rstd · (u - mean(u) - h · mean(u · h)); RMSNorm has no mean(u) term.
 
-inline void normalize(int64_t width, const Real* x, const Real* weight, const Real* bias, Real mean, Real rstd, Real* y) {
+inline void normalize(int64_t width, const Real* x, const Real* weight, const Real* bias, Real mean,
+                      Real rstd, Real* y) {
     Vec m = set1(mean), s = set1(rstd);
     each_vector(width, [&](int64_t i, int64_t n) {
         Vec v = (load_n(x + i, n) - m) * s;
-        if (weight) v = bias ? fma(v, load_n(weight + i, n), load_n(bias + i, n)) : v * load_n(weight + i, n);
-        else if (bias) v = v + load_n(bias + i, n);
+        if (weight)
+            v = bias ? fma(v, load_n(weight + i, n), load_n(bias + i, n)) : v * load_n(weight + i, n);
+        else if (bias)
+            v = v + load_n(bias + i, n);
         store_n(y + i, v, n);
     });
 }
 
-void layer_norm(int64_t rows, int64_t width, const Real* x, const Real* weight, const Real* bias, Real epsilon,
-                Real* y, Real* mean_rstd) {
+void layer_norm(int64_t rows, int64_t width, const Real* x, const Real* weight, const Real* bias,
+                Real epsilon, Real* y, Real* mean_rstd) {
     for (int64_t r = 0; r < rows; r++, x += width, y += width) {
         Vec total = zero(), squares = zero();
         each_vector(width, [&](int64_t i, int64_t n) { total = total + load_n(x + i, n); });
@@ -30,7 +33,8 @@ void layer_norm(int64_t rows, int64_t width, const Real* x, const Real* weight, 
     }
 }
 
-void rms_norm(int64_t rows, int64_t width, const Real* x, const Real* weight, Real epsilon, Real* y, Real* mean_rstd) {
+void rms_norm(int64_t rows, int64_t width, const Real* x, const Real* weight, Real epsilon, Real* y,
+              Real* mean_rstd) {
     for (int64_t r = 0; r < rows; r++, x += width, y += width) {
         Vec squares = zero();
         each_vector(width, [&](int64_t i, int64_t n) {
@@ -66,8 +70,8 @@ inline void norm_backward(bool centred, int64_t rows, int64_t width, const Real*
     }
 }
 
-void layer_norm_backward(int64_t rows, int64_t width, const Real* x, const Real* weight, const Real* mean_rstd,
-                         const Real* dy, Real* dx, bool accumulate) {
+void layer_norm_backward(int64_t rows, int64_t width, const Real* x, const Real* weight,
+                         const Real* mean_rstd, const Real* dy, Real* dx, bool accumulate) {
     norm_backward(true, rows, width, x, weight, mean_rstd, dy, dx, accumulate);
 }
 
@@ -76,8 +80,8 @@ void rms_norm_backward(int64_t rows, int64_t width, const Real* x, const Real* w
     norm_backward(false, rows, width, x, weight, mean_rstd, dy, dx, accumulate);
 }
 
-/// Calls f(column, lanes) with strips of up to four vectors: wide enough to use whole pages' lines, few enough for
-/// the sums to stay in registers.
+/// Calls f(column, lanes) with strips of up to four vectors: wide enough to use whole pages' lines, few
+/// enough for the sums to stay in registers.
 template <class F>
 inline void each_strip(int64_t begin, int64_t end, F f) {
     for (int64_t c = begin; c < end; c += 4 * W) f(c, least(4 * W, end - c));

@@ -17,16 +17,19 @@ void cut(std::int64_t& begin, std::int64_t& end, std::int64_t tile, int index, i
 
 template <class Real>
 Gemm<Real> gemm_share(const KernelTable<Real>& table, const Gemm<Real>& whole, int index, int count) {
-    double m = static_cast<double>(whole.m_end - whole.m_begin), n = static_cast<double>(whole.n_end - whole.n_begin);
+    double m = static_cast<double>(whole.m_end - whole.m_begin),
+           n = static_cast<double>(whole.n_end - whole.n_begin);
     auto tiles_of = [](double size, std::int64_t tile, int parts) {  // in the largest part, in elements
-        double tiles = std::max(1.0, static_cast<double>((static_cast<std::int64_t>(size) + tile - 1) / tile));
+        double tiles =
+            std::max(1.0, static_cast<double>((static_cast<std::int64_t>(size) + tile - 1) / tile));
         return static_cast<double>((static_cast<std::int64_t>(tiles) + parts - 1) / parts * tile);
     };
     int best_rows = 1;
     double best_cost = 0;
     for (int rows = 1; rows <= count; rows++) {
         if (count % rows) continue;
-        double part_m = tiles_of(m, table.gemm_tile_m, rows), part_n = tiles_of(n, table.gemm_tile_n, count / rows);
+        double part_m = tiles_of(m, table.gemm_tile_m, rows),
+               part_n = tiles_of(n, table.gemm_tile_n, count / rows);
         // Packing an element costs about as much as 8 multiply-adds.
         double cost = part_m * part_n + 8 * (part_m + part_n);
         if (rows == 1 || cost < best_cost) best_rows = rows, best_cost = cost;

@@ -17,27 +17,52 @@ constexpr int64_t block_m = 6 * 32, block_n = 16 * 64, block_k = 384;
 constexpr int small_rows = 6, small_vectors = 2;
 
 inline __m256i first(int64_t n) {  // the lanes below n
-    return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(n)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(n)),
+                              _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
 
-inline Vec zero() { return _mm256_setzero_ps(); }
-inline Vec set1(float x) { return _mm256_set1_ps(x); }
-inline Vec load(const float* p) { return _mm256_loadu_ps(p); }
-inline void store(float* p, Vec v) { _mm256_storeu_ps(p, v); }
-inline Vec load_n(const float* p, int64_t n) { return n >= W ? load(p) : _mm256_maskload_ps(p, first(n)); }
+inline Vec zero() {
+    return _mm256_setzero_ps();
+}
+inline Vec set1(float x) {
+    return _mm256_set1_ps(x);
+}
+inline Vec load(const float* p) {
+    return _mm256_loadu_ps(p);
+}
+inline void store(float* p, Vec v) {
+    _mm256_storeu_ps(p, v);
+}
+inline Vec load_n(const float* p, int64_t n) {
+    return n >= W ? load(p) : _mm256_maskload_ps(p, first(n));
+}
 inline void store_n(float* p, Vec v, int64_t n) {
     if (n >= W) return store(p, v);
     _mm256_maskstore_ps(p, first(n), v);
 }
 
-inline Vec fma(Vec a, Vec b, Vec c) { return _mm256_fmadd_ps(a, b, c); }    // a·b + c
-inline Vec fnma(Vec a, Vec b, Vec c) { return _mm256_fnmadd_ps(a, b, c); }  // c - a·b
+inline Vec fma(Vec a, Vec b, Vec c) {
+    return _mm256_fmadd_ps(a, b, c);
+}  // a·b + c
+inline Vec fnma(Vec a, Vec b, Vec c) {
+    return _mm256_fnmadd_ps(a, b, c);
+}  // c - a·b
 // Where an operand is NaN the second one is the result: put the data second to keep its NaN.
-inline Vec max(Vec a, Vec b) { return _mm256_max_ps(a, b); }
-inline Vec min(Vec a, Vec b) { return _mm256_min_ps(a, b); }
-inline Vec sqrt(Vec a) { return _mm256_sqrt_ps(a); }
-inline Vec abs(Vec a) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a); }
-inline Vec round(Vec a) { return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+inline Vec max(Vec a, Vec b) {
+    return _mm256_max_ps(a, b);
+}
+inline Vec min(Vec a, Vec b) {
+    return _mm256_min_ps(a, b);
+}
+inline Vec sqrt(Vec a) {
+    return _mm256_sqrt_ps(a);
+}
+inline Vec abs(Vec a) {
+    return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a);
+}
+inline Vec round(Vec a) {
+    return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
 inline Vec power2(__m256i n) {  // -127 < n < 128
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(n, _mm256_set1_epi32(127)), 23));
 }
@@ -70,9 +95,15 @@ inline float largest(Vec v) {
 struct Wide {
     __m256d low, high;
 };
-inline Wide wide_zero() { return {_mm256_setzero_pd(), _mm256_setzero_pd()}; }
-inline __m256d low_half(Vec v) { return _mm256_cvtps_pd(_mm256_castps256_ps128(v)); }
-inline __m256d high_half(Vec v) { return _mm256_cvtps_pd(_mm256_extractf128_ps(v, 1)); }
+inline Wide wide_zero() {
+    return {_mm256_setzero_pd(), _mm256_setzero_pd()};
+}
+inline __m256d low_half(Vec v) {
+    return _mm256_cvtps_pd(_mm256_castps256_ps128(v));
+}
+inline __m256d high_half(Vec v) {
+    return _mm256_cvtps_pd(_mm256_extractf128_ps(v, 1));
+}
 inline void add_to(Wide& w, Vec v) {
     w.low = _mm256_add_pd(w.low, low_half(v));
     w.high = _mm256_add_pd(w.high, high_half(v));
@@ -88,7 +119,9 @@ inline double sum(const Wide& w) {
     return _mm_cvtsd_f64(_mm_add_sd(y, _mm_unpackhi_pd(y, y)));
 }
 
-inline void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
+inline void prefetch(const void* p) {
+    _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0);
+}
 
 /// Pairs (a0, b0, a1, b1, …) apart, and together again.
 inline void load_pairs(const float* p, Vec& a, Vec& b) {
@@ -145,7 +178,9 @@ struct Halves {
 };
 struct StoredF16 {
     using Element = uint16_t;
-    static Vec get(const uint16_t* p) { return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))); }
+    static Vec get(const uint16_t* p) {
+        return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+    }
     static Vec get_n(const uint16_t* p, int64_t n) { return _mm256_cvtph_ps(Halves::get_n(p, n)); }
     static void put_n(uint16_t* p, Vec v, int64_t n) {
         Halves::put_n(p, _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC), n);
@@ -153,7 +188,9 @@ struct StoredF16 {
 };
 struct StoredBF16 {
     using Element = uint16_t;
-    static Vec widen(__m128i h) { return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(h), 16)); }
+    static Vec widen(__m128i h) {
+        return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(h), 16));
+    }
     static Vec get(const uint16_t* p) { return widen(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))); }
     static Vec get_n(const uint16_t* p, int64_t n) { return widen(Halves::get_n(p, n)); }
     static void put_n(uint16_t* p, Vec v, int64_t n) {

@@ -4,7 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// GCC 12's own <immintrin.h> passes undefined vectors to masked built-ins and warns about it (GCC bug 105593).
+// GCC 12's own <immintrin.h> passes undefined vectors to masked built-ins and warns about it (GCC bug
+// 105593).
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
@@ -24,44 +25,88 @@ constexpr int64_t block_m = 14 * 16, block_n = 32 * 32, block_k = 384;
 // The register tile of attention's small products.
 constexpr int small_rows = 8, small_vectors = 2;
 
-inline __mmask16 first(int64_t n) { return static_cast<__mmask16>((1u << n) - 1); }  // 0 <= n <= 16
+inline __mmask16 first(int64_t n) {
+    return static_cast<__mmask16>((1u << n) - 1);
+}  // 0 <= n <= 16
 
-inline Vec zero() { return _mm512_setzero_ps(); }
-inline Vec set1(float x) { return _mm512_set1_ps(x); }
-inline Vec load(const float* p) { return _mm512_loadu_ps(p); }
-inline Vec load_n(const float* p, int64_t n) { return _mm512_maskz_loadu_ps(first(n), p); }
-inline void store(float* p, Vec v) { _mm512_storeu_ps(p, v); }
-inline void store_n(float* p, Vec v, int64_t n) { _mm512_mask_storeu_ps(p, first(n), v); }
+inline Vec zero() {
+    return _mm512_setzero_ps();
+}
+inline Vec set1(float x) {
+    return _mm512_set1_ps(x);
+}
+inline Vec load(const float* p) {
+    return _mm512_loadu_ps(p);
+}
+inline Vec load_n(const float* p, int64_t n) {
+    return _mm512_maskz_loadu_ps(first(n), p);
+}
+inline void store(float* p, Vec v) {
+    _mm512_storeu_ps(p, v);
+}
+inline void store_n(float* p, Vec v, int64_t n) {
+    _mm512_mask_storeu_ps(p, first(n), v);
+}
 
-inline Vec fma(Vec a, Vec b, Vec c) { return _mm512_fmadd_ps(a, b, c); }    // a·b + c
-inline Vec fnma(Vec a, Vec b, Vec c) { return _mm512_fnmadd_ps(a, b, c); }  // c - a·b
+inline Vec fma(Vec a, Vec b, Vec c) {
+    return _mm512_fmadd_ps(a, b, c);
+}  // a·b + c
+inline Vec fnma(Vec a, Vec b, Vec c) {
+    return _mm512_fnmadd_ps(a, b, c);
+}  // c - a·b
 // Where an operand is NaN the second one is the result: put the data second to keep its NaN.
-inline Vec max(Vec a, Vec b) { return _mm512_max_ps(a, b); }
-inline Vec min(Vec a, Vec b) { return _mm512_min_ps(a, b); }
-inline Vec sqrt(Vec a) { return _mm512_sqrt_ps(a); }
-inline Vec abs(Vec a) { return _mm512_abs_ps(a); }
-inline Vec round(Vec a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
-inline Vec scale2(Vec a, Vec n) { return _mm512_scalef_ps(a, n); }  // a · 2^n, n whole
+inline Vec max(Vec a, Vec b) {
+    return _mm512_max_ps(a, b);
+}
+inline Vec min(Vec a, Vec b) {
+    return _mm512_min_ps(a, b);
+}
+inline Vec sqrt(Vec a) {
+    return _mm512_sqrt_ps(a);
+}
+inline Vec abs(Vec a) {
+    return _mm512_abs_ps(a);
+}
+inline Vec round(Vec a) {
+    return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+inline Vec scale2(Vec a, Vec n) {
+    return _mm512_scalef_ps(a, n);
+}  // a · 2^n, n whole
 /// x > 0 ? a : b
 inline Vec if_positive(Vec x, Vec a, Vec b) {
     return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(x, zero(), _CMP_GT_OQ), b, a);
 }
 /// Lanes [begin, end) of v, `other` elsewhere.
 inline Vec keep(Vec v, int64_t begin, int64_t end, Vec other) {
-    __mmask16 m = static_cast<__mmask16>(first(end < 0 ? 0 : end > W ? W : end) &
-                                         ~first(begin < 0 ? 0 : begin > W ? W : begin));
+    __mmask16 m = static_cast<__mmask16>(first(end < 0   ? 0
+                                               : end > W ? W
+                                                         : end) &
+                                         ~first(begin < 0   ? 0
+                                                : begin > W ? W
+                                                            : begin));
     return _mm512_mask_blend_ps(m, other, v);
 }
-inline float sum(Vec v) { return _mm512_reduce_add_ps(v); }
-inline float largest(Vec v) { return _mm512_reduce_max_ps(v); }
+inline float sum(Vec v) {
+    return _mm512_reduce_add_ps(v);
+}
+inline float largest(Vec v) {
+    return _mm512_reduce_max_ps(v);
+}
 
 /// 16 sums in double.
 struct Wide {
     __m512d low, high;
 };
-inline Wide wide_zero() { return {_mm512_setzero_pd(), _mm512_setzero_pd()}; }
-inline __m512d low_half(Vec v) { return _mm512_cvtps_pd(_mm512_castps512_ps256(v)); }
-inline __m512d high_half(Vec v) { return _mm512_cvtps_pd(_mm512_extractf32x8_ps(v, 1)); }
+inline Wide wide_zero() {
+    return {_mm512_setzero_pd(), _mm512_setzero_pd()};
+}
+inline __m512d low_half(Vec v) {
+    return _mm512_cvtps_pd(_mm512_castps512_ps256(v));
+}
+inline __m512d high_half(Vec v) {
+    return _mm512_cvtps_pd(_mm512_extractf32x8_ps(v, 1));
+}
 inline void add_to(Wide& w, Vec v) {
     w.low = _mm512_add_pd(w.low, low_half(v));
     w.high = _mm512_add_pd(w.high, high_half(v));
@@ -71,9 +116,13 @@ inline void add_squares_to(Wide& w, Vec v) {
     w.low = _mm512_fmadd_pd(a, a, w.low);
     w.high = _mm512_fmadd_pd(b, b, w.high);
 }
-inline double sum(const Wide& w) { return _mm512_reduce_add_pd(_mm512_add_pd(w.low, w.high)); }
+inline double sum(const Wide& w) {
+    return _mm512_reduce_add_pd(_mm512_add_pd(w.low, w.high));
+}
 
-inline void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
+inline void prefetch(const void* p) {
+    _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0);
+}
 
 /// Pairs (a0, b0, a1, b1, …) apart, and together again.
 inline void load_pairs(const float* p, Vec& a, Vec& b) {

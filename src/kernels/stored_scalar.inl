@@ -20,7 +20,9 @@ inline uint16_t narrow_f16(float f) {
     }
     return static_cast<uint16_t>(sign | (a - 0x38000000u + 0xFFFu + (a >> 13 & 1u)) >> 13);
 }
-inline float widen_bf16(uint16_t h) { return __builtin_bit_cast(float, static_cast<uint32_t>(h) << 16); }
+inline float widen_bf16(uint16_t h) {
+    return __builtin_bit_cast(float, static_cast<uint32_t>(h) << 16);
+}
 inline uint16_t narrow_bf16(float f) {
     uint32_t x = __builtin_bit_cast(uint32_t, f);
     if ((x & 0x7FFFFFFFu) > 0x7F800000u) return static_cast<uint16_t>(x >> 16 | 0x40u);

@@ -8,19 +8,20 @@ namespace {
 
 #include "kernels/common.inl"
 
-#include "kernels/gemm.inl"
-#include "kernels/gemv.inl"
-#include "kernels/small.inl"
+#include "kernels/adamw.inl"
 #include "kernels/attention.inl"
 #include "kernels/attention_backward.inl"
-#include "kernels/norm.inl"
 #include "kernels/elementwise.inl"
-#include "kernels/adamw.inl"
+#include "kernels/gemm.inl"
+#include "kernels/gemv.inl"
 #include "kernels/loss.inl"
+#include "kernels/norm.inl"
 #include "kernels/peak.inl"
+#include "kernels/small.inl"
 
-constexpr size_t attention_bytes =
-    sizeof(AttentionWork) > sizeof(AttentionBackwardWork) ? sizeof(AttentionWork) : sizeof(AttentionBackwardWork);
+constexpr size_t attention_bytes = sizeof(AttentionWork) > sizeof(AttentionBackwardWork)
+                                       ? sizeof(AttentionWork)
+                                       : sizeof(AttentionBackwardWork);
 
 consteval KernelTable<Real> make_table(const char* name) {
     return {.name = name,

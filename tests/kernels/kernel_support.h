@@ -2,6 +2,7 @@
 #pragma once
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <vector>
 
 #include "base/half.h"
@@ -67,7 +68,8 @@ template <class A, class B>
 double distance(const A& a, const B& b, std::int64_t n) {
     double worst = 0;
     for (std::int64_t i = 0; i < n; i++) {
-        double x = static_cast<double>(a[i]), y = static_cast<double>(b[i]), d = std::abs(x - y) / (1 + std::abs(y));
+        double x = static_cast<double>(a[i]), y = static_cast<double>(b[i]),
+               d = std::abs(x - y) / (1 + std::abs(y));
         if (!(d <= worst)) worst = d;
     }
     return worst;

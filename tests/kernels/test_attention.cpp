@@ -1,0 +1,210 @@
+#include <doctest/doctest.h>
+
+#include "kernel_support.h"
+
+using namespace linnet;
+using namespace linnet::test;
+
+namespace {
+
+struct Case {
+    std::int64_t rows, heads, kv_heads, width, cached = 0, window = 0;
+    bool causal = true;
+};
+
+/// q, k, v side by side in one row of each position, as a fused projection leaves them.
+template <class Real>
+struct Sequence {
+    Case is;
+    std::int64_t keys, row;
+    Values<Real> qkv, out, lse, dout, dqkv;
+    Attention<Real> f;
+
+    explicit Sequence(const Case& c, int misaligned = 0)
+        : is(c),
+          keys(c.cached + c.rows),
+          row((c.heads + 2 * c.kv_heads) * c.width + 1),
+          qkv(keys * row, 1, misaligned),
+          out(c.rows * c.heads * c.width),
+          lse(c.heads * c.rows),
+          dout(c.rows * c.heads * c.width, 2, misaligned),
+          dqkv(keys * row, 3) {
+        for (std::int64_t i = 0; i < qkv.size(); i++) qkv[i] *= 2;
+        f.rows = c.rows, f.cached = c.cached, f.heads = c.heads, f.kv_heads = c.kv_heads,
+        f.head_width = c.width;
+        f.window = c.window, f.causal = c.causal;
+        f.scale = static_cast<Real>(1 / std::sqrt(static_cast<double>(c.width)));
+        f.q = qkv.data() + c.cached * row, f.k = qkv.data() + c.heads * c.width,
+        f.v = f.k + c.kv_heads * c.width;
+        f.q_row = f.k_row = f.v_row = row, f.q_head = f.k_head = f.v_head = c.width;
+        f.out = out.data(), f.out_row = c.heads * c.width, f.lse = lse.data();
+    }
+    bool sees(std::int64_t i, std::int64_t j) const {
+        std::int64_t at = is.cached + i;
+        return (!is.causal || j <= at) && (is.window == 0 || j > at - is.window);
+    }
+    void naive(std::vector<double>& y, std::vector<double>& log_sum) const {
+        std::int64_t d = is.width;
+        for (std::int64_t h = 0; h < is.heads; h++) {
+            const Real *q = f.q + h * d, *k = f.k + h / (is.heads / is.kv_heads) * d,
+                       *v = k + is.kv_heads * d;
+            for (std::int64_t i = 0; i < is.rows; i++) {
+                std::vector<double> p(static_cast<std::size_t>(keys));
+                double total = 0;
+                for (std::int64_t j = 0; j < keys; j++) {
+                    double s = 0;
+                    for (std::int64_t c = 0; c < d; c++)
+                        s += static_cast<double>(q[i * row + c]) * static_cast<double>(k[j * row + c]);
+                    p[static_cast<std::size_t>(j)] =
+                        sees(i, j) ? std::exp(s * static_cast<double>(f.scale)) : 0;
+                    total += p[static_cast<std::size_t>(j)];
+                }
+                log_sum.push_back(std::log(total));
+                for (std::int64_t c = 0; c < d; c++) {
+                    double sum = 0;
+                    for (std::int64_t j = 0; j < keys; j++)
+                        sum += p[static_cast<std::size_t>(j)] / total * static_cast<double>(v[j * row + c]);
+                    y[static_cast<std::size_t>((i * is.heads + h) * d + c)] = sum;
+                }
+            }
+        }
+    }
+    void run(const KernelTable<Real>& table, std::int64_t step) {
+        Workspace workspace(table.attention_workspace);
+        for (std::int64_t h = 0; h < is.heads; h++) {
+            for (std::int64_t i = 0; i < is.rows; i += step) {
+                table.attention(f, h, i, std::min(i + step, is.rows), workspace.data());
+            }
+        }
+    }
+    void back(const KernelTable<Real>& table, bool accumulate) {
+        AttentionBackward<Real> b;
+        b.forward = f, b.dout = dout.data();
+        b.dq = dqkv.data(), b.dk = b.dq + is.heads * is.width, b.dv = b.dk + is.kv_heads * is.width;
+        b.accumulate_q = b.accumulate_k = b.accumulate_v = accumulate;
+        Workspace workspace(table.attention_workspace);
+        for (std::int64_t h = 0; h < is.kv_heads; h++) table.attention_backward(b, h, workspace.data());
+    }
+};
+
+const Case cases[] = {
+    {1, 1, 1, 8},
+    {2, 2, 1, 8},
+    {7, 2, 2, 16},
+    {16, 3, 3, 24},
+    {33, 4, 2, 33},
+    {63, 2, 1, 32},
+    {64, 2, 2, 64},
+    {65, 2, 2, 48},
+    {130, 2, 1, 128},
+    {129, 1, 1, 80},
+    {70, 4, 1, 20, 0, 9},
+    {130, 2, 2, 16, 0, 64},
+    {66, 2, 1, 32, 0, 0, false},
+    {9, 1, 1, 7, 0, 3, false},
+    {40, 1, 1, 256},
+};
+const Case cached_cases[] = {
+    {1, 4, 2, 64, 300}, {1, 2, 1, 40, 17},      {1, 1, 1, 128, 1000}, {1, 2, 2, 33, 63, 20},
+    {5, 4, 2, 32, 100}, {70, 2, 1, 16, 61, 30}, {1, 1, 1, 256, 5},
+};
+
+}  // namespace
+
+TEST_CASE("attention agrees with a naive softmax: grouped heads, windows, caches, odd widths") {
+    each_table([]<class Real>(const KernelTable<Real>& table) {
+        auto check = [&](const Case& c, int misaligned) {
+            Sequence<Real> s(c, misaligned);
+            s.run(table, table.attention_block);
+            std::vector<double> y(static_cast<std::size_t>(s.out.size())), log_sum;
+            s.naive(y, log_sum);
+            INFO(table.name << " T " << c.rows << " H " << c.heads << " D " << c.width << " cached "
+                            << c.cached);
+            CHECK(distance(s.out, y, s.out.size()) < tolerance<Real>(2e-6, 1e-14));
+            CHECK(distance(s.lse, log_sum, s.lse.size()) < tolerance<Real>(2e-6, 1e-14));
+        };
+        for (const Case& c : cases) check(c, 0), check(c, 1);
+        for (const Case& c : cached_cases) check(c, 0), check(c, 3);
+        for (std::int64_t t = 1; t <= 130; t += 3) check({t, 1, 1, 16}, 0);
+    });
+}
+
+TEST_CASE("attention gives a query the same bits whatever queries it is computed with") {
+    each_table([]<class Real>(const KernelTable<Real>& table) {
+        for (const Case& c : cases) {
+            if (c.rows == 1) continue;
+            Sequence<Real> whole(c), parts(c);
+            whole.run(table, table.attention_block);
+            parts.run(table, 5);
+            CHECK(same_bits(whole.out, parts.out, whole.out.size()));
+            CHECK(same_bits(whole.lse, parts.lse, whole.lse.size()));
+        }
+    });
+}
+
+TEST_CASE("attention keeps large scores finite") {
+    each_table([]<class Real>(const KernelTable<Real>& table) {
+        Sequence<Real> s({80, 1, 1, 16});
+        for (std::int64_t i = 0; i < s.qkv.size(); i++) s.qkv[i] *= 60;
+        s.run(table, 128);
+        std::vector<double> y(static_cast<std::size_t>(s.out.size())), log_sum;
+        for (std::int64_t i = 0; i < s.out.size(); i++) CHECK(std::isfinite(s.out[i]));
+    });
+}
+
+TEST_CASE("attention's backward agrees with central differences") {
+    const KernelTable<double>& table = double_kernels();
+    for (const Case& c : {Case{5, 2, 1, 6},
+                          {9, 4, 2, 8, 0, 4},
+                          {7, 1, 1, 5, 0, 0, false},
+                          {70, 1, 1, 4},
+                          {66, 2, 1, 3, 0, 65}}) {
+        Sequence<double> s(c);
+        s.run(table, 128);
+        s.back(table, false);
+        Values<double> gradient = s.dqkv;
+        auto loss = [&] {
+            s.run(table, 128);
+            double sum = 0;
+            for (std::int64_t i = 0; i < s.out.size(); i++) sum += s.out[i] * s.dout[i];
+            return sum;
+        };
+        double worst = 0, h = 1e-5;
+        for (std::int64_t i = 0; i < s.qkv.size(); i++) {
+            if (i % s.row == s.row - 1) continue;
+            double old = s.qkv[i];
+            s.qkv[i] = old + h;
+            double up = loss();
+            s.qkv[i] = old - h;
+            double down = loss();
+            s.qkv[i] = old;
+            worst =
+                std::max(worst, std::abs((up - down) / (2 * h) - gradient[i]) / (1 + std::abs(gradient[i])));
+        }
+        INFO("T " << c.rows);
+        CHECK(worst < 1e-8);
+    }
+}
+
+TEST_CASE("attention's backward in float agrees with double, and accumulates where asked") {
+    for (const KernelTable<float>* table : usable_kernels()) {
+        for (const Case& c : cases) {
+            Sequence<float> s(c, 1);
+            Sequence<double> d(c, 1);
+            s.run(*table, 128), s.back(*table, false);
+            d.run(double_kernels(), 128), d.back(double_kernels(), false);
+            INFO(table->name << " T " << c.rows << " H " << c.heads << " D " << c.width);
+            auto same = [&](double limit) {
+                double worst = 0;
+                for (std::int64_t i = 0; i < s.dqkv.size(); i++) {
+                    if (i % s.row == s.row - 1) continue;
+                    worst = std::max(worst, std::abs(static_cast<double>(s.dqkv[i]) - d.dqkv[i]));
+                }
+                CHECK(worst < limit);
+            };
+            same(1e-5);
+            s.back(*table, true), d.back(double_kernels(), true);
+            same(2e-5);
+        }
+    }
+}
