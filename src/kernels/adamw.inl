@@ -1,5 +1,10 @@
 // AdamW (Loshchilov & Hutter 2019): m ← β1·m + (1-β1)·g, v ← β2·v + (1-β2)·g²,
 // p ← p - lr · (m̂ / (√v̂ + ε) + decay · p) with m̂ = m / (1-β1ᵗ), v̂ = v / (1-β2ᵗ).
+#pragma once
+#include "kernels/common.inl"
+
+namespace linnet {
+namespace {
 
 void adamw(int64_t n, const AdamW<Real>& o, const Real* g, Real* p, Real* m, Real* v) {
     Vec lr = set1(o.lr), beta1 = set1(o.beta1), beta2 = set1(o.beta2), epsilon = set1(o.epsilon);
@@ -16,3 +21,6 @@ void adamw(int64_t n, const AdamW<Real>& o, const Real* g, Real* p, Real* m, Rea
         store_n(p + i, fnma(lr, fma(decay, old, step), old), some);
     });
 }
+
+}  // namespace
+}  // namespace linnet

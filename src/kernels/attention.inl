@@ -3,17 +3,12 @@
 //
 // Keys are visited in blocks that begin at multiples of key_block, wherever the queries begin, and a masked
 // key contributes exactly nothing; so a query's bits do not depend on which queries it is computed with.
+#pragma once
+#include "kernels/attention_decode.inl"
+#include "kernels/small.inl"
 
-constexpr int64_t key_block = 64, query_block = 128, widest_head = 256;
-constexpr Real minus_infinity = -__builtin_inff();
-
-/// Keys [begin, end) that query row i sees.
-inline int64_t visible_begin(const Attention<Real>& f, int64_t i) {
-    return f.window > 0 ? most(0, f.cached + i - f.window + 1) : 0;
-}
-inline int64_t visible_end(const Attention<Real>& f, int64_t i) {
-    return f.causal ? f.cached + i + 1 : f.cached + f.rows;
-}
+namespace linnet {
+namespace {
 
 /// Rows of `width` values become columns: dst[width][key_block], the columns from `rows` on zero.
 inline void transpose_block(int64_t rows, int64_t width, const Real* src, int64_t row, Real* dst) {
@@ -30,32 +25,6 @@ inline void transpose_block(int64_t rows, int64_t width, const Real* src, int64_
             for (int64_t i = 0; i < some; i++) store(dst + (p + i) * key_block + j, square[i]);
         }
     }
-}
-
-/// One row of scores becomes weights exp(s · scale - m) for the keys [begin, end) of the block, 0 elsewhere,
-/// in whole vectors below `width`. top and total are the row's running maximum and sum; returns what earlier
-/// sums shrink by.
-inline Real online_softmax(Real* s, int64_t width, int64_t begin, int64_t end, Real scale, Real& top,
-                           Real& total) {
-    Vec factor = set1(scale), low = set1(minus_infinity), high = low;
-    for (int64_t j = 0; j < width; j += W) {
-        Vec v = load(s + j) * factor;
-        if (j < begin || j + W > end) v = keep(v, begin - j, end - j, low);
-        store(s + j, v);
-        high = max(high, v);
-    }
-    Real now = largest(high);
-    if (!(now > top)) now = top;
-    Vec m = set1(now == minus_infinity ? Real(0) : now), sums = zero();
-    for (int64_t j = 0; j < width; j += W) {
-        Vec e = exp(load(s + j) - m);
-        store(s + j, e);
-        sums = sums + e;
-    }
-    Real shrink = top == minus_infinity ? Real(0) : sum(exp(keep(set1(top - now), 0, 1, low)));
-    total = total * shrink + sum(sums);
-    top = now;
-    return shrink;
 }
 
 /// The queries of one task, their running sums, and the scores of a few rows against a block of keys.
@@ -85,8 +54,6 @@ inline void attend(const Attention<Real>& f, const Real* q, const Real* v, int64
     }
     small_product(rows, d, end, w.scores, key_block, 1, v, f.v_row, w.out + local * d, d, true);
 }
-
-#include "kernels/attention_decode.inl"
 
 void attention(const Attention<Real>& f, int64_t head, int64_t query_begin, int64_t query_end,
                void* workspace) {
@@ -118,3 +85,6 @@ void attention(const Attention<Real>& f, int64_t head, int64_t query_begin, int6
         }
     }
 }
+
+}  // namespace
+}  // namespace linnet

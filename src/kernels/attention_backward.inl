@@ -1,6 +1,11 @@
 // Attention's backward (Dao et al. 2022, algorithm 4): weights are computed again from the log-sum-exp.
 //   P = exp(scale · Q·Kᵀ - lse), dP = dO·Vᵀ, dS = P ∘ (dP - delta) · scale with delta = rowsum(dO ∘ O),
 //   dV += Pᵀ·dO, dK += dSᵀ·Q, dQ += dS·K.
+#pragma once
+#include "kernels/attention.inl"
+
+namespace linnet {
+namespace {
 
 struct AttentionBackwardWork {
     alignas(64) Real keys[widest_head * key_block], values[widest_head * key_block];  // [D, key_block]
@@ -97,3 +102,6 @@ void attention_backward(const AttentionBackward<Real>& b, int64_t kv_head, void*
         }
     }
 }
+
+}  // namespace
+}  // namespace linnet

@@ -1,5 +1,10 @@
 // One query over a long cache: dot products with the keys in the order they lie, then a weighted sum of the
 // values. Every key and value is read once.
+#pragma once
+#include "kernels/softmax.inl"
+
+namespace linnet {
+namespace {
 
 constexpr int64_t decode_block = 256;
 
@@ -84,3 +89,6 @@ inline void attention_decode(const Attention<Real>& f, int64_t head, void* works
     each_vector(d, [&](int64_t c, int64_t n) { store_n(out + c, load_n(w.out + c, n) * factor, n); });
     if (f.lse) f.lse[head] = top + static_cast<Real>(__builtin_log(static_cast<double>(total)));
 }
+
+}  // namespace
+}  // namespace linnet

@@ -1,5 +1,10 @@
 // What every algorithm shares. Nothing here or in any other .inl may be seen outside its isa_X.cpp: all of it
 // stands in an anonymous namespace.
+#pragma once
+#include "kernels/kernels.h"
+
+namespace linnet {
+namespace {
 
 #if defined(__clang__)
 #define LINNET_UNROLL _Pragma("clang loop unroll(full)")
@@ -50,3 +55,6 @@ inline void with_stored(DType type, F f) {
             return;
     }
 }
+
+}  // namespace
+}  // namespace linnet

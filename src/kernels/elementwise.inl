@@ -1,6 +1,11 @@
 // Everything that touches each value once: activations, sums, rotations, conversions. An element's bits do
 // not depend on where in the array it stands: tails take the same instructions as whole vectors, on fewer
 // lanes.
+#pragma once
+#include "kernels/common.inl"
+
+namespace linnet {
+namespace {
 
 // Each activation gives its value, and its value and slope together.
 struct Relu {
@@ -185,3 +190,6 @@ void store_stored(int64_t n, DType type, const Real* source, void* target) {
                     [&](int64_t i, int64_t some) { Stored::put_n(to + i, load_n(source + i, some), some); });
     });
 }
+
+}  // namespace
+}  // namespace linnet

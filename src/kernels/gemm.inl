@@ -5,6 +5,13 @@
 // [K][tile_vectors · W], converted to Real and padded with zeros. K is cut into equal blocks whose length
 // depends on K alone, and within a block every output is one chain of fma from 0 in the order of k, whatever
 // tile it falls in; so an output's bits depend on nothing but its row of A, its column of B and its start.
+#pragma once
+#include <utility>
+
+#include "kernels/common.inl"
+
+namespace linnet {
+namespace {
 
 constexpr int tile_columns = tile_vectors * W;
 
@@ -181,3 +188,6 @@ void gemm(const Gemm<Real>& g, void* workspace) {
         }
     }
 }
+
+}  // namespace
+}  // namespace linnet

@@ -3,6 +3,11 @@
 // Each output is one vector of partial sums over K in order, then one fixed reduction: the same bits for any
 // number of rows and any part of N. `outputs` rows of B go along at once, so that several cache lines are
 // always under way, and the lines of the next group are asked for while this one is multiplied.
+#pragma once
+#include "kernels/common.inl"
+
+namespace linnet {
+namespace {
 
 /// `R` rows of A (from a, a_row apart) times J rows of B.
 template <class Stored, int R, int J>
@@ -76,3 +81,6 @@ void gemv(const Gemm<Real>& g) {
         }
     });
 }
+
+}  // namespace
+}  // namespace linnet

@@ -1,6 +1,6 @@
 // The kernels in AVX2. One symbol leaves this file: the table (tools/check_kernel_symbols.sh).
 #include "kernels/simd_avx2.h"
-//
+
 #include "kernels/table.inl"
 
 namespace linnet {

@@ -1,4 +1,9 @@
 // Cross-entropy of one row of logits, and its gradient in place.
+#pragma once
+#include "kernels/common.inl"
+
+namespace linnet {
+namespace {
 
 double cross_entropy(int64_t vocabulary, int64_t target, Real factor, bool gradient, Real* logits) {
     Vec high = set1(-__builtin_inff());
@@ -22,3 +27,6 @@ double cross_entropy(int64_t vocabulary, int64_t target, Real factor, bool gradi
     }
     return __builtin_log(all) + (static_cast<double>(top) - static_cast<double>(wanted));
 }
+
+}  // namespace
+}  // namespace linnet

@@ -1,4 +1,8 @@
 // exp and the normal distribution for vectors of float.
+#pragma once
+
+namespace linnet {
+namespace {
 
 /// e^x within 2 ulp for all x, NaN kept: x = n·ln 2 + r, |r| <= ln 2 / 2, ln 2 in two pieces (Cody & Waite
 /// 1980), a degree-7 polynomial in r (coefficients of Cephes' expf). Below -104 it is 0, above 88.8 infinity.
@@ -30,3 +34,6 @@ inline void normal(Vec x, Vec& cdf, Vec& pdf) {
     cdf = if_positive(x, set1(1.0f) - tail, tail);
     pdf = set1(0.39894228f) * e;
 }
+
+}  // namespace
+}  // namespace linnet

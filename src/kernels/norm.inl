@@ -2,6 +2,11 @@
 //
 // y = (x - mean) · rstd · weight + bias. With h = (x - mean) · rstd and u = dy · weight, the row's backward
 // is dx = rstd · (u - mean(u) - h · mean(u · h)); RMSNorm has no mean(u) term.
+#pragma once
+#include "kernels/common.inl"
+
+namespace linnet {
+namespace {
 
 inline void normalize(int64_t width, const Real* x, const Real* weight, const Real* bias, Real mean,
                       Real rstd, Real* y) {
@@ -123,3 +128,6 @@ void column_sum(int64_t rows, int64_t row, int64_t begin, int64_t end, const Rea
         for (int v = 0; v < 4; v++) store_n(out + c + v * W, total[v], lanes_of(n, v));
     });
 }
+
+}  // namespace
+}  // namespace linnet

@@ -1,4 +1,9 @@
 // Probes for the machine's limits: what no kernel can beat.
+#pragma once
+#include "kernels/common.inl"
+
+namespace linnet {
+namespace {
 
 /// Multiply-adds on registers alone; returns the floating-point operations done.
 double fma_probe(int64_t iterations) {
@@ -34,3 +39,6 @@ double read_probe(int64_t n, const Real* x) {
     for (int v = 1; v < 8; v++) total[0] = total[0] + total[v];
     return static_cast<double>(sum(total[0]));
 }
+
+}  // namespace
+}  // namespace linnet

@@ -206,7 +206,7 @@ struct StoredBF16 {
 };
 using StoredReal = StoredF32;
 
-#include "kernels/math_float.inl"
-
 }  // namespace
 }  // namespace linnet
+
+#include "kernels/math_float.inl"

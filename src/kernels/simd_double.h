@@ -94,7 +94,13 @@ inline void store_pairs(double* p, Vec a, Vec b) {
 }
 inline void transpose(Vec (&)[W]) {}
 
+}  // namespace
+}  // namespace linnet
+
 #include "kernels/stored_scalar.inl"
+
+namespace linnet {
+namespace {
 
 struct StoredF64 {
     using Element = double;

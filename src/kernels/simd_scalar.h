@@ -103,10 +103,16 @@ inline void store_pairs(float* p, Vec a, Vec b) {
 }
 inline void transpose(Vec (&)[W]) {}
 
-#include "kernels/stored_scalar.inl"
-using StoredReal = StoredF32;
+}  // namespace
+}  // namespace linnet
 
-#include "kernels/math_float.inl"
+#include "kernels/stored_scalar.inl"
+
+namespace linnet {
+namespace {
+using StoredReal = StoredF32;
 
 }  // namespace
 }  // namespace linnet
+
+#include "kernels/math_float.inl"

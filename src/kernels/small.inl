@@ -1,5 +1,12 @@
 // C (+)= A·B for operands that already lie in cache: A by broadcasts at any strides, B and C in rows.
 // Attention's products; each output is one chain of fma in the order of k.
+#pragma once
+#include <utility>
+
+#include "kernels/common.inl"
+
+namespace linnet {
+namespace {
 
 /// R × NV vectors; `last` lanes of the last vector are in use.
 template <int R, int NV>
@@ -71,3 +78,6 @@ inline void small_product(int64_t rows, int64_t n, int64_t k, const Real* a, int
                                       columns - (vectors - 1) * W);
     }
 }
+
+}  // namespace
+}  // namespace linnet

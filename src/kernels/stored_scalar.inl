@@ -2,6 +2,10 @@
 // beside base/half.h, because an instruction-set file must not share inline functions with the rest of the
 // program: the linker keeps one copy of each, and that copy could be the one with AVX-512 in it. A test holds
 // the two equal for all 65 536 halves.
+#pragma once
+
+namespace linnet {
+namespace {
 
 inline float widen_f16(uint16_t h) {
     uint32_t sign = static_cast<uint32_t>(h & 0x8000u) << 16, rest = h & 0x7FFFu;
@@ -53,3 +57,6 @@ struct StoredBF16 {
         if (n > 0) *p = narrow_bf16(static_cast<float>(v));
     }
 };
+
+}  // namespace
+}  // namespace linnet

@@ -1,13 +1,4 @@
 // All algorithms with the primitives that were included before, and their table.
-#include <utility>
-
-#include "kernels/kernels.h"
-
-namespace linnet {
-namespace {
-
-#include "kernels/common.inl"
-
 #include "kernels/adamw.inl"
 #include "kernels/attention.inl"
 #include "kernels/attention_backward.inl"
@@ -17,7 +8,9 @@ namespace {
 #include "kernels/loss.inl"
 #include "kernels/norm.inl"
 #include "kernels/peak.inl"
-#include "kernels/small.inl"
+
+namespace linnet {
+namespace {
 
 constexpr size_t attention_bytes = sizeof(AttentionWork) > sizeof(AttentionBackwardWork)
                                        ? sizeof(AttentionWork)
