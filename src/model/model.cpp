@@ -1,4 +1,5 @@
 // Model: a file, its config, its vocabulary and its parameters, brought together.
+#include <optional>
 #include <vector>
 
 #include "base/error.h"
@@ -11,7 +12,8 @@
 namespace linnet {
 
 struct Model::Impl {
-    Gguf file;
+    std::optional<Gguf> file;
+    std::string path;
     const Architecture* architecture = nullptr;
     ModelConfig config;
     TokenizerPtr tokenizer;
@@ -19,16 +21,23 @@ struct Model::Impl {
     std::vector<std::vector<float>> converted;
     std::vector<Tensor> parameters;
 
-    explicit Impl(Gguf gguf) : file(std::move(gguf)) {
-        config = read_config(file, architecture);
-        tokenizer = tokenizer_from_gguf(file);
+    explicit Impl(Gguf gguf) : file(std::move(gguf)), path(file->path()) {
+        config = read_config(*file, architecture);
+        tokenizer = tokenizer_from_gguf(*file);
         if (tokenizer->size() != config.vocabulary)
-            fail_input(file.path(), "token_embd.weight",
+            fail_input(path, "token_embd.weight",
                        std::to_string(tokenizer->size()) + " rows, as many as the vocabulary has tokens",
                        std::to_string(config.vocabulary));
         traced = trace(config, false);
-        parameters = bind_parameters(traced.graph, file, *architecture, converted);
+        parameters = bind_parameters(traced.graph, *file, *architecture, converted);
     }
+
+    Impl(const ModelConfig& c, TokenizerPtr t, std::vector<Tensor> p)
+        : path("model in memory"),
+          config(c),
+          tokenizer(std::move(t)),
+          traced(trace(config, false)),
+          parameters(std::move(p)) {}
 };
 
 Model::Model(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -39,8 +48,14 @@ std::shared_ptr<const Model> Model::open(const std::string& path) {
     return std::shared_ptr<const Model>(new Model(std::make_unique<Impl>(Gguf(std::move(bytes)))));
 }
 
-const std::string& Model::path() const { return impl_->file.path(); }
-const Gguf& Model::file() const { return impl_->file; }
+std::shared_ptr<const Model> Model::view(const ModelConfig& config, TokenizerPtr tokenizer,
+                                         std::vector<Tensor> parameters) {
+    return std::shared_ptr<const Model>(
+        new Model(std::make_unique<Impl>(config, std::move(tokenizer), std::move(parameters))));
+}
+
+const std::string& Model::path() const { return impl_->path; }
+const Gguf* Model::file() const { return impl_->file ? &*impl_->file : nullptr; }
 const ModelConfig& Model::config() const { return impl_->config; }
 const Tokenizer& Model::tokenizer() const { return *impl_->tokenizer; }
 TokenizerPtr Model::shared_tokenizer() const { return impl_->tokenizer; }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "formats/gguf.h"
 #include "model/config.h"
@@ -20,10 +21,13 @@ class Model {
     /// Opens a GGUF file; an empty path is the model built into the program. Errors: Error(Exit::input / Exit::io)
     /// naming file, place, expected, found.
     static std::shared_ptr<const Model> open(const std::string& path);
+    /// A model whose parameters stand in memory and outlive it (one in training).
+    static std::shared_ptr<const Model> view(const ModelConfig& config, TokenizerPtr tokenizer,
+                                             std::vector<Tensor> parameters);
     ~Model();
 
     const std::string& path() const;  // "built-in model" for that
-    const Gguf& file() const;
+    const Gguf* file() const;         // null for a view
     const ModelConfig& config() const;
     const Tokenizer& tokenizer() const;
     TokenizerPtr shared_tokenizer() const;

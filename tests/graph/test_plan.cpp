@@ -1,0 +1,166 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "base/rng.h"
+#include "graph/executor.h"
+#include "model/trace.h"
+
+using namespace linnet;
+
+namespace {
+
+ModelConfig small(const char* kind) {
+    ModelConfig c;
+    c.context = 12, c.width = 16, c.layers = 2, c.heads = 4, c.vocabulary = 13;
+    std::string k = kind;
+    if (k == "llama") {
+        c.kv_heads = 2, c.norm.kind = "rms", c.position.kind = "rope", c.attention.bias = c.ffn.bias = false;
+        c.ffn.gated = true, c.ffn.activation = "silu", c.ffn.width = 24, c.tie_embeddings = false;
+    }
+    if (k == "post") c.norm.placement = "post", c.position.kind = "sinusoidal", c.ffn.activation = "relu";
+    if (k == "sandwich") c.norm.placement = "sandwich", c.position.kind = "none", c.attention.window = 3;
+    if (k == "dropout") c.dropout = 0.25;
+    c.init_std = 0.3;
+    resolve(c, "test");
+    return c;
+}
+const char* const kinds[] = {"gpt2", "llama", "post", "sandwich", "dropout"};
+
+Batch batch_of(std::int64_t sequences, std::int64_t length) {
+    Batch b;
+    for (std::int64_t s = 0; s < sequences; s++) {
+        std::vector<std::int32_t> ids;
+        for (std::int64_t t = 0; t <= length; t++) ids.push_back(static_cast<std::int32_t>((s * 5 + t * t * 3 + t) % 13));
+        b.add(ids.data(), length, 0, s);
+        b.targets.insert(b.targets.end(), ids.begin() + 1, ids.end());
+    }
+    b.loss_scale = 1.0 / static_cast<double>(b.rows());
+    b.training = true;
+    b.seed = 3;
+    return b;
+}
+
+/// A model with random parameters and room for their gradients, run as a training plan.
+template <class Real>
+struct Rig {
+    TracedModel model;
+    std::vector<std::vector<Real>> values, gradients;
+    std::optional<Executor<Real>> executor;
+
+    Rig(const ModelConfig& config, std::int64_t rows, int threads, bool fuse = true) : model(trace(config, true)) {
+        Binding<Real> binding;
+        std::uint64_t stream = 0;
+        for (const Parameter& p : model.graph.parameters()) {
+            Rng rng(11, stream++);
+            values.emplace_back();
+            for (std::int64_t i = 0; i < p.shape.count(); i++)
+                values.back().push_back(static_cast<Real>(p.init_mean + 0.3 * rng.normal(static_cast<std::uint64_t>(i))));
+            gradients.emplace_back(values.back().size(), Real(0));
+        }
+        for (std::size_t i = 0; i < values.size(); i++) {
+            binding.parameters.push_back({values[i].data(), kernel_type<Real>, model.graph.parameters()[i].shape});
+            binding.gradients.push_back(gradients[i].data());
+        }
+        PlanOptions options{rows, 0, true, fuse};
+        executor.emplace(model.graph, make_plan(model.graph, model.loss, options), binding, threads);
+    }
+
+    double loss(const Batch& batch) {
+        executor->run(batch);
+        double sum = 0;
+        for (std::int64_t r = 0; r < batch.rows(); r++) sum += executor->value(model.loss)[r];
+        return sum * batch.loss_scale;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("a whole model's gradients agree with central differences, whatever its blocks are") {
+    for (const char* kind : kinds) {
+        ModelConfig config = small(kind);
+        Batch batch = batch_of(2, 7);
+        Rig<double> rig(config, batch.rows(), 1);
+        rig.loss(batch);
+        auto gradients = rig.gradients;
+        for (std::size_t p = 0; p < rig.values.size(); p++) {
+            double difference = 0, square = 0;
+            for (std::size_t i = 0; i < rig.values[p].size(); i += 7) {
+                double keep = rig.values[p][i], h = 1e-5;
+                rig.values[p][i] = keep + h;
+                double up = rig.loss(batch);
+                rig.values[p][i] = keep - h;
+                double down = rig.loss(batch);
+                rig.values[p][i] = keep;
+                double numeric = (up - down) / (2 * h);
+                difference += std::pow(numeric - gradients[p][i], 2), square += numeric * numeric;
+            }
+            INFO(kind << " " << rig.model.graph.parameters()[p].name);
+            // A key's bias moves every score of a row alike, so its gradient is zero: an absolute bound holds there.
+            CHECK(std::sqrt(difference) < 1e-6 * std::sqrt(square) + 1e-9);
+        }
+    }
+}
+
+TEST_CASE("fused residual adds change nothing but the order of one addition") {
+    for (const char* kind : kinds) {
+        Batch batch = batch_of(3, 9);
+        Rig<double> fused(small(kind), batch.rows(), 1, true), plain(small(kind), batch.rows(), 1, false);
+        CHECK(fused.executor->plan().steps.size() <= plain.executor->plan().steps.size());
+        CHECK(fused.loss(batch) == doctest::Approx(plain.loss(batch)).epsilon(1e-13));
+        for (std::size_t p = 0; p < fused.gradients.size(); p++)
+            for (std::size_t i = 0; i < fused.gradients[p].size(); i++)
+                CHECK(fused.gradients[p][i] == doctest::Approx(plain.gradients[p][i]).epsilon(1e-10));
+    }
+}
+
+TEST_CASE("any number of threads gives the same bits") {
+    for (const char* kind : kinds) {
+        Batch batch = batch_of(5, 12);
+        Rig<float> one(small(kind), batch.rows(), 1);
+        double loss = one.loss(batch);
+        for (int threads : {2, 3, 5}) {
+            Rig<float> many(small(kind), batch.rows(), threads);
+            CHECK(many.loss(batch) == loss);
+            for (std::size_t p = 0; p < one.gradients.size(); p++) {
+                INFO(kind << " " << threads << " threads, " << one.model.graph.parameters()[p].name);
+                CHECK(std::memcmp(one.gradients[p].data(), many.gradients[p].data(),
+                                  one.gradients[p].size() * sizeof(float)) == 0);
+            }
+        }
+    }
+}
+
+TEST_CASE("buffers alive at the same time never overlap") {
+    for (const char* kind : kinds) {
+        TracedModel model = trace(small(kind), true);
+        for (bool training : {false, true}) {
+            Plan plan = make_plan(model.graph, model.loss, {24, 0, training});
+            for (std::size_t a = 0; a < plan.buffers.size(); a++)
+                for (std::size_t b = 0; b < a; b++) {
+                    const Buffer &x = plan.buffers[a], &y = plan.buffers[b];
+                    bool together = x.first <= y.last && y.first <= x.last;
+                    bool overlap = x.offset < y.offset + y.size && y.offset < x.offset + x.size;
+                    CHECK_FALSE((together && overlap));
+                }
+        }
+    }
+}
+
+TEST_CASE("inference reuses buffers, and needs no barrier between q, k and v") {
+    TracedModel model = trace(small("llama"), false);
+    Plan plan = make_plan(model.graph, model.logits, {64, 1});
+    std::int64_t all = 0;
+    for (const Buffer& b : plan.buffers) all += b.size;
+    CHECK(plan.arena_size < all / 2);
+    std::string text = describe(model.graph, plan);
+    auto line_of = [&](const std::string& path) {
+        std::size_t at = text.find(" " + path + " ");
+        return text.substr(text.rfind('\n', at) + 1, 8);
+    };
+    CHECK(line_of("blk.0.attn.q").find('|') != std::string::npos);
+    CHECK(line_of("blk.0.attn.k").find('|') == std::string::npos);
+    CHECK(line_of("blk.0.attn.v").find('|') == std::string::npos);
+}

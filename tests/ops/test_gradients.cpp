@@ -1,0 +1,187 @@
+// Every op's backward against central differences, in double. The table below has a row for every op; a test fails
+// where an op has none.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/rng.h"
+#include "ops/op.h"
+
+using namespace linnet;
+
+namespace {
+
+struct Case {
+    const Op* op;
+    std::string what;
+    std::vector<std::int64_t> inputs;  // widths
+    std::vector<Shape> parameters;
+    Attributes attributes;
+};
+
+std::vector<Case> cases() {
+    std::vector<Case> all = {
+        {&embedding_op, "", {}, {Shape(11, 6)}, {}},
+        {&position_embedding_op, "", {6}, {Shape(8, 6)}, {}},
+        {&sinusoidal_op, "", {6}, {}, {{"context", 8}}},
+        {&linear_op, "with bias", {6}, {Shape(5, 6), Shape(5)}, {}},
+        {&linear_op, "without bias", {7}, {Shape(3, 7)}, {}},
+        {&layer_norm_op, "", {6}, {Shape(6), Shape(6)}, {{"epsilon", 1e-5}}},
+        {&rms_norm_op, "", {6}, {Shape(6)}, {{"epsilon", 1e-5}}},
+        {&rope_op, "neighbours", {8}, {}, {{"head_width", 4}, {"context", 8}, {"theta", 10000}, {"halves", 0}}},
+        {&rope_op, "halves", {8}, {}, {{"head_width", 4}, {"context", 8}, {"theta", 500}, {"halves", 1}}},
+        {&add_op, "", {6, 6}, {}, {}},
+        {&dropout_op, "", {6}, {}, {{"probability", 0.3}}},
+        {&take_rows_op, "", {6}, {}, {}},
+        {&cross_entropy_op, "", {6}, {Shape(11, 6)}, {}},
+    };
+    auto attention = [&](std::string what, int heads, int kv_heads, int window, bool causal) {
+        all.push_back({&attention_op, std::move(what), {heads * 4, kv_heads * 4, kv_heads * 4}, {},
+                       {{"heads", static_cast<double>(heads)},
+                        {"kv_heads", static_cast<double>(kv_heads)},
+                        {"head_width", 4},
+                        {"window", static_cast<double>(window)},
+                        {"causal", causal ? 1.0 : 0.0}}});
+    };
+    attention("multi-head", 2, 2, 0, true);
+    attention("grouped", 4, 2, 0, true);
+    attention("multi-query", 3, 1, 0, true);
+    attention("windowed", 2, 2, 2, true);
+    attention("bidirectional", 2, 2, 0, false);
+    for (Activation kind : {Activation::relu, Activation::gelu, Activation::gelu_tanh, Activation::silu}) {
+        Attributes a{{"kind", static_cast<double>(kind)}};
+        all.push_back({&activation_op, a.text(), {6}, {}, a});
+        all.push_back({&gated_op, a.text(), {6, 6}, {}, a});
+    }
+    return all;
+}
+
+/// One op with its inputs, run alone. The scalar that is differentiated is sum(out · weight).
+struct Bench {
+    Case c;
+    Batch batch;
+    std::vector<std::vector<double>> in, parameter;
+    std::vector<double> weight, constants, out, saved, scratch;
+    std::vector<std::byte> workspace;
+    std::int64_t width;
+    int threads = 1;
+
+    explicit Bench(const Case& what) : c(what) {
+        const std::int32_t first[] = {3, 1, 4, 1, 5}, second[] = {9, 2, 6};
+        batch.add(first, 5, 0, 0);
+        batch.add(second, 3, 0, 1);
+        batch.targets = {1, 4, -1, 5, 9, 2, 6, 5};
+        batch.outputs = {4, 7};
+        batch.loss_scale = 1;
+        batch.seed = 7;
+        batch.training = true;
+        Rng rng(42, 0);
+        std::uint64_t draw = 0;
+        auto random = [&](std::int64_t n) {
+            std::vector<double> v(static_cast<std::size_t>(n));
+            for (double& x : v) x = rng.normal(draw++);
+            return v;
+        };
+        for (std::int64_t w : c.inputs) in.push_back(random(w * batch.rows()));
+        for (const Shape& s : c.parameters) parameter.push_back(random(s.count()));
+        NodeShape shape{c.inputs, c.parameters, c.attributes};
+        width = c.op->width(shape);
+        weight = random(width * batch.rows());
+        if (c.op->loss) weight.assign(weight.size(), 1);  // its gradient is that of the sum of rows
+        if (c.op->constants) constants = c.op->constants(shape);
+        if (c.op->saved) saved.resize(static_cast<std::size_t>(c.op->saved(shape) * batch.rows()));
+        if (c.op->scratch) scratch.resize(static_cast<std::size_t>(c.op->scratch(shape, batch.rows())));
+        out.resize(static_cast<std::size_t>(width * batch.rows()));
+        const auto& k = double_kernels();
+        workspace.resize(std::max(k.gemm_workspace, k.attention_workspace) + 64);
+    }
+
+    Call<double> call() {
+        Call<double> call;
+        call.kernels = &double_kernels();
+        call.batch = &batch;
+        call.attributes = &c.attributes;
+        call.node = 5;
+        call.rows = c.op->space == RowSpace::outputs ? 2 : batch.rows();
+        call.width = width;
+        for (std::size_t i = 0; i < in.size(); i++) call.in[i] = in[i].data(), call.in_width[i] = c.inputs[i];
+        for (std::size_t i = 0; i < parameter.size(); i++)
+            call.parameter[i] = {parameter[i].data(), DType::f64, c.parameters[i]};
+        call.constants = constants.data();
+        call.out = out.data();
+        call.saved = saved.empty() ? nullptr : saved.data();
+        call.scratch = scratch.data();
+        auto at = reinterpret_cast<std::uintptr_t>(workspace.data());
+        call.workspace = reinterpret_cast<void*>((at + 63) / 64 * 64);
+        return call;
+    }
+
+    double forward() {
+        Call<double> call = this->call();
+        c.op->forward_double(call);
+        double sum = 0;
+        for (std::int64_t i = 0; i < call.rows * width; i++)
+            sum += out[static_cast<std::size_t>(i)] * weight[static_cast<std::size_t>(i)];
+        return sum;
+    }
+};
+
+/// The relative error of the gradient as a whole: |numeric - analytic| / max(|numeric|, |analytic|), in the 2-norm.
+double disagreement(Bench& bench, std::vector<double>& x, const std::vector<double>& gradient) {
+    double difference = 0, numeric_square = 0, analytic_square = 0;
+    for (std::size_t i = 0; i < x.size(); i++) {
+        double keep = x[i], h = 1e-5;
+        // A five-point stencil: its error is of order h^4, below the rounding error.
+        auto at = [&](double step) {
+            x[i] = keep + step * h;
+            return bench.forward();
+        };
+        double numeric = (8 * (at(1) - at(-1)) - (at(2) - at(-2))) / (12 * h);
+        x[i] = keep;
+        difference += (numeric - gradient[i]) * (numeric - gradient[i]);
+        numeric_square += numeric * numeric, analytic_square += gradient[i] * gradient[i];
+    }
+    return std::sqrt(difference / std::max({numeric_square, analytic_square, 1e-30}));
+}
+
+}  // namespace
+
+TEST_CASE("every op has a case here") {
+    for (const Op* op : all_ops()) {
+        bool found = false;
+        for (const Case& c : cases()) found |= c.op == op;
+        CHECK_MESSAGE(found, op->name);
+    }
+}
+
+TEST_CASE("every op's backward agrees with central differences") {
+    for (const Case& c : cases()) {
+        if (!c.op->backward_double) continue;
+        Bench bench(c);
+        std::string name = std::string(c.op->name) + " " + c.what;
+        bench.forward();
+        Call<double> call = bench.call();
+        std::vector<std::vector<double>> din, dparameter;
+        for (const auto& x : bench.in) din.emplace_back(x.size(), 0.5);  // half of them start at 0.5 and accumulate
+        for (const auto& p : bench.parameter) dparameter.emplace_back(p.size(), 0.25);
+        for (std::size_t i = 0; i < din.size(); i++) call.din[i] = din[i].data(), call.accumulate[i] = i % 2 == 0;
+        for (std::size_t i = 0; i < dparameter.size(); i++) call.parameter_grad[i] = dparameter[i].data();
+        call.dout = bench.weight.data();
+        c.op->backward_double(call);
+        for (std::size_t i = 0; i < din.size() && !c.op->passes_gradient; i++) {
+            if (i % 2 == 0)
+                for (double& g : din[i]) g -= 0.5;
+            CHECK_MESSAGE(disagreement(bench, bench.in[i], din[i]) < 1e-6, name << " input " << i);
+        }
+        for (std::size_t i = 0; i < dparameter.size(); i++) {
+            for (double& g : dparameter[i]) g -= 0.25;
+            CHECK_MESSAGE(disagreement(bench, bench.parameter[i], dparameter[i]) < 1e-6, name << " parameter " << i);
+        }
+        if (c.op->passes_gradient)  // the executor's work: each input's gradient is the output's
+            for (std::size_t i = 0; i < bench.in.size(); i++)
+                CHECK_MESSAGE(disagreement(bench, bench.in[i], bench.weight) < 1e-6, name << " input " << i);
+    }
+}
