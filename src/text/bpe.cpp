@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "text/word_cache.h"
 
 namespace linnet {
 
@@ -18,8 +19,8 @@ void SafeBorders::add_token(std::string_view t) {
     }
 }
 
-/// Sizes: 2 MiB for words of up to 16 bytes and 3 tokens, 1 MiB for those of up to 32 bytes and 22 tokens. Larger
-/// ones fall out of the second-level cache and gain nothing on any of the four test corpora.
+/// Sizes: 2 MiB for words of up to 16 bytes and 3 tokens, 1 MiB for those of up to 32 bytes and 22 tokens.
+/// Larger ones fall out of the second-level cache and gain nothing on any of the four test corpora.
 struct BpeModel::Scratch final : ModelScratch {
     WordCache<2, 3> small{15};
     WordCache<4, 22> large{12};
@@ -28,15 +29,23 @@ struct BpeModel::Scratch final : ModelScratch {
     std::string text;
 };
 
-BpeModel::BpeModel(const Vocabulary& vocabulary, MergeTable merges, BpeOptions options)
-    : vocabulary_(vocabulary), merges_(std::move(merges)), options_(std::move(options)) {
+BpeModel::BpeModel(const Vocabulary& vocabulary, MergeTable merges, BpeOptions options,
+                   std::vector<char32_t> extra_characters)
+    : vocabulary_(vocabulary),
+      merges_(std::move(merges)),
+      options_(std::move(options)),
+      extra_(std::move(extra_characters)) {
+    for (std::size_t i = 0; i < extra_.size(); i++)
+        character_symbol_.add(0, static_cast<TokenId>(extra_[i]), 0,
+                              vocabulary_.size() + static_cast<TokenId>(i));
     byte_symbol_.fill(-1);
     std::string bytes;
     for (TokenId id = 0; id < vocabulary_.size(); id++) {
         std::string_view spelling = vocabulary_.spelling(id);
         const TokenType type = vocabulary_.type(id);
         if (int b = byte_of_spelling(spelling); b >= 0 && !options_.byte_level) byte_symbol_[b] = id;
-        if (type != TokenType::normal && type != TokenType::user_defined && type != TokenType::unused) continue;
+        if (type != TokenType::normal && type != TokenType::user_defined && type != TokenType::unused)
+            continue;
         if (options_.byte_level) {
             bytes.clear();
             byte_alphabet::unspell(spelling, bytes);
@@ -44,6 +53,9 @@ BpeModel::BpeModel(const Vocabulary& vocabulary, MergeTable merges, BpeOptions o
             continue;
         }
         borders_.add_token(spelling);
+        constexpr std::string_view mark = "\xE2\x96\x81";
+        for (std::size_t at = mark.size(); (at = spelling.find(mark, at)) != std::string_view::npos; at++)
+            if (spelling.substr(at - mark.size(), mark.size()) != mark) cuts_before_marks_ = false;
         const char *p = spelling.data(), *end = p + spelling.size();
         while (p < end) {
             Char c = decode_utf8(p, end);
@@ -55,10 +67,17 @@ BpeModel::BpeModel(const Vocabulary& vocabulary, MergeTable merges, BpeOptions o
     if (options_.byte_level)
         for (int b = 0; b < 256; b++)
             byte_symbol_[b] = vocabulary_.find(byte_alphabet::spell(static_cast<std::uint8_t>(b)));
+    // Any other mark at offset 1 or 2 stands behind a character of one or two bytes.
+    for (TokenId id = 0; id < vocabulary_.size() && cuts_before_marks_; id++) {
+        const std::size_t at = vocabulary_.spelling(id).find("\xE2\x96\x81");
+        if (at == 1 || at == 2) cuts_before_marks_ = false;
+    }
     may_cut_ = options_.continuing_prefix.empty() && options_.end_suffix.empty();
 }
 
-std::unique_ptr<ModelScratch> BpeModel::scratch() const { return std::make_unique<Scratch>(); }
+std::unique_ptr<ModelScratch> BpeModel::scratch() const {
+    return std::make_unique<Scratch>();
+}
 
 void BpeModel::encode(std::string_view word, IdSink& out, ModelScratch& scratch) const {
     if (word.empty()) return;
@@ -91,7 +110,8 @@ void BpeModel::run(std::string_view text, IdSink& out, Scratch& scratch) const {
     }
 }
 
-void BpeModel::encode_word(const char* p, std::size_t size, const char* limit, IdSink& out, Scratch& scratch) const {
+void BpeModel::encode_word(const char* p, std::size_t size, const char* limit, IdSink& out,
+                           Scratch& scratch) const {
     if (!may_cut_) return encode_piece(p, size, limit, out, scratch);
     const std::string_view word(p, size);
     std::size_t begin = 0;
@@ -104,7 +124,8 @@ void BpeModel::encode_word(const char* p, std::size_t size, const char* limit, I
     encode_piece(p + begin, size - begin, limit, out, scratch);
 }
 
-void BpeModel::encode_piece(const char* p, std::size_t size, const char* limit, IdSink& out, Scratch& scratch) const {
+void BpeModel::encode_piece(const char* p, std::size_t size, const char* limit, IdSink& out,
+                            Scratch& scratch) const {
     std::vector<TokenId>& ids = scratch.ids;
     auto lookup = [&](auto& cache) {
         const auto key = cache.key(p, size, limit);
@@ -228,12 +249,14 @@ void BpeModel::put_unknown(std::string_view character, std::vector<TokenId>& out
         }
     }
     if (options_.unknown >= 0) {
-        if (!options_.fuse_unknown || out.empty() || out.back() != options_.unknown) out.push_back(options_.unknown);
+        if (!options_.fuse_unknown || out.empty() || out.back() != options_.unknown)
+            out.push_back(options_.unknown);
         return;
     }
     std::string hex;
     for (char c : character) hex += spelling_of_byte(static_cast<std::uint8_t>(c));
-    fail_input("text", "tokenizer", "characters of the vocabulary", hex, "it has no token for them and no unknown token");
+    fail_input("text", "tokenizer", "characters of the vocabulary", hex,
+               "it has no token for them and no unknown token");
 }
 
 }  // namespace linnet

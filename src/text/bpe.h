@@ -1,4 +1,5 @@
-// Byte pair encoding, byte-level (GPT-2 and its kin) or over characters (SentencePiece's, with byte fallback).
+// Byte pair encoding, byte-level (GPT-2 and its kin) or over characters (SentencePiece's, with byte
+// fallback).
 #pragma once
 #include <array>
 #include <memory>
@@ -17,12 +18,13 @@ struct BpeOptions {
     bool byte_fallback = false;  // characters: an unknown one becomes its bytes' tokens <0x00> … <0xFF>
     bool fuse_unknown = false;   // characters: neighbouring unknown ones become one unknown token
     TokenId unknown = -1;
-    std::string continuing_prefix, end_suffix;  // characters: "##" before all but the first, "</w>" after the last
+    std::string continuing_prefix,
+        end_suffix;  // characters: "##" before all but the first, "</w>" after the last
 };
 
-/// Where a word may be cut because no token has these bytes side by side: a border is safe when no token could
-/// cover it, judged by the token's first two, last two and any three neighbouring bytes. Exact in the direction that
-/// matters: a safe border is never covered, so the merges on its two sides do not touch.
+/// Where a word may be cut because no token has these bytes side by side: a border is safe when no token
+/// could cover it, judged by the token's first two, last two and any three neighbouring bytes. Exact in the
+/// direction that matters: a safe border is never covered, so the merges on its two sides do not touch.
 class SafeBorders {
   public:
     SafeBorders();
@@ -51,11 +53,13 @@ class SafeBorders {
 class BpeModel final : public Model {
   public:
     /// Takes the merges as they are; `vocabulary` must outlive the model.
-    BpeModel(const Vocabulary& vocabulary, MergeTable merges, BpeOptions options);
+    BpeModel(const Vocabulary& vocabulary, MergeTable merges, BpeOptions options,
+             std::vector<char32_t> extra_characters = {});
 
     std::unique_ptr<ModelScratch> scratch() const override;
     void encode(std::string_view word, IdSink& out, ModelScratch& scratch) const override;
     void encode_words(std::string_view text, Split split, IdSink& out, ModelScratch& scratch) const override;
+    bool cuts_before_marks() const override { return cuts_before_marks_; }
 
     const MergeTable& merges() const { return merges_; }
     const BpeOptions& options() const { return options_; }
@@ -64,8 +68,10 @@ class BpeModel final : public Model {
     struct Scratch;
     template <class Splitter>
     void run(std::string_view text, IdSink& out, Scratch& scratch) const;
-    void encode_word(const char* word, std::size_t size, const char* limit, IdSink& out, Scratch& scratch) const;
-    void encode_piece(const char* piece, std::size_t size, const char* limit, IdSink& out, Scratch& scratch) const;
+    void encode_word(const char* word, std::size_t size, const char* limit, IdSink& out,
+                     Scratch& scratch) const;
+    void encode_piece(const char* piece, std::size_t size, const char* limit, IdSink& out,
+                      Scratch& scratch) const;
     void merge_piece(std::string_view piece, std::vector<TokenId>& out, Scratch& scratch) const;
     void merge_characters(std::string_view piece, std::vector<TokenId>& out, Scratch& scratch) const;
     void finish(std::vector<TokenId>& out, Scratch& scratch) const;
@@ -75,16 +81,21 @@ class BpeModel final : public Model {
     const Vocabulary& vocabulary_;
     MergeTable merges_;
     BpeOptions options_;
-    std::array<TokenId, 256> byte_symbol_;   // byte-level: the byte's token; else its <0x..> token; -1: none
-    MergeTable character_symbol_;            // (0, code) -> symbol; a symbol >= size() is no token by itself
-    std::vector<char32_t> extra_;            // the characters of symbols >= size()
+    std::array<TokenId, 256> byte_symbol_;  // byte-level: the byte's token; else its <0x..> token; -1: none
+    MergeTable character_symbol_;           // (0, code) -> symbol; a symbol >= size() is no token by itself
+    std::vector<char32_t> extra_;           // the characters of symbols >= size()
     SafeBorders borders_;
-    bool may_cut_ = true;
+    bool may_cut_ = true, cuts_before_marks_ = true;
 };
 
-/// The merges that a vocabulary ordered by rank or score implies (.tiktoken, SentencePiece): any two tokens whose
-/// joined bytes are a token merge into it, at the rank `rank[id]`. `bytes(id)` are a token's bytes. Characters
-/// that are part of a token without being one get the ids from bytes-count upwards, in `extra`.
-MergeTable implied_merges(const Vocabulary& vocabulary, const std::vector<std::uint32_t>& rank);
+/// The merges that a vocabulary ordered by rank or score implies (.tiktoken, SentencePiece): any two symbols
+/// whose joined spelling is a token merge into it, at that token's rank (`rank[id]`; no_merge: the token
+/// never arises). A character that is part of a token without being one itself is a symbol from
+/// vocabulary.size() upwards.
+struct ImpliedMerges {
+    MergeTable merges;
+    std::vector<char32_t> extra;  // the character of symbol vocabulary.size() + i
+};
+ImpliedMerges implied_merges(const Vocabulary& vocabulary, const std::vector<std::uint32_t>& rank);
 
 }  // namespace linnet

@@ -36,7 +36,8 @@ bool MergeTable::add(TokenId left, TokenId right, std::uint32_t rank, TokenId jo
 }
 
 void Merger::apply(const MergeTable& table) {
-    // Up to about this length the scan for the minimum is cheaper than lists (measured on source code and Chinese).
+    // Up to about this length the scan for the minimum is cheaper than lists (measured on source code and
+    // Chinese).
     if (symbols_.size() <= 48)
         apply_short(table);
     else
@@ -92,8 +93,9 @@ void Merger::apply_long(const MergeTable& table) {
     previous_.resize(symbols_.size());
     next_.resize(symbols_.size());
 
-    // Positions waiting at each rank. A list is sorted when its turn comes; positions that a merge adds at a rank
-    // that is not above the current one (possible with scores, not with trained ranks) go through `urgent`.
+    // Positions waiting at each rank. A list is sorted when its turn comes; positions that a merge adds at a
+    // rank that is not above the current one (possible with scores, not with trained ranks) go through
+    // `urgent`.
     std::unordered_map<std::uint32_t, std::vector<std::int32_t>> waiting;
     std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> ranks;
     std::priority_queue<std::uint64_t, std::vector<std::uint64_t>, std::greater<>> urgent;
@@ -149,9 +151,9 @@ void Merger::apply_long(const MergeTable& table) {
         last_list = nullptr;
         if (!std::is_sorted(list.begin(), list.end())) std::sort(list.begin(), list.end());
         for (std::size_t i = 0; i < list.size() || !urgent.empty();) {
-            const std::uint64_t turn = i < list.size()
-                                           ? std::uint64_t{current} << 32 | static_cast<std::uint32_t>(list[i])
-                                           : UINT64_MAX;
+            const std::uint64_t turn =
+                i < list.size() ? std::uint64_t{current} << 32 | static_cast<std::uint32_t>(list[i])
+                                : UINT64_MAX;
             if (!urgent.empty() && urgent.top() < turn) {
                 const std::uint64_t top = urgent.top();
                 urgent.pop();

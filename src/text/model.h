@@ -51,6 +51,8 @@ class Model {
     virtual std::unique_ptr<ModelScratch> scratch() const { return std::make_unique<ModelScratch>(); }
     /// Appends the ids of one word. Error(Exit::input) where the vocabulary cannot spell it.
     virtual void encode(std::string_view word, IdSink& out, ModelScratch& scratch) const = 0;
+    /// Whether no token reaches across a border between a character and a U+2581 behind it.
+    virtual bool cuts_before_marks() const { return false; }
     /// The same for all words of a text under a hand-written splitter.
     virtual void encode_words(std::string_view text, Split split, IdSink& out, ModelScratch& scratch) const;
 };

@@ -8,8 +8,8 @@ struct Pattern {
     std::string_view expression;
 };
 
-// The first line of each splitter is the one that is written out; the others are spellings of the same language
-// (possessive quantifiers and anchors change the speed of a backtracking engine, not its answer).
+// The first line of each splitter is the one that is written out; the others are spellings of the same
+// language (possessive quantifiers and anchors change the speed of a backtracking engine, not its answer).
 constexpr Pattern patterns[] = {
     {Split::gpt2, R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)"},
     {Split::gpt2, R"('(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)"},
@@ -45,7 +45,8 @@ Split split_of_pattern(std::string_view pattern) {
 std::size_t safe_cut(std::string_view text, std::size_t from) {
     const ClassTable& table = ClassTable::get();
     const char *begin = text.data(), *end = begin + text.size(), *p = begin + from;
-    while (p > begin && p < end && (static_cast<std::uint8_t>(*p) & 0xC0) == 0x80) p--;  // to a character's start
+    while (p > begin && p < end && (static_cast<std::uint8_t>(*p) & 0xC0) == 0x80)
+        p--;  // to a character's start
     bool after_letter = false;
     for (std::uint8_t size; p < end; p += size) {
         const std::uint8_t c = table.at(p, end, size);

@@ -1,6 +1,6 @@
 // Hand-written pre-tokenizers: each returns where the word that begins at p ends, in time linear in the word
-// (amortized), and equals its published regular expression on every text (tests/text/test_splitter.cpp proves it
-// against PCRE2). None of them looks behind p, so a text may be cut at any word's border.
+// (amortized), and equals its published regular expression on every text (tests/text/test_splitter.cpp proves
+// it against PCRE2). None of them looks behind p, so a text may be cut at any word's border.
 #pragma once
 #include <bit>
 #include <cstdint>
@@ -14,8 +14,9 @@ namespace linnet {
 /// The patterns with a hand-written splitter. `whole` does not split.
 enum class Split : std::uint8_t { whole, gpt2, gpt2_digits, cl100k, llama3, qwen2, o200k, tekken };
 
-/// A splitter's published expression (Rust / Oniguruma syntax); for `whole`, an empty string. gpt2_digits stands
-/// for a sequence of two expressions (one a digit, then GPT-2's on what lies between): its first is digit_pattern.
+/// A splitter's published expression (Rust / Oniguruma syntax); for `whole`, an empty string. gpt2_digits
+/// stands for a sequence of two expressions (one a digit, then GPT-2's on what lies between): its first is
+/// digit_pattern.
 std::string_view split_pattern(Split split);
 inline constexpr std::string_view digit_pattern = "\\p{N}";
 
@@ -64,7 +65,8 @@ const char* run_without(const char* p, const char* end, const ClassTable& table)
     return p;
 }
 
-/// 's 't 're 've 'm 'll 'd after an apostrophe at p; `fold`: any case, where U+017F is a case of s. Null: none.
+/// 's 't 're 've 'm 'll 'd after an apostrophe at p; `fold`: any case, where U+017F is a case of s. Null:
+/// none.
 template <bool fold>
 const char* contraction(const char* p, const char* end) {
     if (end - p < 2) return nullptr;
@@ -77,7 +79,8 @@ const char* contraction(const char* p, const char* end) {
     return (a == 'r' && b == 'e') || (a == 'v' && b == 'e') || (a == 'l' && b == 'l') ? p + 3 : nullptr;
 }
 
-/// \s+(?!\S)|\s+ : a run of blanks gives its last one to the word behind it, unless it is alone or ends the text.
+/// \s+(?!\S)|\s+ : a run of blanks gives its last one to the word behind it, unless it is alone or ends the
+/// text.
 inline const char* blanks(const char* p, const char* end, const ClassTable& table) {
     std::uint8_t size;
     const char *q = p, *last = p;
@@ -132,7 +135,9 @@ inline const char* blank_lines(const char* p, const char* end, const ClassTable&
     return q == end || last == p ? q : last;
 }
 
-inline bool is_line_end(char c) { return c == '\r' || c == '\n'; }
+inline bool is_line_end(char c) {
+    return c == '\r' || c == '\n';
+}
 
 ///  ?[^\s\p{L}\p{N}]+ and then line ends (and slashes); the first character is known to be at q.
 template <bool slash>
@@ -142,7 +147,8 @@ const char* symbols(const char* q, const char* end, const ClassTable& table) {
     return q;
 }
 
-/// (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,most}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
+/// (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,most}|
+/// ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
 template <int most>
 struct Cl100k {
     static const char* next(const char* p, const char* end, const ClassTable& table) {
@@ -166,10 +172,11 @@ struct Cl100k {
 /// |\p{N}{1,most}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+
 template <int most, bool contractions>
 struct O200k {
-    /// Of a run of capitals, uncased letters and marks that no small letter follows, the first alternative takes
-    /// all up to the last uncased letter or mark (it needs one for its second half); the second takes a run of
-    /// capitals alone. Null: no letter or mark stands at p. `uncased` says which of the two it was.
-    static const char* word(const char* p, const char* end, const ClassTable& table, bool& first_alternative) {
+    /// Of a run of capitals, uncased letters and marks that no small letter follows, the first alternative
+    /// takes all up to the last uncased letter or mark (it needs one for its second half); the second takes a
+    /// run of capitals alone. Null: no letter or mark stands at p. `uncased` says which of the two it was.
+    static const char* word(const char* p, const char* end, const ClassTable& table,
+                            bool& first_alternative) {
         std::uint8_t size, c = 0;
         const char *q = p, *after_uncased = nullptr;
         while (q < end) {
@@ -201,8 +208,8 @@ struct O200k {
         if (c & number) return number_group<most>(p, end, table);
         const char* q = p + size;
         if (!is_line_end(*p)) {
-            // The prefix may be a mark, which can also begin the word itself: then the first alternative without
-            // the prefix comes before the second with it.
+            // The prefix may be a mark, which can also begin the word itself: then the first alternative
+            // without the prefix comes before the second with it.
             const char* with = q < end ? word(q, end, table, first) : nullptr;
             if (with && first) return suffix(with, end);
             if (c & mark) {
@@ -226,23 +233,30 @@ struct Whole {
 template <class F>
 auto with_splitter(Split split, F&& f) {
     switch (split) {
-        case Split::gpt2: return f.template operator()<Gpt2<false>>();
-        case Split::gpt2_digits: return f.template operator()<Gpt2<true>>();
+        case Split::gpt2:
+            return f.template operator()<Gpt2<false>>();
+        case Split::gpt2_digits:
+            return f.template operator()<Gpt2<true>>();
         case Split::cl100k:
-        case Split::llama3: return f.template operator()<Cl100k<3>>();
-        case Split::qwen2: return f.template operator()<Cl100k<1>>();
-        case Split::o200k: return f.template operator()<O200k<3, true>>();
-        case Split::tekken: return f.template operator()<O200k<1, false>>();
-        case Split::whole: break;
+        case Split::llama3:
+            return f.template operator()<Cl100k<3>>();
+        case Split::qwen2:
+            return f.template operator()<Cl100k<1>>();
+        case Split::o200k:
+            return f.template operator()<O200k<3, true>>();
+        case Split::tekken:
+            return f.template operator()<O200k<1, false>>();
+        case Split::whole:
+            break;
     }
     return f.template operator()<Whole>();
 }
 
 }  // namespace splitting
 
-/// The smallest position >= `from` where the text may be cut without changing any word of any of the splitters
-/// above: after a letter, before a blank or a punctuation mark that is no apostrophe. text.size() where there is
-/// none.
+/// The smallest position >= `from` where the text may be cut without changing any word of any of the
+/// splitters above: after a letter, before a blank or a punctuation mark that is no apostrophe. text.size()
+/// where there is none.
 std::size_t safe_cut(std::string_view text, std::size_t from);
 
 }  // namespace linnet

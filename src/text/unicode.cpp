@@ -10,11 +10,13 @@ namespace linnet {
 namespace {
 
 bool is_white_space(char32_t c) {
-    return (c >= 9 && c <= 13) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) ||
-           c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
+    return (c >= 9 && c <= 13) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 ||
+           (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F ||
+           c == 0x3000;
 }
 
-/// char_class bits by general category, in the order of utf8proc's enumeration (Cn Lu Ll Lt Lm Lo Mn Mc Me Nd …).
+/// char_class bits by general category, in the order of utf8proc's enumeration (Cn Lu Ll Lt Lm Lo Mn Mc Me Nd
+/// …).
 constexpr std::array<std::uint8_t, 30> class_of_category = [] {
     using namespace char_class;
     std::array<std::uint8_t, 30> t{};
@@ -36,8 +38,8 @@ ClassTable::ClassTable() {
     for (std::uint32_t page = 0; page < (0x110000 >> 7); page++) {
         std::array<std::uint8_t, 128> classes{};
         // Planes 4 to 13 have no characters, and 15 and 16 are private: asking about each would cost 2 ms.
-        if (page < (0x40000 >> 7) || page == (0xE0000 >> 7) || page == (0xE0000 >> 7) + 1 || page == (0xE0000 >> 7) + 2 ||
-            page == (0xE0000 >> 7) + 3)
+        if (page < (0x40000 >> 7) || page == (0xE0000 >> 7) || page == (0xE0000 >> 7) + 1 ||
+            page == (0xE0000 >> 7) + 2 || page == (0xE0000 >> 7) + 3)
             for (std::uint32_t i = 0; i < 128; i++) {
                 char32_t code = page << 7 | i;
                 auto category = utf8proc_category(static_cast<utf8proc_int32_t>(code));
@@ -89,29 +91,30 @@ std::size_t valid_utf8_prefix(std::string_view text) {
 bool is_control_char(char32_t c) {
     if (c == '\t' || c == '\n' || c == '\r') return false;
     auto category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
-    return category == UTF8PROC_CATEGORY_CC || category == UTF8PROC_CATEGORY_CF || category == UTF8PROC_CATEGORY_CN ||
-           category == UTF8PROC_CATEGORY_CO;
+    return category == UTF8PROC_CATEGORY_CC || category == UTF8PROC_CATEGORY_CF ||
+           category == UTF8PROC_CATEGORY_CN || category == UTF8PROC_CATEGORY_CO;
 }
 
 bool is_word_char(char32_t c) {
     auto category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
-    // Alphabetic is letters, letter numbers and Other_Alphabetic; the latter outside marks is U+24B6–U+24E9 and the
-    // squared and negative letters U+1F130–U+1F189.
-    return (class_of_category[category] & (char_class::letter | char_class::mark)) || category == UTF8PROC_CATEGORY_ND ||
-           category == UTF8PROC_CATEGORY_NL || category == UTF8PROC_CATEGORY_PC || c == 0x200C || c == 0x200D ||
-           (c >= 0x24B6 && c <= 0x24E9) || (c >= 0x1F130 && c <= 0x1F149) || (c >= 0x1F150 && c <= 0x1F169) ||
-           (c >= 0x1F170 && c <= 0x1F189);
+    // Alphabetic is letters, letter numbers and Other_Alphabetic; the latter outside marks is U+24B6–U+24E9
+    // and the squared and negative letters U+1F130–U+1F189.
+    return (class_of_category[category] & (char_class::letter | char_class::mark)) ||
+           category == UTF8PROC_CATEGORY_ND || category == UTF8PROC_CATEGORY_NL ||
+           category == UTF8PROC_CATEGORY_PC || c == 0x200C || c == 0x200D || (c >= 0x24B6 && c <= 0x24E9) ||
+           (c >= 0x1F130 && c <= 0x1F149) || (c >= 0x1F150 && c <= 0x1F169) || (c >= 0x1F170 && c <= 0x1F189);
 }
 
 bool is_bert_punctuation(char32_t c) {
-    if (c < 0x80) return (c >= 33 && c <= 47) || (c >= 58 && c <= 64) || (c >= 91 && c <= 96) || (c >= 123 && c <= 126);
+    if (c < 0x80)
+        return (c >= 33 && c <= 47) || (c >= 58 && c <= 64) || (c >= 91 && c <= 96) || (c >= 123 && c <= 126);
     return ClassTable::get().of(c) & char_class::punctuation;
 }
 
 bool is_cjk(char32_t c) {
     return (c >= 0x4E00 && c <= 0x9FFF) || (c >= 0x3400 && c <= 0x4DBF) || (c >= 0x20000 && c <= 0x2A6DF) ||
-           (c >= 0x2A700 && c <= 0x2B73F) || (c >= 0x2B740 && c <= 0x2B81F) || (c >= 0x2B920 && c <= 0x2CEAF) ||
-           (c >= 0xF900 && c <= 0xFAFF) || (c >= 0x2F800 && c <= 0x2FA1F);
+           (c >= 0x2A700 && c <= 0x2B73F) || (c >= 0x2B740 && c <= 0x2B81F) ||
+           (c >= 0x2B920 && c <= 0x2CEAF) || (c >= 0xF900 && c <= 0xFAFF) || (c >= 0x2F800 && c <= 0x2FA1F);
 }
 
 }  // namespace linnet

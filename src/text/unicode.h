@@ -9,8 +9,8 @@
 
 namespace linnet {
 
-/// One bit a class that the published pre-tokenizer patterns ask about. An unassigned character and a byte that
-/// is no UTF-8 have none of them.
+/// One bit a class that the published pre-tokenizer patterns ask about. An unassigned character and a byte
+/// that is no UTF-8 have none of them.
 namespace char_class {
 constexpr std::uint8_t letter = 1;        // \p{L}
 constexpr std::uint8_t number = 2;        // \p{N}
@@ -43,7 +43,8 @@ inline Char decode_utf8(const char* p, const char* end) {
         if (code >= 0x800 && (code < 0xD800 || code > 0xDFFF)) return {code, 3, true};
     }
     if (b >= 0xF0 && b <= 0xF4 && left >= 4 && tail(1) && tail(2) && tail(3)) {
-        char32_t code = (b & 0x07) << 18 | (byte(1) & 0x3Fu) << 12 | (byte(2) & 0x3Fu) << 6 | (byte(3) & 0x3F);
+        char32_t code =
+            (b & 0x07) << 18 | (byte(1) & 0x3Fu) << 12 | (byte(2) & 0x3Fu) << 6 | (byte(3) & 0x3F);
         if (code >= 0x10000 && code <= 0x10FFFF) return {code, 4, true};
     }
     return {b, 1, false};
@@ -77,13 +78,13 @@ class ClassTable {
 
   private:
     ClassTable();
-    std::vector<std::uint8_t> pages_;       // 128 classes a page; equal pages are stored once
+    std::vector<std::uint8_t> pages_;  // 128 classes a page; equal pages are stored once
     std::uint16_t page_of_[0x110000 >> 7];
 };
 
 // Slower questions, straight from utf8proc.
-bool is_control_char(char32_t code);      // \p{C} but tab, line feed, carriage return (BERT's notion)
-bool is_word_char(char32_t code);         // \w: alphabetic, mark, decimal digit, connector punctuation, joiners
+bool is_control_char(char32_t code);  // \p{C} but tab, line feed, carriage return (BERT's notion)
+bool is_word_char(char32_t code);     // \w: alphabetic, mark, decimal digit, connector punctuation, joiners
 bool is_bert_punctuation(char32_t code);  // \p{P} and every ASCII symbol
 bool is_cjk(char32_t code);               // the ideograph blocks that BERT separates
 

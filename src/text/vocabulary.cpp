@@ -106,7 +106,9 @@ const Alphabet& alphabet() {
 
 }  // namespace
 
-std::string_view spell(std::uint8_t byte) { return alphabet().of_byte[byte]; }
+std::string_view spell(std::uint8_t byte) {
+    return alphabet().of_byte[byte];
+}
 
 std::string spell(std::string_view bytes) {
     std::string out;
@@ -131,7 +133,9 @@ void unspell(std::string_view spelling, std::string& out) {
 }  // namespace byte_alphabet
 
 int byte_of_spelling(std::string_view s) {
-    auto hex = [](char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1; };
+    auto hex = [](char c) {
+        return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    };
     if (s.size() != 6 || s.substr(0, 3) != "<0x" || s[5] != '>') return -1;
     int high = hex(s[3]), low = hex(s[4]);
     return high < 0 || low < 0 ? -1 : high * 16 + low;

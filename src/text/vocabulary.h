@@ -11,11 +11,20 @@
 namespace linnet {
 
 /// GGUF's numbers (tokenizer.ggml.token_type).
-enum class TokenType : std::uint8_t { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
+enum class TokenType : std::uint8_t {
+    normal = 1,
+    unknown = 2,
+    control = 3,
+    user_defined = 4,
+    unused = 5,
+    byte = 6
+};
 
 /// FNV-like hash of a short byte string, eight bytes a step.
 std::uint64_t hash_bytes(const char* data, std::size_t size);
-inline std::uint64_t hash_bytes(std::string_view s) { return hash_bytes(s.data(), s.size()); }
+inline std::uint64_t hash_bytes(std::string_view s) {
+    return hash_bytes(s.data(), s.size());
+}
 
 /// Spellings in one block, ids in order of adding, one flat hash table. Ids are [0, size()).
 class Vocabulary {
@@ -48,7 +57,8 @@ class Vocabulary {
     std::vector<Slot> slots_;
 };
 
-/// GPT-2's printable alphabet for bytes (the "Ġ" of "Ġthe"): every byte is a character of one or two UTF-8 bytes.
+/// GPT-2's printable alphabet for bytes (the "Ġ" of "Ġthe"): every byte is a character of one or two UTF-8
+/// bytes.
 namespace byte_alphabet {
 std::string_view spell(std::uint8_t byte);
 std::string spell(std::string_view bytes);
