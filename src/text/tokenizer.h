@@ -1,6 +1,7 @@
 // What every tokenizer offers, whatever its kind: text in, token ids out, and back.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -16,9 +17,11 @@ class GgufWriter;
 using TokenId = std::int32_t;
 
 struct EncodeOptions {
-    bool add_special = false;    // begin / end tokens, as the vocabulary asks (BOS for LLaMA, [CLS] … [SEP] for BERT)
-    bool parse_special = false;  // text that spells a control token becomes that token; otherwise it is plain text
-    int threads = 1;             // for one long text; documents are better spread by the caller
+    bool add_special =
+        false;  // begin / end tokens, as the vocabulary asks (BOS for LLaMA, [CLS] … [SEP] for BERT)
+    bool parse_special =
+        false;        // text that spells a control token becomes that token; otherwise it is plain text
+    int threads = 1;  // for one long text; documents are better spread by the caller
 };
 
 /// Immutable after loading; every member may be called from many threads at once.
@@ -28,9 +31,21 @@ class Tokenizer {
 
     virtual std::string_view kind() const = 0;  // "bpe", "spm", "unigram", "wordpiece", "char", "byte"
     virtual TokenId size() const = 0;           // ids are [0, size)
-    /// Appends the ids of `text` (any bytes) to `out`. Error(Exit::input) where the vocabulary cannot spell it
-    /// (a character vocabulary without that character).
-    virtual void encode(std::string_view text, std::vector<TokenId>& out, const EncodeOptions& = {}) const = 0;
+    /// Appends the ids of `text` (any bytes) to `out`. Error(Exit::input) where the vocabulary cannot spell
+    /// it (a character vocabulary without that character).
+    virtual void encode(std::string_view text, std::vector<TokenId>& out,
+                        const EncodeOptions& = {}) const = 0;
+    /// The ids of a text of any length in order, in blocks of bounded size: memory does not grow with the
+    /// text (beyond its longest word), and `options.threads` threads work on it.
+    using BlockSink = std::function<void(std::span<const TokenId>)>;
+    virtual void encode_blocks(std::string_view text, const EncodeOptions& options,
+                               const BlockSink& sink) const {
+        std::vector<TokenId> ids;
+        encode(text, ids, options);
+        sink(ids);
+    }
+    /// What the pre-tokenizer makes of a text (after normalization), for people.
+    virtual std::vector<std::string> words(std::string_view text) const { return {std::string(text)}; }
     /// The bytes that one token adds to a text (a control token: nothing). `first`: nothing stands before it
     /// (SentencePiece drops its leading blank there).
     virtual void decode(TokenId id, bool first, std::string& out) const = 0;

@@ -1,0 +1,262 @@
+#include "text/bpe.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "text/word_cache.h"
+
+namespace linnet {
+
+SafeBorders::SafeBorders() : start_(65536), end_(65536), triples_((1u << 19) / 64) {}
+
+void SafeBorders::add_token(std::string_view t) {
+    if (t.size() < 2) return;
+    start_[byte(t[0]) << 8 | byte(t[1])] = 1;
+    end_[byte(t[t.size() - 2]) << 8 | byte(t[t.size() - 1])] = 1;
+    for (std::size_t i = 2; i < t.size(); i++) {
+        std::size_t s = slot(byte(t[i - 2]), byte(t[i - 1]), byte(t[i]));
+        triples_[s >> 6] |= std::uint64_t{1} << (s & 63);
+    }
+}
+
+/// Sizes: 2 MiB for words of up to 16 bytes and 3 tokens, 1 MiB for those of up to 32 bytes and 22 tokens.
+/// Larger ones fall out of the second-level cache and gain nothing on any of the four test corpora.
+struct BpeModel::Scratch final : ModelScratch {
+    WordCache<2, 3> small{15};
+    WordCache<4, 22> large{12};
+    Merger merger;
+    std::vector<TokenId> ids;
+    std::string text;
+};
+
+BpeModel::BpeModel(const Vocabulary& vocabulary, MergeTable merges, BpeOptions options,
+                   std::vector<char32_t> extra_characters)
+    : vocabulary_(vocabulary),
+      merges_(std::move(merges)),
+      options_(std::move(options)),
+      extra_(std::move(extra_characters)) {
+    for (std::size_t i = 0; i < extra_.size(); i++)
+        character_symbol_.add(0, static_cast<TokenId>(extra_[i]), 0,
+                              vocabulary_.size() + static_cast<TokenId>(i));
+    byte_symbol_.fill(-1);
+    std::string bytes;
+    for (TokenId id = 0; id < vocabulary_.size(); id++) {
+        std::string_view spelling = vocabulary_.spelling(id);
+        const TokenType type = vocabulary_.type(id);
+        if (int b = byte_of_spelling(spelling); b >= 0 && !options_.byte_level) byte_symbol_[b] = id;
+        if (type != TokenType::normal && type != TokenType::user_defined && type != TokenType::unused)
+            continue;
+        if (options_.byte_level) {
+            bytes.clear();
+            byte_alphabet::unspell(spelling, bytes);
+            borders_.add_token(bytes);
+            continue;
+        }
+        borders_.add_token(spelling);
+        constexpr std::string_view mark = "\xE2\x96\x81";
+        for (std::size_t at = mark.size(); (at = spelling.find(mark, at)) != std::string_view::npos; at++)
+            if (spelling.substr(at - mark.size(), mark.size()) != mark) cuts_before_marks_ = false;
+        const char *p = spelling.data(), *end = p + spelling.size();
+        while (p < end) {
+            Char c = decode_utf8(p, end);
+            if (c.valid && c.size == spelling.size())
+                character_symbol_.add(0, static_cast<TokenId>(c.code), 0, vocabulary_.find(spelling));
+            p += c.size;
+        }
+    }
+    if (options_.byte_level)
+        for (int b = 0; b < 256; b++)
+            byte_symbol_[b] = vocabulary_.find(byte_alphabet::spell(static_cast<std::uint8_t>(b)));
+    // Any other mark at offset 1 or 2 stands behind a character of one or two bytes.
+    for (TokenId id = 0; id < vocabulary_.size() && cuts_before_marks_; id++) {
+        const std::size_t at = vocabulary_.spelling(id).find("\xE2\x96\x81");
+        if (at == 1 || at == 2) cuts_before_marks_ = false;
+    }
+    may_cut_ = options_.continuing_prefix.empty() && options_.end_suffix.empty();
+}
+
+std::unique_ptr<ModelScratch> BpeModel::scratch() const {
+    return std::make_unique<Scratch>();
+}
+
+void BpeModel::encode(std::string_view word, IdSink& out, ModelScratch& scratch) const {
+    if (word.empty()) return;
+    encode_word(word.data(), word.size(), word.data() + word.size(), out, static_cast<Scratch&>(scratch));
+}
+
+void BpeModel::encode_words(std::string_view text, Split split, IdSink& out, ModelScratch& scratch) const {
+    splitting::with_splitter(split,
+                             [&]<class S>() { this->run<S>(text, out, static_cast<Scratch&>(scratch)); });
+}
+
+template <class Splitter>
+void BpeModel::run(std::string_view text, IdSink& out, Scratch& scratch) const {
+    const ClassTable& table = ClassTable::get();
+    const char *p = text.data(), *end = p + text.size();
+    while (p < end) {
+        const char* q = Splitter::next(p, end, table);
+        const std::size_t size = static_cast<std::size_t>(q - p);
+        if (size <= scratch.small.max_bytes) {
+            const auto key = scratch.small.key(p, size, end);
+            if (const auto* entry = scratch.small.find(key)) {
+                std::memcpy(out.room(), entry->ids, sizeof entry->ids);
+                out.advance(entry->count);
+                p = q;
+                continue;
+            }
+        }
+        encode_word(p, size, end, out, scratch);
+        p = q;
+    }
+}
+
+void BpeModel::encode_word(const char* p, std::size_t size, const char* limit, IdSink& out,
+                           Scratch& scratch) const {
+    if (!may_cut_) return encode_piece(p, size, limit, out, scratch);
+    const std::string_view word(p, size);
+    std::size_t begin = 0;
+    for (std::size_t i = 1; i < size; i++) {
+        if (!options_.byte_level && (static_cast<std::uint8_t>(p[i]) & 0xC0) == 0x80) continue;
+        if (!borders_.safe(word, i)) continue;
+        encode_piece(p + begin, i - begin, limit, out, scratch);
+        begin = i;
+    }
+    encode_piece(p + begin, size - begin, limit, out, scratch);
+}
+
+void BpeModel::encode_piece(const char* p, std::size_t size, const char* limit, IdSink& out,
+                            Scratch& scratch) const {
+    std::vector<TokenId>& ids = scratch.ids;
+    auto lookup = [&](auto& cache) {
+        const auto key = cache.key(p, size, limit);
+        if (const auto* entry = cache.find(key)) {
+            std::memcpy(out.room(), entry->ids, sizeof entry->ids);
+            out.advance(entry->count);
+            return true;
+        }
+        ids.clear();
+        merge_piece({p, size}, ids, scratch);
+        if (ids.size() <= cache.max_ids) cache.put(key, ids.data(), ids.size());
+        return false;
+    };
+    // A word of few bytes and many tokens goes to the large cache too, after a miss in the small one.
+    if (size <= scratch.small.max_bytes) {
+        const auto key = scratch.small.key(p, size, limit);
+        if (const auto* entry = scratch.small.find(key)) {
+            std::memcpy(out.room(), entry->ids, sizeof entry->ids);
+            out.advance(entry->count);
+            return;
+        }
+        if (lookup(scratch.large)) return;
+        if (ids.size() <= scratch.small.max_ids) scratch.small.put(key, ids.data(), ids.size());
+    } else if (size <= scratch.large.max_bytes) {
+        if (lookup(scratch.large)) return;
+    } else {
+        ids.clear();
+        merge_piece({p, size}, ids, scratch);
+    }
+    for (TokenId id : ids) out.push(id);
+    if (ids.capacity() > (1u << 20)) std::vector<TokenId>().swap(ids);
+}
+
+void BpeModel::merge_piece(std::string_view piece, std::vector<TokenId>& out, Scratch& scratch) const {
+    if (options_.ignore_merges) {
+        TokenId whole = -1;
+        if (options_.byte_level) {
+            scratch.text.clear();
+            if (piece.size() <= 256) {
+                for (char c : piece) scratch.text += byte_alphabet::spell(static_cast<std::uint8_t>(c));
+                whole = vocabulary_.find(scratch.text);
+            }
+        } else {
+            whole = vocabulary_.find(piece);
+        }
+        if (whole >= 0) {
+            out.push_back(whole);
+            return;
+        }
+    }
+    if (!options_.byte_level) return merge_characters(piece, out, scratch);
+    std::vector<TokenId>& symbols = scratch.merger.symbols();
+    symbols.clear();
+    for (char c : piece) {
+        const TokenId symbol = byte_symbol_[static_cast<std::uint8_t>(c)];
+        if (symbol < 0) {
+            finish(out, scratch);
+            put_unknown({&c, 1}, out);
+        } else {
+            symbols.push_back(symbol);
+        }
+    }
+    finish(out, scratch);
+}
+
+void BpeModel::finish(std::vector<TokenId>& out, Scratch& scratch) const {
+    std::vector<TokenId>& symbols = scratch.merger.symbols();
+    if (symbols.empty()) return;
+    scratch.merger.apply(merges_);
+    for (TokenId symbol : symbols) {
+        if (symbol < vocabulary_.size()) {
+            out.push_back(symbol);
+            continue;
+        }
+        std::string character;
+        append_utf8(character, extra_[static_cast<std::size_t>(symbol - vocabulary_.size())]);
+        put_unknown(character, out);
+    }
+    symbols.clear();
+    scratch.merger.trim();
+}
+
+TokenId BpeModel::symbol_of(char32_t code) const {
+    Merge m = character_symbol_.find(0, static_cast<TokenId>(code));
+    return m.rank == no_merge ? -1 : m.id;
+}
+
+void BpeModel::merge_characters(std::string_view piece, std::vector<TokenId>& out, Scratch& scratch) const {
+    std::vector<TokenId>& symbols = scratch.merger.symbols();
+    symbols.clear();
+    const char *begin = piece.data(), *p = begin, *end = p + piece.size();
+    while (p < end) {
+        Char c = decode_utf8(p, end);
+        TokenId symbol = -1;
+        if (may_cut_) {
+            if (c.valid) symbol = symbol_of(c.code);
+        } else {
+            std::string spelling = p == begin ? std::string() : options_.continuing_prefix;
+            spelling.append(p, c.size);
+            if (p + c.size == end) spelling += options_.end_suffix;
+            symbol = vocabulary_.find(spelling);
+        }
+        if (symbol < 0) {
+            finish(out, scratch);
+            put_unknown({p, c.size}, out);
+        } else {
+            symbols.push_back(symbol);
+        }
+        p += c.size;
+    }
+    finish(out, scratch);
+}
+
+void BpeModel::put_unknown(std::string_view character, std::vector<TokenId>& out) const {
+    if (options_.byte_fallback) {
+        bool whole = true;
+        for (char c : character) whole = whole && byte_symbol_[static_cast<std::uint8_t>(c)] >= 0;
+        if (whole) {
+            for (char c : character) out.push_back(byte_symbol_[static_cast<std::uint8_t>(c)]);
+            return;
+        }
+    }
+    if (options_.unknown >= 0) {
+        if (!options_.fuse_unknown || out.empty() || out.back() != options_.unknown)
+            out.push_back(options_.unknown);
+        return;
+    }
+    std::string hex;
+    for (char c : character) hex += spelling_of_byte(static_cast<std::uint8_t>(c));
+    fail_input("text", "tokenizer", "characters of the vocabulary", hex,
+               "it has no token for them and no unknown token");
+}
+
+}  // namespace linnet

@@ -1,0 +1,177 @@
+#include "text/merges.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <functional>
+#include <queue>
+#include <unordered_map>
+
+namespace linnet {
+
+void MergeTable::reserve(std::size_t merges) {
+    std::size_t want = std::bit_ceil(std::max<std::size_t>(merges * 2, 2));
+    if (want <= slots_.size()) return;
+    std::vector<Slot> old(want, Slot{free_key, 0, 0});
+    old.swap(slots_);
+    mask_ = slots_.size() - 1;
+    shift_ = 64 - std::countr_zero(slots_.size());
+    for (const Slot& slot : old) {
+        if (slot.key == free_key) continue;
+        std::size_t i = home(slot.key);
+        while (slots_[i].key != free_key) i = (i + 1) & mask_;
+        slots_[i] = slot;
+    }
+}
+
+bool MergeTable::add(TokenId left, TokenId right, std::uint32_t rank, TokenId joined) {
+    if (slots_.size() < (size_ + 1) * 2) reserve(size_ + 1);
+    const std::uint64_t key = pack(left, right);
+    std::size_t i = home(key);
+    for (; slots_[i].key != free_key; i = (i + 1) & mask_)
+        if (slots_[i].key == key) return false;
+    slots_[i] = {key, rank, joined};
+    size_++;
+    return true;
+}
+
+void Merger::apply(const MergeTable& table) {
+    // Up to about this length the scan for the minimum is cheaper than lists (measured on source code and
+    // Chinese).
+    if (symbols_.size() <= 48)
+        apply_short(table);
+    else
+        apply_long(table);
+}
+
+void Merger::apply_short(const MergeTable& table) {
+    TokenId symbol[48], joined[48];
+    std::uint32_t rank[48];
+    std::size_t n = symbols_.size();
+    if (n < 2) return;
+    std::memcpy(symbol, symbols_.data(), n * sizeof(TokenId));
+    for (std::size_t i = 0; i + 1 < n; i++) {
+        Merge m = table.find(symbol[i], symbol[i + 1]);
+        rank[i] = m.rank;
+        joined[i] = m.id;
+    }
+    while (n > 1) {
+        std::size_t best = 0;
+        std::uint32_t lowest = rank[0];
+        for (std::size_t i = 1; i + 1 < n; i++)
+            if (rank[i] < lowest) {
+                lowest = rank[i];
+                best = i;
+            }
+        if (lowest == no_merge) break;
+        symbol[best] = joined[best];
+        n--;
+        for (std::size_t i = best + 1; i < n; i++) symbol[i] = symbol[i + 1];
+        for (std::size_t i = best + 1; i + 1 < n; i++) {
+            rank[i] = rank[i + 1];
+            joined[i] = joined[i + 1];
+        }
+        if (best + 1 < n) {
+            Merge m = table.find(symbol[best], symbol[best + 1]);
+            rank[best] = m.rank;
+            joined[best] = m.id;
+        }
+        if (best > 0) {
+            Merge m = table.find(symbol[best - 1], symbol[best]);
+            rank[best - 1] = m.rank;
+            joined[best - 1] = m.id;
+        }
+    }
+    std::memcpy(symbols_.data(), symbol, n * sizeof(TokenId));
+    symbols_.resize(n);
+}
+
+void Merger::apply_long(const MergeTable& table) {
+    const std::int32_t n = static_cast<std::int32_t>(symbols_.size());
+    rank_.assign(symbols_.size(), no_merge);
+    joined_.resize(symbols_.size());
+    previous_.resize(symbols_.size());
+    next_.resize(symbols_.size());
+
+    // Positions waiting at each rank. A list is sorted when its turn comes; positions that a merge adds at a
+    // rank that is not above the current one (possible with scores, not with trained ranks) go through
+    // `urgent`.
+    std::unordered_map<std::uint32_t, std::vector<std::int32_t>> waiting;
+    std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> ranks;
+    std::priority_queue<std::uint64_t, std::vector<std::uint64_t>, std::greater<>> urgent;
+    std::uint32_t last_rank = no_merge;
+    std::vector<std::int32_t>* last_list = nullptr;
+    auto wait = [&](std::uint32_t rank, std::int32_t at) {
+        if (rank != last_rank || !last_list) {
+            auto [it, fresh] = waiting.try_emplace(rank);
+            if (fresh) ranks.push(rank);
+            last_rank = rank;
+            last_list = &it->second;
+        }
+        last_list->push_back(at);
+    };
+    auto look = [&](std::int32_t left, std::int32_t right) {
+        Merge m = table.find(symbols_[left], symbols_[right]);
+        rank_[left] = m.rank;
+        joined_[left] = m.id;
+        return m.rank;
+    };
+    for (std::int32_t i = 0; i < n; i++) {
+        previous_[i] = i - 1;
+        next_[i] = i + 1 < n ? i + 1 : -1;
+        if (i + 1 < n && look(i, i + 1) != no_merge) wait(rank_[i], i);
+    }
+    auto join = [&](std::int32_t at, std::uint32_t current) {
+        const std::int32_t right = next_[at], after = next_[right], before = previous_[at];
+        symbols_[at] = joined_[at];
+        rank_[at] = rank_[right] = no_merge;
+        symbols_[right] = -1;
+        next_[at] = after;
+        auto renew = [&](std::int32_t left, std::int32_t of) {
+            std::uint32_t rank = look(left, of);
+            if (rank == no_merge) return;
+            if (rank <= current)
+                urgent.push(std::uint64_t{rank} << 32 | static_cast<std::uint32_t>(left));
+            else
+                wait(rank, left);
+        };
+        if (after >= 0) {
+            previous_[after] = at;
+            renew(at, after);
+        }
+        if (before >= 0) renew(before, at);
+    };
+    std::vector<std::int32_t> list;
+    while (!ranks.empty()) {
+        const std::uint32_t current = ranks.top();
+        ranks.pop();
+        auto it = waiting.find(current);
+        list.swap(it->second);
+        waiting.erase(it);
+        last_list = nullptr;
+        if (!std::is_sorted(list.begin(), list.end())) std::sort(list.begin(), list.end());
+        for (std::size_t i = 0; i < list.size() || !urgent.empty();) {
+            const std::uint64_t turn =
+                i < list.size() ? std::uint64_t{current} << 32 | static_cast<std::uint32_t>(list[i])
+                                : UINT64_MAX;
+            if (!urgent.empty() && urgent.top() < turn) {
+                const std::uint64_t top = urgent.top();
+                urgent.pop();
+                const std::int32_t at = static_cast<std::int32_t>(top & 0xFFFFFFFFu);
+                if (rank_[at] == static_cast<std::uint32_t>(top >> 32)) join(at, current);
+            } else {
+                if (rank_[list[i]] == current) join(list[i], current);
+                i++;
+            }
+        }
+        list.clear();
+    }
+    std::erase(symbols_, -1);
+}
+
+void Merger::trim() {
+    if (rank_.capacity() < (1u << 20)) return;
+    *this = Merger();
+}
+
+}  // namespace linnet

@@ -1,0 +1,60 @@
+// What stands in the middle of every tokenizer: it turns one word (a pre-token) into ids.
+#pragma once
+#include <cstring>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "text/splitter.h"
+#include "text/tokenizer.h"
+
+namespace linnet {
+
+/// Ids on their way into a vector: a small buffer keeps the hot loop free of the vector's bookkeeping.
+class IdSink {
+  public:
+    explicit IdSink(std::vector<TokenId>& out) : out_(out) {}
+    IdSink(const IdSink&) = delete;
+    ~IdSink() { flush(); }
+    void push(TokenId id) {
+        if (count_ == capacity) flush();
+        buffer_[count_++] = id;
+    }
+    /// Room for at least 64 ids; advance() says how many were written.
+    TokenId* room() {
+        if (count_ > capacity - 64) flush();
+        return buffer_ + count_;
+    }
+    void advance(std::size_t n) { count_ += n; }
+    void flush() {
+        out_.insert(out_.end(), buffer_, buffer_ + count_);
+        count_ = 0;
+    }
+
+  private:
+    static constexpr std::size_t capacity = 2048;
+    std::vector<TokenId>& out_;
+    std::size_t count_ = 0;
+    TokenId buffer_[capacity];
+};
+
+/// Working memory of one thread for one model: caches and scratch.
+class ModelScratch {
+  public:
+    virtual ~ModelScratch() = default;
+};
+
+/// Immutable; any number of threads, each with a scratch of its own (made by the same model).
+class Model {
+  public:
+    virtual ~Model() = default;
+    virtual std::unique_ptr<ModelScratch> scratch() const { return std::make_unique<ModelScratch>(); }
+    /// Appends the ids of one word. Error(Exit::input) where the vocabulary cannot spell it.
+    virtual void encode(std::string_view word, IdSink& out, ModelScratch& scratch) const = 0;
+    /// Whether no token reaches across a border between a character and a U+2581 behind it.
+    virtual bool cuts_before_marks() const { return false; }
+    /// The same for all words of a text under a hand-written splitter.
+    virtual void encode_words(std::string_view text, Split split, IdSink& out, ModelScratch& scratch) const;
+};
+
+}  // namespace linnet

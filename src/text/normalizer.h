@@ -1,0 +1,49 @@
+// Normalizers: what happens to a text before it is split. A list of steps, as tokenizer.json's Sequence.
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace linnet {
+
+class Regex;
+class CharsMap;
+
+struct NormalizerStep {
+    enum class Kind {
+        nfc,
+        nfd,
+        nfkc,
+        nfkd,
+        lowercase,
+        strip,            // blanks at the ends: left, right
+        strip_accents,    // marks (\p{Mn})
+        replace,          // `pattern` (a literal, or `regex`) by `content`
+        prepend,          // `content` before a text that is not empty
+        bert,             // clean_text, cjk, accents, lowercase flags
+        precompiled,      // SentencePiece's character map
+        nmt,              // control characters go, odd blanks become blanks
+        collapse_blanks,  // runs of blanks become one, none at the ends (SentencePiece's
+                          // remove_extra_whitespaces)
+    };
+    Kind kind = Kind::nfc;
+    std::string pattern, content;
+    std::shared_ptr<const Regex> regex;
+    std::shared_ptr<const CharsMap> charsmap;
+    bool left = true, right = true;
+    bool clean_text = true, cjk = true, accents = true, lowercase = true;
+};
+
+class Normalizer {
+  public:
+    std::vector<NormalizerStep> steps;
+
+    bool empty() const { return steps.empty(); }
+    /// Needs valid UTF-8 (replace and prepend take anything).
+    bool needs_utf8() const;
+    /// `opens`: the text begins a stretch (prepend has nothing to do in the middle of one).
+    void apply(std::string& text, bool opens) const;
+};
+
+}  // namespace linnet

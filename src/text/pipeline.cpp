@@ -1,0 +1,325 @@
+#include "text/pipeline.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "base/error.h"
+#include "base/team.h"
+
+namespace linnet {
+namespace {
+
+/// A text is worked on in blocks of about this size: large enough that a block's overhead vanishes, small
+/// enough that the normalized copy stays in the second-level cache.
+constexpr std::size_t block_bytes = 256u << 10;
+
+/// Spellings of control tokens at which every runtime stops, whatever the metadata says.
+constexpr std::string_view end_spellings[] = {
+    "<|endoftext|>",      "<|im_end|>",      "<|end|>", "<|eot_id|>", "<|eom_id|>",
+    "<end_of_turn>",      "<|end_of_text|>", "<EOT>",   "[EOT]",      "<｜end▁of▁sentence｜>",
+    "<end_of_utterance>", "<|return|>",
+};
+
+constexpr std::string_view mark = "\xE2\x96\x81";
+
+/// WordPiece's cleanup of one decoded token (Hugging Face's decoder applies it a token at a time).
+void clean_up(std::string& text) {
+    constexpr std::pair<std::string_view, std::string_view> rules[] = {
+        {" .", "."},   {" ?", "?"},           {" !", "!"},   {" ,", ","},     {" ' ", "'"},   {" n't", "n't"},
+        {" 'm", "'m"}, {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
+    for (auto [from, to] : rules)
+        for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+            text.replace(at, from.size(), to);
+}
+
+std::string with_blanks(std::string_view spelling, std::string_view blank_mark) {
+    std::string out;
+    for (std::size_t i = 0; i < spelling.size();) {
+        if (spelling.substr(i, blank_mark.size()) == blank_mark) {
+            out += ' ';
+            i += blank_mark.size();
+        } else {
+            out += spelling[i++];
+        }
+    }
+    return out;
+}
+
+std::string decoded_piece(const Decoder& decoder, const Vocabulary& vocabulary, TokenId id) {
+    const std::string_view spelling = vocabulary.spelling(id);
+    const TokenType type = vocabulary.type(id);
+    if (type == TokenType::control || type == TokenType::unknown) return {};
+    if (type == TokenType::byte)
+        if (int byte = byte_of_spelling(spelling); byte >= 0) return std::string(1, static_cast<char>(byte));
+    if (type == TokenType::user_defined) return std::string(spelling);
+    std::string out;
+    switch (decoder.kind) {
+        case Decoder::Kind::bytes:
+            byte_alphabet::unspell(spelling, out);
+            break;
+        case Decoder::Kind::marks:
+            if (int byte = byte_of_spelling(spelling); byte >= 0)
+                return std::string(1, static_cast<char>(byte));
+            out = with_blanks(spelling, decoder.marker.empty() ? mark : std::string_view(decoder.marker));
+            break;
+        case Decoder::Kind::pieces:
+            if (decoder.word_mark)
+                out = with_blanks(spelling, mark);
+            else if (spelling.starts_with(decoder.marker) && !decoder.marker.empty())
+                out = spelling.substr(decoder.marker.size());
+            else
+                out = " " + std::string(spelling);
+            if (decoder.cleanup) clean_up(out);
+            break;
+        case Decoder::Kind::suffix:
+            out = spelling;
+            if (!decoder.marker.empty() && spelling.ends_with(decoder.marker))
+                out.replace(out.size() - decoder.marker.size(), decoder.marker.size(), " ");
+            break;
+        case Decoder::Kind::plain:
+            out = spelling;
+            break;
+    }
+    return out;
+}
+
+/// A stretch of text between added tokens, or one of them.
+struct Segment {
+    std::size_t begin, end;
+    TokenId id;  // -1: text
+    bool opens;  // begins a stretch (false: continues one that was cut for size)
+};
+
+}  // namespace
+
+struct Pipeline::Scratch {
+    std::unique_ptr<ModelScratch> model;
+    std::string text;
+    PreTokenizer::Words words;
+};
+
+/// A scratch from the pool, back in it when the work is done: as many exist as threads were ever inside at
+/// once.
+class Pipeline::Lease {
+  public:
+    explicit Lease(const Pipeline& owner) : owner_(owner) {
+        {
+            std::lock_guard lock(owner_.pool_mutex_);
+            if (!owner_.pool_.empty()) {
+                scratch_ = std::move(owner_.pool_.back());
+                owner_.pool_.pop_back();
+            }
+        }
+        if (!scratch_) {
+            scratch_ = std::make_unique<Scratch>();
+            scratch_->model = owner_.parts_.model->scratch();
+        }
+    }
+    ~Lease() {
+        std::lock_guard lock(owner_.pool_mutex_);
+        owner_.pool_.push_back(std::move(scratch_));
+    }
+    Scratch& operator*() { return *scratch_; }
+
+  private:
+    const Pipeline& owner_;
+    std::unique_ptr<Scratch> scratch_;
+};
+
+Pipeline::Pipeline(Parts parts) : parts_(std::move(parts)), added_(parts_.added) {
+    const auto& steps = parts_.pre_tokenizer.steps;
+    if (parts_.normalizer.empty() && !added_.any(true, true)) {
+        if (steps.empty()) direct_ = Split::whole;
+        if (steps.size() == 1 && steps[0].kind == PreTokenizerStep::Kind::words) direct_ = steps[0].words;
+    }
+    for (TokenId id = 0; id < size(); id++)
+        if (parts_.vocabulary->type(id) == TokenType::control)
+            for (std::string_view name : end_spellings)
+                if (parts_.vocabulary->spelling(id) == name) parts_.ends.push_back(id);
+}
+
+Pipeline::~Pipeline() = default;
+
+void Pipeline::encode(std::string_view text, std::vector<TokenId>& out, const EncodeOptions& options) const {
+    if (text.size() <= block_bytes) {
+        if (options.add_special) out.insert(out.end(), parts_.prefix.begin(), parts_.prefix.end());
+        encode_span(text, true, options, out);
+        if (options.add_special) out.insert(out.end(), parts_.suffix.begin(), parts_.suffix.end());
+        return;
+    }
+    out.reserve(out.size() + text.size() / 4);
+    encode_blocks(text, options,
+                  [&](std::span<const TokenId> ids) { out.insert(out.end(), ids.begin(), ids.end()); });
+}
+
+void Pipeline::encode_span(std::string_view text, bool opens, const EncodeOptions& options,
+                           std::vector<TokenId>& out) const {
+    Lease lease(*this);
+    IdSink sink(out);
+    std::size_t at = 0;
+    while (at < text.size()) {
+        AddedTokens::Match match = added_.next(text, at, options.parse_special, false);
+        const std::size_t end = match.id < 0 ? text.size() : match.begin;
+        if (end > at) encode_plain(text.substr(at, end - at), opens, at == 0, options, sink, *lease);
+        if (match.id < 0) break;
+        sink.push(match.id);
+        at = match.end;
+        opens = true;
+    }
+}
+
+void Pipeline::encode_plain(std::string_view text, bool opens, bool first, const EncodeOptions& options,
+                            IdSink& out, Scratch& scratch) const {
+    if (direct_) return parts_.model->encode_words(text, *direct_, out, *scratch.model);
+    std::string normalized(text);
+    parts_.normalizer.apply(normalized, opens);
+    std::size_t at = 0;
+    while (at < normalized.size()) {
+        AddedTokens::Match match = added_.next(normalized, at, options.parse_special, true);
+        const std::size_t end = match.id < 0 ? normalized.size() : match.begin;
+        if (end > at) {
+            scratch.text.assign(normalized, at, end - at);
+            parts_.pre_tokenizer.apply(scratch.text, first && at == 0, opens, scratch.words);
+            for (auto [b, e] : scratch.words)
+                parts_.model->encode(std::string_view(scratch.text).substr(b, e - b), out, *scratch.model);
+        }
+        if (match.id < 0) break;
+        out.push(match.id);
+        at = match.end;
+    }
+}
+
+/// Whether a text may be cut for size: at a blank behind a letter, which no splitter and no step here looks
+/// across.
+bool Pipeline::may_cut() const {
+    using Kind = NormalizerStep::Kind;
+    if (direct_ && *direct_ != Split::whole) return true;
+    for (const NormalizerStep& step : parts_.normalizer.steps)
+        if (step.kind == Kind::strip || step.kind == Kind::collapse_blanks ||
+            step.kind == Kind::precompiled || (step.kind == Kind::replace && step.pattern.size() != 1))
+            return false;
+    if (added_.any(true, true)) return false;
+    for (const PreTokenizerStep& step : parts_.pre_tokenizer.steps) switch (step.kind) {
+            case PreTokenizerStep::Kind::pattern:
+                if (step.regex || step.literal != " ") return false;
+                break;
+            case PreTokenizerStep::Kind::words:
+                if (step.words == Split::whole) return false;
+                break;
+            default:
+                break;
+        }
+    return !parts_.pre_tokenizer.steps.empty() || parts_.model->cuts_before_marks() || direct_;
+}
+
+void Pipeline::encode_blocks(std::string_view text, const EncodeOptions& options,
+                             const BlockSink& sink) const {
+    if (options.add_special && !parts_.prefix.empty()) sink(parts_.prefix);
+    const bool cut = may_cut();
+    const int threads = std::max(options.threads, 1);
+    std::size_t at = 0, stretch_end = 0;  // [at, stretch_end) is plain text
+    AddedTokens::Match match;
+    bool opens = true;
+    std::vector<std::vector<TokenId>> results;
+    std::vector<std::vector<Segment>> jobs;
+    while (at < text.size()) {
+        jobs.clear();
+        // Enough blocks that threads of unequal speed end together.
+        while (jobs.size() < static_cast<std::size_t>(threads) * 4 && at < text.size()) {
+            std::vector<Segment> job;
+            for (std::size_t bytes = 0; bytes < block_bytes && at < text.size();) {
+                if (at >= stretch_end) {
+                    match = added_.next(text, at, options.parse_special, false);
+                    stretch_end = match.id < 0 ? text.size() : match.begin;
+                    opens = true;
+                }
+                std::size_t end = stretch_end;
+                if (cut && end - at > block_bytes - bytes + block_bytes / 4)
+                    end = std::min(end, safe_cut(text, at + block_bytes - bytes));
+                if (end > at) job.push_back({at, end, -1, opens});
+                bytes += end - at + 1;
+                opens = false;
+                at = end;
+                if (at == stretch_end && match.id >= 0) {
+                    job.push_back({match.begin, match.end, match.id, true});
+                    at = stretch_end = match.end;
+                }
+            }
+            jobs.push_back(std::move(job));
+        }
+        results.resize(std::max(results.size(), jobs.size()));
+        std::atomic<std::size_t> next{0};
+        auto work = [&](Worker) {
+            Lease lease(*this);
+            for (std::size_t j; (j = next++) < jobs.size();) {
+                results[j].clear();
+                IdSink out(results[j]);
+                for (const Segment& s : jobs[j]) {
+                    if (s.id >= 0)
+                        out.push(s.id);
+                    else
+                        encode_plain(text.substr(s.begin, s.end - s.begin), s.opens, s.begin == 0, options,
+                                     out, *lease);
+                }
+            }
+        };
+        const int team =
+            static_cast<int>(std::min<std::size_t>(static_cast<std::size_t>(threads), jobs.size()));
+        if (team > 1)
+            run_team(team, work);
+        else
+            work(Worker{});
+        for (std::size_t j = 0; j < jobs.size(); j++)
+            if (!results[j].empty()) sink(results[j]);
+    }
+    if (options.add_special && !parts_.suffix.empty()) sink(parts_.suffix);
+}
+
+std::vector<std::string> Pipeline::words(std::string_view text) const {
+    std::vector<std::string> out;
+    std::string normalized(text);
+    parts_.normalizer.apply(normalized, true);
+    PreTokenizer::Words words;
+    parts_.pre_tokenizer.apply(normalized, true, true, words);
+    for (auto [b, e] : words) out.push_back(normalized.substr(b, e - b));
+    return out;
+}
+
+void Pipeline::build_decoded() const {
+    decoded_begin_.reserve(static_cast<std::size_t>(size()) + 1);
+    for (TokenId id = 0; id < size(); id++) {
+        decoded_begin_.push_back(static_cast<std::uint32_t>(decoded_.size()));
+        decoded_ += decoded_piece(parts_.decoder, *parts_.vocabulary, id);
+    }
+    decoded_begin_.push_back(static_cast<std::uint32_t>(decoded_.size()));
+}
+
+void Pipeline::decode(TokenId id, bool first, std::string& out) const {
+    if (!parts_.vocabulary->valid(id))
+        fail_input("tokens", "decode", "ids from 0 to " + std::to_string(size() - 1), std::to_string(id));
+    std::call_once(decoded_once_, [this] { build_decoded(); });
+    const std::size_t i = static_cast<std::size_t>(id);
+    std::string_view bytes =
+        std::string_view(decoded_).substr(decoded_begin_[i], decoded_begin_[i + 1] - decoded_begin_[i]);
+    if (first && parts_.decoder.strip_first && bytes.starts_with(' ')) bytes.remove_prefix(1);
+    out += bytes;
+}
+
+std::string_view Pipeline::piece(TokenId id) const {
+    return parts_.vocabulary->valid(id) ? parts_.vocabulary->spelling(id) : std::string_view();
+}
+
+bool Pipeline::is_control(TokenId id) const {
+    return parts_.vocabulary->valid(id) && parts_.vocabulary->type(id) == TokenType::control;
+}
+
+bool Pipeline::add_bos() const {
+    return !parts_.prefix.empty() && parts_.special.bos && parts_.prefix[0] == *parts_.special.bos;
+}
+
+bool Pipeline::is_end(TokenId id) const {
+    return id == parts_.special.eos || id == parts_.special.eot || id == parts_.special.eom ||
+           std::find(parts_.ends.begin(), parts_.ends.end(), id) != parts_.ends.end();
+}
+
+}  // namespace linnet

@@ -1,0 +1,91 @@
+// Unicode for tokenizers: strict UTF-8 decoding and character classes in tables that cost one or two loads.
+// The facts come from utf8proc (its version decides the Unicode version).
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace linnet {
+
+/// One bit a class that the published pre-tokenizer patterns ask about. An unassigned character and a byte
+/// that is no UTF-8 have none of them.
+namespace char_class {
+constexpr std::uint8_t letter = 1;        // \p{L}
+constexpr std::uint8_t number = 2;        // \p{N}
+constexpr std::uint8_t space = 4;         // White_Space (what \s means to Rust's and Oniguruma's expressions)
+constexpr std::uint8_t mark = 8;          // \p{M}
+constexpr std::uint8_t upper = 16;        // \p{Lu} \p{Lt}
+constexpr std::uint8_t lower = 32;        // \p{Ll}
+constexpr std::uint8_t punctuation = 64;  // \p{P}
+constexpr std::uint8_t symbol = 128;      // \p{S}
+}  // namespace char_class
+
+/// A character read from a text. `size` is 1 and `valid` false where the bytes there are no UTF-8: overlong,
+/// truncated, a surrogate, beyond U+10FFFF.
+struct Char {
+    char32_t code;
+    std::uint8_t size;
+    bool valid;
+};
+
+/// The character at p (p < end).
+inline Char decode_utf8(const char* p, const char* end) {
+    auto byte = [&](int i) { return static_cast<std::uint8_t>(p[i]); };
+    auto tail = [&](int i) { return (byte(i) & 0xC0) == 0x80; };
+    const std::uint32_t b = byte(0);
+    const std::ptrdiff_t left = end - p;
+    if (b < 0x80) return {b, 1, true};
+    if (b >= 0xC2 && b <= 0xDF && left >= 2 && tail(1)) return {(b & 0x1F) << 6 | (byte(1) & 0x3F), 2, true};
+    if (b >= 0xE0 && b <= 0xEF && left >= 3 && tail(1) && tail(2)) {
+        char32_t code = (b & 0x0F) << 12 | (byte(1) & 0x3Fu) << 6 | (byte(2) & 0x3F);
+        if (code >= 0x800 && (code < 0xD800 || code > 0xDFFF)) return {code, 3, true};
+    }
+    if (b >= 0xF0 && b <= 0xF4 && left >= 4 && tail(1) && tail(2) && tail(3)) {
+        char32_t code =
+            (b & 0x07) << 18 | (byte(1) & 0x3Fu) << 12 | (byte(2) & 0x3Fu) << 6 | (byte(3) & 0x3F);
+        if (code >= 0x10000 && code <= 0x10FFFF) return {code, 4, true};
+    }
+    return {b, 1, false};
+}
+
+void append_utf8(std::string& out, char32_t code);
+
+/// The offset of the first byte that is no UTF-8, or text.size().
+std::size_t valid_utf8_prefix(std::string_view text);
+
+/// Two-level table of char_class bits; built once (about 1 ms), then read from any thread.
+class ClassTable {
+  public:
+    static const ClassTable& get();
+
+    std::uint8_t of(char32_t code) const {
+        return code > 0x10FFFF ? 0 : pages_[std::size_t{page_of_[code >> 7]} * 128 + (code & 127)];
+    }
+    std::uint8_t ascii(std::uint8_t byte) const { return pages_[byte]; }  // byte < 128: page 0 comes first
+    /// Class and size of the character at p; class 0 and size 1 where it is no UTF-8.
+    std::uint8_t at(const char* p, const char* end, std::uint8_t& size) const {
+        const std::uint8_t b = static_cast<std::uint8_t>(*p);
+        if (b < 0x80) {
+            size = 1;
+            return ascii(b);
+        }
+        Char c = decode_utf8(p, end);
+        size = c.size;
+        return c.valid ? of(c.code) : 0;
+    }
+
+  private:
+    ClassTable();
+    std::vector<std::uint8_t> pages_;  // 128 classes a page; equal pages are stored once
+    std::uint16_t page_of_[0x110000 >> 7];
+};
+
+// Slower questions, straight from utf8proc.
+bool is_control_char(char32_t code);  // \p{C} but tab, line feed, carriage return (BERT's notion)
+bool is_word_char(char32_t code);     // \w: alphabetic, mark, decimal digit, connector punctuation, joiners
+bool is_bert_punctuation(char32_t code);  // \p{P} and every ASCII symbol
+bool is_cjk(char32_t code);               // the ideograph blocks that BERT separates
+
+}  // namespace linnet

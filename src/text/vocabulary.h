@@ -1,0 +1,73 @@
+// The tokens of a vocabulary: spelling, type, score, and the way back from a spelling to its id.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/tokenizer.h"
+
+namespace linnet {
+
+/// GGUF's numbers (tokenizer.ggml.token_type).
+enum class TokenType : std::uint8_t {
+    normal = 1,
+    unknown = 2,
+    control = 3,
+    user_defined = 4,
+    unused = 5,
+    byte = 6
+};
+
+/// FNV-like hash of a short byte string, eight bytes a step.
+std::uint64_t hash_bytes(const char* data, std::size_t size);
+inline std::uint64_t hash_bytes(std::string_view s) {
+    return hash_bytes(s.data(), s.size());
+}
+
+/// Spellings in one block, ids in order of adding, one flat hash table. Ids are [0, size()).
+class Vocabulary {
+  public:
+    void reserve(std::size_t tokens, std::size_t bytes);
+    /// Adds the next id. Returns the id that already has this spelling, or -1 where it is new. A repeated
+    /// spelling is stored too, and find() keeps answering the first.
+    TokenId add(std::string_view spelling, TokenType type = TokenType::normal, float score = 0);
+
+    TokenId size() const { return static_cast<TokenId>(types_.size()); }
+    bool valid(TokenId id) const { return id >= 0 && id < size(); }
+    std::string_view spelling(TokenId id) const {
+        return {blob_.data() + begin_[id], static_cast<std::size_t>(begin_[id + 1] - begin_[id])};
+    }
+    TokenType type(TokenId id) const { return types_[id]; }
+    float score(TokenId id) const { return scores_[id]; }
+    void set_type(TokenId id, TokenType type) { types_[id] = type; }
+    TokenId find(std::string_view spelling) const;  // -1 where there is none
+
+  private:
+    struct Slot {
+        std::uint32_t hash;
+        TokenId id;  // -1: free
+    };
+    void grow();
+    std::string blob_;
+    std::vector<std::uint64_t> begin_ = {0};
+    std::vector<TokenType> types_;
+    std::vector<float> scores_;
+    std::vector<Slot> slots_;
+};
+
+/// GPT-2's printable alphabet for bytes (the "Ġ" of "Ġthe"): every byte is a character of one or two UTF-8
+/// bytes.
+namespace byte_alphabet {
+std::string_view spell(std::uint8_t byte);
+std::string spell(std::string_view bytes);
+/// Appends the bytes that a spelling stands for; a character outside the alphabet stands for itself.
+void unspell(std::string_view spelling, std::string& out);
+}  // namespace byte_alphabet
+
+/// The byte of a spelling like "<0x0A>", or -1.
+int byte_of_spelling(std::string_view spelling);
+std::string spelling_of_byte(std::uint8_t byte);
+
+}  // namespace linnet

@@ -1,0 +1,91 @@
+// The reference ids of real vocabularies.
+#include <doctest/doctest.h>
+
+#include <sstream>
+
+#include "formats/gguf.h"
+#include "support.h"
+#include "text/tokenizer.h"
+
+using namespace linnet;
+
+namespace {
+
+std::vector<std::string> texts_of(const std::string& inp) {
+    const std::string all = test::read_text(inp), line = "\n__ggml_vocab_test__\n";
+    std::vector<std::string> texts;
+    std::size_t at = 0;
+    for (std::size_t hit; (hit = all.find(line, at)) != std::string::npos; at = hit + line.size())
+        texts.push_back(all.substr(at, hit - at));
+    texts.push_back(all.substr(at));
+    return texts;
+}
+
+std::vector<std::vector<TokenId>> ids_of(const std::string& out) {
+    std::vector<std::vector<TokenId>> lists;
+    std::istringstream lines(test::read_text(out));
+    for (std::string line; std::getline(lines, line);) {
+        std::istringstream numbers(line);
+        lists.emplace_back();
+        for (TokenId id; numbers >> id;) lists.back().push_back(id);
+    }
+    return lists;
+}
+
+void check_vocabulary(const std::string& name) {
+    auto path = test::shared_data("data/vocab/ggml-vocab-" + name + ".gguf");
+    if (!path) return;
+    TokenizerPtr tokenizer = load_tokenizer(*path);
+    auto texts = texts_of(*path + ".inp");
+    auto ids = ids_of(*path + ".out");
+    REQUIRE(texts.size() >= ids.size());
+    CHECK(ids.size() == 46);
+    for (std::size_t i = 0; i < ids.size(); i++) {
+        CAPTURE(texts[i]);
+        CHECK(tokenizer->encode(texts[i]) == ids[i]);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("the GPT-2 vocabulary gives llama.cpp's ids on its 46 texts") {
+    check_vocabulary("gpt-2");
+}
+TEST_CASE("the StarCoder vocabulary gives llama.cpp's ids on its 46 texts") {
+    check_vocabulary("starcoder");
+}
+TEST_CASE("the LLaMA SentencePiece vocabulary gives llama.cpp's ids on its 46 texts") {
+    check_vocabulary("llama-spm");
+}
+
+TEST_CASE("stories260k encodes as llama.cpp does and decodes back") {
+    auto path = test::shared_data("data/stories260k/stories260k.gguf");
+    if (!path) return;
+    TokenizerPtr tokenizer = load_tokenizer(*path);
+    CHECK(tokenizer->size() == 512);
+    CHECK(tokenizer->add_bos());
+    CHECK(tokenizer->bos() == 1);
+    EncodeOptions options;
+    options.add_special = true;
+    auto ids = tokenizer->encode("Once upon a time", options);
+    CHECK(ids == std::vector<TokenId>{1, 403, 407, 261, 378});
+    CHECK(tokenizer->decode(ids) != "");
+}
+
+TEST_CASE("a character vocabulary of tinyshakespeare has 65 tokens, and survives GGUF") {
+    auto path = test::shared_data("data/tinyshakespeare.txt");
+    if (!path) return;
+    std::string text = test::read_text(*path);
+    TokenizerPtr tokenizer = train_tokenizer("char", text, 0, 1);
+    CHECK(tokenizer->size() == 65);
+    auto ids = tokenizer->encode(text);
+    CHECK(ids.size() == text.size());
+    CHECK(tokenizer->decode(ids) == text);
+    test::Scratch scratch;
+    GgufWriter writer;
+    tokenizer->write(writer);
+    writer.write(scratch / "char.gguf");
+    TokenizerPtr again = load_tokenizer(scratch / "char.gguf");
+    CHECK(again->kind() == "char");
+    CHECK(again->encode(text) == ids);
+}
