@@ -50,7 +50,7 @@ class SafeBorders {
     std::vector<std::uint64_t> triples_;
 };
 
-class BpeModel final : public Model {
+class BpeModel final : public WordModel {
   public:
     /// Takes the merges as they are; `vocabulary` must outlive the model.
     BpeModel(const Vocabulary& vocabulary, MergeTable merges, BpeOptions options,

@@ -45,9 +45,9 @@ class ModelScratch {
 };
 
 /// Immutable; any number of threads, each with a scratch of its own (made by the same model).
-class Model {
+class WordModel {
   public:
-    virtual ~Model() = default;
+    virtual ~WordModel() = default;
     virtual std::unique_ptr<ModelScratch> scratch() const { return std::make_unique<ModelScratch>(); }
     /// Appends the ids of one word. Error(Exit::input) where the vocabulary cannot spell it.
     virtual void encode(std::string_view word, IdSink& out, ModelScratch& scratch) const = 0;

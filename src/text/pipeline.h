@@ -40,7 +40,7 @@ struct Decoder {
 struct Parts {
     std::string kind;  // what Tokenizer::kind() answers
     std::unique_ptr<Vocabulary> vocabulary = std::make_unique<Vocabulary>();
-    std::unique_ptr<Model> model;
+    std::unique_ptr<WordModel> model;
     Normalizer normalizer;
     PreTokenizer pre_tokenizer;
     std::vector<AddedToken> added;

@@ -5,7 +5,7 @@
 
 namespace linnet {
 
-void Model::encode_words(std::string_view text, Split split, IdSink& out, ModelScratch& scratch) const {
+void WordModel::encode_words(std::string_view text, Split split, IdSink& out, ModelScratch& scratch) const {
     const ClassTable& table = ClassTable::get();
     const char *p = text.data(), *end = p + text.size();
     splitting::with_splitter(split, [&]<class S>() {

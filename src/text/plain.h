@@ -5,7 +5,7 @@
 
 namespace linnet {
 
-class CharModel final : public Model {
+class CharModel final : public WordModel {
   public:
     explicit CharModel(const Vocabulary& vocabulary, TokenId unknown = -1);
     void encode(std::string_view word, IdSink& out, ModelScratch&) const override;
@@ -15,7 +15,7 @@ class CharModel final : public Model {
     TokenId unknown_;
 };
 
-class ByteModel final : public Model {
+class ByteModel final : public WordModel {
   public:
     explicit ByteModel(const Vocabulary& vocabulary);
     void encode(std::string_view word, IdSink& out, ModelScratch&) const override;
