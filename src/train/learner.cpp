@@ -1,0 +1,131 @@
+#include "train/learner.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "base/rng.h"
+
+namespace linnet {
+namespace {
+
+constexpr std::int64_t chunk_elements = 1 << 14;  // 64 KiB of each of p, g, m, v: together they fit a core's L2
+
+std::int64_t padded(std::int64_t n) { return (n + 15) / 16 * 16; }
+
+std::size_t element_bytes(const Graph& graph) {
+    std::int64_t n = 0;
+    for (const Parameter& p : graph.parameters()) n += padded(p.shape.count());
+    return static_cast<std::size_t>(n) * sizeof(float);
+}
+
+Plan learning_plan(const TracedModel& m, std::int64_t rows) { return make_plan(m.graph, m.loss, {rows, 0, true}); }
+Plan evaluation_plan(const TracedModel& m, std::int64_t rows) { return make_plan(m.graph, m.loss, {rows, 0}); }
+
+}  // namespace
+
+std::size_t Learner::bytes(const ModelConfig& config, std::int64_t rows, int threads) {
+    TracedModel m = trace(config, true);
+    return 4 * element_bytes(m.graph) + Executor<float>::bytes(m.graph, learning_plan(m, rows), threads) +
+           Executor<float>::bytes(m.graph, evaluation_plan(m, rows), threads);
+}
+
+Learner::Learner(const ModelConfig& config, std::int64_t rows, int threads, std::uint64_t seed)
+    : traced_(trace(config, true)), threads_(threads), rows_(rows) {
+    for (const Parameter& p : traced_.graph.parameters()) {
+        offsets_.push_back(elements_);
+        std::int64_t n = p.shape.count();
+        for (std::int64_t i = 0; i < n; i += chunk_elements)
+            chunks_.push_back({elements_ + i, std::min(chunk_elements, n - i), p.decay()});
+        elements_ += padded(n);
+    }
+    std::size_t bytes = element_bytes(traced_.graph);
+    for (Arena* arena : {&values_, &gradients_, &first_, &second_}) *arena = allocate_arena(bytes);
+    initialise(seed);
+    Binding<float> binding;
+    binding.parameters = bound(values_);
+    for (const Tensor& t : bound(gradients_)) binding.gradients.push_back(t.as<float>());
+    learner_.emplace(traced_.graph, learning_plan(traced_, rows), binding, threads);
+}
+
+std::vector<Tensor> Learner::bound(const Arena& memory) const {
+    std::vector<Tensor> tensors;
+    for (std::size_t i = 0; i < offsets_.size(); i++)
+        tensors.push_back({static_cast<float*>(memory.get()) + offsets_[i], DType::f32,
+                           traced_.graph.parameters()[i].shape});
+    return tensors;
+}
+
+void Learner::initialise(std::uint64_t seed) {
+    constexpr std::uint64_t stream = 0x77656967687473;  // "weights"; the parameter's number is added
+    run_team(threads_, [&](Worker worker) {
+        for (std::size_t i = 0; i < offsets_.size(); i++) {
+            const Parameter& p = traced_.graph.parameters()[i];
+            Rng rng(seed, stream + i);
+            auto* to = static_cast<float*>(values_.get()) + offsets_[i];
+            Range range = worker.share(p.shape.count(), 1024);
+            for (std::int64_t k = range.begin; k < range.end; k++) {
+                double noise = p.init_std > 0 ? p.init_std * rng.normal(static_cast<std::uint64_t>(k)) : 0;
+                to[k] = static_cast<float>(p.init_mean + noise);
+            }
+        }
+    });
+}
+
+double Learner::summed_loss(const Executor<float>& executor, const Batch& batch) const {
+    const float* rows = executor.value(traced_.loss);
+    double sum = 0;
+    for (std::int64_t r = 0; r < batch.rows(); r++) sum += rows[r];
+    return sum;
+}
+
+double Learner::learn(const Batch& batch) {
+    learner_->run(batch);
+    return summed_loss(*learner_, batch);
+}
+
+double Learner::evaluate(const Batch& batch) {
+    if (!evaluator_) {
+        Binding<float> binding;
+        binding.parameters = bound(values_);
+        evaluator_.emplace(traced_.graph, evaluation_plan(traced_, rows_), binding, threads_);
+    }
+    evaluator_->run(batch);
+    return summed_loss(*evaluator_, batch);
+}
+
+double Learner::update(const TrainConfig& config, double learning_rate, std::int64_t step) {
+    auto *values = static_cast<float*>(values_.get()), *gradients = static_cast<float*>(gradients_.get());
+    const KernelTable<float>& k = kernels();
+    std::vector<double> squares(chunks_.size());
+    double norm = 0;
+    run_team(threads_, [&](Worker worker) {
+        Range share = worker.share(static_cast<std::int64_t>(chunks_.size()));
+        auto mine = std::span(chunks_).subspan(static_cast<std::size_t>(share.begin),
+                                               static_cast<std::size_t>(share.size()));
+        auto at = static_cast<std::size_t>(share.begin);
+        for (const Chunk& c : mine) squares[at++] = k.sum_squares(c.size, gradients + c.begin);
+        worker.sync();
+        double sum = 0;  // every member adds all chunks in the same order
+        for (double square : squares) sum += square;
+        double total = std::sqrt(sum);
+        if (worker.index == 0) norm = total;
+        bool clip = config.clip > 0 && total > config.clip;
+        AdamW<float> a{};
+        a.lr = static_cast<float>(learning_rate);
+        a.beta1 = static_cast<float>(config.optimizer.beta1), a.beta2 = static_cast<float>(config.optimizer.beta2);
+        a.epsilon = static_cast<float>(config.optimizer.epsilon);
+        a.correction1 = static_cast<float>(1 - std::pow(config.optimizer.beta1, static_cast<double>(step)));
+        a.correction2 = static_cast<float>(1 - std::pow(config.optimizer.beta2, static_cast<double>(step)));
+        a.gradient_scale = clip ? static_cast<float>(config.clip / total) : 1.0f;
+        for (const Chunk& c : mine) {
+            a.weight_decay = c.decay ? static_cast<float>(config.optimizer.weight_decay) : 0.0f;
+            if (std::isfinite(total))
+                k.adamw(c.size, a, gradients + c.begin, values + c.begin, first_moment() + c.begin,
+                        second_moment() + c.begin);
+            std::memset(gradients + c.begin, 0, static_cast<std::size_t>(c.size) * sizeof(float));
+        }
+    });
+    return norm;
+}
+
+}  // namespace linnet

@@ -1,0 +1,29 @@
+// log.jsonl: everything a run says, one JSON object a line. report.html is made from it.
+#pragma once
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace linnet {
+
+class RunLog {
+  public:
+    /// Opens `path`, keeping its first `keep` bytes (what a resumed run had written by its checkpoint). Where `echo`,
+    /// every record goes to stdout too (--json).
+    RunLog(std::string path, std::uint64_t keep, bool echo);
+    ~RunLog();
+    RunLog(const RunLog&) = delete;
+    RunLog& operator=(const RunLog&) = delete;
+
+    /// Appends a record at once (a killed run loses none). Error(Exit::io) where the disk is full.
+    void write(const nlohmann::ordered_json& record);
+    std::uint64_t bytes() const { return bytes_; }
+
+  private:
+    std::string path_;
+    int file_ = -1;
+    std::uint64_t bytes_ = 0;
+    bool echo_;
+};
+
+}  // namespace linnet
