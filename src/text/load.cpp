@@ -9,6 +9,7 @@
 #include "text/make.h"
 #include "text/pipeline.h"
 #include "text/plain.h"
+#include "text/pre_names.h"
 
 namespace linnet {
 
@@ -56,35 +57,19 @@ TokenizerPtr byte_tokenizer() {
     return std::make_shared<Pipeline>(std::move(parts));
 }
 
-TokenizerPtr byte_bpe_tokenizer(const std::vector<std::pair<TokenId, TokenId>>& merges,
-                                const std::vector<std::string>& special, std::string_view pre) {
-    Parts parts;
-    Vocabulary& vocabulary = *parts.vocabulary;
-    for (int b = 0; b < 256; b++) vocabulary.add(byte_alphabet::spell(static_cast<std::uint8_t>(b)));
+namespace {
+
+TokenizerPtr trained_bpe(Parts parts, const TrainedVocabulary& trained, std::string_view pre) {
+    const Vocabulary& vocabulary = *parts.vocabulary;
     MergeTable table;
-    table.reserve(merges.size());
-    for (std::size_t i = 0; i < merges.size(); i++) {
-        auto [left, right] = merges[i];
+    table.reserve(trained.merges.size());
+    for (std::size_t i = 0; i < trained.merges.size(); i++) {
+        auto [left, right] = trained.merges[i];
         std::string joined(vocabulary.spelling(left));
         joined += vocabulary.spelling(right);
-        const TokenId id = vocabulary.size();
-        vocabulary.add(joined);
-        table.add(left, right, static_cast<std::uint32_t>(i), id);
-    }
-    for (const std::string& spelling : special) {
-        AddedToken token;
-        token.id = vocabulary.size();
-        token.content = spelling;
-        token.special = true;
-        vocabulary.add(spelling, TokenType::control);
-        parts.added.push_back(token);
-    }
-    if (!special.empty()) {
-        parts.special.eos = parts.added[0].id;
-        parts.special.bos = parts.added[0].id;
+        table.add(left, right, static_cast<std::uint32_t>(i), vocabulary.find(joined));
     }
     const PreName& name = find_pre_name(pre, "tokenizer", "pre-tokenizer");
-    parts.kind = "bpe";
     parts.ggml_pre = std::string(pre);
     parts.pre_tokenizer = pre_tokenizer_of(name);
     parts.decoder.kind = Decoder::Kind::bytes;
@@ -94,10 +79,47 @@ TokenizerPtr byte_bpe_tokenizer(const std::vector<std::pair<TokenId, TokenId>>& 
     return std::make_shared<Pipeline>(std::move(parts));
 }
 
-TokenizerPtr train_tokenizer(std::string_view kind, std::string_view text, TokenId, int) {
+}  // namespace
+
+TokenizerPtr trained_tokenizer(const TrainedVocabulary& trained, std::string_view pre, bool) {
+    Parts parts;
+    parts.kind = trained.kind;
+    for (std::size_t i = 0; i < trained.tokens.size(); i++) {
+        using Piece = TrainedVocabulary::Piece;
+        const Piece piece = trained.pieces[i];
+        const bool special = piece == Piece::control || piece == Piece::unknown;
+        const TokenType type = piece == Piece::control   ? TokenType::control
+                               : piece == Piece::unknown ? TokenType::unknown
+                               : piece == Piece::byte    ? TokenType::byte
+                                                         : TokenType::normal;
+        const std::string& token = trained.tokens[i];
+        parts.vocabulary->add(trained.kind == "bpe" && !special ? byte_alphabet::spell(token) : token, type);
+        if (!special) continue;
+        AddedToken added;
+        added.id = static_cast<TokenId>(i);
+        added.content = token;
+        added.special = true;
+        parts.added.push_back(added);
+    }
+    if (trained.kind == "bpe") {
+        // The first special token stands between documents, as <|endoftext|> does in GPT-2.
+        if (!parts.added.empty()) parts.special.bos = parts.special.eos = parts.added[0].id;
+        return trained_bpe(std::move(parts), trained, pre);
+    }
+    fail(Exit::usage, "tokenizer", "kind", "bpe", "'" + trained.kind + "'");
+}
+
+TokenizerPtr train_tokenizer(std::string_view kind, std::string_view text, TokenId vocab_size, int threads) {
     if (kind == "char") return char_tokenizer(text);
     if (kind == "byte") return byte_tokenizer();
-    fail(Exit::usage, "tokenizer", "kind", "bpe, char or byte", "'" + std::string(kind) + "'");
+    if (kind != "bpe")
+        fail(Exit::usage, "tokenizer", "kind", "bpe, char or byte", "'" + std::string(kind) + "'");
+    TrainOptions options;
+    options.vocab_size = vocab_size;
+    options.threads = threads;
+    VocabularyTrainer trainer(options);
+    trainer.add(text);
+    return trained_tokenizer(trainer.finish());
 }
 
 }  // namespace linnet

@@ -2,11 +2,9 @@
 #pragma once
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
-#include "text/pre_names.h"
 #include "text/tokenizer.h"
+#include "text/train.h"
 
 namespace linnet {
 
@@ -16,9 +14,9 @@ TokenizerPtr char_tokenizer(std::string_view text);
 /// 256 tokens.
 TokenizerPtr byte_tokenizer();
 
-/// Byte-level BPE: ids 0–255 are the bytes in byte order, 256 + i is the i-th merge (of earlier ids), then
-/// the special tokens, whose first is the end of a text. `pre`: a name of pre_names().
-TokenizerPtr byte_bpe_tokenizer(const std::vector<std::pair<TokenId, TokenId>>& merges,
-                                const std::vector<std::string>& special, std::string_view pre);
+/// What VocabularyTrainer found, as a tokenizer. `pre`: a name of pre_names(), the splitter that a "bpe"
+/// vocabulary was trained with; `lowercase`: whether a "wordpiece" one was.
+TokenizerPtr trained_tokenizer(const TrainedVocabulary& trained, std::string_view pre = "gpt-2",
+                               bool lowercase = false);
 
 }  // namespace linnet

@@ -89,3 +89,25 @@ TEST_CASE("a character vocabulary of tinyshakespeare has 65 tokens, and survives
     CHECK(again->kind() == "char");
     CHECK(again->encode(text) == ids);
 }
+
+TEST_CASE("a byte-level BPE trained on a text spells any bytes, and survives GGUF") {
+    auto path = test::shared_data("data/tinyshakespeare.txt");
+    if (!path) return;
+    std::string text = test::read_text(*path);
+    TokenizerPtr tokenizer = train_tokenizer("bpe", text, 600, 2);
+    CHECK(tokenizer->size() == 600);
+    CHECK(tokenizer->piece(*tokenizer->eos()) == "<|endoftext|>");
+    auto ids = tokenizer->encode(text);
+    CHECK(ids.size() < text.size() / 2);
+    CHECK(tokenizer->decode(ids) == text);
+    std::string bytes;
+    for (int i = 0; i < 4096; i++) bytes += static_cast<char>(i * 2654435761u >> 13);
+    CHECK(tokenizer->decode(tokenizer->encode(bytes)) == bytes);
+    test::Scratch scratch;
+    GgufWriter writer;
+    tokenizer->write(writer);
+    writer.write(scratch / "bpe.gguf");
+    TokenizerPtr again = load_tokenizer(scratch / "bpe.gguf");
+    CHECK(again->encode(text) == ids);
+    CHECK(again->eos() == tokenizer->eos());
+}
