@@ -102,6 +102,9 @@ class GgufWriter {
     using Sink = std::function<void(const void*, std::size_t)>;
     void add_tensor(std::string name, DType type, Shape shape, std::function<void(const Sink&)> emit);
 
+    /// The metadata as it will lie in the file: what a hash of a vocabulary or a config is made of.
+    std::string_view metadata() const { return metadata_; }
+
     /// Returns the lower-case hexadecimal sha256 of the file written.
     std::string write(const std::string& path) const;
 

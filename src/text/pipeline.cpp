@@ -143,7 +143,7 @@ Pipeline::~Pipeline() = default;
 void Pipeline::encode(std::string_view text, std::vector<TokenId>& out, const EncodeOptions& options) const {
     if (text.size() <= block_bytes) {
         if (options.add_special) out.insert(out.end(), parts_.prefix.begin(), parts_.prefix.end());
-        encode_span(text, true, options, out);
+        encode_span(text, !options.continues, options, out);
         if (options.add_special) out.insert(out.end(), parts_.suffix.begin(), parts_.suffix.end());
         return;
     }
@@ -160,7 +160,9 @@ void Pipeline::encode_span(std::string_view text, bool opens, const EncodeOption
     while (at < text.size()) {
         AddedTokens::Match match = added_.next(text, at, options.parse_special, false);
         const std::size_t end = match.id < 0 ? text.size() : match.begin;
-        if (end > at) encode_plain(text.substr(at, end - at), opens, at == 0, options, sink, *lease);
+        if (end > at)
+            encode_plain(text.substr(at, end - at), opens, at == 0 && !options.continues, options, sink,
+                         *lease);
         if (match.id < 0) break;
         sink.push(match.id);
         at = match.end;
@@ -212,6 +214,10 @@ bool Pipeline::may_cut() const {
     return !parts_.pre_tokenizer.steps.empty() || parts_.model->cuts_before_marks() || direct_;
 }
 
+std::size_t Pipeline::cut(std::string_view text, std::size_t from) const {
+    return may_cut() ? safe_cut(text, from) : text.size();
+}
+
 void Pipeline::encode_blocks(std::string_view text, const EncodeOptions& options,
                              const BlockSink& sink) const {
     if (options.add_special && !parts_.prefix.empty()) sink(parts_.prefix);
@@ -219,7 +225,7 @@ void Pipeline::encode_blocks(std::string_view text, const EncodeOptions& options
     const int threads = std::max(options.threads, 1);
     std::size_t at = 0, stretch_end = 0;  // [at, stretch_end) is plain text
     AddedTokens::Match match;
-    bool opens = true;
+    bool opens = !options.continues;
     std::vector<std::vector<TokenId>> results;
     std::vector<std::vector<Segment>> jobs;
     while (at < text.size()) {
@@ -258,8 +264,8 @@ void Pipeline::encode_blocks(std::string_view text, const EncodeOptions& options
                     if (s.id >= 0)
                         out.push(s.id);
                     else
-                        encode_plain(text.substr(s.begin, s.end - s.begin), s.opens, s.begin == 0, options,
-                                     out, *lease);
+                        encode_plain(text.substr(s.begin, s.end - s.begin), s.opens,
+                                     s.begin == 0 && !options.continues, options, out, *lease);
                 }
             }
         };

@@ -66,6 +66,7 @@ class Pipeline final : public Tokenizer {
                 const EncodeOptions& options) const override;
     void encode_blocks(std::string_view text, const EncodeOptions& options,
                        const BlockSink& sink) const override;
+    std::size_t cut(std::string_view text, std::size_t from) const override;
     std::vector<std::string> words(std::string_view text) const override;
     void decode(TokenId id, bool first, std::string& out) const override;
     std::string_view piece(TokenId id) const override;

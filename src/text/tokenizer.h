@@ -22,6 +22,7 @@ struct EncodeOptions {
     bool parse_special =
         false;        // text that spells a control token becomes that token; otherwise it is plain text
     int threads = 1;  // for one long text; documents are better spread by the caller
+    bool continues = false;  // the text goes on where cut() parted a document
 };
 
 /// Immutable after loading; every member may be called from many threads at once.
@@ -43,6 +44,13 @@ class Tokenizer {
         std::vector<TokenId> ids;
         encode(text, ids, options);
         sink(ids);
+    }
+    /// The first place at or after `from` where a document may be parted, its size where there is none: the
+    /// ids of the first part and those of the second (with `continues`) are the document's, whatever follows
+    /// the place.
+    virtual std::size_t cut(std::string_view text, std::size_t from) const {
+        (void)from;
+        return text.size();
     }
     /// What the pre-tokenizer makes of a text (after normalization), for people.
     virtual std::vector<std::string> words(std::string_view text) const { return {std::string(text)}; }
