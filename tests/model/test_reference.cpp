@@ -1,0 +1,80 @@
+// Loss and every parameter's gradient of a whole GPT-2 and a whole LLaMA, beside PyTorch's (reference.py).
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "graph/executor.h"
+#include "model/trace.h"
+
+using namespace linnet;
+
+namespace {
+
+ModelConfig config_of(const std::string& kind) {
+    ModelConfig c;
+    c.context = 6, c.width = 8, c.layers = 2, c.heads = 4, c.head_width = 4, c.vocabulary = 11, c.ffn.width = 12;
+    if (kind == "llama") {
+        c.kv_heads = 2, c.norm.kind = "rms", c.position.kind = "rope", c.attention.bias = c.ffn.bias = false;
+        c.ffn.gated = true, c.ffn.activation = "silu", c.tie_embeddings = false;
+    }
+    resolve(c, kind);
+    return c;
+}
+
+template <class Real>
+void compare(const std::string& kind, const nlohmann::json& expected, double tolerance) {
+    TracedModel model = trace(config_of(kind), true);
+    std::vector<std::vector<Real>> values, gradients;
+    Binding<Real> binding;
+    for (const Parameter& p : model.graph.parameters()) {
+        std::vector<Real> w;
+        for (std::int64_t i = 0; i < p.shape.count(); i++)
+            w.push_back(static_cast<Real>(p.init_mean + 0.5 * std::sin(1.0 + 0.7 * static_cast<double>(values.size()) +
+                                                                       1.3 * static_cast<double>(i))));
+        gradients.emplace_back(w.size(), Real(0));
+        values.push_back(std::move(w));
+    }
+    for (std::size_t i = 0; i < values.size(); i++) {
+        binding.parameters.push_back({values[i].data(), kernel_type<Real>, model.graph.parameters()[i].shape});
+        binding.gradients.push_back(gradients[i].data());
+    }
+    Batch batch;
+    for (int s = 0; s < 2; s++) {
+        std::int32_t ids[7];
+        for (int t = 0; t < 7; t++) ids[t] = (5 * s + 3 * t + t * t) % 11;
+        batch.add(ids, 6, 0, s);
+        batch.targets.insert(batch.targets.end(), ids + 1, ids + 7);
+    }
+    batch.loss_scale = 1.0 / 12;
+    Executor<Real> executor(model.graph, make_plan(model.graph, model.loss, {12, 0, true}), binding, 2);
+    executor.run(batch);
+    double loss = 0;
+    for (int r = 0; r < 12; r++) loss += executor.value(model.loss)[r] / 12.0;
+    CHECK(loss == doctest::Approx(expected["loss"].get<double>()).epsilon(tolerance));
+    CHECK(expected["gradients"].size() == model.graph.parameters().size());
+    for (std::size_t p = 0; p < values.size(); p++) {
+        const std::string& name = model.graph.parameters()[p].name;
+        auto theirs = expected["gradients"].at(name).get<std::vector<double>>();
+        REQUIRE(theirs.size() == gradients[p].size());
+        double difference = 0, square = 0;
+        for (std::size_t i = 0; i < theirs.size(); i++) {
+            difference += std::pow(static_cast<double>(gradients[p][i]) - theirs[i], 2);
+            square += theirs[i] * theirs[i];
+        }
+        CHECK_MESSAGE(std::sqrt(difference) <= tolerance * (std::sqrt(square) + 0.01), kind << " " << name);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("loss and gradients of whole models are PyTorch's") {
+    std::ifstream file("tests/model/reference.json");
+    REQUIRE_MESSAGE(file.good(), "run the tests from the repository's root");
+    nlohmann::json expected = nlohmann::json::parse(file);
+    for (const auto& [kind, numbers] : expected.items()) {
+        compare<double>(kind, numbers, 1e-8);
+        compare<float>(kind, numbers, 2e-5);
+    }
+}
