@@ -14,7 +14,9 @@ namespace {
 
 int skip_count = 0;
 
-std::string program_folder() { return std::filesystem::read_symlink("/proc/self/exe").parent_path().string(); }
+std::string program_folder() {
+    return std::filesystem::read_symlink("/proc/self/exe").parent_path().string();
+}
 
 std::string quoted(const std::string& text) {
     std::string out = "'";
@@ -28,12 +30,18 @@ std::optional<std::string> shared_data(const std::string& name) {
     const char* folder = getenv("LINNET_SHARED");
     std::string path = (folder ? std::string(folder) : program_folder() + "/../../shared") + "/" + name;
     if (std::filesystem::exists(path)) return path;
-    std::printf("skipped: needs %s\n", name.c_str());
-    skip_count++;
+    skip("needs " + name);
     return std::nullopt;
 }
 
-int skipped() { return skip_count; }
+int skipped() {
+    return skip_count;
+}
+
+void skip(const std::string& why) {
+    std::printf("skipped: %s\n", why.c_str());
+    skip_count++;
+}
 
 Scratch::Scratch() {
     std::string pattern = (std::filesystem::temp_directory_path() / "linnet-test-XXXXXX").string();

@@ -6,10 +6,12 @@
 
 namespace linnet::test {
 
-/// The path of `name` in the folder of real data (LINNET_SHARED, else ../shared beside the checkout), or nothing
-/// where it is absent; then prints "skipped: …" and counts the test as skipped, so the test should just return.
+/// The path of `name` in the folder of real data (LINNET_SHARED, else ../shared beside the checkout), or
+/// nothing where it is absent; then calls skip(), so the test should just return.
 std::optional<std::string> shared_data(const std::string& name);
 int skipped();
+/// Counts the test as skipped and prints why: `return skip("needs …");`.
+void skip(const std::string& why);
 
 /// A fresh folder that goes away with the object.
 class Scratch {

@@ -1,0 +1,37 @@
+#include <doctest/doctest.h>
+
+#include "base/terminal.h"
+#include "support.h"
+
+using namespace linnet;
+
+TEST_CASE("numbers are told in human units") {
+    CHECK(human_bytes(0) == "0 B");
+    CHECK(human_bytes(999) == "999 B");
+    CHECK(human_bytes(1000) == "1.0 kB");
+    CHECK(human_bytes(999960) == "1.0 MB");
+    CHECK(human_bytes(1.234e9) == "1.2 GB");
+    CHECK(human_bytes(99.96e6) == "100 MB");
+    CHECK(human_seconds(0.84) == "0.8s");
+    CHECK(human_seconds(9.96) == "10s");
+    CHECK(human_seconds(200) == "3m 20s");
+    CHECK(human_seconds(59.6) == "1m 00s");
+    CHECK(human_seconds(7500) == "2h 05m");
+    CHECK(human_seconds(273600) == "3d 04h");
+    CHECK(human_seconds(-1) == "?");
+    CHECK(human_seconds(1.0 / 0.0) == "?");
+    CHECK(human_count(950) == "950");
+    CHECK(human_count(12345) == "12.3k");
+    CHECK(human_count(1.24e6) == "1.24M");
+    CHECK(human_count(99999) == "100k");
+    CHECK(human_count(999999) == "1.00M");
+    CHECK(human_count(3.14159) == "3.14");
+}
+
+TEST_CASE("a status line never writes to a stderr that is no terminal unless a log was asked for") {
+    // The test program's own stderr may be a terminal; only then is there nothing to check here.
+    if (stderr_is_terminal()) return;
+    CHECK(!stderr_colours());
+    StatusLine status(0);
+    for (int i = 0; i < 1000; i++) status.show("never seen");
+}
