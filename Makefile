@@ -1,27 +1,45 @@
 # linnet: `make` builds build/linnet; `make test` runs every test; `make help` lists the rest.
 #   VARIANT=release|debug|asan|coverage    CXX=g++|clang++|aarch64-linux-gnu-g++    V=1 shows the commands
 VARIANT ?= release
-CXX     ?= g++
-BUILD   := build$(if $(filter-out release,$(VARIANT)),-$(VARIANT))$(if $(findstring aarch64,$(CXX)),-aarch64)
+ifeq ($(origin CXX),default)
+CXX     := g++
+endif
+PREFIX  ?= /usr/local
+BUILD   := build$(if $(filter-out release,$(VARIANT)),-$(VARIANT))$(if $(findstring clang,$(CXX)),-clang)$(if $(findstring aarch64,$(CXX)),-aarch64)
 MACHINE := $(firstword $(subst -, ,$(shell $(CXX) -dumpmachine)))
+CROSS   := $(if $(findstring -linux-gnu-g++,$(CXX)),$(filter-out $(shell uname -m),$(MACHINE)))
+SYSTEM  := $(shell uname -s)
 Q       := $(if $(V),,@)
+# Without a -j of one's own, the targets that people type use every core.
+CORES   := $(shell nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 2)
+AGAIN    = +@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(CORES))
 
 CPPFLAGS += -Isrc -MMD -MP
 CXXFLAGS += -std=c++20 -Wall -Wextra -fopenmp -g1 -ffp-contract=off
 LDFLAGS  += -fopenmp
 LDLIBS   += -lpcre2-8 -lutf8proc -lz -lzstd
+ifeq ($(SYSTEM),Darwin)
+# Apple's clang takes OpenMP from Homebrew's libomp, and so the other packages.
+BREW     := $(shell brew --prefix 2>/dev/null)
+CPPFLAGS += -I$(BREW)/include -I$(BREW)/opt/libomp/include
+CXXFLAGS := $(patsubst -fopenmp,-Xpreprocessor -fopenmp,$(CXXFLAGS))
+LDFLAGS  := $(filter-out -fopenmp,$(LDFLAGS)) -L$(BREW)/lib -L$(BREW)/opt/libomp/lib
+LDLIBS   += -lomp
+endif
 
 OPT.release  := -O2
 OPT.debug    := -O0 -g3 -D_GLIBCXX_ASSERTIONS
 OPT.asan     := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -D_GLIBCXX_ASSERTIONS
 OPT.coverage := -O0 -g --coverage
+OPT.fuzz     := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -D_GLIBCXX_ASSERTIONS
 CXXFLAGS += $(or $(OPT.$(VARIANT)),$(error VARIANT must be release, debug, asan or coverage))
-LDFLAGS  += $(filter -fsanitize% --coverage,$(OPT.$(VARIANT)))
+LDFLAGS  += $(filter -fsanitize% --coverage,$(OPT.$(VARIANT))) $(if $(CROSS),-static)
 
 # Instruction-set flags go to the kernel files alone; a file that this machine's kind cannot build is left out.
 ISA.x86_64.avx2    := -mavx2 -mfma -mf16c
 ISA.x86_64.avx512  := -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mf16c -mprefer-vector-width=512
 ISA.aarch64.neon   := -march=armv8.2-a+fp16
+ISA.arm64.neon     := $(ISA.aarch64.neon)
 # Kernels are compiled for speed and contracted where the source says so; never -ffast-math.
 KERNEL_FLAGS := -O3 -fno-exceptions -fno-rtti -fno-math-errno -fno-trapping-math -fno-stack-protector
 isa_of    = $(patsubst src/kernels/isa_%.cpp,%,$(1))
@@ -30,12 +48,80 @@ ISA_SKIP := $(foreach f,$(ISA_ALL),$(if $(or $(filter scalar double,$(call isa_o
 
 SOURCES := $(filter-out $(ISA_SKIP),$(shell find src -name '*.cpp' | sort))
 TESTS   := $(shell find tests -name '*.cpp' -not -path 'tests/fuzz/*' | sort)
+FUZZERS := $(patsubst tests/fuzz/%.cpp,%,$(wildcard tests/fuzz/*.cpp))
 OBJECTS := $(SOURCES:%.cpp=$(BUILD)/obj/%.o)
 LIBRARY := $(filter-out $(BUILD)/obj/src/main.o,$(OBJECTS))
 TEST_OBJECTS := $(TESTS:%.cpp=$(BUILD)/obj/%.o)
+# What the kernels need and no more, so that a cross compiler needs no library for its machine.
+KERNEL_TEST_OBJECTS := $(filter $(addprefix $(BUILD)/obj/src/,base/% tensor/% kernels/%),$(OBJECTS)) \
+                       $(filter $(addprefix $(BUILD)/obj/tests/,main.o support.o kernels/%),$(TEST_OBJECTS))
+PROGRAM := $(if $(wildcard src/main.cpp),$(BUILD)/linnet)
+FORMATTED := $(shell find src tests -name '*.cpp' -o -name '*.h' -o -name '*.inl')
 
-.PHONY: all test check format tidy clean help install bench-kernels
-all: $(BUILD)/linnet
+.PHONY: all everything test run-tests kernel-test check run-checks format tidy fuzz run-fuzz clean help install bench-kernels
+all:          ## build the program (the default)
+	$(AGAIN) $(BUILD)/linnet
+everything: $(BUILD)/linnet $(BUILD)/tests
+
+test:         ## build and run every test
+	$(AGAIN) run-tests
+run-tests: $(BUILD)/tests $(PROGRAM)
+	$(BUILD)/tests $(TEST_ARGS)
+
+kernel-test: $(BUILD)/kernel-tests  ## the kernels' tests alone; with CXX=aarch64-linux-gnu-g++ under qemu
+	$(if $(CROSS),qemu-$(CROSS)-static) $(BUILD)/kernel-tests $(TEST_ARGS)
+
+check:        ## formatting, layers, kernel symbols, clang-tidy
+	$(AGAIN) run-checks
+run-checks: check-format check-layers check-symbols tidy
+	@echo "checks passed"
+
+.PHONY: check-format check-layers check-symbols
+check-format:
+	@echo "check   formatting"
+	$(Q)clang-format --dry-run -Werror $(FORMATTED)
+check-layers:
+	@echo "check   layers"
+	$(Q)CXX="$(CXX)" tools/check_layers.sh
+check-symbols: $(filter $(BUILD)/obj/src/kernels/isa_%,$(OBJECTS))
+	@echo "check   kernel symbols"
+	$(Q)$(if $^,NM="$(if $(CROSS),$(CROSS)-linux-gnu-)nm" OBJDUMP="$(if $(CROSS),$(CROSS)-linux-gnu-)objdump" tools/check_kernel_symbols.sh $^)
+
+# A file is looked at again when its object was made again, so that headers count too.
+TIDIED := $(SOURCES:%.cpp=$(BUILD)/tidy/%.ok)
+tidy: $(TIDIED)  ## clang-tidy alone
+$(BUILD)/tidy/%.ok: $(BUILD)/obj/%.o .clang-tidy
+	@mkdir -p $(@D)
+	@echo "tidy    $*.cpp"
+	$(Q)clang-tidy --quiet $*.cpp -- -x c++ -std=c++20 -Isrc -fopenmp $(ISA.$(MACHINE).$(call isa_of,$*.cpp)) 2>$@.log || { cat $@.log >&2; exit 1; }
+	@rm -f $@.log; touch $@
+
+format:       ## rewrite the sources in the house's format
+	$(Q)clang-format -i $(FORMATTED)
+
+FUZZ_SECONDS ?= 60
+fuzz:         ## every fuzz target for FUZZ_SECONDS (60) each, or one: make fuzz FUZZERS=fuzz_gguf (needs clang++)
+	$(AGAIN) VARIANT=fuzz CXX=clang++ run-fuzz
+run-fuzz: $(FUZZERS:%=run-%)
+run-fuzz_%: $(BUILD)/fuzz_%
+	@mkdir -p $(BUILD)/corpus/$*
+	$(BUILD)/fuzz_$* -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=4096 -print_final_stats=1 -verbosity=0 \
+	    -artifact_prefix=$(BUILD)/ $(BUILD)/corpus/$* $(wildcard tests/fuzz/seeds/$*)
+$(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(LIBRARY)
+	@echo "link    $@"
+	$(Q)$(CXX) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(LDLIBS)
+.SECONDARY: $(FUZZERS:%=$(BUILD)/obj/tests/fuzz/%.o) $(FUZZERS:%=$(BUILD)/%)
+
+install: all  ## put the program under PREFIX (/usr/local)
+	install -d $(DESTDIR)$(PREFIX)/bin
+	install -m 755 $(BUILD)/linnet $(DESTDIR)$(PREFIX)/bin/linnet
+
+clean:        ## remove what was built
+	rm -rf build build-*
+
+help:         ## this list
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile | awk -F'\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
+	@echo "  VARIANT=debug|asan|coverage, CXX=clang++, V=1 and -jN go with any of them."
 
 $(BUILD)/linnet: $(OBJECTS)
 	@echo "link    $@"
@@ -44,6 +130,18 @@ $(BUILD)/linnet: $(OBJECTS)
 $(BUILD)/tests: $(TEST_OBJECTS) $(LIBRARY)
 	@echo "link    $@"
 	$(Q)$(CXX) $(LDFLAGS) -o $@ $(TEST_OBJECTS) $(LIBRARY) $(LDLIBS)
+
+$(BUILD)/kernel-tests: $(KERNEL_TEST_OBJECTS)
+	@echo "link    $@"
+	$(Q)$(CXX) $(LDFLAGS) -o $@ $^
+
+# Speed of the matrix products and attention beside the machine's peaks (src/kernels/README.md has a run).
+BENCH_OBJECTS := $(filter $(BUILD)/obj/src/kernels/% $(BUILD)/obj/src/tensor/%,$(OBJECTS)) $(BUILD)/obj/tools/bench_kernels.o
+$(BUILD)/bench-kernels: $(BENCH_OBJECTS)
+	@echo "link    $@"
+	$(Q)$(CXX) $(LDFLAGS) -o $@ $(BENCH_OBJECTS)
+bench-kernels: $(BUILD)/bench-kernels  ## speed of the kernels beside the machine's peaks
+	$(BUILD)/bench-kernels $(BENCH)
 
 $(BUILD)/obj/src/kernels/isa_%.o: src/kernels/isa_%.cpp Makefile
 	@mkdir -p $(@D)
@@ -55,15 +153,17 @@ $(BUILD)/obj/%.o: %.cpp Makefile
 	@echo "compile $<"
 	$(Q)$(CXX) $(CPPFLAGS) $(if $(filter tests/%,$<),-Itests) $(CXXFLAGS) -c -o $@ $<
 
-# Speed of the matrix products and attention beside the machine's peaks (src/kernels/README.md has a run).
-BENCH_OBJECTS := $(filter $(BUILD)/obj/src/kernels/% $(BUILD)/obj/src/tensor/%,$(OBJECTS)) $(BUILD)/obj/tools/bench_kernels.o
-$(BUILD)/bench-kernels: $(BENCH_OBJECTS)
-	@echo "link    $@"
-	$(Q)$(CXX) $(LDFLAGS) -o $@ $(BENCH_OBJECTS)
-bench-kernels: $(BUILD)/bench-kernels
-	$(BUILD)/bench-kernels $(BENCH)
+# The revision reaches one file, and that is compiled again only when it changes.
+REVISION := $(shell git describe --always --dirty --exclude '*' 2>/dev/null || echo unknown)
+$(shell mkdir -p $(BUILD); echo '$(REVISION)' | cmp -s - $(BUILD)/revision || echo '$(REVISION)' > $(BUILD)/revision)
+$(BUILD)/obj/src/commands/version.o: CPPFLAGS += -DLINNET_REVISION='"$(REVISION)"'
+$(BUILD)/obj/src/commands/version.o: $(BUILD)/revision
 
-clean:
-	rm -rf build build-*
+# The built-in model, embedded by one file; nothing yet where it has not been trained.
+BUILTIN := $(or $(wildcard models/shakespeare.gguf),$(BUILD)/no-model)
+$(BUILD)/obj/src/model/builtin.o: CPPFLAGS += -DLINNET_BUILTIN='"$(BUILTIN)"'
+$(BUILD)/obj/src/model/builtin.o: $(BUILTIN)
+$(BUILD)/no-model:
+	@mkdir -p $(@D); : > $@
 
--include $(OBJECTS:.o=.d) $(TEST_OBJECTS:.o=.d) $(BUILD)/obj/tools/bench_kernels.d
+-include $(OBJECTS:.o=.d) $(TEST_OBJECTS:.o=.d) $(FUZZERS:%=$(BUILD)/obj/tests/fuzz/%.d) $(BUILD)/obj/tools/bench_kernels.d

@@ -42,5 +42,12 @@ class Error : public std::runtime_error {
 
 /// A name out of a file, for an error: in quotes, cut after `limit` bytes.
 std::string quoted(std::string_view name, std::size_t limit = 60);
+// Overloads: for these argument-dependent lookup would find std::quoted, a closer match but for them.
+inline std::string quoted(const std::string& name, std::size_t limit = 60) {
+    return quoted(std::string_view(name), limit);
+}
+inline std::string quoted(const char* name, std::size_t limit = 60) {
+    return quoted(std::string_view(name), limit);
+}
 
 }  // namespace linnet

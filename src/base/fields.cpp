@@ -23,7 +23,8 @@ std::string did_you_mean(std::string_view name, const std::vector<std::string>& 
     return near ? "did you mean " + *near + "?" : "";
 }
 
-[[noreturn]] void unknown_key(const std::vector<Field>& fields, std::string_view file, const std::string& key) {
+[[noreturn]] void unknown_key(const std::vector<Field>& fields, std::string_view file,
+                              const std::string& key) {
     std::vector<std::string> keys;
     for (const Field& f : fields) keys.push_back(f.key);
     fail_input(file, key, "a known key", "an unknown one", did_you_mean(key, keys));
@@ -90,14 +91,18 @@ bool is_group(const std::vector<Field>& fields, const std::string& key) {
 
 }  // namespace
 
-void apply_json(std::vector<Field>& fields, const json& object, std::string_view file, const std::string& prefix) {
+void apply_json(std::vector<Field>& fields, const json& object, std::string_view file,
+                const std::string& prefix) {
     if (!object.is_object())
         fail_input(file, prefix.empty() ? "top level" : prefix, "an object", object.type_name());
     for (const auto& [name, value] : object.items()) {
         std::string key = prefix.empty() ? name : prefix + "." + name;
-        if (const Field* field = find(fields, key)) store(*field, value, file);
-        else if (is_group(fields, key)) apply_json(fields, value, file, key);
-        else unknown_key(fields, file, key);
+        if (const Field* field = find(fields, key))
+            store(*field, value, file);
+        else if (is_group(fields, key))
+            apply_json(fields, value, file, key);
+        else
+            unknown_key(fields, file, key);
     }
 }
 
@@ -114,7 +119,8 @@ void apply_setting(std::vector<Field>& fields, std::string_view setting) {
     std::string key(setting.substr(0, equals)), text(setting.substr(equals + 1));
     const Field* field = find(fields, key);
     if (!field) unknown_key(fields, "--set", key);
-    json value = std::holds_alternative<std::string*>(field->target) ? json(text) : json::parse(text, nullptr, false);
+    json value =
+        std::holds_alternative<std::string*>(field->target) ? json(text) : json::parse(text, nullptr, false);
     if (value.is_discarded()) value = json(text);  // the field says what it expected
     store(*field, value, "--set");
 }
@@ -132,7 +138,8 @@ nlohmann::ordered_json to_json(const std::vector<Field>& fields) {
 }
 
 json parse_json(std::string_view text, std::string_view file) {
-    // nlohmann keeps the last of two equal keys; a config that says two things is a mistake, so they are refused here.
+    // nlohmann keeps the last of two equal keys; a config that says two things is a mistake, so they are
+    // refused here.
     std::vector<std::set<std::string>> open;
     std::string duplicate;
     auto watch = [&](int, json::parse_event_t event, json& parsed) {

@@ -18,13 +18,14 @@ struct Field {
     std::vector<std::string> choices{};  // strings: what is allowed; empty: anything
 };
 
-/// Sets fields from an object of nested objects. Unknown keys are errors that name the nearest key; so are wrong kinds
-/// and values out of range. `file` and `where` begin the message.
+/// Sets fields from an object of nested objects. Unknown keys are errors that name the nearest key; so are
+/// wrong kinds and values out of range. `file` and `where` begin the message.
 void apply_json(std::vector<Field>& fields, const nlohmann::json& object, std::string_view file,
                 const std::string& prefix = "");
 
 /// Sets one field, with the same checks.
-void set_field(std::vector<Field>& fields, std::string_view key, const nlohmann::json& value, std::string_view file);
+void set_field(std::vector<Field>& fields, std::string_view key, const nlohmann::json& value,
+               std::string_view file);
 
 /// "key=value"; the value is read as the field's kind.
 void apply_setting(std::vector<Field>& fields, std::string_view setting);

@@ -15,7 +15,8 @@ class MappedFile {
   public:
     MappedFile() = default;
     explicit MappedFile(const std::string& path);
-    /// Bytes that are in memory already and outlive the object (a file built into the program), under a name for messages.
+    /// Bytes that are in memory already and outlive the object (a file built into the program), under a name
+    /// for messages.
     static MappedFile view(std::span<const std::byte> bytes, std::string name);
     ~MappedFile();
     MappedFile(MappedFile&& other) noexcept;

@@ -186,10 +186,11 @@ int affinity_cores() {
     std::set<std::string> cores;
     for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
         if (!CPU_ISSET(cpu, &mask)) continue;
-        std::string topology = "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/";
+        std::string topology = "/sys/devices/system/cpu/cpu";
+        topology.append(std::to_string(cpu)).append("/topology/");
         std::string core = first_line(topology + "core_id");
-        cores.insert(core.empty() ? "cpu" + std::to_string(cpu)
-                                  : first_line(topology + "physical_package_id") + "/" + core);
+        core = core.empty() ? topology : core + " of " + first_line(topology + "physical_package_id");
+        cores.insert(std::move(core));
     }
     return static_cast<int>(cores.size());
 }

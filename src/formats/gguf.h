@@ -86,16 +86,16 @@ class Gguf {
 /// std::logic_error: our fault.
 class GgufWriter {
   public:
-    void add(std::string key, std::uint32_t value);
-    void add(std::string key, std::int32_t value);
-    void add(std::string key, std::uint64_t value);
-    void add(std::string key, float value);
-    void add(std::string key, bool value);
-    void add(std::string key, std::string_view value);
-    void add(std::string key, const char* value) { add(std::move(key), std::string_view(value)); }
-    void add(std::string key, std::span<const std::string> values);
-    void add(std::string key, std::span<const std::int32_t> values);
-    void add(std::string key, std::span<const float> values);
+    void add(const std::string& key, std::uint32_t value);
+    void add(const std::string& key, std::int32_t value);
+    void add(const std::string& key, std::uint64_t value);
+    void add(const std::string& key, float value);
+    void add(const std::string& key, bool value);
+    void add(const std::string& key, std::string_view value);
+    void add(const std::string& key, const char* value) { add(key, std::string_view(value)); }
+    void add(const std::string& key, std::span<const std::string> values);
+    void add(const std::string& key, std::span<const std::int32_t> values);
+    void add(const std::string& key, std::span<const float> values);
 
     /// The tensor's bytes are asked for while writing: `emit` must call its argument with pieces that add up
     /// to exactly the bytes of (type, shape).

@@ -47,47 +47,47 @@ void GgufWriter::begin_array(const std::string& key, GgufKind kind, std::uint64_
     append(metadata_, count);
 }
 
-void GgufWriter::add(std::string key, std::uint32_t value) {
+void GgufWriter::add(const std::string& key, std::uint32_t value) {
     begin(key, GgufKind::u32);
     append(metadata_, value);
 }
 
-void GgufWriter::add(std::string key, std::int32_t value) {
+void GgufWriter::add(const std::string& key, std::int32_t value) {
     begin(key, GgufKind::i32);
     append(metadata_, value);
 }
 
-void GgufWriter::add(std::string key, std::uint64_t value) {
+void GgufWriter::add(const std::string& key, std::uint64_t value) {
     begin(key, GgufKind::u64);
     append(metadata_, value);
 }
 
-void GgufWriter::add(std::string key, float value) {
+void GgufWriter::add(const std::string& key, float value) {
     begin(key, GgufKind::f32);
     append(metadata_, value);
 }
 
-void GgufWriter::add(std::string key, bool value) {
+void GgufWriter::add(const std::string& key, bool value) {
     begin(key, GgufKind::boolean);
     append(metadata_, std::uint8_t{value});
 }
 
-void GgufWriter::add(std::string key, std::string_view value) {
+void GgufWriter::add(const std::string& key, std::string_view value) {
     begin(key, GgufKind::string);
     append(metadata_, value);
 }
 
-void GgufWriter::add(std::string key, std::span<const std::string> values) {
+void GgufWriter::add(const std::string& key, std::span<const std::string> values) {
     begin_array(key, GgufKind::string, values.size());
     for (const std::string& value : values) append(metadata_, std::string_view(value));
 }
 
-void GgufWriter::add(std::string key, std::span<const std::int32_t> values) {
+void GgufWriter::add(const std::string& key, std::span<const std::int32_t> values) {
     begin_array(key, GgufKind::i32, values.size());
     for (std::int32_t value : values) append(metadata_, value);
 }
 
-void GgufWriter::add(std::string key, std::span<const float> values) {
+void GgufWriter::add(const std::string& key, std::span<const float> values) {
     begin_array(key, GgufKind::f32, values.size());
     for (float value : values) append(metadata_, value);
 }

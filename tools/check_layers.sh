@@ -1,0 +1,47 @@
+#!/bin/sh
+# usage: [CXX=g++] tools/check_layers.sh
+# Fails where a file of src/ includes, directly or through others, a room that stands above its own; where a room
+# has no README.md; where a source file is longer than 600 lines; where an include is not written from src/.
+set -eu
+cd "$(dirname "$0")/.."
+
+rooms="base tensor kernels ops graph formats text data model train generate commands"
+longest=600
+compiler=${CXX:-g++}
+failed=$(mktemp)
+trap 'rm -f "$failed"' EXIT
+complain() { echo "$1" >&2; echo x >>"$failed"; }
+
+for folder in src/*/; do
+    room=$(basename "$folder")
+    case " $rooms " in *" $room "*) ;; *) complain "$folder: expected one of the rooms $rooms" ;; esac
+    [ -f "${folder}README.md" ] || complain "${folder}README.md: expected the room's one-screen description, got nothing"
+done
+
+find src tests tools -type f \( -name '*.cpp' -o -name '*.h' -o -name '*.inl' -o -name '*.sh' \) -exec wc -l {} + |
+    awk -v longest=$longest '$2 != "total" && $1 > longest { print $2 ": expected at most " longest " lines, got " $1 }' |
+    while read -r line; do complain "$line"; done
+
+grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]+"' src | grep -vE '"[a-z_0-9]+/[A-Za-z_0-9.]+"' |
+    while read -r line; do complain "$line: expected an include written from src/"; done
+
+# The preprocessor's own answer to what each file reads. -MG: headers of another machine's compiler (arm_neon.h).
+# shellcheck disable=SC2016
+find src -type f \( -name '*.cpp' -o -name '*.h' \) -print0 |
+    xargs -0 -n 1 -P "$(nproc 2>/dev/null || echo 2)" sh -c '
+        "$0" -std=c++20 -Isrc -fopenmp -MM -MG -MT "$1:" -x c++ "$1" 2>/dev/null | tr -d "\\\\\n"; echo' "$compiler" |
+    awk -v rooms="$rooms" '
+        BEGIN { n = split(rooms, list, " "); for (i = 1; i <= n; i++) row[list[i]] = i; row["main.cpp"] = n + 1 }
+        {
+            split($1, own, "/"); sub(/:+$/, "", own[2]); from = own[2]
+            for (i = 2; i <= NF; i++) {
+                if ($i !~ /^src\//) continue
+                split($i, other, "/")
+                if (row[other[2]] > row[from]) {
+                    file = $1; sub(/:+$/, "", file)
+                    print file ": expected nothing above src/" from ", got " $i
+                }
+            }
+        }' | sort -u | while read -r line; do complain "$line"; done
+
+[ ! -s "$failed" ]
