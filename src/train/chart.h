@@ -1,0 +1,36 @@
+// A line chart as inline SVG, for the training report.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace linnet {
+
+struct Series {
+    std::string name;
+    std::string style;  // CSS class: "a", "b", …
+    std::vector<double> x, y;
+    bool markers = false;  // a dot a point (few points), else a line thinned to what a screen can show
+};
+
+struct Chart {
+    std::string x_label, y_label;
+    std::vector<Series> series;
+    int height = 300;
+    bool y_from_zero = false;
+};
+
+/// The <svg> element; colours come from the page's CSS variables. Values that are not finite are left out.
+/// Hovering shows numbers (<title>), without a script.
+std::string svg(const Chart& chart);
+
+/// Text made safe inside an element or a quoted attribute; control bytes but newline and tab become U+FFFD.
+std::string escape_html(std::string_view text);
+
+/// At most `count` + 1 round numbers (1, 2, 2.5 or 5 times a power of ten apart) covering [low, high].
+std::vector<double> ticks(double low, double high, int count);
+
+/// A number for people: 0.00123, 1.91, 12 300.
+std::string short_number(double value);
+
+}  // namespace linnet

@@ -1,0 +1,134 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "support.h"
+#include "train/chart.h"
+#include "train/live.h"
+#include "train/report.h"
+
+using namespace linnet;
+
+namespace {
+
+const std::string start =
+    R"({"event":"start","config":{"model":{"width":128,"ffn":{"gated":false}}},"parameters":804096,"isa":"avx2"})"
+    "\n";
+
+std::string step(int n, double loss) {
+    return R"({"event":"step","step":)" + std::to_string(n) + R"(,"loss":)" + std::to_string(loss) +
+           R"(,"lr":0.001,"grad_norm":0.5,"tokens_per_s":1000,"mfu":0.5,"seconds":)" + std::to_string(n) +
+           "}\n";
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+    std::size_t n = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) n++;
+    return n;
+}
+
+bool has(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("a report shows curves, config, samples and where it comes from, on one page") {
+    std::string log = start;
+    for (int n = 1; n <= 10; n++) log += step(n, 4.0 - 0.1 * n);
+    log += R"({"event":"eval","step":5,"loss":3.75,"bpb":5.41})"
+           "\n";
+    log += R"({"event":"sample","step":5,"text":"ROMEO: <b>&\""})"
+           "\n";
+    log += R"({"event":"end","step":10,"seconds":65,"reason":"steps"})"
+           "\n";
+    std::string page = report_html(log, "my <run>");
+    CHECK(page.starts_with("<!doctype html>"));
+    CHECK(has(page, "<h1>my &lt;run&gt;</h1>"));
+    CHECK(has(page, "ended after its last step"));
+    CHECK(has(page, "ROMEO: &lt;b&gt;&amp;&quot;"));
+    CHECK_FALSE(has(page, "<b>&"));
+    CHECK(has(page, "<th>model.ffn.gated</th><td>false</td>"));
+    CHECK(has(page, "<th>isa</th><td>avx2</td>"));
+    CHECK(has(page, "<b>804k</b>"));
+    CHECK(has(page, "<b>3.75</b>"));
+    CHECK(has(page, "<b>1m 05s</b>"));
+    CHECK(count(page, "<svg") == 5);  // loss, rate, norm, speed, share
+    CHECK_FALSE(has(page, "<script"));
+    CHECK_FALSE(has(page, "http"));  // nothing is fetched from anywhere
+}
+
+TEST_CASE("steps done again after a resume stand once, and a cut line is passed over") {
+    std::string log = start + step(1, 4) + step(2, 3.5) + step(3, 99) + R"({"event":"step","st)";
+    log +=
+        "\n"
+        R"({"event":"resume","step":2})"
+        "\n" +
+        step(3, 3.25);
+    std::string page = report_html(log, "run");
+    CHECK_FALSE(has(page, "3: 99<"));
+    CHECK(has(page, "3: 3.25<"));
+    CHECK(has(page, "<th>resumed</th><td>1 time</td>"));
+    CHECK(has(page, "not ended yet"));
+}
+
+TEST_CASE("a report of nothing, of nonsense and of values that are no numbers is still a page") {
+    for (const std::string& log : {std::string(), std::string("null\n[]\n{}\n\xFF\n{\"event\":5}\n{\"event\":\"sample\"}\n"), start,
+                                   start + R"({"event":"step","step":1,"loss":null})"
+                                           "\n",
+                                   start + R"({"event":"step","step":"x","loss":"y"})"
+                                           "\n"}) {
+        std::string page = report_html(log, "run");
+        CHECK(page.ends_with("</html>\n"));
+        CHECK_FALSE(has(page, "nan<"));
+        CHECK_FALSE(has(page, "inf<"));
+        CHECK_FALSE(has(page, "\"nan"));
+    }
+}
+
+TEST_CASE("a million steps make a small page") {
+    std::string log = start;
+    for (int n = 1; n <= 100000; n++) log += step(n, 2 + 1.0 / n);
+    CHECK(report_html(log, "run").size() < 500000);
+}
+
+TEST_CASE("write_report names the page after its folder") {
+    test::Scratch scratch;
+    test::write_text(scratch / "log.jsonl", start + step(1, 4));
+    write_report(scratch / "report.html", scratch / "log.jsonl");
+    std::string folder = scratch.path.substr(scratch.path.rfind('/') + 1);
+    CHECK(has(test::read_text(scratch / "report.html"), "<h1>" + folder + "</h1>"));
+}
+
+TEST_CASE("ticks are round, cover the range and keep to their number") {
+    CHECK(ticks(0, 10, 5) == std::vector<double>{0, 2, 4, 6, 8, 10});
+    CHECK(ticks(1.4, 4.2, 6) == std::vector<double>{1.5, 2, 2.5, 3, 3.5, 4});
+    for (double high : {1e-9, 0.37, 1.0, 99.0, 12345.0, 1e15})
+        for (int n = 2; n < 12; n++) {
+            auto t = ticks(0, high, n);
+            CHECK(t.size() >= 2);
+            CHECK(t.size() <= static_cast<std::size_t>(n) + 1);
+            CHECK(t.back() <= high * (1 + 1e-6));
+        }
+}
+
+TEST_CASE("the live line leaves out what matters least where the terminal is narrow") {
+    Progress p;
+    p.step = 120;
+    p.steps = 2000;
+    p.loss = 2.9131;
+    p.validation = 3.02;
+    p.lr = 9.8e-4;
+    p.tokens_per_s = 41234;
+    p.peak_share = 0.571;
+    p.seconds_left = 130;
+    CHECK(
+        progress_line(p, 200) ==
+        "step  120/2000    6%  loss 2.913  val 3.020  lr 9.8e-04  41.2k tokens/s  57% of peak  2m 10s left");
+    CHECK(progress_line(p, 79) == "step  120/2000    6%  loss 2.913  val 3.020  41.2k tokens/s  2m 10s left");
+    CHECK(progress_line(p, 30) == "step  120/2000  loss 2.913");
+    CHECK(progress_line(p, 1) == "step  120/2000");
+    p.validation = p.peak_share = NAN;
+    CHECK_FALSE(has(progress_line(p, 200), "val"));
+    CHECK_FALSE(has(progress_line(p, 200), "peak"));
+}
