@@ -1,10 +1,12 @@
 #include "commands/options.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <optional>
 
 #include "base/error.h"
+#include "base/nearest.h"
 
 namespace linnet {
 namespace {
@@ -50,7 +52,7 @@ CLI::Option* add_integer(CLI::App& app, const std::string& names, std::int64_t& 
         if (!number || *number < min || *number > max)
             usage_error(name,
                         "a whole number " + range(std::to_string(min), std::to_string(max), max < INT32_MAX),
-                        quoted(text));
+                        linnet::quoted(text));
         value = *number;
     };
     return app.add_option_function<std::string>(names, take, help)
@@ -64,7 +66,7 @@ CLI::Option* add_real(CLI::App& app, const std::string& names, double& value, do
     auto take = [&value, name, min, max](const std::string& text) {
         auto number = parse_whole<double>(text);
         if (!number || !std::isfinite(*number) || *number < min || *number > max)
-            usage_error(name, "a number " + range(plain(min), plain(max), max < 1e9), quoted(text));
+            usage_error(name, "a number " + range(plain(min), plain(max), max < 1e9), linnet::quoted(text));
         value = *number;
     };
     return app.add_option_function<std::string>(names, take, help)->type_name("X")->default_str(plain(value));
@@ -86,6 +88,27 @@ CLI::Option* add_texts(CLI::App& app, const std::string& names, std::vector<std:
     return app.add_option(names, values, help)->allow_extra_args(false)->type_name("TEXT")->default_str("");
 }
 
+CLI::Option* add_choice(CLI::App& app, const std::string& names, std::string& value,
+                        std::vector<std::string> choices, const std::string& help) {
+    std::string name = shown_name(names), listed;
+    for (std::size_t i = 0; i < choices.size(); i++)
+        listed += (i == 0 ? "" : i + 1 == choices.size() ? " or " : ", ") + choices[i];
+    auto take = [&value, name, listed, choices](const std::string& text) {
+        if (std::find(choices.begin(), choices.end(), text) == choices.end()) {
+            auto near = nearest(text, choices);
+            usage_error(name, listed, linnet::quoted(text), near ? "did you mean " + *near + "?" : "");
+        }
+        value = text;
+    };
+    return app.add_option_function<std::string>(names, take, help + ": " + listed)
+        ->type_name("NAME")
+        ->default_str(value);
+}
+
+CLI::Option* add_file(CLI::App& app, const std::string& name, std::string& path, const std::string& help) {
+    return add_text(app, name, path, help)->type_name("FILE")->required();
+}
+
 CLI::Option* add_model(CLI::App& app, std::string& path) {
     return add_text(app, "-m,--model", path, "GGUF file")
         ->type_name("MODEL")
@@ -102,7 +125,7 @@ double parse_duration(const std::string& option, const std::string& text) {
     }
     auto number = parse_whole<double>(digits);
     if (!number || !std::isfinite(*number) || *number <= 0)
-        usage_error(option, "a time such as 90s, 10m or 1.5h", quoted(text));
+        usage_error(option, "a time such as 90s, 10m or 1.5h", linnet::quoted(text));
     return *number * unit;
 }
 

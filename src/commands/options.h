@@ -24,6 +24,13 @@ CLI::Option* add_text(CLI::App& app, const std::string& names, std::string& valu
 CLI::Option* add_texts(CLI::App& app, const std::string& names, std::vector<std::string>& values,
                        const std::string& help);
 
+/// One of some names; another is a usage error that lists them.
+CLI::Option* add_choice(CLI::App& app, const std::string& names, std::string& value,
+                        std::vector<std::string> choices, const std::string& help);
+
+/// A file that must be named and not empty, as an argument.
+CLI::Option* add_file(CLI::App& app, const std::string& name, std::string& path, const std::string& help);
+
 /// -m MODEL; empty means the built-in model.
 CLI::Option* add_model(CLI::App& app, std::string& path);
 

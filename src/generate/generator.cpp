@@ -23,10 +23,9 @@ std::span<const float> append_sliding(LogitSource& source, const Tokenizer& toke
                                       std::span<const TokenId> text) {
     if (source.position() < source.context()) return source.append(text.last(1));
     std::size_t keep = std::max<std::size_t>(1, static_cast<std::size_t>(source.context()) / 2);
-    std::vector<TokenId> again;
-    if (keep > 1 && tokenizer.bos() == text.front()) again.push_back(text.front());
-    std::span<const TokenId> newest = text.last(std::min(text.size(), keep - again.size()));
-    again.insert(again.end(), newest.begin(), newest.end());
+    std::span<const TokenId> newest = text.last(std::min(text.size(), keep));
+    std::vector<TokenId> again(newest.begin(), newest.end());
+    if (keep > 1 && tokenizer.bos() == text.front()) again.front() = text.front();
     source.rewind(0);
     return source.append(again);
 }
@@ -51,14 +50,18 @@ std::vector<TokenId> encode_prompt(const Tokenizer& tokenizer, std::string_view 
     return ids.empty() ? std::vector<TokenId>{0} : ids;
 }
 
-Generated generate(LogitSource& source, const Tokenizer& tokenizer, std::span<const TokenId> prompt,
-                   const GenerateOptions& options, const Emit& emit) {
+std::span<const float> read_prompt(LogitSource& source, std::span<const TokenId> prompt) {
     std::int64_t length = static_cast<std::int64_t>(prompt.size());
     if (source.position() + length > source.context())
         fail_input("", "prompt",
                    "at most " + std::to_string(source.context() - source.position()) + " tokens",
                    std::to_string(length),
                    "the model's context; shorten the prompt or raise --ctx where the model has more");
+    return source.append(prompt);
+}
+
+Generated generate(LogitSource& source, const Tokenizer& tokenizer, std::span<const TokenId> prompt,
+                   const GenerateOptions& options, const Emit& emit) {
     Generated result;
     Sampler sampler(options.sampler);
     StopFilter stops(options.stops);
@@ -68,7 +71,7 @@ Generated generate(LogitSource& source, const Tokenizer& tokenizer, std::span<co
         std::all_of(prompt.begin(), prompt.end(), [&](TokenId id) { return tokenizer.is_control(id); });
 
     Clock::time_point start = Clock::now();
-    std::span<const float> logits = source.append(prompt);
+    std::span<const float> logits = read_prompt(source, prompt);
     result.prompt_seconds = since(start);
     start = Clock::now();
     for (std::int64_t n = 0; options.tokens < 0 || n < options.tokens; n++) {
@@ -102,6 +105,19 @@ Generated generate(LogitSource& source, const Tokenizer& tokenizer, std::span<co
     emit(std::nullopt, characters.push(stops.finish()) + characters.finish());
     result.seconds = since(start);
     return result;
+}
+
+std::string write_sample(std::shared_ptr<const Model> model, std::int64_t tokens, int threads) {
+    GenerateOptions options;
+    options.tokens = tokens;
+    options.slide = options.ignore_end = true;
+    SessionOptions session;
+    session.threads = threads;
+    SessionSource source(model, session);
+    std::string text;
+    generate(source, model->tokenizer(), encode_prompt(model->tokenizer(), "", false), options,
+             [&](std::optional<TokenId>, std::string_view piece) { text += piece; });
+    return text;
 }
 
 }  // namespace linnet

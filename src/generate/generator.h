@@ -67,9 +67,16 @@ using Emit = std::function<void(std::optional<TokenId>, std::string_view text)>;
 /// a newline, stands for an empty prompt). `special`: text that spells a control token is one.
 std::vector<TokenId> encode_prompt(const Tokenizer& tokenizer, std::string_view text, bool special);
 
+/// Reads `prompt` (not empty) and gives the logits after it. Error(Exit::input) where it does not fit the
+/// context.
+std::span<const float> read_prompt(LogitSource& source, std::span<const TokenId> prompt);
+
 /// Continues `prompt` (not empty). Error(Exit::input) where it does not fit the context with room for one
 /// token. Ends after the current token once a signal arrives (base/signals.h).
 Generated generate(LogitSource& source, const Tokenizer& tokenizer, std::span<const TokenId> prompt,
                    const GenerateOptions& options, const Emit& emit);
+
+/// A text that the model writes from nothing, the same each time: for the log of a training run.
+std::string write_sample(std::shared_ptr<const Model> model, std::int64_t tokens, int threads);
 
 }  // namespace linnet

@@ -1,0 +1,34 @@
+#include "commands/commands.h"
+
+namespace linnet {
+namespace {
+
+constexpr Command table[] = {
+    {"generate", "continue a text with a model",
+     "linnet generate -p \"ROMEO:\" -n 200 --seed 7\n"
+     "echo \"Once upon a time\" | linnet generate -m stories260k.gguf --temp 0",
+     add_generate},
+    {"train", "train a tokenizer and a model on a text",
+     "linnet train --data my.txt --out my-model\n"
+     "linnet train models/shakespeare.json --data play.txt --out play --set train.steps=500",
+     add_train},
+    {"eval", "measure how well a model predicts a text",
+     "linnet eval -m my-model/model.gguf --file held-out.txt", add_eval},
+    {"inspect", "show what is in a model file", "linnet inspect my-model/model.gguf", add_inspect},
+    {"inspect logits", "print the logits after a text, one a line, in id order",
+     "linnet inspect logits -p \"ROMEO:\" | sort -g | tail -3", add_inspect_logits},
+    {"bench", "measure a model's speed: reading a prompt, writing tokens",
+     "linnet bench -m model.gguf -p 512 -n 128", add_bench},
+    {"bench train", "measure the speed of training steps",
+     "linnet bench train models/gpt2-124m.json --set train.batch=4", add_bench_train},
+    {"bench tokenize", "measure the speed of a tokenizer on a text",
+     "linnet bench tokenize -m model.gguf my.txt", add_bench_tokenize},
+};
+
+}  // namespace
+
+std::span<const Command> commands() {
+    return table;
+}
+
+}  // namespace linnet

@@ -1,0 +1,101 @@
+// linnet eval: how well a model predicts a text, over disjoint windows.
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/signals.h"
+#include "base/team.h"
+#include "base/terminal.h"
+#include "commands/commands.h"
+#include "commands/options.h"
+#include "model/session.h"
+
+namespace linnet {
+namespace {
+
+struct Options {
+    std::string model, file;
+    std::int64_t context = 0, windows = 0;
+    bool json = false;
+};
+
+struct Score {
+    double nll = 0;  // nats, summed
+    std::int64_t tokens = 0, bytes = 0;
+};
+
+/// Bytes of text that the tokens after the first stand for.
+std::int64_t predicted_bytes(const Tokenizer& tokenizer, std::span<const TokenId> window) {
+    std::string text;
+    for (TokenId id : window.subspan(1)) tokenizer.decode(id, false, text);
+    return static_cast<std::int64_t>(text.size());
+}
+
+int run(const Options& options, const Globals& globals) {
+    install_stop_signals();
+    MappedFile file(options.file);
+    std::shared_ptr<const Model> model = Model::open(options.model);
+    EncodeOptions encode;  // no begin token: windows start anywhere, and peers measure it so
+    encode.threads = globals.threads > 0 ? globals.threads : physical_cores();
+    std::vector<TokenId> ids;
+    model->tokenizer().encode(file.text(), ids, encode);
+
+    SessionOptions wanted;
+    wanted.context = options.context;
+    wanted.threads = globals.threads;
+    Session session(model, wanted);
+    std::size_t size = static_cast<std::size_t>(session.context()), count = ids.size() / size;
+    if (size < 2) usage_error("--ctx", "at least 2 tokens", std::to_string(size));
+    if (count == 0)
+        fail_input(options.file, "", "a text of at least one window, " + std::to_string(size) + " tokens",
+                   std::to_string(ids.size()) + " tokens", "--ctx makes windows smaller");
+    if (options.windows > 0) count = std::min(count, static_cast<std::size_t>(options.windows));
+
+    Score score;
+    StatusLine status;
+    auto start = std::chrono::steady_clock::now();
+    for (std::size_t i = 0; i < count; i++) {
+        std::span<const TokenId> window = std::span(ids).subspan(i * size, size);
+        session.rewind(0);
+        score.nll += session.append_nll(window);
+        score.tokens += static_cast<std::int64_t>(size) - 1;
+        score.bytes += predicted_bytes(model->tokenizer(), window);
+        char line[120];
+        std::snprintf(line, sizeof line, "window %zu of %zu, nll %.4f", i + 1, count,
+                      score.nll / static_cast<double>(score.tokens));
+        if (std::chrono::steady_clock::now() - start > std::chrono::seconds(1)) status.show(line);
+        if (int signal = stop_signal()) return 128 + signal;
+    }
+    status.clear();
+    double nll = score.nll / static_cast<double>(score.tokens), ppl = std::exp(nll);
+    double bpb = score.nll / std::log(2.0) / static_cast<double>(std::max<std::int64_t>(score.bytes, 1));
+    if (options.json) {
+        nlohmann::ordered_json out{{"nll", nll}, {"ppl", ppl}, {"bpb", bpb}, {"tokens", score.tokens}};
+        write_stdout(out.dump() + "\n");
+        return 0;
+    }
+    char line[160];
+    std::snprintf(line, sizeof line, "nll %.6f  ppl %.4f  bpb %.4f  tokens %lld\n", nll, ppl, bpb,
+                  static_cast<long long>(score.tokens));
+    write_stdout(line);
+    return 0;
+}
+
+}  // namespace
+
+Action add_eval(CLI::App& app, const Globals& globals) {
+    auto options = std::make_shared<Options>();
+    add_model(app, options->model);
+    add_text(app, "--file", options->file, "text to predict")->type_name("TEXT")->required();
+    add_integer(app, "--ctx", options->context, 2, INT64_MAX, "tokens a window")
+        ->default_str("the model's own");
+    add_integer(app, "--windows", options->windows, 1, INT64_MAX, "windows at most")->default_str("all");
+    app.add_flag("--json", options->json, "one JSON object: nll, ppl, bpb, tokens");
+    return [options, &globals] { return run(*options, globals); };
+}
+
+}  // namespace linnet

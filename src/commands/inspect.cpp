@@ -1,0 +1,217 @@
+// linnet inspect: what is in a model file, for people or as JSON.
+#include <sys/stat.h>
+
+#include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/terminal.h"
+#include "commands/commands.h"
+#include "commands/options.h"
+#include "formats/gguf.h"
+
+namespace linnet {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Options {
+    std::string path;
+    bool json = false;
+};
+
+constexpr std::size_t first_elements = 8;  // of an array that are shown
+
+const char* name(GgufKind kind) {
+    constexpr const char* names[] = {"u8",   "i8",     "u16",   "i16", "u32", "i32", "f32",
+                                     "bool", "string", "array", "u64", "i64", "f64"};
+    return names[static_cast<std::size_t>(kind)];
+}
+
+template <class T>
+Json element(const std::byte* at) {
+    T value;
+    std::memcpy(&value, at, sizeof value);
+    return value;
+}
+
+/// Element i of a number array.
+Json number(const GgufArray& array, std::size_t i) {
+    std::size_t size = array.bytes.size() / static_cast<std::size_t>(array.count);
+    const std::byte* at = array.bytes.data() + i * size;
+    switch (array.kind) {
+        case GgufKind::u8:
+            return element<std::uint8_t>(at);
+        case GgufKind::i8:
+            return element<std::int8_t>(at);
+        case GgufKind::u16:
+            return element<std::uint16_t>(at);
+        case GgufKind::i16:
+            return element<std::int16_t>(at);
+        case GgufKind::u32:
+            return element<std::uint32_t>(at);
+        case GgufKind::i32:
+            return element<std::int32_t>(at);
+        case GgufKind::f32:
+            return element<float>(at);
+        case GgufKind::boolean:
+            return element<std::uint8_t>(at) != 0;
+        case GgufKind::u64:
+            return element<std::uint64_t>(at);
+        case GgufKind::i64:
+            return element<std::int64_t>(at);
+        case GgufKind::f64:
+            return element<double>(at);
+        default:
+            return nullptr;
+    }
+}
+
+/// An array by its kind, its length and its beginning; any other value as it is.
+Json shown(const GgufValue& value) {
+    if (const auto* array = std::get_if<GgufArray>(&value)) {
+        Json first = Json::array();
+        for (std::size_t i = 0; i < std::min<std::size_t>(array->count, first_elements); i++)
+            first.push_back(array->kind == GgufKind::string ? Json(array->strings[i]) : number(*array, i));
+        return {{"type", name(array->kind)}, {"count", array->count}, {"first", first}};
+    }
+    return std::visit(
+        [](const auto& plain) -> Json {
+            if constexpr (std::is_same_v<std::decay_t<decltype(plain)>, GgufArray>)
+                return nullptr;
+            else
+                return plain;
+        },
+        value);
+}
+
+std::string dumped(const Json& json) {
+    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::vector<std::int64_t> dimensions(const Shape& shape) {
+    return {shape.dim.begin(), shape.dim.begin() + shape.rank};
+}
+
+std::int64_t parameters(const Gguf& file) {
+    std::int64_t count = 0;
+    for (const GgufTensor& tensor : file.tensors()) count += tensor.shape.count();
+    return count;
+}
+
+std::int64_t size_of(const std::string& path) {
+    struct stat status {};
+    return stat(path.c_str(), &status) == 0 ? status.st_size : 0;
+}
+
+void print_json(const Gguf& file) {
+    Json out{{"file", file.path()}, {"bytes", size_of(file.path())}, {"parameters", parameters(file)}};
+    Json& metadata = out["metadata"] = Json::object();
+    for (const auto& [key, value] : file.values()) metadata[std::string(key)] = shown(value);
+    Json& tensors = out["tensors"] = Json::array();
+    for (const GgufTensor& tensor : file.tensors())
+        tensors.push_back({{"name", tensor.name},
+                           {"type", info(tensor.type).name},
+                           {"shape", dimensions(tensor.shape)},
+                           {"bytes", tensor.bytes.size()}});
+    write_stdout(dumped(out) + "\n");
+}
+
+/// `text` in `width` columns at least (a longer one takes its room).
+std::string column(std::string_view text, std::size_t width) {
+    std::string out(text);
+    out.append(out.size() < width ? width - out.size() : 0, ' ');
+    return out + "  ";
+}
+
+std::string line_of(const Json& value) {
+    if (value.is_number_float()) {  // most are f32 in the file: seven digits say all
+        char text[32];
+        std::snprintf(text, sizeof text, "%.7g", value.get<double>());
+        return text;
+    }
+    if (!value.is_object()) {
+        std::string text = dumped(value);
+        if (text.size() <= 100) return text;
+        std::size_t cut = 97;
+        while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xC0) == 0x80) cut--;
+        return text.substr(0, cut) + "…";
+    }
+    std::string text = dumped(value["count"]) + " × " + value["type"].get<std::string>() + ":";
+    for (const Json& one : value["first"]) {
+        std::string next = dumped(one);
+        if (text.size() + next.size() > 96) break;
+        text += " " + next;
+    }
+    return text + (value["count"].get<std::uint64_t>() > value["first"].size() ? " …" : "");
+}
+
+void print_text(const Gguf& file) {
+    std::string_view architecture = file.string("general.architecture").value_or("none");
+    std::string out =
+        file.path() + ": GGUF, " + human_bytes(static_cast<double>(size_of(file.path()))) + "\n";
+    out += "architecture " + std::string(architecture) + ", " +
+           human_count(static_cast<double>(parameters(file))) + " parameters in " +
+           std::to_string(file.tensors().size()) + " tensors\n";
+    std::size_t width = 0;
+    for (const auto& [key, value] : file.values())
+        width = std::max(width, std::min<std::size_t>(key.size(), 44));
+    out += "\nmetadata (" + std::to_string(file.values().size()) + "):\n";
+    for (const auto& [key, value] : file.values())
+        out += "  " + column(key, width) + line_of(shown(value)) + "\n";
+    width = 0;
+    for (const GgufTensor& tensor : file.tensors()) width = std::max(width, tensor.name.size());
+    out += "\ntensors (" + std::to_string(file.tensors().size()) + "; outermost dimension first):\n";
+    for (const GgufTensor& tensor : file.tensors()) {
+        std::string shape;
+        for (std::int64_t d : dimensions(tensor.shape))
+            shape += (shape.empty() ? "" : " x ") + std::to_string(d);
+        out += "  " + column(tensor.name, width) + column(info(tensor.type).name, 4) + column(shape, 16) +
+               human_bytes(static_cast<double>(tensor.bytes.size())) + "\n";
+    }
+    for (char& c : out)  // names come from the file: nothing in them may steer a terminal
+        if ((static_cast<unsigned char>(c) < 0x20 && c != '\n') || c == 0x7F) c = '?';
+    write_stdout(out);
+}
+
+bool exists(const std::string& path) {
+    struct stat status {};
+    return stat(path.c_str(), &status) == 0;
+}
+
+int run(const Options& options) {
+    struct stat status {};
+    std::string path = options.path;
+    if (stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
+        // A training folder is known by its model, a checkpoint by its manifest, a corpus by its index.
+        for (const char* json : {"manifest.json", "index.json"})
+            if (exists(path + "/" + json)) {
+                write_stdout(read_file(path + "/" + json));
+                return 0;
+            }
+        if (!exists(path + "/model.gguf"))
+            fail_input(path, "", "a model file, or a folder with model.gguf, manifest.json or index.json",
+                       "another folder");
+        path += "/model.gguf";
+    }
+    Gguf file(path);
+    options.json ? print_json(file) : print_text(file);
+    return 0;
+}
+
+}  // namespace
+
+Action add_inspect(CLI::App& app, const Globals&) {
+    auto options = std::make_shared<Options>();
+    // Required unless `inspect logits` is meant: then this command does not run at all.
+    add_text(app, "FILE", options->path, "GGUF file, or a folder made by linnet")->type_name("FILE");
+    app.add_flag("--json", options->json, "one JSON object: file, bytes, parameters, metadata, tensors");
+    return [options] {
+        if (options->path.empty()) usage_error("FILE", "a file to inspect", "none", "linnet inspect FILE");
+        return run(*options);
+    };
+}
+
+}  // namespace linnet

@@ -1,0 +1,230 @@
+// Parsing, dispatch and the one place where errors become a line and an exit code.
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <new>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/nearest.h"
+#include "base/terminal.h"
+#include "commands/commands.h"
+#include "commands/help.h"
+#include "commands/options.h"
+#include "commands/version.h"
+#include "kernels/kernels.h"
+
+namespace linnet {
+namespace {
+
+struct HelpWanted {
+    const CLI::App* app;
+    const Command* command;  // null: the program's
+};
+struct VersionWanted {};
+
+struct Node {
+    CLI::App* app;
+    const Command* command;
+    Action action;
+};
+
+void add_globals(CLI::App& app, Globals& globals, const Command* command) {
+    auto threads = [&globals](const std::string& text) {
+        char* end = nullptr;
+        long value = std::strtol(text.c_str(), &end, 10);
+        if (text.empty() || *end || value < 1 || value > 1024)
+            usage_error("--threads", "a whole number from 1 to 1024", linnet::quoted(text));
+        globals.threads = static_cast<int>(value);
+    };
+    const char* group = "Everywhere";
+    app.set_help_flag();
+    app.add_option_function<std::string>("--threads", threads, "threads to use")
+        ->type_name("N")
+        ->default_str("physical cores")
+        ->group(group);
+    add_text(app, "--isa", globals.isa, "instruction set of the kernels (or LINNET_ISA; see --version)")
+        ->type_name("NAME")
+        ->default_str("the best found")
+        ->group(group);
+    app.add_flag("--quiet", globals.quiet, "no progress on stderr")->group(group);
+    // Both act the moment they are read, so that they win over a missing or wrong option beside them.
+    app.add_flag_callback(
+           "--version", [] { throw VersionWanted(); }, "print version, compiler, instruction sets")
+        ->trigger_on_parse()
+        ->group(group);
+    app.add_flag_callback(
+           "-h,--help",
+           [&app, command] {
+               throw HelpWanted{&app, command};
+           },
+           "print this help")
+        ->trigger_on_parse()
+        ->group(group);
+}
+
+/// The table as a tree of CLI11 apps. Nodes in the table's order.
+std::vector<Node> build(CLI::App& root, Globals& globals) {
+    std::vector<Node> nodes;
+    std::map<std::string, CLI::App*> by_name{{"", &root}};
+    add_globals(root, globals, nullptr);
+    root.require_subcommand(0, 1);
+    for (const Command& command : commands()) {
+        std::string name = command.name;
+        std::size_t blank = name.rfind(' ');
+        CLI::App* parent = by_name.at(blank == std::string::npos ? "" : name.substr(0, blank));
+        CLI::App* app =
+            parent->add_subcommand(name.substr(blank == std::string::npos ? 0 : blank + 1), command.summary);
+        by_name[name] = app;
+        app->require_subcommand(0, 1);
+        nodes.push_back({app, &command, command.add ? command.add(*app, globals) : Action()});
+        add_globals(*app, globals, &command);
+    }
+    return nodes;
+}
+
+const CLI::App* innermost(const CLI::App* app) {
+    while (!app->get_subcommands().empty()) app = app->get_subcommands().front();
+    return app;
+}
+
+std::string path_of(const CLI::App* app) {
+    std::string path = app->get_name();
+    for (const CLI::App* up = app->get_parent(); up; up = up->get_parent())
+        path = up->get_name() + " " + path;
+    return path;
+}
+
+/// What was left over is an unknown option or command: named, with the nearest known one.
+void reject_unknown(const CLI::App& root) {
+    for (const CLI::App* app = &root;; app = app->get_subcommands().front()) {
+        std::vector<std::string> left = app->remaining(false), names;
+        left.erase(std::remove(left.begin(), left.end(), "--"), left.end());
+        if (!left.empty()) {
+            std::string word = left.front();
+            bool option = word.size() > 1 && word[0] == '-';
+            word = word.substr(0, option ? word.find('=') : word.size());
+            bool arguments = false;  // the command takes some, so a word too many is no mistyped command
+            for (const CLI::Option* known : app->get_options()) arguments |= known->get_positional();
+            if (option && word.size() > 2) {
+                for (const CLI::Option* known : app->get_options()) {
+                    for (const std::string& name : known->get_lnames()) names.push_back("--" + name);
+                    for (const std::string& name : known->get_snames()) names.push_back("-" + name);
+                }
+            } else if (!option) {
+                for (const CLI::App* child : app->get_subcommands(nullptr))
+                    names.push_back(child->get_name());
+            }
+            std::string near = nearest(word, names).value_or("");
+            bool command = !option && !names.empty() && (!near.empty() || !arguments);
+            std::string expected = option    ? "a known option"
+                                   : command ? "a known command"
+                                             : "no further argument";
+            std::string hint =
+                !near.empty() ? "did you mean " + near + "?" : "see " + path_of(app) + " --help";
+            fail(Exit::usage, "", app == &root ? "" : path_of(app).substr(root.get_name().size() + 1),
+                 expected, linnet::quoted(word), hint);
+        }
+        if (app->get_subcommands().empty()) return;
+    }
+}
+
+/// CLI11's own complaints, in our form. It words them for any program; three kinds are common enough to be
+/// worded here.
+[[noreturn]] void reject(const CLI::App& root, const CLI::ParseError& error) {
+    reject_unknown(root);
+    const CLI::App* app = innermost(&root);
+    std::string what = error.what(), option = what.substr(0, what.find_first_of(": "));
+    std::string help = "see " + path_of(app) + " --help";
+    if (dynamic_cast<const CLI::RequiredError*>(&error)) usage_error(option, "a value", "none", help);
+    if (dynamic_cast<const CLI::ArgumentMismatch*>(&error))
+        usage_error(option, "one value", "another number", help);
+    if (dynamic_cast<const CLI::ExcludesError*>(&error)) {
+        std::string other = what.substr(what.rfind(' ') + 1);
+        usage_error(option, "not both " + option + " and " + other, "both", help);
+    }
+    fail(Exit::usage, "", "", "", what, help);
+}
+
+void choose_kernels(const Globals& globals) {
+    const char* environment = std::getenv("LINNET_ISA");
+    std::string isa = !globals.isa.empty() ? globals.isa : environment ? environment : "";
+    if (isa.empty() || select_kernels(isa.c_str())) return;
+    std::string usable;
+    for (const KernelTable<float>* table : usable_kernels())
+        usable += std::string(usable.empty() ? "" : ", ") + table->name;
+    usage_error(globals.isa.empty() ? "LINNET_ISA" : "--isa", "one of " + usable, linnet::quoted(isa));
+}
+
+int dispatch(int argc, char** argv) {
+    Globals globals;
+    CLI::App root("", "linnet");
+    std::vector<Node> nodes = build(root, globals);
+    std::vector<std::string> words(argv + 1, argv + argc);
+    if (!words.empty() && words.front() == "help") {  // `linnet help train` as people type it
+        words.erase(words.begin());
+        words.push_back("--help");
+    }
+    std::reverse(words.begin(), words.end());  // CLI11 takes them last first
+    try {
+        root.parse(words);
+    } catch (const CLI::ParseError& error) {
+        reject(root, error);
+    } catch (const HelpWanted& help) {
+        reject_unknown(root);
+        write_stdout(help.command ? command_help(*help.app, *help.command) : program_help(root));
+        return 0;
+    }
+    const CLI::App* chosen = innermost(&root);
+    set_quiet(globals.quiet);
+    choose_kernels(globals);
+    if (chosen == &root) {
+        write_stdout(overview_text());
+        return 0;
+    }
+    for (const Node& node : nodes) {
+        if (node.app != chosen) continue;
+        if (node.action) return node.action();
+        write_stdout(command_help(*node.app, *node.command));
+        return 0;
+    }
+    return static_cast<int>(Exit::bug);
+}
+
+int complain(const char* line, Exit exit) {
+    std::fprintf(stderr, "linnet: error: %s\n", line);
+    return static_cast<int>(exit);
+}
+
+}  // namespace
+
+int run_program(int argc, char** argv) {
+    prepare_standard_streams();
+    try {
+        int code = 0;
+        try {
+            code = dispatch(argc, argv);
+        } catch (const VersionWanted&) {
+            write_stdout(version_text());
+        }
+        flush_stdout();
+        return code;
+    } catch (const BrokenPipe&) {
+        return static_cast<int>(Exit::ok);
+    } catch (const Error& error) {
+        return complain(error.what(), error.exit());
+    } catch (const std::bad_alloc&) {
+        return complain(
+            "memory: expected enough for this task, got none (a smaller model, context or batch needs less)",
+            Exit::io);
+    } catch (const std::exception& error) {
+        std::string line =
+            std::string(error.what()) + " (a bug of linnet, not of your input; please report it)";
+        return complain(line.c_str(), Exit::bug);
+    }
+}
+
+}  // namespace linnet

@@ -1,0 +1,52 @@
+// linnet train: options in, train/trainer.h does the rest.
+#include "train/trainer.h"
+
+#include "commands/commands.h"
+#include "commands/options.h"
+#include "generate/generator.h"
+
+namespace linnet {
+namespace {
+
+struct Options {
+    TrainingOptions train;
+    std::string time;
+    std::int64_t steps = 0;
+};
+
+}  // namespace
+
+Action add_train(CLI::App& app, const Globals& globals) {
+    auto options = std::make_shared<Options>();
+    TrainingOptions& train = options->train;
+    add_text(app, "CONFIG", train.config_path, "model and training settings, JSON (models/ has some)")
+        ->type_name("FILE")
+        ->default_str("chosen by the text's size");
+    add_text(app, "--data", train.data, "text to learn: a file, or a folder made by `linnet corpus`")
+        ->type_name("PATH")
+        ->required();
+    add_text(app, "--out", train.out, "folder for model.gguf, checkpoints, log.jsonl, report.html")
+        ->type_name("DIR")
+        ->required();
+    add_texts(app, "--set", train.set, "change a setting of the config, for example train.steps=500")
+        ->type_name("KEY=VALUE");
+    app.add_flag("--resume", train.resume, "go on from the newest checkpoint in --out");
+    add_integer(app, "--steps", options->steps, 1, INT64_MAX, "end after this step")
+        ->default_str("train.steps");
+    add_text(app, "--time", options->time, "end after this time, such as 90s, 10m, 1.5h")->type_name("TIME");
+    app.add_flag("--dry-run", train.dry_run, "only say what would be trained, and the memory it takes");
+    app.add_flag("--json", train.json, "progress as one JSON object a line on stdout");
+    return [options, &globals] {
+        TrainingOptions& train = options->train;
+        if (options->steps > 0) train.steps = options->steps;
+        if (!options->time.empty()) train.time_limit_s = parse_duration("--time", options->time);
+        train.threads = globals.threads;
+        int threads = globals.threads;
+        train.sample = [threads](std::shared_ptr<const Model> model, std::int64_t tokens) {
+            return write_sample(std::move(model), tokens, threads);
+        };
+        return linnet::train(train);
+    };
+}
+
+}  // namespace linnet
