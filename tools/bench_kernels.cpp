@@ -1,12 +1,13 @@
 // `make bench-kernels`: the speed of the matrix products that training and decoding are made of, beside the
 // machine's measured peaks. Best of several runs each, threads split as the executor splits.
 #include <omp.h>
+#include <time.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include "kernels/kernels.h"
@@ -15,11 +16,15 @@ using namespace linnet;
 
 namespace {
 
+int threads = 1;
+
+/// Seconds. One thread is timed by its processor time, so that a busy machine's other work does not count.
 double now() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    timespec t;
+    clock_gettime(threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
 
-int threads = 1;
 
 /// Best seconds of `work(thread, threads)` over about a second.
 template <class F>

@@ -56,5 +56,12 @@ inline void with_stored(DType type, F f) {
     }
 }
 
+/// Bytes of a stored element.
+inline int64_t size_of(DType type) {
+    int64_t size = 0;
+    with_stored(type, [&](auto stored) { size = sizeof(typename decltype(stored)::Element); });
+    return size;
+}
+
 }  // namespace
 }  // namespace linnet

@@ -89,21 +89,27 @@ struct TileTarget {
     const Real* bias;  // at the tile's first column, or null
     const Real* add;   // at the tile's first element, or null
     int64_t add_row;
-    int64_t last;  // lanes in use of the last vector, 1 … W
+    int64_t last;      // lanes in use of the last vector, 1 … W
+    const char* soon;  // memory to ask for along the way: soon + p · soon_step for every p of the depth
+    int64_t soon_step;
 };
 
 /// R × NV vectors of sums over `depth`, then added to their start.
 template <int R, int NV>
 void gemm_tile(int64_t depth, const Real* a, const Real* b, const TileTarget& t) {
+    const char* soon = t.soon;
     Vec acc[R][NV];
     LINNET_UNROLL
     for (int i = 0; i < R; i++) {
         __builtin_prefetch(t.c + i * t.c_row, 1);
+        if (NV * W * sizeof(Real) > 64) __builtin_prefetch(t.c + i * t.c_row + (NV - 1) * W, 1);
         LINNET_UNROLL
         for (int j = 0; j < NV; j++) acc[i][j] = zero();
     }
     for (int64_t p = 0; p < depth; p++) {
         Vec row[NV];
+        prefetch(soon);
+        soon += t.soon_step;
         LINNET_UNROLL
         for (int j = 0; j < NV; j++) row[j] = load(b + j * W);
         LINNET_UNROLL
@@ -151,12 +157,36 @@ constexpr int64_t packed_a = (block_m + tile_rows) * block_k + 64,
                   packed_b = (block_n + tile_columns) * block_k + 64;
 constexpr size_t gemm_workspace_bytes = sizeof(Real) * static_cast<size_t>(packed_a + packed_b);
 
-/// One block of packed A (rows from i0) times one of packed B (columns from j0); `first` where this is K's
-/// first block, which takes the start.
-inline void gemm_block(const Gemm<Real>& g, int64_t i0, int64_t i1, int64_t j0, int64_t j1, int64_t depth,
-                       bool first, const Real* a, const Real* b) {
+/// What comes of B: its next panel's place in memory, in bytes, so that it can be asked for while this one is
+/// multiplied.
+struct Soon {
+    const char* begin;
+    int64_t line, step, depth,
+        tiles;  // bytes from line to line, from k to k; length; tiles that share the asking
+
+    /// What tile t asks for: part of the lines where they are contiguous, else one cache line of every k.
+    void ask(int64_t t, TileTarget& target) const {
+        if (line < step) {  // one k's columns lie together
+            target.soon = begin + least(t * 64, (tile_columns - 1) * line);
+            target.soon_step = step;
+        } else {
+            target.soon = begin + t * tile_columns / tiles * line;
+            target.soon_step = ceil_divide(tile_columns, tiles) * step;
+        }
+    }
+};
+
+/// Rows [i0, i1), packed in a, times the columns [j0, j1), packed in b; the first block of rows packs them on
+/// the way. k0 is where this block of K begins; at 0 the start is added.
+inline void gemm_block(const Gemm<Real>& g, int64_t i0, int64_t i1, int64_t j0, int64_t j1, int64_t k0,
+                       int64_t depth, const Real* a, Real* b) {
+    bool first = k0 == 0, packing = i0 == g.m_begin;
+    int64_t size = size_of(g.b.type);
     for (int64_t j = j0; j < j1; j += tile_columns, b += tile_columns * depth) {
         int64_t columns = least(tile_columns, j1 - j), vectors = ceil_divide(columns, W);
+        if (packing) pack<tile_columns>(g.b.data, g.b.type, g.b.col, g.b.row, j, j + columns, k0, depth, b);
+        Soon soon{static_cast<const char*>(g.b.data) + ((j + tile_columns) * g.b.col + k0 * g.b.row) * size,
+                  g.b.col * size, g.b.row * size, depth, ceil_divide(i1 - i0, tile_rows)};
         const Real* panel = a;
         for (int64_t i = i0; i < i1; i += tile_rows, panel += tile_rows * depth) {
             TileTarget t{g.c + i * g.c_row + j,
@@ -165,7 +195,10 @@ inline void gemm_block(const Gemm<Real>& g, int64_t i0, int64_t i1, int64_t j0, 
                          first && g.bias ? g.bias + j : nullptr,
                          first && g.add ? g.add + i * g.add_row + j : nullptr,
                          g.add_row,
-                         columns - (vectors - 1) * W};
+                         columns - (vectors - 1) * W,
+                         reinterpret_cast<const char*>(b),
+                         0};
+            if (packing && j + tile_columns < j1) soon.ask((i - i0) / tile_rows, t);
             gemm_tiles.at[vectors][least(tile_rows, i1 - i)](depth, panel, b, t);
         }
     }
@@ -179,11 +212,10 @@ void gemm(const Gemm<Real>& g, void* workspace) {
         int64_t j_end = least(j + block_n, g.n_end);
         for (int64_t p = 0; p == 0 || p < g.k; p += depth) {
             int64_t some = least(depth, g.k - p);
-            pack<tile_columns>(g.b.data, g.b.type, g.b.col, g.b.row, j, j_end, p, some, packed_columns);
             for (int64_t i = g.m_begin; i < g.m_end; i += block_m) {
                 int64_t i_end = least(i + block_m, g.m_end);
                 pack<tile_rows>(g.a.data, g.a.type, g.a.row, g.a.col, i, i_end, p, some, packed_rows);
-                gemm_block(g, i, i_end, j, j_end, some, p == 0, packed_rows, packed_columns);
+                gemm_block(g, i, i_end, j, j_end, p, some, packed_rows, packed_columns);
             }
         }
     }

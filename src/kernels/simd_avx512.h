@@ -21,7 +21,7 @@ constexpr int W = 16;
 // The register tile of the matrix product: 14 × 2 vectors of sums, 2 of B, 1 of A: 31 of 32 registers.
 constexpr int tile_rows = 14, tile_vectors = 2;
 // Cache blocks: B's panel (block_k × 32 floats) shares L1 with A's, A's block lies in L2, B's in L2 and L3.
-constexpr int64_t block_m = 14 * 16, block_n = 32 * 32, block_k = 384;
+constexpr int64_t block_m = 14 * 10, block_n = 32 * 32, block_k = 768;
 // The register tile of attention's small products.
 constexpr int small_rows = 8, small_vectors = 2;
 
