@@ -58,7 +58,7 @@ KERNEL_TEST_OBJECTS := $(filter $(addprefix $(BUILD)/obj/src/,base/% tensor/% ke
 PROGRAM := $(if $(wildcard src/main.cpp),$(BUILD)/linnet)
 FORMATTED := $(shell find src tests -name '*.cpp' -o -name '*.h' -o -name '*.inl')
 
-.PHONY: all everything test run-tests kernel-test check run-checks format tidy fuzz run-fuzz clean help install bench-kernels
+.PHONY: all everything test run-tests kernel-test check run-checks format tidy fuzz run-fuzz print-program clean help install bench-kernels
 all:          ## build the program (the default)
 	$(AGAIN) $(BUILD)/linnet
 everything: $(BUILD)/linnet $(BUILD)/tests
@@ -115,6 +115,9 @@ $(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(LIBRARY)
 install: all  ## put the program under PREFIX (/usr/local)
 	install -d $(DESTDIR)$(PREFIX)/bin
 	install -m 755 $(BUILD)/linnet $(DESTDIR)$(PREFIX)/bin/linnet
+
+print-program:
+	@echo $(BUILD)/linnet
 
 clean:        ## remove what was built
 	rm -rf build build-*
