@@ -43,13 +43,15 @@ class Rng {
     std::uint64_t below(std::uint64_t n, std::uint64_t counter) const {
         return static_cast<std::uint64_t>((static_cast<unsigned __int128>(bits(counter)) * n) >> 64);
     }
-    /// Standard normal (Box–Muller).
-    double normal(std::uint64_t counter) const {
+    /// Two standard normals (Box & Muller 1958).
+    std::array<double, 2> normals(std::uint64_t counter) const {
         auto r = philox(seed_, stream_, counter);
         double u = (static_cast<double>((std::uint64_t{r[1]} << 32 | r[0]) >> 11) + 0.5) * 0x1p-53;
-        double v = static_cast<double>((std::uint64_t{r[3]} << 32 | r[2]) >> 11) * 0x1p-53;
-        return std::sqrt(-2.0 * std::log(u)) * std::cos(6.283185307179586 * v);
+        double angle = static_cast<double>((std::uint64_t{r[3]} << 32 | r[2]) >> 11) * 0x1p-53 * 6.283185307179586;
+        double radius = std::sqrt(-2.0 * std::log(u));
+        return {radius * std::cos(angle), radius * std::sin(angle)};
     }
+    double normal(std::uint64_t counter) const { return normals(counter)[0]; }
 
   private:
     std::uint64_t seed_, stream_;

@@ -22,6 +22,7 @@ std::vector<Field> run_fields(RunConfig& c) {
         {"train.steps", &r.steps, "optimizer steps", 1, 1e12},
         {"train.seed", &r.seed, "of weights, batches and dropout", 0, many},
         {"train.precision", &r.precision, "", 0, 0, {"auto", "f32"}},
+        {"train.weights", &r.weights, "type of the matrices in model.gguf", 0, 0, {"f32", "f16", "bf16"}},
         {"train.optimizer.kind", &r.optimizer.kind, "", 0, 0, {"adamw"}},
         {"train.optimizer.lr", &r.optimizer.lr, "peak learning rate", 0, 100},
         {"train.optimizer.beta1", &r.optimizer.beta1, "", 0, 0.9999999},

@@ -23,6 +23,7 @@ struct TrainConfig {
     std::int64_t steps = 2000;    // optimizer steps
     std::int64_t seed = 1337;
     std::string precision = "auto";
+    std::string weights = "f32";  // type of the matrices in model.gguf (checkpoints keep f32)
     struct {
         std::string kind = "adamw";
         double lr = 1e-3, beta1 = 0.9, beta2 = 0.99, epsilon = 1e-8, weight_decay = 0.1;

@@ -63,9 +63,11 @@ void Learner::initialise(std::uint64_t seed) {
             Rng rng(seed, stream + i);
             auto* to = static_cast<float*>(values_.get()) + offsets_[i];
             Range range = worker.share(p.shape.count(), 1024);
-            for (std::int64_t k = range.begin; k < range.end; k++) {
-                double noise = p.init_std > 0 ? p.init_std * rng.normal(static_cast<std::uint64_t>(k)) : 0;
-                to[k] = static_cast<float>(p.init_mean + noise);
+            for (std::int64_t k = range.begin; k < range.end; k += 2) {
+                std::array<double, 2> noise{};
+                if (p.init_std > 0) noise = rng.normals(static_cast<std::uint64_t>(k / 2));
+                to[k] = static_cast<float>(p.init_mean + p.init_std * noise[0]);
+                if (k + 1 < range.end) to[k + 1] = static_cast<float>(p.init_mean + p.init_std * noise[1]);
             }
         }
     });

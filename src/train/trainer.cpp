@@ -161,7 +161,7 @@ class Trainer {
         std::string path = options_.out + "/model.gguf";
         std::string name = options_.config_path.empty() ? "linnet" : stem(options_.config_path);
         save_model(path, setup_.config.model, learner_.traced().graph, learner_.parameters(), *setup_.tokenizer,
-                   DType::f32, name, provenance());
+                   *dtype_from_name(setup_.config.train.weights), name, provenance());
         log_.write({{"event", "end"}, {"step", step_}, {"seconds", seconds()},
                     {"reason", signal ? "signal" : step_ == setup_.config.train.steps ? "steps" : "time"}});
         write_report(options_.out + "/report.html", options_.out + "/log.jsonl");
