@@ -27,6 +27,15 @@ using nlohmann::ordered_json;
 
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
+/// The memory this process has needed so far, at its highest, in bytes.
+std::size_t peak_memory() {
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return static_cast<std::size_t>(usage.ru_maxrss) * 1024;
+}
+
+double mib(std::size_t bytes) { return static_cast<double>(bytes >> 10) / 1024.0; }
+
 class Trainer {
   public:
     Trainer(const TrainingOptions& options, RunSetup setup)
@@ -162,7 +171,7 @@ class Trainer {
         std::string name = options_.config_path.empty() ? "linnet" : stem(options_.config_path);
         save_model(path, setup_.config.model, learner_.traced().graph, learner_.parameters(), *setup_.tokenizer,
                    *dtype_from_name(setup_.config.train.weights), name, provenance());
-        log_.write({{"event", "end"}, {"step", step_}, {"seconds", seconds()},
+        log_.write({{"event", "end"}, {"step", step_}, {"seconds", seconds()}, {"peak_memory_mib", mib(peak_memory())},
                     {"reason", signal ? "signal" : step_ == setup_.config.train.steps ? "steps" : "time"}});
         write_report(options_.out + "/report.html", options_.out + "/log.jsonl");
         note("step " + std::to_string(step_) + " of " + std::to_string(setup_.config.train.steps) + " in " +
@@ -186,13 +195,6 @@ class Trainer {
     Clock::time_point started_;
 };
 
-/// The memory this process has needed so far, at its highest, in bytes.
-std::size_t peak_memory() {
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    return static_cast<std::size_t>(usage.ru_maxrss) * 1024;
-}
-
 int dry_run(const RunSetup& setup) {
     const ModelConfig& model = setup.config.model;
     TracedModel traced = trace(model, true);
@@ -203,7 +205,7 @@ int dry_run(const RunSetup& setup) {
                         {"validation_tokens", source.size(DataSplit::validation)},
                         {"tokens_per_step", setup.rows() * setup.config.train.accumulate},
                         {"steps", setup.config.train.steps},
-                        {"peak_memory_mib", static_cast<double>(peak >> 10) / 1024.0}};
+                        {"peak_memory_mib", mib(peak)}};
     for (const auto& [key, value] : out.items()) write_stdout(key + " " + value.dump() + "\n");
     flush_stdout();
     return 0;

@@ -1,0 +1,199 @@
+// Whole training runs, as a user starts them.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/sha256.h"
+#include "support.h"
+#include "train/config.h"
+
+using namespace linnet;
+using namespace linnet::test;
+
+namespace {
+
+const char* const small = R"({
+  "model": {"context": 32, "width": 32, "layers": 2, "heads": 4, "kv_heads": 2, "dropout": 0.1,
+            "norm": {"kind": "rms"}, "position": {"kind": "rope"}, "attention": {"bias": false},
+            "ffn": {"width": 80, "activation": "silu", "gated": true, "bias": false}},
+  "tokenizer": {"kind": "char"},
+  "train": {"batch": 4, "accumulate": 2, "steps": 50, "eval_every": 20, "eval_batches": 2, "checkpoint_every": 10,
+            "sample_tokens": 10, "optimizer": {"lr": 3e-3}, "schedule": {"warmup": 5}}
+})";
+
+std::string text() {
+    std::string t;
+    for (int i = 0; i < 900; i++) t += "the " + std::to_string(i * i % 97) + " cats sat on the mat; ";
+    return t;
+}
+
+struct Run {
+    Scratch scratch;
+    Run() {
+        write_text(scratch / "config.json", small);
+        write_text(scratch / "text.txt", text());
+    }
+    std::vector<std::string> arguments(const std::string& out, std::vector<std::string> more = {}) const {
+        std::vector<std::string> all{"train", scratch / "config.json", "--data", scratch / "text.txt", "--out",
+                                     scratch / out};
+        all.insert(all.end(), more.begin(), more.end());
+        return all;
+    }
+    std::string model_hash(const std::string& out) const { return sha256(read_text(scratch / (out + "/model.gguf"))); }
+    std::vector<nlohmann::json> log(const std::string& out) const {
+        std::vector<nlohmann::json> records;
+        std::istringstream lines(read_text(scratch / (out + "/log.jsonl")));
+        for (std::string line; std::getline(lines, line);) records.push_back(nlohmann::json::parse(line));
+        return records;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("the model is the same file for any number of threads") {
+    Run run;
+    for (const char* threads : {"1", "2", "3"})
+        REQUIRE(run_linnet(run.arguments(std::string("t") + threads, {"--threads", threads})).exit == 0);
+    CHECK(run.model_hash("t1") == run.model_hash("t2"));
+    CHECK(run.model_hash("t1") == run.model_hash("t3"));
+}
+
+TEST_CASE("a run that was killed and resumed ends in the same file, and in the same log") {
+    Run run;
+    REQUIRE(run_linnet(run.arguments("whole")).exit == 0);
+    // Killed as soon as step 30 is in the log: the newest checkpoint may be that of step 20 or of step 30.
+    std::string line = "\"$LINNET\" train '" + (run.scratch / "config.json") + "' --data '" + (run.scratch / "text.txt") +
+                       "' --out '" + (run.scratch / "cut") + "' & pid=$!; while kill -0 $pid 2>/dev/null && ! grep -q "
+                       "'\"step\":30,' '" + (run.scratch / "cut/log.jsonl") + "' 2>/dev/null; do sleep 0.002; done; "
+                       "kill -9 $pid; wait $pid 2>/dev/null; true";
+    run_shell(line);
+    REQUIRE_FALSE(std::filesystem::exists(run.scratch / "cut/model.gguf"));
+    REQUIRE(run_linnet(run.arguments("cut", {"--resume"})).exit == 0);
+    CHECK(run.model_hash("cut") == run.model_hash("whole"));
+    std::vector<double> losses[2];
+    for (int i = 0; i < 2; i++)
+        for (const auto& record : run.log(i ? "cut" : "whole"))
+            if (record["event"] == "step") losses[i].push_back(record["loss"]);
+    CHECK(losses[0].size() == 50);
+    CHECK(losses[0] == losses[1]);
+}
+
+TEST_CASE("the loss goes down, and everything is logged") {
+    Run run;
+    REQUIRE(run_linnet(run.arguments("out")).exit == 0);
+    double first = 0, last = 0;
+    int evaluations = 0, samples = 0;
+    for (const auto& record : run.log("out")) {
+        if (record["event"] == "step" && record["step"] == 1) first = record["loss"];
+        if (record["event"] == "step") last = record["loss"];
+        evaluations += record["event"] == "eval";
+        samples += record["event"] == "sample";
+    }
+    CHECK(last < 0.75 * first);
+    CHECK(evaluations == 3);
+    CHECK(samples == 3);
+    CHECK(read_text(run.scratch / "out/report.html").find("<svg") != std::string::npos);
+}
+
+TEST_CASE("SIGINT and SIGTERM finish the step, save, and exit 130 and 143") {
+    for (const auto& [name, code] : {std::pair{"INT", 130}, std::pair{"TERM", 143}}) {
+        Run run;
+        // A shell starts background jobs with SIGINT ignored; the program must see it all the same, so env resets it.
+        Outcome outcome = run_shell("env --default-signal=INT \"$LINNET\" train '" + (run.scratch / "config.json") +
+                                    "' --steps 100000 --data '" + (run.scratch / "text.txt") + "' --out '" +
+                                    (run.scratch / "out") + "' & pid=$!; while ! grep -q '\"step\":12,' '" +
+                                    (run.scratch / "out/log.jsonl") + "' 2>/dev/null; do sleep 0.01; done; kill -" + name +
+                                    " $pid; wait $pid");
+        CHECK(outcome.exit == code);
+        CHECK(std::filesystem::exists(run.scratch / "out/model.gguf"));
+        CHECK(run_linnet(run.arguments("out", {"--resume", "--steps", "100000", "--time", "0.2s"})).exit == 0);
+    }
+}
+
+TEST_CASE("a loss that is not finite stops the run with exit 5 and keeps the last good checkpoint") {
+    Run run;
+    Outcome outcome = run_linnet(run.arguments("out", {"--set", "train.optimizer.lr=100", "--set", "train.clip=0",
+                                                       "--set", "train.schedule.kind=constant", "--set",
+                                                       "model.norm.epsilon=1e-12", "--set", "train.checkpoint_every=1",
+                                                       "--set", "model.init_std=10", "--steps", "2000"}));
+    CHECK(outcome.exit == 5);
+    CHECK(outcome.err.find("expected finite numbers") != std::string::npos);
+    CHECK_FALSE(std::filesystem::exists(run.scratch / "out/model.gguf"));
+}
+
+TEST_CASE("--dry-run says the peak memory within a tenth") {
+    Run run;
+    std::vector<std::string> wider{"--set", "model.width=256", "--set", "model.layers=4", "--set", "model.ffn.width=704",
+                                   "--set", "train.batch=16", "--steps", "3"};
+    std::vector<std::string> dry = wider;
+    dry.push_back("--dry-run");
+    Outcome said = run_linnet(run.arguments("out", dry));
+    REQUIRE(said.exit == 0);
+    CHECK_FALSE(std::filesystem::exists(run.scratch / "out"));
+    std::size_t at = said.out.find("peak_memory_mib ");
+    REQUIRE(at != std::string::npos);
+    double expected = std::stod(said.out.substr(at + 16));
+    REQUIRE(run_linnet(run.arguments("out", wider)).exit == 0);
+    double found = run.log("out").back()["peak_memory_mib"];
+    CHECK(found == doctest::Approx(expected).epsilon(0.1));
+}
+
+TEST_CASE("a resume as another run is refused with exit 5") {
+    Run run;
+    REQUIRE(run_linnet(run.arguments("out", {"--steps", "12"})).exit == 0);
+    CHECK(run_linnet(run.arguments("out")).exit == 2);  // without --resume nothing is overwritten
+    Outcome other = run_linnet(run.arguments("out", {"--resume", "--set", "model.width=64"}));
+    CHECK(other.exit == 5);
+    CHECK(other.err.find("expected the checkpoint's config") != std::string::npos);
+    write_text(run.scratch / "text.txt", text() + "another");
+    CHECK(run_linnet(run.arguments("out", {"--resume"})).exit == 5);
+}
+
+TEST_CASE("configs are refused by key, with the nearest one") {
+    Run run;
+    auto refused = [&](const std::string& config, const std::string& part) {
+        write_text(run.scratch / "config.json", config);
+        Outcome outcome = run_linnet(run.arguments("out"));
+        CHECK_MESSAGE(outcome.exit == 3, config);
+        CHECK_MESSAGE(outcome.err.find(part) != std::string::npos, outcome.err);
+        CHECK(outcome.err.find('\n') == outcome.err.size() - 1);  // one line
+    };
+    refused(R"({"model": {"widht": 32}})", "did you mean model.width?");
+    refused(R"({"model": {"width": 32, "layers": 2, "heads": 0}})", "model.heads: expected at least 1");
+    refused(R"({"model": {"width": 32, "layers": 2, "heads": 5}})", "model.heads: expected a divisor of width (32)");
+    refused(R"({"model": {"width": 32, "layers": 2, "heads": 4, "kv_heads": 3}})", "model.kv_heads");
+    refused(R"({"model": {"width": "wide"}})", "model.width: expected a whole number");
+    refused(R"({"model": {"norm": {"kind": "rsm"}}})", "did you mean rms?");
+    refused(R"({"model": {"width": 1, "width": 2}})", "expected each key once");
+    refused("{\"model\": ", "expected JSON, got the end of the file");
+    refused("[]", "expected an object");
+}
+
+TEST_CASE("a text shorter than one window is refused") {
+    Run run;
+    write_text(run.scratch / "text.txt", "too short");
+    Outcome outcome = run_linnet(run.arguments("out"));
+    CHECK(outcome.exit == 3);
+    CHECK(outcome.err.find("text.txt") != std::string::npos);
+}
+
+TEST_CASE("learning rates rise, then follow their schedule down") {
+    TrainConfig c;
+    c.steps = 1000;
+    c.schedule.warmup = 100;
+    for (const char* kind : {"cosine", "linear", "constant", "inverse-sqrt"}) {
+        c.schedule.kind = kind;
+        CHECK(learning_rate(c, 0) < learning_rate(c, 50));
+        CHECK(learning_rate(c, 100) == doctest::Approx(c.optimizer.lr).epsilon(0.01));
+        double before = learning_rate(c, 100);
+        for (std::int64_t s = 101; s <= 1000; s += 100) {
+            CHECK(learning_rate(c, s) <= before);
+            before = learning_rate(c, s);
+        }
+        if (c.schedule.kind == "cosine" || c.schedule.kind == "linear")
+            CHECK(learning_rate(c, 1000) == doctest::Approx(c.schedule.min_lr));
+    }
+}
