@@ -100,7 +100,7 @@ TEST_CASE("gemm agrees with a naive product in double: sizes, both transposes, e
             Product<Real> p(m, n, k, variant & 1, variant & 2, types[variant / 4 % 4],
                             types[variant / 16 % 4], static_cast<Start>(variant % 5), variant % 3);
             INFO(table.name << " m " << m << " n " << n << " k " << k << " variant " << variant);
-            CHECK(error_of(table, p) < (sizeof(Real) == 4 ? 3e-7 : 1e-15));
+            CHECK(error_of(table, p) < tolerance<Real>(1e-6, 1e-15));
         };
         int variant = 0;
         for (std::int64_t m : {1, 2, 3, 5, 7, 13, 14, 15, 29}) {
@@ -194,7 +194,7 @@ TEST_CASE("gemv agrees with a naive product, and a row's bits do not depend on t
                     variant++;
                     Product<Real> alone = p;
                     INFO(table.name << " m " << m << " n " << n << " k " << k);
-                    CHECK(error_of(table, p, true) < (sizeof(Real) == 4 ? 3e-7 : 1e-15));
+                    CHECK(error_of(table, p, true) < tolerance<Real>(1e-6, 1e-15));
                     for (std::int64_t i = 0; i < m; i++) {
                         for (std::int64_t j = 0; j < n; j += 3) {
                             Gemm<Real> g = p.g;
