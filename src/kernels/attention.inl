@@ -42,17 +42,21 @@ inline void attend(const Attention<Real>& f, const Real* q, const Real* v, int64
     int64_t begin = visible_begin(f, i) - j, end = least(visible_end(f, i + rows - 1) - j, keys);
     if (end <= 0 || begin >= keys) return;
     int64_t width = ceil_divide(end, W) * W;
-    small_product(rows, width, d, q + i * f.q_row, f.q_row, 1, w.keys, key_block, w.scores, key_block, false);
+    small_product(rows, width, d, q + i * f.q_row, f.q_row, 1, w.keys, key_block, w.scores, key_block);
+    Real now[small_rows], shrink[small_rows], *top = w.top + local;
     for (int64_t r = 0; r < rows; r++) {
-        int64_t row_end = least(visible_end(f, i + r) - j, keys);
-        Real shrink = online_softmax(w.scores + r * key_block, width, visible_begin(f, i + r) - j, row_end,
-                                     f.scale, w.top[local + r], w.total[local + r]);
-        if (shrink == Real(1)) continue;
-        Real* out = w.out + (local + r) * d;
-        Vec factor = set1(shrink);
-        each_vector(d, [&](int64_t c, int64_t n) { store_n(out + c, load_n(out + c, n) * factor, n); });
+        int64_t row_begin = visible_begin(f, i + r) - j, row_end = least(visible_end(f, i + r) - j, keys);
+        Real high = row_top(w.scores + r * key_block, width, row_begin, row_end, f.scale);
+        now[r] = high > top[r] ? high : top[r];
     }
-    small_product(rows, d, end, w.scores, key_block, 1, v, f.v_row, w.out + local * d, d, true);
+    shrink_factors(rows, top, now, shrink);
+    for (int64_t r = 0; r < rows; r++) {
+        int64_t row_begin = visible_begin(f, i + r) - j, row_end = least(visible_end(f, i + r) - j, keys);
+        Real sum = row_weights(w.scores + r * key_block, width, row_begin, row_end, f.scale, now[r]);
+        w.total[local + r] = w.total[local + r] * shrink[r] + sum;
+        top[r] = now[r];
+    }
+    small_product(rows, d, end, w.scores, key_block, 1, v, f.v_row, w.out + local * d, d, shrink);
 }
 
 void attention(const Attention<Real>& f, int64_t head, int64_t query_begin, int64_t query_end,

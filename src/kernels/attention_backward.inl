@@ -36,11 +36,12 @@ struct HeadGradient {
 /// `local`.
 inline void backward_weights(const Attention<Real>& f, const HeadGradient& h, int64_t i, int64_t rows,
                              int64_t j, int64_t keys, int64_t local, AttentionBackwardWork& w) {
-    int64_t d = f.head_width, width = ceil_divide(keys, W) * W;
+    // The keys that these queries see, and those of a tile of keys that begins among them.
+    int64_t seen = least(keys, visible_end(f, i + rows - 1) - j + small_rows - 1);
+    int64_t d = f.head_width, width = ceil_divide(seen, W) * W;
     Real *p = w.weights + local * key_block, *s = w.slopes + local * key_block;
-    small_product(rows, width, d, h.q + i * f.q_row, f.q_row, 1, w.keys, key_block, p, key_block, false);
-    small_product(rows, width, d, h.dout + i * f.out_row, f.out_row, 1, w.values, key_block, s, key_block,
-                  false);
+    small_product(rows, width, d, h.q + i * f.q_row, f.q_row, 1, w.keys, key_block, p, key_block);
+    small_product(rows, width, d, h.dout + i * f.out_row, f.out_row, 1, w.values, key_block, s, key_block);
     for (int64_t r = 0; r < rows; r++, p += key_block, s += key_block) {
         int64_t begin = visible_begin(f, i + r) - j, end = least(visible_end(f, i + r) - j, keys);
         Vec lse = set1(h.lse[i + r]), scale = set1(f.scale);
@@ -64,7 +65,7 @@ inline void backward_block(const Attention<Real>& f, const HeadGradient& h, int6
         backward_weights(f, h, i, rows, j, keys, i - i0, w);
         if (end > 0) {
             small_product(rows, d, end, w.slopes + (i - i0) * key_block, key_block, 1, h.k + j * f.k_row,
-                          f.k_row, h.dq + i * f.q_row, f.q_row, true);
+                          f.k_row, h.dq + i * f.q_row, f.q_row, ones);
         }
     }
     for (int64_t c = 0; c < keys; c += small_rows) {
@@ -72,9 +73,9 @@ inline void backward_block(const Attention<Real>& f, const HeadGradient& h, int6
         int64_t skip = f.causal ? most(0, j + c - i0) : 0;  // queries before these keys (cached is 0)
         if (skip >= queries) break;
         small_product(rows, d, queries - skip, w.weights + skip * key_block + c, 1, key_block,
-                      h.dout + (i0 + skip) * f.out_row, f.out_row, h.dv + (j + c) * f.v_row, f.v_row, true);
+                      h.dout + (i0 + skip) * f.out_row, f.out_row, h.dv + (j + c) * f.v_row, f.v_row, ones);
         small_product(rows, d, queries - skip, w.slopes + skip * key_block + c, 1, key_block,
-                      h.q + (i0 + skip) * f.q_row, f.q_row, h.dk + (j + c) * f.k_row, f.k_row, true);
+                      h.q + (i0 + skip) * f.q_row, f.q_row, h.dk + (j + c) * f.k_row, f.k_row, ones);
     }
 }
 

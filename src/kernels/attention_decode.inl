@@ -72,7 +72,11 @@ inline void attention_decode(const Attention<Real>& f, int64_t head, void* works
     for (int64_t j = visible_begin(f, 0); j < end; j += decode_block) {
         int64_t keys = least(decode_block, end - j);
         decode_scores(d, keys, q, k + j * f.k_row, f.k_row, w.scores);
-        Real shrink = online_softmax(w.scores, ceil_divide(keys, W) * W, 0, keys, f.scale, top, total);
+        int64_t width = ceil_divide(keys, W) * W;
+        Real high = row_top(w.scores, width, 0, keys, f.scale), now = high > top ? high : top, shrink;
+        shrink_factors(1, &top, &now, &shrink);
+        total = total * shrink + row_weights(w.scores, width, 0, keys, f.scale, now);
+        top = now;
         Vec factor = set1(shrink);
         each_vector(d, [&](int64_t c, int64_t n) { store_n(w.out + c, load_n(w.out + c, n) * factor, n); });
         for (int64_t c = 0; c < d; c += 4 * W) {

@@ -12,6 +12,10 @@ namespace {
 #define LINNET_UNROLL _Pragma("GCC unroll 32")
 #endif
 
+/// Makes the compiler take a value as new, so that it works addresses out again instead of keeping dozens of
+/// them.
+#define LINNET_FORGET(value) __asm__("" : "+r"(value))
+
 inline int64_t ceil_divide(int64_t a, int64_t b) {
     return (a + b - 1) / b;
 }

@@ -23,7 +23,7 @@ constexpr int tile_rows = 14, tile_vectors = 2;
 // Cache blocks: B's panel (block_k × 32 floats) shares L1 with A's, A's block lies in L2, B's in L2 and L3.
 constexpr int64_t block_m = 14 * 10, block_n = 32 * 32, block_k = 768;
 // The register tile of attention's small products.
-constexpr int small_rows = 8, small_vectors = 2;
+constexpr int small_rows = 6, small_vectors = 4;
 
 inline __mmask16 first(int64_t n) {
     return static_cast<__mmask16>((1u << n) - 1);

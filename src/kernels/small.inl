@@ -1,5 +1,5 @@
-// C (+)= A·B for operands that already lie in cache: A by broadcasts at any strides, B and C in rows.
-// Attention's products; each output is one chain of fma in the order of k.
+// C = A·B, or C ∘ factor + A·B, for operands that already lie in cache: A by broadcasts at any strides, B and
+// C in rows. Attention's products; each output is one chain of fma in the order of k.
 #pragma once
 #include <utility>
 
@@ -8,18 +8,28 @@
 namespace linnet {
 namespace {
 
-/// R × NV vectors; `last` lanes of the last vector are in use.
+/// R × NV vectors; `last` lanes of the last vector are in use. factor: what each row of C is multiplied with
+/// before (null: C is not read).
 template <int R, int NV>
 void small_tile(int64_t k, const Real* a, int64_t a_row, int64_t a_col, const Real* b, int64_t b_row, Real* c,
-                int64_t c_row, bool accumulate, int64_t last) {
+                int64_t c_row, const Real* factor, int64_t last) {
     Vec acc[R][NV];
     LINNET_UNROLL
     for (int i = 0; i < R; i++) {
         LINNET_UNROLL
-        for (int j = 0; j < NV; j++) {
-            acc[i][j] = accumulate ? load_n(c + i * c_row + j * W, j == NV - 1 ? last : W) : zero();
+        for (int j = 0; j < NV; j++) acc[i][j] = zero();
+    }
+    if (factor) {
+        LINNET_UNROLL
+        for (int i = 0; i < R; i++) {
+            Vec x = set1(factor[i]);
+            LINNET_UNROLL
+            for (int j = 0; j < NV; j++) {
+                acc[i][j] = x * load_n(c + i * c_row + j * W, j == NV - 1 ? last : W);
+            }
         }
     }
+    LINNET_FORGET(c_row);
     auto step = [&](const Vec(&row)[NV]) {
         LINNET_UNROLL
         for (int i = 0; i < R; i++) {
@@ -52,8 +62,8 @@ void small_tile(int64_t k, const Real* a, int64_t a_row, int64_t a_col, const Re
     }
 }
 
-using SmallTile = void (*)(int64_t, const Real*, int64_t, int64_t, const Real*, int64_t, Real*, int64_t, bool,
-                           int64_t);
+using SmallTile = void (*)(int64_t, const Real*, int64_t, int64_t, const Real*, int64_t, Real*, int64_t,
+                           const Real*, int64_t);
 struct SmallTiles {
     SmallTile at[small_vectors + 1][small_rows + 1];
 };
@@ -69,12 +79,16 @@ constexpr SmallTiles make_small(std::integer_sequence<int, NV...>) {
 }
 constexpr SmallTiles small_tiles = make_small(std::make_integer_sequence<int, small_vectors>());
 
+constexpr Real ones[] = {1, 1, 1, 1, 1, 1, 1, 1};
+static_assert(small_rows <= sizeof(ones) / sizeof(Real));
+
 /// C[rows, n] for rows <= small_rows. n columns of B and C are touched, no more.
 inline void small_product(int64_t rows, int64_t n, int64_t k, const Real* a, int64_t a_row, int64_t a_col,
-                          const Real* b, int64_t b_row, Real* c, int64_t c_row, bool accumulate) {
+                          const Real* b, int64_t b_row, Real* c, int64_t c_row,
+                          const Real* factor = nullptr) {
     for (int64_t j = 0; j < n; j += small_vectors * W) {
         int64_t columns = least(small_vectors * W, n - j), vectors = ceil_divide(columns, W);
-        small_tiles.at[vectors][rows](k, a, a_row, a_col, b + j, b_row, c + j, c_row, accumulate,
+        small_tiles.at[vectors][rows](k, a, a_row, a_col, b + j, b_row, c + j, c_row, factor,
                                       columns - (vectors - 1) * W);
     }
 }

@@ -17,30 +17,36 @@ inline int64_t visible_end(const Attention<Real>& f, int64_t i) {
     return f.causal ? f.cached + i + 1 : f.cached + f.rows;
 }
 
-/// One row of scores becomes weights exp(s · scale - m) for the keys [begin, end) of the block, 0 elsewhere,
-/// in whole vectors below `width`. top and total are the row's running maximum and sum; returns what earlier
-/// sums shrink by.
-inline Real online_softmax(Real* s, int64_t width, int64_t begin, int64_t end, Real scale, Real& top,
-                           Real& total) {
+/// The largest of s · scale over the keys [begin, end) of one row of scores, `width` (whole vectors) of them
+/// written.
+inline Real row_top(const Real* s, int64_t width, int64_t begin, int64_t end, Real scale) {
     Vec factor = set1(scale), low = set1(minus_infinity), high = low;
     for (int64_t j = 0; j < width; j += W) {
         Vec v = load(s + j) * factor;
         if (j < begin || j + W > end) v = keep(v, begin - j, end - j, low);
-        store(s + j, v);
         high = max(high, v);
     }
-    Real now = largest(high);
-    if (!(now > top)) now = top;
-    Vec m = set1(now == minus_infinity ? Real(0) : now), sums = zero();
+    return largest(high);
+}
+
+/// Scores become weights exp(s · scale - top), 0 outside [begin, end); returns their sum.
+inline Real row_weights(Real* s, int64_t width, int64_t begin, int64_t end, Real scale, Real top) {
+    Vec factor = set1(scale), m = set1(top == minus_infinity ? Real(0) : -top), sums = zero();
     for (int64_t j = 0; j < width; j += W) {
-        Vec e = exp(load(s + j) - m);
+        Vec e = exp(fma(load(s + j), factor, m));
+        if (j < begin || j + W > end) e = keep(e, begin - j, end - j, zero());
         store(s + j, e);
         sums = sums + e;
     }
-    Real shrink = top == minus_infinity ? Real(0) : sum(exp(keep(set1(top - now), 0, 1, low)));
-    total = total * shrink + sum(sums);
-    top = now;
-    return shrink;
+    return sum(sums);
+}
+
+/// What the sums so far shrink by when the maximum rises from `before` to `now`, for n rows.
+inline void shrink_factors(int64_t n, const Real* before, const Real* now, Real* factor) {
+    Real fall[small_rows];
+    for (int64_t r = 0; r < n; r++)
+        fall[r] = before[r] == minus_infinity ? minus_infinity : before[r] - now[r];
+    each_vector(n, [&](int64_t i, int64_t some) { store_n(factor + i, exp(load_n(fall + i, some)), some); });
 }
 
 }  // namespace
