@@ -1,84 +1,83 @@
 // C = start + A·Bᵀ for few rows (decoding): B is stored [N,K] and read once, at memory speed.
 //
-// Each output is one vector of partial sums over K in order, then one fixed reduction: the same bits for any
-// number of rows and any part of N. `outputs` rows of B go along at once, so that several cache lines are
-// always under way, and the lines of the next group are asked for while this one is multiplied.
+// Each output is gemv_chains vectors of partial sums (vector v of K goes to chain v mod gemv_chains), then
+// one fixed reduction: the same bits for any number of rows and any part of N. B is walked in the order it
+// lies in, row after row, which the processor's own prefetching follows best: eight rows abreast reached 75 %
+// of the read bandwidth where this reaches 92 %. Four chains hide fma's latency.
+
 #pragma once
 #include "kernels/common.inl"
 
 namespace linnet {
 namespace {
 
-/// `R` rows of A (from a, a_row apart) times J rows of B.
-template <class Stored, int R, int J>
+constexpr int64_t gemv_ahead = 12288;  // bytes from the multiplication to the prefetching
+constexpr int gemv_chains = 4;
+
+/// R rows of A (from row) times row j of B.
+template <class Stored, int R>
 void gemv_tile(const Gemm<Real>& g, int64_t row, int64_t j) {
+    using Element = typename Stored::Element;
     const Real* a = static_cast<const Real*>(g.a.data) + row * g.a.row;
-    const typename Stored::Element* b = static_cast<const typename Stored::Element*>(g.b.data) + j * g.b.col;
-    constexpr int64_t ahead = 64 / sizeof(typename Stored::Element);  // elements a cache line
-    Vec acc[R][J];
+    const Element* b = static_cast<const Element*>(g.b.data) + j * g.b.col;
+    constexpr int U = gemv_chains;
+    Vec acc[U][R];
     LINNET_UNROLL
     for (int i = 0; i < R; i++) {
         LINNET_UNROLL
-        for (int o = 0; o < J; o++) acc[i][o] = zero();
+        for (int u = 0; u < U; u++) acc[u][i] = zero();
     }
     int64_t p = 0;
-    for (; p + W <= g.k; p += W) {
-        Vec w[J];
+    for (; p + U * W <= g.k; p += U * W) {
+        constexpr int64_t lines = U * W * sizeof(Element) / 64;
         LINNET_UNROLL
-        for (int o = 0; o < J; o++) w[o] = Stored::get(b + o * g.b.col + p);
-        if (W >= ahead || p % ahead == 0) {
-            LINNET_UNROLL
-            for (int o = 0; o < J; o++) prefetch(b + (o + J) * g.b.col + p);
+        for (int64_t line = 0; line < (lines > 0 ? lines : 1); line++) {
+            prefetch(reinterpret_cast<const char*>(b + p) + gemv_ahead + line * 64);
         }
         LINNET_UNROLL
-        for (int i = 0; i < R; i++) {
-            Vec x = load(a + i * g.a.row + p);
+        for (int u = 0; u < U; u++) {
+            Vec w = Stored::get(b + p + u * W);
             LINNET_UNROLL
-            for (int o = 0; o < J; o++) acc[i][o] = fma(x, w[o], acc[i][o]);
-        }
-    }
-    if (p < g.k) {
-        for (int o = 0; o < J; o++) {
-            Vec w = Stored::get_n(b + o * g.b.col + p, g.k - p);
-            for (int i = 0; i < R; i++) acc[i][o] = fma(load_n(a + i * g.a.row + p, g.k - p), w, acc[i][o]);
+            for (int i = 0; i < R; i++) acc[u][i] = fma(w, load(a + i * g.a.row + p + u * W), acc[u][i]);
         }
     }
     LINNET_UNROLL
-    for (int i = 0; i < R; i++) {
+    for (int u = 0; u < U; u++) {
+        int64_t some = lanes_of(g.k - p, u);
+        if (some == 0) break;
+        Vec w = Stored::get_n(b + p + u * W, some);
         LINNET_UNROLL
-        for (int o = 0; o < J; o++) {
-            Real total = sum(acc[i][o]);
-            Real* c = g.c + (row + i) * g.c_row + j + o;
-            if (g.accumulate) total += *c;
-            if (g.bias) total += g.bias[j + o];
-            if (g.add) total += g.add[(row + i) * g.add_row + j + o];
-            *c = total;
-        }
+        for (int i = 0; i < R; i++) acc[u][i] = fma(w, load_n(a + i * g.a.row + p + u * W, some), acc[u][i]);
+    }
+    LINNET_UNROLL
+    for (int i = 0; i < R; i++) {
+        Vec all = acc[0][i];
+        LINNET_UNROLL
+        for (int u = 1; u < U; u++) all = all + acc[u][i];
+        Real total = sum(all), *c = g.c + (row + i) * g.c_row + j;
+        if (g.accumulate) total += *c;
+        if (g.bias) total += g.bias[j];
+        if (g.add) total += g.add[(row + i) * g.add_row + j];
+        *c = total;
     }
 }
 
-template <class Stored, int R, int J>
-void gemv_rows(const Gemm<Real>& g, int64_t row) {
-    int64_t j = g.n_begin;
-    for (; j + J <= g.n_end; j += J) gemv_tile<Stored, R, J>(g, row, j);
-    for (; j < g.n_end; j++) gemv_tile<Stored, R, 1>(g, row, j);
+/// Row j of B times all rows of A: it comes from memory once, and from L1 for the further rows.
+template <class Stored>
+void gemv_column(const Gemm<Real>& g, int64_t j) {
+    int64_t i = g.m_begin;
+    for (; i + gemv_rows <= g.m_end; i += gemv_rows) gemv_tile<Stored, gemv_rows>(g, i, j);
+    if constexpr (gemv_rows > 4) {
+        for (; i + 4 <= g.m_end; i += 4) gemv_tile<Stored, 4>(g, i, j);
+    }
+    for (; i + 2 <= g.m_end; i += 2) gemv_tile<Stored, 2>(g, i, j);
+    for (; i < g.m_end; i++) gemv_tile<Stored, 1>(g, i, j);
 }
 
 void gemv(const Gemm<Real>& g) {
     with_stored(g.b.type, [&](auto stored) {
         using Stored = decltype(stored);
-        for (int64_t i = g.m_begin; i < g.m_end;) {
-            int64_t left = g.m_end - i;
-            if (left >= 8) {
-                gemv_rows<Stored, 8, 2>(g, i), i += 8;
-            } else if (left >= 4) {
-                gemv_rows<Stored, 4, 4>(g, i), i += 4;
-            } else if (left >= 2) {
-                gemv_rows<Stored, 2, 4>(g, i), i += 2;
-            } else {
-                gemv_rows<Stored, 1, 8>(g, i), i += 1;
-            }
-        }
+        for (int64_t j = g.n_begin; j < g.n_end; j++) gemv_column<Stored>(g, j);
     });
 }
 

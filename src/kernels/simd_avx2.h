@@ -15,6 +15,7 @@ constexpr int W = 8;
 constexpr int tile_rows = 6, tile_vectors = 2;
 constexpr int64_t block_m = 6 * 32, block_n = 16 * 64, block_k = 384;
 constexpr int small_rows = 6, small_vectors = 2;
+constexpr int gemv_rows = 2;  // rows of A at a time, in decoding
 
 inline __m256i first(int64_t n) {  // the lanes below n
     return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(n)),

@@ -24,6 +24,7 @@ constexpr int tile_rows = 14, tile_vectors = 2;
 constexpr int64_t block_m = 14 * 10, block_n = 32 * 32, block_k = 768;
 // The register tile of attention's small products.
 constexpr int small_rows = 6, small_vectors = 4;
+constexpr int gemv_rows = 4;  // rows of A at a time, in decoding
 
 inline __mmask16 first(int64_t n) {
     return static_cast<__mmask16>((1u << n) - 1);

@@ -14,6 +14,7 @@ constexpr int W = 1;
 constexpr int tile_rows = 4, tile_vectors = 4;
 constexpr int64_t block_m = 64, block_n = 512, block_k = 256;
 constexpr int small_rows = 4, small_vectors = 4;
+constexpr int gemv_rows = 4;  // rows of A at a time, in decoding
 
 inline Vec zero() {
     return 0;
