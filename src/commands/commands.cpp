@@ -17,6 +17,10 @@ constexpr Command table[] = {
     {"inspect", "show what is in a model file", "linnet inspect my-model/model.gguf", add_inspect},
     {"inspect logits", "print the logits after a text, one a line, in id order",
      "linnet inspect logits -p \"ROMEO:\" | sort -g | tail -3", add_inspect_logits},
+    {"inspect graph", "print the plan that runs a model, or run it and check every value",
+     "linnet inspect graph -m model.gguf\n"
+     "linnet inspect graph -m model.gguf --check -p \"Once upon a time\"",
+     add_inspect_graph},
     {"bench", "measure a model's speed: reading a prompt, writing tokens",
      "linnet bench -m model.gguf -p 512 -n 128", add_bench},
     {"bench train", "measure the speed of training steps",

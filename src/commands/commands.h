@@ -41,6 +41,7 @@ Action add_generate(CLI::App& app, const Globals& globals);
 Action add_train(CLI::App& app, const Globals& globals);
 Action add_eval(CLI::App& app, const Globals& globals);
 Action add_inspect(CLI::App& app, const Globals& globals);
+Action add_inspect_graph(CLI::App& app, const Globals& globals);
 Action add_inspect_logits(CLI::App& app, const Globals& globals);
 Action add_bench(CLI::App& app, const Globals& globals);
 Action add_bench_train(CLI::App& app, const Globals& globals);

@@ -1,0 +1,90 @@
+// linnet inspect graph: the plan that runs a model, and a serial run of it that looks at every value.
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "commands/commands.h"
+#include "commands/options.h"
+#include "generate/generator.h"
+#include "graph/executor.h"
+#include "model/trace.h"
+
+namespace linnet {
+namespace {
+
+struct Options {
+    std::string model, prompt = "The quick brown fox";
+    std::int64_t rows = 512;
+    bool training = false, check = false;
+};
+
+/// FNV-1a over the bits: two runs agree in it only where they agree in every bit.
+std::uint64_t checksum(const float* values, std::int64_t count) {
+    std::uint64_t hash = 0xcbf29ce484222325;
+    for (std::int64_t i = 0; i < count; i++) {
+        std::uint32_t bits;
+        std::memcpy(&bits, values + i, sizeof bits);
+        hash = (hash ^ bits) * 0x100000001b3;
+    }
+    return hash;
+}
+
+void check(const Model& model, const Options& options) {
+    std::vector<TokenId> ids = encode_prompt(model.tokenizer(), options.prompt, false);
+    if (static_cast<std::int64_t>(ids.size()) > model.config().context)
+        fail_input("", "--prompt", "at most " + std::to_string(model.config().context) + " tokens",
+                   std::to_string(ids.size()));
+    const TracedModel& traced = model.traced();
+    Batch batch;
+    batch.add(ids.data(), static_cast<std::int64_t>(ids.size()), 0, 0);
+    batch.outputs = {static_cast<std::int32_t>(ids.size() - 1)};
+    Binding<float> binding;
+    binding.parameters = model.parameters();
+    Executor<float> executor(traced.graph, make_plan(traced.graph, traced.logits, {batch.rows(), 1}), binding, 1);
+    executor.check(batch, [&](const PlanStep& step, const float* values, std::int64_t count) {
+        double low = INFINITY, high = -INFINITY;
+        std::int64_t wrong = 0;
+        for (std::int64_t i = 0; i < count; i++) {
+            if (!std::isfinite(values[i])) wrong++;
+            else low = std::min<double>(low, values[i]), high = std::max<double>(high, values[i]);
+        }
+        char line[192];
+        std::snprintf(line, sizeof line, "%016llx  %12.5g %12.5g  %s%s\n",
+                      static_cast<unsigned long long>(checksum(values, count)), low, high,
+                      traced.graph.node(step.result).path.c_str(), wrong ? "  NOT FINITE" : "");
+        write_stdout(line);
+        if (wrong)
+            fail_input(model.path(), traced.graph.node(step.result).path, "finite values",
+                       std::to_string(wrong) + " that are not");
+    });
+}
+
+int run(const Options& options) {
+    std::shared_ptr<const Model> model = Model::open(options.model);
+    if (options.check) {
+        check(*model, options);
+        return 0;
+    }
+    TracedModel traced = trace(model->config(), options.training);
+    NodeId root = options.training ? traced.loss : traced.logits;
+    write_stdout(describe(traced.graph, make_plan(traced.graph, root, {options.rows, 1, options.training})));
+    return 0;
+}
+
+}  // namespace
+
+Action add_inspect_graph(CLI::App& app, const Globals&) {
+    auto options = std::make_shared<Options>();
+    add_model(app, options->model);
+    add_integer(app, "--rows", options->rows, 1, 1 << 24, "tokens of a batch that the plan has room for");
+    app.add_flag("--training", options->training, "the plan of a training step, with its backward");
+    app.add_flag("--check", options->check,
+                 "run it on one thread over --prompt: checksum, least and greatest of every value; stops at one that "
+                 "is not finite");
+    add_text(app, "-p,--prompt", options->prompt, "text for --check");
+    return [options] { return run(*options); };
+}
+
+}  // namespace linnet
