@@ -1,0 +1,198 @@
+// NEON (Advanced SIMD of AArch64): 4 floats a vector, 32 registers. No masked moves: tails go element by
+// element.
+#pragma once
+#include <arm_neon.h>
+#include <stddef.h>
+#include <stdint.h>
+
+namespace linnet {
+namespace {
+
+using Real = float;
+using Vec = float32x4_t;
+constexpr int W = 4;
+
+// The register tile of the matrix product: 8 × 3 vectors of sums, 3 of B, 2 of A: 29 of 32 registers.
+constexpr int tile_rows = 8, tile_vectors = 3;
+constexpr int64_t block_m = 8 * 16, block_n = 12 * 64, block_k = 384;
+constexpr int small_rows = 6, small_vectors = 4;
+constexpr int gemv_rows = 4;  // rows of A at a time, in decoding
+
+inline Vec zero() {
+    return vdupq_n_f32(0);
+}
+inline Vec set1(float x) {
+    return vdupq_n_f32(x);
+}
+inline Vec load(const float* p) {
+    return vld1q_f32(p);
+}
+inline void store(float* p, Vec v) {
+    vst1q_f32(p, v);
+}
+inline Vec load_n(const float* p, int64_t n) {
+    if (n >= W) return load(p);
+    Vec v = zero();
+    if (n > 0) v = vld1q_lane_f32(p, v, 0);
+    if (n > 1) v = vld1q_lane_f32(p + 1, v, 1);
+    if (n > 2) v = vld1q_lane_f32(p + 2, v, 2);
+    return v;
+}
+inline void store_n(float* p, Vec v, int64_t n) {
+    if (n >= W) return store(p, v);
+    if (n > 0) vst1q_lane_f32(p, v, 0);
+    if (n > 1) vst1q_lane_f32(p + 1, v, 1);
+    if (n > 2) vst1q_lane_f32(p + 2, v, 2);
+}
+
+inline Vec fma(Vec a, Vec b, Vec c) {
+    return vfmaq_f32(c, a, b);
+}  // a·b + c
+inline Vec fnma(Vec a, Vec b, Vec c) {
+    return vfmsq_f32(c, a, b);
+}  // c - a·b
+inline Vec choose(uint32x4_t mask, Vec a, Vec b) {
+    return vbslq_f32(mask, a, b);
+}
+// Where an operand is NaN the second one is the result, as on x86: put the data second to keep its NaN.
+inline Vec max(Vec a, Vec b) {
+    return choose(vcgtq_f32(a, b), a, b);
+}
+inline Vec min(Vec a, Vec b) {
+    return choose(vcltq_f32(a, b), a, b);
+}
+inline Vec sqrt(Vec a) {
+    return vsqrtq_f32(a);
+}
+inline Vec abs(Vec a) {
+    return vabsq_f32(a);
+}
+inline Vec round(Vec a) {
+    return vrndnq_f32(a);
+}
+inline Vec power2(int32x4_t n) {
+    return vreinterpretq_f32_s32(vshlq_n_s32(vaddq_s32(n, vdupq_n_s32(127)), 23));
+}
+inline Vec scale2(Vec a, Vec n) {  // a · 2^n, n whole, in two steps: 2^n alone may not be a normal number
+    int32x4_t whole = vcvtq_s32_f32(n), half = vshrq_n_s32(whole, 1);
+    return a * power2(half) * power2(vsubq_s32(whole, half));
+}
+/// x > 0 ? a : b
+inline Vec if_positive(Vec x, Vec a, Vec b) {
+    return choose(vcgtzq_f32(x), a, b);
+}
+/// Lanes [begin, end) of v, `other` elsewhere.
+inline Vec keep(Vec v, int64_t begin, int64_t end, Vec other) {
+    const int32_t lanes[W] = {0, 1, 2, 3};
+    int32x4_t lane = vld1q_s32(lanes);
+    int32_t from = static_cast<int32_t>(begin < 0 ? 0 : begin > W ? W : begin);
+    int32_t to = static_cast<int32_t>(end < 0 ? 0 : end > W ? W : end);
+    return choose(vandq_u32(vcgeq_s32(lane, vdupq_n_s32(from)), vcltq_s32(lane, vdupq_n_s32(to))), v, other);
+}
+inline float sum(Vec v) {
+    return vaddvq_f32(v);
+}
+inline float largest(Vec v) {
+    return vmaxvq_f32(v);
+}
+
+/// 4 sums in double.
+struct Wide {
+    float64x2_t low, high;
+};
+inline Wide wide_zero() {
+    return {vdupq_n_f64(0), vdupq_n_f64(0)};
+}
+inline float64x2_t low_half(Vec v) {
+    return vcvt_f64_f32(vget_low_f32(v));
+}
+inline float64x2_t high_half(Vec v) {
+    return vcvt_high_f64_f32(v);
+}
+inline void add_to(Wide& w, Vec v) {
+    w.low = vaddq_f64(w.low, low_half(v));
+    w.high = vaddq_f64(w.high, high_half(v));
+}
+inline void add_squares_to(Wide& w, Vec v) {
+    float64x2_t a = low_half(v), b = high_half(v);
+    w.low = vfmaq_f64(w.low, a, a);
+    w.high = vfmaq_f64(w.high, b, b);
+}
+inline double sum(const Wide& w) {
+    return vaddvq_f64(vaddq_f64(w.low, w.high));
+}
+
+inline void prefetch(const void* p) {
+    __builtin_prefetch(p);
+}
+
+/// Pairs (a0, b0, a1, b1, …) apart, and together again.
+inline void load_pairs(const float* p, Vec& a, Vec& b) {
+    float32x4x2_t x = vld2q_f32(p);
+    a = x.val[0], b = x.val[1];
+}
+inline void store_pairs(float* p, Vec a, Vec b) {
+    vst2q_f32(p, {{a, b}});
+}
+
+/// Rows become columns.
+inline void transpose(Vec (&r)[W]) {
+    float64x2_t a = vreinterpretq_f64_f32(vtrn1q_f32(r[0], r[1])),
+                b = vreinterpretq_f64_f32(vtrn2q_f32(r[0], r[1]));
+    float64x2_t c = vreinterpretq_f64_f32(vtrn1q_f32(r[2], r[3])),
+                d = vreinterpretq_f64_f32(vtrn2q_f32(r[2], r[3]));
+    r[0] = vreinterpretq_f32_f64(vtrn1q_f64(a, c));
+    r[1] = vreinterpretq_f32_f64(vtrn1q_f64(b, d));
+    r[2] = vreinterpretq_f32_f64(vtrn2q_f64(a, c));
+    r[3] = vreinterpretq_f32_f64(vtrn2q_f64(b, d));
+}
+
+// Stored types: what they are in memory, and the way to a vector of Real and back.
+struct StoredF32 {
+    using Element = float;
+    static Vec get(const float* p) { return load(p); }
+    static Vec get_n(const float* p, int64_t n) { return load_n(p, n); }
+    static void put_n(float* p, Vec v, int64_t n) { store_n(p, v, n); }
+};
+/// Tails of 16-bit halves go through four elements on the stack.
+struct Halves {
+    static uint16x4_t get_n(const uint16_t* p, int64_t n) {
+        uint16_t all[W] = {};
+        for (int64_t i = 0; i < n; i++) all[i] = p[i];
+        return vld1_u16(all);
+    }
+    static void put_n(uint16_t* p, uint16x4_t v, int64_t n) {
+        if (n >= W) return vst1_u16(p, v);
+        uint16_t all[W];
+        vst1_u16(all, v);
+        for (int64_t i = 0; i < n; i++) p[i] = all[i];
+    }
+};
+struct StoredF16 {
+    using Element = uint16_t;
+    static Vec widen(uint16x4_t h) { return vcvt_f32_f16(vreinterpret_f16_u16(h)); }
+    static Vec get(const uint16_t* p) { return widen(vld1_u16(p)); }
+    static Vec get_n(const uint16_t* p, int64_t n) { return widen(Halves::get_n(p, n)); }
+    static void put_n(uint16_t* p, Vec v, int64_t n) {
+        Halves::put_n(p, vreinterpret_u16_f16(vcvt_f16_f32(v)), n);
+    }
+};
+struct StoredBF16 {
+    using Element = uint16_t;
+    static Vec widen(uint16x4_t h) { return vreinterpretq_f32_u32(vshll_n_u16(h, 16)); }
+    static Vec get(const uint16_t* p) { return widen(vld1_u16(p)); }
+    static Vec get_n(const uint16_t* p, int64_t n) { return widen(Halves::get_n(p, n)); }
+    static void put_n(uint16_t* p, Vec v, int64_t n) {
+        uint32x4_t x = vreinterpretq_u32_f32(v), high = vshrq_n_u32(x, 16);
+        uint32x4_t odd = vandq_u32(high, vdupq_n_u32(1));
+        uint32x4_t rounded = vshrq_n_u32(vaddq_u32(x, vaddq_u32(odd, vdupq_n_u32(0x7FFF))), 16);
+        uint32x4_t whole = vceqq_f32(v, v);
+        Halves::put_n(p, vmovn_u32(vbslq_u32(whole, rounded, vorrq_u32(high, vdupq_n_u32(0x40)))), n);
+    }
+};
+using StoredReal = StoredF32;
+
+}  // namespace
+}  // namespace linnet
+
+#include "kernels/math_float.inl"
