@@ -87,10 +87,20 @@ std::string hash_data(const std::string& path) {
     return sha256(MappedFile(is_folder(path) ? path + "/index.json" : path).text());
 }
 
+/// What can be said of the data before anything is chosen by it.
+void check_data(const std::string& path) {
+    if (!is_folder(path)) {
+        if (MappedFile(path).bytes().empty()) fail_input(path, "", "a text", "an empty file");
+    } else if (!std::filesystem::exists(path + "/index.json")) {
+        fail_input(path, "", "a text file, or a folder made by `linnet corpus`", "a folder without index.json");
+    }
+}
+
 }  // namespace
 
 RunSetup set_up(const TrainingOptions& options) {
     RunSetup setup;
+    check_data(options.data);
     setup.threads = options.threads > 0 ? options.threads : physical_cores();
     if (!options.dry_run) find_checkpoint(options, setup);
     setup.config = choose_config(options, setup);
