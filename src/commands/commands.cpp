@@ -27,6 +27,8 @@ constexpr Command table[] = {
      "linnet bench train models/gpt2-124m.json --set train.batch=4", add_bench_train},
     {"bench tokenize", "measure the speed of a tokenizer on a text",
      "linnet bench tokenize -m model.gguf my.txt", add_bench_tokenize},
+    {"bench machine", "measure this machine's peaks: arithmetic and memory", "linnet bench machine --json",
+     add_bench_machine},
 };
 
 }  // namespace

@@ -1,0 +1,44 @@
+// linnet bench machine: this machine's peaks, which other figures are shares of.
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "base/team.h"
+#include "commands/commands.h"
+#include "commands/options.h"
+#include "kernels/kernels.h"
+#include "kernels/peaks.h"
+
+namespace linnet {
+namespace {
+
+int run(bool json, const Globals& globals) {
+    int threads = globals.threads > 0 ? globals.threads : physical_cores();
+    double flops = measured_peak_flops(threads), bytes = measured_read_bandwidth(threads);
+    if (json) {
+        nlohmann::ordered_json out{{"f32_flops", flops},
+                                   {"memory_read_bytes_per_s", bytes},
+                                   {"threads", threads},
+                                   {"isa", kernels().name}};
+        write_stdout(out.dump() + "\n");
+        return 0;
+    }
+    char text[200];
+    std::snprintf(text, sizeof text,
+                  "f32          %8.1f GFLOP/s\n"
+                  "memory read  %8.1f GB/s\n"
+                  "(%d threads, %s)\n",
+                  flops / 1e9, bytes / 1e9, threads, kernels().name);
+    write_stdout(text);
+    return 0;
+}
+
+}  // namespace
+
+Action add_bench_machine(CLI::App& app, const Globals& globals) {
+    auto json = std::make_shared<bool>(false);
+    app.add_flag("--json", *json, "one JSON object: f32_flops, memory_read_bytes_per_s, …");
+    return [json, &globals] { return run(*json, globals); };
+}
+
+}  // namespace linnet

@@ -1,0 +1,176 @@
+// linnet generate, eval, inspect and bench on a model that the program made itself.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "commands/tiny.h"
+#include "support.h"
+
+using namespace linnet::test;
+using nlohmann::json;
+
+namespace {
+
+bool has(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+std::string made(std::vector<std::string> arguments, const std::string& input = {}) {
+    arguments.insert(arguments.begin(), {"generate", "-m", tiny_model()});
+    Outcome outcome = run_linnet(arguments, input);
+    CHECK_MESSAGE(outcome.exit == 0, outcome.err);
+    return outcome.out;
+}
+
+}  // namespace
+
+TEST_CASE("generate takes its prompt from -p, a file or stdin alike") {
+    Scratch scratch;
+    write_text(scratch / "prompt", "one two ");
+    std::string text = made({"-p", "one two ", "-n", "20", "--temp", "0"});
+    CHECK(text.size() == 21);  // 20 characters and a newline
+    CHECK(made({"-f", scratch / "prompt", "-n", "20", "--temp", "0"}) == text);
+    CHECK(made({"-n", "20", "--temp", "0"}, "one two ") == text);
+    CHECK(made({"-p", "one two ", "-n", "20", "--temp", "0", "--echo"}) == "one two " + text);
+}
+
+TEST_CASE("generate gives the same text for a seed, for any number of threads, and others for other seeds") {
+    std::string text = made({"-p", "one", "-n", "25", "--seed", "5", "--temp", "1.5", "--threads", "1"});
+    CHECK(made({"-p", "one", "-n", "25", "--seed", "5", "--temp", "1.5", "--threads", "2"}) == text);
+    CHECK(made({"-p", "one", "-n", "25", "--seed", "6", "--temp", "1.5"}) != text);
+}
+
+TEST_CASE("generate begins by itself where there is no prompt") {
+    CHECK(made({"-n", "10"}).size() > 1);
+}
+
+TEST_CASE("generate ends before a stop string") {
+    std::string text = made({"-p", "one two ", "-n", "20", "--temp", "0"});
+    std::string stop = text.substr(7, 3);
+    CHECK(made({"-p", "one two ", "-n", "20", "--temp", "0", "--stop", stop}) ==
+          text.substr(0, text.find(stop)) + (text[text.find(stop) - 1] == '\n' ? "" : "\n"));
+}
+
+TEST_CASE("the formats of generate agree: ids, and one JSON object a line") {
+    std::string text = made({"-p", "one ", "-n", "12", "--temp", "0"});
+    std::istringstream ids(made({"-p", "one ", "-n", "12", "--temp", "0", "--format", "ids"}));
+    std::istringstream lines(made({"-p", "one ", "-n", "12", "--temp", "0", "--format", "jsonl"}));
+    std::string joined;
+    int records = 0;
+    for (std::string line; std::getline(lines, line); records++) {
+        json record = json::parse(line);
+        joined += record.value("text", "");
+        int id = -1;
+        if (record.contains("id")) {
+            REQUIRE(bool(ids >> id));
+            CHECK(record["id"] == id);
+        } else {
+            CHECK(record["end"] == "length");
+            CHECK(record["tokens"] == 12);
+            CHECK(record["prompt_tokens"] == 4);
+        }
+    }
+    CHECK(records == 13);
+    CHECK(joined + "\n" == text);
+    Outcome full = run_linnet({"generate", "-m", tiny_model(), "-p", "one", "-n", "99", "--format", "jsonl"});
+    CHECK(has(full.out, R"({"end":"context","prompt_tokens":3,"tokens":30)"));
+}
+
+TEST_CASE("logits are one number a line in id order; the largest is what generate takes") {
+    Outcome logits = run_linnet({"inspect", "logits", "-m", tiny_model(), "-p", "one "});
+    CHECK(logits.exit == 0);
+    std::istringstream in(logits.out);
+    std::vector<double> values;
+    for (double x; in >> x;) values.push_back(x);
+    json file = json::parse(run_linnet({"inspect", tiny_model(), "--json"}).out);
+    CHECK(values.size() == file["metadata"]["tokenizer.ggml.tokens"]["count"]);
+    std::string first = made({"-p", "one ", "-n", "1", "--temp", "0", "--format", "ids"});
+    CHECK(std::stoi(first) == std::max_element(values.begin(), values.end()) - values.begin());
+}
+
+TEST_CASE("eval prints the mean over disjoint windows, as text and as JSON") {
+    Scratch scratch;
+    write_text(scratch / "text", counting_text().substr(0, 320 + 7));
+    Outcome line = run_linnet({"eval", "-m", tiny_model(), "--file", scratch / "text"});
+    CHECK(line.exit == 0);
+    double nll, ppl, bpb;
+    long tokens;
+    REQUIRE(std::sscanf(line.out.c_str(), "nll %lf  ppl %lf  bpb %lf  tokens %ld\n", &nll, &ppl, &bpb,
+                        &tokens) == 4);
+    CHECK(tokens == 10 * 31);  // the last 7 characters are no window
+    CHECK(ppl == doctest::Approx(std::exp(nll)).epsilon(1e-3));
+    CHECK(bpb == doctest::Approx(nll / std::log(2.0)).epsilon(1e-3));  // a character is a byte here
+    CHECK(nll < 2.9);                                                  // below chance: ln 19
+    Outcome object = run_linnet({"eval", "-m", tiny_model(), "--file", scratch / "text", "--json"});
+    json score = json::parse(object.out);
+    CHECK(score["nll"].get<double>() == doctest::Approx(nll).epsilon(1e-5));
+    CHECK(score["tokens"] == tokens);
+    Outcome two = run_linnet(
+        {"eval", "-m", tiny_model(), "--file", scratch / "text", "--ctx", "16", "--windows", "2", "--json"});
+    CHECK(json::parse(two.out)["tokens"] == 2 * 15);
+}
+
+TEST_CASE("eval's figure is what the logits say") {
+    Scratch scratch;
+    std::string text = "one two three fo";
+    write_text(scratch / "text", text);
+    double sum = 0;
+    std::istringstream ids(made({"-p", text, "-n", "0", "--echo", "--format", "ids"}));
+    std::vector<int> tokens;
+    for (int id; ids >> id;) tokens.push_back(id);
+    REQUIRE(tokens.size() == text.size());
+    for (std::size_t i = 1; i < text.size(); i++) {
+        std::istringstream in(
+            run_linnet({"inspect", "logits", "-m", tiny_model(), "-p", text.substr(0, i)}).out);
+        double z = 0, target = 0;
+        int id = 0;
+        for (double x; in >> x; id++) {
+            z += std::exp(x);
+            if (id == tokens[i]) target = x;
+        }
+        sum += std::log(z) - target;
+    }
+    json score = json::parse(
+        run_linnet({"eval", "-m", tiny_model(), "--file", scratch / "text", "--ctx", "16", "--json"}).out);
+    CHECK(score["nll"].get<double>() == doctest::Approx(sum / 15).epsilon(1e-4));
+}
+
+TEST_CASE("inspect shows metadata and tensors, of a file and of a training folder") {
+    Outcome text = run_linnet({"inspect", tiny_model()});
+    CHECK(text.exit == 0);
+    for (const char* part : {"general.architecture", "token_embd.weight", "parameters", "tensors ("})
+        CHECK(has(text.out, part));
+    std::string folder = tiny_model().substr(0, tiny_model().rfind('/'));
+    CHECK(run_linnet({"inspect", folder, "--json"}).out ==
+          run_linnet({"inspect", tiny_model(), "--json"}).out);
+    json file = json::parse(run_linnet({"inspect", tiny_model(), "--json"}).out);
+    std::int64_t count = 0;
+    for (const json& tensor : file["tensors"]) {
+        std::int64_t n = 1;
+        for (const json& d : tensor["shape"]) n *= d.get<std::int64_t>();
+        count += n;
+        CHECK(tensor["bytes"] == 4 * n);
+        CHECK(tensor["type"] == "f32");
+    }
+    CHECK(file["parameters"] == count);
+}
+
+TEST_CASE("bench prints the keys that it promises") {
+    json model = json::parse(
+        run_linnet({"bench", "-m", tiny_model(), "-p", "16", "-n", "8", "-r", "1", "--json"}).out);
+    for (const char* key : {"pp_tps", "tg_tps", "load_s", "peak_rss_mib"})
+        CHECK(model.at(key).get<double>() > 0);
+    Scratch scratch;
+    write_text(scratch / "text", counting_text());
+    write_text(scratch / "config", tiny_config());
+    json tokens =
+        json::parse(run_linnet({"bench", "tokenize", "-m", tiny_model(), scratch / "text", "--json"}).out);
+    CHECK(tokens.at("mb_per_s").get<double>() > 0);
+    json steps =
+        json::parse(run_linnet({"bench", "train", scratch / "config", "--steps", "2", "--json"}).out);
+    for (const char* key : {"step_ms", "tokens_per_s", "flops_per_s", "mfu"})
+        CHECK(steps.at(key).get<double>() > 0);
+}

@@ -1,0 +1,111 @@
+// Promises that hold for every command, by walking the table.
+#include <doctest/doctest.h>
+
+#include <sstream>
+
+#include "commands/commands.h"
+#include "commands/tiny.h"
+#include "support.h"
+
+using namespace linnet;
+using namespace linnet::test;
+
+namespace {
+
+std::vector<std::string> words(const std::string& text) {
+    std::istringstream in(text);
+    std::vector<std::string> out;
+    for (std::string word; in >> word;) out.push_back(word);
+    return out;
+}
+
+bool has(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+std::vector<std::string> with(std::vector<std::string> args, const std::string& last) {
+    args.push_back(last);
+    return args;
+}
+
+}  // namespace
+
+TEST_CASE("every command has help: its line, its options, an example of itself") {
+    for (const Command& command : commands()) {
+        CAPTURE(command.name);
+        Outcome help = run_linnet(with(words(command.name), "--help"));
+        CHECK(help.exit == 0);
+        CHECK(help.err.empty());
+        CHECK(has(help.out, command.summary));
+        CHECK(has(help.out, "usage: linnet " + std::string(command.name)));
+        std::size_t example = help.out.find("\nexample:\n");
+        REQUIRE(example != std::string::npos);
+        CHECK(has(help.out.substr(example), "linnet " + std::string(command.name)));
+        CHECK(has(help.out, "--threads N"));
+        // `linnet help NAME` is the same page.
+        std::vector<std::string> other = words(command.name);
+        other.insert(other.begin(), "help");
+        CHECK(run_linnet(other).out == help.out);
+    }
+}
+
+TEST_CASE("every option that help shows has a long name") {
+    for (const Command& command : commands()) {
+        std::istringstream help(run_linnet(with(words(command.name), "--help")).out);
+        for (std::string line; std::getline(help, line);)
+            if (line.starts_with("  -")) CHECK_MESSAGE(has(line, "--"), command.name << ": " << line);
+    }
+}
+
+TEST_CASE("a command mistyped by one letter is suggested") {
+    for (const Command& command : commands()) {
+        std::vector<std::string> typed = words(command.name);
+        std::string right = typed.back();
+        if (right == "logits") continue;  // `inspect lgits` names a file
+        typed.back().erase(1, 1);
+        CAPTURE(typed.back());
+        Outcome outcome = run_linnet(typed);
+        CHECK(outcome.exit == 2);
+        CHECK(outcome.out.empty());
+        CHECK(is_one_error_line(outcome.err));
+        CHECK(has(outcome.err, "did you mean " + right + "?"));
+    }
+}
+
+TEST_CASE("an unknown option is named, with the nearest, before anything else is complained about") {
+    for (const Command& command : commands()) {
+        if (!command.add) continue;
+        CAPTURE(command.name);
+        Outcome outcome = run_linnet(with(words(command.name), "--theads=3"));
+        CHECK(outcome.exit == 2);
+        CHECK(outcome.out.empty());
+        CHECK(is_one_error_line(outcome.err));
+        CHECK(has(outcome.err, "'--theads' (did you mean --threads?)"));
+    }
+}
+
+TEST_CASE("bare linnet greets with commands to try; --help lists all of them; --version tells the build") {
+    Outcome bare = run_linnet({});
+    CHECK(bare.exit == 0);
+    CHECK(has(bare.out, "linnet generate -p"));
+    CHECK(has(bare.out, "linnet train --data"));
+    Outcome help = run_linnet({"--help"});
+    CHECK(help.exit == 0);
+    for (const Command& command : commands())
+        if (!has(command.name, " ")) CHECK(has(help.out, "  " + std::string(command.name) + " "));
+    for (const char* key : {"linnet 0.", "revision", "compiler", "built:", "usable here:", "scalar"})
+        CHECK(has(run_linnet({"--version"}).out, key));
+    CHECK(run_linnet({"train", "--version"}).out == run_linnet({"--version"}).out);
+}
+
+TEST_CASE("global options stand before or after the command") {
+    for (const auto& args : {std::vector<std::string>{"--isa", "scalar", "--version"},
+                             std::vector<std::string>{"bench", "--isa", "scalar", "--version"}})
+        CHECK(run_linnet(args).exit == 0);
+    CHECK(run_linnet({"--threads", "0", "eval", "--file", "x"}).exit == 2);
+    CHECK(run_linnet({"eval", "--file", "x", "--threads", "0"}).exit == 2);
+    CHECK(run_linnet({"eval", "--file", "x", "--isa", "sse9"}).exit == 2);
+    Outcome environment = run_shell("LINNET_ISA=sse9 \"$LINNET\" eval --file x");
+    CHECK(environment.exit == 2);
+    CHECK(has(environment.err, "LINNET_ISA: expected one of scalar"));
+}

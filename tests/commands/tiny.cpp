@@ -1,0 +1,39 @@
+#include "commands/tiny.h"
+
+#include <stdexcept>
+
+#include "support.h"
+
+namespace linnet::test {
+
+std::string counting_text() {
+    std::string text;
+    for (int round = 0; round < 200; round++) text += "one two three four five six seven eight nine ten\n";
+    return text;
+}
+
+std::string tiny_config() {
+    return R"({"model": {"context": 32, "width": 16, "layers": 1, "heads": 2},
+               "tokenizer": {"kind": "char"},
+               "train": {"batch": 8, "steps": 60, "eval_every": 30, "eval_batches": 2, "checkpoint_every": 20,
+                         "sample_tokens": 20, "optimizer": {"lr": 0.01}, "schedule": {"warmup": 5}}})";
+}
+
+const std::string& tiny_model() {
+    static Scratch folder;
+    static const std::string path = [] {
+        write_text(folder / "text", counting_text());
+        write_text(folder / "config.json", tiny_config());
+        Outcome made = run_linnet({"train", folder / "config.json", "--data", folder / "text", "--out",
+                                   folder / "out", "--threads", "1"});
+        if (made.exit != 0) throw std::runtime_error("the tiny model could not be trained: " + made.err);
+        return folder / "out/model.gguf";
+    }();
+    return path;
+}
+
+bool is_one_error_line(const std::string& err) {
+    return err.starts_with("linnet: error: ") && err.find('\n') == err.size() - 1;
+}
+
+}  // namespace linnet::test

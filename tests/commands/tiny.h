@@ -1,0 +1,20 @@
+// A model made by the program itself, in a second, for tests that need one.
+#pragma once
+#include <string>
+
+namespace linnet::test {
+
+/// A few hundred lines of text with a pattern in it: "one two three …" counted out.
+std::string counting_text();
+
+/// The path of a GGUF that `linnet train` made of counting_text(): characters, context 32. Made once a test
+/// run.
+const std::string& tiny_model();
+
+/// Settings that make a model of that size.
+std::string tiny_config();
+
+/// Exactly one line on stderr, `linnet: error: …`.
+bool is_one_error_line(const std::string& err);
+
+}  // namespace linnet::test
