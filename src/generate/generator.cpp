@@ -46,7 +46,10 @@ std::vector<TokenId> encode_prompt(const Tokenizer& tokenizer, std::string_view 
     if (!ids.empty()) return ids;
     if (auto begin = tokenizer.bos()) return {*begin};
     if (auto end = tokenizer.eos()) return {*end};
-    tokenizer.encode("\n", ids);
+    try {
+        tokenizer.encode("\n", ids);
+    } catch (const Error&) {  // a character vocabulary without line breaks
+    }
     return ids.empty() ? std::vector<TokenId>{0} : ids;
 }
 

@@ -162,7 +162,7 @@ TEST_CASE("configs are refused by key, with the nearest one") {
         CHECK(outcome.err.find('\n') == outcome.err.size() - 1);  // one line
     };
     refused(R"({"model": {"widht": 32}})", "did you mean model.width?");
-    refused(R"({"model": {"width": 32, "layers": 2, "heads": 0}})", "model.heads: expected at least 1");
+    refused(R"({"model": {"width": 32, "layers": 2, "heads": 0}})", "model.heads: expected 1 to 4096, got 0");
     refused(R"({"model": {"width": 32, "layers": 2, "heads": 5}})", "model.heads: expected a divisor of width (32)");
     refused(R"({"model": {"width": 32, "layers": 2, "heads": 4, "kv_heads": 3}})", "model.kv_heads");
     refused(R"({"model": {"width": "wide"}})", "model.width: expected a whole number");
