@@ -8,6 +8,10 @@ constexpr Command table[] = {
      "linnet generate -p \"ROMEO:\" -n 200 --seed 7\n"
      "echo \"Once upon a time\" | linnet generate -m stories260k.gguf --temp 0",
      add_generate},
+    {"corpus", "tokenize texts into shards for training",
+     "linnet corpus -t gpt-2.gguf -o shards texts/ more.jsonl.zst\n"
+     "zcat web.txt.gz | linnet corpus -t tokenizer.json -o shards --separator '\\n\\n' -",
+     add_corpus},
     {"train", "train a tokenizer and a model on a text",
      "linnet train --data my.txt --out my-model\n"
      "linnet train models/shakespeare.json --data play.txt --out play --set train.steps=500",

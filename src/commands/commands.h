@@ -43,6 +43,7 @@ Action add_eval(CLI::App& app, const Globals& globals);
 Action add_inspect(CLI::App& app, const Globals& globals);
 Action add_inspect_graph(CLI::App& app, const Globals& globals);
 Action add_inspect_logits(CLI::App& app, const Globals& globals);
+Action add_corpus(CLI::App& app, const Globals& globals);
 Action add_bench(CLI::App& app, const Globals& globals);
 Action add_bench_train(CLI::App& app, const Globals& globals);
 Action add_bench_tokenize(CLI::App& app, const Globals& globals);

@@ -1,15 +1,18 @@
 #include "data/corpus_index.h"
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "data/corpus_progress.h"
 
 namespace linnet {
 namespace {
 
 using Json = nlohmann::ordered_json;
 constexpr std::string_view format_name = "linnet-corpus";
+constexpr const char* split_names[2] = {"train", "validation"};
 
 /// Typed access that names FILE and the key in what it refuses.
 struct Fields {
@@ -29,18 +32,50 @@ struct Fields {
         if (!at(key).is_number_unsigned()) fail_input(file, where + key, "a count", at(key).dump());
         return at(key).get<std::uint64_t>();
     }
+    const Json& array(const char* key) const {
+        if (!at(key).is_array()) fail_input(file, where + key, "an array", at(key).type_name());
+        return at(key);
+    }
 };
+
+CorpusShard read_shard(const Json& json, const std::string& file, const std::string& where) {
+    Fields f{json, file, where};
+    CorpusShard shard{f.text("file"),    f.text("split"),  f.count("documents"),
+                      f.count("tokens"), f.count("bytes"), f.text("sha256")};
+    if (shard.file.find('/') != std::string::npos)
+        fail_input(file, where + "file", "a name inside the folder", shard.file);
+    if (shard.split != split_names[0] && shard.split != split_names[1])
+        fail_input(file, where + "split", "train or validation", shard.split);
+    return shard;
+}
+
+Json shard_json(const CorpusShard& shard) {
+    return {{"file", shard.file},     {"split", shard.split}, {"documents", shard.documents},
+            {"tokens", shard.tokens}, {"bytes", shard.bytes}, {"sha256", shard.sha256}};
+}
+
+Json parse(const std::string& file) {
+    Json json = Json::parse(read_file(file, std::size_t{1} << 28), nullptr, false);
+    if (json.is_discarded())
+        fail_input(file, "", "JSON", "something else", "a folder that linnet corpus wrote");
+    return json;
+}
+
+std::string dump(const Json& json) {
+    return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string progress_path(const std::string& folder) {
+    return folder + "/progress.json";
+}
 
 }  // namespace
 
 CorpusIndex read_corpus_index(const std::string& folder) {
     std::string file = folder + "/index.json";
-    Json json = Json::parse(read_file(file, std::size_t{1} << 28), nullptr, false);
-    if (json.is_discarded())
-        fail_input(file, "", "JSON", "something else", "a folder that linnet corpus wrote");
+    Json json = parse(file);
     Fields fields{json, file, ""};
-    if (fields.text("format") != format_name)
-        fail_input(file, "format", std::string(format_name), fields.text("format"));
+    if (fields.text("format") != format_name) fail_input(file, "format", format_name, fields.text("format"));
     CorpusIndex index;
     std::uint64_t vocab_size = fields.count("vocab_size");
     if (vocab_size == 0 || vocab_size > 0x7FFFFFFF)
@@ -54,17 +89,11 @@ CorpusIndex read_corpus_index(const std::string& folder) {
     index.tokens = fields.count("tokens");
     index.bytes = fields.count("bytes");
     index.skipped = fields.count("skipped");
-    const Json& shards = fields.at("shards");
-    if (!shards.is_array()) fail_input(file, "shards", "an array", shards.type_name());
+    const Json& shards = fields.array("shards");
     for (std::size_t i = 0; i < shards.size(); i++) {
-        Fields f{shards[i], file, "shards[" + std::to_string(i) + "]."};
-        CorpusShard shard{f.text("file"),    f.text("split"),  f.count("documents"),
-                          f.count("tokens"), f.count("bytes"), f.text("sha256")};
-        if (shard.file.empty() || shard.file.find('/') != std::string::npos)
-            fail_input(file, f.where + "file", "a name inside the folder", shard.file);
-        if (shard.split != "train" && shard.split != "validation")
-            fail_input(file, f.where + "split", "train or validation", shard.split);
-        index.shards.push_back(std::move(shard));
+        std::string where = "shards[" + std::to_string(i) + "].";
+        index.shards.push_back(read_shard(shards[i], file, where));
+        if (index.shards.back().file.empty()) fail_input(file, where + "file", "a name", "none");
     }
     return index;
 }
@@ -82,14 +111,52 @@ std::string corpus_index_json(const CorpusIndex& index) {
     json["bytes"] = index.bytes;
     json["skipped"] = index.skipped;
     json["shards"] = Json::array();
-    for (const CorpusShard& shard : index.shards)
-        json["shards"].push_back({{"file", shard.file},
-                                  {"split", shard.split},
-                                  {"documents", shard.documents},
-                                  {"tokens", shard.tokens},
-                                  {"bytes", shard.bytes},
-                                  {"sha256", shard.sha256}});
-    return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+    for (const CorpusShard& shard : index.shards) json["shards"].push_back(shard_json(shard));
+    return dump(json);
+}
+
+bool read_corpus_progress(const std::string& folder, CorpusProgress& progress) {
+    std::string file = progress_path(folder);
+    if (!std::filesystem::exists(file)) return false;
+    Json json = parse(file);
+    Fields fields{json, file, ""};
+    progress = {};
+    if (!fields.at("settings").is_object())
+        fail_input(file, "settings", "an object", fields.at("settings").type_name());
+    for (const auto& [key, value] : fields.at("settings").items()) {
+        if (!value.is_string()) fail_input(file, "settings." + key, "a string", value.type_name());
+        progress.settings.emplace_back(key, value.get<std::string>());
+    }
+    progress.batches = fields.count("batches");
+    progress.input_hash = fields.count("input_hash");
+    for (int i = 0; i < 2; i++) {
+        std::string where = std::string(split_names[i]) + ".";
+        Fields split{fields.at(split_names[i]), file, where};
+        for (const Json& shard : split.array("finished"))
+            progress.splits[i].finished.push_back(read_shard(shard, file, where + "finished."));
+        progress.splits[i].open = read_shard(split.at("open"), file, where + "open.");
+    }
+    return true;
+}
+
+void write_corpus_progress(const std::string& folder, const CorpusProgress& progress) {
+    Json json;
+    json["settings"] = Json::object();
+    for (const auto& [key, value] : progress.settings) json["settings"][key] = value;
+    json["batches"] = progress.batches;
+    json["input_hash"] = progress.input_hash;
+    for (int i = 0; i < 2; i++) {
+        Json finished = Json::array();
+        for (const CorpusShard& shard : progress.splits[i].finished) finished.push_back(shard_json(shard));
+        CorpusShard open = progress.splits[i].open;
+        open.split = split_names[i];
+        json[split_names[i]] = {{"finished", std::move(finished)}, {"open", shard_json(open)}};
+    }
+    write_file(progress_path(folder), dump(json));
+}
+
+void remove_corpus_progress(const std::string& folder) {
+    std::filesystem::remove(progress_path(folder));
 }
 
 }  // namespace linnet

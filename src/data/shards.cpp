@@ -1,13 +1,28 @@
 #include "data/shards.h"
 
+#include <bit>
 #include <cstring>
 
 #include "base/error.h"
 
 namespace linnet {
 
+static_assert(std::endian::native == std::endian::little, "shards are little-endian; a swap is wanted here");
+
 const ShardFormat& shard_format(TokenId vocab_size) {
     return shard_formats[vocab_size > 65536 ? 1 : 0];
+}
+
+void ShardFormat::store(std::span<const TokenId> ids, char* to) const {
+    if (token_bytes == 4) {
+        std::memcpy(to, ids.data(), ids.size_bytes());
+        return;
+    }
+    for (TokenId id : ids) {
+        auto narrow = static_cast<std::uint16_t>(id);
+        std::memcpy(to, &narrow, sizeof narrow);
+        to += sizeof narrow;
+    }
 }
 
 TokenShard::TokenShard(const std::string& path) : file_(path) {

@@ -6,6 +6,7 @@
 // (llm.c, dev/data/data_common.py and llmc/dataloader.h.)
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "base/file.h"
@@ -19,6 +20,9 @@ inline constexpr std::size_t shard_header_bytes = 256 * sizeof(std::int32_t);
 struct ShardFormat {
     std::int32_t magic, version;
     int token_bytes;
+
+    /// Writes the ids at `to`, little-endian, token_bytes each.
+    void store(std::span<const TokenId> ids, char* to) const;
 };
 inline constexpr ShardFormat shard_formats[] = {{20240520, 1, 2}, {20240801, 7, 4}};
 const ShardFormat& shard_format(TokenId vocab_size);

@@ -8,45 +8,14 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/hash.h"
 
 namespace linnet {
-namespace {
-
-/// Multiply–rotate over eight bytes at a time; the two halves of a product are folded (as wyhash does).
-std::uint64_t hash_word(std::string_view word) {
-    constexpr std::uint64_t k0 = 0x9E3779B97F4A7C15u, k1 = 0xD6E8FEB86659FD93u;
-    std::uint64_t h = word.size() * k1;
-    const char* p = word.data();
-    std::size_t n = word.size();
-    auto mix = [&](std::uint64_t v) {
-        unsigned __int128 m = static_cast<unsigned __int128>(v ^ h ^ k0) * k1;
-        h = static_cast<std::uint64_t>(m) ^ static_cast<std::uint64_t>(m >> 64);
-    };
-    for (; n >= 8; p += 8, n -= 8) {
-        std::uint64_t v;
-        std::memcpy(&v, p, 8);
-        mix(v);
-    }
-    std::uint64_t rest = 0;
-    if (n >= 4) {
-        std::uint32_t low, high;
-        std::memcpy(&low, p, 4);
-        std::memcpy(&high, p + n - 4, 4);
-        rest = std::uint64_t{high} << 32 | low;
-    } else if (n > 0) {
-        auto byte = [&](std::size_t i) { return std::uint64_t{static_cast<unsigned char>(p[i])}; };
-        rest = byte(0) | byte(n / 2) << 8 | byte(n - 1) << 16;
-    }
-    mix(rest);
-    return h;
-}
-
-}  // namespace
 
 WordTable::WordTable() : slots_(1024) {}
 
 void WordTable::add(std::string_view word, std::uint64_t count) {
-    std::uint64_t hash = hash_word(word);
+    std::uint64_t hash = hash_bytes(word);
     auto tag = static_cast<std::uint32_t>(hash >> 32);
     std::size_t mask = slots_.size() - 1, slot = hash & mask;
     for (;; slot = (slot + 1) & mask) {
@@ -82,7 +51,7 @@ void WordTable::grow() {
     std::size_t mask = larger.size() - 1;
     for (std::uint64_t s : slots_) {
         if (s == 0) continue;
-        std::size_t slot = hash_word(text(entry((s & 0xFFFFFFFFu) - 1))) & mask;
+        std::size_t slot = hash_bytes(text(entry((s & 0xFFFFFFFFu) - 1))) & mask;
         while (larger[slot] != 0) slot = (slot + 1) & mask;
         larger[slot] = s;
     }

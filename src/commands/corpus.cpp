@@ -1,0 +1,188 @@
+// linnet corpus: texts in, token shards out.
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/signals.h"
+#include "base/team.h"
+#include "base/terminal.h"
+#include "commands/commands.h"
+#include "commands/options.h"
+#include "data/corpus_builder.h"
+
+namespace linnet {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+struct Options {
+    CorpusOptions corpus;
+    std::string tokenizer;
+    std::int64_t shard_tokens = 100'000'000;
+    bool no_end_tokens = false, json = false;
+};
+
+/// "\n", "\t" and "\\" as a shell's user writes them.
+std::string unescaped(const std::string& text) {
+    std::string out;
+    for (std::size_t i = 0; i < text.size(); i++) {
+        char next = text[i] == '\\' && i + 1 < text.size() ? text[i + 1] : '\0';
+        const char* found = next ? std::strchr("nnttrr\\\\", next) : nullptr;
+        if (!found) {
+            out += text[i];
+            continue;
+        }
+        out += next == 'n' ? '\n' : next == 't' ? '\t' : next == 'r' ? '\r' : '\\';
+        i++;
+    }
+    return out;
+}
+
+std::string status_text(const CorpusOptions::Progress& progress, double seconds) {
+    std::string line = progress.skipping ? "reading again  " : "tokenizing  ";
+    if (progress.bytes_total > 0) {
+        double share = static_cast<double>(progress.bytes_read) / static_cast<double>(progress.bytes_total);
+        char percent[16];
+        std::snprintf(percent, sizeof percent, "%3.0f%%  ", 100 * share);
+        line += percent;
+        if (share > 0.01 && seconds > 1) line += human_seconds(seconds * (1 - share) / share) + " left  ";
+    }
+    return line + human_count(static_cast<double>(progress.documents)) + " documents  " +
+           human_bytes(static_cast<double>(progress.bytes)) + "  " +
+           human_count(static_cast<double>(progress.tokens)) + " tokens  " +
+           human_bytes(static_cast<double>(progress.bytes) / std::max(seconds, 1e-3)) + "/s";
+}
+
+struct Totals {
+    std::uint64_t documents = 0, tokens = 0, shards = 0;
+};
+
+Totals totals_of(const CorpusIndex& index, std::string_view split) {
+    Totals sum;
+    for (const CorpusShard& shard : index.shards) {
+        if (shard.split != split) continue;
+        sum.documents += shard.documents;
+        sum.tokens += shard.tokens;
+        sum.shards++;
+    }
+    return sum;
+}
+
+void print_result(const Options& options, const CorpusIndex& index, double seconds, std::uint64_t bytes_now) {
+    Totals train = totals_of(index, "train"), validation = totals_of(index, "validation");
+    double tokens = static_cast<double>(index.tokens), bytes = static_cast<double>(index.bytes);
+    double per_token = bytes / std::max(tokens, 1.0);
+    double per_document = tokens / std::max(static_cast<double>(index.documents), 1.0);
+    double speed = static_cast<double>(bytes_now) / 1e6 / std::max(seconds, 1e-9);
+    if (options.json) {
+        nlohmann::ordered_json out{{"documents", index.documents},
+                                   {"validation_documents", validation.documents},
+                                   {"skipped", index.skipped},
+                                   {"bytes", index.bytes},
+                                   {"tokens", index.tokens},
+                                   {"validation_tokens", validation.tokens},
+                                   {"bytes_per_token", per_token},
+                                   {"tokens_per_document", per_document},
+                                   {"shards", index.shards.size()},
+                                   {"seconds", seconds},
+                                   {"mb_per_s", speed}};
+        write_stdout(out.dump() + "\n");
+        return;
+    }
+    char line[512];
+    std::snprintf(
+        line, sizeof line,
+        "documents  %llu (train %llu, validation %llu), %llu bad ones skipped\n"
+        "text       %s, %.3f bytes a token\n"
+        "tokens     %llu (train %llu, validation %llu), %.1f a document\n"
+        "shards     %llu + %llu in %s\n"
+        "time       %s, %.1f MB/s\n",
+        static_cast<unsigned long long>(index.documents), static_cast<unsigned long long>(train.documents),
+        static_cast<unsigned long long>(validation.documents), static_cast<unsigned long long>(index.skipped),
+        human_bytes(bytes).c_str(), per_token, static_cast<unsigned long long>(index.tokens),
+        static_cast<unsigned long long>(train.tokens), static_cast<unsigned long long>(validation.tokens),
+        per_document, static_cast<unsigned long long>(train.shards),
+        static_cast<unsigned long long>(validation.shards), options.corpus.folder.c_str(),
+        human_seconds(seconds).c_str(), speed);
+    write_stdout(line);
+}
+
+int run(Options options, const Globals& globals) {
+    install_stop_signals();
+    TokenizerPtr tokenizer = load_tokenizer(options.tokenizer);
+    CorpusOptions& corpus = options.corpus;
+    corpus.tokenizer_name = options.tokenizer.substr(options.tokenizer.rfind('/') + 1);
+    corpus.read.separator = unescaped(corpus.read.separator);
+    corpus.shard_tokens = static_cast<std::uint64_t>(options.shard_tokens);
+    corpus.end_tokens = !options.no_end_tokens;
+    corpus.threads = globals.threads > 0 ? globals.threads : physical_cores();
+
+    auto start = Clock::now();
+    StatusLine status;
+    std::uint64_t bytes_before = 0;
+    corpus.progress = [&](const CorpusOptions::Progress& progress) {
+        if (progress.skipping) bytes_before = progress.bytes;
+        status.show(status_text(progress, since(start)));
+        return stop_signal() != 0;
+    };
+    CorpusResult result = build_corpus(*tokenizer, corpus);
+    status.clear();
+    if (result.stopped) {
+        note("stopped after " + human_count(static_cast<double>(result.index.documents)) + " documents (" +
+             human_count(static_cast<double>(result.index.tokens)) + " tokens); --resume goes on");
+        return 128 + stop_signal();
+    }
+    if (result.was_done) note(corpus.folder + " holds a finished corpus already");
+    if (result.index.skipped > 0 && !result.first_skipped.empty())
+        note(std::to_string(result.index.skipped) +
+             " bad documents skipped, the first: " + result.first_skipped);
+    if (corpus.validation_fraction > 0 && totals_of(result.index, "validation").documents == 0)
+        note(
+            "no document fell into the validation split (it is chosen by each document's hash); --separator "
+            "divides a "
+            "text file into documents");
+    print_result(options, result.index, since(start),
+                 result.was_done ? 0 : result.index.bytes - bytes_before);
+    return 0;
+}
+
+}  // namespace
+
+Action add_corpus(CLI::App& app, const Globals& globals) {
+    auto options = std::make_shared<Options>();
+    CorpusOptions& corpus = options->corpus;
+    add_text(app, "-t,--tokenizer", options->tokenizer,
+             "GGUF, tokenizer.json, .tiktoken or SentencePiece model")
+        ->type_name("FILE")
+        ->required();
+    add_text(app, "-o,--out", corpus.folder, "folder for the shards and index.json")
+        ->type_name("DIR")
+        ->required();
+    add_texts(app, "files", corpus.inputs,
+              "texts or folders of them (.txt, .jsonl, also .gz or .zst; - is stdin)")
+        ->type_name("FILE")
+        ->required();
+    add_choice(app, "--format", corpus.read.format, {"auto", "text", "jsonl"}, "auto: by the file's name");
+    add_text(app, "--field", corpus.read.field, "of a JSON line that holds the document")->type_name("NAME");
+    add_text(app, "--separator", corpus.read.separator,
+             "between the documents of a text file, such as '\\n\\n'")
+        ->type_name("TEXT")
+        ->default_str("none: a file is a document");
+    add_real(app, "--validation", corpus.validation_fraction, 0, 1,
+             "share of the documents kept for validation");
+    add_integer(app, "--shard-tokens", options->shard_tokens, 1, 2'147'483'647, "tokens a shard");
+    app.add_flag("--skip-bad", corpus.read.skip_bad, "count bad documents instead of stopping at the first");
+    app.add_flag("--no-end-tokens", options->no_end_tokens, "no end-of-text token after each document");
+    app.add_flag("--resume", corpus.resume, "go on with the unfinished corpus in DIR");
+    app.add_flag("--overwrite", corpus.overwrite, "replace the corpus in DIR");
+    app.add_flag("--json", options->json, "the final statistics as one JSON object");
+    return [options, &globals] { return run(*options, globals); };
+}
+
+}  // namespace linnet

@@ -1,0 +1,25 @@
+// progress.json: how far an unfinished corpus is.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "data/shard_writer.h"
+
+namespace linnet {
+
+struct CorpusProgress {
+    std::vector<std::pair<std::string, std::string>>
+        settings;                  // all that the output depends on, but for the text
+    std::uint64_t batches = 0;     // written
+    std::uint64_t input_hash = 0;  // of their text
+    SplitState splits[2];
+};
+
+/// Nothing where the folder has none.
+bool read_corpus_progress(const std::string& folder, CorpusProgress& progress);
+void write_corpus_progress(const std::string& folder, const CorpusProgress& progress);
+void remove_corpus_progress(const std::string& folder);
+
+}  // namespace linnet

@@ -1,0 +1,260 @@
+#include "data/document_reader.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "data/byte_source.h"
+#include "data/json_line.h"
+#include "data/utf8_check.h"
+
+namespace linnet {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::size_t hashed_bytes = std::size_t{1} << 16;
+
+bool is_jsonl(std::string_view path) {
+    for (std::string_view packed : {".gz", ".zst"})
+        if (path.ends_with(packed)) path.remove_suffix(packed.size());
+    return path.ends_with(".jsonl") || path.ends_with(".ndjson");
+}
+
+std::string name_of(const std::string& path) {
+    return path == "-" ? "stdin" : path;
+}
+
+/// Files below a folder; folders behind symbolic links are not entered (they may lead back up).
+void list_folder(const std::string& folder, std::vector<std::string>& out) {
+    std::error_code error;
+    fs::recursive_directory_iterator it(folder, error), end;
+    if (error) fail_errno(folder, "", error.value());
+    while (it != end) {
+        const fs::directory_entry& entry = *it;
+        bool hidden = entry.path().filename().string().starts_with('.');
+        if (hidden && entry.is_directory(error)) it.disable_recursion_pending();
+        if (!hidden && entry.is_regular_file(error)) out.push_back(entry.path().string());
+        it.increment(error);
+        if (error) fail_errno(folder, "", error.value());
+    }
+}
+
+}  // namespace
+
+std::vector<std::string> expand_inputs(const std::vector<std::string>& paths) {
+    std::vector<std::string> files;
+    for (const std::string& path : paths) {
+        struct stat status {};
+        if (path != "-" && ::stat(path.c_str(), &status) != 0) fail_errno(path, "", errno);
+        if (path == "-" || !S_ISDIR(status.st_mode)) {
+            files.push_back(path);
+            continue;
+        }
+        std::size_t before = files.size();
+        list_folder(path, files);
+        std::sort(files.begin() + static_cast<std::ptrdiff_t>(before), files.end());
+        if (files.size() == before) fail_input(path, "", "a folder with files in it", "none");
+    }
+    return files;
+}
+
+DocumentReader::DocumentReader(std::vector<std::string> files, ReadOptions options)
+    : files_(std::move(files)), options_(std::move(options)) {
+    for (const std::string& path : files_) {
+        struct stat status {};
+        if (path == "-" || ::stat(path.c_str(), &status) != 0) {
+            total_ = 0;
+            break;
+        }
+        total_ += static_cast<std::uint64_t>(status.st_size);
+    }
+}
+
+DocumentReader::~DocumentReader() = default;
+
+std::uint64_t DocumentReader::bytes_read() const {
+    return done_bytes_ + (source_ ? source_->bytes_read() : 0);
+}
+
+/// Reads until `size` bytes are ahead or the file ends; whether they are there.
+bool DocumentReader::fill(std::size_t size) {
+    constexpr std::size_t step = std::size_t{1} << 18;
+    while (buffer_.size() - start_ < size && !ended_) {
+        if (start_ >= std::max(step, buffer_.size() / 2)) {
+            buffer_.erase(0, start_);
+            start_ = 0;
+        }
+        std::size_t old = buffer_.size();
+        buffer_.resize(old + step);
+        std::size_t n = source_->read(buffer_.data() + old, step);
+        buffer_.resize(old + n);
+        ended_ = n == 0;
+    }
+    return buffer_.size() - start_ >= size;
+}
+
+void DocumentReader::drop(std::size_t n) {
+    start_ += n;
+    offset_ += n;
+    scanned_ = 0;
+}
+
+bool DocumentReader::open_next() {
+    if (source_) done_bytes_ += source_->bytes_read();
+    source_.reset();
+    if (file_ == files_.size()) return false;
+    path_ = files_[file_++];
+    source_ = open_source(path_);
+    jsonl_ = options_.format == "jsonl" || (options_.format == "auto" && is_jsonl(path_));
+    path_ = name_of(path_);
+    buffer_.clear();
+    start_ = scanned_ = 0;
+    offset_ = line_ = 0;
+    ended_ = inside_ = dropping_ = false;
+    fill(4096);
+    std::string_view wide = wide_encoding(ahead());
+    if (!wide.empty()) fail_input(path_, "", "UTF-8 text", wide, "convert it with iconv");
+    if (ahead().starts_with("\xEF\xBB\xBF")) drop(3);
+    return true;
+}
+
+bool DocumentReader::next(std::string& text, DocumentPart& part) {
+    for (;;) {
+        if (source_ && (jsonl_ ? next_line(text, part) : next_text(text, part))) return true;
+        if (!open_next()) return false;
+    }
+}
+
+/// A bad document: counted where that was asked for (true), else the error.
+bool DocumentReader::bad(const std::string& line) {
+    if (!options_.skip_bad) throw Error(Exit::input, line + " (--skip-bad passes over such documents)");
+    if (skipped_++ == 0) first_skipped_ = line;
+    return true;
+}
+
+bool DocumentReader::next_line(std::string& text, DocumentPart& part) {
+    for (;;) {
+        std::size_t newline = std::string_view::npos;
+        while ((newline = ahead().find('\n', scanned_)) == std::string_view::npos && !ended_) {
+            scanned_ = ahead().size();
+            if (scanned_ > options_.longest)
+                fail_input(path_, "line " + std::to_string(line_ + 1),
+                           "at most " + std::to_string(options_.longest >> 20) + " MiB a line", "more");
+            fill(scanned_ + 1);
+        }
+        std::string_view line = ahead().substr(0, newline);
+        if (line.empty() && newline == std::string_view::npos) return false;
+        line_++;
+        std::size_t size = line.size() + (newline == std::string_view::npos ? 0 : 1);
+        if (line.find_first_not_of(" \t\r") == std::string_view::npos) {
+            drop(size);
+            continue;
+        }
+        auto where = [&](std::size_t at) {
+            return path_ + ": line " + std::to_string(line_) + ", byte " + std::to_string(at + 1) +
+                   ": expected ";
+        };
+        part = {};
+        part.begin = text.size();
+        JsonFieldError error;
+        if (!extract_json_field(line, options_.field, text, error)) {
+            bad(where(error.at) + error.expected + ", got " + error.got);
+            drop(size);
+            continue;
+        }
+        std::string_view document = std::string_view(text).substr(part.begin);
+        std::size_t fault = utf8_fault(document);
+        if (fault < document.size()) {
+            std::string name = utf8_fault_name(document, fault);
+            bad(path_ + ": line " + std::to_string(line_) + ": expected UTF-8, got " + name + " in \"" +
+                options_.field + "\"");
+            text.resize(part.begin);
+            drop(size);
+            continue;
+        }
+        drop(size);
+        if (document.empty()) continue;
+        part.end = text.size();
+        part.hash = hash_bytes(document.substr(0, hashed_bytes));
+        return true;
+    }
+}
+
+/// Hands out `size` bytes ahead as a part and drops `dropped` in all. False where there is nothing to hand
+/// out.
+bool DocumentReader::take(std::string& text, DocumentPart& part, std::size_t size, std::size_t dropped,
+                          bool last) {
+    part = {};
+    part.begin = text.size();
+    part.first = !inside_;
+    part.last = last;
+    std::string_view piece = ahead().substr(0, size);
+    bool keep = !dropping_;
+    if (keep) {
+        std::size_t fault = utf8_fault(piece);
+        if (fault < piece.size()) {
+            bad(path_ + ": byte " + std::to_string(offset_ + fault) + ": expected UTF-8, got " +
+                utf8_fault_name(piece, fault));
+            // What was handed out of a long document stays; its rest is passed over.
+            dropping_ = true;
+            keep = inside_;
+            piece = {};
+            part.last = true;
+        }
+    }
+    if (keep) {
+        if (part.first) hash_ = hash_bytes(piece.substr(0, hashed_bytes));
+        text.append(piece);
+    }
+    part.end = text.size();
+    part.hash = hash_;
+    inside_ = !last && !dropping_ ? true : inside_ && !last;
+    if (last) dropping_ = false;
+    drop(dropped);
+    return keep && !(part.first && part.last && part.begin == part.end);
+}
+
+bool DocumentReader::next_text(std::string& text, DocumentPart& part) {
+    const std::string& separator = options_.separator;
+    for (;;) {
+        std::string_view view = ahead();
+        std::size_t end = separator.empty() ? std::string_view::npos : view.find(separator, scanned_);
+        bool found = end != std::string_view::npos, whole = found || ended_;
+        // Bytes that surely belong to this document: a separator may begin in the last few.
+        std::size_t sure = found ? end : view.size();
+        if (!whole && !separator.empty())
+            sure = std::max(view.size(), separator.size() - 1) - (separator.size() - 1);
+        if (!found) scanned_ = sure;
+        if (whole && sure < 2 * options_.piece) {
+            if (view.empty() && !inside_) return false;
+            std::size_t dropped = sure + (found ? separator.size() : 0);
+            if (take(text, part, sure, dropped, true)) return true;
+            if (dropped == 0) return false;
+            continue;
+        }
+        if (sure >= 2 * options_.piece) {
+            std::size_t cut = options_.cut ? options_.cut(view.substr(0, sure), options_.piece) : sure;
+            if (cut < sure) {
+                if (take(text, part, cut, cut, false)) return true;
+                continue;
+            }
+            if (sure > options_.longest)
+                fail_input(path_, "byte " + std::to_string(offset_),
+                           "a document, or a place to cut it, within " +
+                               std::to_string(options_.longest >> 20) + " MiB",
+                           "none", "this tokenizer reads such a text only whole");
+            if (whole) {
+                if (take(text, part, sure, sure + (found ? separator.size() : 0), true)) return true;
+                continue;
+            }
+        }
+        fill(view.size() * 2 + 2 * options_.piece);
+    }
+}
+
+}  // namespace linnet

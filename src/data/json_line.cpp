@@ -1,0 +1,256 @@
+#include "data/json_line.h"
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+namespace linnet {
+namespace {
+
+/// The first byte at or after p that is '"', '\\' or a control character. Eight at a time: in v ^ c the
+/// wanted byte is zero, and (x - 1) & ~x & 0x80 marks the lowest zero byte exactly (higher marks may be
+/// false, the lowest is not).
+const char* plain_run(const char* p, const char* end) {
+    if constexpr (std::endian::native == std::endian::little) {
+        constexpr std::uint64_t ones = 0x0101010101010101u, high = 0x8080808080808080u;
+        for (; end - p >= 8; p += 8) {
+            std::uint64_t v;
+            std::memcpy(&v, p, 8);
+            std::uint64_t quote = v ^ ones * '"', slash = v ^ ones * '\\';
+            std::uint64_t stop =
+                ((quote - ones) & ~quote) | ((slash - ones) & ~slash) | ((v - ones * 0x20) & ~v);
+            if (stop &= high) return p + (std::countr_zero(stop) >> 3);
+        }
+    }
+    while (p < end && *p != '"' && *p != '\\' && static_cast<unsigned char>(*p) >= 0x20) p++;
+    return p;
+}
+
+class Scanner {
+  public:
+    Scanner(std::string_view line, std::string_view field, std::string& out, JsonFieldError& error)
+        : begin_(line.data()),
+          p_(begin_),
+          end_(begin_ + line.size()),
+          field_(field),
+          out_(out),
+          error_(error) {}
+
+    bool run() {
+        blanks();
+        if (p_ == end_ || *p_ != '{') return refuse("an object");
+        if (!top_object()) return false;
+        blanks();
+        if (p_ != end_) return refuse("the end of the line");
+        if (found_) return true;
+        error_ = {static_cast<std::size_t>(end_ - begin_), "the field \"" + std::string(field_) + "\"",
+                  "none"};
+        return false;
+    }
+
+  private:
+    void blanks() {
+        while (p_ < end_ && (*p_ == ' ' || *p_ == '\t' || *p_ == '\r' || *p_ == '\n')) p_++;
+    }
+    bool refuse(std::string expected) {
+        error_.at = static_cast<std::size_t>(p_ - begin_);
+        error_.expected = std::move(expected);
+        if (p_ == end_)
+            error_.got = "the end of the line";
+        else if (*p_ > ' ' && *p_ < 127)
+            error_.got = std::string("'") + *p_ + "'";
+        else
+            error_.got = "byte " + std::to_string(static_cast<unsigned char>(*p_));
+        return false;
+    }
+    bool take(char c, const char* expected) {
+        blanks();
+        if (p_ == end_ || *p_ != c) return refuse(expected);
+        p_++;
+        return true;
+    }
+    bool top_object() {
+        p_++;
+        blanks();
+        if (p_ < end_ && *p_ == '}') return p_++, true;
+        for (;;) {
+            blanks();
+            name_.clear();
+            if (!string(&name_) || !take(':', "':'")) return false;
+            blanks();
+            if (name_ == field_) {
+                if (found_) return refuse("the field \"" + std::string(field_) + "\" once");
+                if (p_ == end_ || *p_ != '"') return refuse("a string as \"" + std::string(field_) + "\"");
+                found_ = true;
+                if (!string(&out_)) return false;
+            } else if (!value()) {
+                return false;
+            }
+            blanks();
+            if (p_ < end_ && *p_ == ',') {
+                p_++;
+                continue;
+            }
+            return take('}', "',' or '}'");
+        }
+    }
+    /// Any value, checked and passed over; open brackets are on a stack of our own.
+    bool value() {
+        stack_.clear();
+        for (;;) {
+            blanks();
+            if (p_ == end_) return refuse("a value");
+            if (*p_ == '{' || *p_ == '[') {
+                if (stack_.size() >= 512) return refuse("at most 512 levels of nesting");
+                bool object = *p_++ == '{';
+                blanks();
+                if (p_ < end_ && *p_ == (object ? '}' : ']')) {
+                    p_++;
+                } else {
+                    stack_.push_back(object);
+                    if (object && !key()) return false;
+                    continue;
+                }
+            } else if (!scalar()) {
+                return false;
+            }
+            for (;;) {  // after a value: close what ends here
+                if (stack_.empty()) return true;
+                blanks();
+                if (p_ < end_ && *p_ == ',') {
+                    p_++;
+                    if (stack_.back() && !key()) return false;
+                    break;
+                }
+                if (!take(stack_.back() ? '}' : ']', stack_.back() ? "',' or '}'" : "',' or ']'"))
+                    return false;
+                stack_.pop_back();
+            }
+        }
+    }
+    bool key() {
+        blanks();
+        return string(nullptr) && take(':', "':'");
+    }
+    bool scalar() {
+        if (*p_ == '"') return string(nullptr);
+        if (*p_ == '-' || (*p_ >= '0' && *p_ <= '9')) return number();
+        for (std::string_view word : {"true", "false", "null"})
+            if (std::string_view(p_, static_cast<std::size_t>(end_ - p_)).starts_with(word)) {
+                p_ += word.size();
+                return true;
+            }
+        return refuse("a value");
+    }
+    bool digits() {
+        if (p_ == end_ || *p_ < '0' || *p_ > '9') return refuse("a digit");
+        while (p_ < end_ && *p_ >= '0' && *p_ <= '9') p_++;
+        return true;
+    }
+    bool number() {
+        if (*p_ == '-') p_++;
+        if (p_ < end_ && *p_ == '0')
+            p_++;
+        else if (!digits())
+            return false;
+        if (p_ < end_ && *p_ == '.' && (p_++, !digits())) return false;
+        if (p_ < end_ && (*p_ == 'e' || *p_ == 'E')) {
+            p_++;
+            if (p_ < end_ && (*p_ == '+' || *p_ == '-')) p_++;
+            return digits();
+        }
+        return true;
+    }
+    bool string(std::string* out) {
+        if (p_ == end_ || *p_ != '"') return refuse("a string");
+        p_++;
+        for (;;) {
+            const char* run = plain_run(p_, end_);
+            if (out) out->append(p_, run);
+            p_ = run;
+            if (p_ == end_) return refuse("'\"'");
+            if (*p_ == '"') return p_++, true;
+            if (*p_ != '\\') return refuse("an escaped control character");
+            if (!escape(out)) return false;
+        }
+    }
+    bool escape(std::string* out) {
+        static constexpr std::string_view names = "\"\\/bfnrt", meanings = "\"\\/\b\f\n\r\t";
+        if (++p_ == end_) return refuse("an escape");
+        if (*p_ == 'u') {
+            std::uint32_t code = 0;
+            if (!unit(code)) return false;
+            if (code >= 0xDC00 && code <= 0xDFFF) return refuse("no lone surrogate");
+            if (code >= 0xD800 && code <= 0xDBFF) {
+                std::uint32_t low = 0;
+                if (end_ - p_ < 2 || p_[0] != '\\' || p_[1] != 'u')
+                    return refuse("the second half of a surrogate pair");
+                p_++;
+                if (!unit(low)) return false;
+                if (low < 0xDC00 || low > 0xDFFF) return refuse("the second half of a surrogate pair");
+                code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+            }
+            if (out) put(code, *out);
+            return true;
+        }
+        std::size_t i = names.find(*p_);
+        if (i == std::string_view::npos) return refuse("an escape");
+        p_++;
+        if (out) *out += meanings[i];
+        return true;
+    }
+    /// uXXXX
+    bool unit(std::uint32_t& code) {
+        p_++;
+        for (int i = 0; i < 4; i++, p_++) {
+            if (p_ == end_) return refuse("four hexadecimal digits");
+            char c = *p_, l = static_cast<char>(c | 0x20);
+            if (c >= '0' && c <= '9')
+                code = code << 4 | static_cast<std::uint32_t>(c - '0');
+            else if (l >= 'a' && l <= 'f')
+                code = code << 4 | static_cast<std::uint32_t>(l - 'a' + 10);
+            else
+                return refuse("four hexadecimal digits");
+        }
+        return true;
+    }
+    static void put(std::uint32_t code, std::string& out) {
+        auto add = [&](std::uint32_t byte) { out += static_cast<char>(byte); };
+        if (code < 0x80) {
+            add(code);
+        } else if (code < 0x800) {
+            add(0xC0 | code >> 6);
+            add(0x80 | (code & 0x3F));
+        } else {
+            if (code < 0x10000) {
+                add(0xE0 | code >> 12);
+            } else {
+                add(0xF0 | code >> 18);
+                add(0x80 | (code >> 12 & 0x3F));
+            }
+            add(0x80 | (code >> 6 & 0x3F));
+            add(0x80 | (code & 0x3F));
+        }
+    }
+
+    const char *begin_, *p_, *end_;
+    std::string_view field_;
+    std::string& out_;
+    JsonFieldError& error_;
+    std::string name_;
+    std::vector<bool> stack_;
+    bool found_ = false;
+};
+
+}  // namespace
+
+bool extract_json_field(std::string_view line, std::string_view field, std::string& out,
+                        JsonFieldError& error) {
+    std::size_t size = out.size();
+    if (Scanner(line, field, out, error).run()) return true;
+    out.resize(size);
+    return false;
+}
+
+}  // namespace linnet

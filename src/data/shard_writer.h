@@ -1,0 +1,57 @@
+// Writes one split of a corpus as shards of equal length; a shard has its final name only when it is whole.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/corpus_index.h"
+#include "data/shards.h"
+
+namespace linnet {
+
+/// Where a writer stands: the shards that are finished, and how much of the next one is on disk.
+struct SplitState {
+    std::vector<CorpusShard> finished;
+    CorpusShard open;  // its tokens, documents and bytes so far; no name, no hash
+};
+
+class ShardWriter {
+  public:
+    /// Goes on from `state`: the open shard's file is cut to its tokens, what lies behind is written again.
+    ShardWriter(std::string folder, std::string split, const ShardFormat& format, std::uint64_t shard_tokens,
+                SplitState state);
+    ~ShardWriter();
+    ShardWriter(const ShardWriter&) = delete;
+
+    /// What a stretch of tokens stands for.
+    struct Part {
+        std::size_t token_bytes;
+        std::uint64_t documents, bytes;  // documents that begin here; bytes of text
+    };
+    /// `tokens`: little-endian, format.token_bytes each, the parts' one behind the other. A part's documents
+    /// and bytes are booked on the shard that takes its first token.
+    void write(std::string_view tokens, std::span<const Part> parts);
+    /// Brings the open shard's tokens to disk: state() is then true after a crash.
+    void sync();
+    /// Finishes the open shard, if it has tokens.
+    void finish();
+    const SplitState& state() const { return state_; }
+
+  private:
+    std::string path(std::size_t index, std::string_view suffix) const;
+    void open();
+    void flush();
+    void close_shard();
+
+    std::string folder_, split_;
+    ShardFormat format_;
+    std::uint64_t shard_tokens_;
+    SplitState state_;
+    int fd_ = -1;
+    std::string buffer_;
+    std::uint64_t at_ = 0;  // in the open file, behind what is flushed
+};
+
+}  // namespace linnet

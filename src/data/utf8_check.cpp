@@ -1,0 +1,64 @@
+#include "data/utf8_check.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+
+#include "text/unicode.h"
+
+namespace linnet {
+
+std::size_t utf8_fault(std::string_view text) {
+    const char *p = text.data(), *end = p + text.size();
+    while (p < end) {
+        while (end - p >= 16) {
+            std::uint64_t a, b;
+            std::memcpy(&a, p, 8);
+            std::memcpy(&b, p + 8, 8);
+            if ((a | b) & 0x8080808080808080u) break;
+            p += 16;
+        }
+        // Sixteen bytes with something beyond ASCII, or the tail: character by character.
+        for (const char* stop = std::min(p + 16, end); p < stop;) {
+            Char c = decode_utf8(p, end);
+            if (!c.valid) return static_cast<std::size_t>(p - text.data());
+            p += c.size;
+        }
+    }
+    return text.size();
+}
+
+std::string utf8_fault_name(std::string_view text, std::size_t at) {
+    auto byte = [&](std::size_t i) {
+        return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0u;
+    };
+    auto tail = [&](std::size_t i) { return (byte(i) & 0xC0) == 0x80; };
+    unsigned lead = byte(0);
+    if ((lead == 0xC0 || lead == 0xC1) && tail(1)) return "an overlong form";
+    if ((lead == 0xE0 && tail(1) && byte(1) < 0xA0) || (lead == 0xF0 && tail(1) && byte(1) < 0x90))
+        return "an overlong form";
+    if (lead == 0xED && tail(1) && byte(1) >= 0xA0) return "a lone surrogate";
+    if ((lead == 0xF4 && tail(1) && byte(1) >= 0x90)) return "a code point beyond U+10FFFF";
+    char hex[8];
+    std::snprintf(hex, sizeof hex, "0x%02X", lead);
+    if ((lead & 0xC0) == 0x80) return std::string("a stray continuation byte ") + hex;
+    if (lead >= 0xC2 && lead <= 0xF4) return std::string("a truncated character at byte ") + hex;
+    return std::string("byte ") + hex;
+}
+
+std::string_view wide_encoding(std::string_view head) {
+    using namespace std::string_view_literals;
+    if (head.starts_with("\xFF\xFE\0\0"sv)) return "UTF-32 (little-endian)";
+    if (head.starts_with("\0\0\xFE\xFF"sv)) return "UTF-32 (big-endian)";
+    if (head.starts_with("\xFF\xFE")) return "UTF-16 (little-endian)";
+    if (head.starts_with("\xFE\xFF")) return "UTF-16 (big-endian)";
+    // Without a mark: Latin text as UTF-16 is a zero at every other byte.
+    std::size_t n = std::min<std::size_t>(head.size(), 4096) / 2, zeros[2] = {0, 0};
+    for (std::size_t i = 0; i < 2 * n; i++) zeros[i % 2] += head[i] == '\0';
+    if (n >= 4 && zeros[1] * 10 > n * 7 && zeros[0] * 10 < n) return "UTF-16 (little-endian, unmarked)";
+    if (n >= 4 && zeros[0] * 10 > n * 7 && zeros[1] * 10 < n) return "UTF-16 (big-endian, unmarked)";
+    return {};
+}
+
+}  // namespace linnet

@@ -1,0 +1,230 @@
+#include "data/corpus_builder.h"
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.h"
+#include "base/rng.h"
+#include "base/sha256.h"
+#include "data/batches.h"
+#include "data/corpus_progress.h"
+#include "support.h"
+
+using namespace linnet;
+
+namespace {
+
+/// Byte b is token b (or b << 9 for a large vocabulary); token 256 ends a document.
+class Bytes : public Tokenizer {
+  public:
+    explicit Bytes(TokenId size = 257) : size_(size) {}
+    std::string_view kind() const override { return "byte"; }
+    TokenId size() const override { return size_; }
+    void encode(std::string_view text, std::vector<TokenId>& out, const EncodeOptions&) const override {
+        for (char c : text) out.push_back(static_cast<unsigned char>(c) << (size_ > 65536 ? 9 : 0));
+    }
+    std::size_t cut(std::string_view text, std::size_t from) const override {
+        return std::min(from, text.size());
+    }
+    void decode(TokenId id, bool, std::string& out) const override { out += static_cast<char>(id); }
+    std::string_view piece(TokenId) const override { return ""; }
+    bool is_control(TokenId id) const override { return id == 256; }
+    std::optional<TokenId> bos() const override { return std::nullopt; }
+    std::optional<TokenId> eos() const override { return 256; }
+    bool add_bos() const override { return false; }
+    bool is_end(TokenId id) const override { return id == 256; }
+    void write(GgufWriter&) const override {}
+
+  private:
+    TokenId size_;
+};
+
+std::string make_documents(const std::string& path, std::size_t documents) {
+    Rng rng(3, 9);
+    std::ofstream file(path);
+    std::string all;
+    for (std::size_t i = 0; i < documents; i++) {
+        std::string text(1 + rng.below(9000, i), static_cast<char>('a' + i % 26));
+        file << "{\"text\":\"" << text << "\"}\n";
+        all += text;
+    }
+    return all;
+}
+
+CorpusOptions basic(const test::Scratch& s, const std::string& name) {
+    CorpusOptions options;
+    options.inputs = {s / "in.jsonl"};
+    options.folder = s / name;
+    options.tokenizer_name = "bytes";
+    options.validation_fraction = 0.1;
+    options.shard_tokens = 700'000;
+    return options;
+}
+
+std::string folder_bytes(const std::string& folder) {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(folder))
+        names.push_back(entry.path().string());
+    std::sort(names.begin(), names.end());
+    std::string all;
+    for (const std::string& name : names) all += name.substr(name.rfind('/')) + "\n" + test::read_text(name);
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE("a corpus holds every document once, bordered, in llm.c's layout, with true checksums") {
+    test::Scratch s;
+    std::string all = make_documents(s / "in.jsonl", 900);
+    CorpusResult result = build_corpus(Bytes(), basic(s, "out"));
+    const CorpusIndex& index = result.index;
+    CHECK(index.documents == 900);
+    CHECK(index.bytes == all.size());
+    CHECK(index.tokens == all.size() + 900);
+    std::uint64_t tokens = 0, train_tokens = 0, validation_documents = 0;
+    for (const CorpusShard& shard : index.shards) {
+        std::string bytes = test::read_text(s / ("out/" + shard.file));
+        CHECK(shard.sha256 == sha256(bytes));
+        std::int32_t header[3];
+        std::memcpy(header, bytes.data(), sizeof header);
+        CHECK(header[0] == 20240520);
+        CHECK(header[1] == 1);
+        CHECK(static_cast<std::uint64_t>(header[2]) == shard.tokens);
+        CHECK(bytes.size() == 1024 + 2 * shard.tokens);
+        tokens += shard.tokens;
+        if (shard.split == "train") train_tokens += shard.tokens;
+        if (shard.split == "validation") validation_documents += shard.documents;
+    }
+    CHECK(tokens == index.tokens);
+    CHECK(validation_documents > 50);
+    CHECK(validation_documents < 150);
+    TokenSource source = TokenSource::open(s / "out", Bytes(), 0, 1);
+    CHECK(source.size(DataSplit::train) == train_tokens);
+    CHECK_FALSE(std::filesystem::exists(s / "out/progress.json"));
+    // Each document is a run of one letter, and ends with the border.
+    std::vector<std::int32_t> in(train_tokens - 1), out(train_tokens - 1);
+    source.window(DataSplit::train, 0, in, out);
+    for (std::size_t i = 0; i < in.size(); i++)
+        if (in[i] != 256 && out[i] != 256 && in[i] != out[i])
+            FAIL("two documents run into each other at " << i);
+    CHECK(out.back() == 256);
+}
+
+TEST_CASE("large vocabularies have 32-bit shards") {
+    test::Scratch s;
+    make_documents(s / "in.jsonl", 20);
+    CorpusResult result = build_corpus(Bytes(200'000), basic(s, "out"));
+    TokenShard shard(s / ("out/" + result.index.shards[0].file));
+    CHECK(shard.token_bytes() == 4);
+    CHECK(shard[0] == 'a' << 9);
+}
+
+TEST_CASE("shards are the same bytes for any number of threads") {
+    test::Scratch s;
+    make_documents(s / "in.jsonl", 900);
+    CorpusOptions one = basic(s, "one"), three = basic(s, "three");
+    three.threads = 3;
+    build_corpus(Bytes(), one);
+    build_corpus(Bytes(), three);
+    CHECK(folder_bytes(s / "one") == folder_bytes(s / "three"));
+}
+
+TEST_CASE("a run that stops anywhere and goes on leaves the bytes of one that did not stop") {
+    test::Scratch s;
+    make_documents(s / "in.jsonl", 1200);
+    build_corpus(Bytes(), basic(s, "whole"));
+    for (int stop_after = 1; stop_after < 6; stop_after++) {
+        CorpusOptions options = basic(s, "parts");
+        options.overwrite = true;
+        options.threads = 2;
+        int batches = 0;
+        options.progress = [&](const CorpusOptions::Progress&) { return ++batches == stop_after; };
+        CHECK(build_corpus(Bytes(), options).stopped);
+        CHECK(std::filesystem::exists(s / "parts/progress.json"));
+        options.overwrite = false;
+        options.progress = nullptr;
+        CHECK_THROWS_AS(build_corpus(Bytes(), options), Error);  // not without being asked to
+        options.resume = true;
+        CHECK(build_corpus(Bytes(), options).index.documents == 1200);
+        CHECK(folder_bytes(s / "whole") == folder_bytes(s / "parts"));
+        CHECK(build_corpus(Bytes(), options).was_done);
+    }
+}
+
+TEST_CASE("a crash between a shard's renaming and the note of it loses nothing") {
+    test::Scratch s;
+    make_documents(s / "in.jsonl", 1200);
+    build_corpus(Bytes(), basic(s, "whole"));
+    CorpusOptions options = basic(s, "crash");
+    int batches = 0;
+    options.progress = [&](const CorpusOptions::Progress&) { return ++batches == 2; };
+    build_corpus(Bytes(), options);
+    CorpusProgress progress;
+    CHECK(read_corpus_progress(s / "crash", progress));
+    std::size_t index = progress.splits[0].finished.size();
+    CHECK(progress.splits[0].open.tokens > 0);
+    std::string name = s / ("crash/train_00000" + std::to_string(index));
+    std::filesystem::rename(name + ".part", name + ".bin");
+    std::ofstream(name + ".bin", std::ios::app) << "tokens of the lost time";
+    options.progress = nullptr;
+    options.resume = true;
+    build_corpus(Bytes(), options);
+    CHECK(folder_bytes(s / "whole") == folder_bytes(s / "crash"));
+}
+
+TEST_CASE("resuming is refused for other settings and for another input") {
+    test::Scratch s;
+    make_documents(s / "in.jsonl", 1200);
+    CorpusOptions options = basic(s, "out");
+    int batches = 0;
+    options.progress = [&](const CorpusOptions::Progress&) { return ++batches == 3; };
+    build_corpus(Bytes(), options);
+    options.progress = nullptr;
+    options.resume = true;
+    auto refused = [&](const CorpusOptions& with, std::string_view what) {
+        try {
+            build_corpus(Bytes(), with);
+        } catch (const Error& error) {
+            return error.exit() == Exit::diverged &&
+                   std::string_view(error.what()).find(what) != std::string_view::npos;
+        }
+        return false;
+    };
+    CorpusOptions other = options;
+    other.shard_tokens = 1000;
+    CHECK(refused(other, "shard_tokens"));
+    std::string text = test::read_text(s / "in.jsonl");
+    std::string changed = text;
+    changed[20] = 'Z';
+    test::write_text(s / "in.jsonl", changed);
+    CHECK(refused(options, "input has changed"));
+    test::write_text(s / "in.jsonl", text.substr(0, text.find('\n') + 1));
+    CHECK(refused(options, "input has changed"));
+}
+
+TEST_CASE("a bad line stops the run; mended, it goes on from there") {
+    test::Scratch s;
+    make_documents(s / "in.jsonl", 1200);
+    build_corpus(Bytes(), basic(s, "whole"));
+    std::string text = test::read_text(s / "in.jsonl"), bad = text;
+    std::size_t at = bad.find('{', bad.size() * 3 / 4);
+    bad[at] = '(';
+    test::write_text(s / "in.jsonl", bad);
+    CorpusOptions options = basic(s, "out");
+    CHECK_THROWS_AS(build_corpus(Bytes(), options), Error);
+    CHECK_FALSE(std::filesystem::exists(s / "out/index.json"));
+    test::write_text(s / "in.jsonl", text);
+    options.resume = true;
+    build_corpus(Bytes(), options);
+    CHECK(folder_bytes(s / "whole") == folder_bytes(s / "out"));
+}
+
+TEST_CASE("an input without documents is an error and leaves nothing behind") {
+    test::Scratch s;
+    test::write_text(s / "in.jsonl", "\n\n{\"text\":\"\"}\n");
+    CHECK_THROWS_AS(build_corpus(Bytes(), basic(s, "out")), Error);
+    CHECK(std::filesystem::is_empty(s / "out"));
+}
