@@ -1,10 +1,11 @@
 // C = start + A·B by packed panels and a register tile (Goto & van de Geijn 2008; Van Zee & van de Geijn
 // 2015).
 //
-// Both operands are copied into panels that the innermost loop reads in order: A as [K][tile_rows], B as
-// [K][tile_vectors · W], converted to Real and padded with zeros. K is cut into equal blocks whose length
-// depends on K alone, and within a block every output is one chain of fma from 0 in the order of k, whatever
-// tile it falls in; so an output's bits depend on nothing but its row of A, its column of B and its start.
+// Operands are copied into panels that the innermost loop reads in order (A only where that pays): A as
+// [K][tile_rows], B as [K][tile_vectors · W], converted to Real and padded with zeros. K is cut into equal
+// blocks whose length depends on K alone, and within a block every output is one chain of fma from 0 in the
+// order of k, whatever tile it falls in; so an output's bits depend on nothing but its row of A, its column
+// of B and its start.
 #pragma once
 #include <utility>
 
@@ -92,12 +93,14 @@ struct TileTarget {
     int64_t last;      // lanes in use of the last vector, 1 … W
     const char* soon;  // memory to ask for along the way: soon + p · soon_step for every p of the depth
     int64_t soon_step;
+    int64_t a_row, a_col;  // A's strides, where it is not packed
 };
 
 /// R × NV vectors of sums over `depth`, then added to their start.
-template <int R, int NV>
+template <int R, int NV, bool Packed>
 void gemm_tile(int64_t depth, const Real* a, const Real* b, const TileTarget& t) {
     const char* soon = t.soon;
+    int64_t a_row = Packed ? 1 : t.a_row, a_col = Packed ? tile_rows : t.a_col;
     Vec acc[R][NV];
     LINNET_UNROLL
     for (int i = 0; i < R; i++) {
@@ -114,11 +117,11 @@ void gemm_tile(int64_t depth, const Real* a, const Real* b, const TileTarget& t)
         for (int j = 0; j < NV; j++) row[j] = load(b + j * W);
         LINNET_UNROLL
         for (int i = 0; i < R; i++) {
-            Vec x = set1(a[i]);
+            Vec x = set1(a[i * a_row]);
             LINNET_UNROLL
             for (int j = 0; j < NV; j++) acc[i][j] = fma(x, row[j], acc[i][j]);
         }
-        a += tile_rows;
+        a += a_col;
         b += tile_columns;
     }
     LINNET_UNROLL
@@ -139,11 +142,12 @@ void gemm_tile(int64_t depth, const Real* a, const Real* b, const TileTarget& t)
 
 using GemmTile = void (*)(int64_t, const Real*, const Real*, const TileTarget&);
 struct GemmTiles {
-    GemmTile at[tile_vectors + 1][tile_rows + 1];
+    GemmTile packed[tile_vectors + 1][tile_rows + 1], direct[tile_vectors + 1][tile_rows + 1];
 };
 template <int NV, int... R>
 constexpr void fill_tiles(GemmTiles& tiles, std::integer_sequence<int, R...>) {
-    ((tiles.at[NV][R + 1] = gemm_tile<R + 1, NV>), ...);
+    ((tiles.packed[NV][R + 1] = gemm_tile<R + 1, NV, true>), ...);
+    ((tiles.direct[NV][R + 1] = gemm_tile<R + 1, NV, false>), ...);
 }
 template <int... NV>
 constexpr GemmTiles make_tiles(std::integer_sequence<int, NV...>) {
@@ -180,6 +184,8 @@ struct Soon {
 /// the way. k0 is where this block of K begins; at 0 the start is added.
 inline void gemm_block(const Gemm<Real>& g, int64_t i0, int64_t i1, int64_t j0, int64_t j1, int64_t k0,
                        int64_t depth, const Real* a, Real* b) {
+    bool direct = a == nullptr;
+    const GemmTile(&tiles)[tile_vectors + 1][tile_rows + 1] = direct ? gemm_tiles.direct : gemm_tiles.packed;
     bool first = k0 == 0, packing = i0 == g.m_begin;
     int64_t size = size_of(g.b.type);
     for (int64_t j = j0; j < j1; j += tile_columns, b += tile_columns * depth) {
@@ -187,8 +193,9 @@ inline void gemm_block(const Gemm<Real>& g, int64_t i0, int64_t i1, int64_t j0, 
         if (packing) pack<tile_columns>(g.b.data, g.b.type, g.b.col, g.b.row, j, j + columns, k0, depth, b);
         Soon soon{static_cast<const char*>(g.b.data) + ((j + tile_columns) * g.b.col + k0 * g.b.row) * size,
                   g.b.col * size, g.b.row * size, depth, ceil_divide(i1 - i0, tile_rows)};
-        const Real* panel = a;
-        for (int64_t i = i0; i < i1; i += tile_rows, panel += tile_rows * depth) {
+        const Real* panel = direct ? static_cast<const Real*>(g.a.data) + i0 * g.a.row + k0 * g.a.col : a;
+        int64_t next = tile_rows * (direct ? g.a.row : depth);
+        for (int64_t i = i0; i < i1; i += tile_rows, panel += next) {
             TileTarget t{g.c + i * g.c_row + j,
                          g.c_row,
                          !first || g.accumulate,
@@ -197,25 +204,38 @@ inline void gemm_block(const Gemm<Real>& g, int64_t i0, int64_t i1, int64_t j0, 
                          g.add_row,
                          columns - (vectors - 1) * W,
                          reinterpret_cast<const char*>(b),
-                         0};
+                         0,
+                         g.a.row,
+                         g.a.col};
             if (packing && j + tile_columns < j1) soon.ask((i - i0) / tile_rows, t);
-            gemm_tiles.at[vectors][least(tile_rows, i1 - i)](depth, panel, b, t);
+            tiles[vectors][least(tile_rows, i1 - i)](depth, panel, b, t);
         }
     }
+}
+
+/// Packing A pays where its rows are long and many columns use them. A transposed (its columns contiguous, as
+/// in a weight's gradient) is read in order where it is; and for 256 columns the copy costs a tenth of the
+/// product.
+inline bool reads_a_in_place(const Gemm<Real>& g) {
+    return g.a.type == (sizeof(Real) == 4 ? DType::f32 : DType::f64) &&
+           (g.a.row == 1 || g.n_end - g.n_begin <= 256);
 }
 
 void gemm(const Gemm<Real>& g, void* workspace) {
     Real* packed_rows = static_cast<Real*>(workspace);
     Real* packed_columns = packed_rows + packed_a;
     int64_t depth = depth_of_block(g.k);
+    bool direct = reads_a_in_place(g);
     for (int64_t j = g.n_begin; j < g.n_end; j += block_n) {
         int64_t j_end = least(j + block_n, g.n_end);
         for (int64_t p = 0; p == 0 || p < g.k; p += depth) {
             int64_t some = least(depth, g.k - p);
             for (int64_t i = g.m_begin; i < g.m_end; i += block_m) {
                 int64_t i_end = least(i + block_m, g.m_end);
-                pack<tile_rows>(g.a.data, g.a.type, g.a.row, g.a.col, i, i_end, p, some, packed_rows);
-                gemm_block(g, i, i_end, j, j_end, p, some, packed_rows, packed_columns);
+                if (!direct) {
+                    pack<tile_rows>(g.a.data, g.a.type, g.a.row, g.a.col, i, i_end, p, some, packed_rows);
+                }
+                gemm_block(g, i, i_end, j, j_end, p, some, direct ? nullptr : packed_rows, packed_columns);
             }
         }
     }
