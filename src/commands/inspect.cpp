@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/nearest.h"
 #include "base/terminal.h"
 #include "commands/commands.h"
 #include "commands/options.h"
@@ -195,6 +196,15 @@ int run(const Options& options) {
             fail_input(path, "", "a model file, or a folder with model.gguf, manifest.json or index.json",
                        "another folder");
         path += "/model.gguf";
+    }
+    if (!exists(path)) {
+        std::vector<std::string> names;
+        for (const Command& command : commands())
+            if (std::string_view name = command.name; name.starts_with("inspect "))
+                names.emplace_back(name.substr(8));
+        if (auto near = nearest(path, names))
+            throw Error(Exit::io,
+                        path + ": No such file or directory (did you mean linnet inspect " + *near + "?)");
     }
     Gguf file(path);
     options.json ? print_json(file) : print_text(file);

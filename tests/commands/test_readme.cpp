@@ -68,3 +68,11 @@ TEST_CASE("README names every command and every exit code, and the rooms explain
     CHECK(has(readme, "./tools/quickstart.sh"));
     CHECK(has(readme, "make test"));
 }
+
+TEST_CASE("README's links lead somewhere") {
+    std::string readme = read_text((root() / "README.md").string());
+    for (std::size_t at = readme.find("]("); at != std::string::npos; at = readme.find("](", at + 1)) {
+        std::string target = readme.substr(at + 2, readme.find(')', at) - at - 2);
+        if (!has(target, "://")) CHECK_MESSAGE(std::filesystem::exists(root() / target), target);
+    }
+}

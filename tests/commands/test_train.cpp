@@ -1,0 +1,179 @@
+// linnet train as a person runs it: the folder it makes, a run cut short and taken up again, a disk that
+// fills.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "commands/tiny.h"
+#include "support.h"
+
+using namespace linnet::test;
+using nlohmann::json;
+
+namespace {
+
+bool has(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+/// A folder with `text` and `config`; lines run in it, with $TRAIN for all but the output folder.
+struct Run {
+    Scratch scratch;
+    Run() {
+        write_text(scratch / "text", counting_text());
+        write_text(scratch / "config", tiny_config());
+    }
+    Outcome operator()(const std::string& line) const {
+        return run_shell("cd '" + scratch.path +
+                         "'\nTRAIN=\"$LINNET train config --data text --threads 1 --out\"\n" + line);
+    }
+    std::string file(const std::string& name) const { return read_text(scratch / name); }
+};
+
+const char* const longer =
+    " --set train.steps=400 --set train.eval_every=100 --set train.checkpoint_every=50 ";
+
+/// Starts a long run in folder `name`, waits for its 120th record, sends the signal, and exits with the run's
+/// code.
+std::string cut_short(const std::string& name, const std::string& signal) {
+    return "env --default-signal=INT $TRAIN " + name + longer + "2>/dev/null & pid=$!\n" +
+           "until [ \"$(wc -l 2>/dev/null < " + name +
+           "/log.jsonl)\" -gt 120 ]; do sleep 0.02; done 2>/dev/null\n" + "kill -" + signal +
+           " $pid; wait $pid 2>/dev/null";
+}
+
+}  // namespace
+
+TEST_CASE("train leaves a model, a report, a log of every step, and its last checkpoints") {
+    Run run;
+    Outcome outcome = run("$TRAIN out");
+    CHECK(outcome.exit == 0);
+    CHECK(outcome.out.empty());
+    CHECK(has(outcome.err, "validation loss"));
+    CHECK_FALSE(has(outcome.err, "\r"));  // no terminal: no live line
+    std::istringstream log(run.file("out/log.jsonl"));
+    int steps = 0, evaluations = 0, samples = 0;
+    double first = 0, last = 0;
+    for (std::string line; std::getline(log, line);) {
+        json record = json::parse(line);
+        if (record["event"] == "step") {
+            CHECK(record["step"] == ++steps);
+            (steps == 1 ? first : last) = record["loss"];
+        }
+        evaluations += record["event"] == "eval";
+        samples += record["event"] == "sample";
+    }
+    CHECK(steps == 60);
+    CHECK(evaluations == 2);
+    CHECK(samples == 2);
+    CHECK(last < first);
+    CHECK(has(run.file("out/report.html"), "<svg"));
+    CHECK(run_linnet({"inspect", run.scratch / "out"}).exit == 0);
+    int checkpoints = 0;
+    for ([[maybe_unused]] const auto& entry :
+         std::filesystem::directory_iterator(run.scratch / "out/checkpoints"))
+        checkpoints++;
+    CHECK(checkpoints <= 2);
+}
+
+TEST_CASE("train gives the same bytes for any number of threads") {
+    Run run;
+    Outcome outcome =
+        run("for n in 1 2 3; do $LINNET train config --data text --threads $n --out t$n 2>/dev/null || exit; "
+            "done\n"
+            "sha256sum < t1/model.gguf; sha256sum < t2/model.gguf; sha256sum < t3/model.gguf");
+    CHECK(outcome.exit == 0);
+    CHECK(outcome.out.size() == 3 * 68);
+    CHECK(outcome.out.substr(0, 68) == outcome.out.substr(68, 68));
+    CHECK(outcome.out.substr(0, 68) == outcome.out.substr(136));
+}
+
+TEST_CASE("a run that was interrupted, terminated or killed goes on to the bytes of one that was not") {
+    Run run;
+    CHECK(run("$TRAIN whole" + std::string(longer) + "2>/dev/null").exit == 0);
+    std::string whole = run.file("whole/model.gguf");
+    for (const auto& [signal, code] :
+         {std::pair{"INT", 130}, std::pair{"TERM", 143}, std::pair{"KILL", 137}}) {
+        CAPTURE(signal);
+        std::string name = signal;
+        CHECK(run(cut_short(name, signal)).exit == code);
+        CHECK(std::filesystem::exists(run.scratch / (name + "/model.gguf")) == (code != 137));
+        if (code != 137) CHECK(run.file(name + "/model.gguf") != whole);
+        Outcome resumed = run("$TRAIN " + name + " --resume" + longer);
+        CHECK_MESSAGE(resumed.exit == 0, resumed.err);
+        CHECK(has(resumed.err, "resum"));
+        CHECK(run.file(name + "/model.gguf") == whole);
+    }
+}
+
+TEST_CASE("train refuses to write over a run, and to resume another one") {
+    Run run;
+    CHECK(run("$TRAIN out 2>/dev/null").exit == 0);
+    std::string before = run.file("out/model.gguf");
+    Outcome again = run("$TRAIN out");
+    CHECK(again.exit == 2);
+    CHECK(is_one_error_line(again.err));
+    CHECK(has(again.err, "--resume"));
+    Outcome other = run("$TRAIN out --resume --set model.width=32");
+    CHECK(other.exit == 5);
+    CHECK(is_one_error_line(other.err));
+    write_text(run.scratch / "text", counting_text() + "eleven\n");
+    CHECK(run("$TRAIN out --resume").exit == 5);
+    CHECK(run("$TRAIN none --resume").exit == 5);
+    CHECK(run.file("out/model.gguf") == before);
+}
+
+TEST_CASE("a loss that is not finite ends the run with exit code 5 and keeps the last good checkpoint") {
+    Run run;
+    Outcome outcome = run(
+        "$TRAIN out --steps 30 >/dev/null 2>&1 || exit\n"
+        "$TRAIN out --resume --steps 60 --set train.optimizer.weight_decay=10 --set train.optimizer.lr=100 "
+        "--set train.schedule.min_lr=100");
+    CHECK(outcome.exit == 5);
+    CHECK(has(outcome.err, "expected finite numbers"));
+    CHECK(has(outcome.err, "checkpoint"));
+    CHECK(run("$TRAIN out --resume --steps 60").exit == 0);
+}
+
+TEST_CASE("a full disk is an I/O error, and leaves nothing half-written") {
+    Run run;
+    std::string line =
+        "unshare -m sh -c 'mkdir disk && mount -t tmpfs -o size=64k none disk && cp config text . "
+        "2>/dev/null; ";
+    if (run("unshare -m sh -c 'mkdir probe && mount -t tmpfs -o size=64k none probe' 2>/dev/null").exit !=
+        0) {
+        MESSAGE("not tried: this machine does not let a test mount a small disk");
+        return;
+    }
+    Outcome outcome =
+        run("export TRAIN\n" + line +
+            "$TRAIN disk/out; code=$?; test ! -e disk/out/model.gguf || code=99; ls -AR disk; exit $code'");
+    CHECK(outcome.exit == 4);
+    CHECK(has(outcome.err, "No space left on device"));
+    CHECK_FALSE(has(outcome.out, ".part"));
+}
+
+TEST_CASE("--json puts the log on stdout; --dry-run writes nothing; --time ends early") {
+    Run run;
+    Outcome outcome = run("$TRAIN out --json --quiet");
+    CHECK(outcome.exit == 0);
+    CHECK(outcome.err.empty());
+    CHECK(outcome.out == run.file("out/log.jsonl"));
+    Outcome dry = run("$TRAIN dry --dry-run");
+    CHECK(dry.exit == 0);
+    CHECK(has(dry.out, "peak_memory_mib"));
+    CHECK_FALSE(std::filesystem::exists(run.scratch / "dry"));
+    Outcome timed = run("$TRAIN timed --time 1s --set train.steps=1000000");
+    CHECK(timed.exit == 0);
+    CHECK(std::filesystem::exists(run.scratch / "timed/model.gguf"));
+}
+
+TEST_CASE("on a terminal a live line shows step, loss, speed, share of the peak and time left") {
+    Run run;
+    if (run("command -v script").exit != 0) return;  // util-linux lends a terminal
+    Outcome outcome = run("export TERM=xterm; script -qec \"stty cols 120; $TRAIN out\" /dev/null");
+    for (const char* part : {"\r", "/60", "loss ", "tokens/s", "% of peak", " left"})
+        CHECK_MESSAGE(has(outcome.out, part), part);
+}
