@@ -26,7 +26,8 @@ void add_word(WordTable& table, std::string_view word) {
     if (!word.empty()) table.add(word, 1);
 }
 
-std::vector<std::string> or_default(const std::vector<std::string>& special, std::vector<std::string> usual) {
+std::vector<std::string> or_default(const std::vector<std::string>& special,
+                                    const std::vector<std::string>& usual) {
     return special.empty() ? usual : special;
 }
 
