@@ -127,7 +127,7 @@ void TokenSource::window(DataSplit split, std::uint64_t begin, std::span<std::in
 }
 
 WindowSampler::WindowSampler(TokenSource source, std::uint64_t seed, std::int64_t T)
-    : source_(std::move(source)), rng_(seed, window_stream), T_(static_cast<std::uint64_t>(T)) {
+    : source_(std::move(source)), seed_(seed), rng_(seed, window_stream), T_(static_cast<std::uint64_t>(T)) {
     if (source_.size(DataSplit::train) < T_ + 1)
         fail_input(source_.name(), "training split",
                    "at least " + std::to_string(T_ + 1) + " tokens (one window of " + std::to_string(T_) +
@@ -135,9 +135,35 @@ WindowSampler::WindowSampler(TokenSource source, std::uint64_t seed, std::int64_
                    std::to_string(source_.size(DataSplit::train)), "a shorter train.sequence, or more text");
 }
 
+namespace {
+
+/// Element i of a permutation of [0, n): four Feistel rounds on the least even number of bits that holds n, walked on
+/// until the value lies in range (Black & Rogaway 2002, "Ciphers with arbitrary finite domains", section 4).
+std::uint64_t permuted(const Rng& rng, std::uint64_t i, std::uint64_t n) {
+    unsigned half = 1;
+    while (half < 32 && std::uint64_t{1} << 2 * half < n) half++;
+    std::uint64_t mask = (std::uint64_t{1} << half) - 1;
+    do {
+        std::uint64_t left = i >> half, right = i & mask;
+        for (std::uint64_t round = 0; round < 4; round++) {
+            std::uint64_t mixed = left ^ (rng.bits(round << 40 | right) & mask);
+            left = right, right = mixed;
+        }
+        i = left << half | right;
+    } while (i >= n);
+    return i;
+}
+
+}  // namespace
+
 void WindowSampler::train_window(std::uint64_t index, std::span<std::int32_t> inputs,
                                  std::span<std::int32_t> targets) const {
-    source_.window(DataSplit::train, rng_.below(source_.size(DataSplit::train) - T_, index), inputs, targets);
+    std::uint64_t size = source_.size(DataSplit::train), windows = (size - 1) / T_;
+    windows = windows > 2 ? windows - 1 : 1;  // one is given up for the room that the offset needs
+    std::uint64_t epoch = index / windows, room = size - windows * T_;
+    Rng of_epoch(seed_, window_stream + 1 + epoch);
+    std::uint64_t offset = rng_.below(room, epoch);
+    source_.window(DataSplit::train, offset + permuted(of_epoch, index % windows, windows) * T_, inputs, targets);
 }
 
 std::uint64_t WindowSampler::validation_windows() const {

@@ -101,6 +101,20 @@ TEST_CASE("a training window depends on seed and index alone, and reaches both e
     CHECK(same < 100);
 }
 
+TEST_CASE("an epoch's training windows are disjoint, and epochs differ") {
+    WindowSampler sampler(TokenSource::from_text(counting_text(250), Bytes(), 0, 1), 3, 8);
+    std::vector<std::int32_t> in(8), out(8), orders[2];
+    for (int epoch = 0; epoch < 2; epoch++) {
+        std::set<std::int32_t> seen;
+        for (std::uint64_t i = 0; i < 30; i++) {  // 31 windows fit; one is given up for the offset
+            sampler.train_window(static_cast<std::uint64_t>(epoch) * 30 + i, in, out);
+            for (std::int32_t id : in) CHECK(seen.insert(id).second);
+            orders[epoch].push_back(in[0]);
+        }
+    }
+    CHECK(orders[0] != orders[1]);
+}
+
 TEST_CASE("validation windows are disjoint and in order") {
     WindowSampler sampler(TokenSource::from_text(counting_text(100), Bytes(), 0.5, 1), 1, 12);
     CHECK(sampler.validation_windows() == 4);  // 50 tokens hold 4 windows and their last target
