@@ -47,7 +47,8 @@ class Rng {
     std::array<double, 2> normals(std::uint64_t counter) const {
         auto r = philox(seed_, stream_, counter);
         double u = (static_cast<double>((std::uint64_t{r[1]} << 32 | r[0]) >> 11) + 0.5) * 0x1p-53;
-        double angle = static_cast<double>((std::uint64_t{r[3]} << 32 | r[2]) >> 11) * 0x1p-53 * 6.283185307179586;
+        double angle =
+            static_cast<double>((std::uint64_t{r[3]} << 32 | r[2]) >> 11) * 0x1p-53 * 6.283185307179586;
         double radius = std::sqrt(-2.0 * std::log(u));
         return {radius * std::cos(angle), radius * std::sin(angle)};
     }

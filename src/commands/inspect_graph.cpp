@@ -42,13 +42,16 @@ void check(const Model& model, const Options& options) {
     batch.outputs = {static_cast<std::int32_t>(ids.size() - 1)};
     Binding<float> binding;
     binding.parameters = model.parameters();
-    Executor<float> executor(traced.graph, make_plan(traced.graph, traced.logits, {batch.rows(), 1}), binding, 1);
+    Executor<float> executor(traced.graph, make_plan(traced.graph, traced.logits, {batch.rows(), 1}), binding,
+                             1);
     executor.check(batch, [&](const PlanStep& step, const float* values, std::int64_t count) {
         double low = INFINITY, high = -INFINITY;
         std::int64_t wrong = 0;
         for (std::int64_t i = 0; i < count; i++) {
-            if (!std::isfinite(values[i])) wrong++;
-            else low = std::min<double>(low, values[i]), high = std::max<double>(high, values[i]);
+            if (!std::isfinite(values[i]))
+                wrong++;
+            else
+                low = std::min<double>(low, values[i]), high = std::max<double>(high, values[i]);
         }
         char line[192];
         std::snprintf(line, sizeof line, "%016llx  %12.5g %12.5g  %s%s\n",
@@ -80,9 +83,10 @@ Action add_inspect_graph(CLI::App& app, const Globals&) {
     add_model(app, options->model);
     add_integer(app, "--rows", options->rows, 1, 1 << 24, "tokens of a batch that the plan has room for");
     app.add_flag("--training", options->training, "the plan of a training step, with its backward");
-    app.add_flag("--check", options->check,
-                 "run it on one thread over --prompt: checksum, least and greatest of every value; stops at one that "
-                 "is not finite");
+    app.add_flag(
+        "--check", options->check,
+        "run it on one thread over --prompt: checksum, least and greatest of every value; stops at one that "
+        "is not finite");
     add_text(app, "-p,--prompt", options->prompt, "text for --check");
     return [options] { return run(*options); };
 }

@@ -137,8 +137,9 @@ WindowSampler::WindowSampler(TokenSource source, std::uint64_t seed, std::int64_
 
 namespace {
 
-/// Element i of a permutation of [0, n): four Feistel rounds on the least even number of bits that holds n, walked on
-/// until the value lies in range (Black & Rogaway 2002, "Ciphers with arbitrary finite domains", section 4).
+/// Element i of a permutation of [0, n): four Feistel rounds on the least even number of bits that holds n,
+/// walked on until the value lies in range (Black & Rogaway 2002, "Ciphers with arbitrary finite domains",
+/// section 4).
 std::uint64_t permuted(const Rng& rng, std::uint64_t i, std::uint64_t n) {
     unsigned half = 1;
     while (half < 32 && std::uint64_t{1} << 2 * half < n) half++;
@@ -163,7 +164,8 @@ void WindowSampler::train_window(std::uint64_t index, std::span<std::int32_t> in
     std::uint64_t epoch = index / windows, room = size - windows * T_;
     Rng of_epoch(seed_, window_stream + 1 + epoch);
     std::uint64_t offset = rng_.below(room, epoch);
-    source_.window(DataSplit::train, offset + permuted(of_epoch, index % windows, windows) * T_, inputs, targets);
+    source_.window(DataSplit::train, offset + permuted(of_epoch, index % windows, windows) * T_, inputs,
+                   targets);
 }
 
 std::uint64_t WindowSampler::validation_windows() const {

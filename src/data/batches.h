@@ -47,9 +47,10 @@ class WindowSampler {
     WindowSampler(TokenSource source, std::uint64_t seed, std::int64_t T);
 
     /// The window of sequence b of micro-batch m of step s is index (s * accumulate + m) * batch + b: it
-    /// depends on (seed, index) alone, so resuming needs no state. An epoch's windows are disjoint, begin at an
-    /// offset of its own and come in an order of its own: every token is seen once before any is seen twice. (Drawn
-    /// with replacement, as nanoGPT does, a fifth of the text is still unseen after an epoch and a half.)
+    /// depends on (seed, index) alone, so resuming needs no state. An epoch's windows are disjoint, begin at
+    /// an offset of its own and come in an order of its own: every token is seen once before any is seen
+    /// twice. (Drawn with replacement, as nanoGPT does, a fifth of the text is still unseen after an epoch
+    /// and a half.)
     void train_window(std::uint64_t index, std::span<std::int32_t> inputs,
                       std::span<std::int32_t> targets) const;
 

@@ -1,5 +1,5 @@
-// Reverse-mode differentiation: the forward list walked backwards, each op's backward called once all gradients of its
-// output have come together.
+// Reverse-mode differentiation: the forward list walked backwards, each op's backward called once all
+// gradients of its output have come together.
 #include <algorithm>
 
 #include "graph/plan.h"
@@ -10,7 +10,7 @@ namespace {
 struct Backward {
     const Graph& graph;
     Plan& plan;
-    std::vector<BufferId> gradient;              // of each node's value, none until its first consumer was walked
+    std::vector<BufferId> gradient;  // of each node's value, none until its first consumer was walked
     std::vector<std::vector<NodeId>> consumers;  // of each node, among those that the root needs
     std::vector<int> forward_step;               // the step that ran a node's op, none if none did
 
@@ -35,21 +35,25 @@ struct Backward {
 
     BufferId& of(NodeId id) { return gradient[static_cast<std::size_t>(id)]; }
 
-    /// May inputs a and b of one add both live in the add's gradient buffer? b's gradient must be final already (one
-    /// consumer) and read, by b's own backward, before any other consumer of a adds to the buffer.
+    /// May inputs a and b of one add both live in the add's gradient buffer? b's gradient must be final
+    /// already (one consumer) and read, by b's own backward, before any other consumer of a adds to the
+    /// buffer.
     bool may_share(NodeId a, NodeId b, NodeId add) const {
         if (consumers[static_cast<std::size_t>(b)].size() != 1 || graph.node(b).op->passes_gradient || a >= b)
             return false;
-        return std::all_of(consumers[static_cast<std::size_t>(a)].begin(), consumers[static_cast<std::size_t>(a)].end(),
+        return std::all_of(consumers[static_cast<std::size_t>(a)].begin(),
+                           consumers[static_cast<std::size_t>(a)].end(),
                            [&](NodeId c) { return c == add || c < b; });
     }
 
-    /// Gradients of the inputs of an op whose inputs' gradients equal its output's: shared where that is safe.
+    /// Gradients of the inputs of an op whose inputs' gradients equal its output's: shared where that is
+    /// safe.
     void pass(NodeId id, PlanStep& step, int now) {
         const Node& node = graph.node(id);
         bool first = of(node.inputs[0]) == none;
-        bool both = node.inputs.size() == 2 && first && of(node.inputs[1]) == none &&
-                    (may_share(node.inputs[0], node.inputs[1], id) || may_share(node.inputs[1], node.inputs[0], id));
+        bool both =
+            node.inputs.size() == 2 && first && of(node.inputs[1]) == none &&
+            (may_share(node.inputs[0], node.inputs[1], id) || may_share(node.inputs[1], node.inputs[0], id));
         bool taken = false;
         for (std::size_t i = 0; i < node.inputs.size(); i++) {
             BufferId& g = of(node.inputs[i]);
@@ -83,7 +87,8 @@ struct Backward {
         if (node.op->loss) {
             Graph::Shapes s = graph.shapes(node);
             NodeShape shape{s.in, s.parameters, node.attributes};
-            plan.value[static_cast<std::size_t>(id)] = step.out = new_buffer(plan, node.width, node.space, now);
+            plan.value[static_cast<std::size_t>(id)] = step.out =
+                new_buffer(plan, node.width, node.space, now);
             plan.buffers.push_back({node.op->scratch(shape, plan.options.rows), now, now, 0});
             step.scratch = static_cast<BufferId>(plan.buffers.size() - 1);
         } else {
@@ -95,7 +100,8 @@ struct Backward {
             if (forward != none) step.saved = plan.steps[static_cast<std::size_t>(forward)].saved;
             touch(plan, step.saved, now);
         }
-        if (node.op->passes_gradient) pass(id, step, now);
+        if (node.op->passes_gradient)
+            pass(id, step, now);
         else
             for (std::size_t i = 0; i < node.inputs.size(); i++) give(node.inputs[i], step, i, now);
         plan.steps.push_back(step);

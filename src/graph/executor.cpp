@@ -9,7 +9,9 @@
 
 namespace linnet {
 
-void ArenaDeleter::operator()(void* memory) const { munmap(memory, bytes); }
+void ArenaDeleter::operator()(void* memory) const {
+    munmap(memory, bytes);
+}
 
 Arena allocate_arena(std::size_t bytes) {
     constexpr std::size_t large_page = std::size_t{2} << 20;
@@ -18,7 +20,8 @@ Arena allocate_arena(std::size_t bytes) {
     void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         fail(Exit::io, "", "memory", std::to_string(bytes >> 20) + " MiB", "less is free");
-    // Large pages spare the matrix products most of their TLB misses; small arenas would only be padded by them.
+    // Large pages spare the matrix products most of their TLB misses; small arenas would only be padded by
+    // them.
     if (bytes >= 8 * large_page) madvise(memory, bytes, MADV_HUGEPAGE);
     return Arena(memory, ArenaDeleter{bytes});
 }
@@ -102,7 +105,8 @@ void Executor<Real>::prepare() {
         c.attributes = &node.attributes;
         c.node = s.node;
         c.width = node.width;
-        for (std::size_t k = 0; k < node.inputs.size(); k++) c.in_width[k] = graph_.node(node.inputs[k]).width;
+        for (std::size_t k = 0; k < node.inputs.size(); k++)
+            c.in_width[k] = graph_.node(node.inputs[k]).width;
         for (std::size_t k = 0; k < max_inputs; k++) {
             c.in[k] = at(s.in[k]);
             c.din[k] = at(s.din[k]);
@@ -114,7 +118,8 @@ void Executor<Real>::prepare() {
             if (!binding_.gradients.empty()) c.parameter_grad[k] = binding_.gradients[p];
         }
         if (!binding_.caches.empty()) c.cache = binding_.caches[static_cast<std::size_t>(s.node)];
-        c.out = at(s.out), c.add = at(s.add), c.saved = at(s.saved), c.scratch = at(s.scratch), c.dout = at(s.dout);
+        c.out = at(s.out), c.add = at(s.add), c.saved = at(s.saved), c.scratch = at(s.scratch),
+        c.dout = at(s.dout);
     }
     each_constant(graph_, plan_, [&](std::size_t i, const Node& node, std::size_t index, bool fresh) {
         if (fresh) {
@@ -127,7 +132,8 @@ void Executor<Real>::prepare() {
 
 namespace {
 
-/// An op whose inputs' gradients equal its output's, where the plan could not let them share: copied or added.
+/// An op whose inputs' gradients equal its output's, where the plan could not let them share: copied or
+/// added.
 template <class Real>
 void pass_gradient(const Call<Real>& call) {
     Range i = call.worker.share(call.rows * call.width, 64);
@@ -143,12 +149,14 @@ void pass_gradient(const Call<Real>& call) {
 }  // namespace
 
 template <class Real>
-void Executor<Real>::step(const PlanStep& step, const Call<Real>& prepared, const Batch& batch, Worker worker) const {
+void Executor<Real>::step(const PlanStep& step, const Call<Real>& prepared, const Batch& batch,
+                          Worker worker) const {
     const Node& node = graph_.node(step.node);
     Call<Real> call = prepared;
     call.worker = worker;
     call.batch = &batch;
-    call.rows = node.space == RowSpace::tokens ? batch.rows() : static_cast<std::int64_t>(batch.outputs.size());
+    call.rows =
+        node.space == RowSpace::tokens ? batch.rows() : static_cast<std::int64_t>(batch.outputs.size());
     call.workspace = static_cast<std::byte*>(workspaces_.get()) +
                      workspace_stride_ * static_cast<std::size_t>(worker.index);
     if (step.phase == Phase::forward) return run_forward(*node.op, call);
@@ -174,8 +182,9 @@ void Executor<Real>::check(const Batch& batch,
             const PlanStep& s = plan_.steps[i];
             step(s, calls_[i], batch, worker);
             const Node& node = graph_.node(s.result);
-            std::int64_t rows = node.space == RowSpace::tokens ? batch.rows()
-                                                               : static_cast<std::int64_t>(batch.outputs.size());
+            std::int64_t rows = node.space == RowSpace::tokens
+                                    ? batch.rows()
+                                    : static_cast<std::int64_t>(batch.outputs.size());
             see(s, at(s.phase == Phase::forward || node.op->loss ? s.out : s.din[0]), rows * node.width);
         }
     });

@@ -1,5 +1,5 @@
-// Runs a plan: one parallel region a run, every member of the team walking the same steps (README.md has the measurement
-// behind that choice).
+// Runs a plan: one parallel region a run, every member of the team walking the same steps (README.md has the
+// measurement behind that choice).
 #pragma once
 #include <functional>
 #include <memory>
@@ -12,12 +12,13 @@ namespace linnet {
 /// What differs between training and inference: how parameters are bound, and whether attention has a cache.
 template <class Real>
 struct Binding {
-    std::vector<Tensor> parameters;      // of each parameter; vectors are Real
-    std::vector<Real*> gradients;        // empty where nothing is trained
-    std::vector<Cache<Real>> caches;     // of each node; empty where there is none
+    std::vector<Tensor> parameters;   // of each parameter; vectors are Real
+    std::vector<Real*> gradients;     // empty where nothing is trained
+    std::vector<Cache<Real>> caches;  // of each node; empty where there is none
 };
 
-/// Memory from the operating system, zeroed, aligned for any vector and backed by large pages where it can be.
+/// Memory from the operating system, zeroed, aligned for any vector and backed by large pages where it can
+/// be.
 struct ArenaDeleter {
     std::size_t bytes = 0;
     void operator()(void* memory) const;
@@ -33,9 +34,11 @@ class Executor {
 
     void run(const Batch& batch);
     /// Serially, calling `see` after each step with the values it made (`--check`).
-    void check(const Batch& batch, const std::function<void(const PlanStep&, const Real*, std::int64_t)>& see);
+    void check(const Batch& batch,
+               const std::function<void(const PlanStep&, const Real*, std::int64_t)>& see);
 
-    /// The value of a node after a run: [rows of its space, width]. Only the root's outlives the run for certain.
+    /// The value of a node after a run: [rows of its space, width]. Only the root's outlives the run for
+    /// certain.
     const Real* value(NodeId node) const;
     const Plan& plan() const { return plan_; }
     const Graph& graph() const { return graph_; }

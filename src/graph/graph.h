@@ -1,5 +1,5 @@
-// A model, traced: a flat list of nodes in the order they run. The same list is the inference plan (run forwards) and
-// the training tape (walked backwards).
+// A model, traced: a flat list of nodes in the order they run. The same list is the inference plan (run
+// forwards) and the training tape (walked backwards).
 #pragma once
 #include <cstdint>
 #include <string>
@@ -35,8 +35,8 @@ class Graph {
   public:
     ParameterId parameter(std::string name, Shape shape, double init_mean, double init_std);
     /// Appends a node; its inputs must stand before it. Shapes that do not fit are a std::logic_error.
-    NodeId add(const Op& op, std::string path, std::vector<NodeId> inputs, std::vector<ParameterId> parameters = {},
-               Attributes attributes = {});
+    NodeId add(const Op& op, std::string path, std::vector<NodeId> inputs,
+               std::vector<ParameterId> parameters = {}, Attributes attributes = {});
 
     const std::vector<Node>& nodes() const { return nodes_; }
     const std::vector<Parameter>& parameters() const { return parameters_; }

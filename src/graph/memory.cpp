@@ -6,14 +6,15 @@
 
 namespace linnet {
 
-/// Greedy by size (Pisarchyk & Lee 2020, "Efficient memory management for deep neural net inference", section 5): the
-/// largest buffer first, each at the lowest offset that no buffer alive at the same time covers.
+/// Greedy by size (Pisarchyk & Lee 2020, "Efficient memory management for deep neural net inference", section
+/// 5): the largest buffer first, each at the lowest offset that no buffer alive at the same time covers.
 void pack(Plan& plan) {
     constexpr std::int64_t alignment = 16;  // elements: a cache line of floats
     std::vector<std::size_t> order(plan.buffers.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return plan.buffers[a].size > plan.buffers[b].size; });
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return plan.buffers[a].size > plan.buffers[b].size;
+    });
     std::vector<std::size_t> placed;  // by offset
     for (std::size_t index : order) {
         Buffer& b = plan.buffers[index];
@@ -70,8 +71,8 @@ void accesses(const Graph& graph, const Plan& plan, const PlanStep& s, std::vect
 
 }  // namespace
 
-/// A barrier stands before a step that touches what a step since the last barrier wrote, or writes what one read. (The
-/// three projections q, k, v have none between them.)
+/// A barrier stands before a step that touches what a step since the last barrier wrote, or writes what one
+/// read. (The three projections q, k, v have none between them.)
 void place_barriers(const Graph& graph, Plan& plan) {
     std::vector<Access> reads, writes;  // since the last barrier
     for (PlanStep& step : plan.steps) {

@@ -29,8 +29,8 @@ std::vector<char> reachable(const Graph& graph, NodeId root) {
     return seen;
 }
 
-/// The product that node `id`, a residual add, may be fused into: an input that nothing else reads. Returns its place
-/// among the inputs, or none.
+/// The product that node `id`, a residual add, may be fused into: an input that nothing else reads. Returns
+/// its place among the inputs, or none.
 int fusable_input(const Graph& graph, NodeId id, const std::vector<int>& consumers) {
     const Node& node = graph.node(id);
     if (node.op != &add_op) return none;
@@ -70,7 +70,8 @@ void plan_forward(const Graph& graph, Plan& plan) {
         PlanStep step{Phase::forward, id, id, false};
         if (fused[at] != none) {
             step.node = node.inputs[static_cast<std::size_t>(fused[at])];
-            step.add = plan.value[static_cast<std::size_t>(node.inputs[static_cast<std::size_t>(1 - fused[at])])];
+            step.add =
+                plan.value[static_cast<std::size_t>(node.inputs[static_cast<std::size_t>(1 - fused[at])])];
             touch(plan, step.add, now);
         }
         const Node& runs = graph.node(step.node);
@@ -104,7 +105,8 @@ Plan make_plan(const Graph& graph, NodeId root, const PlanOptions& options) {
 }
 
 int Plan::barriers() const {
-    return static_cast<int>(std::count_if(steps.begin(), steps.end(), [](const PlanStep& s) { return s.barrier; }));
+    return static_cast<int>(
+        std::count_if(steps.begin(), steps.end(), [](const PlanStep& s) { return s.barrier; }));
 }
 
 std::string describe(const Graph& graph, const Plan& plan) {

@@ -23,8 +23,8 @@ enum class Phase : std::uint8_t { forward, backward };
 /// One op run once. Buffers are `none` where the op does without.
 struct PlanStep {
     Phase phase;
-    NodeId node;       // whose op runs
-    NodeId result;     // whose value it makes: another node where a residual add was fused into this one
+    NodeId node;           // whose op runs
+    NodeId result;         // whose value it makes: another node where a residual add was fused into this one
     bool barrier = false;  // the team must meet before this step
     std::array<BufferId, max_inputs> in{none, none, none};
     BufferId out = none, add = none, saved = none, scratch = none;
@@ -51,17 +51,18 @@ struct Plan {
     int barriers() const;
 };
 
-/// The steps that make `root` (and, for training, every parameter's gradient), their buffers packed by liveness.
+/// The steps that make `root` (and, for training, every parameter's gradient), their buffers packed by
+/// liveness.
 Plan make_plan(const Graph& graph, NodeId root, const PlanOptions& options);
 
 /// One line a step: phase, op, path, width, buffers, barriers (`--graph`).
 std::string describe(const Graph& graph, const Plan& plan);
 
 // The parts of make_plan, each in a file of its own.
-void plan_forward(const Graph& graph, Plan& plan);   // plan.cpp
-void plan_backward(const Graph& graph, Plan& plan);  // autodiff.cpp
-void pack(Plan& plan);                               // memory.cpp: offsets and arena_size
-void place_barriers(const Graph& graph, Plan& plan); // memory.cpp
+void plan_forward(const Graph& graph, Plan& plan);    // plan.cpp
+void plan_backward(const Graph& graph, Plan& plan);   // autodiff.cpp
+void pack(Plan& plan);                                // memory.cpp: offsets and arena_size
+void place_barriers(const Graph& graph, Plan& plan);  // memory.cpp
 
 /// A new buffer of `width` elements a row of `space`, born at step `step`.
 BufferId new_buffer(Plan& plan, std::int64_t width, RowSpace space, int step);

@@ -3,8 +3,8 @@
 
 namespace linnet {
 
-/// Multiply-adds on registers alone, all threads at once, in the instruction set in force: FLOP/s (the best of several
-/// tries, as a limit is what is asked for).
+/// Multiply-adds on registers alone, all threads at once, in the instruction set in force: FLOP/s (the best
+/// of several tries, as a limit is what is asked for).
 double measured_peak_flops(int threads);
 
 /// Bytes a second read from memory by all threads together, from an array far larger than any cache.

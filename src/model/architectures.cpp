@@ -132,7 +132,8 @@ ModelConfig read_config(const Gguf& file, const Architecture*& architecture) {
         apply_json(fields, parse_json(*text, file.path() + ": " + std::string(own_config)), file.path());
     }
     const GgufTensor* table = file.tensor("token_embd.weight");
-    if (!table) fail_input(file.path(), "token_embd.weight", "a tensor", "none (a vocabulary without a model?)");
+    if (!table)
+        fail_input(file.path(), "token_embd.weight", "a tensor", "none (a vocabulary without a model?)");
     config.vocabulary = table->shape.dim[0];
     config.tie_embeddings = file.tensor("output.weight") == nullptr;
     resolve(config, file.path());
@@ -149,8 +150,10 @@ void write_config(GgufWriter& out, const Architecture& a, ModelConfig config) {
     for (const ArchitectureKey& key : a.keys) {
         json value = at_path(all, key.field);
         std::string name = std::string(a.name) + "." + std::string(key.suffix);
-        if (value.is_number_float()) out.add(name, value.get<float>());
-        else out.add(name, value.get<std::uint32_t>());
+        if (value.is_number_float())
+            out.add(name, value.get<float>());
+        else
+            out.add(name, value.get<std::uint32_t>());
     }
 }
 

@@ -1,4 +1,5 @@
-// How the standard GGUF architectures spell what a config says: metadata keys, tensor names. All of it is data.
+// How the standard GGUF architectures spell what a config says: metadata keys, tensor names. All of it is
+// data.
 #pragma once
 #include <string>
 #include <string_view>
@@ -34,14 +35,15 @@ const std::vector<Architecture>& architectures();
 /// The row whose meaning is exactly `config` (ours where no other is).
 const Architecture& architecture_of(const ModelConfig& config);
 
-/// The config of a GGUF file, resolved; sets `architecture` to its row. Metadata of the architecture that is not
-/// understood is an error.
+/// The config of a GGUF file, resolved; sets `architecture` to its row. Metadata of the architecture that is
+/// not understood is an error.
 ModelConfig read_config(const Gguf& file, const Architecture*& architecture);
 
 /// Writes general.architecture and the architecture's keys.
 void write_config(GgufWriter& out, const Architecture& architecture, ModelConfig config);
 
-/// Where a parameter's rows stand: the tensor's name and, for a fused one, which part (-1: the tensor is not fused).
+/// Where a parameter's rows stand: the tensor's name and, for a fused one, which part (-1: the tensor is not
+/// fused).
 struct TensorPlace {
     std::string tensor;
     int part = -1;

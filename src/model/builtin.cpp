@@ -1,5 +1,5 @@
-// Embeds models/shakespeare.gguf. The assembler's .incbin costs nothing at compile time, where an array of eight million
-// literals costs a minute; #embed is not in C++20.
+// Embeds models/shakespeare.gguf. The assembler's .incbin costs nothing at compile time, where an array of
+// eight million literals costs a minute; #embed is not in C++20.
 #include "model/builtin.h"
 
 #if defined(__APPLE__)
@@ -14,7 +14,8 @@ __asm__(LINNET_RODATA
         ".balign 64\n"
         ".globl linnet_builtin_begin\n"
         "linnet_builtin_begin:\n"
-        ".incbin \"" LINNET_BUILTIN "\"\n"
+        ".incbin \"" LINNET_BUILTIN
+        "\"\n"
         ".globl linnet_builtin_end\n"
         "linnet_builtin_end:\n"
         ".byte 0\n"
@@ -22,6 +23,8 @@ __asm__(LINNET_RODATA
 
 namespace linnet {
 
-std::span<const std::byte> builtin_model() { return {linnet_builtin_begin, linnet_builtin_end}; }
+std::span<const std::byte> builtin_model() {
+    return {linnet_builtin_begin, linnet_builtin_end};
+}
 
 }  // namespace linnet

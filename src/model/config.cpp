@@ -28,7 +28,8 @@ std::vector<Field> model_fields(ModelConfig& c) {
         {"model.position.theta", &c.position.theta, "base of the rotary angles", 1, 1e12},
         {"model.position.halves", &c.position.halves, "rotary pairs (i, i + D/2) instead of (2i, 2i + 1)"},
         {"model.attention.bias", &c.attention.bias, "biases in the projections"},
-        {"model.attention.window", &c.attention.window, "positions that attention looks back; 0: all", 0, many},
+        {"model.attention.window", &c.attention.window, "positions that attention looks back; 0: all", 0,
+         many},
         {"model.tie_embeddings", &c.tie_embeddings, "the output product uses the token embedding"},
         {"model.dropout", &c.dropout, "probability, in training", 0, 0.99},
         {"model.init_std", &c.init_std, "standard deviation of the first weights", 0, 10},
@@ -44,9 +45,11 @@ void resolve(ModelConfig& c, std::string_view file) {
     need(c.layers > 0, "model.layers", "a positive number", text(c.layers));
     need(c.heads > 0, "model.heads", "a positive number", text(c.heads));
     if (c.kv_heads == 0) c.kv_heads = c.heads;
-    need(c.heads % c.kv_heads == 0, "model.kv_heads", "a divisor of heads (" + text(c.heads) + ")", text(c.kv_heads));
+    need(c.heads % c.kv_heads == 0, "model.kv_heads", "a divisor of heads (" + text(c.heads) + ")",
+         text(c.kv_heads));
     if (c.head_width == 0) {
-        need(c.width % c.heads == 0, "model.heads", "a divisor of width (" + text(c.width) + ")", text(c.heads));
+        need(c.width % c.heads == 0, "model.heads", "a divisor of width (" + text(c.width) + ")",
+             text(c.heads));
         c.head_width = c.width / c.heads;
     }
     need(c.head_width <= kernels().attention_max_head_width, "model.head_width",

@@ -1,4 +1,5 @@
-// A model is data: what a config may say of one, with its defaults and its checks. models/README.md explains every key.
+// A model is data: what a config may say of one, with its defaults and its checks. models/README.md explains
+// every key.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -12,8 +13,8 @@ namespace linnet {
 /// The `model` part of a config. Letters: C width, H heads, D head width, F feed-forward width, V vocabulary.
 struct ModelConfig {
     std::string kind = "decoder";
-    std::int64_t context = 256;   // positions
-    std::int64_t width = 0;       // C
+    std::int64_t context = 256;  // positions
+    std::int64_t width = 0;      // C
     std::int64_t layers = 0;
     std::int64_t heads = 0;       // H
     std::int64_t kv_heads = 0;    // 0 in a config: H
@@ -43,7 +44,8 @@ struct ModelConfig {
     double init_std = 0.02;
 };
 
-/// The settings of `config` as a table, keys beginning with "model." (all but the vocabulary, which is the tokenizer's).
+/// The settings of `config` as a table, keys beginning with "model." (all but the vocabulary, which is the
+/// tokenizer's).
 std::vector<Field> model_fields(ModelConfig& config);
 
 /// Fills in what was left out and checks that nothing contradicts: Error(Exit::input) naming the key.

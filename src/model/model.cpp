@@ -54,13 +54,29 @@ std::shared_ptr<const Model> Model::view(const ModelConfig& config, TokenizerPtr
         new Model(std::make_unique<Impl>(config, std::move(tokenizer), std::move(parameters))));
 }
 
-const std::string& Model::path() const { return impl_->path; }
-const Gguf* Model::file() const { return impl_->file ? &*impl_->file : nullptr; }
-const ModelConfig& Model::config() const { return impl_->config; }
-const Tokenizer& Model::tokenizer() const { return *impl_->tokenizer; }
-TokenizerPtr Model::shared_tokenizer() const { return impl_->tokenizer; }
-const TracedModel& Model::traced() const { return impl_->traced; }
-const std::vector<Tensor>& Model::parameters() const { return impl_->parameters; }
-std::int64_t Model::parameter_count() const { return impl_->traced.graph.parameter_count(); }
+const std::string& Model::path() const {
+    return impl_->path;
+}
+const Gguf* Model::file() const {
+    return impl_->file ? &*impl_->file : nullptr;
+}
+const ModelConfig& Model::config() const {
+    return impl_->config;
+}
+const Tokenizer& Model::tokenizer() const {
+    return *impl_->tokenizer;
+}
+TokenizerPtr Model::shared_tokenizer() const {
+    return impl_->tokenizer;
+}
+const TracedModel& Model::traced() const {
+    return impl_->traced;
+}
+const std::vector<Tensor>& Model::parameters() const {
+    return impl_->parameters;
+}
+std::int64_t Model::parameter_count() const {
+    return impl_->traced.graph.parameter_count();
+}
 
 }  // namespace linnet

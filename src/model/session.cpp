@@ -68,9 +68,15 @@ Session::Session(std::shared_ptr<const Model> model, const SessionOptions& optio
     : impl_(std::make_unique<Impl>(std::move(model), options)) {}
 Session::~Session() = default;
 
-std::int64_t Session::context() const { return impl_->context; }
-std::int64_t Session::position() const { return impl_->position; }
-void Session::rewind(std::int64_t position) { impl_->position = std::clamp<std::int64_t>(position, 0, impl_->position); }
+std::int64_t Session::context() const {
+    return impl_->context;
+}
+std::int64_t Session::position() const {
+    return impl_->position;
+}
+void Session::rewind(std::int64_t position) {
+    impl_->position = std::clamp<std::int64_t>(position, 0, impl_->position);
+}
 
 std::span<const float> Session::append(std::span<const TokenId> tokens) {
     Impl& s = *impl_;
@@ -92,10 +98,12 @@ double Session::append_nll(std::span<const TokenId> tokens) {
     s.admit(tokens);
     const TracedModel& traced = s.model->traced();
     if (!s.loss)
-        s.loss.emplace(traced.graph, make_plan(traced.graph, traced.loss, {s.batch, 0}), s.binding, s.threads);
+        s.loss.emplace(traced.graph, make_plan(traced.graph, traced.loss, {s.batch, 0}), s.binding,
+                       s.threads);
     double sum = 0;
     for (std::size_t first = 0; first < tokens.size(); first += static_cast<std::size_t>(s.batch)) {
-        auto piece = tokens.subspan(first, std::min(tokens.size() - first, static_cast<std::size_t>(s.batch)));
+        auto piece =
+            tokens.subspan(first, std::min(tokens.size() - first, static_cast<std::size_t>(s.batch)));
         s.start(piece);
         for (std::size_t i = first + 1; i <= first + piece.size(); i++)
             s.work.targets.push_back(i < tokens.size() ? tokens[i] : -1);

@@ -18,8 +18,8 @@ struct Tensor;
 /// A model file opened for use: mapped weights, config, vocabulary. Immutable; may serve many sessions.
 class Model {
   public:
-    /// Opens a GGUF file; an empty path is the model built into the program. Errors: Error(Exit::input / Exit::io)
-    /// naming file, place, expected, found.
+    /// Opens a GGUF file; an empty path is the model built into the program. Errors: Error(Exit::input /
+    /// Exit::io) naming file, place, expected, found.
     static std::shared_ptr<const Model> open(const std::string& path);
     /// A model whose parameters stand in memory and outlive it (one in training).
     static std::shared_ptr<const Model> view(const ModelConfig& config, TokenizerPtr tokenizer,
@@ -57,10 +57,11 @@ class Session {
     std::int64_t position() const;  // tokens held
     /// Forgets all after the first `position` tokens (0: everything).
     void rewind(std::int64_t position);
-    /// Appends tokens (at least one) and returns the logits [V] after the last one, valid until the next call.
-    /// Error(Exit::input) for an id outside [0, V) and where the context is full.
+    /// Appends tokens (at least one) and returns the logits [V] after the last one, valid until the next
+    /// call. Error(Exit::input) for an id outside [0, V) and where the context is full.
     std::span<const float> append(std::span<const TokenId> tokens);
-    /// Appends tokens and returns the summed negative log-likelihood, in nats, of tokens[1..] given those before.
+    /// Appends tokens and returns the summed negative log-likelihood, in nats, of tokens[1..] given those
+    /// before.
     double append_nll(std::span<const TokenId> tokens);
 
   private:

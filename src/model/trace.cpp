@@ -28,7 +28,8 @@ class Tracer {
         x = dropout("embed.dropout", positions(x));
         for (std::int64_t layer = 0; layer < c_.layers; layer++) x = block("blk." + std::to_string(layer), x);
         if (c_.norm.placement != "post") x = norm("norm", "output_norm", x);
-        ParameterId head = c_.tie_embeddings ? table : matrix("output.weight", c_.vocabulary, c_.width, c_.init_std);
+        ParameterId head =
+            c_.tie_embeddings ? table : matrix("output.weight", c_.vocabulary, c_.width, c_.init_std);
         model_.loss = graph().add(cross_entropy_op, "loss", {x}, {head});
         NodeId last = graph().add(take_rows_op, "last", {x});
         model_.logits = graph().add(linear_op, "logits", {last}, {head});
@@ -71,8 +72,8 @@ class Tracer {
         return graph().add(linear_op, path, {x}, p);
     }
 
-    /// Projections that end a residual branch start smaller, so that the stream's variance does not grow with depth
-    /// (Radford et al. 2019, GPT-2, section 2.3).
+    /// Projections that end a residual branch start smaller, so that the stream's variance does not grow with
+    /// depth (Radford et al. 2019, GPT-2, section 2.3).
     double residual_std() const { return c_.init_std / std::sqrt(2.0 * static_cast<double>(c_.layers)); }
 
     NodeId attention(const std::string& blk, NodeId x) {
@@ -106,7 +107,8 @@ class Tracer {
         Attributes kind{{"kind", static_cast<double>(activation_from_name(c_.ffn.activation))}};
         NodeId h;
         if (c_.ffn.gated) {
-            NodeId gate = linear(path + ".gate", blk + ".ffn_gate", x, c_.ffn.width, c_.ffn.bias, c_.init_std);
+            NodeId gate =
+                linear(path + ".gate", blk + ".ffn_gate", x, c_.ffn.width, c_.ffn.bias, c_.init_std);
             NodeId up = linear(path + ".up", blk + ".ffn_up", x, c_.ffn.width, c_.ffn.bias, c_.init_std);
             h = graph().add(gated_op, path + ".gated", {gate, up}, {}, kind);
         } else {
@@ -139,7 +141,9 @@ class Tracer {
 
 }  // namespace
 
-TracedModel trace(const ModelConfig& config, bool training) { return Tracer(config, training).run(); }
+TracedModel trace(const ModelConfig& config, bool training) {
+    return Tracer(config, training).run();
+}
 
 double forward_flops(const TracedModel& model, const ModelConfig& config, double length) {
     double flops = 0;

@@ -18,8 +18,8 @@ struct TracedModel {
 /// `config` must be resolved. Dropout nodes stand in the graph only where `training`.
 TracedModel trace(const ModelConfig& config, bool training);
 
-/// Floating-point operations a token, forward, in sequences of `length` tokens (causal attention: each token sees
-/// half of them on average).
+/// Floating-point operations a token, forward, in sequences of `length` tokens (causal attention: each token
+/// sees half of them on average).
 double forward_flops(const TracedModel& model, const ModelConfig& config, double length);
 
 Activation activation_from_name(std::string_view name);

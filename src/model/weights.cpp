@@ -33,7 +33,8 @@ Group group_of(const Graph& graph, const Architecture& a, const Parameter& param
     for (std::size_t part = 0; part < place.fused->parts.size(); part++)
         for (const Parameter& p : graph.parameters()) {
             TensorPlace other = place_of(a, p.name);
-            if (other.tensor == place.tensor && other.part == static_cast<int>(part)) group.parts.push_back(&p);
+            if (other.tensor == place.tensor && other.part == static_cast<int>(part))
+                group.parts.push_back(&p);
         }
     group.shape = parameter.shape;
     group.shape.dim[0] = 0;
@@ -53,7 +54,8 @@ std::vector<Tensor> bind_parameters(const Graph& graph, const Gguf& file, const 
         if (!t) fail_input(file.path(), place.tensor, "a tensor", "none");
         used.insert(t->name);
         Group group = group_of(graph, a, p);
-        if (t->shape != group.shape) fail_input(file.path(), place.tensor, "shape " + text(group.shape), text(t->shape));
+        if (t->shape != group.shape)
+            fail_input(file.path(), place.tensor, "shape " + text(group.shape), text(t->shape));
         if (!info(t->type).is_weight)
             fail_input(file.path(), place.tensor, "a type of weights", std::string(info(t->type).name));
         Tensor tensor{const_cast<std::byte*>(t->bytes.data()), t->type, p.shape};
@@ -73,7 +75,8 @@ std::vector<Tensor> bind_parameters(const Graph& graph, const Gguf& file, const 
     }
     for (const GgufTensor& t : file.tensors())
         if (!used.contains(t.name))
-            fail_input(file.path(), t.name, "a tensor of the architecture " + std::string(a.name), "an unknown one");
+            fail_input(file.path(), t.name, "a tensor of the architecture " + std::string(a.name),
+                       "an unknown one");
     return bound;
 }
 

@@ -11,17 +11,17 @@
 
 namespace linnet {
 
-/// Every parameter of `graph` as it stands in the file: matrices in place, whatever their type; vectors as float, converted
-/// into `converted` where the file has another type. Error(Exit::input) for a tensor that is missing, has another
-/// shape, or is not known.
+/// Every parameter of `graph` as it stands in the file: matrices in place, whatever their type; vectors as
+/// float, converted into `converted` where the file has another type. Error(Exit::input) for a tensor that is
+/// missing, has another shape, or is not known.
 std::vector<Tensor> bind_parameters(const Graph& graph, const Gguf& file, const Architecture& architecture,
                                     std::vector<std::vector<float>>& converted);
 
 /// What a model file says of its origin, under "linnet.": key (without the prefix) to text.
 using Provenance = std::map<std::string, std::string>;
 
-/// Writes a model as GGUF: matrices in `type` (f32, f16, bf16), vectors and position tables in f32. Returns the sha256 of
-/// the file.
+/// Writes a model as GGUF: matrices in `type` (f32, f16, bf16), vectors and position tables in f32. Returns
+/// the sha256 of the file.
 std::string save_model(const std::string& path, const ModelConfig& config, const Graph& graph,
                        const std::vector<Tensor>& parameters, const Tokenizer& tokenizer, DType type,
                        const std::string& name, const Provenance& provenance);

@@ -7,15 +7,21 @@
 namespace linnet {
 namespace {
 
-std::int64_t width(const NodeShape& s) { return s.in[0]; }
+std::int64_t width(const NodeShape& s) {
+    return s.in[0];
+}
 std::int64_t gated_width(const NodeShape& s) {
     if (s.in[0] != s.in[1]) throw std::logic_error("gated: gate and up differ in width");
     return s.in[0];
 }
-double flops(const NodeShape& s) { return 10.0 * static_cast<double>(s.in[0]); }
+double flops(const NodeShape& s) {
+    return 10.0 * static_cast<double>(s.in[0]);
+}
 
 template <class Real>
-Activation kind(const Call<Real>& call) { return static_cast<Activation>(call.attributes->integer("kind")); }
+Activation kind(const Call<Real>& call) {
+    return static_cast<Activation>(call.attributes->integer("kind"));
+}
 
 template <class Real>
 void forward(Call<Real>& call) {
@@ -47,16 +53,28 @@ void gated_backward(Call<Real>& call) {
 }  // namespace
 
 const Op activation_op = {
-    .name = "activation", .inputs = 1, .parameters = 0, .width = width, .flops = flops,
-    .forward = forward<float>, .forward_double = forward<double>,
-    .backward = backward<float>, .backward_double = backward<double>,
+    .name = "activation",
+    .inputs = 1,
+    .parameters = 0,
+    .width = width,
+    .flops = flops,
+    .forward = forward<float>,
+    .forward_double = forward<double>,
+    .backward = backward<float>,
+    .backward_double = backward<double>,
     .reads_inputs = 1,
 };
 
 const Op gated_op = {
-    .name = "gated", .inputs = 2, .parameters = 0, .width = gated_width, .flops = flops,
-    .forward = gated_forward<float>, .forward_double = gated_forward<double>,
-    .backward = gated_backward<float>, .backward_double = gated_backward<double>,
+    .name = "gated",
+    .inputs = 2,
+    .parameters = 0,
+    .width = gated_width,
+    .flops = flops,
+    .forward = gated_forward<float>,
+    .forward_double = gated_forward<double>,
+    .backward = gated_backward<float>,
+    .backward_double = gated_backward<double>,
     .reads_inputs = 3,
 };
 

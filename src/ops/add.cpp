@@ -1,4 +1,5 @@
-// y = a + b, the residual stream. Its gradient is that of both inputs: the plan shares one buffer where it can.
+// y = a + b, the residual stream. Its gradient is that of both inputs: the plan shares one buffer where it
+// can.
 #include <stdexcept>
 
 #include "ops/op.h"
@@ -10,7 +11,9 @@ std::int64_t width(const NodeShape& s) {
     if (s.in[0] != s.in[1]) throw std::logic_error("add: inputs differ in width");
     return s.in[0];
 }
-double flops(const NodeShape& s) { return static_cast<double>(s.in[0]); }
+double flops(const NodeShape& s) {
+    return static_cast<double>(s.in[0]);
+}
 
 template <class Real>
 void forward(Call<Real>& call) {
@@ -24,9 +27,15 @@ void backward(Call<Real>&) {}  // passes_gradient: the executor copies or shares
 }  // namespace
 
 const Op add_op = {
-    .name = "add", .inputs = 2, .parameters = 0, .width = width, .flops = flops,
-    .forward = forward<float>, .forward_double = forward<double>,
-    .backward = backward<float>, .backward_double = backward<double>,
+    .name = "add",
+    .inputs = 2,
+    .parameters = 0,
+    .width = width,
+    .flops = flops,
+    .forward = forward<float>,
+    .forward_double = forward<double>,
+    .backward = backward<float>,
+    .backward_double = backward<double>,
     .passes_gradient = true,
 };
 

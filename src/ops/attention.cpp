@@ -1,5 +1,6 @@
-// softmax(q · kᵀ / sqrt(D) + mask) · v over each sequence of the batch (Vaswani et al. 2017, section 3.2), multi-head,
-// grouped (Ainslie et al. 2023) or multi-query (Shazeer 2019).   q [R, H·D]; k, v [R, KV·D]; out [R, H·D].
+// softmax(q · kᵀ / sqrt(D) + mask) · v over each sequence of the batch (Vaswani et al. 2017, section 3.2),
+// multi-head, grouped (Ainslie et al. 2023) or multi-query (Shazeer 2019).   q [R, H·D]; k, v [R, KV·D]; out
+// [R, H·D].
 #include <cmath>
 #include <stdexcept>
 
@@ -16,15 +17,20 @@ std::int64_t width(const NodeShape& s) {
     return s.in[0];
 }
 
-double flops(const NodeShape&) { return 0; }  // depends on the positions: see attention_flops in model/
-std::int64_t saved(const NodeShape& s) { return s.attributes.integer("heads"); }  // log-sum-exp, [H, T] a sequence
+double flops(const NodeShape&) {
+    return 0;
+}  // depends on the positions: see attention_flops in model/
+std::int64_t saved(const NodeShape& s) {
+    return s.attributes.integer("heads");
+}  // log-sum-exp, [H, T] a sequence
 
 /// The part of the kernel's arguments that is the same for every sequence.
 template <class Real>
 Attention<Real> arguments(const Call<Real>& call) {
     const Attributes& a = *call.attributes;
     Attention<Real> args;
-    args.heads = a.integer("heads"), args.kv_heads = a.integer("kv_heads"), args.head_width = a.integer("head_width");
+    args.heads = a.integer("heads"), args.kv_heads = a.integer("kv_heads"),
+    args.head_width = a.integer("head_width");
     args.window = a.integer("window"), args.causal = a.flag("causal");
     args.scale = static_cast<Real>(1 / std::sqrt(static_cast<double>(args.head_width)));
     args.q_row = args.out_row = args.heads * args.head_width;
@@ -103,18 +109,26 @@ void backward(Call<Real>& call) {
         args.dk = call.din[1] + s.first_row * args.forward.k_row;
         args.dv = call.din[2] + s.first_row * args.forward.v_row;
         for (std::int64_t h = 0; h < kv_heads; h++, task++)
-            if (mine(call.worker, task))
-                call.kernels->attention_backward(args, h, call.workspace);
+            if (mine(call.worker, task)) call.kernels->attention_backward(args, h, call.workspace);
     }
 }
 
 }  // namespace
 
 const Op attention_op = {
-    .name = "attention", .inputs = 3, .parameters = 0, .width = width, .flops = flops,
-    .forward = forward<float>, .forward_double = forward<double>,
-    .backward = backward<float>, .backward_double = backward<double>,
-    .reads_inputs = 7, .reads_output = true, .cached = true, .saved = saved,
+    .name = "attention",
+    .inputs = 3,
+    .parameters = 0,
+    .width = width,
+    .flops = flops,
+    .forward = forward<float>,
+    .forward_double = forward<double>,
+    .backward = backward<float>,
+    .backward_double = backward<double>,
+    .reads_inputs = 7,
+    .reads_output = true,
+    .cached = true,
+    .saved = saved,
 };
 
 }  // namespace linnet

@@ -12,7 +12,8 @@ struct Sequence {
     std::int64_t slot = 0;
 };
 
-/// Training (B sequences of T), prompt reading, one-token decoding and packed documents differ in these numbers only.
+/// Training (B sequences of T), prompt reading, one-token decoding and packed documents differ in these
+/// numbers only.
 struct Batch {
     std::vector<Sequence> sequences;
     std::vector<std::int32_t> tokens;     // [R]

@@ -1,6 +1,7 @@
-// Cross-entropy fused with the output projection: logits = x · Wᵀ are made, used and overwritten a chunk of rows at a
-// time, so that those of a whole batch are never stored.   x [R,C], W [V,C]; out [R,1]: nats a row (0 where no target).
-// Backward makes the loss as well: the logits of a training step are computed once, not twice.
+// Cross-entropy fused with the output projection: logits = x · Wᵀ are made, used and overwritten a chunk of
+// rows at a time, so that those of a whole batch are never stored.   x [R,C], W [V,C]; out [R,1]: nats a row
+// (0 where no target). Backward makes the loss as well: the logits of a training step are computed once, not
+// twice.
 #include <algorithm>
 #include <stdexcept>
 
@@ -10,16 +11,20 @@ namespace linnet {
 namespace {
 
 std::int64_t width(const NodeShape& s) {
-    if (s.parameters[0].dim[1] != s.in[0]) throw std::logic_error("cross_entropy: weight does not fit its input");
+    if (s.parameters[0].dim[1] != s.in[0])
+        throw std::logic_error("cross_entropy: weight does not fit its input");
     return 1;
 }
-double flops(const NodeShape& s) { return 2.0 * static_cast<double>(s.parameters[0].count()); }
+double flops(const NodeShape& s) {
+    return 2.0 * static_cast<double>(s.parameters[0].count());
+}
 
-/// Every chunk streams dW once (V·C read and written), so chunks are as long as about 50 MB of logits allow, and at
-/// most half of the batch.
+/// Every chunk streams dW once (V·C read and written), so chunks are as long as about 50 MB of logits allow,
+/// and at most half of the batch.
 std::int64_t chunk_rows(std::int64_t rows, std::int64_t vocabulary) {
     constexpr std::int64_t logits = 12'800'000;
-    return std::max<std::int64_t>(1, std::min((rows + 1) / 2, std::max<std::int64_t>(64, logits / vocabulary)));
+    return std::max<std::int64_t>(1,
+                                  std::min((rows + 1) / 2, std::max<std::int64_t>(64, logits / vocabulary)));
 }
 
 std::int64_t scratch(const NodeShape& s, std::int64_t rows) {
@@ -92,10 +97,18 @@ void backward(Call<Real>& call) {
 }  // namespace
 
 const Op cross_entropy_op = {
-    .name = "cross_entropy", .inputs = 1, .parameters = 1, .width = width, .flops = flops,
-    .forward = forward<float>, .forward_double = forward<double>,
-    .backward = backward<float>, .backward_double = backward<double>,
-    .reads_inputs = 1, .loss = true, .scratch = scratch,
+    .name = "cross_entropy",
+    .inputs = 1,
+    .parameters = 1,
+    .width = width,
+    .flops = flops,
+    .forward = forward<float>,
+    .forward_double = forward<double>,
+    .backward = backward<float>,
+    .backward_double = backward<double>,
+    .reads_inputs = 1,
+    .loss = true,
+    .scratch = scratch,
 };
 
 }  // namespace linnet

@@ -1,5 +1,5 @@
-// Inverted dropout (Srivastava et al. 2014): y = x · keep / (1 - p). The mask is never stored: it is a function of
-// (seed, step, node, element), drawn again in the backward.
+// Inverted dropout (Srivastava et al. 2014): y = x · keep / (1 - p). The mask is never stored: it is a
+// function of (seed, step, node, element), drawn again in the backward.
 #include <array>
 
 #include "base/rng.h"
@@ -8,8 +8,12 @@
 namespace linnet {
 namespace {
 
-std::int64_t width(const NodeShape& s) { return s.in[0]; }
-double flops(const NodeShape& s) { return static_cast<double>(s.in[0]); }
+std::int64_t width(const NodeShape& s) {
+    return s.in[0];
+}
+double flops(const NodeShape& s) {
+    return static_cast<double>(s.in[0]);
+}
 
 constexpr std::int64_t draws = 8;  // one Philox block gives eight 16-bit draws: p is exact to 1 / 65536
 
@@ -34,16 +38,26 @@ void apply(const Call<Real>& call, const Real* from, Real* to, bool accumulate) 
 }
 
 template <class Real>
-void forward(Call<Real>& call) { apply(call, call.in[0], call.out, false); }
+void forward(Call<Real>& call) {
+    apply(call, call.in[0], call.out, false);
+}
 template <class Real>
-void backward(Call<Real>& call) { apply(call, call.dout, call.din[0], call.accumulate[0]); }
+void backward(Call<Real>& call) {
+    apply(call, call.dout, call.din[0], call.accumulate[0]);
+}
 
 }  // namespace
 
 const Op dropout_op = {
-    .name = "dropout", .inputs = 1, .parameters = 0, .width = width, .flops = flops,
-    .forward = forward<float>, .forward_double = forward<double>,
-    .backward = backward<float>, .backward_double = backward<double>,
+    .name = "dropout",
+    .inputs = 1,
+    .parameters = 0,
+    .width = width,
+    .flops = flops,
+    .forward = forward<float>,
+    .forward_double = forward<double>,
+    .backward = backward<float>,
+    .backward_double = backward<double>,
 };
 
 }  // namespace linnet

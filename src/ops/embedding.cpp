@@ -15,8 +15,8 @@ void gather_row(const Call<Real>& call, std::int64_t index, Real* out) {
     call.kernels->load(call.width, table.type, rows + index * bytes, out);
 }
 
-/// Adds every row of dy to the row of `grad` that `index` names; a member owns a range of columns and walks the rows in
-/// order, so that the sums do not depend on the team.
+/// Adds every row of dy to the row of `grad` that `index` names; a member owns a range of columns and walks
+/// the rows in order, so that the sums do not depend on the team.
 template <class Real>
 void scatter_rows(const Call<Real>& call, const std::vector<std::int32_t>& index) {
     if (!call.parameter_grad[0]) return;
@@ -28,8 +28,12 @@ void scatter_rows(const Call<Real>& call, const std::vector<std::int32_t>& index
 }
 
 // Tokens: y[r] = E[token r].  E [V,C].
-std::int64_t table_width(const NodeShape& s) { return s.parameters[0].dim[1]; }
-double no_flops(const NodeShape&) { return 0; }
+std::int64_t table_width(const NodeShape& s) {
+    return s.parameters[0].dim[1];
+}
+double no_flops(const NodeShape&) {
+    return 0;
+}
 
 template <class Real>
 void embed(Call<Real>& call) {
@@ -39,11 +43,14 @@ void embed(Call<Real>& call) {
 }
 
 template <class Real>
-void embed_backward(Call<Real>& call) { scatter_rows(call, call.batch->tokens); }
+void embed_backward(Call<Real>& call) {
+    scatter_rows(call, call.batch->tokens);
+}
 
 // Learned positions: y[r] = x[r] + P[position r].  P [T,C].
 std::int64_t position_width(const NodeShape& s) {
-    if (s.parameters[0].dim[1] != s.in[0]) throw std::logic_error("position_embedding: table does not fit its input");
+    if (s.parameters[0].dim[1] != s.in[0])
+        throw std::logic_error("position_embedding: table does not fit its input");
     return s.in[0];
 }
 
@@ -58,10 +65,15 @@ void add_position(Call<Real>& call) {
 }
 
 template <class Real>
-void add_position_backward(Call<Real>& call) { scatter_rows(call, call.batch->positions); }
+void add_position_backward(Call<Real>& call) {
+    scatter_rows(call, call.batch->positions);
+}
 
-// Sinusoids (Vaswani et al. 2017, section 3.5): PE(t, 2i) = sin(t / 10000^(2i/C)), PE(t, 2i+1) = cos of the same.
-std::int64_t same_width(const NodeShape& s) { return s.in[0]; }
+// Sinusoids (Vaswani et al. 2017, section 3.5): PE(t, 2i) = sin(t / 10000^(2i/C)), PE(t, 2i+1) = cos of the
+// same.
+std::int64_t same_width(const NodeShape& s) {
+    return s.in[0];
+}
 
 std::vector<double> sinusoids(const NodeShape& s) {
     std::int64_t width = s.in[0], context = s.attributes.integer("context");
@@ -90,24 +102,43 @@ void nothing(Call<Real>&) {}
 }  // namespace
 
 const Op embedding_op = {
-    .name = "embedding", .inputs = 0, .parameters = 1, .width = table_width, .flops = no_flops,
-    .forward = embed<float>, .forward_double = embed<double>,
-    .backward = embed_backward<float>, .backward_double = embed_backward<double>,
+    .name = "embedding",
+    .inputs = 0,
+    .parameters = 1,
+    .width = table_width,
+    .flops = no_flops,
+    .forward = embed<float>,
+    .forward_double = embed<double>,
+    .backward = embed_backward<float>,
+    .backward_double = embed_backward<double>,
     .token_input = true,
 };
 
 const Op position_embedding_op = {
-    .name = "position_embedding", .inputs = 1, .parameters = 1, .width = position_width, .flops = no_flops,
-    .forward = add_position<float>, .forward_double = add_position<double>,
-    .backward = add_position_backward<float>, .backward_double = add_position_backward<double>,
+    .name = "position_embedding",
+    .inputs = 1,
+    .parameters = 1,
+    .width = position_width,
+    .flops = no_flops,
+    .forward = add_position<float>,
+    .forward_double = add_position<double>,
+    .backward = add_position_backward<float>,
+    .backward_double = add_position_backward<double>,
     .passes_gradient = true,
 };
 
 const Op sinusoidal_op = {
-    .name = "sinusoidal", .inputs = 1, .parameters = 0, .width = same_width, .flops = no_flops,
-    .forward = add_sinusoid<float>, .forward_double = add_sinusoid<double>,
-    .backward = nothing<float>, .backward_double = nothing<double>,
-    .passes_gradient = true, .constants = sinusoids,
+    .name = "sinusoidal",
+    .inputs = 1,
+    .parameters = 0,
+    .width = same_width,
+    .flops = no_flops,
+    .forward = add_sinusoid<float>,
+    .forward_double = add_sinusoid<double>,
+    .backward = nothing<float>,
+    .backward_double = nothing<double>,
+    .passes_gradient = true,
+    .constants = sinusoids,
 };
 
 }  // namespace linnet

@@ -12,7 +12,9 @@ std::int64_t width(const NodeShape& s) {
     return s.parameters[0].dim[0];
 }
 
-double flops(const NodeShape& s) { return 2.0 * static_cast<double>(s.parameters[0].count()); }
+double flops(const NodeShape& s) {
+    return 2.0 * static_cast<double>(s.parameters[0].count());
+}
 
 template <class Real>
 void forward(Call<Real>& call) {
@@ -27,7 +29,8 @@ void forward(Call<Real>& call) {
     team_project(call, g);
 }
 
-// dx = dy · W;  dW += dyᵀ · x;  db += column sums of dy. The outputs are apart, so no barrier stands between them.
+// dx = dy · W;  dW += dyᵀ · x;  db += column sums of dy. The outputs are apart, so no barrier stands between
+// them.
 template <class Real>
 void backward(Call<Real>& call) {
     std::int64_t n = call.width, c = call.in_width[0];
@@ -59,10 +62,17 @@ void backward(Call<Real>& call) {
 }  // namespace
 
 const Op linear_op = {
-    .name = "linear", .inputs = 1, .parameters = 2, .width = width, .flops = flops,
-    .forward = forward<float>, .forward_double = forward<double>,
-    .backward = backward<float>, .backward_double = backward<double>,
-    .reads_inputs = 1, .can_add = true,
+    .name = "linear",
+    .inputs = 1,
+    .parameters = 2,
+    .width = width,
+    .flops = flops,
+    .forward = forward<float>,
+    .forward_double = forward<double>,
+    .backward = backward<float>,
+    .backward_double = backward<double>,
+    .reads_inputs = 1,
+    .can_add = true,
 };
 
 }  // namespace linnet

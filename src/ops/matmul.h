@@ -11,7 +11,8 @@ void team_matmul(const Call<Real>& call, Gemm<Real> g) {
     if (g.m_begin < g.m_end) call.kernels->gemm(g, call.workspace);
 }
 
-/// C = start + X · Wᵀ, W [N,K] as stored. Decoding uses the kernel that reads W once and treats every row alike.
+/// C = start + X · Wᵀ, W [N,K] as stored. Decoding uses the kernel that reads W once and treats every row
+/// alike.
 template <class Real>
 void team_project(const Call<Real>& call, Gemm<Real> g) {
     constexpr std::int64_t few_rows = 4;  // up to here reading W once wins over packing it

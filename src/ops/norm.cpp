@@ -5,9 +5,15 @@
 namespace linnet {
 namespace {
 
-std::int64_t width(const NodeShape& s) { return s.in[0]; }
-double flops(const NodeShape& s) { return 8.0 * static_cast<double>(s.in[0]); }
-std::int64_t saved(const NodeShape&) { return 2; }  // mean, 1 / deviation
+std::int64_t width(const NodeShape& s) {
+    return s.in[0];
+}
+double flops(const NodeShape& s) {
+    return 8.0 * static_cast<double>(s.in[0]);
+}
+std::int64_t saved(const NodeShape&) {
+    return 2;
+}  // mean, 1 / deviation
 
 template <class Real>
 struct RowShare {
@@ -44,30 +50,49 @@ void backward(Call<Real>& call, RowKernel row_kernel) {
     }
     if (call.parameter_grad[0]) {
         Range columns = call.worker.share(call.width, 16);
-        call.kernels->norm_backward_weights(call.rows, call.width, columns.begin, columns.end, call.in[0], call.saved,
-                                            call.dout, call.parameter_grad[0], call.parameter_grad[1]);
+        call.kernels->norm_backward_weights(call.rows, call.width, columns.begin, columns.end, call.in[0],
+                                            call.saved, call.dout, call.parameter_grad[0],
+                                            call.parameter_grad[1]);
     }
 }
 
 template <class Real>
-void layer_backward(Call<Real>& call) { backward(call, call.kernels->layer_norm_backward); }
+void layer_backward(Call<Real>& call) {
+    backward(call, call.kernels->layer_norm_backward);
+}
 template <class Real>
-void rms_backward(Call<Real>& call) { backward(call, call.kernels->rms_norm_backward); }
+void rms_backward(Call<Real>& call) {
+    backward(call, call.kernels->rms_norm_backward);
+}
 
 }  // namespace
 
 const Op layer_norm_op = {
-    .name = "layer_norm", .inputs = 1, .parameters = 2, .width = width, .flops = flops,
-    .forward = layer_forward<float>, .forward_double = layer_forward<double>,
-    .backward = layer_backward<float>, .backward_double = layer_backward<double>,
-    .reads_inputs = 1, .saved = saved,
+    .name = "layer_norm",
+    .inputs = 1,
+    .parameters = 2,
+    .width = width,
+    .flops = flops,
+    .forward = layer_forward<float>,
+    .forward_double = layer_forward<double>,
+    .backward = layer_backward<float>,
+    .backward_double = layer_backward<double>,
+    .reads_inputs = 1,
+    .saved = saved,
 };
 
 const Op rms_norm_op = {
-    .name = "rms_norm", .inputs = 1, .parameters = 1, .width = width, .flops = flops,
-    .forward = rms_forward<float>, .forward_double = rms_forward<double>,
-    .backward = rms_backward<float>, .backward_double = rms_backward<double>,
-    .reads_inputs = 1, .saved = saved,
+    .name = "rms_norm",
+    .inputs = 1,
+    .parameters = 1,
+    .width = width,
+    .flops = flops,
+    .forward = rms_forward<float>,
+    .forward_double = rms_forward<double>,
+    .backward = rms_backward<float>,
+    .backward_double = rms_backward<double>,
+    .reads_inputs = 1,
+    .saved = saved,
 };
 
 }  // namespace linnet

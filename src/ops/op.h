@@ -60,7 +60,7 @@ struct Call {
     std::int64_t width = 0;
     std::array<const Real*, max_inputs> in{};
     std::array<std::int64_t, max_inputs> in_width{};
-    std::array<Tensor, max_parameters> parameter{};    // vectors are Real; matrices any weight type
+    std::array<Tensor, max_parameters> parameter{};      // vectors are Real; matrices any weight type
     std::array<Real*, max_parameters> parameter_grad{};  // added to; null: not trained
     const Real* constants = nullptr;
     Real* out = nullptr;
@@ -85,22 +85,24 @@ struct NodeShape {
 
 struct Op {
     std::string_view name;
-    int inputs = 1, parameters = 0;       // at most; optional ones come last
-    std::int64_t (*width)(const NodeShape&);  // of the output; throws std::logic_error where the shapes do not fit
-    double (*flops)(const NodeShape&);    // forward, a row (multiply and add count as two); positions not counted
+    int inputs = 1, parameters = 0;  // at most; optional ones come last
+    std::int64_t (*width)(
+        const NodeShape&);  // of the output; throws std::logic_error where the shapes do not fit
+    double (*flops)(
+        const NodeShape&);  // forward, a row (multiply and add count as two); positions not counted
     void (*forward)(Call<float>&);
     void (*forward_double)(Call<double>&);
-    void (*backward)(Call<float>&);         // null: the op has no backward
+    void (*backward)(Call<float>&);  // null: the op has no backward
     void (*backward_double)(Call<double>&);
 
-    unsigned reads_inputs = 0;   // bit i: backward reads input i
-    bool reads_output = false;   // backward reads the output
-    bool token_input = false;    // reads Batch::tokens instead of an input
-    bool cached = false;         // has a cache slot in inference
-    bool can_add = false;        // forward honours Call::add
+    unsigned reads_inputs = 0;     // bit i: backward reads input i
+    bool reads_output = false;     // backward reads the output
+    bool token_input = false;      // reads Batch::tokens instead of an input
+    bool cached = false;           // has a cache slot in inference
+    bool can_add = false;          // forward honours Call::add
     bool passes_gradient = false;  // every input's gradient is the output's gradient (add)
     RowSpace space = RowSpace::tokens;
-    bool loss = false;           // backward starts here and needs no dout
+    bool loss = false;                                  // backward starts here and needs no dout
     std::int64_t (*saved)(const NodeShape&) = nullptr;  // Reals a row
     std::int64_t (*scratch)(const NodeShape&, std::int64_t rows) = nullptr;  // Reals, shared by the team
     std::vector<double> (*constants)(const NodeShape&) = nullptr;
@@ -108,19 +110,23 @@ struct Op {
 
 template <class Real>
 void run_forward(const Op& op, Call<Real>& call) {
-    if constexpr (std::is_same_v<Real, float>) op.forward(call);
-    else op.forward_double(call);
+    if constexpr (std::is_same_v<Real, float>)
+        op.forward(call);
+    else
+        op.forward_double(call);
 }
 template <class Real>
 void run_backward(const Op& op, Call<Real>& call) {
-    if constexpr (std::is_same_v<Real, float>) op.backward(call);
-    else op.backward_double(call);
+    if constexpr (std::is_same_v<Real, float>)
+        op.backward(call);
+    else
+        op.backward_double(call);
 }
 
 /// Every operation there is (tests walk it).
 std::span<const Op* const> all_ops();
 
-extern const Op embedding_op, position_embedding_op, sinusoidal_op, linear_op, layer_norm_op, rms_norm_op, rope_op,
-    attention_op, activation_op, gated_op, add_op, dropout_op, take_rows_op, cross_entropy_op;
+extern const Op embedding_op, position_embedding_op, sinusoidal_op, linear_op, layer_norm_op, rms_norm_op,
+    rope_op, attention_op, activation_op, gated_op, add_op, dropout_op, take_rows_op, cross_entropy_op;
 
 }  // namespace linnet

@@ -10,11 +10,14 @@ namespace {
 
 std::int64_t width(const NodeShape& s) {
     std::int64_t head = s.attributes.integer("head_width");
-    if (head % 2 || s.in[0] % head) throw std::logic_error("rope: head width must be even and divide the width");
+    if (head % 2 || s.in[0] % head)
+        throw std::logic_error("rope: head width must be even and divide the width");
     return s.in[0];
 }
 
-double flops(const NodeShape& s) { return 3.0 * static_cast<double>(s.in[0]); }
+double flops(const NodeShape& s) {
+    return 3.0 * static_cast<double>(s.in[0]);
+}
 
 /// [context, D/2, 2]: cosine and sine. In double: at position 10⁵ a float angle would be off by 0.004.
 std::vector<double> angles(const NodeShape& s) {
@@ -45,16 +48,26 @@ void rotate(const Call<Real>& call, const Real* from, Real* to, Real sign, bool 
 }
 
 template <class Real>
-void forward(Call<Real>& call) { rotate(call, call.in[0], call.out, Real(1), false); }
+void forward(Call<Real>& call) {
+    rotate(call, call.in[0], call.out, Real(1), false);
+}
 template <class Real>
-void backward(Call<Real>& call) { rotate(call, call.dout, call.din[0], Real(-1), call.accumulate[0]); }
+void backward(Call<Real>& call) {
+    rotate(call, call.dout, call.din[0], Real(-1), call.accumulate[0]);
+}
 
 }  // namespace
 
 const Op rope_op = {
-    .name = "rope", .inputs = 1, .parameters = 0, .width = width, .flops = flops,
-    .forward = forward<float>, .forward_double = forward<double>,
-    .backward = backward<float>, .backward_double = backward<double>,
+    .name = "rope",
+    .inputs = 1,
+    .parameters = 0,
+    .width = width,
+    .flops = flops,
+    .forward = forward<float>,
+    .forward_double = forward<double>,
+    .backward = backward<float>,
+    .backward_double = backward<double>,
     .constants = angles,
 };
 

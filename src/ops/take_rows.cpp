@@ -1,11 +1,16 @@
-// The rows whose logits are wanted (Batch::outputs): a prompt of 500 tokens needs the vocabulary product of one.
+// The rows whose logits are wanted (Batch::outputs): a prompt of 500 tokens needs the vocabulary product of
+// one.
 #include "ops/op.h"
 
 namespace linnet {
 namespace {
 
-std::int64_t width(const NodeShape& s) { return s.in[0]; }
-double flops(const NodeShape&) { return 0; }
+std::int64_t width(const NodeShape& s) {
+    return s.in[0];
+}
+double flops(const NodeShape&) {
+    return 0;
+}
 
 template <class Real>
 void forward(Call<Real>& call) {
@@ -18,9 +23,15 @@ void forward(Call<Real>& call) {
 }  // namespace
 
 const Op take_rows_op = {
-    .name = "take_rows", .inputs = 1, .parameters = 0, .width = width, .flops = flops,
-    .forward = forward<float>, .forward_double = forward<double>,
-    .backward = nullptr, .backward_double = nullptr,
+    .name = "take_rows",
+    .inputs = 1,
+    .parameters = 0,
+    .width = width,
+    .flops = flops,
+    .forward = forward<float>,
+    .forward_double = forward<double>,
+    .backward = nullptr,
+    .backward_double = nullptr,
     .space = RowSpace::outputs,
 };
 

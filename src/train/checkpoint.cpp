@@ -55,19 +55,19 @@ std::string write_moments(const std::string& path, Learner& learner) {
 
 }  // namespace
 
-void save_checkpoint(const std::string& folder, const Checkpoint& state, Learner& learner, const ModelConfig& config,
-                     const Tokenizer& tokenizer, const Provenance& provenance) {
+void save_checkpoint(const std::string& folder, const Checkpoint& state, Learner& learner,
+                     const ModelConfig& config, const Tokenizer& tokenizer, const Provenance& provenance) {
     make_directories(folder);
     remove_partial(folder);
     std::string name = step_name(state.step);
     std::string temporary = folder + "/" + std::string(partial) + name, path = folder + "/" + name;
     make_directories(temporary);
     json files;
-    files["model.gguf"] = save_model(temporary + "/model.gguf", config, learner.traced().graph, learner.parameters(),
-                                     tokenizer, DType::f32, name, provenance);
+    files["model.gguf"] = save_model(temporary + "/model.gguf", config, learner.traced().graph,
+                                     learner.parameters(), tokenizer, DType::f32, name, provenance);
     files["optimizer.bin"] = write_moments(temporary + "/optimizer.bin", learner);
-    json manifest = {{"step", state.step},         {"data", state.data},       {"log_bytes", state.log_bytes},
-                     {"seconds", state.seconds},   {"sha256", files},          {"config", state.config}};
+    json manifest = {{"step", state.step},       {"data", state.data}, {"log_bytes", state.log_bytes},
+                     {"seconds", state.seconds}, {"sha256", files},    {"config", state.config}};
     write_file(temporary + "/manifest.json", manifest.dump(1) + "\n");
     std::error_code error;
     fs::remove_all(path, error);  // a run that was resumed before this step writes it again
@@ -101,7 +101,8 @@ Checkpoint read_checkpoint(const std::string& folder) {
             MappedFile file(folder + "/" + name);
             std::string found = sha256(file.text());
             if (found != expected.get<std::string>())
-                fail_input(file.path(), "sha256", expected.get<std::string>(), found, "the checkpoint is damaged");
+                fail_input(file.path(), "sha256", expected.get<std::string>(), found,
+                           "the checkpoint is damaged");
         }
     } catch (const json::exception&) {
         fail_input(path, "", "a checkpoint's manifest", "other JSON");
@@ -116,13 +117,15 @@ void load_checkpoint(const std::string& folder, Learner& learner) {
     read_config(file, architecture);
     std::vector<std::vector<float>> converted;
     const Graph& graph = learner.traced().graph;
-    std::vector<Tensor> from = bind_parameters(graph, file, *architecture, converted), to = learner.parameters();
+    std::vector<Tensor> from = bind_parameters(graph, file, *architecture, converted),
+                        to = learner.parameters();
     for (std::size_t i = 0; i < to.size(); i++)
         kernels().load(to[i].shape.count(), from[i].type, from[i].data, to[i].as<float>());
     MappedFile moments(folder + "/optimizer.bin");
     std::size_t bytes = static_cast<std::size_t>(learner.elements()) * sizeof(float);
     if (moments.bytes().size() != 2 * bytes)
-        fail_input(moments.path(), "", std::to_string(2 * bytes) + " bytes", std::to_string(moments.bytes().size()));
+        fail_input(moments.path(), "", std::to_string(2 * bytes) + " bytes",
+                   std::to_string(moments.bytes().size()));
     std::memcpy(learner.first_moment(), moments.bytes().data(), bytes);
     std::memcpy(learner.second_moment(), moments.bytes().data() + bytes, bytes);
 }

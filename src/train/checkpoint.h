@@ -1,5 +1,6 @@
-// A training checkpoint: a folder "step-N" of model.gguf (float32, usable by itself), optimizer.bin (both moments) and
-// manifest.json (step, config, checksums). It is written beside the others and renamed into place; two are kept.
+// A training checkpoint: a folder "step-N" of model.gguf (float32, usable by itself), optimizer.bin (both
+// moments) and manifest.json (step, config, checksums). It is written beside the others and renamed into
+// place; two are kept.
 #pragma once
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -12,16 +13,16 @@
 namespace linnet {
 
 struct Checkpoint {
-    std::int64_t step = 0;      // optimizer steps done
-    nlohmann::json config;      // of the run, whole
-    std::string data;           // sha256 of the text or of the corpus index
+    std::int64_t step = 0;        // optimizer steps done
+    nlohmann::json config;        // of the run, whole
+    std::string data;             // sha256 of the text or of the corpus index
     std::uint64_t log_bytes = 0;  // length of log.jsonl then
-    double seconds = 0;         // of training so far
+    double seconds = 0;           // of training so far
 };
 
 /// Writes `folder`/step-N and removes all but the newest two.
-void save_checkpoint(const std::string& folder, const Checkpoint& state, Learner& learner, const ModelConfig& config,
-                     const Tokenizer& tokenizer, const Provenance& provenance);
+void save_checkpoint(const std::string& folder, const Checkpoint& state, Learner& learner,
+                     const ModelConfig& config, const Tokenizer& tokenizer, const Provenance& provenance);
 
 /// The newest checkpoint's folder, or nothing. Left-overs of an interrupted write are removed.
 std::optional<std::string> newest_checkpoint(const std::string& folder);

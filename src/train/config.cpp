@@ -12,7 +12,11 @@ std::vector<Field> run_fields(RunConfig& c) {
     TrainConfig& r = c.train;
     constexpr double many = 1e15;
     std::vector<Field> more = {
-        {"tokenizer.kind", &t.kind, "made from the text, or read from tokenizer.file", 0, 0,
+        {"tokenizer.kind",
+         &t.kind,
+         "made from the text, or read from tokenizer.file",
+         0,
+         0,
          {"bpe", "char", "byte", "file"}},
         {"tokenizer.vocab_size", &t.vocab_size, "tokens, for kind bpe", 257, 1 << 22},
         {"tokenizer.file", &t.file, "a GGUF or tokenizer.json, for kind file"},
@@ -34,9 +38,11 @@ std::vector<Field> run_fields(RunConfig& c) {
         {"train.schedule.min_lr", &r.schedule.min_lr, "at the end", 0, 100},
         {"train.clip", &r.clip, "global gradient norm; 0: none", 0, 1e12},
         {"train.eval_every", &r.eval_every, "steps; 0: at the end only", 0, 1e12},
-        {"train.eval_batches", &r.eval_batches, "micro-batches an evaluation; 0: all of the validation part", 0, 1e12},
+        {"train.eval_batches", &r.eval_batches, "micro-batches an evaluation; 0: all of the validation part",
+         0, 1e12},
         {"train.checkpoint_every", &r.checkpoint_every, "steps; 0: at the end only", 0, 1e12},
-        {"train.sample_tokens", &r.sample_tokens, "length of the sample at each evaluation; 0: none", 0, 1 << 20},
+        {"train.sample_tokens", &r.sample_tokens, "length of the sample at each evaluation; 0: none", 0,
+         1 << 20},
         {"train.validation_fraction", &r.validation_fraction, "the tail of the text", 0, 0.9},
     };
     fields.insert(fields.end(), more.begin(), more.end());
@@ -53,7 +59,8 @@ RunConfig read_run_config(const nlohmann::json& json, const std::string& name,
     TrainConfig& t = config.train;
     if (t.sequence == 0) t.sequence = config.model.context;
     if (t.sequence > config.model.context)
-        fail_input(name, "train.sequence", "at most model.context (" + std::to_string(config.model.context) + ")",
+        fail_input(name, "train.sequence",
+                   "at most model.context (" + std::to_string(config.model.context) + ")",
                    std::to_string(t.sequence));
     if (config.tokenizer.kind == "file" && config.tokenizer.file.empty())
         fail_input(name, "tokenizer.file", "a path, as tokenizer.kind is file", "none");
@@ -83,7 +90,8 @@ struct DefaultRow {
     const char* config;
 };
 
-// Sized so that a laptop's two cores finish in minutes; a text of N bytes cannot feed many more than N / 4 parameters.
+// Sized so that a laptop's two cores finish in minutes; a text of N bytes cannot feed many more than N / 4
+// parameters.
 constexpr DefaultRow default_rows[] = {
     {400'000, "a small character model (0.4M parameters)",
      R"({"model": {"context": 64, "width": 96, "layers": 4, "heads": 4, "norm": {"kind": "rms"},

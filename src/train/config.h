@@ -1,4 +1,5 @@
-// The whole config of a training run: model, tokenizer, data, optimizer, schedule. models/README.md explains the keys.
+// The whole config of a training run: model, tokenizer, data, optimizer, schedule. models/README.md explains
+// the keys.
 #pragma once
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -47,9 +48,10 @@ struct RunConfig {
 /// Every setting there is.
 std::vector<Field> run_fields(RunConfig& config);
 
-/// Reads a config file, then `settings` ("key=value"), then fills in and checks what can be checked without data.
-/// Error(Exit::input) names file and key.
-RunConfig read_run_config(const nlohmann::json& json, const std::string& name, const std::vector<std::string>& settings);
+/// Reads a config file, then `settings` ("key=value"), then fills in and checks what can be checked without
+/// data. Error(Exit::input) names file and key.
+RunConfig read_run_config(const nlohmann::json& json, const std::string& name,
+                          const std::vector<std::string>& settings);
 
 /// A config for a text of so many bytes, for someone who gave none. `reason` says the choice in one line.
 nlohmann::json default_config(std::uint64_t bytes, std::string& reason);

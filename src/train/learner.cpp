@@ -8,9 +8,12 @@
 namespace linnet {
 namespace {
 
-constexpr std::int64_t chunk_elements = 1 << 14;  // 64 KiB of each of p, g, m, v: together they fit a core's L2
+constexpr std::int64_t chunk_elements = 1
+                                        << 14;  // 64 KiB of each of p, g, m, v: together they fit a core's L2
 
-std::int64_t padded(std::int64_t n) { return (n + 15) / 16 * 16; }
+std::int64_t padded(std::int64_t n) {
+    return (n + 15) / 16 * 16;
+}
 
 std::size_t element_bytes(const Graph& graph) {
     std::int64_t n = 0;
@@ -18,8 +21,12 @@ std::size_t element_bytes(const Graph& graph) {
     return static_cast<std::size_t>(n) * sizeof(float);
 }
 
-Plan learning_plan(const TracedModel& m, std::int64_t rows) { return make_plan(m.graph, m.loss, {rows, 0, true}); }
-Plan evaluation_plan(const TracedModel& m, std::int64_t rows) { return make_plan(m.graph, m.loss, {rows, 0}); }
+Plan learning_plan(const TracedModel& m, std::int64_t rows) {
+    return make_plan(m.graph, m.loss, {rows, 0, true});
+}
+Plan evaluation_plan(const TracedModel& m, std::int64_t rows) {
+    return make_plan(m.graph, m.loss, {rows, 0});
+}
 
 }  // namespace
 
@@ -114,7 +121,8 @@ double Learner::update(const TrainConfig& config, double learning_rate, std::int
         bool clip = config.clip > 0 && total > config.clip;
         AdamW<float> a{};
         a.lr = static_cast<float>(learning_rate);
-        a.beta1 = static_cast<float>(config.optimizer.beta1), a.beta2 = static_cast<float>(config.optimizer.beta2);
+        a.beta1 = static_cast<float>(config.optimizer.beta1),
+        a.beta2 = static_cast<float>(config.optimizer.beta2);
         a.epsilon = static_cast<float>(config.optimizer.epsilon);
         a.correction1 = static_cast<float>(1 - std::pow(config.optimizer.beta1, static_cast<double>(step)));
         a.correction2 = static_cast<float>(1 - std::pow(config.optimizer.beta2, static_cast<double>(step)));

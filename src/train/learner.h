@@ -15,12 +15,14 @@ class Learner {
     /// Rows is the capacity of a micro-batch. Parameters start at their initial values, drawn from `seed`.
     Learner(const ModelConfig& config, std::int64_t rows, int threads, std::uint64_t seed);
 
-    /// Adds the batch's gradients (scaled by Batch::loss_scale) and returns the summed loss of its targets, in nats.
+    /// Adds the batch's gradients (scaled by Batch::loss_scale) and returns the summed loss of its targets,
+    /// in nats.
     double learn(const Batch& batch);
     /// The summed loss alone.
     double evaluate(const Batch& batch);
-    /// One AdamW step on the gradients gathered, which are then zero. Returns their global norm before clipping; where
-    /// that is not finite nothing was changed but the gradients. `step` counts from 1 (bias correction).
+    /// One AdamW step on the gradients gathered, which are then zero. Returns their global norm before
+    /// clipping; where that is not finite nothing was changed but the gradients. `step` counts from 1 (bias
+    /// correction).
     double update(const TrainConfig& config, double learning_rate, std::int64_t step);
 
     const TracedModel& traced() const { return traced_; }
@@ -28,8 +30,8 @@ class Learner {
     std::vector<Tensor> parameters() const { return bound(values_); }
     std::int64_t parameter_count() const { return traced_.graph.parameter_count(); }
 
-    /// The optimizer's two moments, [elements()] each, for checkpoints. Elements are the parameters in the graph's order, each
-    /// padded to 16.
+    /// The optimizer's two moments, [elements()] each, for checkpoints. Elements are the parameters in the
+    /// graph's order, each padded to 16.
     float* first_moment() { return static_cast<float*>(first_.get()); }
     float* second_moment() { return static_cast<float*>(second_.get()); }
     std::int64_t elements() const { return elements_; }

@@ -15,11 +15,14 @@ RunLog::RunLog(std::string path, std::uint64_t keep, bool echo) : path_(std::mov
     if (file_ < 0) fail_errno(path_, "", errno);
     off_t size = ::lseek(file_, 0, SEEK_END);
     bytes_ = std::min(keep, static_cast<std::uint64_t>(std::max<off_t>(size, 0)));
-    if (::ftruncate(file_, static_cast<off_t>(bytes_)) != 0 || ::lseek(file_, static_cast<off_t>(bytes_), SEEK_SET) < 0)
+    if (::ftruncate(file_, static_cast<off_t>(bytes_)) != 0 ||
+        ::lseek(file_, static_cast<off_t>(bytes_), SEEK_SET) < 0)
         fail_errno(path_, "", errno);
 }
 
-RunLog::~RunLog() { ::close(file_); }
+RunLog::~RunLog() {
+    ::close(file_);
+}
 
 void RunLog::write(const nlohmann::ordered_json& record) {
     std::string line = record.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";

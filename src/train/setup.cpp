@@ -14,11 +14,16 @@ namespace {
 
 using nlohmann::json;
 
-nlohmann::json whole(RunConfig config) { return to_json(run_fields(config)); }
+nlohmann::json whole(RunConfig config) {
+    return to_json(run_fields(config));
+}
 
-bool is_folder(const std::string& path) { return std::filesystem::is_directory(path); }
+bool is_folder(const std::string& path) {
+    return std::filesystem::is_directory(path);
+}
 
-/// The config: the file's, a default for the text's size, or (resuming) the checkpoint's; then --set and --steps.
+/// The config: the file's, a default for the text's size, or (resuming) the checkpoint's; then --set and
+/// --steps.
 RunConfig choose_config(const TrainingOptions& options, const RunSetup& setup) {
     std::vector<std::string> settings = options.set;
     if (options.steps) settings.push_back("train.steps=" + std::to_string(*options.steps));
@@ -42,11 +47,14 @@ TokenizerPtr choose_tokenizer(const TrainingOptions& options, const RunSetup& se
         fail_input(options.data, "tokenizer.kind", "file: a corpus folder holds tokens, not text", t.kind,
                    "--set tokenizer.kind=file --set tokenizer.file=PATH");
     MappedFile text(options.data);
-    // Characters must all be known, also those of the validation part; merges are learned from the training part only.
+    // Characters must all be known, also those of the validation part; merges are learned from the training
+    // part only.
     std::size_t used = text.text().size();
     if (t.kind == "bpe")
-        used = static_cast<std::size_t>(static_cast<double>(used) * (1 - setup.config.train.validation_fraction));
-    return train_tokenizer(t.kind, text.text().substr(0, used), static_cast<TokenId>(t.vocab_size), setup.threads);
+        used = static_cast<std::size_t>(static_cast<double>(used) *
+                                        (1 - setup.config.train.validation_fraction));
+    return train_tokenizer(t.kind, text.text().substr(0, used), static_cast<TokenId>(t.vocab_size),
+                           setup.threads);
 }
 
 /// A run goes on only as what it was: the same model, vocabulary, data and batches. The rest may change.
@@ -58,10 +66,11 @@ void check_resume(const RunSetup& setup, const TrainingOptions& options) {
                  "train into another folder, or leave the config out");
     for (const char* key : {"batch", "sequence", "accumulate", "seed"})
         if (was["train"].value(key, json()) != now["train"][key])
-            fail(Exit::diverged, options.out, std::string("train.") + key, was["train"].value(key, json()).dump(),
-                 now["train"][key].dump());
+            fail(Exit::diverged, options.out, std::string("train.") + key,
+                 was["train"].value(key, json()).dump(), now["train"][key].dump());
     if (setup.checkpoint.data != setup.data_hash)
-        fail(Exit::diverged, options.data, "", "the text that the run began with (sha256 " + setup.checkpoint.data + ")",
+        fail(Exit::diverged, options.data, "",
+             "the text that the run began with (sha256 " + setup.checkpoint.data + ")",
              "another one (" + setup.data_hash + ")");
 }
 
@@ -92,7 +101,8 @@ void check_data(const std::string& path) {
     if (!is_folder(path)) {
         if (MappedFile(path).bytes().empty()) fail_input(path, "", "a text", "an empty file");
     } else if (!std::filesystem::exists(path + "/index.json")) {
-        fail_input(path, "", "a text file, or a folder made by `linnet corpus`", "a folder without index.json");
+        fail_input(path, "", "a text file, or a folder made by `linnet corpus`",
+                   "a folder without index.json");
     }
 }
 
@@ -110,8 +120,9 @@ RunSetup set_up(const TrainingOptions& options) {
     setup.config_json = whole(setup.config);
     if (setup.resumed) check_resume(setup, options);
     const TrainConfig& t = setup.config.train;
-    setup.windows.emplace(TokenSource::open(options.data, *setup.tokenizer, t.validation_fraction, setup.threads),
-                          static_cast<std::uint64_t>(t.seed), t.sequence);
+    setup.windows.emplace(
+        TokenSource::open(options.data, *setup.tokenizer, t.validation_fraction, setup.threads),
+        static_cast<std::uint64_t>(t.seed), t.sequence);
     make_out(options);
     return setup;
 }

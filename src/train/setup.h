@@ -29,7 +29,8 @@ RunSetup set_up(const TrainingOptions& options);
 
 /// Sequences of micro-batch m of step s, as one batch. `work` is reused.
 void fill_batch(const RunSetup& setup, std::int64_t step, std::int64_t micro, Batch& work);
-/// Micro-batch i of the validation windows, spread evenly over them; fewer rows at the end. False where there is none.
+/// Micro-batch i of the validation windows, spread evenly over them; fewer rows at the end. False where there
+/// is none.
 bool fill_validation(const RunSetup& setup, std::int64_t i, std::int64_t batches, Batch& work);
 
 }  // namespace linnet

@@ -25,7 +25,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using nlohmann::ordered_json;
 
-double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 /// The memory this process has needed so far, at its highest, in bytes.
 std::size_t peak_memory() {
@@ -34,7 +36,9 @@ std::size_t peak_memory() {
     return static_cast<std::size_t>(usage.ru_maxrss) * 1024;
 }
 
-double mib(std::size_t bytes) { return static_cast<double>(bytes >> 10) / 1024.0; }
+double mib(std::size_t bytes) {
+    return static_cast<double>(bytes >> 10) / 1024.0;
+}
 
 class Trainer {
   public:
@@ -86,9 +90,9 @@ class Trainer {
                         {"peak_flops", peak_}});
         }
         note(human_count(static_cast<double>(learner_.parameter_count())) + " parameters, " +
-             human_count(static_cast<double>(source.size(DataSplit::train))) + " training tokens, vocabulary of " +
-             std::to_string(setup_.config.model.vocabulary) + ", " + std::to_string(setup_.threads) + " threads, " +
-             kernels().name);
+             human_count(static_cast<double>(source.size(DataSplit::train))) +
+             " training tokens, vocabulary of " + std::to_string(setup_.config.model.vocabulary) + ", " +
+             std::to_string(setup_.threads) + " threads, " + kernels().name);
     }
 
     void train_step() {
@@ -105,8 +109,14 @@ class Trainer {
         step_++;
         double elapsed = since(begin), speed = static_cast<double>(setup_.rows() * t.accumulate) / elapsed;
         double share = peak_ > 0 ? speed * flops_a_token_ / peak_ : 0;
-        log_.write({{"event", "step"}, {"step", step_}, {"loss", loss}, {"lr", lr}, {"grad_norm", norm},
-                    {"tokens_per_s", speed}, {"mfu", share}, {"seconds", seconds()}});
+        log_.write({{"event", "step"},
+                    {"step", step_},
+                    {"loss", loss},
+                    {"lr", lr},
+                    {"grad_norm", norm},
+                    {"tokens_per_s", speed},
+                    {"mfu", share},
+                    {"seconds", seconds()}});
         live_.step(step_, t.steps, loss, lr, speed, share);
     }
 
@@ -133,7 +143,11 @@ class Trainer {
             double loss = nats / static_cast<double>(tokens);
             double bpb = loss / std::log(2.0) * static_cast<double>(source.size(DataSplit::validation)) /
                          static_cast<double>(source.bytes(DataSplit::validation));
-            log_.write({{"event", "eval"}, {"step", step_}, {"loss", loss}, {"bpb", bpb}, {"tokens", tokens},
+            log_.write({{"event", "eval"},
+                        {"step", step_},
+                        {"loss", loss},
+                        {"bpb", bpb},
+                        {"tokens", tokens},
                         {"seconds", seconds()}});
             live_.evaluated(step_, loss, bpb);
         }
@@ -144,13 +158,16 @@ class Trainer {
         std::int64_t tokens = setup_.config.train.sample_tokens;
         if (!options_.sample || tokens == 0) return;
         ModelConfig config = setup_.config.model;
-        std::string text = options_.sample(Model::view(config, setup_.tokenizer, learner_.parameters()), tokens);
+        std::string text =
+            options_.sample(Model::view(config, setup_.tokenizer, learner_.parameters()), tokens);
         log_.write({{"event", "sample"}, {"step", step_}, {"text", text}});
     }
 
     Provenance provenance() const {
-        return {{"train.config", setup_.config_json.dump()}, {"train.data.sha256", setup_.data_hash},
-                {"train.step", std::to_string(step_)},       {"train.isa", kernels().name}};
+        return {{"train.config", setup_.config_json.dump()},
+                {"train.data.sha256", setup_.data_hash},
+                {"train.step", std::to_string(step_)},
+                {"train.isa", kernels().name}};
     }
 
     void save() {
@@ -160,8 +177,8 @@ class Trainer {
         state.data = setup_.data_hash;
         state.log_bytes = log_.bytes();
         state.seconds = seconds();
-        save_checkpoint(options_.out + "/checkpoints", state, learner_, setup_.config.model, *setup_.tokenizer,
-                        provenance());
+        save_checkpoint(options_.out + "/checkpoints", state, learner_, setup_.config.model,
+                        *setup_.tokenizer, provenance());
     }
 
     void finish(int signal) {
@@ -169,10 +186,15 @@ class Trainer {
         live_.clear();
         std::string path = options_.out + "/model.gguf";
         std::string name = options_.config_path.empty() ? "linnet" : stem(options_.config_path);
-        save_model(path, setup_.config.model, learner_.traced().graph, learner_.parameters(), *setup_.tokenizer,
-                   *dtype_from_name(setup_.config.train.weights), name, provenance());
-        log_.write({{"event", "end"}, {"step", step_}, {"seconds", seconds()}, {"peak_memory_mib", mib(peak_memory())},
-                    {"reason", signal ? "signal" : step_ == setup_.config.train.steps ? "steps" : "time"}});
+        save_model(path, setup_.config.model, learner_.traced().graph, learner_.parameters(),
+                   *setup_.tokenizer, *dtype_from_name(setup_.config.train.weights), name, provenance());
+        log_.write({{"event", "end"},
+                    {"step", step_},
+                    {"seconds", seconds()},
+                    {"peak_memory_mib", mib(peak_memory())},
+                    {"reason", signal                               ? "signal"
+                               : step_ == setup_.config.train.steps ? "steps"
+                                                                    : "time"}});
         write_report(options_.out + "/report.html", options_.out + "/log.jsonl");
         note("step " + std::to_string(step_) + " of " + std::to_string(setup_.config.train.steps) + " in " +
              human_seconds(seconds()) + ": " + path +
@@ -230,7 +252,8 @@ StepTiming time_steps(const RunConfig& config, std::int64_t vocabulary, int thre
     std::vector<std::int32_t> tokens(static_cast<std::size_t>(run.train.sequence) + 1);
     std::uint64_t draw = 0;
     for (std::int64_t b = 0; b < run.train.batch; b++) {
-        for (auto& id : tokens) id = static_cast<std::int32_t>(rng.below(static_cast<std::uint64_t>(vocabulary), draw++));
+        for (auto& id : tokens)
+            id = static_cast<std::int32_t>(rng.below(static_cast<std::uint64_t>(vocabulary), draw++));
         batch.add(tokens.data(), run.train.sequence, 0, b);
         batch.targets.insert(batch.targets.end(), tokens.begin() + 1, tokens.end());
     }

@@ -24,8 +24,9 @@ struct TrainingOptions {
     std::function<std::string(std::shared_ptr<const Model>, std::int64_t tokens)> sample;
 };
 
-/// Trains. Returns Exit::ok, or 130 / 143 after a graceful stop on a signal; throws Error otherwise (Exit::diverged where the
-/// loss is not finite or a resume is refused). Files in `out`: model.gguf, checkpoints/, log.jsonl, report.html.
+/// Trains. Returns Exit::ok, or 130 / 143 after a graceful stop on a signal; throws Error otherwise
+/// (Exit::diverged where the loss is not finite or a resume is refused). Files in `out`: model.gguf,
+/// checkpoints/, log.jsonl, report.html.
 int train(const TrainingOptions& options);
 
 /// Seconds and speed of optimizer steps on random tokens, for `bench train`: no data, no files.

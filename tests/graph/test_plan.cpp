@@ -33,7 +33,8 @@ Batch batch_of(std::int64_t sequences, std::int64_t length) {
     Batch b;
     for (std::int64_t s = 0; s < sequences; s++) {
         std::vector<std::int32_t> ids;
-        for (std::int64_t t = 0; t <= length; t++) ids.push_back(static_cast<std::int32_t>((s * 5 + t * t * 3 + t) % 13));
+        for (std::int64_t t = 0; t <= length; t++)
+            ids.push_back(static_cast<std::int32_t>((s * 5 + t * t * 3 + t) % 13));
         b.add(ids.data(), length, 0, s);
         b.targets.insert(b.targets.end(), ids.begin() + 1, ids.end());
     }
@@ -50,18 +51,21 @@ struct Rig {
     std::vector<std::vector<Real>> values, gradients;
     std::optional<Executor<Real>> executor;
 
-    Rig(const ModelConfig& config, std::int64_t rows, int threads, bool fuse = true) : model(trace(config, true)) {
+    Rig(const ModelConfig& config, std::int64_t rows, int threads, bool fuse = true)
+        : model(trace(config, true)) {
         Binding<Real> binding;
         std::uint64_t stream = 0;
         for (const Parameter& p : model.graph.parameters()) {
             Rng rng(11, stream++);
             values.emplace_back();
             for (std::int64_t i = 0; i < p.shape.count(); i++)
-                values.back().push_back(static_cast<Real>(p.init_mean + 0.3 * rng.normal(static_cast<std::uint64_t>(i))));
+                values.back().push_back(
+                    static_cast<Real>(p.init_mean + 0.3 * rng.normal(static_cast<std::uint64_t>(i))));
             gradients.emplace_back(values.back().size(), Real(0));
         }
         for (std::size_t i = 0; i < values.size(); i++) {
-            binding.parameters.push_back({values[i].data(), kernel_type<Real>, model.graph.parameters()[i].shape});
+            binding.parameters.push_back(
+                {values[i].data(), kernel_type<Real>, model.graph.parameters()[i].shape});
             binding.gradients.push_back(gradients[i].data());
         }
         PlanOptions options{rows, 0, true, fuse};
@@ -98,7 +102,8 @@ TEST_CASE("a whole model's gradients agree with central differences, whatever it
                 difference += std::pow(numeric - gradients[p][i], 2), square += numeric * numeric;
             }
             INFO(kind << " " << rig.model.graph.parameters()[p].name);
-            // A key's bias moves every score of a row alike, so its gradient is zero: an absolute bound holds there.
+            // A key's bias moves every score of a row alike, so its gradient is zero: an absolute bound holds
+            // there.
             CHECK(std::sqrt(difference) < 1e-6 * std::sqrt(square) + 1e-9);
         }
     }

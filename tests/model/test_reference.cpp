@@ -14,7 +14,8 @@ namespace {
 
 ModelConfig config_of(const std::string& kind) {
     ModelConfig c;
-    c.context = 6, c.width = 8, c.layers = 2, c.heads = 4, c.head_width = 4, c.vocabulary = 11, c.ffn.width = 12;
+    c.context = 6, c.width = 8, c.layers = 2, c.heads = 4, c.head_width = 4, c.vocabulary = 11,
+    c.ffn.width = 12;
     if (kind == "llama") {
         c.kv_heads = 2, c.norm.kind = "rms", c.position.kind = "rope", c.attention.bias = c.ffn.bias = false;
         c.ffn.gated = true, c.ffn.activation = "silu", c.tie_embeddings = false;
@@ -31,13 +32,15 @@ void compare(const std::string& kind, const nlohmann::json& expected, double tol
     for (const Parameter& p : model.graph.parameters()) {
         std::vector<Real> w;
         for (std::int64_t i = 0; i < p.shape.count(); i++)
-            w.push_back(static_cast<Real>(p.init_mean + 0.5 * std::sin(1.0 + 0.7 * static_cast<double>(values.size()) +
-                                                                       1.3 * static_cast<double>(i))));
+            w.push_back(static_cast<Real>(p.init_mean +
+                                          0.5 * std::sin(1.0 + 0.7 * static_cast<double>(values.size()) +
+                                                         1.3 * static_cast<double>(i))));
         gradients.emplace_back(w.size(), Real(0));
         values.push_back(std::move(w));
     }
     for (std::size_t i = 0; i < values.size(); i++) {
-        binding.parameters.push_back({values[i].data(), kernel_type<Real>, model.graph.parameters()[i].shape});
+        binding.parameters.push_back(
+            {values[i].data(), kernel_type<Real>, model.graph.parameters()[i].shape});
         binding.gradients.push_back(gradients[i].data());
     }
     Batch batch;

@@ -1,4 +1,5 @@
-// A model written, opened and run: the same numbers however the tokens are handed in, and errors that name their place.
+// A model written, opened and run: the same numbers however the tokens are handed in, and errors that name
+// their place.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -25,7 +26,8 @@ ModelConfig config_of(const std::string& kind, TokenId vocabulary) {
         c.ffn.gated = true, c.ffn.activation = "silu", c.ffn.width = 48, c.tie_embeddings = false;
     }
     if (kind == "linnet") {
-        c.norm.placement = "sandwich", c.position.kind = "sinusoidal", c.attention.window = 5, c.ffn.activation = "relu";
+        c.norm.placement = "sandwich", c.position.kind = "sinusoidal", c.attention.window = 5,
+        c.ffn.activation = "relu";
     }
     resolve(c, kind);
     return c;
@@ -39,7 +41,8 @@ struct Made {
     std::vector<std::vector<float>> values;
     std::vector<Tensor> parameters;
 
-    explicit Made(const std::string& kind) : config(config_of(kind, tokenizer->size())), traced(trace(config, false)) {
+    explicit Made(const std::string& kind)
+        : config(config_of(kind, tokenizer->size())), traced(trace(config, false)) {
         for (const Parameter& p : traced.graph.parameters()) {
             Rng rng(5, values.size());
             values.emplace_back();
@@ -51,7 +54,8 @@ struct Made {
             parameters.push_back({values[i].data(), DType::f32, traced.graph.parameters()[i].shape});
     }
     void save(const std::string& path, DType type) const {
-        save_model(path, config, traced.graph, parameters, *tokenizer, type, "test", {{"note", "made by a test"}});
+        save_model(path, config, traced.graph, parameters, *tokenizer, type, "test",
+                   {{"note", "made by a test"}});
     }
 };
 
@@ -122,7 +126,8 @@ TEST_CASE("a sequence decoded beside others gives the bits it gives alone") {
         for (std::size_t i = 0; i < graph.nodes().size(); i++) {
             if (!graph.nodes()[i].op->cached) continue;
             for (int kv = 0; kv < 2; kv++)
-                memory.emplace_back(static_cast<std::size_t>(slots * made.config.kv_heads * context * made.config.head_width));
+                memory.emplace_back(static_cast<std::size_t>(slots * made.config.kv_heads * context *
+                                                             made.config.head_width));
             binding.caches[i] = {memory[memory.size() - 2].data(), memory.back().data(), context};
         }
         Executor<float> executor(graph, make_plan(graph, made.traced.logits, {slots, slots}), binding, 2);
@@ -151,7 +156,8 @@ TEST_CASE("a model written and opened again is the same model, under the name ot
         auto model = Model::open(scratch / "m.gguf");
         CHECK(*model->file()->string("general.architecture") == kind);
         CHECK(*model->file()->string("linnet.note") == "made by a test");
-        Session a(model, {0, 1, 32}), b(Model::view(made.config, made.tokenizer, made.parameters), {0, 1, 32});
+        Session a(model, {0, 1, 32}),
+            b(Model::view(made.config, made.tokenizer, made.parameters), {0, 1, 32});
         CHECK(logits(a, prompt) == logits(b, prompt));
         for (DType type : {DType::f16, DType::bf16}) {
             made.save(scratch / "h.gguf", type);
@@ -168,7 +174,8 @@ TEST_CASE("files that contradict themselves are refused, and the line names the 
     Made made("llama");
     Scratch scratch;
     std::string path = scratch / "m.gguf";
-    auto write = [&](const ModelConfig& config, const TracedModel& traced, const std::vector<Tensor>& parameters) {
+    auto write = [&](const ModelConfig& config, const TracedModel& traced,
+                     const std::vector<Tensor>& parameters) {
         save_model(path, config, traced.graph, parameters, *made.tokenizer, DType::f32, "test", {});
     };
     ModelConfig other = made.config;

@@ -1,5 +1,5 @@
-// Every op's backward against central differences, in double. The table below has a row for every op; a test fails
-// where an op has none.
+// Every op's backward against central differences, in double. The table below has a row for every op; a test
+// fails where an op has none.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -31,7 +31,11 @@ std::vector<Case> cases() {
         {&linear_op, "without bias", {7}, {Shape(3, 7)}, {}},
         {&layer_norm_op, "", {6}, {Shape(6), Shape(6)}, {{"epsilon", 1e-5}}},
         {&rms_norm_op, "", {6}, {Shape(6)}, {{"epsilon", 1e-5}}},
-        {&rope_op, "neighbours", {8}, {}, {{"head_width", 4}, {"context", 8}, {"theta", 10000}, {"halves", 0}}},
+        {&rope_op,
+         "neighbours",
+         {8},
+         {},
+         {{"head_width", 4}, {"context", 8}, {"theta", 10000}, {"halves", 0}}},
         {&rope_op, "halves", {8}, {}, {{"head_width", 4}, {"context", 8}, {"theta", 500}, {"halves", 1}}},
         {&add_op, "", {6, 6}, {}, {}},
         {&dropout_op, "", {6}, {}, {{"probability", 0.3}}},
@@ -39,7 +43,10 @@ std::vector<Case> cases() {
         {&cross_entropy_op, "", {6}, {Shape(11, 6)}, {}},
     };
     auto attention = [&](std::string what, int heads, int kv_heads, int window, bool causal) {
-        all.push_back({&attention_op, std::move(what), {heads * 4, kv_heads * 4, kv_heads * 4}, {},
+        all.push_back({&attention_op,
+                       std::move(what),
+                       {heads * 4, kv_heads * 4, kv_heads * 4},
+                       {},
                        {{"heads", static_cast<double>(heads)},
                         {"kv_heads", static_cast<double>(kv_heads)},
                         {"head_width", 4},
@@ -129,7 +136,8 @@ struct Bench {
     }
 };
 
-/// The relative error of the gradient as a whole: |numeric - analytic| / max(|numeric|, |analytic|), in the 2-norm.
+/// The relative error of the gradient as a whole: |numeric - analytic| / max(|numeric|, |analytic|), in the
+/// 2-norm.
 double disagreement(Bench& bench, std::vector<double>& x, const std::vector<double>& gradient) {
     double difference = 0, numeric_square = 0, analytic_square = 0;
     for (std::size_t i = 0; i < x.size(); i++) {
@@ -165,9 +173,11 @@ TEST_CASE("every op's backward agrees with central differences") {
         bench.forward();
         Call<double> call = bench.call();
         std::vector<std::vector<double>> din, dparameter;
-        for (const auto& x : bench.in) din.emplace_back(x.size(), 0.5);  // half of them start at 0.5 and accumulate
+        for (const auto& x : bench.in)
+            din.emplace_back(x.size(), 0.5);  // half of them start at 0.5 and accumulate
         for (const auto& p : bench.parameter) dparameter.emplace_back(p.size(), 0.25);
-        for (std::size_t i = 0; i < din.size(); i++) call.din[i] = din[i].data(), call.accumulate[i] = i % 2 == 0;
+        for (std::size_t i = 0; i < din.size(); i++)
+            call.din[i] = din[i].data(), call.accumulate[i] = i % 2 == 0;
         for (std::size_t i = 0; i < dparameter.size(); i++) call.parameter_grad[i] = dparameter[i].data();
         call.dout = bench.weight.data();
         c.op->backward_double(call);
@@ -178,7 +188,8 @@ TEST_CASE("every op's backward agrees with central differences") {
         }
         for (std::size_t i = 0; i < dparameter.size(); i++) {
             for (double& g : dparameter[i]) g -= 0.25;
-            CHECK_MESSAGE(disagreement(bench, bench.parameter[i], dparameter[i]) < 1e-6, name << " parameter " << i);
+            CHECK_MESSAGE(disagreement(bench, bench.parameter[i], dparameter[i]) < 1e-6,
+                          name << " parameter " << i);
         }
         if (c.op->passes_gradient)  // the executor's work: each input's gradient is the output's
             for (std::size_t i = 0; i < bench.in.size(); i++)

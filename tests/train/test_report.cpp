@@ -73,11 +73,12 @@ TEST_CASE("steps done again after a resume stand once, and a cut line is passed 
 }
 
 TEST_CASE("a report of nothing, of nonsense and of values that are no numbers is still a page") {
-    for (const std::string& log : {std::string(), std::string("null\n[]\n{}\n\xFF\n{\"event\":5}\n{\"event\":\"sample\"}\n"), start,
-                                   start + R"({"event":"step","step":1,"loss":null})"
-                                           "\n",
-                                   start + R"({"event":"step","step":"x","loss":"y"})"
-                                           "\n"}) {
+    for (const std::string& log :
+         {std::string(), std::string("null\n[]\n{}\n\xFF\n{\"event\":5}\n{\"event\":\"sample\"}\n"), start,
+          start + R"({"event":"step","step":1,"loss":null})"
+                  "\n",
+          start + R"({"event":"step","step":"x","loss":"y"})"
+                  "\n"}) {
         std::string page = report_html(log, "run");
         CHECK(page.ends_with("</html>\n"));
         CHECK_FALSE(has(page, "nan<"));

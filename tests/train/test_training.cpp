@@ -37,12 +37,14 @@ struct Run {
         write_text(scratch / "text.txt", text());
     }
     std::vector<std::string> arguments(const std::string& out, std::vector<std::string> more = {}) const {
-        std::vector<std::string> all{"train", scratch / "config.json", "--data", scratch / "text.txt", "--out",
-                                     scratch / out};
+        std::vector<std::string> all{
+            "train", scratch / "config.json", "--data", scratch / "text.txt", "--out", scratch / out};
         all.insert(all.end(), more.begin(), more.end());
         return all;
     }
-    std::string model_hash(const std::string& out) const { return sha256(read_text(scratch / (out + "/model.gguf"))); }
+    std::string model_hash(const std::string& out) const {
+        return sha256(read_text(scratch / (out + "/model.gguf")));
+    }
     std::vector<nlohmann::json> log(const std::string& out) const {
         std::vector<nlohmann::json> records;
         std::istringstream lines(read_text(scratch / (out + "/log.jsonl")));
@@ -65,9 +67,12 @@ TEST_CASE("a run that was killed and resumed ends in the same file, and in the s
     Run run;
     REQUIRE(run_linnet(run.arguments("whole")).exit == 0);
     // Killed as soon as step 30 is in the log: the newest checkpoint may be that of step 20 or of step 30.
-    std::string line = "\"$LINNET\" train '" + (run.scratch / "config.json") + "' --data '" + (run.scratch / "text.txt") +
-                       "' --out '" + (run.scratch / "cut") + "' & pid=$!; while kill -0 $pid 2>/dev/null && ! grep -q "
-                       "'\"step\":30,' '" + (run.scratch / "cut/log.jsonl") + "' 2>/dev/null; do sleep 0.002; done; "
+    std::string line = "\"$LINNET\" train '" + (run.scratch / "config.json") + "' --data '" +
+                       (run.scratch / "text.txt") + "' --out '" + (run.scratch / "cut") +
+                       "' & pid=$!; while kill -0 $pid 2>/dev/null && ! grep -q "
+                       "'\"step\":30,' '" +
+                       (run.scratch / "cut/log.jsonl") +
+                       "' 2>/dev/null; do sleep 0.002; done; "
                        "kill -9 $pid; wait $pid 2>/dev/null; true";
     run_shell(line);
     REQUIRE_FALSE(std::filesystem::exists(run.scratch / "cut/model.gguf"));
@@ -101,24 +106,26 @@ TEST_CASE("the loss goes down, and everything is logged") {
 TEST_CASE("SIGINT and SIGTERM finish the step, save, and exit 130 and 143") {
     for (const auto& [name, code] : {std::pair{"INT", 130}, std::pair{"TERM", 143}}) {
         Run run;
-        // A shell starts background jobs with SIGINT ignored; the program must see it all the same, so env resets it.
-        Outcome outcome = run_shell("env --default-signal=INT \"$LINNET\" train '" + (run.scratch / "config.json") +
-                                    "' --steps 100000 --data '" + (run.scratch / "text.txt") + "' --out '" +
-                                    (run.scratch / "out") + "' & pid=$!; while ! grep -q '\"step\":12,' '" +
-                                    (run.scratch / "out/log.jsonl") + "' 2>/dev/null; do sleep 0.01; done; kill -" + name +
-                                    " $pid; wait $pid");
+        // A shell starts background jobs with SIGINT ignored; the program must see it all the same, so env
+        // resets it.
+        Outcome outcome = run_shell(
+            "env --default-signal=INT \"$LINNET\" train '" + (run.scratch / "config.json") +
+            "' --steps 100000 --data '" + (run.scratch / "text.txt") + "' --out '" + (run.scratch / "out") +
+            "' & pid=$!; while ! grep -q '\"step\":12,' '" + (run.scratch / "out/log.jsonl") +
+            "' 2>/dev/null; do sleep 0.01; done; kill -" + name + " $pid; wait $pid");
         CHECK(outcome.exit == code);
         CHECK(std::filesystem::exists(run.scratch / "out/model.gguf"));
-        CHECK(run_linnet(run.arguments("out", {"--resume", "--steps", "100000", "--time", "0.2s"})).exit == 0);
+        CHECK(run_linnet(run.arguments("out", {"--resume", "--steps", "100000", "--time", "0.2s"})).exit ==
+              0);
     }
 }
 
 TEST_CASE("a loss that is not finite stops the run with exit 5 and keeps the last good checkpoint") {
     Run run;
-    Outcome outcome = run_linnet(run.arguments("out", {"--set", "train.optimizer.lr=100", "--set", "train.clip=0",
-                                                       "--set", "train.schedule.kind=constant", "--set",
-                                                       "model.norm.epsilon=1e-12", "--set", "train.checkpoint_every=1",
-                                                       "--set", "model.init_std=10", "--steps", "2000"}));
+    Outcome outcome = run_linnet(
+        run.arguments("out", {"--set", "train.optimizer.lr=100", "--set", "train.clip=0", "--set",
+                              "train.schedule.kind=constant", "--set", "model.norm.epsilon=1e-12", "--set",
+                              "train.checkpoint_every=1", "--set", "model.init_std=10", "--steps", "2000"}));
     CHECK(outcome.exit == 5);
     CHECK(outcome.err.find("expected finite numbers") != std::string::npos);
     CHECK_FALSE(std::filesystem::exists(run.scratch / "out/model.gguf"));
@@ -126,8 +133,11 @@ TEST_CASE("a loss that is not finite stops the run with exit 5 and keeps the las
 
 TEST_CASE("--dry-run says the peak memory within a tenth") {
     Run run;
-    std::vector<std::string> wider{"--set", "model.width=256", "--set", "model.layers=4", "--set", "model.ffn.width=704",
-                                   "--set", "train.batch=16", "--steps", "3"};
+    std::vector<std::string> wider{"--set",   "model.width=256",
+                                   "--set",   "model.layers=4",
+                                   "--set",   "model.ffn.width=704",
+                                   "--set",   "train.batch=16",
+                                   "--steps", "3"};
     std::vector<std::string> dry = wider;
     dry.push_back("--dry-run");
     Outcome said = run_linnet(run.arguments("out", dry));
@@ -163,7 +173,8 @@ TEST_CASE("configs are refused by key, with the nearest one") {
     };
     refused(R"({"model": {"widht": 32}})", "did you mean model.width?");
     refused(R"({"model": {"width": 32, "layers": 2, "heads": 0}})", "model.heads: expected 1 to 4096, got 0");
-    refused(R"({"model": {"width": 32, "layers": 2, "heads": 5}})", "model.heads: expected a divisor of width (32)");
+    refused(R"({"model": {"width": 32, "layers": 2, "heads": 5}})",
+            "model.heads: expected a divisor of width (32)");
     refused(R"({"model": {"width": 32, "layers": 2, "heads": 4, "kv_heads": 3}})", "model.kv_heads");
     refused(R"({"model": {"width": "wide"}})", "model.width: expected a whole number");
     refused(R"({"model": {"norm": {"kind": "rsm"}}})", "did you mean rms?");
