@@ -4,6 +4,10 @@
 #include <atomic>
 #include <cstdlib>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 #include "base/error.h"
 #include "base/team.h"
 #include "text/train_kinds.h"
@@ -123,6 +127,9 @@ void VocabularyTrainer::State::fill(PairMerger& merger) {
         kind->spell(word, scratch, [&](std::span<const std::uint32_t> string) { merger.add(string, count); });
     });
     counter.clear();
+#ifdef __GLIBC__
+    malloc_trim(0);  // the tables lay in the threads' arenas, where the merger cannot use their memory
+#endif
 }
 
 TrainedVocabulary VocabularyTrainer::finish() {

@@ -1,119 +1,15 @@
 #include "text/train_merges.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <unordered_map>
+
+#include "base/error.h"
+#include "text/train_pairs.h"
 
 namespace linnet {
 namespace {
-
-constexpr std::uint32_t none = 0xFFFFFFFFu;  // fills what a word no longer needs
-
-struct Pair {
-    std::uint64_t key = 0;  // left << 32 | right; free where count is 0 and key is 0
-    std::uint64_t count = 0;
-    const std::uint32_t* words = nullptr;  // ascending; may hold words that lost the pair since
-    std::uint32_t word_count = 0;
-};
-
-std::uint64_t pair_key(std::uint32_t left, std::uint32_t right) {
-    return std::uint64_t{left} << 32 | right;
-}
-
-/// Open addressing with backward-shift deletion; key 0 (the pair (0, 0)) is stored as all ones.
-class PairTable {
-  public:
-    PairTable() : slots_(1 << 12) {}
-    Pair* find(std::uint64_t key) {
-        std::uint64_t k = stored(key);
-        for (std::size_t i = home(k);; i = (i + 1) & mask()) {
-            if (slots_[i].key == k) return &slots_[i];
-            if (slots_[i].key == 0) return nullptr;
-        }
-    }
-    /// The entry of `key`, made where it is missing. Valid until the next call.
-    Pair& at(std::uint64_t key) {
-        if (Pair* found = find(key)) return *found;
-        if (++size_ * 10 > slots_.size() * 7) grow();
-        Pair& free = slots_[vacancy(stored(key))];
-        free = {stored(key), 0, nullptr, 0};
-        return free;
-    }
-    void erase(Pair* entry) {
-        size_--;
-        std::size_t hole = static_cast<std::size_t>(entry - slots_.data());
-        for (std::size_t i = (hole + 1) & mask(); slots_[i].key != 0; i = (i + 1) & mask()) {
-            std::size_t distance = (i - home(slots_[i].key)) & mask();
-            if (distance < ((i - hole) & mask())) continue;
-            slots_[hole] = slots_[i];
-            hole = i;
-        }
-        slots_[hole] = {};
-    }
-    void clear() {
-        slots_ = std::vector<Pair>(1 << 12);
-        size_ = 0;
-    }
-    template <class Visit>
-    void each(Visit visit) {
-        for (Pair& pair : slots_)
-            if (pair.key != 0) visit(pair);
-    }
-    static std::uint64_t key(const Pair& pair) { return pair.key == ~std::uint64_t{0} ? 0 : pair.key; }
-    std::size_t size() const { return size_; }
-    std::size_t memory() const { return slots_.size() * sizeof(Pair); }
-
-  private:
-    static std::uint64_t stored(std::uint64_t key) { return key == 0 ? ~std::uint64_t{0} : key; }
-    std::size_t mask() const { return slots_.size() - 1; }
-    std::size_t home(std::uint64_t key) const {
-        std::uint64_t h = key * 0x9E3779B97F4A7C15u;
-        return (h ^ h >> 32) & mask();
-    }
-    std::size_t vacancy(std::uint64_t key) const {
-        std::size_t i = home(key);
-        while (slots_[i].key != 0) i = (i + 1) & mask();
-        return i;
-    }
-    void grow() {
-        std::vector<Pair> old(slots_.size() * 2);
-        old.swap(slots_);
-        for (Pair& pair : old)
-            if (pair.key != 0) slots_[vacancy(pair.key)] = pair;
-    }
-    std::vector<Pair> slots_;
-    std::size_t size_ = 0;
-};
-
-/// Lists of words, never freed one by one.
-class ListArena {
-  public:
-    std::uint32_t* allocate(std::size_t n) {
-        if (n > left_) {
-            std::size_t size = std::max(n, chunk);
-            chunks_.emplace_back(new std::uint32_t[size]);
-            memory_ += size * sizeof(std::uint32_t);
-            if (size > chunk) return chunks_.back().get();  // a long list has a chunk of its own
-            next_ = chunks_.back().get();
-            left_ = size;
-        }
-        std::uint32_t* list = next_;
-        next_ += n;
-        left_ -= n;
-        return list;
-    }
-    void clear() {
-        chunks_.clear();
-        next_ = nullptr;
-        left_ = memory_ = 0;
-    }
-    std::size_t memory() const { return memory_; }
-
-  private:
-    static constexpr std::size_t chunk = std::size_t{1} << 18;
-    std::vector<std::unique_ptr<std::uint32_t[]>> chunks_;
-    std::uint32_t* next_ = nullptr;
-    std::size_t left_ = 0, memory_ = 0;
-};
 
 struct HeapItem {
     std::uint64_t count, key;
@@ -128,78 +24,412 @@ std::size_t characters(std::string_view text) {
     return n;
 }
 
+/// Pairs by how frequent they are, in classes of an eighth of a power of two: what the pairs of a class would
+/// hold.
+class Census {
+  public:
+    static std::size_t class_of(std::uint64_t count) {
+        auto high = static_cast<std::size_t>(std::bit_width(count)) - 1;
+        return high < 3 ? static_cast<std::size_t>(count) : (high - 1) * 8 + (count >> (high - 3) & 7);
+    }
+    /// The smallest count of a class.
+    static std::uint64_t floor_of(std::size_t c) {
+        if (c < 16) return c;
+        std::size_t high = c / 8 + 1;
+        return (std::uint64_t{8} + c % 8) << (high - 3);
+    }
+    void add(std::uint64_t count, std::size_t bytes) { bytes_[class_of(count)] += bytes; }
+    /// The least count such that the pairs from there up stay within `budget` (the highest class in use is
+    /// always in).
+    std::uint64_t threshold(std::size_t budget, std::uint64_t least) const {
+        std::size_t sum = 0, c = bytes_.size() - 1;
+        while (c > 0 && bytes_[c] == 0) c--;
+        for (sum = bytes_[c]; c > 1 && sum + bytes_[c - 1] <= budget; c--) sum += bytes_[c - 1];
+        return std::max(floor_of(c), least);
+    }
+
+  private:
+    std::array<std::size_t, 512> bytes_{};
+};
+
 }  // namespace
 
+/// What does not depend on the width of a symbol.
 struct PairMerger::State {
     MergeLimits limits;
     std::vector<std::string> symbols;
     std::unordered_map<std::string, std::uint32_t> ids;
     std::vector<std::pair<std::uint32_t, std::uint32_t>> merges;
 
-    // Word w is text[start[w] .. start[w + 1]), up to the first `none`.
-    std::vector<std::uint32_t> text;
-    std::vector<std::uint64_t> start{0};
-    std::vector<std::uint64_t> counts;
+    virtual ~State() = default;
+    virtual void reserve(std::size_t words, std::size_t total) = 0;
+    virtual void add(std::span<const std::uint32_t> word, std::uint64_t count) = 0;
+    virtual void run(const std::function<void(std::size_t)>& progress) = 0;
+};
 
-    PairTable pairs;
-    ListArena lists;
-    std::vector<HeapItem> heap;
+namespace {
 
-    // What one merge gains, by neighbour: left[L] is (L, T), right[R] is (T, R); self is (T, T).
+/// `Symbol`: 16 bits where the ids fit (half the memory, and the walks over it are what merging costs),
+/// else 32.
+template <class Symbol>
+class MergeEngine final : public PairMerger::State {
+  public:
+    void reserve(std::size_t words, std::size_t total) override;
+    void add(std::span<const std::uint32_t> word, std::uint64_t count) override;
+    void run(const std::function<void(std::size_t)>& progress) override;
+
+  private:
+    static constexpr Symbol none = static_cast<Symbol>(~Symbol{0});  // fills what a word no longer needs
+
+    // What one merge gains, by neighbour: index L is (L, T), stride + R is (T, R), 2 * stride is (T, T).
     struct Gain {
         std::uint64_t count = 0;
         std::uint32_t words = 0;        // in how many words, at most
         std::uint32_t* list = nullptr;  // being filled
         std::uint32_t filled = 0;
     };
-    std::vector<Gain> gains;  // [0, V) left, [V, 2V) right, 2V self
-    std::vector<std::uint32_t> touched;
     struct Sighting {
         std::uint32_t gain, word;
     };
-    std::vector<Sighting> sightings;
 
     std::uint32_t stride() const { return static_cast<std::uint32_t>(limits.symbols + 1); }
     std::uint32_t marker() const { return static_cast<std::uint32_t>(limits.symbols); }
-
-    std::string joined(std::uint32_t left, std::uint32_t right) const {
-        std::string_view tail = symbols[right];
-        if (!limits.right_prefix.empty() && tail.starts_with(limits.right_prefix))
-            tail.remove_prefix(limits.right_prefix.size());
-        return symbols[left] + std::string(tail);
+    std::uint32_t words() const { return static_cast<std::uint32_t>(counts_.size()); }
+    std::span<Symbol> word(std::uint32_t w) {
+        return {text_.data() + start_[w], static_cast<std::size_t>(start_[w + 1] - start_[w])};
     }
-    bool allowed(std::uint32_t left, std::uint32_t right) const {
-        return limits.longest == 0 ||
-               characters(symbols[left]) + characters(symbols[right]) <= limits.longest;
+    template <class Visit>
+    void each_pair(Visit visit);
+    std::string joined(std::uint32_t left, std::uint32_t right) const;
+    bool allowed(std::uint64_t key) const;
+    std::size_t held() const {
+        return lists_.memory() + pairs_.memory() + heap_.capacity() * sizeof(HeapItem);
     }
-    void push(std::uint64_t key, std::uint64_t count) {
-        heap.push_back({count, key});
-        std::push_heap(heap.begin(), heap.end());
-    }
+    void push(std::uint64_t key, std::uint64_t count);
 
     void count_all();
-    std::span<std::uint32_t> word(std::uint32_t w) {
-        return {text.data() + start[w], static_cast<std::size_t>(start[w + 1] - start[w])};
-    }
-    bool replace(std::span<std::uint32_t> word, std::uint32_t a, std::uint32_t b, std::uint32_t t) const;
+    std::uint64_t survey(std::size_t budget);
+    void list_words();
+    bool replace(std::span<Symbol> word, std::uint32_t a, std::uint32_t b, std::uint32_t t) const;
     void gain(std::uint32_t index, std::uint32_t w);
     void see(std::uint32_t w, std::uint32_t t);
     void settle(std::uint32_t a, std::uint32_t b, std::uint32_t t, bool lose, bool keep);
     void lose(std::uint64_t key, std::uint64_t count);
-    void keep_gain(std::uint32_t index, std::uint64_t key);
     void merge(std::uint32_t a, std::uint32_t b);
     void join_twin(std::uint32_t t);
     bool pop(HeapItem& best);
+
+    // Word w is text_[start_[w] .. start_[w + 1]), up to the first `none`.
+    std::vector<Symbol> text_;
+    std::vector<std::uint32_t> start_{0};
+    std::vector<std::uint64_t> counts_;
+
+    // Only pairs of at least threshold_ are known; the others are below it, and are counted again when they
+    // are wanted. So memory is bounded by raising the threshold, and the merges are the same.
+    std::uint64_t threshold_ = 1;
+    std::size_t budget_ = 0;  // bytes for pairs_, lists_ and heap_
+    PairTable pairs_;
+    ListArena lists_;
+    std::vector<HeapItem> heap_;
+
+    std::vector<Gain> gains_;
+    std::vector<std::uint32_t> touched_;
+    std::vector<Sighting> sightings_;
 };
 
-PairMerger::PairMerger(std::vector<std::string> symbols, MergeLimits limits) : state_(new State) {
-    State& s = *state_;
-    s.limits = limits;
-    s.limits.symbols = std::max(limits.symbols, symbols.size());
-    s.symbols = std::move(symbols);
-    for (std::size_t i = 0; i < s.symbols.size(); i++)
-        s.ids.emplace(s.symbols[i], static_cast<std::uint32_t>(i));
-    s.gains.resize(2 * std::size_t{s.stride()} + 1);
+template <class Symbol>
+void MergeEngine<Symbol>::reserve(std::size_t words, std::size_t total) {
+    start_.reserve(words + 1);
+    counts_.reserve(words);
+    text_.reserve(total);
+}
+
+template <class Symbol>
+void MergeEngine<Symbol>::add(std::span<const std::uint32_t> word, std::uint64_t count) {
+    if (text_.size() + word.size() > 0xFFFFFFFFu)
+        fail_input("", "tokenizer training", "distinct words of at most 4 294 967 295 symbols in all",
+                   "more");
+    for (std::uint32_t symbol : word) text_.push_back(static_cast<Symbol>(symbol));
+    start_.push_back(static_cast<std::uint32_t>(text_.size()));
+    counts_.push_back(count);
+}
+
+template <class Symbol>
+template <class Visit>
+void MergeEngine<Symbol>::each_pair(Visit visit) {
+    for (std::uint32_t w = 0; w < words(); w++)
+        for (std::uint32_t i = start_[w]; i + 1 < start_[w + 1] && text_[i + 1] != none; i++)
+            visit(w, pair_key(text_[i], text_[i + 1]));
+}
+
+template <class Symbol>
+std::string MergeEngine<Symbol>::joined(std::uint32_t left, std::uint32_t right) const {
+    std::string_view tail = symbols[right];
+    if (!limits.right_prefix.empty() && tail.starts_with(limits.right_prefix))
+        tail.remove_prefix(limits.right_prefix.size());
+    return symbols[left] + std::string(tail);
+}
+
+template <class Symbol>
+bool MergeEngine<Symbol>::allowed(std::uint64_t key) const {
+    if (limits.longest == 0) return true;
+    auto left = static_cast<std::uint32_t>(key >> 32), right = static_cast<std::uint32_t>(key);
+    return characters(symbols[left]) + characters(symbols[right]) <= limits.longest;
+}
+
+template <class Symbol>
+void MergeEngine<Symbol>::push(std::uint64_t key, std::uint64_t count) {
+    heap_.push_back({count, key});
+    std::push_heap(heap_.begin(), heap_.end());
+}
+
+/// Counts the pairs anew and keeps the frequent ones, as many as half of the budget holds; the other half is
+/// for what merging adds.
+template <class Symbol>
+void MergeEngine<Symbol>::count_all() {
+    lists_.clear();
+    heap_ = {};
+    threshold_ = survey(budget_ / 2);
+    list_words();
+    pairs_.each([&](Pair& pair) { heap_.push_back({pair.count, PairTable::key(pair)}); });
+    std::make_heap(heap_.begin(), heap_.end());
+}
+
+/// Fills pairs_ with the pairs from some count on, and returns that count. All pairs at once may be too many,
+/// so they are counted by classes of their key's hash, in as many passes as it takes.
+template <class Symbol>
+std::uint64_t MergeEngine<Symbol>::survey(std::size_t budget) {
+    for (std::uint64_t passes = 1;; passes *= 4) {
+        Census census;
+        std::vector<Pair> kept;
+        std::uint64_t threshold = limits.min_frequency;
+        bool fits = true;
+        for (std::uint64_t pass = 0; pass < passes && fits; pass++) {
+            pairs_.clear();
+            each_pair([&](std::uint32_t w, std::uint64_t key) {
+                if (!fits || (passes > 1 && (key * 0x9E3779B97F4A7C15u >> 40) % passes != pass)) return;
+                // While the table grows, the old one and the new one of twice its size are held.
+                if (pairs_.full() && pairs_.memory() * 3 > budget && passes < 1024) {
+                    fits = pairs_.find(key) != nullptr;
+                    if (!fits) return;
+                }
+                Pair& pair = pairs_.at(key);
+                pair.count += counts_[w];
+                pair.word_count++;
+            });
+            pairs_.each([&](Pair& pair) {
+                if (pair.count < limits.min_frequency || !allowed(PairTable::key(pair))) return;
+                census.add(pair.count, 4 * sizeof(Pair) + pair.word_count * sizeof(std::uint32_t));
+                if (pair.count >= threshold) kept.push_back(pair);
+            });
+            threshold = census.threshold(budget, limits.min_frequency);
+            std::erase_if(kept, [&](const Pair& pair) { return pair.count < threshold; });
+        }
+        if (!fits) continue;
+        pairs_.clear();
+        for (const Pair& pair : kept) {
+            Pair& entry = pairs_.at(PairTable::key(pair));
+            entry.count = pair.count;
+            entry.word_count = pair.word_count;
+        }
+        return threshold;
+    }
+}
+
+/// Gives the pairs their lists. A pair in a quarter of all words needs none: walking over all costs little
+/// more.
+template <class Symbol>
+void MergeEngine<Symbol>::list_words() {
+    pairs_.each([&](Pair& pair) {
+        bool everywhere = pair.word_count > words() / 4;
+        bool room = held() + pair.word_count * sizeof(std::uint32_t) <= budget_;
+        if (!everywhere && room) pair.words = lists_.allocate(pair.word_count);
+        pair.word_count = 0;
+    });
+    each_pair([&](std::uint32_t w, std::uint64_t key) {
+        Pair* pair = pairs_.find(key);
+        if (!pair || !pair->words) return;
+        auto* list = const_cast<std::uint32_t*>(pair->words);
+        if (pair->word_count == 0 || list[pair->word_count - 1] != w) list[pair->word_count++] = w;
+    });
+}
+
+/// Replaces a b by t from left to right; false where there was none.
+template <class Symbol>
+bool MergeEngine<Symbol>::replace(std::span<Symbol> word, std::uint32_t a, std::uint32_t b,
+                                  std::uint32_t t) const {
+    std::size_t n = word.size(), i = 0;
+    while (i + 1 < n && word[i] != none && !(word[i] == a && word[i + 1] == b)) i++;
+    if (i + 1 >= n || word[i] == none) return false;
+    std::size_t out = i;
+    while (i < n && word[i] != none) {
+        bool here = word[i] == a && i + 1 < n && word[i + 1] == b;
+        word[out++] = here ? static_cast<Symbol>(t) : word[i];
+        i += here ? 2 : 1;
+    }
+    while (out < i) word[out++] = none;
+    return true;
+}
+
+template <class Symbol>
+void MergeEngine<Symbol>::gain(std::uint32_t index, std::uint32_t w) {
+    Gain& g = gains_[index];
+    if (g.words++ == 0) touched_.push_back(index);
+    g.count += counts_[w];
+    sightings_.push_back({index, w});
+}
+
+/// Notes the neighbours of every t in word w.
+template <class Symbol>
+void MergeEngine<Symbol>::see(std::uint32_t w, std::uint32_t t) {
+    std::span<Symbol> word = this->word(w);
+    for (std::size_t i = 0; i < word.size() && word[i] != none; i++) {
+        if (word[i] != t) continue;
+        if (i > 0) gain(word[i - 1] == t ? 2 * stride() : word[i - 1], w);
+        if (i + 1 < word.size() && word[i + 1] != none && word[i + 1] != t) gain(stride() + word[i + 1], w);
+    }
+}
+
+template <class Symbol>
+void MergeEngine<Symbol>::lose(std::uint64_t key, std::uint64_t count) {
+    Pair* pair = pairs_.find(key);
+    if (!pair) return;
+    if (pair->count > count && pair->count - count >= threshold_)
+        pair->count -= count;
+    else
+        pairs_.erase(pair);
+}
+
+/// Books what was seen: pairs with a and b lose (`lose`), pairs with t are made (`keep`).
+template <class Symbol>
+void MergeEngine<Symbol>::settle(std::uint32_t a, std::uint32_t b, std::uint32_t t, bool lose, bool keep) {
+    auto key_of = [&](std::uint32_t index, std::uint32_t left_of, std::uint32_t right_of) {
+        if (index == 2 * stride()) return pair_key(right_of, left_of);
+        return index < stride() ? pair_key(index, left_of) : pair_key(right_of, index - stride());
+    };
+    if (lose)
+        for (std::uint32_t index : touched_) this->lose(key_of(index, a, b), gains_[index].count);
+    if (keep) {
+        for (std::uint32_t index : touched_) {
+            Gain& g = gains_[index];
+            if (g.count >= threshold_ && allowed(key_of(index, t, t))) g.list = lists_.allocate(g.words);
+        }
+        for (Sighting s : sightings_) {
+            Gain& g = gains_[s.gain];
+            if (g.list && (g.filled == 0 || g.list[g.filled - 1] != s.word)) g.list[g.filled++] = s.word;
+        }
+        for (std::uint32_t index : touched_) {
+            Gain& g = gains_[index];
+            if (!g.list) continue;
+            Pair& pair = pairs_.at(key_of(index, t, t));
+            pair.count = g.count;
+            pair.words = g.list;
+            pair.word_count = g.filled;
+            push(PairTable::key(pair), g.count);
+        }
+    }
+    for (std::uint32_t index : touched_) gains_[index] = {};
+    touched_.clear();
+    sightings_.clear();
+}
+
+template <class Symbol>
+void MergeEngine<Symbol>::merge(std::uint32_t a, std::uint32_t b) {
+    std::string spelled = joined(a, b);
+    auto twin = ids.find(spelled);
+    bool fresh = twin == ids.end();
+    std::uint32_t t = fresh ? static_cast<std::uint32_t>(symbols.size()) : twin->second;
+    merges.emplace_back(a, b);
+    if (fresh) {
+        ids.emplace(spelled, t);
+        symbols.push_back(std::move(spelled));
+    }
+    Pair* found = pairs_.find(pair_key(a, b));
+    const Pair pair = *found;
+    pairs_.erase(found);
+    // A twin's words are marked first, so that only the merges of this pair are booked as losses.
+    std::uint32_t mark = fresh ? t : marker();
+    auto visit = [&](std::uint32_t w) {
+        if (replace(word(w), a, b, mark)) see(w, mark);
+    };
+    if (pair.words)
+        for (std::uint32_t i = 0; i < pair.word_count; i++) visit(pair.words[i]);
+    else
+        for (std::uint32_t w = 0; w < words(); w++) visit(w);
+    settle(a, b, t, true, fresh);
+    if (!fresh) join_twin(t);
+}
+
+/// The marked symbols become t, which was there before: all its pairs are counted anew.
+template <class Symbol>
+void MergeEngine<Symbol>::join_twin(std::uint32_t t) {
+    std::uint32_t mark = marker();
+    for (std::uint32_t w = 0; w < words(); w++) {
+        bool here = false;
+        for (Symbol& symbol : word(w)) {
+            if (symbol == mark) symbol = static_cast<Symbol>(t);
+            here |= symbol == t;
+        }
+        if (here) see(w, t);
+    }
+    settle(t, t, t, false, true);
+}
+
+/// The most frequent pair; false where none is left.
+template <class Symbol>
+bool MergeEngine<Symbol>::pop(HeapItem& best) {
+    for (;;) {
+        while (!heap_.empty()) {
+            std::pop_heap(heap_.begin(), heap_.end());
+            best = heap_.back();
+            heap_.pop_back();
+            Pair* pair = pairs_.find(best.key);
+            if (!pair) continue;
+            if (pair->count == best.count) return true;
+            push(best.key, pair->count);  // it lost since
+        }
+        if (threshold_ <= limits.min_frequency) return false;
+        count_all();  // what is left is below the threshold
+        if (heap_.empty()) return false;
+    }
+}
+
+template <class Symbol>
+void MergeEngine<Symbol>::run(const std::function<void(std::size_t)>& progress) {
+    std::size_t held_by_words = text_.capacity() * sizeof(Symbol) +
+                                start_.capacity() * sizeof(std::uint32_t) +
+                                counts_.capacity() * sizeof(std::uint64_t);
+    gains_.resize(2 * std::size_t{stride()} + 1);
+    std::size_t least = held_by_words + held_by_words / 8 + (std::size_t{8} << 20);
+    if (least > limits.memory)
+        fail(Exit::io, "", "tokenizer training",
+             "at least " + std::to_string((least >> 20) + 1) + " MiB of memory",
+             std::to_string(limits.memory >> 20) + " MiB",
+             std::to_string(words()) + " distinct words must be held while pairs merge; raise --mem");
+    budget_ =
+        limits.pair_memory > 0 ? limits.pair_memory : limits.memory - held_by_words - (std::size_t{16} << 20);
+    count_all();
+    HeapItem best;
+    while (symbols.size() < limits.symbols && pop(best)) {
+        merge(static_cast<std::uint32_t>(best.key >> 32), static_cast<std::uint32_t>(best.key));
+        if (held() > budget_) count_all();
+        if (merges.size() % 64 == 0) progress(merges.size());
+    }
+}
+
+}  // namespace
+
+PairMerger::PairMerger(std::vector<std::string> symbols, MergeLimits limits) {
+    limits.symbols = std::max(limits.symbols, symbols.size());
+    limits.min_frequency = std::max<std::uint64_t>(limits.min_frequency, 1);
+    if (limits.symbols < 0xFFFF)
+        state_ = std::make_unique<MergeEngine<std::uint16_t>>();
+    else
+        state_ = std::make_unique<MergeEngine<std::uint32_t>>();
+    for (std::size_t i = 0; i < symbols.size(); i++)
+        state_->ids.emplace(symbols[i], static_cast<std::uint32_t>(i));
+    state_->limits = limits;
+    state_->symbols = std::move(symbols);
 }
 
 PairMerger::~PairMerger() = default;
@@ -210,197 +440,14 @@ const std::vector<std::string>& PairMerger::symbols() const {
 const std::vector<std::pair<std::uint32_t, std::uint32_t>>& PairMerger::merges() const {
     return state_->merges;
 }
-
 void PairMerger::reserve(std::size_t words, std::size_t symbols) {
-    state_->start.reserve(words + 1);
-    state_->counts.reserve(words);
-    state_->text.reserve(symbols);
+    state_->reserve(words, symbols);
 }
-
 void PairMerger::add(std::span<const std::uint32_t> word, std::uint64_t count) {
-    if (word.size() < 2) return;
-    State& s = *state_;
-    s.text.insert(s.text.end(), word.begin(), word.end());
-    s.start.push_back(s.text.size());
-    s.counts.push_back(count);
+    if (word.size() >= 2) state_->add(word, count);
 }
-
-/// Counts every pair and lists its words: once to count, once to fill.
-void PairMerger::State::count_all() {
-    std::size_t words = counts.size();
-    auto each_pair = [&](auto visit) {
-        for (std::size_t w = 0; w < words; w++)
-            for (std::uint64_t i = start[w]; i + 1 < start[w + 1] && text[i + 1] != none; i++)
-                visit(static_cast<std::uint32_t>(w), text[i], text[i + 1]);
-    };
-    each_pair([&](std::uint32_t w, std::uint32_t left, std::uint32_t right) {
-        Pair& pair = pairs.at(pair_key(left, right));
-        pair.count += counts[w];
-        pair.word_count++;
-    });
-    heap.clear();
-    pairs.each([&](Pair& pair) {
-        std::uint64_t key = PairTable::key(pair);
-        auto left = static_cast<std::uint32_t>(key >> 32), right = static_cast<std::uint32_t>(key);
-        if (pair.count < limits.min_frequency || !allowed(left, right)) return;
-        heap.push_back({pair.count, key});
-        pair.words = lists.allocate(pair.word_count);
-        pair.word_count = 0;
-    });
-    each_pair([&](std::uint32_t w, std::uint32_t left, std::uint32_t right) {
-        Pair& pair = *pairs.find(pair_key(left, right));
-        auto* list = const_cast<std::uint32_t*>(pair.words);
-        if (list && (pair.word_count == 0 || list[pair.word_count - 1] != w)) list[pair.word_count++] = w;
-    });
-    std::make_heap(heap.begin(), heap.end());
-}
-
-/// Replaces a b by t from left to right; false where there was none.
-bool PairMerger::State::replace(std::span<std::uint32_t> word, std::uint32_t a, std::uint32_t b,
-                                std::uint32_t t) const {
-    std::size_t n = word.size(), i = 0;
-    while (i + 1 < n && word[i] != none && !(word[i] == a && word[i + 1] == b)) i++;
-    if (i + 1 >= n || word[i] == none) return false;
-    std::size_t out = i;
-    while (i < n && word[i] != none) {
-        bool here = word[i] == a && i + 1 < n && word[i + 1] == b;
-        word[out++] = here ? t : word[i];
-        i += here ? 2 : 1;
-    }
-    while (out < i) word[out++] = none;
-    return true;
-}
-
-void PairMerger::State::gain(std::uint32_t index, std::uint32_t w) {
-    Gain& g = gains[index];
-    if (g.words++ == 0) touched.push_back(index);
-    g.count += counts[w];
-    sightings.push_back({index, w});
-}
-
-/// Notes the neighbours of every t in word w.
-void PairMerger::State::see(std::uint32_t w, std::uint32_t t) {
-    std::span<std::uint32_t> word = this->word(w);
-    for (std::size_t i = 0; i < word.size() && word[i] != none; i++) {
-        if (word[i] != t) continue;
-        if (i > 0) {
-            if (word[i - 1] == t)
-                gain(2 * stride(), w);
-            else
-                gain(word[i - 1], w);
-        }
-        if (i + 1 < word.size() && word[i + 1] != none && word[i + 1] != t) gain(stride() + word[i + 1], w);
-    }
-}
-
-void PairMerger::State::lose(std::uint64_t key, std::uint64_t count) {
-    Pair* pair = pairs.find(key);
-    if (!pair) return;
-    if (pair->count > count && pair->count - count >= limits.min_frequency)
-        pair->count -= count;
-    else
-        pairs.erase(pair);
-}
-
-void PairMerger::State::keep_gain(std::uint32_t index, std::uint64_t key) {
-    Gain& g = gains[index];
-    auto left = static_cast<std::uint32_t>(key >> 32), right = static_cast<std::uint32_t>(key);
-    if (g.count < limits.min_frequency || !allowed(left, right)) return;
-    g.list = lists.allocate(g.words);
-    push(key, g.count);
-}
-
-/// Books what was seen: pairs with a and b lose (`lose`), pairs with t are made (`keep`).
-void PairMerger::State::settle(std::uint32_t a, std::uint32_t b, std::uint32_t t, bool lose, bool keep) {
-    auto key_of = [&](std::uint32_t index) {
-        if (index == 2 * stride()) return pair_key(t, t);
-        return index < stride() ? pair_key(index, t) : pair_key(t, index - stride());
-    };
-    if (lose)
-        for (std::uint32_t index : touched) {
-            if (index == 2 * stride())
-                this->lose(pair_key(b, a), gains[index].count);
-            else
-                this->lose(index < stride() ? pair_key(index, a) : pair_key(b, index - stride()),
-                           gains[index].count);
-        }
-    if (keep) {
-        for (std::uint32_t index : touched) keep_gain(index, key_of(index));
-        for (Sighting s : sightings) {
-            Gain& g = gains[s.gain];
-            if (g.list && (g.filled == 0 || g.list[g.filled - 1] != s.word)) g.list[g.filled++] = s.word;
-        }
-        for (std::uint32_t index : touched) {
-            Gain& g = gains[index];
-            if (!g.list) continue;
-            Pair& pair = pairs.at(key_of(index));
-            pair.count = g.count;
-            pair.words = g.list;
-            pair.word_count = g.filled;
-        }
-    }
-    for (std::uint32_t index : touched) gains[index] = {};
-    touched.clear();
-    sightings.clear();
-}
-
-void PairMerger::State::merge(std::uint32_t a, std::uint32_t b) {
-    std::string spelled = joined(a, b);
-    auto twin = ids.find(spelled);
-    bool fresh = twin == ids.end();
-    std::uint32_t t = fresh ? static_cast<std::uint32_t>(symbols.size()) : twin->second;
-    merges.emplace_back(a, b);
-    if (fresh) {
-        ids.emplace(spelled, t);
-        symbols.push_back(std::move(spelled));
-    }
-    Pair* pair = pairs.find(pair_key(a, b));
-    std::span<const std::uint32_t> list(pair->words, pair->word_count);
-    pairs.erase(pair);
-    // A twin's words are marked first, so that only the merges of this pair are booked as losses.
-    std::uint32_t mark = fresh ? t : marker();
-    for (std::uint32_t w : list)
-        if (replace(word(w), a, b, mark)) see(w, mark);
-    settle(a, b, t, true, fresh);
-    if (!fresh) join_twin(t);
-}
-
-/// The marked symbols become t, which was there before: all its pairs are counted anew.
-void PairMerger::State::join_twin(std::uint32_t t) {
-    std::uint32_t mark = marker();
-    for (std::size_t w = 0; w < counts.size(); w++) {
-        bool here = false;
-        for (std::uint32_t& symbol : word(static_cast<std::uint32_t>(w))) {
-            if (symbol == mark) symbol = t;
-            here |= symbol == t;
-        }
-        if (here) see(static_cast<std::uint32_t>(w), t);
-    }
-    settle(t, t, t, false, true);
-}
-
-/// The most frequent pair; false where none is left.
-bool PairMerger::State::pop(HeapItem& best) {
-    while (!heap.empty()) {
-        std::pop_heap(heap.begin(), heap.end());
-        best = heap.back();
-        heap.pop_back();
-        Pair* pair = pairs.find(best.key);
-        if (!pair || pair->count == 0) continue;
-        if (pair->count == best.count) return true;
-        push(best.key, pair->count);  // it lost since
-    }
-    return false;
-}
-
 void PairMerger::run(const std::function<void(std::size_t)>& progress) {
-    State& s = *state_;
-    s.count_all();
-    HeapItem best;
-    while (s.symbols.size() < s.limits.symbols && s.pop(best)) {
-        s.merge(static_cast<std::uint32_t>(best.key >> 32), static_cast<std::uint32_t>(best.key));
-        if (s.merges.size() % 64 == 0) progress(s.merges.size());
-    }
+    state_->run(progress);
 }
 
 }  // namespace linnet

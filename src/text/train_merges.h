@@ -22,8 +22,12 @@ struct MergeLimits {
     std::size_t longest = 0;                        // characters in a symbol; 0: no limit
     std::string_view right_prefix;                  // what a right part loses when joined ("##")
     std::uint64_t memory = std::uint64_t{1} << 40;  // bytes
+    std::size_t pair_memory = 0;  // of them for pairs and their lists; 0: what the words leave
 };
 
+/// Within `limits.memory` (the words themselves must fit: Error(Exit::io) says how much they take), pairs
+/// that are too rare to be next are forgotten and counted again later; the merges do not depend on it.
+///
 /// Ties go to the smaller (left id, right id), as in Hugging Face's BpeTrainer. Two pairs may spell the same
 /// symbol; the second then merges into the first's id, and adds a merge but no symbol (also as there).
 class PairMerger {
@@ -43,8 +47,9 @@ class PairMerger {
     const std::vector<std::string>& symbols() const;
     const std::vector<std::pair<std::uint32_t, std::uint32_t>>& merges() const;
 
-  private:
     struct State;
+
+  private:
     std::unique_ptr<State> state_;
 };
 
