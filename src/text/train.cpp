@@ -28,23 +28,23 @@ bool is_ascii_letter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/// The first place at or after `from` where every splitter cuts: between a letter and a blank.
-std::size_t safe_cut(std::string_view text, std::size_t from) {
-    for (std::size_t at = std::max<std::size_t>(from, 1); at < text.size(); at++) {
-        if (text[at] == ' ' && is_ascii_letter(text[at - 1])) return at;
-        bool inside = (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80;
-        if (at >= longest_piece && !inside)
-            return at;  // a text without any such place: ends are 32 bits wide
-    }
-    return text.size();
+/// A text without any place to cut is cut all the same: ends are 32 bits wide.
+std::size_t part_end(std::string_view text) {
+    if (text.size() <= 2 * piece_bytes) return text.size();
+    std::size_t end = training_cut(text, piece_bytes);
+    if (end <= longest_piece) return end;
+    end = longest_piece;
+    while (end > 1 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) end--;
+    return end;
 }
 
-std::vector<Part> cut(std::span<const std::string_view> documents) {
+std::vector<Part> cut(std::span<const std::string_view> documents, bool continues) {
     std::vector<Part> parts;
     for (std::string_view rest : documents) {
-        bool first = true;
+        bool first = !continues;
+        continues = false;
         while (!rest.empty()) {
-            std::size_t n = rest.size() <= piece_bytes * 2 ? rest.size() : safe_cut(rest, piece_bytes);
+            std::size_t n = part_end(rest);
             parts.push_back({rest.substr(0, n), first});
             rest.remove_prefix(n);
             first = false;
@@ -95,9 +95,9 @@ std::uint64_t VocabularyTrainer::spilled_bytes() const {
     return state_->counter.spilled_bytes();
 }
 
-void VocabularyTrainer::add(std::span<const std::string_view> documents) {
+void VocabularyTrainer::add(std::span<const std::string_view> documents, bool continues) {
     State& s = *state_;
-    std::vector<Part> parts = cut(documents);
+    std::vector<Part> parts = cut(documents, continues);
     std::atomic<std::size_t> next{0};
     int threads =
         static_cast<int>(std::min<std::size_t>(parts.size(), static_cast<std::size_t>(s.options.threads)));
@@ -159,6 +159,15 @@ TrainedVocabulary VocabularyTrainer::finish() {
     merger.run([&](std::size_t done) { s.progress("merges", done, wanted); });
     s.progress("merges", merger.merges().size(), wanted);
     return s.kind->assemble(merger);
+}
+
+std::size_t training_cut(std::string_view text, std::size_t from) {
+    for (std::size_t at = std::max<std::size_t>(from, 1); at < text.size(); at++) {
+        // memchr finds blanks faster than a loop, and in text most are behind letters.
+        at = std::min(text.find(' ', at), text.size());
+        if (at < text.size() && is_ascii_letter(text[at - 1])) return at;
+    }
+    return text.size();
 }
 
 }  // namespace linnet

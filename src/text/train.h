@@ -68,7 +68,8 @@ class VocabularyTrainer {
 
     /// Counts the words of these documents (any bytes; "spm" and "wordpiece" read UTF-8, and count an invalid
     /// byte as U+FFFD). Uses options.threads threads, also inside one long document.
-    void add(std::span<const std::string_view> documents);
+    /// `continues`: the first of them goes on where the last call's last one was parted, at a training_cut().
+    void add(std::span<const std::string_view> documents, bool continues = false);
     void add(std::string_view document) { add(std::span(&document, 1)); }
 
     /// Error(Exit::input) where no word was counted or vocab_size is below what the kind needs; once only.
@@ -83,5 +84,9 @@ class VocabularyTrainer {
     struct State;
     std::unique_ptr<State> state_;
 };
+
+/// The first place at or after `from` where a document may be parted for training (between an ASCII letter
+/// and a blank), or its size where there is none.
+std::size_t training_cut(std::string_view text, std::size_t from);
 
 }  // namespace linnet
