@@ -6,9 +6,13 @@
 #include "base/error.h"
 #include "formats/gguf.h"
 #include "text/bpe.h"
+#include "text/charsmap.h"
 #include "text/pipeline.h"
 #include "text/plain.h"
 #include "text/pre_names.h"
+#include "text/spm.h"
+#include "text/unigram.h"
+#include "text/wordpiece.h"
 
 namespace linnet {
 namespace {
@@ -151,7 +155,88 @@ std::vector<std::uint32_t> ranks_of_scores(const Vocabulary& vocabulary) {
     return rank;
 }
 
+std::string bytes_of(const Gguf& file, const std::string& key) {
+    const GgufValue* value = file.find(key);
+    if (!value) return {};
+    const auto* array = std::get_if<GgufArray>(value);
+    if (!array || (array->kind != GgufKind::u8 && array->kind != GgufKind::i8))
+        fail_input(file.path(), key, "an array of bytes", "another kind of value");
+    return {reinterpret_cast<const char*>(array->bytes.data()), array->bytes.size()};
+}
+
+NormalizerStep blanks_to_marks() {
+    NormalizerStep step;
+    step.kind = NormalizerStep::Kind::replace;
+    step.pattern = " ";
+    step.content = mark;
+    return step;
+}
+
+NormalizerStep leading_mark() {
+    NormalizerStep step;
+    step.kind = NormalizerStep::Kind::prepend;
+    step.content = mark;
+    return step;
+}
+
+void read_unigram(const Gguf& file, Parts& parts) {
+    if (!parts.scores) fail_input(file.path(), prefix + "scores", "an array of numbers", "nothing");
+    parts.kind = "unigram";
+    parts.charsmap = bytes_of(file, prefix + "precompiled_charsmap");
+    const bool space_prefix = file.boolean(prefix + "add_space_prefix").value_or(true);
+    use_unigram_model(parts, space_prefix, file.boolean(prefix + "remove_extra_whitespaces").value_or(false),
+                      false, file.path(), prefix + "precompiled_charsmap");
+    read_surroundings(file, parts, false, true, false);
+}
+
+void read_wordpiece(const Gguf& file, Parts& parts) {
+    parts.kind = "wordpiece";
+    NormalizerStep clean;
+    clean.kind = NormalizerStep::Kind::bert;
+    clean.lowercase = file.boolean(prefix + "normalizer.lowercase").value_or(true);
+    clean.accents = file.boolean(prefix + "normalizer.strip_accents").value_or(clean.lowercase);
+    parts.normalizer.steps.push_back(clean);
+    PreTokenizerStep split;
+    split.kind = PreTokenizerStep::Kind::bert;
+    parts.pre_tokenizer.steps.push_back(split);
+    parts.ggml_pre = std::string(file.string(prefix + "pre").value_or("default"));
+    WordPieceOptions options;
+    options.word_mark = true;
+    options.unknown = parts.special.unknown.value_or(-1);
+    parts.model = std::make_unique<WordPieceModel>(*parts.vocabulary, options);
+    parts.decoder.kind = Decoder::Kind::pieces;
+    parts.decoder.word_mark = parts.decoder.strip_first = parts.decoder.cleanup = true;
+    // BERT's [CLS] is what GGUF calls the beginning of a text.
+    if (!parts.special.bos) parts.special.bos = parts.special.cls;
+    read_surroundings(file, parts, true, false, true);
+}
+
 }  // namespace
+
+void use_unigram_model(Parts& parts, bool space_prefix, bool collapse, bool byte_fallback,
+                       std::string_view file, std::string_view where) {
+    auto& steps = parts.normalizer.steps;
+    if (!parts.charsmap.empty()) {
+        NormalizerStep map;
+        map.kind = NormalizerStep::Kind::precompiled;
+        map.charsmap = std::make_shared<const CharsMap>(parts.charsmap, file, where);
+        steps.push_back(map);
+    }
+    if (collapse) {
+        NormalizerStep step;
+        step.kind = NormalizerStep::Kind::collapse_blanks;
+        steps.push_back(step);
+    }
+    if (space_prefix) steps.push_back(leading_mark());
+    steps.push_back(blanks_to_marks());
+    UnigramOptions options;
+    options.unknown = parts.special.unknown.value_or(-1);
+    options.byte_fallback = byte_fallback;
+    parts.kind = "unigram";
+    parts.model = std::make_unique<UnigramModel>(*parts.vocabulary, options);
+    parts.decoder.kind = Decoder::Kind::marks;
+    parts.decoder.strip_first = space_prefix;
+}
 
 void use_spm_model(Parts& parts, bool space_prefix) {
     ImpliedMerges implied = implied_merges(*parts.vocabulary, ranks_of_scores(*parts.vocabulary));
@@ -162,17 +247,8 @@ void use_spm_model(Parts& parts, bool space_prefix) {
     parts.kind = "spm";
     parts.model = std::make_unique<BpeModel>(*parts.vocabulary, std::move(implied.merges), options,
                                              std::move(implied.extra));
-    if (space_prefix) {
-        NormalizerStep prepend;
-        prepend.kind = NormalizerStep::Kind::prepend;
-        prepend.content = mark;
-        parts.normalizer.steps.push_back(prepend);
-    }
-    NormalizerStep replace;
-    replace.kind = NormalizerStep::Kind::replace;
-    replace.pattern = " ";
-    replace.content = mark;
-    parts.normalizer.steps.push_back(replace);
+    if (space_prefix) parts.normalizer.steps.push_back(leading_mark());
+    parts.normalizer.steps.push_back(blanks_to_marks());
     parts.decoder.kind = Decoder::Kind::marks;
     parts.decoder.strip_first = space_prefix;
 }
@@ -190,6 +266,10 @@ TokenizerPtr tokenizer_from_gguf(const Gguf& file) {
     } else if (*model == "llama") {
         use_spm_model(parts, file.boolean(prefix + "add_space_prefix").value_or(true));
         read_surroundings(file, parts, true, false, false);
+    } else if (*model == "t5") {
+        read_unigram(file, parts);
+    } else if (*model == "bert") {
+        read_wordpiece(file, parts);
     } else if (*model == "char" || *model == "byte") {
         parts.kind = std::string(*model);
         parts.decoder.kind = Decoder::Kind::plain;

@@ -194,24 +194,32 @@ void Pipeline::encode_plain(std::string_view text, bool opens, bool first, const
 /// Whether a text may be cut for size: at a blank behind a letter, which no splitter and no step here looks
 /// across.
 bool Pipeline::may_cut() const {
-    using Kind = NormalizerStep::Kind;
     if (direct_ && *direct_ != Split::whole) return true;
-    for (const NormalizerStep& step : parts_.normalizer.steps)
-        if (step.kind == Kind::strip || step.kind == Kind::collapse_blanks ||
-            step.kind == Kind::precompiled || (step.kind == Kind::replace && step.pattern.size() != 1))
-            return false;
+    if (parts_.kind == "char" || parts_.kind == "byte") return true;
     if (added_.any(true, true)) return false;
-    for (const PreTokenizerStep& step : parts_.pre_tokenizer.steps) switch (step.kind) {
-            case PreTokenizerStep::Kind::pattern:
-                if (step.regex || step.literal != " ") return false;
-                break;
-            case PreTokenizerStep::Kind::words:
-                if (step.words == Split::whole) return false;
-                break;
-            default:
-                break;
+    using Normal = NormalizerStep::Kind;
+    for (const NormalizerStep& step : parts_.normalizer.steps) {
+        if (step.kind == Normal::strip || step.kind == Normal::collapse_blanks ||
+            step.kind == Normal::precompiled)
+            return false;
+        if (step.kind == Normal::replace &&
+            (step.regex || (step.pattern != " " && step.pattern.find(' ') != std::string::npos)))
+            return false;
+    }
+    using Pre = PreTokenizerStep::Kind;
+    bool at_blanks = parts_.model->cuts_before_marks();
+    for (const PreTokenizerStep& step : parts_.pre_tokenizer.steps) {
+        if (step.kind == Pre::pattern) {
+            if (step.regex || step.literal != " " || step.behavior == SplitBehavior::merged_with_previous)
+                return false;
+            at_blanks = true;
+        } else if (step.kind == Pre::words || step.kind == Pre::whitespace ||
+                   step.kind == Pre::whitespace_split || step.kind == Pre::bert ||
+                   (step.kind == Pre::metaspace && step.each)) {
+            at_blanks = true;
         }
-    return !parts_.pre_tokenizer.steps.empty() || parts_.model->cuts_before_marks() || direct_;
+    }
+    return at_blanks;
 }
 
 std::size_t Pipeline::cut(std::string_view text, std::size_t from) const {
@@ -241,7 +249,7 @@ void Pipeline::encode_blocks(std::string_view text, const EncodeOptions& options
                 }
                 std::size_t end = stretch_end;
                 if (cut && end - at > block_bytes - bytes + block_bytes / 4)
-                    end = std::min(end, safe_cut(text, at + block_bytes - bytes));
+                    end = std::min(end, safe_cut(text, at + block_bytes - bytes, !direct_));
                 if (end > at) job.push_back({at, end, -1, opens});
                 bytes += end - at + 1;
                 opens = false;

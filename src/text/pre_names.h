@@ -11,7 +11,7 @@ namespace linnet {
 struct PreName {
     std::string_view name;
     Split words;                   // a hand-written splitter, or `whole`: then the patterns below
-    std::string_view patterns[4];  // each cuts the pieces of the one before; unmatched stretches stay pieces
+    std::string_view patterns[6];  // each cuts the pieces of the one before; unmatched stretches stay pieces
     bool ignore_merges = false, add_bos = false;
 };
 

@@ -255,8 +255,8 @@ auto with_splitter(Split split, F&& f) {
 }  // namespace splitting
 
 /// The smallest position >= `from` where the text may be cut without changing any word of any of the
-/// splitters above: after a letter, before a blank or a punctuation mark that is no apostrophe. text.size()
-/// where there is none.
-std::size_t safe_cut(std::string_view text, std::size_t from);
+/// splitters above: after a letter, before a blank (0x20) or, unless `blank_only`, before any white space or
+/// a punctuation mark that is no apostrophe. text.size() where there is none.
+std::size_t safe_cut(std::string_view text, std::size_t from, bool blank_only = false);
 
 }  // namespace linnet
