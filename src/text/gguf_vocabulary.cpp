@@ -219,6 +219,7 @@ void use_unigram_model(Parts& parts, bool space_prefix, bool collapse, bool byte
     if (!parts.charsmap.empty()) {
         NormalizerStep map;
         map.kind = NormalizerStep::Kind::precompiled;
+        map.content = parts.charsmap;
         map.charsmap = std::make_shared<const CharsMap>(parts.charsmap, file, where);
         steps.push_back(map);
     }

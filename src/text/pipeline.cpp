@@ -126,7 +126,15 @@ class Pipeline::Lease {
     std::unique_ptr<Scratch> scratch_;
 };
 
-Pipeline::Pipeline(Parts parts) : parts_(std::move(parts)), added_(parts_.added) {
+Pipeline::Pipeline(Parts parts) : parts_(std::move(parts)) {
+    // "Normalized" tokens are compared after normalization, and so are they themselves.
+    std::vector<AddedToken> added = parts_.added;
+    for (AddedToken& token : added)
+        if (token.normalized && parts_.normalizer.empty())
+            token.normalized = false;
+        else if (token.normalized)
+            parts_.normalizer.apply(token.content, false);
+    added_ = AddedTokens(added);
     const auto& steps = parts_.pre_tokenizer.steps;
     if (parts_.normalizer.empty() && !added_.any(true, true)) {
         if (steps.empty()) direct_ = Split::whole;

@@ -1,0 +1,312 @@
+#include "text/json.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "base/error.h"
+#include "text/unicode.h"
+#include "text/vocabulary.h"
+
+namespace linnet {
+namespace {
+
+constexpr const char* kind_names[] = {"null", "a boolean", "a number", "a string", "an array", "an object"};
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+}  // namespace
+
+Json::Json(std::string_view text, std::string file)
+    : text_(text), file_(std::move(file)), at_(text.data()), end_(text.data() + text.size()) {
+    if (text_.size() > UINT32_MAX) fail_input(file_, "", "at most 4 GiB of JSON", std::to_string(text_.size()) + " bytes");
+    if (std::size_t valid = valid_utf8_prefix(text_); valid < text_.size()) {
+        at_ += valid;
+        fail_here("UTF-8");
+    }
+    nodes_.reserve(text_.size() / 16 + 4);
+    nodes_.emplace_back();
+    value({}, 0);
+    blanks();
+    if (at_ < end_) fail_here("the end of the file");
+}
+
+void Json::fail_here(std::string_view expected) const {
+    const std::size_t offset = static_cast<std::size_t>(at_ - text_.data());
+    const std::string_view before = text_.substr(0, offset);
+    const auto line = std::count(before.begin(), before.end(), '\n') + 1;
+    const std::size_t start = before.rfind('\n');
+    const std::size_t column = offset - (start == std::string_view::npos ? 0 : start + 1) + 1;
+    std::string got = "the end of the file";
+    if (at_ < end_) {
+        Char c = decode_utf8(at_, end_);
+        got = c.valid && c.code >= 0x20 ? "'" + std::string(at_, c.size) + "'" : spelling_of_byte(static_cast<std::uint8_t>(*at_));
+    }
+    fail_input(file_, "line " + std::to_string(line) + ", column " + std::to_string(column), expected, got);
+}
+
+void Json::blanks() {
+    while (at_ < end_ && (*at_ == ' ' || *at_ == '\n' || *at_ == '\r' || *at_ == '\t')) at_++;
+}
+
+std::string_view Json::string() {
+    if (at_ == end_ || *at_ != '"') fail_here("a string");
+    const char* begin = ++at_;
+    while (at_ < end_ && *at_ != '"' && *at_ != '\\' && static_cast<unsigned char>(*at_) >= 0x20) at_++;
+    if (at_ < end_ && *at_ == '"') return {begin, static_cast<std::size_t>(at_++ - begin)};
+    return decoded(begin);
+}
+
+std::string_view Json::decoded(const char* begin) {
+    std::string out(begin, at_);
+    auto four = [&] {
+        char32_t v = 0;
+        for (int i = 0; i < 4; i++, at_++) {
+            if (at_ == end_) fail_here("four hexadecimal digits");
+            const char c = *at_;
+            const int digit = is_digit(c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+            if (digit < 0) fail_here("four hexadecimal digits");
+            v = v * 16 + static_cast<char32_t>(digit);
+        }
+        return v;
+    };
+    while (true) {
+        if (at_ == end_) fail_here("the end of a string");
+        const char c = *at_;
+        if (c == '"') break;
+        if (static_cast<unsigned char>(c) < 0x20) fail_here("a control character written as an escape");
+        if (c != '\\') {
+            out += c;
+            at_++;
+            continue;
+        }
+        if (++at_ == end_) fail_here("an escape");
+        constexpr std::string_view from = "\"\\/bfnrt", to = "\"\\/\b\f\n\r\t";
+        if (std::size_t i = from.find(*at_); i != std::string_view::npos) {
+            out += to[i];
+            at_++;
+        } else if (*at_ == 'u') {
+            at_++;
+            char32_t code = four();
+            if (code >= 0xD800 && code < 0xDC00) {
+                if (end_ - at_ < 2 || at_[0] != '\\' || at_[1] != 'u') fail_here("the second half of a surrogate pair");
+                at_ += 2;
+                const char32_t low = four();
+                if (low < 0xDC00 || low > 0xDFFF) fail_here("the second half of a surrogate pair");
+                code = 0x10000 + ((code - 0xD800) << 10 | (low - 0xDC00));
+            } else if (code >= 0xDC00 && code <= 0xDFFF) {
+                fail_here("a character, not half a surrogate pair");
+            }
+            append_utf8(out, code);
+        } else {
+            fail_here("an escape");
+        }
+    }
+    at_++;
+    arena_.push_back(std::move(out));
+    return arena_.back();
+}
+
+void Json::value(std::string_view key, int depth) {
+    blanks();
+    if (depth > 100) fail_here("at most 100 levels of nesting");
+    if (at_ == end_) fail_here("a value");
+    const std::uint32_t index = static_cast<std::uint32_t>(nodes_.size());
+    Node node;
+    node.key = key;
+    const char c = *at_;
+    if (c == '{' || c == '[') {
+        const bool object = c == '{';
+        const char close = object ? '}' : ']';
+        node.kind = object ? Kind::object : Kind::array;
+        nodes_.push_back(node);
+        at_++;
+        blanks();
+        std::uint32_t size = 0;
+        if (at_ < end_ && *at_ == close)
+            at_++;
+        else
+            while (true) {
+                std::string_view name;
+                if (object) {
+                    blanks();
+                    name = string();
+                    blanks();
+                    if (at_ == end_ || *at_ != ':') fail_here("':'");
+                    at_++;
+                }
+                value(name, depth + 1);
+                size++;
+                blanks();
+                if (at_ == end_ || (*at_ != ',' && *at_ != close)) fail_here(object ? "',' or '}'" : "',' or ']'");
+                if (*at_++ == close) break;
+            }
+        nodes_[index].size = size;
+        nodes_[index].next = static_cast<std::uint32_t>(nodes_.size());
+        if (object) check_keys(index);
+        return;
+    }
+    if (c == '"') {
+        node.kind = Kind::string;
+        node.text = string();
+    } else if (c == '-' || is_digit(c)) {
+        node.kind = Kind::number;
+        const char* begin = at_;
+        if (*at_ == '-') at_++;
+        auto digits = [&] {
+            if (at_ == end_ || !is_digit(*at_)) fail_here("a digit");
+            while (at_ < end_ && is_digit(*at_)) at_++;
+        };
+        if (at_ < end_ && *at_ == '0')
+            at_++;
+        else
+            digits();
+        if (at_ < end_ && *at_ == '.') {
+            at_++;
+            digits();
+        }
+        if (at_ < end_ && (*at_ == 'e' || *at_ == 'E')) {
+            at_++;
+            if (at_ < end_ && (*at_ == '+' || *at_ == '-')) at_++;
+            digits();
+        }
+        node.text = {begin, static_cast<std::size_t>(at_ - begin)};
+    } else {
+        constexpr std::pair<std::string_view, Kind> words[] = {
+            {"true", Kind::boolean}, {"false", Kind::boolean}, {"null", Kind::null}};
+        const std::string_view rest(at_, static_cast<std::size_t>(end_ - at_));
+        bool known = false;
+        for (auto [word, kind] : words)
+            if (!known && rest.starts_with(word)) {
+                known = true;
+                node.kind = kind;
+                node.text = rest.substr(0, word.size());
+                at_ += word.size();
+            }
+        if (!known) fail_here("a value");
+    }
+    node.next = index + 1;
+    nodes_.push_back(node);
+}
+
+void Json::check_keys(std::uint32_t object) {
+    const std::uint32_t size = nodes_[object].size;
+    if (size < 2) return;
+    auto repeated = [&](std::string_view key) {
+        at_ = key.data() >= text_.data() && key.data() < end_ ? key.data() : at_;
+        fail_input(file_, path_of(object), "every key once", "'" + std::string(key.substr(0, 80)) + "' again");
+    };
+    if (size <= 8) {
+        for (std::uint32_t i = object + 1, a = 0; a < size; a++, i = nodes_[i].next)
+            for (std::uint32_t j = object + 1; j < i; j = nodes_[j].next)
+                if (nodes_[i].key == nodes_[j].key) repeated(nodes_[i].key);
+        return;
+    }
+    std::size_t mask = 16;
+    while (mask < std::size_t{size} * 2) mask *= 2;
+    struct Slot {
+        std::uint32_t hash, node;
+    };
+    std::vector<Slot> slots(mask--, {0, 0});
+    for (std::uint32_t i = object + 1, a = 0; a < size; a++, i = nodes_[i].next) {
+        const std::uint32_t hash = static_cast<std::uint32_t>(hash_bytes(nodes_[i].key));
+        std::size_t s = hash & mask;
+        for (; slots[s].node; s = (s + 1) & mask)
+            if (slots[s].hash == hash && nodes_[slots[s].node].key == nodes_[i].key) repeated(nodes_[i].key);
+        slots[s] = {hash, i};
+    }
+}
+
+std::string Json::path_of(std::uint32_t index) const {
+    // Only for messages: walk down from the root to the value.
+    std::string path;
+    std::uint32_t at = 1;
+    while (at != index) {
+        bool found = false;
+        std::uint32_t position = 0;
+        for (std::uint32_t child = at + 1; position < nodes_[at].size; position++) {
+            const std::uint32_t next = nodes_[child].next ? nodes_[child].next : UINT32_MAX;
+            if (index >= child && index < next) {
+                if (nodes_[at].kind == Kind::object)
+                    path += (path.empty() ? "" : ".") + std::string(nodes_[child].key.substr(0, 80));
+                else
+                    path += "[" + std::to_string(position) + "]";
+                at = child;
+                found = true;
+                break;
+            }
+            child = next;
+        }
+        if (!found) break;
+    }
+    return path;
+}
+
+void Json::Value::fail(std::string_view expected, std::string_view got) const {
+    fail_input(json_->file_, path(), expected, got);
+}
+
+void Json::Value::expect(Kind k) const {
+    if (node().kind != k) fail(kind_names[static_cast<int>(k)], kind_names[static_cast<int>(node().kind)]);
+}
+
+bool Json::Value::boolean() const {
+    expect(Kind::boolean);
+    return node().text == "true";
+}
+
+double Json::Value::number() const {
+    expect(Kind::number);
+    double v = 0;
+    const std::string_view t = node().text;
+    auto [end, error] = std::from_chars(t.data(), t.data() + t.size(), v);
+    if (error != std::errc() || !std::isfinite(v)) fail("a number within a double's range", t);
+    return v;
+}
+
+std::int64_t Json::Value::integer(std::int64_t min, std::int64_t max) const {
+    expect(Kind::number);
+    std::int64_t v = 0;
+    const std::string_view t = node().text;
+    auto [end, error] = std::from_chars(t.data(), t.data() + t.size(), v);
+    if (error != std::errc() || end != t.data() + t.size() || v < min || v > max)
+        fail("an integer from " + std::to_string(min) + " to " + std::to_string(max), t);
+    return v;
+}
+
+std::string_view Json::Value::string() const {
+    expect(Kind::string);
+    return node().text;
+}
+
+Json::Value Json::Value::operator[](std::string_view key) const {
+    if (is_null()) return Value(json_, 0);
+    Value found(json_, 0);
+    members([&](std::string_view name, Value value) {
+        if (name == key) found = value;
+    });
+    return found;
+}
+
+std::string json_quoted(std::string_view text) {
+    std::string out = "\"";
+    const char *p = text.data(), *end = p + text.size();
+    constexpr char hex[] = "0123456789abcdef";
+    while (p < end) {
+        Char c = decode_utf8(p, end);
+        if (!c.valid)
+            out += "\xEF\xBF\xBD";
+        else if (c.code == '"' || c.code == '\\')
+            (out += '\\') += *p;
+        else if (c.code == '\n')
+            out += "\\n";
+        else if (c.code < 0x20 || c.code == 0x7F)
+            ((out += "\\u00") += hex[c.code >> 4]) += hex[c.code & 15];
+        else
+            out.append(p, c.size);
+        p += c.size;
+    }
+    return out + "\"";
+}
+
+}  // namespace linnet
