@@ -98,4 +98,11 @@ struct ImpliedMerges {
 };
 ImpliedMerges implied_merges(const Vocabulary& vocabulary, const std::vector<std::uint32_t>& rank);
 
+/// The same for a byte-level vocabulary whose rank is the id (.tiktoken), one merge a token: ids below
+/// `ranks`, in turn, are encoded by the merges found so far. If two symbols are left, that pair is the only
+/// one from which the token can ever arise: when its rank has its turn, all lower ranks are exhausted, and
+/// inside the token's bytes they have done exactly what they do to those bytes alone. (Every split of every
+/// token, as above, makes five times as many merges and takes 0.4 s for 200 000 tokens.)
+MergeTable ranked_merges(const Vocabulary& vocabulary, TokenId ranks);
+
 }  // namespace linnet

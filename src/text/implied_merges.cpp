@@ -4,6 +4,40 @@
 
 namespace linnet {
 
+MergeTable ranked_merges(const Vocabulary& vocabulary, TokenId ranks) {
+    TokenId byte_id[256];
+    for (int b = 0; b < 256; b++)
+        byte_id[b] = vocabulary.find(byte_alphabet::spell(static_cast<std::uint8_t>(b)));
+    MergeTable merges;
+    merges.reserve(static_cast<std::size_t>(ranks));
+    Merger merger;
+    std::string bytes;
+    for (TokenId id = 0; id < ranks; id++) {
+        if (vocabulary.type(id) != TokenType::normal) continue;
+        bytes.clear();
+        const std::string_view spelling = vocabulary.spelling(id);
+        byte_alphabet::unspell(spelling, bytes);
+        if (bytes.size() < 2) continue;
+        std::vector<TokenId>& symbols = merger.symbols();
+        symbols.clear();
+        for (char c : bytes) symbols.push_back(byte_id[static_cast<std::uint8_t>(c)]);
+        merger.apply(merges);
+        if (symbols.size() == 2) {
+            merges.add(symbols[0], symbols[1], static_cast<std::uint32_t>(id), id);
+            continue;
+        }
+        // No lower ranks lead to it; parts of higher rank might, so every split counts.
+        for (std::size_t i = 1; i < spelling.size(); i++) {
+            if ((static_cast<std::uint8_t>(spelling[i]) & 0xC0) == 0x80) continue;
+            const TokenId left = vocabulary.find(spelling.substr(0, i)),
+                          right = vocabulary.find(spelling.substr(i));
+            if (left >= 0 && right >= 0 && left < ranks && right < ranks)
+                merges.add(left, right, static_cast<std::uint32_t>(id), id);
+        }
+    }
+    return merges;
+}
+
 ImpliedMerges implied_merges(const Vocabulary& vocabulary, const std::vector<std::uint32_t>& rank) {
     ImpliedMerges result;
     std::map<std::string_view, TokenId> extra;

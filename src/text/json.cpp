@@ -13,13 +13,16 @@ namespace {
 
 constexpr const char* kind_names[] = {"null", "a boolean", "a number", "a string", "an array", "an object"};
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
 
 }  // namespace
 
 Json::Json(std::string_view text, std::string file)
     : text_(text), file_(std::move(file)), at_(text.data()), end_(text.data() + text.size()) {
-    if (text_.size() > UINT32_MAX) fail_input(file_, "", "at most 4 GiB of JSON", std::to_string(text_.size()) + " bytes");
+    if (text_.size() > UINT32_MAX)
+        fail_input(file_, "", "at most 4 GiB of JSON", std::to_string(text_.size()) + " bytes");
     if (std::size_t valid = valid_utf8_prefix(text_); valid < text_.size()) {
         at_ += valid;
         fail_here("UTF-8");
@@ -40,7 +43,8 @@ void Json::fail_here(std::string_view expected) const {
     std::string got = "the end of the file";
     if (at_ < end_) {
         Char c = decode_utf8(at_, end_);
-        got = c.valid && c.code >= 0x20 ? "'" + std::string(at_, c.size) + "'" : spelling_of_byte(static_cast<std::uint8_t>(*at_));
+        got = c.valid && c.code >= 0x20 ? "'" + std::string(at_, c.size) + "'"
+                                        : spelling_of_byte(static_cast<std::uint8_t>(*at_));
     }
     fail_input(file_, "line " + std::to_string(line) + ", column " + std::to_string(column), expected, got);
 }
@@ -64,7 +68,10 @@ std::string_view Json::decoded(const char* begin) {
         for (int i = 0; i < 4; i++, at_++) {
             if (at_ == end_) fail_here("four hexadecimal digits");
             const char c = *at_;
-            const int digit = is_digit(c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+            const int digit = is_digit(c)            ? c - '0'
+                              : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                              : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                                     : -1;
             if (digit < 0) fail_here("four hexadecimal digits");
             v = v * 16 + static_cast<char32_t>(digit);
         }
@@ -89,7 +96,8 @@ std::string_view Json::decoded(const char* begin) {
             at_++;
             char32_t code = four();
             if (code >= 0xD800 && code < 0xDC00) {
-                if (end_ - at_ < 2 || at_[0] != '\\' || at_[1] != 'u') fail_here("the second half of a surrogate pair");
+                if (end_ - at_ < 2 || at_[0] != '\\' || at_[1] != 'u')
+                    fail_here("the second half of a surrogate pair");
                 at_ += 2;
                 const char32_t low = four();
                 if (low < 0xDC00 || low > 0xDFFF) fail_here("the second half of a surrogate pair");
@@ -138,7 +146,8 @@ void Json::value(std::string_view key, int depth) {
                 value(name, depth + 1);
                 size++;
                 blanks();
-                if (at_ == end_ || (*at_ != ',' && *at_ != close)) fail_here(object ? "',' or '}'" : "',' or ']'");
+                if (at_ == end_ || (*at_ != ',' && *at_ != close))
+                    fail_here(object ? "',' or '}'" : "',' or ']'");
                 if (*at_++ == close) break;
             }
         nodes_[index].size = size;
@@ -194,7 +203,8 @@ void Json::check_keys(std::uint32_t object) {
     if (size < 2) return;
     auto repeated = [&](std::string_view key) {
         at_ = key.data() >= text_.data() && key.data() < end_ ? key.data() : at_;
-        fail_input(file_, path_of(object), "every key once", "'" + std::string(key.substr(0, 80)) + "' again");
+        fail_input(file_, path_of(object), "every key once",
+                   "'" + std::string(key.substr(0, 80)) + "' again");
     };
     if (size <= 8) {
         for (std::uint32_t i = object + 1, a = 0; a < size; a++, i = nodes_[i].next)

@@ -21,7 +21,8 @@ void only(Value object, std::initializer_list<std::string_view> known) {
         if (key != "type" && std::find(known.begin(), known.end(), key) == known.end()) {
             std::string list;
             for (std::string_view k : known) list += (list.empty() ? "" : ", ") + std::string(k);
-            value.fail(list.empty() ? "no such member" : "only the members " + list, "'" + std::string(key) + "'");
+            value.fail(list.empty() ? "no such member" : "only the members " + list,
+                       "'" + std::string(key) + "'");
         }
     });
 }
@@ -49,7 +50,8 @@ std::string base64(Value value) {
     int have = 0;
     for (char c : value.string()) {
         if (c == '=') break;
-        constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        constexpr std::string_view digits =
+            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
         const std::size_t digit = digits.find(c);
         if (digit == std::string_view::npos) value.fail("base64", "'" + std::string(1, c) + "'");
         bits = bits << 6 | static_cast<std::uint32_t>(digit);
@@ -61,9 +63,13 @@ std::string base64(Value value) {
 void read_normalizer(Value value, std::vector<NormalizerStep>& steps, bool& byte_level) {
     using Kind = NormalizerStep::Kind;
     const std::string_view type = value["type"].string();
-    constexpr std::pair<std::string_view, Kind> simple[] = {
-        {"NFC", Kind::nfc},   {"NFD", Kind::nfd},   {"NFKC", Kind::nfkc},  {"NFKD", Kind::nfkd},
-        {"Nmt", Kind::nmt},   {"Lowercase", Kind::lowercase}, {"StripAccents", Kind::strip_accents}};
+    constexpr std::pair<std::string_view, Kind> simple[] = {{"NFC", Kind::nfc},
+                                                            {"NFD", Kind::nfd},
+                                                            {"NFKC", Kind::nfkc},
+                                                            {"NFKD", Kind::nfkd},
+                                                            {"Nmt", Kind::nmt},
+                                                            {"Lowercase", Kind::lowercase},
+                                                            {"StripAccents", Kind::strip_accents}};
     NormalizerStep step;
     for (auto [name, kind] : simple)
         if (type == name) {
@@ -112,7 +118,8 @@ void read_normalizer(Value value, std::vector<NormalizerStep>& steps, bool& byte
         step.charsmap = std::make_shared<const CharsMap>(step.content, "tokenizer.json", map.path());
     } else {
         value["type"].fail(
-            "a normalizer (Sequence NFC NFD NFKC NFKD Nmt Lowercase StripAccents Strip Replace Prepend BertNormalizer "
+            "a normalizer (Sequence NFC NFD NFKC NFKD Nmt Lowercase StripAccents Strip Replace Prepend "
+            "BertNormalizer "
             "Precompiled ByteLevel)",
             "'" + std::string(type) + "'");
     }
@@ -136,7 +143,8 @@ void read_metaspace(Value value, PreTokenizerStep& step) {
     only(value, {"replacement", "prepend_scheme", "add_prefix_space", "split", "str_rep"});
     using Prepend = PreTokenizerStep::Prepend;
     step.kind = PreTokenizerStep::Kind::metaspace;
-    step.literal = value["replacement"].is_null() ? std::string("\xE2\x96\x81") : std::string(value["replacement"].string());
+    step.literal = value["replacement"].is_null() ? std::string("\xE2\x96\x81")
+                                                  : std::string(value["replacement"].string());
     if (step.literal.empty()) value["replacement"].fail("a character", "an empty string");
     step.each = flag(value, "split", true);
     step.prepend = flag(value, "add_prefix_space", true) ? Prepend::always : Prepend::never;
@@ -178,7 +186,8 @@ void read_pre_tokenizer(Value value, std::vector<PreTokenizerStep>& steps, bool&
         step.behavior = behavior_of(value["behavior"]);
         step.invert = flag(value, "invert", false);
         // The known patterns leave nothing unmatched, so that removing the rest removes nothing.
-        const bool all = (step.behavior == SplitBehavior::isolated) || (step.behavior == SplitBehavior::removed && step.invert);
+        const bool all = (step.behavior == SplitBehavior::isolated) ||
+                         (step.behavior == SplitBehavior::removed && step.invert);
         if (step.regex && all)
             if (Split words = split_of_pattern(step.regex->pattern()); words != Split::whole) {
                 step = PreTokenizerStep();
@@ -194,7 +203,9 @@ void read_pre_tokenizer(Value value, std::vector<PreTokenizerStep>& steps, bool&
         step.behavior = behavior_of(value["behavior"]);
     } else if (type == "Whitespace" || type == "WhitespaceSplit" || type == "BertPreTokenizer") {
         only(value, {});
-        step.kind = type == "Whitespace" ? Kind::whitespace : type == "WhitespaceSplit" ? Kind::whitespace_split : Kind::bert;
+        step.kind = type == "Whitespace"        ? Kind::whitespace
+                    : type == "WhitespaceSplit" ? Kind::whitespace_split
+                                                : Kind::bert;
     } else if (type == "Metaspace") {
         read_metaspace(value, step);
     } else if (type == "CharDelimiterSplit") {
@@ -205,7 +216,8 @@ void read_pre_tokenizer(Value value, std::vector<PreTokenizerStep>& steps, bool&
         if (step.literal.empty()) value["delimiter"].fail("a character", "an empty string");
     } else {
         value["type"].fail(
-            "a pre-tokenizer (Sequence ByteLevel Split Digits Punctuation Whitespace WhitespaceSplit BertPreTokenizer "
+            "a pre-tokenizer (Sequence ByteLevel Split Digits Punctuation Whitespace WhitespaceSplit "
+            "BertPreTokenizer "
             "Metaspace CharDelimiterSplit)",
             "'" + std::string(type) + "'");
     }
@@ -223,7 +235,8 @@ void read_decoder(Value value, Decoder& decoder) {
     } else if (type == "WordPiece") {
         only(value, {"prefix", "cleanup"});
         decoder.kind = Kind::pieces;
-        decoder.marker = value["prefix"].is_null() ? std::string("##") : std::string(value["prefix"].string());
+        decoder.marker =
+            value["prefix"].is_null() ? std::string("##") : std::string(value["prefix"].string());
         decoder.cleanup = flag(value, "cleanup", true);
         decoder.strip_first = true;
     } else if (type == "Metaspace") {
@@ -235,7 +248,8 @@ void read_decoder(Value value, Decoder& decoder) {
     } else if (type == "BPEDecoder") {
         only(value, {"suffix"});
         decoder.kind = Kind::suffix;
-        decoder.marker = value["suffix"].is_null() ? std::string("</w>") : std::string(value["suffix"].string());
+        decoder.marker =
+            value["suffix"].is_null() ? std::string("</w>") : std::string(value["suffix"].string());
     } else if (type == "Replace") {
         only(value, {"pattern", "content"});
         std::string literal;
@@ -247,7 +261,8 @@ void read_decoder(Value value, Decoder& decoder) {
         decoder.marker = literal;
     } else if (type == "Strip") {
         only(value, {"content", "start", "stop"});
-        if (value["content"].string() != " " || value["start"].integer(0, 1 << 20) > 1 || value["stop"].integer(0, 1 << 20) > 0)
+        if (value["content"].string() != " " || value["start"].integer(0, 1 << 20) > 1 ||
+            value["stop"].integer(0, 1 << 20) > 0)
             value.fail("a strip of one leading blank", "another");
         decoder.strip_first = value["start"].integer(0, 1) == 1;
     } else if (type != "ByteFallback" && type != "Fuse") {
@@ -284,7 +299,8 @@ void read_template(Value value, Parts& parts) {
         const std::string_view name = item["SpecialToken"]["id"].string();
         Value special = value["special_tokens"][name];
         if (special.is_null()) item.fail("a name of special_tokens", "'" + std::string(name) + "'");
-        special["ids"].elements([&](Value id) { (behind ? parts.suffix : parts.prefix).push_back(token_id(id, parts)); });
+        special["ids"].elements(
+            [&](Value id) { (behind ? parts.suffix : parts.prefix).push_back(token_id(id, parts)); });
     });
 }
 
@@ -333,8 +349,9 @@ void post_processor_from_json(Value value, Parts& parts) {
         parts.prefix.push_back(named_pair(value["cls"], parts));
         parts.suffix.push_back(named_pair(value["sep"], parts));
     } else if (type != "ByteLevel") {
-        value["type"].fail("a post-processor (Sequence TemplateProcessing BertProcessing RobertaProcessing ByteLevel)",
-                           "'" + std::string(type) + "'");
+        value["type"].fail(
+            "a post-processor (Sequence TemplateProcessing BertProcessing RobertaProcessing ByteLevel)",
+            "'" + std::string(type) + "'");
     }
 }
 

@@ -28,7 +28,8 @@ TokenizerPtr load_tokenizer(const std::string& path) {
     if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF"))
         fail_input(path, "byte 0", "a tokenizer in UTF-8", "UTF-16");
     if (looks_like_tiktoken(text)) return tokenizer_from_tiktoken(text, path);
-    fail_input(path, "", "a tokenizer (GGUF, tokenizer.json, .tiktoken ranks or SentencePiece model)", "another kind of file");
+    fail_input(path, "", "a tokenizer (GGUF, tokenizer.json, .tiktoken ranks or SentencePiece model)",
+               "another kind of file");
 }
 
 TokenizerPtr char_tokenizer(std::string_view text) {

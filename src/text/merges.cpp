@@ -9,29 +9,42 @@
 
 namespace linnet {
 
+void MergeTable::put(const Slot& slot) {
+    const std::uint64_t hash = slot.key * 0x9E3779B97F4A7C15u;
+    std::size_t i = hash >> shift_;
+    while (slots_[i].key != free_key) i = (i + 1) & mask_;
+    slots_[i] = slot;
+    filter_[hash >> filter_shift_ >> 6] |= std::uint64_t{1} << (hash >> filter_shift_ & 63);
+}
+
 void MergeTable::reserve(std::size_t merges) {
-    std::size_t want = std::bit_ceil(std::max<std::size_t>(merges * 2, 2));
+    const std::size_t want = std::bit_ceil(std::max<std::size_t>(merges * 2, 16));
     if (want <= slots_.size()) return;
     std::vector<Slot> old(want, Slot{free_key, 0, 0});
     old.swap(slots_);
     mask_ = slots_.size() - 1;
     shift_ = 64 - std::countr_zero(slots_.size());
-    for (const Slot& slot : old) {
-        if (slot.key == free_key) continue;
-        std::size_t i = home(slot.key);
-        while (slots_[i].key != free_key) i = (i + 1) & mask_;
-        slots_[i] = slot;
-    }
+    filter_.assign(slots_.size() * 4 / 64, 0);
+    filter_shift_ = shift_ - 2;
+    for (const Slot& slot : old)
+        if (slot.key != free_key) put(slot);
 }
 
 bool MergeTable::add(TokenId left, TokenId right, std::uint32_t rank, TokenId joined) {
+    if (find(left, right).rank != no_merge) return false;
     if (slots_.size() < (size_ + 1) * 2) reserve(size_ + 1);
-    const std::uint64_t key = pack(left, right);
-    std::size_t i = home(key);
-    for (; slots_[i].key != free_key; i = (i + 1) & mask_)
-        if (slots_[i].key == key) return false;
-    slots_[i] = {key, rank, joined};
+    put({pack(left, right), rank, joined});
     size_++;
+    if (static_cast<std::uint32_t>(left | right) < 256) {
+        if (bytes_.empty()) {
+            bytes_.assign(65536, {no_merge, -1});
+            each([&](TokenId l, TokenId r, std::uint32_t k, TokenId id) {
+                if (static_cast<std::uint32_t>(l | r) < 256)
+                    bytes_[static_cast<std::size_t>(l << 8 | r)] = {k, id};
+            });
+        }
+        bytes_[static_cast<std::size_t>(left << 8 | right)] = {rank, joined};
+    }
     return true;
 }
 

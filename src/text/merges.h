@@ -26,13 +26,15 @@ class MergeTable {
     /// False where the pair is there already (the first stays).
     bool add(TokenId left, TokenId right, std::uint32_t rank, TokenId joined);
     Merge find(TokenId left, TokenId right) const {
-        const std::uint64_t key = pack(left, right);
-        for (std::size_t i = home(key);; i = (i + 1) & mask_) {
+        if (static_cast<std::uint32_t>(left | right) < 256 && !bytes_.empty())
+            return bytes_[static_cast<std::size_t>(left << 8 | right)];
+        const std::uint64_t key = pack(left, right), hash = key * 0x9E3779B97F4A7C15u;
+        if (!(filter_[hash >> filter_shift_ >> 6] >> (hash >> filter_shift_ & 63) & 1)) return {no_merge, -1};
+        for (std::size_t i = hash >> shift_;; i = (i + 1) & mask_) {
             if (slots_[i].key == key) return {slots_[i].rank, slots_[i].id};
             if (slots_[i].key == free_key) return {no_merge, -1};
         }
     }
-    void prefetch(TokenId left, TokenId right) const { __builtin_prefetch(&slots_[home(pack(left, right))]); }
     std::size_t size() const { return size_; }
     /// f(left, right, rank, joined) for every merge, in no order.
     template <class F>
@@ -52,11 +54,16 @@ class MergeTable {
     static std::uint64_t pack(TokenId left, TokenId right) {
         return std::uint64_t{static_cast<std::uint32_t>(left)} << 32 | static_cast<std::uint32_t>(right);
     }
-    std::size_t home(std::uint64_t key) const { return (key * 0x9E3779B97F4A7C15u) >> shift_ & mask_; }
-    void grow();
-    std::vector<Slot> slots_ = std::vector<Slot>(2, Slot{free_key, 0, 0});
-    std::size_t mask_ = 1, size_ = 0;
-    int shift_ = 63;
+    void put(const Slot& slot);
+    std::vector<Slot> slots_ = std::vector<Slot>(16, Slot{free_key, 0, 0});
+    std::size_t mask_ = 15, size_ = 0;
+    int shift_ = 60;
+    // Most pairs asked for do not merge: one bit a hash, four a slot, answers nine tenths of those from a
+    // table that stays in the second-level cache, where the slots of a large vocabulary do not.
+    std::vector<std::uint64_t> filter_ = std::vector<std::uint64_t>(1);
+    int filter_shift_ = 58;
+    std::vector<Merge>
+        bytes_;  // [left][right] for ids below 256, where a byte-level vocabulary keeps its bytes
 };
 
 /// Scratch space of one thread; symbols go in, the merged symbols come out in the same vector.

@@ -17,8 +17,8 @@ class Message {
         : bytes_(bytes), file_(file), where_(std::move(where)) {}
 
     std::uint32_t field = 0, wire = 0;
-    std::uint64_t number = 0;    // wire 0, 1, 5
-    std::string_view content;    // wire 2
+    std::uint64_t number = 0;  // wire 0, 1, 5
+    std::string_view content;  // wire 2
 
     /// Goes to the next field; false at the end.
     bool next() {
@@ -28,17 +28,25 @@ class Message {
         wire = tag & 7;
         if (tag >> 3 == 0 || tag >> 3 > 0x1FFFFFFF) bad("a field number");
         switch (wire) {
-            case 0: number = varint(); break;
-            case 1: number = fixed(8); break;
+            case 0:
+                number = varint();
+                break;
+            case 1:
+                number = fixed(8);
+                break;
             case 2: {
                 const std::uint64_t size = varint();
-                if (size > bytes_.size() - at_) bad("a field of at most " + std::to_string(bytes_.size() - at_) + " bytes");
+                if (size > bytes_.size() - at_)
+                    bad("a field of at most " + std::to_string(bytes_.size() - at_) + " bytes");
                 content = bytes_.substr(at_, size);
                 at_ += size;
                 break;
             }
-            case 5: number = fixed(4); break;
-            default: bad("a wire type 0, 1, 2 or 5");
+            case 5:
+                number = fixed(4);
+                break;
+            default:
+                bad("a wire type 0, 1, 2 or 5");
         }
         return true;
     }
@@ -56,7 +64,8 @@ class Message {
         return f;
     }
     [[noreturn]] void bad(const std::string& expected) {
-        fail_input(file_, where_ + ", byte " + std::to_string(at_), expected, "something else", "the file is damaged or no SentencePiece model");
+        fail_input(file_, where_ + ", byte " + std::to_string(at_), expected, "something else",
+                   "the file is damaged or no SentencePiece model");
     }
 
   private:
@@ -106,7 +115,8 @@ void read_piece(std::string_view bytes, const std::string& file, Parts& parts) {
     if (spelling.empty()) fail_input(file, where, "a spelling", "none");
     const TokenId other = parts.vocabulary->add(spelling, static_cast<TokenType>(type), score);
     if (other >= 0)
-        fail_input(file, where, "a spelling of its own", "'" + std::string(spelling) + "', which is piece " + std::to_string(other) + " too");
+        fail_input(file, where, "a spelling of its own",
+                   "'" + std::string(spelling) + "', which is piece " + std::to_string(other) + " too");
     if (type != 3 && type != 4 && type != 2) return;
     AddedToken added;
     added.id = parts.vocabulary->size() - 1;
@@ -120,14 +130,29 @@ void read_trainer(std::string_view bytes, const std::string& file, Settings& s) 
     auto id = [&] { return m.want(0), static_cast<std::int64_t>(static_cast<std::int32_t>(m.number)); };
     while (m.next()) {
         switch (m.field) {
-            case 3: m.want(0), s.model = m.number; break;
-            case 24: s.whitespace_suffix = m.boolean(); break;
-            case 35: s.byte_fallback = m.boolean(); break;
-            case 40: s.unknown = id(); break;
-            case 41: s.bos = id(); break;
-            case 42: s.eos = id(); break;
-            case 43: s.pad = id(); break;
-            default: break;  // how it was trained
+            case 3:
+                m.want(0), s.model = m.number;
+                break;
+            case 24:
+                s.whitespace_suffix = m.boolean();
+                break;
+            case 35:
+                s.byte_fallback = m.boolean();
+                break;
+            case 40:
+                s.unknown = id();
+                break;
+            case 41:
+                s.bos = id();
+                break;
+            case 42:
+                s.eos = id();
+                break;
+            case 43:
+                s.pad = id();
+                break;
+            default:
+                break;  // how it was trained
         }
     }
 }
@@ -146,7 +171,8 @@ void read_normalizer(std::string_view bytes, const std::string& file, Settings& 
 
 bool looks_like_sentencepiece(std::string_view bytes) {
     // The first field is a piece: tag 0x0A, a length below 128, and in it a spelling: tag 0x0A again.
-    return bytes.size() > 4 && bytes[0] == '\x0A' && static_cast<std::uint8_t>(bytes[1]) < 0x80 && bytes[2] == '\x0A';
+    return bytes.size() > 4 && bytes[0] == '\x0A' && static_cast<std::uint8_t>(bytes[1]) < 0x80 &&
+           bytes[2] == '\x0A';
 }
 
 TokenizerPtr tokenizer_from_sentencepiece(std::string_view bytes, const std::string& file) {
@@ -159,7 +185,8 @@ TokenizerPtr tokenizer_from_sentencepiece(std::string_view bytes, const std::str
         if (m.field == 3) read_normalizer(m.bytes(), file, settings);
     }
     if (parts.vocabulary->size() == 0) fail_input(file, "pieces", "at least one", "none");
-    if (settings.whitespace_suffix) fail_input(file, "trainer_spec", "blanks before words", "treat_whitespace_as_suffix");
+    if (settings.whitespace_suffix)
+        fail_input(file, "trainer_spec", "blanks before words", "treat_whitespace_as_suffix");
     if (!settings.escape) fail_input(file, "normalizer_spec", "escaped blanks", "escape_whitespaces = false");
     auto role = [&](std::int64_t id) -> std::optional<TokenId> {
         if (id < 0 || id >= parts.vocabulary->size()) return std::nullopt;
@@ -186,12 +213,14 @@ TokenizerPtr tokenizer_from_sentencepiece(std::string_view bytes, const std::str
         if (!settings.charsmap.empty()) {
             step.kind = NormalizerStep::Kind::precompiled;
             step.content = settings.charsmap;
-            step.charsmap = std::make_shared<const CharsMap>(settings.charsmap, file, "normalizer_spec.precompiled_charsmap");
+            step.charsmap = std::make_shared<const CharsMap>(settings.charsmap, file,
+                                                             "normalizer_spec.precompiled_charsmap");
             steps.insert(steps.begin(), step);
         }
         if (parts.special.bos) parts.prefix.push_back(*parts.special.bos);
     } else {
-        fail_input(file, "trainer_spec.model_type", "1 (unigram), 2 (bpe) or 4 (char)", std::to_string(settings.model));
+        fail_input(file, "trainer_spec.model_type", "1 (unigram), 2 (bpe) or 4 (char)",
+                   std::to_string(settings.model));
     }
     return std::make_shared<Pipeline>(std::move(parts));
 }

@@ -25,7 +25,8 @@ struct Collected {
         if (id >= static_cast<std::int64_t>(entries.size())) entries.resize(static_cast<std::size_t>(id) + 1);
         Entry& entry = entries[static_cast<std::size_t>(id)];
         if (entry.there && entry.spelling != spelling)
-            value.fail("an id of its own", std::to_string(id) + ", which is '" + std::string(entry.spelling) + "' too");
+            value.fail("an id of its own",
+                       std::to_string(id) + ", which is '" + std::string(entry.spelling) + "' too");
         entry = {spelling, score, true};
     }
 };
@@ -62,7 +63,9 @@ std::vector<AddedToken> read_added(Value list, Collected& tokens) {
         AddedToken token;
         token.id = static_cast<TokenId>(v["id"].integer(0, max_id));
         token.content = v["content"].string();
-        auto flag = [&](std::string_view key, bool otherwise) { return v[key].is_null() ? otherwise : v[key].boolean(); };
+        auto flag = [&](std::string_view key, bool otherwise) {
+            return v[key].is_null() ? otherwise : v[key].boolean();
+        };
         token.special = flag("special", false);
         token.single_word = flag("single_word", false);
         token.lstrip = flag("lstrip", false);
@@ -96,7 +99,8 @@ MergeTable read_merges(Value list, const Vocabulary& vocabulary, std::string_vie
             if (i != 2) v.fail("two tokens", std::to_string(i));
         }
         joined.assign(left);
-        joined += !continuing.empty() && right.starts_with(continuing) ? right.substr(continuing.size()) : right;
+        joined +=
+            !continuing.empty() && right.starts_with(continuing) ? right.substr(continuing.size()) : right;
         const TokenId l = vocabulary.find(left), r = vocabulary.find(right), j = vocabulary.find(joined);
         auto quoted = [&] { return "'" + std::string(left) + "' and '" + std::string(right) + "'"; };
         if (l < 0 || r < 0) v.fail("two tokens of the vocabulary", quoted());
@@ -136,10 +140,12 @@ void read_model(Value model, std::string_view type, bool byte_level, Parts& part
     } else if (type == "WordPiece") {
         WordPieceOptions options;
         options.unknown = unknown = named_token(model["unk_token"], vocabulary);
-        if (!model["continuing_subword_prefix"].is_null()) options.continuing_prefix = text("continuing_subword_prefix");
-        options.max_characters = model["max_input_chars_per_word"].is_null()
-                                     ? 100
-                                     : static_cast<std::size_t>(model["max_input_chars_per_word"].integer(0, INT32_MAX));
+        if (!model["continuing_subword_prefix"].is_null())
+            options.continuing_prefix = text("continuing_subword_prefix");
+        options.max_characters =
+            model["max_input_chars_per_word"].is_null()
+                ? 100
+                : static_cast<std::size_t>(model["max_input_chars_per_word"].integer(0, INT32_MAX));
         parts.kind = "wordpiece";
         parts.model = std::make_unique<WordPieceModel>(vocabulary, options);
     } else {
@@ -169,9 +175,11 @@ void guess_roles(Parts& parts) {
         return found;
     };
     SpecialIds& s = parts.special;
-    s.eos = first_of({"<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|im_end|>", "<｜end▁of▁sentence｜>"});
-    s.bos = parts.prefix.empty() ? first_of({"<|begin_of_text|>", "<s>", "<bos>", "<|endoftext|>", "<｜begin▁of▁sentence｜>"})
-                                 : std::optional(parts.prefix[0]);
+    s.eos = first_of(
+        {"<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|im_end|>", "<｜end▁of▁sentence｜>"});
+    s.bos = parts.prefix.empty()
+                ? first_of({"<|begin_of_text|>", "<s>", "<bos>", "<|endoftext|>", "<｜begin▁of▁sentence｜>"})
+                : std::optional(parts.prefix[0]);
     s.cls = first_of({"[CLS]"});
     s.separator = first_of({"[SEP]"});
     s.padding = first_of({"[PAD]", "<pad>", "<|pad|>"});
@@ -208,10 +216,12 @@ TokenizerPtr tokenizer_from_json(std::string_view text, const std::string& file)
     for (std::size_t id = 0; id < tokens.entries.size(); id++) {
         const auto& entry = tokens.entries[id];
         if (!entry.there)
-            fail_input(file, "model.vocab", "a token for every id below " + std::to_string(tokens.entries.size()),
+            fail_input(file, "model.vocab",
+                       "a token for every id below " + std::to_string(tokens.entries.size()),
                        "none for " + std::to_string(id));
         const bool byte = fallback && byte_of_spelling(entry.spelling) >= 0;
-        if (TokenId other = parts.vocabulary->add(entry.spelling, byte ? TokenType::byte : TokenType::normal, entry.score);
+        if (TokenId other = parts.vocabulary->add(entry.spelling, byte ? TokenType::byte : TokenType::normal,
+                                                  entry.score);
             other >= 0)
             fail_input(file, "added_tokens", "one id for '" + std::string(entry.spelling) + "'",
                        std::to_string(other) + " and " + std::to_string(id));
