@@ -286,6 +286,19 @@ TokenizerPtr tokenizer_from_gguf(const Gguf& file) {
     return std::make_shared<Pipeline>(std::move(parts));
 }
 
+/// GGUF's WordPiece marks the beginnings of words (U+2581), Hugging Face's the continuations ("##").
+static std::string gguf_spelling(const Parts& parts, TokenId id) {
+    const std::string_view spelling = parts.vocabulary->spelling(id);
+    const TokenType type = parts.vocabulary->type(id);
+    if (parts.kind != "wordpiece" || parts.decoder.word_mark ||
+        (type != TokenType::normal && type != TokenType::unused))
+        return std::string(spelling);
+    const std::string& marker = parts.decoder.marker;
+    if (spelling.starts_with(marker) && spelling.size() > marker.size())
+        return std::string(spelling.substr(marker.size()));
+    return std::string(mark) + std::string(spelling);
+}
+
 void Pipeline::write(GgufWriter& out) const {
     const Vocabulary& vocabulary = *parts_.vocabulary;
     constexpr std::pair<std::string_view, const char*> models[] = {{"bpe", "gpt2"},   {"spm", "llama"},
@@ -299,7 +312,7 @@ void Pipeline::write(GgufWriter& out) const {
     std::vector<std::int32_t> types;
     std::vector<float> scores;
     for (TokenId id = 0; id < vocabulary.size(); id++) {
-        tokens.emplace_back(vocabulary.spelling(id));
+        tokens.push_back(gguf_spelling(parts_, id));
         types.push_back(static_cast<std::int32_t>(vocabulary.type(id)));
         scores.push_back(vocabulary.score(id));
     }
@@ -325,7 +338,17 @@ void Pipeline::write(GgufWriter& out) const {
     };
     out.add(prefix + "add_bos_token", has(parts_.prefix, parts_.special.bos));
     out.add(prefix + "add_eos_token", has(parts_.suffix, parts_.special.eos));
-    if (parts_.kind == "spm") out.add(prefix + "add_space_prefix", parts_.decoder.strip_first);
+    out.add(prefix + "add_sep_token", has(parts_.suffix, parts_.special.separator));
+    if (parts_.kind == "spm" || parts_.kind == "unigram")
+        out.add(prefix + "add_space_prefix", parts_.decoder.strip_first);
+    for (const NormalizerStep& step : parts_.normalizer.steps) {
+        if (step.kind == NormalizerStep::Kind::collapse_blanks)
+            out.add(prefix + "remove_extra_whitespaces", true);
+        if (step.kind == NormalizerStep::Kind::bert) {
+            out.add(prefix + "normalizer.lowercase", step.lowercase);
+            out.add(prefix + "normalizer.strip_accents", step.accents);
+        }
+    }
 }
 
 }  // namespace linnet

@@ -22,7 +22,7 @@ constexpr std::string_view kana_and_han = "[一-龥぀-ゟ゠-ヿ]+";
 constexpr std::string_view deepseek3 =
     R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 constexpr std::string_view deepseek_letters =
-    R"(\s?[A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽᲐ-ᲺᲽ-Ჿᴀ-ᴫᵫ-ᵷᵹ-ᶚḀ-ἕἘ-Ἕἠ-ὅὈ-Ὅὐ-ὗὙὛὝὟ-ώᾀ-ᾴᾶ-ᾼιῂ-ῄῆ-ῌῐ-ΐῖ-Ίῠ-Ῥῲ-ῴῶ-ῼℂℇℊ-ℓℕℙ-ℝℤΩℨK-ℭℯ-ℴℹℼ-ℿⅅ-ⅉⅎↃↄⰀ-ⱻⱾ-ⳤⳫ-ⳮⳲⳳꙀ-ꙭꚀ-ꚛꜢ-ꝯꝱ-ꞇꞋ-ꞎꭰ-ꮿﬀ-ﬆﬓ-ﬗＡ-Ｚａ-ｚ𐐀-𐑏𐒰-𐓓𐓘-𐓻𐲀-𐲲𐳀-𐳲𑢠-𑣟𞤀-𞥃]+)";
+    R"(\s?[A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽᲐ-ᲺᲽ-Ჿᴀ-ᴫᵫ-ᵷᵹ-ᶚḀ-ἕἘ-Ἕἠ-ὅὈ-Ὅὐ-ὗ\x{1F59}\x{1F5B}\x{1F5D}\x{1F5F}-\x{1F7D}\x{1F80}-\x{1FB4}\x{1FB6}-\x{1FBC}\x{1FBE}\x{1FC2}-\x{1FC4}\x{1FC6}-\x{1FCC}\x{1FD0}-\x{1FD3}\x{1FD6}-\x{1FDB}\x{1FE0}-\x{1FEC}\x{1FF2}-\x{1FF4}\x{1FF6}-\x{1FFC}\x{2102}\x{2107}\x{210A}-\x{2113}\x{2115}\x{2119}-\x{211D}\x{2124}\x{2126}\x{2128}\x{212A}-\x{212D}\x{212F}-\x{2134}\x{2139}ℼ-ℿⅅ-ⅉⅎↃↄⰀ-ⱻⱾ-ⳤⳫ-ⳮⳲⳳꙀ-ꙭꚀ-ꚛꜢ-ꝯꝱ-ꞇꞋ-ꞎꭰ-ꮿﬀ-ﬆﬓ-ﬗＡ-Ｚａ-ｚ𐐀-𐑏𐒰-𐓓𐓘-𐓻𐲀-𐲲𐳀-𐳲𑢠-𑣟𞤀-𞥃]+)";
 constexpr std::string_view deepseek_marks = R"(\s?[!-/:-~！-／：-～‘-‟　-。]+)";
 constexpr std::string_view deepseek_han = "[一-龥ࠀ-一가-퟿]+";
 constexpr std::string_view falcon_marks = R"([\p{P}\$\+<=>\^~\|`]+)";
@@ -133,17 +133,23 @@ PreTokenizer pre_tokenizer_of(const PreName& name) {
 }
 
 std::string_view pre_name_of(const PreTokenizer& pre, bool ignore_merges) {
+    auto same = [](const PreTokenizerStep& step, Split words, std::string_view pattern) {
+        using Kind = PreTokenizerStep::Kind;
+        if (words == Split::whole) words = split_of_pattern(pattern);
+        if (words != Split::whole) return step.kind == Kind::words && step.words == words;
+        return step.kind == Kind::pattern && step.regex && step.regex->pattern() == pattern && !step.invert &&
+               step.behavior == SplitBehavior::isolated;
+    };
     std::string_view close;
     for (const PreName& name : names) {
-        const PreTokenizer other = pre_tokenizer_of(name);
-        bool same = other.steps.size() == pre.steps.size();
-        for (std::size_t i = 0; same && i < pre.steps.size(); i++) {
-            const PreTokenizerStep &a = pre.steps[i], &b = other.steps[i];
-            same = a.kind == b.kind && a.words == b.words && a.behavior == b.behavior &&
-                   a.invert == b.invert && !a.regex == !b.regex &&
-                   (!a.regex || a.regex->pattern() == b.regex->pattern());
+        std::size_t count = name.words != Split::whole;
+        bool all = count == 0 || (!pre.steps.empty() && same(pre.steps[0], name.words, {}));
+        for (std::string_view pattern : name.patterns) {
+            if (pattern.empty()) break;
+            all = all && count < pre.steps.size() && same(pre.steps[count], Split::whole, pattern);
+            count++;
         }
-        if (!same) continue;
+        if (!all || count != pre.steps.size()) continue;
         if (name.ignore_merges == ignore_merges) return name.name;
         if (close.empty()) close = name.name;
     }

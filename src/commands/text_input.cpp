@@ -1,0 +1,41 @@
+#include "commands/text_input.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+
+#include "base/error.h"
+#include "model/session.h"
+
+namespace linnet {
+
+TextInput::TextInput(const std::string& path) : name_(path == "-" ? "stdin" : path) {
+    if (path == "-") {
+        char block[1 << 16];
+        for (ssize_t n; (n = read(0, block, sizeof block)) != 0;) {
+            if (n < 0 && errno == EINTR) continue;
+            if (n < 0) fail_errno("stdin", "read", errno);
+            buffer_.append(block, static_cast<std::size_t>(n));
+        }
+        text_ = buffer_;
+    } else {
+        file_ = MappedFile(path);
+        text_ = file_.text();
+    }
+    if (text_.starts_with("\xFF\xFE") || text_.starts_with("\xFE\xFF"))
+        fail_input(name_, "byte 0", "a text in UTF-8", "UTF-16",
+                   "iconv -f UTF-16 -t UTF-8 turns it into one");
+}
+
+TokenizerPtr open_tokenizer(const std::string& path) {
+    if (path.empty()) {
+        std::shared_ptr<const Model> model = Model::open("");
+        return TokenizerPtr(model, &model->tokenizer());
+    }
+    if (std::filesystem::is_directory(path) && std::filesystem::exists(path + "/tokenizer.json"))
+        return load_tokenizer(path + "/tokenizer.json");
+    return load_tokenizer(path);
+}
+
+}  // namespace linnet

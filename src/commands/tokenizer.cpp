@@ -1,0 +1,259 @@
+// linnet tokenizer: train one, convert one, compare two.
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/signals.h"
+#include "base/team.h"
+#include "base/terminal.h"
+#include "commands/commands.h"
+#include "commands/options.h"
+#include "commands/text_input.h"
+#include "formats/gguf.h"
+#include "text/make.h"
+#include "text/pre_names.h"
+#include "text/splitter.h"
+#include "text/tokenizer_json.h"
+#include "text/verify.h"
+
+namespace linnet {
+namespace {
+
+struct TrainArguments {
+    std::string kind = "bpe", pre = "gpt-2", memory = "2G", out;
+    std::int64_t vocab_size = 32000, min_frequency = 2;
+    std::vector<std::string> special, files;
+    bool lowercase = false;
+};
+
+/// "2G", "512M", "1000000"
+std::uint64_t parse_size(const std::string& option, const std::string& text) {
+    double value = 0;
+    std::size_t used = 0;
+    try {
+        value = std::stod(text, &used);
+    } catch (const std::exception&) {
+        used = 0;
+    }
+    const std::string unit = text.substr(used);
+    const double scale = unit.empty()  ? 1
+                         : unit == "K" ? 1 << 10
+                         : unit == "M" ? 1 << 20
+                         : unit == "G" ? 1 << 30
+                                       : 0;
+    if (used == 0 || scale == 0 || !(value * scale >= 1 << 20) || value * scale > 1e15)
+        usage_error(option, "a size of at least 1M, such as 512M or 2G", "'" + text + "'");
+    return static_cast<std::uint64_t>(value * scale);
+}
+
+/// The pre-tokenizer's hand-written splitter for the trainer.
+WordSplitter splitter_of(const std::string& name) {
+    const PreName& pre = find_pre_name(name, "--pretokenizer", "");
+    if (pre.words == Split::whole) {
+        PreTokenizer steps = pre_tokenizer_of(pre);
+        return [steps](std::string_view text, std::vector<std::uint32_t>& ends) {
+            std::string copy(text);
+            PreTokenizer::Words words;
+            steps.apply(copy, true, true, words);
+            for (auto [b, e] : words) ends.push_back(static_cast<std::uint32_t>(e));
+        };
+    }
+    const Split split = pre.words;
+    return [split](std::string_view text, std::vector<std::uint32_t>& ends) {
+        const ClassTable& table = ClassTable::get();
+        const char *p = text.data(), *end = p + text.size();
+        splitting::with_splitter(split, [&]<class S>() {
+            while (p < end) {
+                p = S::next(p, end, table);
+                ends.push_back(static_cast<std::uint32_t>(p - text.data()));
+            }
+        });
+    };
+}
+
+/// By the suffix: .json is tokenizer.json, .gguf a GGUF without tensors.
+void save(const Tokenizer& tokenizer, const std::string& path) {
+    if (path.ends_with(".json")) {
+        const auto* pipeline = dynamic_cast<const Pipeline*>(&tokenizer);
+        if (!pipeline)
+            fail_input(path, "", "a tokenizer that tokenizer.json can express",
+                       std::string(tokenizer.kind()));
+        return write_file(path, tokenizer_to_json(*pipeline));
+    }
+    if (!path.ends_with(".gguf")) usage_error("OUT", "a name that ends in .json or .gguf", "'" + path + "'");
+    GgufWriter writer;
+    writer.add("general.architecture",
+               tokenizer.kind() == "spm" || tokenizer.kind() == "unigram" ? "llama" : "gpt2");
+    writer.add("general.name", "tokenizer");
+    tokenizer.write(writer);
+    writer.write(path);
+}
+
+void check_out(const std::string& path) {
+    if (!path.ends_with(".json") && !path.ends_with(".gguf"))
+        usage_error("OUT", "a name that ends in .json or .gguf", "'" + path + "'");
+}
+
+/// Thrown out of the trainer's progress when a signal asks to stop.
+struct Stopped {
+    int signal;
+};
+
+int run_train(const TrainArguments& arguments, const Globals& globals) {
+    check_out(arguments.out);
+    install_stop_signals();
+    const int threads = globals.threads > 0 ? globals.threads : physical_cores();
+    if (arguments.kind == "char" || arguments.kind == "byte") {
+        std::string all;
+        for (const std::string& path : arguments.files) all += TextInput(path).text();
+        save(*train_tokenizer(arguments.kind, all, 0, threads), arguments.out);
+        return 0;
+    }
+    TrainOptions options;
+    options.kind = arguments.kind;
+    options.vocab_size = static_cast<TokenId>(arguments.vocab_size);
+    options.min_frequency = static_cast<std::uint64_t>(arguments.min_frequency);
+    options.special = arguments.special;
+    options.memory = parse_size("--mem", arguments.memory);
+    options.threads = threads;
+    options.lowercase = arguments.lowercase;
+    if (arguments.kind == "bpe") options.splitter = splitter_of(arguments.pre);
+    StatusLine status;
+    const auto start = std::chrono::steady_clock::now();
+    options.progress = [&](std::string_view phase, std::uint64_t done, std::uint64_t total) {
+        if (int signal = stop_signal()) throw Stopped{signal};
+        const double seconds =
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        std::string line = std::string(phase) + " " + human_count(static_cast<double>(done));
+        if (total && done) {
+            line += " of " + human_count(static_cast<double>(total));
+            if (phase == "merges")
+                line += ", " +
+                        human_seconds(seconds * static_cast<double>(total - std::min(done, total)) /
+                                      static_cast<double>(done)) +
+                        " left at most";
+        }
+        status.show(line);
+    };
+    try {
+        VocabularyTrainer trainer(options);
+        std::uint64_t bytes = 0;
+        for (const std::string& path : arguments.files) {
+            TextInput input(path);
+            if (int signal = stop_signal()) return 128 + signal;
+            trainer.add(input.text());
+            bytes += input.text().size();
+        }
+        const TrainedVocabulary trained = trainer.finish();
+        status.clear();
+        const double seconds =
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        save(*trained_tokenizer(trained, arguments.pre, arguments.lowercase), arguments.out);
+        note(std::to_string(trained.tokens.size()) + " tokens from " +
+             human_bytes(static_cast<double>(bytes)) + " and " +
+             human_count(static_cast<double>(trainer.distinct_words())) + " distinct words in " +
+             human_seconds(seconds));
+    } catch (const Stopped& stopped) {
+        status.clear();
+        return 128 + stopped.signal;
+    }
+    return 0;
+}
+
+struct ConvertArguments {
+    std::string in, out;
+};
+
+struct VerifyArguments {
+    std::string a, b;
+    std::vector<std::string> files;
+};
+
+std::string quoted_context(std::string_view text, std::size_t begin, std::size_t end) {
+    std::size_t from = begin > 30 ? begin - 30 : 0, to = std::min(text.size(), end + 30);
+    while (from > 0 && (static_cast<unsigned char>(text[from]) & 0xC0) == 0x80) from--;
+    while (to < text.size() && (static_cast<unsigned char>(text[to]) & 0xC0) == 0x80) to++;
+    return json_quoted(text.substr(from, begin - from)) + " [" +
+           json_quoted(text.substr(begin, end - begin)) + "] " + json_quoted(text.substr(end, to - end));
+}
+
+std::string list(const Tokenizer& tokenizer, const std::vector<TokenId>& ids) {
+    std::string out;
+    for (std::size_t i = 0; i < ids.size() && i < 16; i++)
+        out += " " + std::to_string(ids[i]) + " " + json_quoted(tokenizer.piece(ids[i]));
+    return ids.size() > 16 ? out + " …" : out;
+}
+
+/// Exit code 0 where both agree on every text, 3 where not.
+int run_verify(const VerifyArguments& arguments, const Globals& globals) {
+    const TokenizerPtr a = open_tokenizer(arguments.a), b = open_tokenizer(arguments.b);
+    const int threads = globals.threads > 0 ? globals.threads : physical_cores();
+    std::size_t all = 0;
+    for (const std::string& path : arguments.files) {
+        TextInput input(path);
+        const Comparison c = compare_tokenizers(*a, *b, input.text(), threads);
+        all += c.differences;
+        std::string out = input.name() + ": ";
+        if (c.differences == 0) {
+            out += "the same " + std::to_string(c.tokens_a) + " tokens\n";
+        } else if (!c.aligned) {
+            out += "first difference at token " + std::to_string(c.first.begin) + ":" + list(*a, c.first.a) +
+                   " against" + list(*b, c.first.b) + "; " + std::to_string(c.differences) + " in all (" +
+                   std::to_string(c.tokens_a) + " and " + std::to_string(c.tokens_b) + " tokens)\n";
+        } else {
+            const auto line =
+                std::count(input.text().begin(),
+                           input.text().begin() + static_cast<std::ptrdiff_t>(c.first.begin), '\n') +
+                1;
+            out += "first difference at byte " + std::to_string(c.first.begin) + ", line " +
+                   std::to_string(line) + ": " + quoted_context(input.text(), c.first.begin, c.first.end) +
+                   "\n  " + arguments.a + ":" + list(*a, c.first.a) + "\n  " + arguments.b + ":" +
+                   list(*b, c.first.b) + "\n  " + std::to_string(c.differences - 1) + " more differences (" +
+                   std::to_string(c.tokens_a) + " and " + std::to_string(c.tokens_b) + " tokens)\n";
+        }
+        write_stdout(out);
+    }
+    flush_stdout();
+    return all == 0 ? 0 : 3;
+}
+
+}  // namespace
+
+Action add_tokenizer_train(CLI::App& app, const Globals& globals) {
+    auto options = std::make_shared<TrainArguments>();
+    add_choice(app, "--kind", options->kind, {"bpe", "spm", "wordpiece", "char", "byte"},
+               "the kind of vocabulary");
+    add_integer(app, "--vocab-size", options->vocab_size, 2, 1 << 24, "tokens, special ones included");
+    add_integer(app, "--min-frequency", options->min_frequency, 1, INT64_MAX,
+                "a pair seen less often is not merged");
+    add_texts(app, "--special", options->special, "a special token (several times; the first ends a text)");
+    add_text(app, "--pretokenizer", options->pre,
+             "how bpe cuts words: gpt-2, llama-bpe, qwen2, gpt-4o, starcoder, …");
+    add_text(app, "--mem", options->memory, "memory for counting; the rest goes to disk");
+    app.add_flag("--lowercase", options->lowercase, "wordpiece: lower-case the text, without accents");
+    add_text(app, "-o,--out", options->out, "tokenizer.json or GGUF to write")->required()->type_name("OUT");
+    app.add_option("FILE", options->files, "texts to learn from")->required();
+    return [options, &globals] { return run_train(*options, globals); };
+}
+
+Action add_tokenizer_convert(CLI::App& app, const Globals&) {
+    auto options = std::make_shared<ConvertArguments>();
+    add_file(app, "IN", options->in, "GGUF, tokenizer.json, .tiktoken or SentencePiece model");
+    add_file(app, "OUT", options->out, "the file to write: .json or .gguf");
+    return [options] {
+        check_out(options->out);
+        save(*open_tokenizer(options->in), options->out);
+        return 0;
+    };
+}
+
+Action add_tokenizer_verify(CLI::App& app, const Globals& globals) {
+    auto options = std::make_shared<VerifyArguments>();
+    add_file(app, "A", options->a, "a tokenizer");
+    add_file(app, "B", options->b, "the other");
+    app.add_option("FILE", options->files, "texts to compare on")->required();
+    return [options, &globals] { return run_verify(*options, globals); };
+}
+
+}  // namespace linnet
