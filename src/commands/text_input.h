@@ -21,8 +21,8 @@ class TextInput {
     std::string_view text_;
 };
 
-/// load_tokenizer, or the built-in model's where `path` is empty. Error for a directory without a tokenizer.json;
-/// a Hugging Face directory is its tokenizer.json.
+/// load_tokenizer, or the built-in model's where `path` is empty. Error for a directory without a
+/// tokenizer.json; a Hugging Face directory is its tokenizer.json.
 TokenizerPtr open_tokenizer(const std::string& path);
 
 }  // namespace linnet

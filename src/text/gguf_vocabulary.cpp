@@ -301,6 +301,11 @@ static std::string gguf_spelling(const Parts& parts, TokenId id) {
 
 void Pipeline::write(GgufWriter& out) const {
     const Vocabulary& vocabulary = *parts_.vocabulary;
+    const auto* characters = dynamic_cast<const BpeModel*>(parts_.model.get());
+    if (parts_.kind == "bpe" &&
+        (!characters->options().byte_level || parts_.ggml_pre.empty() || !parts_.normalizer.empty()))
+        fail_input("tokenizer", "GGUF", "a tokenizer that GGUF has a name for",
+                   "its own normalizer or pre-tokenizer", "tokenizer.json can hold it");
     constexpr std::pair<std::string_view, const char*> models[] = {{"bpe", "gpt2"},   {"spm", "llama"},
                                                                    {"unigram", "t5"}, {"wordpiece", "bert"},
                                                                    {"char", "char"},  {"byte", "byte"}};

@@ -10,10 +10,11 @@ namespace linnet {
 
 /// Tokens side by side, line ends kept; with colours (ANSI) they alternate, without they are divided by '|'.
 /// `first`: the ids begin the text.
-std::string pieces_for_terminal(const Tokenizer& tokenizer, std::span<const TokenId> ids, bool first, bool colours);
+std::string pieces_for_terminal(const Tokenizer& tokenizer, std::span<const TokenId> ids, bool first,
+                                bool colours);
 
-/// One self-contained HTML page: every token with its id, spelling and bytes on hover, bytes a token, and the words of
-/// the pre-tokenizer below.
+/// One self-contained HTML page: every token with its id, spelling and bytes on hover, bytes a token, and the
+/// words of the pre-tokenizer below.
 std::string pieces_page(const Tokenizer& tokenizer, std::string_view text, std::span<const TokenId> ids,
                         std::string_view title);
 

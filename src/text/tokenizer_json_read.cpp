@@ -186,6 +186,33 @@ void guess_roles(Parts& parts) {
     s.mask = first_of({"[MASK]", "<mask>"});
 }
 
+/// A BPE over characters with byte fallback and marks for blanks is SentencePiece's, exported: the merges'
+/// order is that of the scores (earlier is higher; characters come after all merges), which is how GGUF keeps
+/// it.
+void use_scores(Parts& parts) {
+    const auto& bpe = static_cast<const BpeModel&>(*parts.model);
+    const bool marks =
+        std::any_of(parts.normalizer.steps.begin(), parts.normalizer.steps.end(), [](const auto& step) {
+            return step.kind == NormalizerStep::Kind::replace && step.pattern == " " &&
+                   step.content == "\xE2\x96\x81";
+        });
+    if (bpe.options().byte_level || !bpe.options().byte_fallback || !marks ||
+        !parts.pre_tokenizer.steps.empty())
+        return;
+    Vocabulary& vocabulary = *parts.vocabulary;
+    bpe.merges().each([&](TokenId, TokenId, std::uint32_t rank, TokenId joined) {
+        const float score = -static_cast<float>(rank + 1);
+        if (vocabulary.score(joined) == 0 || vocabulary.score(joined) < score)
+            vocabulary.set_score(joined, score);
+    });
+    float next = -static_cast<float>(bpe.merges().size() + 1);
+    for (TokenId id = 0; id < vocabulary.size(); id++)
+        if (vocabulary.type(id) == TokenType::normal && vocabulary.score(id) == 0)
+            vocabulary.set_score(id, next--);
+    parts.kind = "spm";
+    parts.scores = true;
+}
+
 std::string_view type_of(Value model) {
     if (!model["type"].is_null()) return model["type"].string();
     if (!model["merges"].is_null()) return "BPE";
@@ -231,6 +258,7 @@ TokenizerPtr tokenizer_from_json(std::string_view text, const std::string& file)
     read_model(model, type, byte_level, parts);
     post_processor_from_json(root["post_processor"], parts);
     guess_roles(parts);
+    if (type == "BPE") use_scores(parts);
     if (byte_level && type == "BPE") {
         const auto& options = static_cast<const BpeModel&>(*parts.model).options();
         parts.ggml_pre = std::string(pre_name_of(parts.pre_tokenizer, options.ignore_merges));

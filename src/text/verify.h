@@ -17,8 +17,9 @@ struct Difference {
 struct Comparison {
     std::size_t tokens_a = 0, tokens_b = 0;
     std::size_t differences = 0;
-    bool aligned = true;  // false: the decoded texts are not the text itself, so that `first` counts tokens, not bytes
-    Difference first;     // meaningful where differences > 0
+    bool aligned =
+        true;  // false: the decoded texts are not the text itself, so that `first` counts tokens, not bytes
+    Difference first;  // meaningful where differences > 0
 };
 
 /// Encodes `text` with both (no special tokens added or read) and compares.

@@ -42,6 +42,7 @@ class Vocabulary {
     TokenType type(TokenId id) const { return types_[id]; }
     float score(TokenId id) const { return scores_[id]; }
     void set_type(TokenId id, TokenType type) { types_[id] = type; }
+    void set_score(TokenId id, float score) { scores_[id] = score; }
     TokenId find(std::string_view spelling) const;  // -1 where there is none
 
   private:
