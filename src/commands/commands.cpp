@@ -18,13 +18,15 @@ constexpr Command table[] = {
      add_train},
     {"eval", "measure how well a model predicts a text",
      "linnet eval -m my-model/model.gguf --file held-out.txt", add_eval},
+    // Before tokenize: of two names equally near to a mistyped one the first is suggested, and "dtokenize" is
+    // this.
+    {"detokenize", "turn lines of token ids back into texts", "linnet tokenize my.txt | linnet detokenize",
+     add_detokenize},
     {"tokenize", "turn texts into tokens",
      "linnet tokenize -m tokenizer.json my.txt\n"
      "linnet tokenize --format pieces my.txt\n"
      "linnet tokenize -m model.gguf --html tokens.html my.txt",
      add_tokenize},
-    {"detokenize", "turn lines of token ids back into texts", "linnet tokenize my.txt | linnet detokenize",
-     add_detokenize},
     {"tokenizer", "train, convert and compare tokenizers",
      "linnet tokenizer train --vocab-size 8000 -o tokenizer.json my.txt", nullptr},
     {"tokenizer train", "make a vocabulary from texts",
