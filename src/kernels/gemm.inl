@@ -213,12 +213,15 @@ inline void gemm_block(const Gemm<Real>& g, int64_t i0, int64_t i1, int64_t j0, 
     }
 }
 
-/// Packing A pays where its rows are long and many columns use them. A transposed (its columns contiguous, as
-/// in a weight's gradient) is read in order where it is; and for 256 columns the copy costs a tenth of the
-/// product.
+/// Whether A is better read where it is. Packed it is dearer for up to 256 columns (a tenth of the product).
+/// With its columns contiguous (a weight's gradient) a tile of most of a cache line reads it well at any
+/// size; a narrower one comes back to each line several times, and finds it gone where k's are a page apart.
 inline bool reads_a_in_place(const Gemm<Real>& g) {
-    return g.a.type == (sizeof(Real) == 4 ? DType::f32 : DType::f64) &&
-           (g.a.row == 1 || g.n_end - g.n_begin <= 256);
+    if (g.a.type != (sizeof(Real) == 4 ? DType::f32 : DType::f64)) return false;
+    constexpr int64_t tile_bytes = tile_rows * sizeof(Real), page = 4096;
+    bool few = g.n_end - g.n_begin <= 256;
+    if (g.a.row != 1) return few;
+    return tile_bytes >= 48 || (few && g.a.col * static_cast<int64_t>(sizeof(Real)) < page);
 }
 
 void gemm(const Gemm<Real>& g, void* workspace) {
