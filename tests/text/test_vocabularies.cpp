@@ -58,7 +58,9 @@ TEST_CASE("the LLaMA SentencePiece vocabulary gives llama.cpp's ids on its 46 te
     check_vocabulary("llama-spm");
 }
 
-TEST_CASE("the BERT vocabulary gives llama.cpp's ids on its 46 texts") { check_vocabulary("bert-bge"); }
+TEST_CASE("the BERT vocabulary gives llama.cpp's ids on its 46 texts") {
+    check_vocabulary("bert-bge");
+}
 
 TEST_CASE("stories260k encodes as llama.cpp does and decodes back") {
     auto path = test::shared_data("data/stories260k/stories260k.gguf");

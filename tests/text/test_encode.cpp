@@ -1,0 +1,94 @@
+// Lossless, the same for any number of threads, and linear on the texts that make other encoders quadratic.
+#include <doctest/doctest.h>
+
+#include <chrono>
+
+#include "base/rng.h"
+#include "support.h"
+#include "text/make.h"
+
+using namespace linnet;
+
+namespace {
+
+std::string random_bytes(Rng& rng, std::uint64_t& counter, std::size_t n) {
+    std::string s;
+    const std::uint64_t style = rng.below(3, counter++);
+    while (s.size() < n) {
+        const std::uint64_t v = rng.bits(counter++);
+        if (style == 0)
+            s += static_cast<char>(v);
+        else if (style == 1)
+            s += "ab '\n\xC3\xA9\xE4\xB8\xAD\xFF"[v % 11];
+        else
+            s += static_cast<char>("etaoin shrdlu"[v % 13]);
+    }
+    return s;
+}
+
+}  // namespace
+
+TEST_CASE("decode(encode(x)) = x for random bytes, every byte-level kind") {
+    const std::string sample =
+        "the cat sat on the mat and the hat was on the cat again and again, don't you see? 12345";
+    std::vector<TokenizerPtr> kinds = {train_tokenizer("bpe", sample, 320, 1),
+                                       train_tokenizer("byte", "", 0, 1)};
+    if (auto path = test::shared_data("data/vocab/ggml-vocab-gpt-2.gguf"))
+        kinds.push_back(load_tokenizer(*path));
+    Rng rng(5, 2);
+    std::uint64_t counter = 0;
+    for (const TokenizerPtr& t : kinds)
+        for (int i = 0; i < 50000; i++) {
+            const std::string x = random_bytes(rng, counter, rng.below(24, counter));
+            const std::string y = t->decode(t->encode(x));
+            if (y != x) {
+                CAPTURE(x);
+                REQUIRE(y == x);
+            }
+        }
+}
+
+TEST_CASE("a byte without a token is named, not dropped") {
+    auto path = test::shared_data("data/vocab/ggml-vocab-starcoder.gguf");  // it has no token for 0xFF
+    if (!path) return;
+    TokenizerPtr t = load_tokenizer(*path);
+    CHECK_THROWS_WITH(t->encode("a\xFF"), doctest::Contains("<0xFF>"));
+}
+
+TEST_CASE("one long text gives the same ids for any number of threads and in blocks") {
+    auto path = test::shared_data("data/tinyshakespeare.txt");
+    if (!path) return;
+    const std::string text = test::read_text(*path);
+    for (const char* name : {"data/vocab/ggml-vocab-gpt-2.gguf", "data/vocab/ggml-vocab-llama-spm.gguf",
+                             "data/vocab/ggml-vocab-bert-bge.gguf", "data/stories260k/stories260k.gguf"}) {
+        auto vocabulary = test::shared_data(name);
+        if (!vocabulary) return;
+        TokenizerPtr t = load_tokenizer(*vocabulary);
+        // Small enough pieces that nothing is cut: the reference.
+        std::vector<TokenId> one = t->encode(text);
+        for (int threads : {2, 3}) {
+            EncodeOptions options;
+            options.threads = threads;
+            CHECK(t->encode(text, options) == one);
+        }
+    }
+}
+
+TEST_CASE("a million equal characters take a fraction of a second, and ten times as many ten times that") {
+    auto path = test::shared_data("data/vocab/ggml-vocab-gpt-2.gguf");
+    if (!path) return;
+    TokenizerPtr t = load_tokenizer(*path);
+    auto cpu_seconds = [&](const std::string& text) {
+        const std::clock_t start = std::clock();
+        CHECK(t->decode(t->encode(text)) == text);
+        return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+    };
+    for (const char* c : {"a", " ", "\n", "中", "́"}) {
+        std::string small, large;
+        for (int i = 0; i < 100000; i++) small += c;
+        for (int i = 0; i < 10; i++) large += small;
+        const double ten = cpu_seconds(small), hundred = cpu_seconds(large);
+        MESSAGE("10^6 of one character: " << hundred << " s, 10^5: " << ten << " s");
+        CHECK(hundred < 2.0);  // a tenth of that on an idle machine; quadratic would be minutes
+    }
+}

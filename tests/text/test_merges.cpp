@@ -1,0 +1,68 @@
+#include <doctest/doctest.h>
+
+#include <chrono>
+
+#include "base/rng.h"
+#include "text/merges.h"
+
+using namespace linnet;
+
+namespace {
+
+/// The definition, word for word.
+std::vector<TokenId> slow(const MergeTable& table, std::vector<TokenId> s) {
+    while (true) {
+        std::uint32_t lowest = no_merge;
+        std::size_t best = 0;
+        for (std::size_t i = 0; i + 1 < s.size(); i++)
+            if (std::uint32_t rank = table.find(s[i], s[i + 1]).rank; rank < lowest) {
+                lowest = rank;
+                best = i;
+            }
+        if (lowest == no_merge) return s;
+        s[best] = table.find(s[best], s[best + 1]).id;
+        s.erase(s.begin() + static_cast<std::ptrdiff_t>(best) + 1);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("merging equals its definition, for short and long rows, trained ranks and arbitrary ones") {
+    Rng rng(3, 1);
+    std::uint64_t counter = 0;
+    for (int round = 0; round < 400; round++) {
+        const bool arbitrary = round % 2;  // scores may rank a merge below those that lead to it, and tie
+        MergeTable table;
+        const TokenId letters = 2 + static_cast<TokenId>(rng.below(3, counter++));
+        TokenId next = letters;
+        for (int m = 0; m < 40; m++) {
+            const TokenId l = static_cast<TokenId>(rng.below(static_cast<std::uint64_t>(next), counter++));
+            const TokenId r = static_cast<TokenId>(rng.below(static_cast<std::uint64_t>(next), counter++));
+            const std::uint32_t rank = arbitrary ? static_cast<std::uint32_t>(rng.below(12, counter++))
+                                                 : static_cast<std::uint32_t>(m);
+            if (table.add(l, r, rank, next)) next++;
+        }
+        for (std::size_t n : {1u, 2u, 5u, 30u, 48u, 49u, 120u, 300u}) {
+            Merger merger;
+            for (std::size_t i = 0; i < n; i++)
+                merger.symbols().push_back(
+                    static_cast<TokenId>(rng.below(static_cast<std::uint64_t>(letters), counter++)));
+            const std::vector<TokenId> expected = slow(table, merger.symbols());
+            merger.apply(table);
+            CAPTURE(n);
+            REQUIRE(merger.symbols() == expected);
+        }
+    }
+}
+
+TEST_CASE("a merge table finds what was added and nothing else") {
+    MergeTable table;
+    for (TokenId i = 0; i < 5000; i++)
+        CHECK(table.add(i, i * 7 % 5000, static_cast<std::uint32_t>(i), i + 1));
+    CHECK_FALSE(table.add(3, 21, 9, 9));
+    CHECK(table.size() == 5000);
+    for (TokenId i = 0; i < 5000; i++) {
+        CHECK(table.find(i, i * 7 % 5000).id == i + 1);
+        if ((i * 7 + 1) % 5000 != i * 7 % 5000) CHECK(table.find(i, (i * 7 + 1) % 5000).rank == no_merge);
+    }
+}
