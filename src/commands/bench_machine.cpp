@@ -15,20 +15,22 @@ namespace {
 int run(bool json, const Globals& globals) {
     int threads = globals.threads > 0 ? globals.threads : physical_cores();
     double flops = measured_peak_flops(threads), bytes = measured_read_bandwidth(threads);
+    double bf16 = measured_bf16_flops(threads), int8 = measured_int8_ops(threads);
     if (json) {
-        nlohmann::ordered_json out{{"f32_flops", flops},
-                                   {"memory_read_bytes_per_s", bytes},
-                                   {"threads", threads},
-                                   {"isa", kernels().name}};
+        nlohmann::ordered_json out{{"f32_flops", flops}, {"bf16_flops", bf16},
+                                   {"int8_ops", int8},   {"memory_read_bytes_per_s", bytes},
+                                   {"threads", threads}, {"isa", kernels().name}};
         write_stdout(out.dump() + "\n");
         return 0;
     }
-    char text[200];
+    char text[240];
     std::snprintf(text, sizeof text,
                   "f32          %8.1f GFLOP/s\n"
+                  "bf16         %8.1f GFLOP/s\n"
+                  "int8         %8.1f GOP/s\n"
                   "memory read  %8.1f GB/s\n"
                   "(%d threads, %s)\n",
-                  flops / 1e9, bytes / 1e9, threads, kernels().name);
+                  flops / 1e9, bf16 / 1e9, int8 / 1e9, bytes / 1e9, threads, kernels().name);
     write_stdout(text);
     return 0;
 }
@@ -37,7 +39,9 @@ int run(bool json, const Globals& globals) {
 
 Action add_bench_machine(CLI::App& app, const Globals& globals) {
     auto json = std::make_shared<bool>(false);
-    app.add_flag("--json", *json, "one JSON object: f32_flops, memory_read_bytes_per_s, …");
+    app.add_flag("--json", *json,
+                 "one JSON object: f32_flops, bf16_flops, int8_ops (0: no such instructions), "
+                 "memory_read_bytes_per_s");
     return [json, &globals] { return run(*json, globals); };
 }
 

@@ -23,6 +23,11 @@ double fma_probe(int64_t iterations) {
     return sum(total) == Real(0) ? 0 : done;  // the sums are looked at, so the loop stays
 }
 
+/// For the sets without such instructions.
+double no_probe(int64_t) {
+    return 0;
+}
+
 /// Reads n values once, several streams deep; returns their sum.
 double read_probe(int64_t n, const Real* x) {
     Vec total[8];

@@ -12,6 +12,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr int tries = 5;
+constexpr std::int64_t probe_iterations = 500'000;  // about 10 ms on one core
 
 /// The best rate of several tries at `work`, which returns what one member did; members start together.
 template <class Work>
@@ -37,8 +38,21 @@ double best_rate(int threads, Work work) {
 }  // namespace
 
 double measured_peak_flops(int threads) {
-    constexpr std::int64_t iterations = 500'000;  // about 10 ms on one core
-    return best_rate(threads, [](Worker) { return kernels().fma_probe(iterations); });
+    return best_rate(threads, [](Worker) { return kernels().fma_probe(probe_iterations); });
+}
+
+double measured_bf16_flops(int threads) {
+#ifdef __x86_64__
+    if (!__builtin_cpu_supports("avx512bf16")) return 0;
+#endif
+    return best_rate(threads, [](Worker) { return kernels().bf16_probe(probe_iterations); });
+}
+
+double measured_int8_ops(int threads) {
+#ifdef __x86_64__
+    if (!__builtin_cpu_supports("avx512vnni")) return 0;
+#endif
+    return best_rate(threads, [](Worker) { return kernels().int8_probe(probe_iterations); });
 }
 
 double measured_read_bandwidth(int threads) {

@@ -48,7 +48,16 @@ consteval KernelTable<Real> make_table(const char* name) {
             .load = load_stored,
             .store = store_stored,
             .fma_probe = fma_probe,
-            .read_probe = read_probe};
+            .read_probe = read_probe,
+            .bf16_probe = no_probe,
+            .int8_probe = no_probe};
+}
+
+[[maybe_unused]] consteval KernelTable<Real> with_dot_probes(KernelTable<Real> table, double (*bf16)(int64_t),
+                                                             double (*int8)(int64_t)) {
+    table.bf16_probe = bf16;
+    table.int8_probe = int8;
+    return table;
 }
 
 }  // namespace
