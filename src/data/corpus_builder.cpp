@@ -153,6 +153,7 @@ std::vector<std::pair<std::string, std::string>> Builder::settings() const {
             {"format", read.format},
             {"field", read.field},
             {"separator", read.separator},
+            {"invalid", read.invalid},
             {"skip_bad", read.skip_bad ? "true" : "false"},
             {"validation_fraction", fraction},
             {"shard_tokens", std::to_string(options_.shard_tokens)},

@@ -168,8 +168,13 @@ bool DocumentReader::next_line(std::string& text, DocumentPart& part) {
             continue;
         }
         std::string_view document = std::string_view(text).substr(part.begin);
-        std::size_t fault = utf8_fault(document);
-        if (fault < document.size()) {
+        std::size_t fault = options_.invalid == "keep" ? document.size() : utf8_fault(document);
+        if (fault < document.size() && options_.invalid == "replace") {
+            std::string original(document);
+            text.resize(part.begin);
+            append_repaired(original, text);
+            document = std::string_view(text).substr(part.begin);
+        } else if (fault < document.size()) {
             std::string name = utf8_fault_name(document, fault);
             bad(path_ + ": line " + std::to_string(line_) + ": expected UTF-8, got " + name + " in \"" +
                 options_.field + "\"");
@@ -195,21 +200,23 @@ bool DocumentReader::take(std::string& text, DocumentPart& part, std::size_t siz
     part.last = last;
     std::string_view piece = ahead().substr(0, size);
     bool keep = !dropping_;
-    if (keep) {
-        std::size_t fault = utf8_fault(piece);
-        if (fault < piece.size()) {
-            bad(path_ + ": byte " + std::to_string(offset_ + fault) + ": expected UTF-8, got " +
-                utf8_fault_name(piece, fault));
-            // What was handed out of a long document stays; its rest is passed over.
-            dropping_ = true;
-            keep = inside_;
-            piece = {};
-            part.last = true;
-        }
+    std::size_t fault = keep && options_.invalid != "keep" ? utf8_fault(piece) : piece.size();
+    bool repair = fault < piece.size() && options_.invalid == "replace";
+    if (fault < piece.size() && !repair) {
+        bad(path_ + ": byte " + std::to_string(offset_ + fault) + ": expected UTF-8, got " +
+            utf8_fault_name(piece, fault));
+        // What was handed out of a long document stays; its rest is passed over.
+        dropping_ = true;
+        keep = inside_;
+        piece = {};
+        part.last = true;
     }
     if (keep) {
         if (part.first) hash_ = hash_bytes(piece.substr(0, hashed_bytes));
-        text.append(piece);
+        if (repair)
+            append_repaired(piece, text);
+        else
+            text.append(piece);
     }
     part.end = text.size();
     part.hash = hash_;

@@ -34,6 +34,7 @@ std::uint64_t train_on_files(VocabularyTrainer& trainer, const std::vector<std::
                              ReadOptions options,
                              const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
     options.cut = training_cut;
+    if (options.invalid == "error" && !options.skip_bad) options.invalid = "keep";
     DocumentReader reader(expand_inputs(files), std::move(options));
     auto next = std::async(std::launch::async, [&] { return read_block(reader); });
     for (;;) {

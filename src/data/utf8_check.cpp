@@ -29,6 +29,16 @@ std::size_t utf8_fault(std::string_view text) {
     return text.size();
 }
 
+void append_repaired(std::string_view text, std::string& out) {
+    for (;;) {
+        std::size_t fault = utf8_fault(text);
+        out.append(text.substr(0, fault));
+        if (fault == text.size()) return;
+        out.append("\xEF\xBF\xBD");
+        text.remove_prefix(fault + 1);
+    }
+}
+
 std::string utf8_fault_name(std::string_view text, std::size_t at) {
     auto byte = [&](std::size_t i) {
         return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0u;

@@ -12,6 +12,9 @@ std::size_t utf8_fault(std::string_view text);
 /// surrogate", …
 std::string utf8_fault_name(std::string_view text, std::size_t at);
 
+/// Appends the text with every byte that is no UTF-8 replaced by U+FFFD.
+void append_repaired(std::string_view text, std::string& out);
+
 /// "UTF-16 (little-endian)" and the like where the beginning of a file says so; empty for anything else.
 std::string_view wide_encoding(std::string_view head);
 

@@ -262,3 +262,25 @@ TEST_CASE("a bad line is named by file and line; --skip-bad counts instead") {
     CHECK(std::string("aa bb cc dd ee ff gg hh ii jj").starts_with(t.texts[1]));
     CHECK(t.texts.back() == "last");
 }
+
+TEST_CASE("bytes that are no UTF-8 may be replaced or kept") {
+    test::Scratch s;
+    write_text(s / "t.txt",
+               "a\xFF"
+               "b\xE4\xB8 c\xC3\xA9");
+    write_text(s / "t.jsonl",
+               "{\"text\":\"a\xFF"
+               "b\"}\n");
+    ReadOptions options;
+    options.invalid = "replace";
+    CHECK(read_documents({s / "t.txt", s / "t.jsonl"}, options).texts ==
+          Texts{"a\xEF\xBF\xBD"
+                "b\xEF\xBF\xBD\xEF\xBF\xBD c\xC3\xA9",
+                "a\xEF\xBF\xBD"
+                "b"});
+    options.invalid = "keep";
+    CHECK(read_documents({s / "t.txt", s / "t.jsonl"}, options).texts == Texts{"a\xFF"
+                                                                               "b\xE4\xB8 c\xC3\xA9",
+                                                                               "a\xFF"
+                                                                               "b"});
+}
