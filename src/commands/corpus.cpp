@@ -1,7 +1,6 @@
 // linnet corpus: texts in, token shards out.
 #include <chrono>
 #include <cstdio>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -11,6 +10,7 @@
 #include "base/terminal.h"
 #include "commands/commands.h"
 #include "commands/options.h"
+#include "commands/read_options.h"
 #include "data/corpus_builder.h"
 
 namespace linnet {
@@ -27,22 +27,6 @@ struct Options {
     std::int64_t shard_tokens = 100'000'000;
     bool no_end_tokens = false, json = false;
 };
-
-/// "\n", "\t" and "\\" as a shell's user writes them.
-std::string unescaped(const std::string& text) {
-    std::string out;
-    for (std::size_t i = 0; i < text.size(); i++) {
-        char next = text[i] == '\\' && i + 1 < text.size() ? text[i + 1] : '\0';
-        const char* found = next ? std::strchr("nnttrr\\\\", next) : nullptr;
-        if (!found) {
-            out += text[i];
-            continue;
-        }
-        out += next == 'n' ? '\n' : next == 't' ? '\t' : next == 'r' ? '\r' : '\\';
-        i++;
-    }
-    return out;
-}
 
 std::string status_text(const CorpusOptions::Progress& progress, double seconds) {
     std::string line = progress.skipping ? "reading again  " : "tokenizing  ";
@@ -118,7 +102,7 @@ int run(Options options, const Globals& globals) {
     TokenizerPtr tokenizer = load_tokenizer(options.tokenizer);
     CorpusOptions& corpus = options.corpus;
     corpus.tokenizer_name = options.tokenizer.substr(options.tokenizer.rfind('/') + 1);
-    corpus.read.separator = unescaped(corpus.read.separator);
+    finish_read_options(corpus.read);
     corpus.shard_tokens = static_cast<std::uint64_t>(options.shard_tokens);
     corpus.end_tokens = !options.no_end_tokens;
     corpus.threads = globals.threads > 0 ? globals.threads : physical_cores();
@@ -168,18 +152,12 @@ Action add_corpus(CLI::App& app, const Globals& globals) {
               "texts or folders of them (.txt, .jsonl, also .gz or .zst; - is stdin)")
         ->type_name("FILE")
         ->required();
-    add_choice(app, "--format", corpus.read.format, {"auto", "text", "jsonl"}, "auto: by the file's name");
-    add_text(app, "--field", corpus.read.field, "of a JSON line that holds the document")->type_name("NAME");
-    add_text(app, "--separator", corpus.read.separator,
-             "between the documents of a text file, such as '\\n\\n'")
-        ->type_name("TEXT")
-        ->default_str("none: a file is a document");
+    add_read_options(app, corpus.read);
     add_real(app, "--validation", corpus.validation_fraction, 0, 1,
              "share of the documents kept for validation");
     add_integer(app, "--shard-tokens", options->shard_tokens, 1, 2'147'483'647, "tokens a shard");
     add_choice(app, "--invalid", corpus.read.invalid, {"error", "replace", "keep"},
                "bytes that are no UTF-8: stop, put U+FFFD, or leave them");
-    app.add_flag("--skip-bad", corpus.read.skip_bad, "count bad documents instead of stopping at the first");
     app.add_flag("--no-end-tokens", options->no_end_tokens, "no end-of-text token after each document");
     app.add_flag("--resume", corpus.resume, "go on with the unfinished corpus in DIR");
     app.add_flag("--overwrite", corpus.overwrite, "replace the corpus in DIR");

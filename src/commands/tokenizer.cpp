@@ -1,5 +1,6 @@
 // linnet tokenizer: train one, convert one, compare two.
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 
 #include "base/error.h"
@@ -9,7 +10,9 @@
 #include "base/terminal.h"
 #include "commands/commands.h"
 #include "commands/options.h"
+#include "commands/read_options.h"
 #include "commands/text_input.h"
+#include "data/train_text.h"
 #include "formats/gguf.h"
 #include "text/make.h"
 #include "text/pre_names.h"
@@ -25,6 +28,7 @@ struct TrainArguments {
     std::int64_t vocab_size = 32000, min_frequency = 2;
     std::vector<std::string> special, files;
     bool lowercase = false;
+    ReadOptions read;
 };
 
 /// "2G", "512M", "1000000"
@@ -100,6 +104,20 @@ struct Stopped {
     int signal;
 };
 
+double since(std::chrono::steady_clock::time_point start) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// "1.2 GB of 4.8 GB, 12s left at most" (merges grow faster as they go on)
+std::string progress_text(std::uint64_t done, std::uint64_t total, double seconds,
+                          std::string (*human)(double)) {
+    std::string line = human(static_cast<double>(done));
+    if (total == 0 || done == 0) return line;
+    const double rest = static_cast<double>(total - std::min(done, total)) / static_cast<double>(done);
+    return line + " of " + human(static_cast<double>(total)) + ", " + human_seconds(seconds * rest) +
+           " left at most";
+}
+
 int run_train(const TrainArguments& arguments, const Globals& globals) {
     check_out(arguments.out);
     install_stop_signals();
@@ -121,39 +139,29 @@ int run_train(const TrainArguments& arguments, const Globals& globals) {
     if (arguments.kind == "bpe") options.splitter = splitter_of(arguments.pre);
     StatusLine status;
     const auto start = std::chrono::steady_clock::now();
+    auto merging = start;
     options.progress = [&](std::string_view phase, std::uint64_t done, std::uint64_t total) {
         if (int signal = stop_signal()) throw Stopped{signal};
-        const double seconds =
-            std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-        std::string line = std::string(phase) + " " + human_count(static_cast<double>(done));
-        if (total && done) {
-            line += " of " + human_count(static_cast<double>(total));
-            if (phase == "merges")
-                line += ", " +
-                        human_seconds(seconds * static_cast<double>(total - std::min(done, total)) /
-                                      static_cast<double>(done)) +
-                        " left at most";
-        }
-        status.show(line);
+        if (phase == "merges")
+            status.show("merges " + progress_text(done, total, since(merging), human_count));
     };
     try {
         VocabularyTrainer trainer(options);
-        std::uint64_t bytes = 0;
-        for (const std::string& path : arguments.files) {
-            TextInput input(path);
-            if (int signal = stop_signal()) return 128 + signal;
-            trainer.add(input.text());
-            bytes += input.text().size();
-        }
+        ReadOptions read = arguments.read;
+        finish_read_options(read);
+        const std::uint64_t skipped =
+            train_on_files(trainer, arguments.files, read, [&](std::uint64_t done, std::uint64_t total) {
+                status.show("words of " + progress_text(done, total, since(start), human_bytes));
+            });
+        merging = std::chrono::steady_clock::now();
         const TrainedVocabulary trained = trainer.finish();
         status.clear();
-        const double seconds =
-            std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         save(*trained_tokenizer(trained, arguments.pre, arguments.lowercase), arguments.out);
         note(std::to_string(trained.tokens.size()) + " tokens from " +
-             human_bytes(static_cast<double>(bytes)) + " and " +
+             human_bytes(static_cast<double>(trainer.bytes())) + " and " +
              human_count(static_cast<double>(trainer.distinct_words())) + " distinct words in " +
-             human_seconds(seconds));
+             human_seconds(since(start)) +
+             (skipped ? "; " + std::to_string(skipped) + " bad documents skipped" : std::string()));
     } catch (const Stopped& stopped) {
         status.clear();
         return 128 + stopped.signal;
@@ -233,7 +241,10 @@ Action add_tokenizer_train(CLI::App& app, const Globals& globals) {
     add_text(app, "--mem", options->memory, "memory for counting; the rest goes to disk");
     app.add_flag("--lowercase", options->lowercase, "wordpiece: lower-case the text, without accents");
     add_text(app, "-o,--out", options->out, "tokenizer.json or GGUF to write")->required()->type_name("OUT");
-    app.add_option("FILE", options->files, "texts to learn from")->required();
+    add_read_options(app, options->read);
+    app.add_option("FILE", options->files,
+                   "texts or folders of them (.txt, .jsonl, also .gz or .zst; - is stdin)")
+        ->required();
     return [options, &globals] { return run_train(*options, globals); };
 }
 

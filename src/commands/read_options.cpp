@@ -1,0 +1,40 @@
+#include "commands/read_options.h"
+
+#include <cstring>
+
+#include "commands/options.h"
+
+namespace linnet {
+namespace {
+
+std::string unescaped(const std::string& text) {
+    std::string out;
+    for (std::size_t i = 0; i < text.size(); i++) {
+        char next = text[i] == '\\' && i + 1 < text.size() ? text[i + 1] : '\0';
+        const char* found = next ? std::strchr("ntr\\", next) : nullptr;
+        if (!found) {
+            out += text[i];
+            continue;
+        }
+        out += next == 'n' ? '\n' : next == 't' ? '\t' : next == 'r' ? '\r' : '\\';
+        i++;
+    }
+    return out;
+}
+
+}  // namespace
+
+void add_read_options(CLI::App& app, ReadOptions& read) {
+    add_choice(app, "--format", read.format, {"auto", "text", "jsonl"}, "auto: by the file's name");
+    add_text(app, "--field", read.field, "of a JSON line that holds the document")->type_name("NAME");
+    add_text(app, "--separator", read.separator, "between the documents of a text file, such as '\\n\\n'")
+        ->type_name("TEXT")
+        ->default_str("none: a file is a document");
+    app.add_flag("--skip-bad", read.skip_bad, "count bad documents instead of stopping at the first");
+}
+
+void finish_read_options(ReadOptions& read) {
+    read.separator = unescaped(read.separator);
+}
+
+}  // namespace linnet

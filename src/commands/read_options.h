@@ -1,0 +1,17 @@
+// The options by which commands say how documents are read from files.
+#pragma once
+#include "data/document_reader.h"
+
+namespace CLI {
+class App;
+}
+
+namespace linnet {
+
+/// --format --field --separator --skip-bad
+void add_read_options(CLI::App& app, ReadOptions& read);
+
+/// Call after parsing: "\n", "\t" and "\\" in --separator become what they mean.
+void finish_read_options(ReadOptions& read);
+
+}  // namespace linnet

@@ -1,0 +1,118 @@
+// linnet corpus and tokenizer train, as a person runs them.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "support.h"
+
+using namespace linnet::test;
+
+namespace {
+
+bool has(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+std::string quoted_lines(int n) {
+    std::string lines;
+    for (int i = 0; i < n; i++)
+        lines += "{\"id\":" + std::to_string(i) + ",\"text\":\"The " + std::to_string(i * i % 9001) +
+                 "th document says \\\"" + std::string(static_cast<std::size_t>(i % 50), 'x') +
+                 " and so on\\\".\"}\n";
+    return lines;
+}
+
+/// A tokenizer, and documents to use it on, made once for a test.
+struct Setting {
+    Scratch s;
+    Setting() {
+        write_text(s / "docs.jsonl", quoted_lines(60000));
+        REQUIRE(
+            run_linnet({"tokenizer", "train", "--vocab-size", "600", "-o", s / "t.json", s / "docs.jsonl"})
+                .exit == 0);
+    }
+    Outcome corpus(std::vector<std::string> rest) const {
+        rest.insert(rest.begin(), {"corpus", "-t", s / "t.json"});
+        return run_linnet(rest);
+    }
+};
+
+}  // namespace
+
+TEST_CASE("corpus: one and three threads, a killed run and its continuation, leave the same folder") {
+    Setting t;
+    CHECK(t.corpus({"-o", t.s / "one", "--threads", "1", "--shard-tokens", "100000", t.s / "docs.jsonl"})
+              .exit == 0);
+    CHECK(t.corpus({"-o", t.s / "three", "--threads", "3", "--shard-tokens", "100000", t.s / "docs.jsonl"})
+              .exit == 0);
+    CHECK(run_shell("diff -r " + t.s / "one " + t.s / "three").exit == 0);
+    // Killed as soon as a shard stands; a machine too fast for that has finished, which resuming accepts as
+    // well.
+    std::string command = "corpus -t " + t.s / "t.json" + " --shard-tokens 100000 -o " + t.s / "killed";
+    run_shell("\"$LINNET\" " + command + " " + t.s / "docs.jsonl" + " & p=$!; while [ ! -e " +
+              t.s / "killed/train_000000.bin" +
+              " ] && kill -0 $p 2>/dev/null; do sleep 0.01; done; kill -9 $p; wait $p");
+    Outcome resumed = run_shell("\"$LINNET\" " + command + " --resume " + t.s / "docs.jsonl");
+    CHECK(resumed.exit == 0);
+    CHECK(run_shell("diff -r " + t.s / "one " + t.s / "killed").exit == 0);
+}
+
+TEST_CASE("corpus refuses what it cannot read, in one line and by name") {
+    Setting t;
+    write_text(t.s / "bad.jsonl", quoted_lines(5) + "{\"text\":}\n" + quoted_lines(5));
+    write_text(t.s / "wide.txt", std::string("\xFF\xFEh\0i\0", 6));
+    write_text(t.s / "cut.gz", "\x1F\x8B\x08");
+    write_text(t.s / "blank.txt", "");
+    struct Case {
+        std::string file, says;
+        int exit;
+    };
+    for (const Case& c :
+         {Case{t.s / "bad.jsonl", "bad.jsonl: line 6, byte 9", 3}, Case{t.s / "wide.txt", "UTF-16", 3},
+          Case{t.s / "cut.gz", "truncated", 3}, Case{t.s / "absent", "absent", 4},
+          Case{t.s / "blank.txt", "at least one document", 3}, Case{"/dev/zero", "a device", 3}}) {
+        Outcome outcome = t.corpus({"-o", t.s / "out", c.file});
+        CAPTURE(outcome.err);
+        CHECK(outcome.exit == c.exit);
+        CHECK(has(outcome.err, "linnet: error: "));
+        CHECK(has(outcome.err, c.says));
+        CHECK(outcome.out.empty());
+        CHECK_FALSE(std::filesystem::exists(t.s / "out/index.json"));
+    }
+    Outcome skipped = t.corpus({"-o", t.s / "out", "--skip-bad", t.s / "bad.jsonl"});
+    CHECK(skipped.exit == 0);
+    CHECK(has(skipped.out, "1 bad ones skipped"));
+    CHECK(has(skipped.err, "line 6"));
+    Outcome again = t.corpus({"-o", t.s / "out", t.s / "bad.jsonl"});
+    CHECK(again.exit == 2);
+    CHECK(has(again.err, "--overwrite"));
+}
+
+TEST_CASE("corpus reads stdin, gzip and Zstandard alike") {
+    Setting t;
+    Outcome made = run_shell("cd " + t.s.path + " && gzip -k docs.jsonl && " +
+                             "\"$LINNET\" corpus -t t.json -o plain docs.jsonl && " +
+                             "\"$LINNET\" corpus -t t.json -o packed docs.jsonl.gz && " +
+                             "\"$LINNET\" corpus -t t.json -o piped --format jsonl - <docs.jsonl && " +
+                             "diff -r plain packed && diff -r plain piped");
+    CAPTURE(made.err);
+    CHECK(made.exit == 0);
+}
+
+TEST_CASE("tokenizer train: the same file for any threads and memory; a signal leaves nothing") {
+    Setting t;
+    for (std::string options : {"--threads 1", "--threads 3", "--mem 40M"}) {
+        std::string out = t.s / "again.json";
+        CHECK(run_shell("\"$LINNET\" tokenizer train --vocab-size 600 " + options + " -o " + out + " " +
+                        t.s / "docs.jsonl")
+                  .exit == 0);
+        CHECK(read_text(out) == read_text(t.s / "t.json"));
+    }
+    Outcome stopped = run_shell(
+        "mkfifo " + t.s / "pipe" + "; \"$LINNET\" tokenizer train --vocab-size 600 -o " + t.s / "never.json" +
+        " - <" + t.s / "pipe" + " & p=$!; exec 9>" + t.s / "pipe" +
+        "; yes 'some text to learn from' | head -c 30000000 >&9; kill -TERM $p; exec 9>&-; wait $p");
+    CHECK(stopped.exit == 143);
+    CHECK_FALSE(std::filesystem::exists(t.s / "never.json"));
+}
