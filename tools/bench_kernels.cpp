@@ -25,7 +25,6 @@ double now() {
     return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
 
-
 /// Best seconds of `work(thread, threads)` over about a second.
 template <class F>
 double best(F work, double budget = 0.6) {

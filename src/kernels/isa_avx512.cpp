@@ -6,5 +6,6 @@
 
 namespace linnet {
 extern const KernelTable<float> avx512_kernels;
-constinit const KernelTable<float> avx512_kernels = with_dot_probes(make_table("avx512"), bf16_probe, int8_probe);
+constinit const KernelTable<float> avx512_kernels =
+    with_dot_probes(make_table("avx512"), bf16_probe, int8_probe);
 }  // namespace linnet

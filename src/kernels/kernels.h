@@ -145,8 +145,8 @@ struct KernelTable {
     // operations done; read_probe: reads n values once, returns their sum.
     double (*fma_probe)(std::int64_t iterations);
     double (*read_probe)(std::int64_t n, const Real* x);
-    /// Dot products of bf16 pairs and int8 quadruples, likewise; 0: this set has no such instruction. Only for CPUs
-    /// that peaks.cpp has found to have it.
+    /// Dot products of bf16 pairs and int8 quadruples, likewise; 0: this set has no such instruction. Only
+    /// for CPUs that peaks.cpp has found to have it.
     double (*bf16_probe)(std::int64_t iterations);
     double (*int8_probe)(std::int64_t iterations);
 };

@@ -28,8 +28,8 @@ namespace linnet {
 using WordSplitter = std::function<void(std::string_view text, std::vector<std::uint32_t>& ends)>;
 
 struct TrainOptions {
-    /// "bpe": bytes, merged inside words of `splitter`, merges and ties by the rule of Hugging Face's BpeTrainer.
-    /// "spm": characters with "▁" for a blank and bytes for what is rare, as SentencePiece's BPE.
+    /// "bpe": bytes, merged inside words of `splitter`, merges and ties by the rule of Hugging Face's
+    /// BpeTrainer. "spm": characters with "▁" for a blank and bytes for what is rare, as SentencePiece's BPE.
     /// "wordpiece": characters, "##" inside a word, words as BERT cuts them.
     std::string kind = "bpe";
     TokenId vocab_size = 32000;

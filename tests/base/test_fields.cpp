@@ -54,7 +54,8 @@ TEST_CASE("what does not fit a setting is refused by its key") {
     auto set = [](const char* text, Exit exit = Exit::input) {
         return refusal([&](std::vector<Field>& f) { apply_setting(f, text); }, exit);
     };
-    CHECK(set("a.cuont=3") == "--set: a.cuont: expected a known key, got an unknown one (did you mean a.count?)");
+    CHECK(set("a.cuont=3") ==
+          "--set: a.cuont: expected a known key, got an unknown one (did you mean a.count?)");
     CHECK(set("a.count=11") == "--set: a.count: expected 1 to 10, got 11");
     CHECK(set("a.count=1.5") == "--set: a.count: expected a whole number, got 1.5");
     CHECK(set("a.count=many").find("expected a whole number, got \"many\"") != std::string::npos);
@@ -65,7 +66,9 @@ TEST_CASE("what does not fit a setting is refused by its key") {
 }
 
 TEST_CASE("JSON faults are named by line and column") {
-    auto parse = [](const char* text) { return refusal([&](std::vector<Field>&) { parse_json(text, "f.json"); }); };
+    auto parse = [](const char* text) {
+        return refusal([&](std::vector<Field>&) { parse_json(text, "f.json"); });
+    };
     CHECK(parse("{\n  \"a\": }") == "f.json: line 2, column 8: expected JSON, got '}'");
     CHECK(parse("").find("got the end of the file") != std::string::npos);
     CHECK(parse(R"({"a": 1, "a": 2})") == "f.json: a: expected each key once, got a second one");

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <random>
 #include <limits>
 #include <map>
+#include <random>
 
 #include "base/error.h"
 #include "generate/sampler.h"
