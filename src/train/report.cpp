@@ -1,6 +1,7 @@
 #include "train/report.h"
 
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -82,7 +83,11 @@ bool any(const Series& s) {
 
 std::string shown(const Json& value) {
     if (value.is_string()) return value.get<std::string>();
-    if (value.is_number_float()) return short_number(value.get<double>());
+    if (value.is_number_float()) {  // settings exactly, as people write them
+        char text[32];
+        std::snprintf(text, sizeof text, "%.9g", value.get<double>());
+        return text;
+    }
     return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
