@@ -42,8 +42,8 @@ Action add_train(CLI::App& app, const Globals& globals) {
         if (!options->time.empty()) train.time_limit_s = parse_duration("--time", options->time);
         train.threads = globals.threads;
         int threads = globals.threads;
-        train.sample = [threads](std::shared_ptr<const Model> model, std::int64_t tokens) {
-            return write_sample(std::move(model), tokens, threads);
+        train.sample = [threads](const std::shared_ptr<const Model>& model, std::int64_t tokens) {
+            return write_sample(model, tokens, threads);
         };
         return linnet::train(train);
     };

@@ -110,7 +110,7 @@ Generated generate(LogitSource& source, const Tokenizer& tokenizer, std::span<co
     return result;
 }
 
-std::string write_sample(std::shared_ptr<const Model> model, std::int64_t tokens, int threads) {
+std::string write_sample(const std::shared_ptr<const Model>& model, std::int64_t tokens, int threads) {
     GenerateOptions options;
     options.tokens = tokens;
     options.slide = options.ignore_end = true;

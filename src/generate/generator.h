@@ -77,6 +77,6 @@ Generated generate(LogitSource& source, const Tokenizer& tokenizer, std::span<co
                    const GenerateOptions& options, const Emit& emit);
 
 /// A text that the model writes from nothing, the same each time: for the log of a training run.
-std::string write_sample(std::shared_ptr<const Model> model, std::int64_t tokens, int threads);
+std::string write_sample(const std::shared_ptr<const Model>& model, std::int64_t tokens, int threads);
 
 }  // namespace linnet
