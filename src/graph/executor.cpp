@@ -55,6 +55,27 @@ std::size_t workspace_bytes() {
     return (std::max(k.gemm_workspace, k.attention_workspace) + 4095) / 4096 * 4096;
 }
 
+/// Of a member's workspace, what the products of this plan will touch: panels no larger than their matrices.
+/// (Memory that is never touched is never given by the operating system.)
+template <class Real>
+std::size_t touched_workspace(const Graph& graph, const Plan& plan) {
+    const KernelTable<Real>& kernels = kernels_for<Real>();
+    std::int64_t most = 0;
+    auto product = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
+        most = std::max(most, std::min(k, kernels.gemm_block_k) *
+                                  (std::min(m, kernels.gemm_block_m) + std::min(n, kernels.gemm_block_n)));
+    };
+    for (const PlanStep& step : plan.steps)
+        for (ParameterId id : graph.node(step.node).parameters) {
+            const Shape& w = graph.parameters()[static_cast<std::size_t>(id)].shape;
+            if (w.rank != 2 || graph.node(step.node).inputs.empty()) continue;
+            std::int64_t rows = plan.options.rows, out = w.dim[0], in = w.dim[1];
+            product(rows, out, in);
+            if (step.phase == Phase::backward) product(rows, in, out), product(out, in, rows);
+        }
+    return static_cast<std::size_t>(most) * sizeof(Real) + kernels.attention_workspace;
+}
+
 }  // namespace
 
 std::int64_t constant_count(const Graph& graph, const Plan& plan) {
@@ -68,7 +89,8 @@ std::int64_t constant_count(const Graph& graph, const Plan& plan) {
 template <class Real>
 std::size_t Executor<Real>::bytes(const Graph& graph, const Plan& plan, int threads) {
     return static_cast<std::size_t>(plan.arena_size + constant_count(graph, plan)) * sizeof(Real) +
-           workspace_bytes<Real>() * static_cast<std::size_t>(threads);
+           std::min(touched_workspace<Real>(graph, plan), workspace_bytes<Real>()) *
+               static_cast<std::size_t>(threads);
 }
 
 template <class Real>

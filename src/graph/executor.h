@@ -44,7 +44,7 @@ class Executor {
     const Graph& graph() const { return graph_; }
     Binding<Real>& binding() { return binding_; }
 
-    /// Bytes that an executor of this plan takes.
+    /// Bytes of memory that an executor of this plan comes to touch.
     static std::size_t bytes(const Graph& graph, const Plan& plan, int threads);
 
   private:

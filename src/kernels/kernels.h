@@ -79,6 +79,7 @@ struct KernelTable {
     // call needs.
     std::int64_t gemm_tile_m, gemm_tile_n;
     std::size_t gemm_workspace;
+    std::int64_t gemm_block_m, gemm_block_n, gemm_block_k;  // what it packs at once: m·k of A, k·n of B
     void (*gemm)(const Gemm<Real>&, void* workspace);
     /// The same product for few rows: A has col 1; B(p, j) stands at b.data[j * b.col + p] (b.row = 1), i.e.
     /// stored [N,K]; every row's bits are the same whatever m is. Reads B once, at memory speed. No

@@ -93,13 +93,13 @@ struct DefaultRow {
 // Sized so that a laptop's two cores finish in minutes; a text of N bytes cannot feed many more than N / 4
 // parameters.
 constexpr DefaultRow default_rows[] = {
-    {400'000, "a small character model (0.4M parameters)",
+    {400'000, "a very small model of bytes (0.4M parameters)",
      R"({"model": {"context": 64, "width": 96, "layers": 4, "heads": 4, "norm": {"kind": "rms"},
          "position": {"kind": "rope"}, "attention": {"bias": false}, "dropout": 0.1, "init_std": 0.05,
          "ffn": {"width": 256, "activation": "silu", "gated": true, "bias": false}},
          "tokenizer": {"kind": "byte"}, "train": {"batch": 16, "steps": 1500,
          "optimizer": {"lr": 2e-3}, "schedule": {"min_lr": 2e-4}}})"},
-    {8'000'000, "a character-sized model of bytes (1.8M parameters)",
+    {8'000'000, "a small model of bytes (1.8M parameters)",
      R"({"model": {"context": 128, "width": 192, "layers": 4, "heads": 6, "norm": {"kind": "rms"},
          "position": {"kind": "rope"}, "attention": {"bias": false}, "dropout": 0.1, "init_std": 0.05,
          "ffn": {"width": 512, "activation": "silu", "gated": true, "bias": false}},

@@ -1,11 +1,13 @@
 #include "train/trainer.h"
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <fstream>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -217,10 +219,19 @@ class Trainer {
     Clock::time_point started_;
 };
 
+/// The memory this process holds now, in bytes: what preparing the data took and gave back is not in it.
+std::size_t current_memory() {
+    std::ifstream statm("/proc/self/statm");
+    std::size_t pages = 0, resident = 0;
+    if (!(statm >> pages >> resident)) return peak_memory();  // not Linux
+    return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
 int dry_run(const RunSetup& setup) {
     const ModelConfig& model = setup.config.model;
     TracedModel traced = trace(model, true);
-    std::size_t peak = peak_memory() + Learner::bytes(model, setup.rows(), setup.threads);
+    std::size_t peak =
+        std::max(peak_memory(), current_memory() + Learner::bytes(model, setup.rows(), setup.threads));
     const TokenSource& source = setup.windows->source();
     ordered_json out = {{"parameters", traced.graph.parameter_count()},
                         {"train_tokens", source.size(DataSplit::train)},
