@@ -210,6 +210,17 @@ void Builder::prepare_folder() {
                                                     progress_.splits[i]);
 }
 
+/// The hash of all input up to and with this batch. Most documents are short, and their own hash covers them.
+std::uint64_t hash_of(const Batch& batch, std::uint64_t before) {
+    std::uint64_t hash = before + batch.parts.size();
+    for (const DocumentPart& part : batch.parts) {
+        std::string_view text = std::string_view(batch.text).substr(part.begin, part.end - part.begin);
+        bool covered = part.first && text.size() <= hashed_bytes;
+        hash = covered ? hash_bytes({}, hash ^ part.hash) + text.size() : hash_bytes(text, hash);
+    }
+    return hash;
+}
+
 /// The reader's thread. Batches are cut by bytes and parts alone, so that their numbers mean the same in
 /// every run.
 void Builder::read_all() {
@@ -217,6 +228,7 @@ void Builder::read_all() {
     for (bool more = true; more; index++) {
         auto batch = std::make_unique<Batch>();
         batch->index = index;
+        batch->text.reserve(batch_bytes + batch_bytes / 8);
         try {
             DocumentPart part;
             while (batch->text.size() < batch_bytes && batch->parts.size() < 65536 &&
@@ -227,7 +239,7 @@ void Builder::read_all() {
             more = false;
         }
         batch->end = !more;
-        hash = hash_bytes(batch->text, hash + batch->parts.size());
+        hash = hash_of(*batch, hash);
         batch->input_hash = hash;
         batch->bytes_read = reader_.bytes_read();
         batch->skip = index < progress_.batches;

@@ -17,7 +17,6 @@ namespace linnet {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr std::size_t hashed_bytes = std::size_t{1} << 16;
 
 bool is_jsonl(std::string_view path) {
     for (std::string_view packed : {".gz", ".zst"})

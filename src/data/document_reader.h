@@ -24,6 +24,8 @@ struct ReadOptions {
     std::function<std::size_t(std::string_view text, std::size_t from)> cut;
 };
 
+inline constexpr std::size_t hashed_bytes = std::size_t{1} << 16;  // of a document, for DocumentPart::hash
+
 /// A document or a piece of one: [begin, end) of the text it was appended to.
 struct DocumentPart {
     std::size_t begin = 0, end = 0;
