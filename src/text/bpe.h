@@ -2,6 +2,7 @@
 // fallback).
 #pragma once
 #include <array>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,6 +21,43 @@ struct BpeOptions {
     TokenId unknown = -1;
     std::string continuing_prefix,
         end_suffix;  // characters: "##" before all but the first, "</w>" after the last
+};
+
+/// Merges as a file lists them, by spelling and in order of rank, resolved against the vocabulary. Three
+/// look-ups a merge in tables larger than the cache are most of a large vocabulary's load time: they are made
+/// in batches, their slots fetched ahead, and the joined token is guessed to follow the last one before it is
+/// looked up.
+class MergeReader {
+  public:
+    /// `fail(index, expected)` must throw. `continuing`: the prefix of the right part that the joined token
+    /// lacks.
+    using Fail = std::function<void(std::size_t index, const char* expected)>;
+    MergeReader(const Vocabulary& vocabulary, std::size_t count, std::string_view continuing, Fail fail);
+    /// The spellings must live until finish().
+    void add(std::string_view left, std::string_view right) {
+        if (waiting_.size() == 64) flush();
+        waiting_.push_back({left, right, hash_bytes(left), hash_bytes(right)});
+        vocabulary_.prefetch(waiting_.back().left_hash);
+        vocabulary_.prefetch(waiting_.back().right_hash);
+    }
+    MergeTable finish() {
+        flush();
+        return std::move(table_);
+    }
+
+  private:
+    struct Waiting {
+        std::string_view left, right;
+        std::uint64_t left_hash, right_hash;
+    };
+    void flush();
+    const Vocabulary& vocabulary_;
+    std::string continuing_, joined_;
+    Fail fail_;
+    MergeTable table_;
+    std::vector<Waiting> waiting_;
+    std::size_t count_ = 0;
+    TokenId last_ = -1;
 };
 
 /// Where a word may be cut because no token has these bytes side by side: a border is safe when no token

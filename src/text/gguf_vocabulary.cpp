@@ -107,26 +107,19 @@ void read_byte_bpe(const Gguf& file, Parts& parts) {
     const auto* merges = file.strings(prefix + "merges");
     if (!merges) fail_input(file.path(), prefix + "merges", "an array of strings", "nothing");
     const Vocabulary& vocabulary = *parts.vocabulary;
-    MergeTable table;
-    table.reserve(merges->size());
-    std::string joined;
+    auto bad = [&](std::size_t i, const char* expected) {
+        fail_input(file.path(), prefix + "merges[" + std::to_string(i) + "]", expected,
+                   "'" + std::string((*merges)[i]) + "'");
+    };
+    MergeReader reader(vocabulary, merges->size(), {}, bad);
     for (std::size_t i = 0; i < merges->size(); i++) {
         const std::string_view line = (*merges)[i];
-        auto bad = [&](const std::string& expected) {
-            fail_input(file.path(), prefix + "merges[" + std::to_string(i) + "]", expected,
-                       "'" + std::string(line) + "'");
-        };
         const std::size_t blank = line.find(' ', 1);
         if (line.size() < 3 || blank == std::string_view::npos || blank + 1 == line.size())
-            bad("two tokens with a blank between");
-        const std::string_view left = line.substr(0, blank), right = line.substr(blank + 1);
-        joined.assign(left);
-        joined += right;
-        const TokenId l = vocabulary.find(left), r = vocabulary.find(right), j = vocabulary.find(joined);
-        if (l < 0 || r < 0) bad("two tokens of the vocabulary");
-        if (j < 0) bad("a merge whose joined spelling is a token");
-        table.add(l, r, static_cast<std::uint32_t>(i), j);
+            bad(i, "two tokens with a blank between");
+        reader.add(line.substr(0, blank), line.substr(blank + 1));
     }
+    MergeTable table = reader.finish();
     const std::string name(file.string(prefix + "pre").value_or("default"));
     const PreName& pre = find_pre_name(name, file.path(), prefix + "pre");
     parts.kind = "bpe";

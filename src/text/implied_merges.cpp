@@ -4,6 +4,30 @@
 
 namespace linnet {
 
+MergeReader::MergeReader(const Vocabulary& vocabulary, std::size_t count, std::string_view continuing,
+                         Fail fail)
+    : vocabulary_(vocabulary), continuing_(continuing), fail_(std::move(fail)) {
+    table_.reserve(count);
+    waiting_.reserve(64);
+}
+
+void MergeReader::flush() {
+    for (const Waiting& w : waiting_) {
+        joined_.assign(w.left);
+        joined_ += !continuing_.empty() && w.right.starts_with(continuing_)
+                       ? w.right.substr(continuing_.size())
+                       : w.right;
+        const TokenId l = vocabulary_.find(w.left, w.left_hash), r = vocabulary_.find(w.right, w.right_hash);
+        if (l < 0 || r < 0) fail_(count_, "two tokens of the vocabulary");
+        const TokenId guess = last_ + 1;
+        const bool guessed = vocabulary_.valid(guess) && vocabulary_.spelling(guess) == joined_;
+        last_ = guessed ? guess : vocabulary_.find(joined_);
+        if (last_ < 0) fail_(count_, "a merge whose joined spelling is a token");
+        table_.add(l, r, static_cast<std::uint32_t>(count_++), last_);
+    }
+    waiting_.clear();
+}
+
 MergeTable ranked_merges(const Vocabulary& vocabulary, TokenId ranks) {
     TokenId byte_id[256];
     for (int b = 0; b < 256; b++)

@@ -53,15 +53,20 @@ void Json::blanks() {
     while (at_ < end_ && (*at_ == ' ' || *at_ == '\n' || *at_ == '\r' || *at_ == '\t')) at_++;
 }
 
-std::string_view Json::string() {
+Json::Slice Json::string() {
     if (at_ == end_ || *at_ != '"') fail_here("a string");
     const char* begin = ++at_;
     while (at_ < end_ && *at_ != '"' && *at_ != '\\' && static_cast<unsigned char>(*at_) >= 0x20) at_++;
-    if (at_ < end_ && *at_ == '"') return {begin, static_cast<std::size_t>(at_++ - begin)};
+    if (at_ < end_ && *at_ == '"') {
+        Slice slice{static_cast<std::uint32_t>(begin - text_.data()), static_cast<std::uint32_t>(at_ - begin),
+                    false};
+        at_++;
+        return slice;
+    }
     return decoded(begin);
 }
 
-std::string_view Json::decoded(const char* begin) {
+Json::Slice Json::decoded(const char* begin) {
     std::string out(begin, at_);
     auto four = [&] {
         char32_t v = 0;
@@ -111,17 +116,21 @@ std::string_view Json::decoded(const char* begin) {
         }
     }
     at_++;
-    arena_.push_back(std::move(out));
-    return arena_.back();
+    const Slice slice{static_cast<std::uint32_t>(arena_.size()), static_cast<std::uint32_t>(out.size()),
+                      true};
+    arena_ += out;
+    return slice;
 }
 
-void Json::value(std::string_view key, int depth) {
+void Json::value(Slice key, int depth) {
     blanks();
     if (depth > 100) fail_here("at most 100 levels of nesting");
     if (at_ == end_) fail_here("a value");
     const std::uint32_t index = static_cast<std::uint32_t>(nodes_.size());
     Node node;
-    node.key = key;
+    node.key_at = key.at;
+    node.key_size = key.size;
+    node.key_decoded = key.decoded;
     const char c = *at_;
     if (c == '{' || c == '[') {
         const bool object = c == '{';
@@ -135,7 +144,7 @@ void Json::value(std::string_view key, int depth) {
             at_++;
         else
             while (true) {
-                std::string_view name;
+                Slice name;
                 if (object) {
                     blanks();
                     name = string();
@@ -157,7 +166,10 @@ void Json::value(std::string_view key, int depth) {
     }
     if (c == '"') {
         node.kind = Kind::string;
-        node.text = string();
+        const Slice slice = string();
+        node.text_at = slice.at;
+        node.text_size = slice.size;
+        node.text_decoded = slice.decoded;
     } else if (c == '-' || is_digit(c)) {
         node.kind = Kind::number;
         const char* begin = at_;
@@ -179,7 +191,8 @@ void Json::value(std::string_view key, int depth) {
             if (at_ < end_ && (*at_ == '+' || *at_ == '-')) at_++;
             digits();
         }
-        node.text = {begin, static_cast<std::size_t>(at_ - begin)};
+        node.text_at = static_cast<std::uint32_t>(begin - text_.data());
+        node.text_size = static_cast<std::uint32_t>(at_ - begin);
     } else {
         constexpr std::pair<std::string_view, Kind> words[] = {
             {"true", Kind::boolean}, {"false", Kind::boolean}, {"null", Kind::null}};
@@ -189,7 +202,8 @@ void Json::value(std::string_view key, int depth) {
             if (!known && rest.starts_with(word)) {
                 known = true;
                 node.kind = kind;
-                node.text = rest.substr(0, word.size());
+                node.text_at = static_cast<std::uint32_t>(at_ - text_.data());
+                node.text_size = static_cast<std::uint32_t>(word.size());
                 at_ += word.size();
             }
         if (!known) fail_here("a value");
@@ -209,7 +223,7 @@ void Json::check_keys(std::uint32_t object) {
     if (size <= 8) {
         for (std::uint32_t i = object + 1, a = 0; a < size; a++, i = nodes_[i].next)
             for (std::uint32_t j = object + 1; j < i; j = nodes_[j].next)
-                if (nodes_[i].key == nodes_[j].key) repeated(nodes_[i].key);
+                if (key_of(nodes_[i]) == key_of(nodes_[j])) repeated(key_of(nodes_[i]));
         return;
     }
     std::size_t mask = 16;
@@ -219,10 +233,11 @@ void Json::check_keys(std::uint32_t object) {
     };
     std::vector<Slot> slots(mask--, {0, 0});
     for (std::uint32_t i = object + 1, a = 0; a < size; a++, i = nodes_[i].next) {
-        const std::uint32_t hash = static_cast<std::uint32_t>(hash_bytes(nodes_[i].key));
+        const std::uint32_t hash = static_cast<std::uint32_t>(hash_bytes(key_of(nodes_[i])));
         std::size_t s = hash & mask;
         for (; slots[s].node; s = (s + 1) & mask)
-            if (slots[s].hash == hash && nodes_[slots[s].node].key == nodes_[i].key) repeated(nodes_[i].key);
+            if (slots[s].hash == hash && key_of(nodes_[slots[s].node]) == key_of(nodes_[i]))
+                repeated(key_of(nodes_[i]));
         slots[s] = {hash, i};
     }
 }
@@ -238,7 +253,7 @@ std::string Json::path_of(std::uint32_t index) const {
             const std::uint32_t next = nodes_[child].next ? nodes_[child].next : UINT32_MAX;
             if (index >= child && index < next) {
                 if (nodes_[at].kind == Kind::object)
-                    path += (path.empty() ? "" : ".") + std::string(nodes_[child].key.substr(0, 80));
+                    path += (path.empty() ? "" : ".") + std::string(key_of(nodes_[child]).substr(0, 80));
                 else
                     path += "[" + std::to_string(position) + "]";
                 at = child;
@@ -262,13 +277,13 @@ void Json::Value::expect(Kind k) const {
 
 bool Json::Value::boolean() const {
     expect(Kind::boolean);
-    return node().text == "true";
+    return json_->text_of(node()) == "true";
 }
 
 double Json::Value::number() const {
     expect(Kind::number);
     double v = 0;
-    const std::string_view t = node().text;
+    const std::string_view t = json_->text_of(node());
     auto [end, error] = std::from_chars(t.data(), t.data() + t.size(), v);
     if (error != std::errc() || !std::isfinite(v)) fail("a number within a double's range", t);
     return v;
@@ -277,7 +292,7 @@ double Json::Value::number() const {
 std::int64_t Json::Value::integer(std::int64_t min, std::int64_t max) const {
     expect(Kind::number);
     std::int64_t v = 0;
-    const std::string_view t = node().text;
+    const std::string_view t = json_->text_of(node());
     auto [end, error] = std::from_chars(t.data(), t.data() + t.size(), v);
     if (error != std::errc() || end != t.data() + t.size() || v < min || v > max)
         fail("an integer from " + std::to_string(min) + " to " + std::to_string(max), t);
@@ -286,7 +301,7 @@ std::int64_t Json::Value::integer(std::int64_t min, std::int64_t max) const {
 
 std::string_view Json::Value::string() const {
     expect(Kind::string);
-    return node().text;
+    return json_->text_of(node());
 }
 
 Json::Value Json::Value::operator[](std::string_view key) const {

@@ -247,7 +247,7 @@ void Pipeline::encode_blocks(std::string_view text, const EncodeOptions& options
     while (at < text.size()) {
         jobs.clear();
         // Enough blocks that threads of unequal speed end together.
-        while (jobs.size() < static_cast<std::size_t>(threads) * 4 && at < text.size()) {
+        while (jobs.size() < static_cast<std::size_t>(threads) * 16 && at < text.size()) {
             std::vector<Segment> job;
             for (std::size_t bytes = 0; bytes < block_bytes && at < text.size();) {
                 if (at >= stretch_end) {

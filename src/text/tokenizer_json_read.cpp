@@ -78,36 +78,36 @@ std::vector<AddedToken> read_added(Value list, Collected& tokens) {
 }
 
 MergeTable read_merges(Value list, const Vocabulary& vocabulary, std::string_view continuing) {
-    MergeTable table;
-    if (list.is_null()) return table;
-    table.reserve(list.size());
-    std::string joined;
-    std::uint32_t rank = 0;
+    if (list.is_null()) return {};
+    MergeReader reader(vocabulary, list.size(), continuing, [&](std::size_t index, const char* expected) {
+        std::size_t i = 0;
+        list.elements([&](Value v) {
+            if (i++ != index) return;
+            std::string got;
+            if (v.is(Json::Kind::string))
+                got = v.string();
+            else
+                v.elements([&](Value part) { got += (got.empty() ? "" : " ") + std::string(part.string()); });
+            v.fail(expected, "'" + got + "'");
+        });
+    });
     list.elements([&](Value v) {
-        std::string_view left, right;
         if (v.is(Json::Kind::string)) {
             const std::string_view line = v.string();
             const std::size_t blank = line.find(' ');
             if (blank == std::string_view::npos || blank == 0 || blank + 1 == line.size() ||
                 line.find(' ', blank + 1) != std::string_view::npos)
                 v.fail("two tokens with a blank between", "'" + std::string(line) + "'");
-            left = line.substr(0, blank);
-            right = line.substr(blank + 1);
-        } else {
-            int i = 0;
-            v.elements([&](Value part) { (i++ == 0 ? left : right) = part.string(); });
-            if (i != 2) v.fail("two tokens", std::to_string(i));
+            reader.add(line.substr(0, blank), line.substr(blank + 1));
+            return;
         }
-        joined.assign(left);
-        joined +=
-            !continuing.empty() && right.starts_with(continuing) ? right.substr(continuing.size()) : right;
-        const TokenId l = vocabulary.find(left), r = vocabulary.find(right), j = vocabulary.find(joined);
-        auto quoted = [&] { return "'" + std::string(left) + "' and '" + std::string(right) + "'"; };
-        if (l < 0 || r < 0) v.fail("two tokens of the vocabulary", quoted());
-        if (j < 0) v.fail("a merge whose joined spelling is a token", quoted());
-        table.add(l, r, rank++, j);
+        std::string_view left, right;
+        int i = 0;
+        v.elements([&](Value part) { (i++ == 0 ? left : right) = part.string(); });
+        if (i != 2) v.fail("two tokens", std::to_string(i));
+        reader.add(left, right);
     });
-    return table;
+    return reader.finish();
 }
 
 TokenId named_token(Value value, const Vocabulary& vocabulary) {

@@ -70,9 +70,9 @@ TokenId Vocabulary::add(std::string_view spelling, TokenType type, float score) 
     return found;
 }
 
-TokenId Vocabulary::find(std::string_view spelling) const {
+TokenId Vocabulary::find(std::string_view spelling, std::uint64_t full) const {
     if (slots_.empty()) return -1;
-    const std::uint32_t hash = static_cast<std::uint32_t>(hash_bytes(spelling));
+    const std::uint32_t hash = static_cast<std::uint32_t>(full);
     const std::size_t mask = slots_.size() - 1;
     for (std::size_t i = hash & mask; slots_[i].id >= 0; i = (i + 1) & mask)
         if (slots_[i].hash == hash && this->spelling(slots_[i].id) == spelling) return slots_[i].id;

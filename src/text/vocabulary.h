@@ -43,7 +43,14 @@ class Vocabulary {
     float score(TokenId id) const { return scores_[id]; }
     void set_type(TokenId id, TokenType type) { types_[id] = type; }
     void set_score(TokenId id, float score) { scores_[id] = score; }
-    TokenId find(std::string_view spelling) const;  // -1 where there is none
+    TokenId find(std::string_view spelling) const {
+        return find(spelling, hash_bytes(spelling));
+    }  // -1: none
+    TokenId find(std::string_view spelling, std::uint64_t hash) const;
+    /// For a find() of this hash that will come soon.
+    void prefetch(std::uint64_t hash) const {
+        if (!slots_.empty()) __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]);
+    }
 
   private:
     struct Slot {
