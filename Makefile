@@ -93,7 +93,7 @@ tidy: $(TIDIED)  ## clang-tidy alone
 $(BUILD)/tidy/%.ok: $(BUILD)/obj/%.o .clang-tidy
 	@mkdir -p $(@D)
 	@echo "tidy    $*.cpp"
-	$(Q)clang-tidy --quiet $*.cpp -- -x c++ -std=c++20 -Isrc -fopenmp $(ISA.$(MACHINE).$(call isa_of,$*.cpp)) 2>$@.log || { cat $@.log >&2; exit 1; }
+	$(Q)clang-tidy --quiet $*.cpp -- -x c++ -std=c++20 -Isrc -fopenmp $(BUILTIN_DEFINE) $(ISA.$(MACHINE).$(call isa_of,$*.cpp)) 2>$@.log || { cat $@.log >&2; exit 1; }
 	@rm -f $@.log; touch $@
 
 format:       ## rewrite the sources in the house's format
@@ -164,7 +164,8 @@ $(BUILD)/obj/src/commands/version.o: $(BUILD)/revision
 
 # The built-in model, embedded by one file; nothing yet where it has not been trained.
 BUILTIN := $(or $(wildcard models/shakespeare.gguf),$(BUILD)/no-model)
-$(BUILD)/obj/src/model/builtin.o: CPPFLAGS += -DLINNET_BUILTIN='"$(BUILTIN)"'
+BUILTIN_DEFINE := -DLINNET_BUILTIN='"$(BUILTIN)"'
+$(BUILD)/obj/src/model/builtin.o: CPPFLAGS += $(BUILTIN_DEFINE)
 $(BUILD)/obj/src/model/builtin.o: $(BUILTIN)
 $(BUILD)/no-model:
 	@mkdir -p $(@D); : > $@

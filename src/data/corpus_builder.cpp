@@ -183,7 +183,7 @@ void Builder::prepare_folder() {
     progress_.settings = settings();
     if (unfinished) {
         for (std::size_t i = 0; i < progress_.settings.size(); i++) {
-            const auto& [key, value] = progress_.settings[i];
+            const std::string &key = progress_.settings[i].first, &value = progress_.settings[i].second;
             auto before = std::find_if(old.settings.begin(), old.settings.end(),
                                        [&](const auto& s) { return s.first == key; });
             std::string had = before == old.settings.end() ? "nothing" : before->second;

@@ -27,7 +27,7 @@ bool decode_base64(std::string_view text, std::string& out) {
     std::uint32_t bits = 0;
     int have = 0;
     for (char c : text) {
-        const int digit = base64_digit[static_cast<std::uint8_t>(c)];
+        const std::int8_t digit = base64_digit[static_cast<std::uint8_t>(c)];
         if (digit < 0) return false;
         bits = bits << 6 | static_cast<std::uint32_t>(digit);
         if ((have += 6) >= 8) out += static_cast<char>(bits >> (have -= 8) & 0xFF);
