@@ -8,52 +8,16 @@ namespace linnet {
 namespace {
 
 using Real = float;
-using Vec = float;
-constexpr int W = 1;
 
-constexpr int tile_rows = 4, tile_vectors = 4;
-constexpr int64_t block_m = 64, block_n = 512, block_k = 256;
-constexpr int small_rows = 4, small_vectors = 4;
-constexpr int gemv_rows = 4;  // rows of A at a time, in decoding
+}  // namespace
+}  // namespace linnet
 
-inline Vec zero() {
-    return 0;
-}
-inline Vec set1(float x) {
-    return x;
-}
-inline Vec load(const float* p) {
-    return *p;
-}
-inline Vec load_n(const float* p, int64_t n) {
-    return n > 0 ? *p : 0;
-}
-inline void store(float* p, Vec v) {
-    *p = v;
-}
-inline void store_n(float* p, Vec v, int64_t n) {
-    if (n > 0) *p = v;
-}
+#include "kernels/simd_one.inl"
+#include "kernels/stored_scalar.inl"
 
-inline Vec fma(Vec a, Vec b, Vec c) {
-    return a * b + c;
-}  // two roundings: a real fma would be a library call
-inline Vec fnma(Vec a, Vec b, Vec c) {
-    return c - a * b;
-}  // c - a·b
-// Where an operand is NaN the second one is the result: put the data second to keep its NaN.
-inline Vec max(Vec a, Vec b) {
-    return a > b ? a : b;
-}
-inline Vec min(Vec a, Vec b) {
-    return a < b ? a : b;
-}
-inline Vec sqrt(Vec a) {
-    return __builtin_sqrtf(a);
-}
-inline Vec abs(Vec a) {
-    return __builtin_fabsf(a);
-}
+namespace linnet {
+namespace {
+
 inline Vec round(Vec a) {  // to nearest even, |a| < 2^22: the adder rounds
     float shift = 12582912.0f;
     return (a + shift) - shift;
@@ -63,54 +27,7 @@ inline Vec scale2(Vec a, Vec n) {  // a · 2^n, n whole, in two steps: 2^n alone
     return a * __builtin_bit_cast(float, (half + 127) << 23) *
            __builtin_bit_cast(float, (whole - half + 127) << 23);
 }
-inline Vec if_positive(Vec x, Vec a, Vec b) {
-    return x > 0 ? a : b;
-}
-inline Vec keep(Vec v, int64_t begin, int64_t end, Vec other) {
-    return begin <= 0 && end > 0 ? v : other;
-}
-inline float sum(Vec v) {
-    return v;
-}
-inline float largest(Vec v) {
-    return v;
-}
 
-struct Wide {
-    double value;
-};
-inline Wide wide_zero() {
-    return {0};
-}
-inline void add_to(Wide& w, Vec v) {
-    w.value += static_cast<double>(v);
-}
-inline void add_squares_to(Wide& w, Vec v) {
-    w.value += static_cast<double>(v) * static_cast<double>(v);
-}
-inline double sum(const Wide& w) {
-    return w.value;
-}
-
-inline void prefetch(const void* p) {
-    __builtin_prefetch(p);
-}
-
-inline void load_pairs(const float* p, Vec& a, Vec& b) {
-    a = p[0], b = p[1];
-}
-inline void store_pairs(float* p, Vec a, Vec b) {
-    p[0] = a, p[1] = b;
-}
-inline void transpose(Vec (&)[W]) {}
-
-}  // namespace
-}  // namespace linnet
-
-#include "kernels/stored_scalar.inl"
-
-namespace linnet {
-namespace {
 using StoredReal = StoredF32;
 
 }  // namespace
