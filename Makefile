@@ -29,7 +29,7 @@ endif
 
 OPT.release  := -O2
 OPT.debug    := -O0 -g3 -D_GLIBCXX_ASSERTIONS
-OPT.asan     := -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -D_GLIBCXX_ASSERTIONS
+OPT.asan     := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -D_GLIBCXX_ASSERTIONS
 OPT.coverage := -O0 -g --coverage
 OPT.fuzz     := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -D_GLIBCXX_ASSERTIONS
 CXXFLAGS += $(or $(OPT.$(VARIANT)),$(error VARIANT must be release, debug, asan or coverage))
