@@ -17,9 +17,9 @@ bool has(const std::string& text, const std::string& part) {
 std::string quoted_lines(int n) {
     std::string lines;
     for (int i = 0; i < n; i++)
-        lines += "{\"id\":" + std::to_string(i) + ",\"text\":\"The " + std::to_string(i * i % 9001) +
-                 "th document says \\\"" + std::string(static_cast<std::size_t>(i % 50), 'x') +
-                 " and so on\\\".\"}\n";
+        lines += "{\"id\":" + std::to_string(i) + ",\"text\":\"The " +
+                 std::to_string(std::int64_t{i} * i % 9001) + "th document says \\\"" +
+                 std::string(static_cast<std::size_t>(i % 50), 'x') + " and so on\\\".\"}\n";
     return lines;
 }
 
