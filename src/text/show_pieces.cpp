@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "base/html.h"
 #include "text/unicode.h"
 
 namespace linnet {
@@ -44,27 +45,10 @@ std::string harmless(const std::string& text) {
     return out;
 }
 
-std::string escaped(std::string_view text) {
-    std::string out;
-    for (char c : text) {
-        if (c == '&')
-            out += "&amp;";
-        else if (c == '<')
-            out += "&lt;";
-        else if (c == '>')
-            out += "&gt;";
-        else if (c == '"')
-            out += "&quot;";
-        else
-            out += c;
-    }
-    return out;
-}
-
 /// For a page: blanks and line ends seen.
 std::string visible(const std::string& text) {
     std::string out;
-    for (char c : escaped(harmless(text))) {
+    for (char c : escape_html(harmless(text))) {
         if (c == '\n')
             out += "<i>↵</i><br>";
         else if (c == '\t')
@@ -117,7 +101,7 @@ std::string pieces_page(const Tokenizer& tokenizer, std::string_view text, std::
     std::string out =
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
         "content=\"width=device-width\"><title>" +
-        escaped(title) + "</title>\n" + std::string(style) + "</head><body>\n<h1>" + escaped(title) +
+        escape_html(title) + "</title>\n" + std::string(style) + "</head><body>\n<h1>" + escape_html(title) +
         "</h1>\n";
     char line[200];
     const double per = ids.empty() ? 0 : static_cast<double>(text.size()) / static_cast<double>(ids.size());
@@ -131,7 +115,7 @@ std::string pieces_page(const Tokenizer& tokenizer, std::string_view text, std::
         bytes.clear();
         tokenizer.decode(ids[i], i == 0, bytes);
         out += "<span title=\"" + std::to_string(ids[i]) + " · " +
-               escaped(harmless(std::string(tokenizer.piece(ids[i])))) + " · " +
+               escape_html(harmless(std::string(tokenizer.piece(ids[i])))) + " · " +
                std::to_string(bytes.size()) + (bytes.size() == 1 ? " byte" : " bytes") + "\">" +
                visible(shown(tokenizer, ids[i], i == 0)) + "</span>";
     }

@@ -24,9 +24,6 @@ struct Chart {
 /// Hovering shows numbers (<title>), without a script.
 std::string svg(const Chart& chart);
 
-/// Text made safe inside an element or a quoted attribute; control bytes but newline and tab become U+FFFD.
-std::string escape_html(std::string_view text);
-
 /// At most `count` + 1 round numbers (1, 2, 2.5 or 5 times a power of ten apart) covering [low, high].
 std::vector<double> ticks(double low, double high, int count);
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/html.h"
 #include "base/terminal.h"
 #include "train/chart.h"
 
