@@ -14,12 +14,15 @@
 #include <cstdlib>
 #include <filesystem>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/signals.h"
 
 namespace linnet {
 namespace {
+
+constexpr std::string_view uncommitted_prefix = ".linnet-";
 
 constexpr std::size_t buffer_size = std::size_t{1} << 16;
 
@@ -185,8 +188,8 @@ AtomicFile::AtomicFile(std::string path) : path_(std::move(path)), target_(path_
     }
     static std::atomic<unsigned> serial{0};
     do {
-        temporary_ = parent_of(target_) + "/.linnet-" + std::to_string(::getpid()) + "-" +
-                     std::to_string(serial++) + ".part";
+        temporary_ = parent_of(target_) + "/" + std::string(uncommitted_prefix) + std::to_string(::getpid()) +
+                     "-" + std::to_string(serial++) + ".part";
         fd_ = open_retrying(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0666);
     } while (fd_ < 0 && errno == EEXIST);  // left by a killed process that had our number
     if (fd_ < 0) fail_errno(path_, "", errno);
@@ -226,6 +229,14 @@ void AtomicFile::commit() {
         fail_errno(path_, "", error);
     }
     sync_directory(parent_of(target_));
+}
+
+void remove_uncommitted(const std::string& folder) {
+    std::error_code ignored;
+    std::vector<std::filesystem::path> left;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored))
+        if (entry.path().filename().string().starts_with(uncommitted_prefix)) left.push_back(entry.path());
+    for (const auto& path : left) std::filesystem::remove(path, ignored);
 }
 
 void write_file(const std::string& path, std::string_view text) {

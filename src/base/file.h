@@ -63,6 +63,10 @@ class AtomicFile {
     int fd_ = -1;
 };
 
+/// Removes what AtomicFile left in `folder` where a process was killed (kill -9) before its commit. Only for
+/// a folder that no other process writes to.
+void remove_uncommitted(const std::string& folder);
+
 /// Writes `text` to `path` atomically.
 void write_file(const std::string& path, std::string_view text);
 

@@ -173,6 +173,7 @@ void Builder::remove_old() const {
 void Builder::prepare_folder() {
     const std::string& folder = options_.folder;
     make_directories(folder);
+    remove_uncommitted(folder);
     if (options_.overwrite) remove_old();
     CorpusProgress old;
     bool unfinished = read_corpus_progress(folder, old);

@@ -78,6 +78,7 @@ void find_checkpoint(const TrainingOptions& options, RunSetup& setup) {
     std::string folder = options.out + "/checkpoints";
     auto newest = newest_checkpoint(folder);
     if (options.resume && newest) {
+        remove_uncommitted(options.out);
         setup.resumed = newest;
         setup.checkpoint = read_checkpoint(*newest);
     } else if (options.resume && !is_folder(options.out)) {
