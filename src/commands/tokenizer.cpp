@@ -63,17 +63,7 @@ WordSplitter splitter_of(const std::string& name) {
             for (auto [b, e] : words) ends.push_back(static_cast<std::uint32_t>(e));
         };
     }
-    const Split split = pre.words;
-    return [split](std::string_view text, std::vector<std::uint32_t>& ends) {
-        const ClassTable& table = ClassTable::get();
-        const char *p = text.data(), *end = p + text.size();
-        splitting::with_splitter(split, [&]<class S>() {
-            while (p < end) {
-                p = S::next(p, end, table);
-                ends.push_back(static_cast<std::uint32_t>(p - text.data()));
-            }
-        });
-    };
+    return word_splitter(pre.words);
 }
 
 /// By the suffix: .json is tokenizer.json, .gguf a GGUF without tensors.

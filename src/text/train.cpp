@@ -15,6 +15,19 @@
 #include "text/train_words.h"
 
 namespace linnet {
+
+WordSplitter word_splitter(Split split) {
+    return [split](std::string_view text, std::vector<std::uint32_t>& ends) {
+        const ClassTable& table = ClassTable::get();
+        const char *p = text.data(), *end = p + text.size();
+        splitting::with_splitter(split, [&]<class S>() {
+            while (p < end) {
+                p = S::next(p, end, table);
+                ends.push_back(static_cast<std::uint32_t>(p - text.data()));
+            }
+        });
+    };
+}
 namespace {
 
 constexpr std::size_t piece_bytes = std::size_t{1} << 18, longest_piece = std::size_t{1} << 30;

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "text/splitter.h"
 #include "text/tokenizer.h"
 
 namespace linnet {
@@ -26,6 +27,9 @@ namespace linnet {
 /// ASCII letter and a blank (0x20) after it, and the words before that cut must not depend on what follows:
 /// long documents are shared out among threads there.
 using WordSplitter = std::function<void(std::string_view text, std::vector<std::uint32_t>& ends)>;
+
+/// A hand-written splitter (not Split::whole) as the trainer takes it.
+WordSplitter word_splitter(Split split);
 
 struct TrainOptions {
     /// "bpe": bytes, merged inside words of `splitter`, merges and ties by the rule of Hugging Face's

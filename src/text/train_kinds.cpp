@@ -7,7 +7,9 @@
 #include <unordered_map>
 
 #include "base/error.h"
-#include "text/train_split.h"
+#include "text/splitter.h"
+#include "text/unicode.h"
+#include "text/vocabulary.h"
 
 namespace linnet {
 namespace {
@@ -31,26 +33,32 @@ std::vector<std::string> or_default(const std::vector<std::string>& special,
     return special.empty() ? usual : special;
 }
 
-/// GPT-2's order of the 256 bytes: the printable ones, then the rest.
+/// GPT-2's order of the 256 bytes, that of the characters which spell them: the printable ones, then the
+/// rest.
 const std::array<std::uint8_t, 256>& byte_order() {
     static const auto order = [] {
         std::array<std::uint8_t, 256> bytes{};
-        std::size_t n = 0;
-        auto printable = [](int b) { return (b > 32 && b < 127) || (b > 160 && b != 173); };
-        for (int b = 0; b < 256; b++)
-            if (printable(b)) bytes[n++] = static_cast<std::uint8_t>(b);
-        for (int b = 0; b < 256; b++)
-            if (!printable(b)) bytes[n++] = static_cast<std::uint8_t>(b);
+        for (std::size_t b = 0; b < 256; b++) bytes[b] = static_cast<std::uint8_t>(b);
+        std::sort(bytes.begin(), bytes.end(), [](std::uint8_t x, std::uint8_t y) {
+            return byte_alphabet::spell(x) < byte_alphabet::spell(y);
+        });
         return bytes;
     }();
     return order;
+}
+
+/// The character of UTF-8 at text[at]; U+FFFD for a byte that is no part of one.
+Char character_at(std::string_view text, std::size_t at) {
+    Char c = decode_utf8(text.data() + at, text.data() + text.size());
+    if (!c.valid) c.code = 0xFFFD;
+    return c;
 }
 
 /// Byte-level BPE: 256 bytes, merges, control tokens.
 class ByteKind : public TrainKind {
   public:
     explicit ByteKind(const TrainOptions& options)
-        : splitter_(options.splitter ? options.splitter : WordSplitter(split_words_gpt2)),
+        : splitter_(options.splitter ? options.splitter : word_splitter(Split::gpt2)),
           special_(or_default(options.special, {"<|endoftext|>"})) {
         for (std::uint32_t i = 0; i < 256; i++) id_of_[byte_order()[i]] = i;
     }
@@ -98,9 +106,9 @@ class CharacterKind : public TrainKind {
     explicit CharacterKind(const TrainOptions& options) : coverage_(options.character_coverage) {}
     void survey(std::string_view word, std::uint64_t count) override {
         for (std::size_t at = 0; at < word.size();) {
-            Character c = character_at(word, at);
+            const Char c = character_at(word, at);
             seen_[c.code] += count;
-            at += c.length;
+            at += c.size;
         }
     }
 
@@ -125,7 +133,7 @@ class CharacterKind : public TrainKind {
     }
     static std::string utf8(std::uint32_t code) {
         std::string text;
-        append_utf8(code, text);
+        append_utf8(text, code);
         return text;
     }
 
@@ -146,15 +154,15 @@ class SpmKind : public CharacterKind {
     /// are.
     void count(std::string_view text, bool first, WordTable& table) const override {
         std::string word(first ? space_mark : std::string_view());
-        CharacterClass kind = CharacterClass::blank;  // of the word's characters; blank: none but ▁ yet
+        WordClass kind = WordClass::none;  // of the word's characters but ▁
         auto flush = [&] {
             add_word(table, word);
             word.clear();
-            kind = CharacterClass::blank;
+            kind = WordClass::none;
         };
         for (std::size_t at = 0; at < text.size();) {
-            Character c = character_at(text, at);
-            at += c.length;
+            const Char c = character_at(text, at);
+            at += c.size;
             if (c.code == '\n') {
                 flush();
                 continue;
@@ -162,14 +170,14 @@ class SpmKind : public CharacterKind {
             if (c.code == ' ') {
                 bool more =
                     at < text.size() && text[at] == ' ';  // the last blank of a run goes to what follows
-                if (kind != CharacterClass::blank || !more) flush();
+                if (kind != WordClass::none || !more) flush();
                 word += space_mark;
                 continue;
             }
-            CharacterClass next = class_joined(c.code);
-            if (kind != CharacterClass::blank && next != kind) flush();
+            const WordClass next = class_joined(c.code);
+            if (kind != WordClass::none && next != kind) flush();
             kind = next;
-            append_utf8(c.code, word);
+            append_utf8(word, c.code);
         }
         flush();
     }
@@ -191,8 +199,8 @@ class SpmKind : public CharacterKind {
     void spell(std::string_view word, std::vector<std::uint32_t>& scratch, const Emit& emit) const override {
         scratch.clear();
         for (std::size_t at = 0; at < word.size();) {
-            Character c = character_at(word, at);
-            at += c.length;
+            const Char c = character_at(word, at);
+            at += c.size;
             auto id = ids_.find(c.code);
             if (id != ids_.end()) {
                 scratch.push_back(id->second);
@@ -212,12 +220,7 @@ class SpmKind : public CharacterKind {
         };
         for (std::size_t i = 0; i < special_.size(); i++)
             put(special_[i], special_[i] == "<unk>" ? Piece::unknown : Piece::control);
-        for (int b = 0; b < 256; b++) {
-            constexpr std::string_view digits = "0123456789ABCDEF";
-            put(std::string("<0x") + digits[static_cast<std::size_t>(b >> 4)] +
-                    digits[static_cast<std::size_t>(b & 15)] + ">",
-                Piece::byte);
-        }
+        for (int b = 0; b < 256; b++) put(spelling_of_byte(static_cast<std::uint8_t>(b)), Piece::byte);
         const auto& symbols = merger.symbols();
         for (std::size_t i = characters_; i < symbols.size(); i++) put(symbols[i], Piece::normal);
         for (std::size_t i = 0; i < characters_; i++) put(symbols[i], Piece::normal);
@@ -231,14 +234,16 @@ class SpmKind : public CharacterKind {
     }
 
   private:
+    enum class WordClass : std::uint8_t { none, letter, number, sign };
+
     /// Combining marks go with the letters they stand on; any blank but 0x20 is a sign.
-    static CharacterClass class_joined(std::uint32_t code) {
-        CharacterClass kind = character_class(code);
-        if (kind == CharacterClass::blank) return CharacterClass::other;
-        if (kind != CharacterClass::other || code < 128) return kind;
+    static WordClass class_joined(char32_t code) {
+        const std::uint8_t bits = ClassTable::get().of(code);
+        if (bits & char_class::letter) return WordClass::letter;
+        if (bits & char_class::number) return WordClass::number;
         auto category = utf8proc_category(static_cast<utf8proc_int32_t>(code));
         bool mark = category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_MC;
-        return mark ? CharacterClass::letter : kind;
+        return mark ? WordClass::letter : WordClass::sign;
     }
     std::vector<std::string> special_;
     std::unordered_map<std::uint32_t, std::uint32_t> ids_;
@@ -264,13 +269,13 @@ class WordPieceKind : public CharacterKind {
             length = 0;
         };
         for (std::size_t at = 0; at < text.size();) {
-            Character c = character_at(text, at);
-            at += c.length;
+            const Char c = character_at(text, at);
+            at += c.size;
             if (is_blank(c.code)) {
                 flush();
                 continue;
             }
-            if (c.code == 0 || c.code == 0xFFFD || is_control(c.code)) continue;
+            if (c.code == 0 || c.code == 0xFFFD || is_control_char(c.code)) continue;
             bool alone = is_alone(c.code);
             if (alone) flush();
             length += put(c.code, word);
@@ -281,9 +286,9 @@ class WordPieceKind : public CharacterKind {
     void survey(std::string_view word, std::uint64_t count) override {
         CharacterKind::survey(word, count);
         for (std::size_t at = 0; at < word.size();) {
-            Character c = character_at(word, at);
+            const Char c = character_at(word, at);
             (at == 0 ? first_ : later_)[c.code] = 0;
-            at += c.length;
+            at += c.size;
         }
     }
     std::vector<std::string> alphabet() override {
@@ -310,12 +315,12 @@ class WordPieceKind : public CharacterKind {
     void spell(std::string_view word, std::vector<std::uint32_t>& scratch, const Emit& emit) const override {
         scratch.clear();
         for (std::size_t at = 0; at < word.size();) {
-            Character c = character_at(word, at);
+            const Char c = character_at(word, at);
             const auto& ids = at == 0 ? first_ : later_;
             auto id = ids.find(c.code);
             if (id == ids.end()) return;  // the whole word is [UNK]
             scratch.push_back(id->second);
-            at += c.length;
+            at += c.size;
         }
         emit(scratch);
     }
@@ -341,26 +346,12 @@ class WordPieceKind : public CharacterKind {
         return code == ' ' || code == '\t' || code == '\n' || code == '\r' ||
                category(code) == UTF8PROC_CATEGORY_ZS;
     }
-    static bool is_control(std::uint32_t code) {
-        auto c = category(code);
-        return c == UTF8PROC_CATEGORY_CC || c == UTF8PROC_CATEGORY_CF || c == UTF8PROC_CATEGORY_CO ||
-               c == UTF8PROC_CATEGORY_CS || c == UTF8PROC_CATEGORY_CN;
-    }
-    /// Punctuation (all of ASCII's signs) and CJK ideographs are words of one character.
-    static bool is_alone(std::uint32_t code) {
-        if (code < 128)
-            return (code >= 33 && code <= 47) || (code >= 58 && code <= 64) || (code >= 91 && code <= 96) ||
-                   (code >= 123 && code <= 126);
-        auto c = category(code);
-        if (c >= UTF8PROC_CATEGORY_PC && c <= UTF8PROC_CATEGORY_PO) return true;
-        return (code >= 0x4E00 && code <= 0x9FFF) || (code >= 0x3400 && code <= 0x4DBF) ||
-               (code >= 0x20000 && code <= 0x2A6DF) || (code >= 0x2A700 && code <= 0x2CEAF) ||
-               (code >= 0xF900 && code <= 0xFAFF) || (code >= 0x2F800 && code <= 0x2FA1F);
-    }
+    /// Words of one character.
+    static bool is_alone(std::uint32_t code) { return is_bert_punctuation(code) || is_cjk(code); }
     /// Appends the character, lowered and without accents where asked; how many characters that made.
     std::size_t put(std::uint32_t code, std::string& word) const {
         if (!lowercase_) {
-            append_utf8(code, word);
+            append_utf8(word, code);
             return 1;
         }
         if (code < 128) {
@@ -376,7 +367,7 @@ class WordPieceKind : public CharacterKind {
         for (utf8proc_ssize_t i = 0; i < n; i++) {
             auto part = parts[static_cast<std::size_t>(i)];
             if (utf8proc_category(part) == UTF8PROC_CATEGORY_MN) continue;
-            append_utf8(static_cast<std::uint32_t>(part), word);
+            append_utf8(word, static_cast<char32_t>(part));
             made++;
         }
         return made;

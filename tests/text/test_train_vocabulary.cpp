@@ -7,7 +7,6 @@
 #include "support.h"
 #include "text/train.h"
 #include "text/train_merges.h"
-#include "text/train_split.h"
 
 using namespace linnet;
 
@@ -67,7 +66,7 @@ TrainedVocabulary train(const std::string& text, TrainOptions options) {
 
 std::vector<std::string> words_of(std::string_view text) {
     std::vector<std::uint32_t> ends;
-    split_words_gpt2(text, ends);
+    word_splitter(Split::gpt2)(text, ends);
     std::vector<std::string> words;
     std::uint32_t begin = 0;
     for (std::uint32_t end : ends) {
