@@ -181,9 +181,9 @@ void Executor<Real>::step(const PlanStep& step, const Call<Real>& prepared, cons
         node.space == RowSpace::tokens ? batch.rows() : static_cast<std::int64_t>(batch.outputs.size());
     call.workspace = static_cast<std::byte*>(workspaces_.get()) +
                      workspace_stride_ * static_cast<std::size_t>(worker.index);
-    if (step.phase == Phase::forward) return run_forward(*node.op, call);
+    if (step.phase == Phase::forward) return node.op->forward(call);
     if (node.op->passes_gradient) pass_gradient(call);
-    run_backward(*node.op, call);
+    node.op->backward(call);
 }
 
 template <class Real>

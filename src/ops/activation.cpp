@@ -58,10 +58,8 @@ const Op activation_op = {
     .parameters = 0,
     .width = width,
     .flops = flops,
-    .forward = forward<float>,
-    .forward_double = forward<double>,
-    .backward = backward<float>,
-    .backward_double = backward<double>,
+    .forward = [](auto& call) { forward(call); },
+    .backward = [](auto& call) { backward(call); },
     .reads_inputs = 1,
 };
 
@@ -71,10 +69,8 @@ const Op gated_op = {
     .parameters = 0,
     .width = gated_width,
     .flops = flops,
-    .forward = gated_forward<float>,
-    .forward_double = gated_forward<double>,
-    .backward = gated_backward<float>,
-    .backward_double = gated_backward<double>,
+    .forward = [](auto& call) { gated_forward(call); },
+    .backward = [](auto& call) { gated_backward(call); },
     .reads_inputs = 3,
 };
 

@@ -54,10 +54,8 @@ const Op dropout_op = {
     .parameters = 0,
     .width = width,
     .flops = flops,
-    .forward = forward<float>,
-    .forward_double = forward<double>,
-    .backward = backward<float>,
-    .backward_double = backward<double>,
+    .forward = [](auto& call) { forward(call); },
+    .backward = [](auto& call) { backward(call); },
 };
 
 }  // namespace linnet

@@ -107,10 +107,8 @@ const Op embedding_op = {
     .parameters = 1,
     .width = table_width,
     .flops = no_flops,
-    .forward = embed<float>,
-    .forward_double = embed<double>,
-    .backward = embed_backward<float>,
-    .backward_double = embed_backward<double>,
+    .forward = [](auto& call) { embed(call); },
+    .backward = [](auto& call) { embed_backward(call); },
     .token_input = true,
 };
 
@@ -120,10 +118,8 @@ const Op position_embedding_op = {
     .parameters = 1,
     .width = position_width,
     .flops = no_flops,
-    .forward = add_position<float>,
-    .forward_double = add_position<double>,
-    .backward = add_position_backward<float>,
-    .backward_double = add_position_backward<double>,
+    .forward = [](auto& call) { add_position(call); },
+    .backward = [](auto& call) { add_position_backward(call); },
     .passes_gradient = true,
 };
 
@@ -133,10 +129,8 @@ const Op sinusoidal_op = {
     .parameters = 0,
     .width = same_width,
     .flops = no_flops,
-    .forward = add_sinusoid<float>,
-    .forward_double = add_sinusoid<double>,
-    .backward = nothing<float>,
-    .backward_double = nothing<double>,
+    .forward = [](auto& call) { add_sinusoid(call); },
+    .backward = [](auto& call) { nothing(call); },
     .passes_gradient = true,
     .constants = sinusoids,
 };

@@ -83,17 +83,27 @@ struct NodeShape {
     const Attributes& attributes;
 };
 
+/// One direction of an op, for both precisions from one generic lambda: [](auto& call) { … }.
+struct Pass {
+    void (*single)(Call<float>&) = nullptr;
+    void (*twice)(Call<double>&) = nullptr;
+
+    constexpr Pass() = default;
+    template <class Generic>
+    constexpr Pass(Generic generic) : single(generic), twice(generic) {}
+    explicit operator bool() const { return single != nullptr; }
+    void operator()(Call<float>& call) const { single(call); }
+    void operator()(Call<double>& call) const { twice(call); }
+};
+
 struct Op {
     std::string_view name;
     int inputs = 1, parameters = 0;  // at most; optional ones come last
     std::int64_t (*width)(
         const NodeShape&);  // of the output; throws std::logic_error where the shapes do not fit
     double (*flops)(
-        const NodeShape&);  // forward, a row (multiply and add count as two); positions not counted
-    void (*forward)(Call<float>&);
-    void (*forward_double)(Call<double>&);
-    void (*backward)(Call<float>&);  // null: the op has no backward
-    void (*backward_double)(Call<double>&);
+        const NodeShape&);   // forward, a row (multiply and add count as two); positions not counted
+    Pass forward, backward = {};  // an op without a backward leaves it out
 
     unsigned reads_inputs = 0;     // bit i: backward reads input i
     bool reads_output = false;     // backward reads the output
@@ -107,21 +117,6 @@ struct Op {
     std::int64_t (*scratch)(const NodeShape&, std::int64_t rows) = nullptr;  // Reals, shared by the team
     std::vector<double> (*constants)(const NodeShape&) = nullptr;
 };
-
-template <class Real>
-void run_forward(const Op& op, Call<Real>& call) {
-    if constexpr (std::is_same_v<Real, float>)
-        op.forward(call);
-    else
-        op.forward_double(call);
-}
-template <class Real>
-void run_backward(const Op& op, Call<Real>& call) {
-    if constexpr (std::is_same_v<Real, float>)
-        op.backward(call);
-    else
-        op.backward_double(call);
-}
 
 /// Every operation there is (tests walk it).
 std::span<const Op* const> all_ops();

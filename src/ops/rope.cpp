@@ -64,10 +64,8 @@ const Op rope_op = {
     .parameters = 0,
     .width = width,
     .flops = flops,
-    .forward = forward<float>,
-    .forward_double = forward<double>,
-    .backward = backward<float>,
-    .backward_double = backward<double>,
+    .forward = [](auto& call) { forward(call); },
+    .backward = [](auto& call) { backward(call); },
     .constants = angles,
 };
 
