@@ -102,7 +102,7 @@ struct Op {
     std::int64_t (*width)(
         const NodeShape&);  // of the output; throws std::logic_error where the shapes do not fit
     double (*flops)(
-        const NodeShape&);   // forward, a row (multiply and add count as two); positions not counted
+        const NodeShape&);        // forward, a row (multiply and add count as two); positions not counted
     Pass forward, backward = {};  // an op without a backward leaves it out
 
     unsigned reads_inputs = 0;     // bit i: backward reads input i
