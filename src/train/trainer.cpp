@@ -247,9 +247,10 @@ int dry_run(const RunSetup& setup) {
 }  // namespace
 
 int train(const TrainingOptions& options) {
-    install_stop_signals();
     RunSetup setup = set_up(options);
     if (options.dry_run) return dry_run(setup);
+    install_stop_signals();  // until here nothing is lost by ending at once, and making a vocabulary may take
+                             // minutes
     return Trainer(options, std::move(setup)).run();
 }
 
