@@ -1,30 +1,11 @@
 #include "graph/executor.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <map>
 
 #include "base/error.h"
 
 namespace linnet {
-
-void ArenaDeleter::operator()(void* memory) const {
-    munmap(memory, bytes);
-}
-
-Arena allocate_arena(std::size_t bytes) {
-    constexpr std::size_t large_page = std::size_t{2} << 20;
-    bytes = std::max<std::size_t>(bytes, 64);
-    // On its own pages: untouched parts cost nothing, and what is touched is zero.
-    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED)
-        fail(Exit::io, "", "memory", std::to_string(bytes >> 20) + " MiB", "less is free");
-    // Large pages spare the matrix products most of their TLB misses; small arenas would only be padded by
-    // them.
-    if (bytes >= 8 * large_page) madvise(memory, bytes, MADV_HUGEPAGE);
-    return Arena(memory, ArenaDeleter{bytes});
-}
 
 namespace {
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/arena.h"
 #include "graph/plan.h"
 
 namespace linnet {
@@ -16,15 +17,6 @@ struct Binding {
     std::vector<Real*> gradients;     // empty where nothing is trained
     std::vector<Cache<Real>> caches;  // of each node; empty where there is none
 };
-
-/// Memory from the operating system, zeroed, aligned for any vector and backed by large pages where it can
-/// be.
-struct ArenaDeleter {
-    std::size_t bytes = 0;
-    void operator()(void* memory) const;
-};
-using Arena = std::unique_ptr<void, ArenaDeleter>;
-Arena allocate_arena(std::size_t bytes);  // Error(Exit::io) where there is not enough memory
 
 template <class Real>
 class Executor {

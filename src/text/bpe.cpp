@@ -19,13 +19,11 @@ void SafeBorders::add_token(std::string_view t) {
     }
 }
 
-/// Sizes: 16 MiB for words of up to 16 bytes and 3 tokens, 2 MiB for those of up to 32 bytes and 22 tokens.
-/// On an idle machine that beats caches that fit the second level (2 MiB and 1 MiB) by a quarter on English,
-/// as a miss costs a merge; twice as large gains nothing, and fetching the buckets of a batch of words ahead
-/// loses.
+/// 16 MiB for words of up to 16 bytes, 1 MiB for those of up to 32. On an idle machine that beats caches that
+/// fit the second level by a quarter on English, as a miss costs a merge; twice as large gains nothing.
 struct BpeModel::Scratch final : ModelScratch {
-    WordCache<2, 3> small{18};
-    WordCache<4, 22> large{13};
+    WordCache<2, 3> small{12, 18};
+    WordCache<4, 7> large{10, 13};
     Merger merger;
     std::vector<TokenId> ids;
     std::string text;
@@ -74,7 +72,9 @@ BpeModel::BpeModel(const Vocabulary& vocabulary, MergeTable merges, BpeOptions o
         const std::size_t at = vocabulary_.spelling(id).find("\xE2\x96\x81");
         if (at == 1 || at == 2) cuts_before_marks_ = false;
     }
-    may_cut_ = options_.continuing_prefix.empty() && options_.end_suffix.empty();
+    has_affixes_ = !options_.continuing_prefix.empty() || !options_.end_suffix.empty();
+    // Unknown characters to be fused may stand on both sides of a border.
+    may_cut_ = !has_affixes_ && (!options_.fuse_unknown || options_.byte_level || options_.byte_fallback);
 }
 
 std::unique_ptr<ModelScratch> BpeModel::scratch() const {
@@ -95,70 +95,93 @@ template <class Splitter>
 void BpeModel::run(std::string_view text, IdSink& out, Scratch& scratch) const {
     const ClassTable& table = ClassTable::get();
     const char *p = text.data(), *end = p + text.size();
+    // In batches: while words are still being found, the buckets of those before them are on their way.
+    struct Found {
+        const char* begin;
+        std::size_t size;
+    } words[32];
     while (p < end) {
-        const char* q = Splitter::next(p, end, table);
-        const std::size_t size = static_cast<std::size_t>(q - p);
-        if (size <= scratch.small.max_bytes) {
-            const auto key = scratch.small.key(p, size, end);
-            if (const auto* entry = scratch.small.find(key)) {
-                std::memcpy(out.room(), entry->ids, sizeof entry->ids);
-                out.advance(entry->count);
-                p = q;
-                continue;
-            }
+        std::size_t count = 0;
+        for (; count < std::size(words) && p < end; count++) {
+            const char* q = Splitter::next(p, end, table);
+            const std::size_t size = static_cast<std::size_t>(q - p);
+            words[count] = {p, size};
+            if (size <= scratch.small.max_bytes) scratch.small.prefetch(scratch.small.key(p, size, end).hash);
+            p = q;
         }
-        encode_word(p, size, end, out, scratch);
-        p = q;
+        for (std::size_t i = 0; i < count; i++) {
+            const auto [word, size] = words[i];
+            if (size <= scratch.small.max_bytes) {
+                const auto key = scratch.small.key(word, size, end);
+                if (const auto* entry = scratch.small.find(key)) {
+                    if (entry->count <= std::size(entry->ids)) [[likely]]
+                        out.append(entry->ids, entry->count);
+                    else
+                        out.append(scratch.small.ids(*entry));
+                    continue;
+                }
+            }
+            encode_word(word, size, end, out, scratch);
+        }
     }
 }
 
 void BpeModel::encode_word(const char* p, std::size_t size, const char* limit, IdSink& out,
                            Scratch& scratch) const {
-    if (!may_cut_) return encode_piece(p, size, limit, out, scratch);
-    const std::string_view word(p, size);
-    std::size_t begin = 0;
-    for (std::size_t i = 1; i < size; i++) {
-        if (!options_.byte_level && (static_cast<std::uint8_t>(p[i]) & 0xC0) == 0x80) continue;
-        if (!borders_.safe(word, i)) continue;
-        encode_piece(p + begin, i - begin, limit, out, scratch);
-        begin = i;
+    std::vector<TokenId>& ids = scratch.ids;
+    if (size > scratch.large.max_bytes) {
+        each_piece(p, size, [&](const char* piece, std::size_t bytes) {
+            ids.clear();
+            encode_piece(piece, bytes, limit, ids, scratch);
+            out.append(ids);
+        });
+        if (ids.capacity() > (1u << 20)) std::vector<TokenId>().swap(ids);
+        return;
     }
-    encode_piece(p + begin, size - begin, limit, out, scratch);
+    auto encode = [&](auto& cache) {
+        const auto key = cache.key(p, size, limit);
+        if (const auto* entry = cache.find(key)) return out.append(cache.ids(*entry));
+        ids.clear();
+        each_piece(p, size, [&](const char* piece, std::size_t bytes) {
+            if (bytes == size)
+                merge_piece({piece, bytes}, ids, scratch);
+            else
+                encode_piece(piece, bytes, limit, ids, scratch);
+        });
+        cache.put(key, ids);
+        out.append(ids);
+    };
+    if (size <= scratch.small.max_bytes)
+        encode(scratch.small);
+    else
+        encode(scratch.large);
 }
 
-void BpeModel::encode_piece(const char* p, std::size_t size, const char* limit, IdSink& out,
-                            Scratch& scratch) const {
-    std::vector<TokenId>& ids = scratch.ids;
-    auto lookup = [&](auto& cache) {
-        const auto key = cache.key(p, size, limit);
-        if (const auto* entry = cache.find(key)) {
-            std::memcpy(out.room(), entry->ids, sizeof entry->ids);
-            out.advance(entry->count);
-            return true;
-        }
-        ids.clear();
-        merge_piece({p, size}, ids, scratch);
-        if (ids.size() <= cache.max_ids) cache.put(key, ids.data(), ids.size());
-        return false;
-    };
-    // A word of few bytes and many tokens goes to the large cache too, after a miss in the small one.
-    if (size <= scratch.small.max_bytes) {
-        const auto key = scratch.small.key(p, size, limit);
-        if (const auto* entry = scratch.small.find(key)) {
-            std::memcpy(out.room(), entry->ids, sizeof entry->ids);
-            out.advance(entry->count);
-            return;
-        }
-        if (lookup(scratch.large)) return;
-        if (ids.size() <= scratch.small.max_ids) scratch.small.put(key, ids.data(), ids.size());
-    } else if (size <= scratch.large.max_bytes) {
-        if (lookup(scratch.large)) return;
-    } else {
-        ids.clear();
-        merge_piece({p, size}, ids, scratch);
+/// f(piece, size) for the pieces of a word that no token lies across.
+template <class F>
+void BpeModel::each_piece(const char* p, std::size_t size, F&& f) const {
+    std::size_t begin = 0;
+    for (std::size_t i = 1; i < size && may_cut_; i++) {
+        if (!options_.byte_level && (static_cast<std::uint8_t>(p[i]) & 0xC0) == 0x80) continue;
+        if (!borders_.safe({p, size}, i)) continue;
+        f(p + begin, i - begin);
+        begin = i;
     }
-    for (TokenId id : ids) out.push(id);
-    if (ids.capacity() > (1u << 20)) std::vector<TokenId>().swap(ids);
+    f(p + begin, size - begin);
+}
+
+void BpeModel::encode_piece(const char* p, std::size_t size, const char* limit, std::vector<TokenId>& ids,
+                            Scratch& scratch) const {
+    if (size > scratch.small.max_bytes) return merge_piece({p, size}, ids, scratch);
+    const auto key = scratch.small.key(p, size, limit);
+    if (const auto* entry = scratch.small.find(key)) {
+        const auto known = scratch.small.ids(*entry);
+        ids.insert(ids.end(), known.begin(), known.end());
+        return;
+    }
+    const std::size_t before = ids.size();
+    merge_piece({p, size}, ids, scratch);
+    scratch.small.put(key, std::span(ids).subspan(before));
 }
 
 void BpeModel::merge_piece(std::string_view piece, std::vector<TokenId>& out, Scratch& scratch) const {
@@ -222,7 +245,7 @@ void BpeModel::merge_characters(std::string_view piece, std::vector<TokenId>& ou
     while (p < end) {
         Char c = decode_utf8(p, end);
         TokenId symbol = -1;
-        if (may_cut_) {
+        if (!has_affixes_) {
             if (c.valid) symbol = symbol_of(c.code);
         } else {
             std::string spelling = p == begin ? std::string() : options_.continuing_prefix;

@@ -108,7 +108,9 @@ class BpeModel final : public WordModel {
     void run(std::string_view text, IdSink& out, Scratch& scratch) const;
     void encode_word(const char* word, std::size_t size, const char* limit, IdSink& out,
                      Scratch& scratch) const;
-    void encode_piece(const char* piece, std::size_t size, const char* limit, IdSink& out,
+    template <class F>
+    void each_piece(const char* word, std::size_t size, F&& f) const;
+    void encode_piece(const char* piece, std::size_t size, const char* limit, std::vector<TokenId>& ids,
                       Scratch& scratch) const;
     void merge_piece(std::string_view piece, std::vector<TokenId>& out, Scratch& scratch) const;
     void merge_characters(std::string_view piece, std::vector<TokenId>& out, Scratch& scratch) const;
@@ -123,7 +125,7 @@ class BpeModel final : public WordModel {
     MergeTable character_symbol_;           // (0, code) -> symbol; a symbol >= size() is no token by itself
     std::vector<char32_t> extra_;           // the characters of symbols >= size()
     SafeBorders borders_;
-    bool may_cut_ = true, cuts_before_marks_ = true;
+    bool has_affixes_ = false, may_cut_ = true, cuts_before_marks_ = true;
 };
 
 /// The merges that a vocabulary ordered by rank or score implies (.tiktoken, SentencePiece): any two symbols

@@ -20,7 +20,7 @@ void MergeTable::put(const Slot& slot) {
 void MergeTable::reserve(std::size_t merges) {
     const std::size_t want = std::bit_ceil(std::max<std::size_t>(merges * 2, 16));
     if (want <= slots_.size()) return;
-    std::vector<Slot> old(want, Slot{free_key, 0, 0});
+    std::vector<Slot> old(want, no_slot);
     old.swap(slots_);
     mask_ = slots_.size() - 1;
     shift_ = 64 - std::countr_zero(slots_.size());
@@ -33,7 +33,7 @@ void MergeTable::reserve(std::size_t merges) {
 bool MergeTable::add(TokenId left, TokenId right, std::uint32_t rank, TokenId joined) {
     if (find(left, right).rank != no_merge) return false;
     if (slots_.size() < (size_ + 1) * 2) reserve(size_ + 1);
-    put({pack(left, right), rank, joined});
+    put({pack(left, right), {rank, joined}});
     size_++;
     if (static_cast<std::uint32_t>(left | right) < 256) {
         if (bytes_.empty()) {
@@ -49,51 +49,37 @@ bool MergeTable::add(TokenId left, TokenId right, std::uint32_t rank, TokenId jo
 }
 
 void Merger::apply(const MergeTable& table) {
-    // Up to about this length the scan for the minimum is cheaper than lists (measured on source code and
-    // Chinese).
-    if (symbols_.size() <= 48)
-        apply_short(table);
+    // Up to about 48 the scan for the minimum is cheaper than lists (measured on source code and Chinese).
+    if (symbols_.size() <= 16)
+        apply_short<16>(table);
+    else if (symbols_.size() <= 48)
+        apply_short<48>(table);
     else
         apply_long(table);
 }
 
+/// No branch here depends on what merges: the minimum is selected, and what stands behind a merge moves up
+/// by as many places as there can be, whatever is in them.
+template <std::size_t most>
 void Merger::apply_short(const MergeTable& table) {
-    TokenId symbol[48], joined[48];
-    std::uint32_t rank[48];
+    TokenId symbol[2 * most + 2];
+    Merge merge[2 * most + 2];  // of symbols i and i + 1
     std::size_t n = symbols_.size();
     if (n < 2) return;
     std::memcpy(symbol, symbols_.data(), n * sizeof(TokenId));
-    for (std::size_t i = 0; i + 1 < n; i++) {
-        Merge m = table.find(symbol[i], symbol[i + 1]);
-        rank[i] = m.rank;
-        joined[i] = m.id;
-    }
+    for (std::size_t i = 0; i + 1 < n; i++) merge[i] = table.find(symbol[i], symbol[i + 1]);
     while (n > 1) {
-        std::size_t best = 0;
-        std::uint32_t lowest = rank[0];
-        for (std::size_t i = 1; i + 1 < n; i++)
-            if (rank[i] < lowest) {
-                lowest = rank[i];
-                best = i;
-            }
-        if (lowest == no_merge) break;
-        symbol[best] = joined[best];
+        std::uint64_t lowest = UINT64_MAX;
+        for (std::size_t i = 0; i + 1 < n; i++)
+            lowest = std::min(lowest, std::uint64_t{merge[i].rank} << 32 | i);
+        if (lowest >> 32 == no_merge) break;
+        const std::size_t best = lowest & 0xFFFFFFFFu;
+        symbol[best] = merge[best].id;
         n--;
-        for (std::size_t i = best + 1; i < n; i++) symbol[i] = symbol[i + 1];
-        for (std::size_t i = best + 1; i + 1 < n; i++) {
-            rank[i] = rank[i + 1];
-            joined[i] = joined[i + 1];
-        }
-        if (best + 1 < n) {
-            Merge m = table.find(symbol[best], symbol[best + 1]);
-            rank[best] = m.rank;
-            joined[best] = m.id;
-        }
-        if (best > 0) {
-            Merge m = table.find(symbol[best - 1], symbol[best]);
-            rank[best - 1] = m.rank;
-            joined[best - 1] = m.id;
-        }
+        std::memmove(symbol + best + 1, symbol + best + 2, most * sizeof(TokenId));
+        std::memmove(merge + best, merge + best + 1, most * sizeof(Merge));
+        if (best + 1 < n) merge[best] = table.find(symbol[best], symbol[best + 1]);
+        if (best > 0) merge[best - 1] = table.find(symbol[best - 1], symbol[best]);
     }
     std::memcpy(symbols_.data(), symbol, n * sizeof(TokenId));
     symbols_.resize(n);

@@ -29,11 +29,12 @@ class MergeTable {
         if (static_cast<std::uint32_t>(left | right) < 256 && !bytes_.empty())
             return bytes_[static_cast<std::size_t>(left << 8 | right)];
         const std::uint64_t key = pack(left, right), hash = key * 0x9E3779B97F4A7C15u;
-        if (!(filter_[hash >> filter_shift_ >> 6] >> (hash >> filter_shift_ & 63) & 1)) return {no_merge, -1};
-        for (std::size_t i = hash >> shift_;; i = (i + 1) & mask_) {
-            if (slots_[i].key == key) return {slots_[i].rank, slots_[i].id};
-            if (slots_[i].key == free_key) return {no_merge, -1};
-        }
+        // Whether a pair merges cannot be predicted, so the common answers are selected, not branched to.
+        const bool may_be = filter_[hash >> filter_shift_ >> 6] >> (hash >> filter_shift_ & 63) & 1;
+        const Slot* slot = may_be ? &slots_[hash >> shift_] : &no_slot;
+        while (slot->key != key && slot->key != free_key)
+            [[unlikely]] slot = slot == &slots_[mask_] ? &slots_[0] : slot + 1;
+        return slot->merge;
     }
     std::size_t size() const { return size_; }
     /// f(left, right, rank, joined) for every merge, in no order.
@@ -41,29 +42,30 @@ class MergeTable {
     void each(F&& f) const {
         for (const Slot& s : slots_)
             if (s.key != free_key)
-                f(static_cast<TokenId>(s.key >> 32), static_cast<TokenId>(s.key & 0xFFFFFFFFu), s.rank, s.id);
+                f(static_cast<TokenId>(s.key >> 32), static_cast<TokenId>(s.key & 0xFFFFFFFFu), s.merge.rank,
+                  s.merge.id);
     }
 
   private:
     struct Slot {
         std::uint64_t key;
-        std::uint32_t rank;
-        TokenId id;
+        Merge merge;
     };
     static constexpr std::uint64_t free_key = UINT64_MAX;
+    static constexpr Slot no_slot{free_key, {no_merge, -1}};
     static std::uint64_t pack(TokenId left, TokenId right) {
         return std::uint64_t{static_cast<std::uint32_t>(left)} << 32 | static_cast<std::uint32_t>(right);
     }
     void put(const Slot& slot);
-    std::vector<Slot> slots_ = std::vector<Slot>(16, Slot{free_key, 0, 0});
+    std::vector<Slot> slots_ = std::vector<Slot>(16, no_slot);
     std::size_t mask_ = 15, size_ = 0;
     int shift_ = 60;
     // Most pairs asked for do not merge: one bit a hash, four a slot, answers nine tenths of those from a
     // table that stays in the second-level cache, where the slots of a large vocabulary do not.
     std::vector<std::uint64_t> filter_ = std::vector<std::uint64_t>(1);
     int filter_shift_ = 58;
-    std::vector<Merge>
-        bytes_;  // [left][right] for ids below 256, where a byte-level vocabulary keeps its bytes
+    // [left][right] for ids below 256, where a byte-level vocabulary keeps its bytes.
+    std::vector<Merge> bytes_;
 };
 
 /// Scratch space of one thread; symbols go in, the merged symbols come out in the same vector.
@@ -75,6 +77,7 @@ class Merger {
     void trim();
 
   private:
+    template <std::size_t most>
     void apply_short(const MergeTable& table);
     void apply_long(const MergeTable& table);
     std::vector<TokenId> symbols_;

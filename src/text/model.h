@@ -1,7 +1,9 @@
 // What stands in the middle of every tokenizer: it turns one word (a pre-token) into ids.
 #pragma once
+#include <algorithm>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -20,12 +22,22 @@ class IdSink {
         if (count_ == capacity) flush();
         buffer_[count_++] = id;
     }
-    /// Room for at least 64 ids; advance() says how many were written.
-    TokenId* room() {
-        if (count_ > capacity - 64) flush();
-        return buffer_ + count_;
+    void append(std::span<const TokenId> ids) {
+        if (ids.size() > capacity - count_) flush();
+        if (ids.size() > capacity) {
+            out_.insert(out_.end(), ids.begin(), ids.end());
+            return;
+        }
+        std::copy(ids.begin(), ids.end(), buffer_ + count_);
+        count_ += ids.size();
     }
-    void advance(std::size_t n) { count_ += n; }
+    /// The same for up to N ids in an array of N: all are copied, as that needs no loop.
+    template <std::size_t N>
+    void append(const TokenId (&ids)[N], std::size_t count) {
+        if (count_ > capacity - N) flush();
+        std::memcpy(buffer_ + count_, ids, sizeof ids);
+        count_ += count;
+    }
     void flush() {
         out_.insert(out_.end(), buffer_, buffer_ + count_);
         count_ = 0;

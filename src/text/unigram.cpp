@@ -17,7 +17,7 @@ constexpr double unknown_penalty = 10.0;
 }  // namespace
 
 struct UnigramModel::Scratch final : ModelScratch {
-    WordCache<4, 22> cache{13};
+    WordCache<4, 7> cache{10, 13};
     std::vector<double> best;
     std::vector<TokenId> last;          // the token that ends here on the best way; -1: an unknown character
     std::vector<std::uint32_t> origin;  // where that token begins
@@ -69,14 +69,13 @@ void UnigramModel::encode_piece(std::string_view piece, IdSink& out, Scratch& sc
     if (cached) {
         key = scratch.cache.key(piece.data(), piece.size(), piece.data() + piece.size());
         if (const auto* entry = scratch.cache.find(key)) {
-            for (int i = 0; i < entry->count; i++) out.push(entry->ids[i]);
+            out.append(scratch.cache.ids(*entry));
             return;
         }
     }
     viterbi(piece, scratch);
-    if (cached && scratch.ids.size() <= scratch.cache.max_ids)
-        scratch.cache.put(key, scratch.ids.data(), scratch.ids.size());
-    for (TokenId id : scratch.ids) out.push(id);
+    if (cached) scratch.cache.put(key, scratch.ids);
+    out.append(scratch.ids);
 }
 
 void UnigramModel::viterbi(std::string_view piece, Scratch& scratch) const {

@@ -1,22 +1,23 @@
 // A cache of fixed size from short words to their ids: two-way buckets, keys compared as whole 64-bit words.
+// The few ids of most words stand in the entry itself, so that a hit costs one cache line; more go to a pool.
 #pragma once
+#include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
-#include <new>
+#include <span>
+#include <vector>
 
+#include "base/arena.h"
 #include "text/tokenizer.h"
 
 namespace linnet {
 
-/// Words of up to 8 * Words bytes, at most Ids ids each.
+/// Words of up to 8 * Words bytes, of any number of ids; Ids of them in the entry.
 template <int Words, int Ids>
 class WordCache {
   public:
     static constexpr std::size_t max_bytes = 8 * Words;
-    static constexpr std::size_t max_ids = Ids;
 
     struct Key {
         std::uint64_t word[Words];
@@ -25,16 +26,14 @@ class WordCache {
     };
     struct Entry {
         std::uint64_t word[Words];
-        TokenId ids[Ids];
-        std::uint8_t size;  // 0: free
-        std::uint8_t count;
-        std::uint16_t unused;
+        TokenId ids[Ids];    // more than Ids of them: ids[0] is where they begin in the pool
+        std::uint16_t size;  // 0: free
+        std::uint16_t count;
     };
 
-    /// 2^bits buckets of two entries. Pages are zero until they are touched.
-    explicit WordCache(int bits) : mask_((std::size_t{1} << bits) - 1) {
-        entries_.reset(static_cast<Entry*>(std::calloc((mask_ + 1) * 2, sizeof(Entry))));
-        if (!entries_) throw std::bad_alloc();
+    /// Begins with 2^first buckets of two entries, and has 2^last from the time that those would be full.
+    WordCache(int first, int last) : full_mask_((std::size_t{1} << last) - 1) {
+        resize((std::size_t{1} << first) - 1);
     }
 
     /// The key of `size` (1 to max_bytes) bytes at p; the text may be read up to `limit`.
@@ -51,31 +50,39 @@ class WordCache {
             std::memcpy(k.word, p, size);
         }
         k.size = static_cast<std::uint32_t>(size);
-        std::uint64_t h = size;
-        for (int i = 0; i < Words; i += 2) {
-            unsigned __int128 product = static_cast<unsigned __int128>(k.word[i] ^ h ^ 0x9E3779B97F4A7C15u) *
-                                        (k.word[i + 1] ^ 0xD1B54A32D192ED03u);
-            h = static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
-        }
-        k.hash = h;
+        k.hash = hash(k.word, size);
         return k;
     }
 
+    /// Asks for the bucket of a key that will be looked for soon.
+    void prefetch(std::uint64_t hash) const { __builtin_prefetch(bucket(hash)); }
+
     const Entry* find(const Key& k) const {
-        const Entry* e = &entries_[(k.hash & mask_) * 2];
+        const Entry* e = bucket(k.hash);
         if (same(*e, k)) return e;
         if (same(e[1], k)) return e + 1;
         return nullptr;
     }
 
-    /// Remembers the word; the older of its bucket's two goes.
-    void put(const Key& k, const TokenId* ids, std::size_t count) {
-        Entry* e = &entries_[(k.hash & mask_) * 2];
+    std::span<const TokenId> ids(const Entry& e) const {
+        return {e.count <= Ids ? e.ids : &pool_[static_cast<std::size_t>(e.ids[0])], e.count};
+    }
+
+    /// Remembers the word; the older of its bucket's two goes. No more than 65 535 ids.
+    void put(const Key& k, std::span<const TokenId> ids) {
+        if (pool_.size() + ids.size() > most_pooled) clear();
+        if (++puts_ > mask_ && mask_ < full_mask_) resize(full_mask_);
+        Entry* e = bucket(k.hash);
         e[1] = e[0];
         std::memcpy(e->word, k.word, sizeof k.word);
-        std::memcpy(e->ids, ids, count * sizeof(TokenId));
-        e->size = static_cast<std::uint8_t>(k.size);
-        e->count = static_cast<std::uint8_t>(count);
+        e->size = static_cast<std::uint16_t>(k.size);
+        e->count = static_cast<std::uint16_t>(ids.size());
+        if (ids.size() <= Ids) {
+            std::copy(ids.begin(), ids.end(), e->ids);
+        } else {
+            e->ids[0] = static_cast<TokenId>(pool_.size());
+            pool_.insert(pool_.end(), ids.begin(), ids.end());
+        }
     }
 
   private:
@@ -90,11 +97,41 @@ class WordCache {
         for (int i = 0; i < Words; i++) differ |= e.word[i] ^ k.word[i];
         return differ == 0;
     }
-    struct Free {
-        void operator()(Entry* p) const { std::free(p); }
-    };
-    std::unique_ptr<Entry[], Free> entries_;
-    std::size_t mask_;
+    static std::uint64_t hash(const std::uint64_t* word, std::size_t size) {
+        std::uint64_t h = size;
+        for (int i = 0; i < Words; i += 2) {
+            unsigned __int128 product = static_cast<unsigned __int128>(word[i] ^ h ^ 0x9E3779B97F4A7C15u) *
+                                        (word[i + 1] ^ 0xD1B54A32D192ED03u);
+            h = static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+        }
+        return h;
+    }
+    Entry* bucket(std::uint64_t hash) const {
+        return static_cast<Entry*>(memory_.get()) + (hash & mask_) * 2;
+    }
+    void resize(std::size_t mask) {
+        Arena old = allocate_arena((mask + 1) * 2 * sizeof(Entry));
+        old.swap(memory_);
+        const std::size_t entries = old ? (mask_ + 1) * 2 : 0;
+        mask_ = mask;
+        puts_ = 0;
+        for (const Entry *e = static_cast<Entry*>(old.get()), *end = e + entries; e < end; e++) {
+            if (e->size == 0) continue;
+            Entry* to = bucket(hash(e->word, e->size));
+            to[1] = to[0];
+            *to = *e;
+        }
+    }
+
+    void clear() {
+        std::memset(memory_.get(), 0, (mask_ + 1) * 2 * sizeof(Entry));
+        pool_.clear();
+    }
+
+    static constexpr std::size_t most_pooled = 1u << 20;  // 4 MiB, then all begins anew
+    Arena memory_;
+    std::vector<TokenId> pool_;
+    std::size_t mask_ = 0, full_mask_, puts_ = 0;
 };
 
 }  // namespace linnet

@@ -8,7 +8,7 @@
 namespace linnet {
 
 struct WordPieceModel::Scratch final : ModelScratch {
-    WordCache<4, 22> cache{13};
+    WordCache<4, 7> cache{10, 13};
     std::vector<TokenId> ids;
 };
 
@@ -58,7 +58,7 @@ void WordPieceModel::encode(std::string_view word, IdSink& out, ModelScratch& ba
     if (cached) {
         key = scratch.cache.key(word.data(), word.size(), word.data() + word.size());
         if (const auto* entry = scratch.cache.find(key)) {
-            for (int i = 0; i < entry->count; i++) out.push(entry->ids[i]);
+            out.append(scratch.cache.ids(*entry));
             return;
         }
     }
@@ -69,9 +69,8 @@ void WordPieceModel::encode(std::string_view word, IdSink& out, ModelScratch& ba
                        "'" + std::string(word.substr(0, 40)) + "'");
         scratch.ids.assign(1, options_.unknown);
     }
-    if (cached && scratch.ids.size() <= scratch.cache.max_ids)
-        scratch.cache.put(key, scratch.ids.data(), scratch.ids.size());
-    for (TokenId id : scratch.ids) out.push(id);
+    if (cached) scratch.cache.put(key, scratch.ids);
+    out.append(scratch.ids);
 }
 
 }  // namespace linnet

@@ -1,0 +1,44 @@
+#include "base/arena.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "base/error.h"
+
+namespace linnet {
+namespace {
+
+constexpr std::size_t large_page = std::size_t{2} << 20;
+
+}  // namespace
+
+void ArenaDeleter::operator()(void* memory) const {
+    munmap(memory, bytes);
+}
+
+Arena allocate_arena(std::size_t bytes) {
+    const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    bytes = (std::max<std::size_t>(bytes, 1) + page - 1) / page * page;
+    // Small arenas would only be padded by large pages; the others begin at one, lest both ends have none.
+    const std::size_t mapped = bytes + (bytes >= 8 * large_page ? large_page : 0);
+    void* memory = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        fail(Exit::io, "", "memory", std::to_string(bytes >> 20) + " MiB", "less is free");
+    if (mapped == bytes) return Arena(memory, ArenaDeleter{bytes});
+
+    char* const begin = static_cast<char*>(memory);
+    const std::size_t before =
+        (large_page - reinterpret_cast<std::uintptr_t>(begin) % large_page) % large_page;
+    if (before > 0) munmap(begin, before);
+    if (before < large_page) munmap(begin + before + bytes, large_page - before);
+#ifdef MADV_HUGEPAGE
+    madvise(begin + before, bytes, MADV_HUGEPAGE);
+#endif
+    return Arena(begin + before, ArenaDeleter{bytes});
+}
+
+}  // namespace linnet
