@@ -24,7 +24,7 @@ double since(Clock::time_point start) {
 struct Options {
     CorpusOptions corpus;
     std::string tokenizer;
-    std::int64_t shard_tokens = 100'000'000;
+    std::int64_t shard_tokens = static_cast<std::int64_t>(CorpusOptions().shard_tokens);
     bool no_end_tokens = false, json = false;
 };
 

@@ -2,19 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <cstring>
-#include <deque>
-#include <exception>
 #include <filesystem>
-#include <map>
 #include <memory>
-#include <mutex>
-#include <thread>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/ordered.h"
 #include "base/sha256.h"
 #include "data/corpus_progress.h"
 #include "formats/gguf.h"
@@ -22,84 +17,33 @@
 namespace linnet {
 namespace {
 
-constexpr std::size_t batch_bytes = std::size_t{1} << 20;
+constexpr std::size_t batch_bytes = std::size_t{1} << 19;
 constexpr std::uint64_t split_seed = 0x73706C6974;  // "split"
 
 struct Batch {
-    std::uint64_t index = 0;
     std::string text;
     std::vector<DocumentPart> parts;
+    std::uint64_t index = 0;
     std::uint64_t input_hash = 0;  // of this batch and all before it
     std::uint64_t bytes_read = 0;
     bool skip = false;  // an earlier run has written it
+    bool end = false;   // no batch follows
 
     struct Run {  // parts of one split, one behind the other
         int split;
         std::vector<ShardWriter::Part> parts;
     };
-    std::string tokens;  // of all runs
+    std::vector<TokenId> ids;  // of one part
+    std::string tokens;        // of all runs
     std::vector<Run> runs;
-    std::exception_ptr error;  // of the reader or the encoder, after what is in the batch
-    bool end = false;          // no batch follows
-};
 
-/// Batches from the reader to the encoders and on to the writer, so many at a time that memory stays bounded.
-class BatchQueue {
-  public:
-    explicit BatchQueue(std::size_t room) : room_(room) {}
-
-    /// The reader's side; false: the writer has given up.
-    bool put(std::unique_ptr<Batch> batch) {
-        std::unique_lock lock(mutex_);
-        space_.wait(lock, [&] { return in_flight_ < room_ || stopped_; });
-        if (stopped_) return false;
-        in_flight_++;
-        if (batch->skip || batch->parts.empty()) {
-            done_.emplace(batch->index, std::move(batch));
-            written_.notify_one();
-        } else {
-            waiting_.push_back(std::move(batch));
-            work_.notify_one();
-        }
-        return true;
+    void clear() {
+        if (text.capacity() > 8 * batch_bytes) *this = Batch();
+        text.clear();
+        parts.clear();
+        tokens.clear();
+        runs.clear();
     }
-    /// The encoders' side; null: no more.
-    std::unique_ptr<Batch> take() {
-        std::unique_lock lock(mutex_);
-        work_.wait(lock, [&] { return !waiting_.empty() || stopped_; });
-        if (stopped_) return nullptr;
-        auto batch = std::move(waiting_.front());
-        waiting_.pop_front();
-        return batch;
-    }
-    void give(std::unique_ptr<Batch> batch) {
-        std::lock_guard lock(mutex_);
-        done_.emplace(batch->index, std::move(batch));
-        written_.notify_one();
-    }
-    /// The writer's side: the batch of this index.
-    std::unique_ptr<Batch> next(std::uint64_t index) {
-        std::unique_lock lock(mutex_);
-        written_.wait(lock, [&] { return done_.contains(index); });
-        auto node = done_.extract(index);
-        in_flight_--;
-        space_.notify_one();
-        return std::move(node.mapped());
-    }
-    void stop() {
-        std::lock_guard lock(mutex_);
-        stopped_ = true;
-        space_.notify_all();
-        work_.notify_all();
-    }
-
-  private:
-    std::mutex mutex_;
-    std::condition_variable space_, work_, written_;
-    std::deque<std::unique_ptr<Batch>> waiting_;
-    std::map<std::uint64_t, std::unique_ptr<Batch>> done_;
-    std::size_t room_, in_flight_ = 0;
-    bool stopped_ = false;
 };
 
 class Builder {
@@ -108,8 +52,7 @@ class Builder {
         : tokenizer_(tokenizer),
           options_(options),
           format_(shard_format(tokenizer.size())),
-          reader_(make_reader()),
-          queue_(static_cast<std::size_t>(options.threads) * 2 + 2) {}
+          reader_(make_reader()) {}
     CorpusResult run();
 
   private:
@@ -122,11 +65,10 @@ class Builder {
     std::vector<std::pair<std::string, std::string>> settings() const;
     void prepare_folder();
     void remove_old() const;
-    void read_all();
-    void encode_all();
+    bool read(Batch& batch);
     void encode(Batch& batch) const;
-    void write(const Batch& batch);
-    void write_all();
+    bool write(const Batch& batch);
+    void append(const Batch& batch);
     void checkpoint();
     void keep_what_is_good();
     CorpusResult finish();
@@ -136,8 +78,11 @@ class Builder {
     const ShardFormat& format_;
     std::vector<std::string> files_;
     DocumentReader reader_;
-    BatchQueue queue_;
+    std::uint64_t batches_read_ = 0, hash_read_ = 0;
+    bool read_whole_ = false;
     CorpusProgress progress_;
+    std::uint64_t resume_at_ = 0, resume_hash_ = 0;
+    std::chrono::steady_clock::time_point last_checkpoint_;
     std::unique_ptr<ShardWriter> writers_[2];
     CorpusOptions::Progress shown_;
     bool stopped_ = false;
@@ -222,47 +167,27 @@ std::uint64_t hash_of(const Batch& batch, std::uint64_t before) {
     return hash;
 }
 
-/// The reader's thread. Batches are cut by bytes and parts alone, so that their numbers mean the same in
-/// every run.
-void Builder::read_all() {
-    std::uint64_t index = 0, hash = 0;
-    for (bool more = true; more; index++) {
-        auto batch = std::make_unique<Batch>();
-        batch->index = index;
-        batch->text.reserve(batch_bytes + batch_bytes / 8);
-        try {
-            DocumentPart part;
-            while (batch->text.size() < batch_bytes && batch->parts.size() < 65536 &&
-                   (more = reader_.next(batch->text, part)))
-                batch->parts.push_back(part);
-        } catch (...) {
-            batch->error = std::current_exception();
-            more = false;
-        }
-        batch->end = !more;
-        hash = hash_of(*batch, hash);
-        batch->input_hash = hash;
-        batch->bytes_read = reader_.bytes_read();
-        batch->skip = index < progress_.batches;
-        if (!queue_.put(std::move(batch))) return;
+/// Batches are cut by bytes and parts alone, so that their numbers mean the same in every run.
+bool Builder::read(Batch& batch) {
+    if (read_whole_) return false;
+    batch.clear();
+    DocumentPart part;
+    while (!read_whole_ && batch.text.size() < batch_bytes && batch.parts.size() < 65536) {
+        read_whole_ = !reader_.next(batch.text, part);
+        if (!read_whole_) batch.parts.push_back(part);
     }
-}
-
-void Builder::encode_all() {
-    while (auto batch = queue_.take()) {
-        try {
-            encode(*batch);
-        } catch (...) {
-            batch->error = std::current_exception();
-            batch->end = true;
-        }
-        queue_.give(std::move(batch));
-    }
+    hash_read_ = hash_of(batch, hash_read_);
+    batch.index = batches_read_++;
+    batch.input_hash = hash_read_;
+    batch.bytes_read = reader_.bytes_read();
+    batch.skip = batch.index < resume_at_;
+    batch.end = read_whole_;
+    return true;
 }
 
 void Builder::encode(Batch& batch) const {
-    std::vector<TokenId> ids;
-    batch.tokens.reserve(batch.text.size() / 2);
+    if (batch.skip) return;
+    std::vector<TokenId>& ids = batch.ids;
     // A document is in the validation split where its hash, as a fraction of 2^64, is below the fraction
     // asked for.
     const double limit = options_.validation_fraction * 0x1p64;
@@ -283,10 +208,9 @@ void Builder::encode(Batch& batch) const {
         batch.runs.back().parts.push_back(
             {batch.tokens.size() - begin, part.first ? std::uint64_t{1} : 0, text.size()});
     }
-    batch.text = std::string();
 }
 
-void Builder::write(const Batch& batch) {
+void Builder::append(const Batch& batch) {
     std::string_view tokens = batch.tokens;
     for (const Batch::Run& run : batch.runs) {
         std::size_t bytes = 0;
@@ -309,38 +233,34 @@ void Builder::checkpoint() {
     write_corpus_progress(options_.folder, progress_);
 }
 
-void Builder::write_all() {
+/// False where no more is to be written.
+bool Builder::write(const Batch& batch) {
     using Clock = std::chrono::steady_clock;
-    auto last = Clock::now();
-    const std::uint64_t resume_at = progress_.batches, resume_hash = progress_.input_hash;
-    for (std::uint64_t index = 0;; index++) {
-        std::unique_ptr<Batch> batch = queue_.next(index);
-        std::size_t shards = writers_[0]->state().finished.size() + writers_[1]->state().finished.size();
-        bool changed = batch->index + 1 == resume_at && batch->input_hash != resume_hash;
-        if (changed || (batch->end && !batch->error && batch->index + 1 < resume_at))
-            fail(Exit::diverged, options_.folder, "resume", "the text of the first run", "another",
-                 "the input has changed; --overwrite begins again");
-        if (batch->error) std::rethrow_exception(batch->error);
-        if (!batch->skip) {
-            whole_ = false;
-            write(*batch);
-            progress_.batches = index + 1;
-            progress_.input_hash = batch->input_hash;
-            whole_ = true;
-        }
-        shown_.bytes_read = batch->bytes_read;
-        shown_.bytes_total = reader_.bytes_total();
-        shown_.skipping = batch->skip;
-        if (batch->end) return;
-        stopped_ = options_.progress && options_.progress(shown_);
-        bool closed = writers_[0]->state().finished.size() + writers_[1]->state().finished.size() != shards;
-        bool due = std::chrono::duration<double>(Clock::now() - last).count() >= options_.checkpoint_seconds;
-        if (!batch->skip && (closed || due || stopped_)) {
-            checkpoint();
-            last = Clock::now();
-        }
-        if (stopped_) return;
+    const std::size_t shards = writers_[0]->state().finished.size() + writers_[1]->state().finished.size();
+    const bool changed = batch.index + 1 == resume_at_ && batch.input_hash != resume_hash_;
+    if (changed || (batch.end && batch.index + 1 < resume_at_))
+        fail(Exit::diverged, options_.folder, "resume", "the text of the first run", "another",
+             "the input has changed; --overwrite begins again");
+    if (!batch.skip) {
+        whole_ = false;
+        append(batch);
+        progress_.batches = batch.index + 1;
+        progress_.input_hash = batch.input_hash;
+        whole_ = true;
     }
+    shown_.bytes_read = batch.bytes_read;
+    shown_.bytes_total = reader_.bytes_total();
+    shown_.skipping = batch.skip;
+    if (batch.end) return false;
+    stopped_ = options_.progress && options_.progress(shown_);
+    const bool closed = writers_[0]->state().finished.size() + writers_[1]->state().finished.size() != shards;
+    const bool due =
+        std::chrono::duration<double>(Clock::now() - last_checkpoint_).count() >= options_.checkpoint_seconds;
+    if (!batch.skip && (closed || due || stopped_)) {
+        checkpoint();
+        last_checkpoint_ = Clock::now();
+    }
+    return !stopped_;
 }
 
 CorpusResult Builder::finish() {
@@ -400,20 +320,16 @@ CorpusResult Builder::run() {
         return result;
     }
     prepare_folder();
-    std::vector<std::thread> team;
-    std::exception_ptr error;
+    resume_at_ = progress_.batches;
+    resume_hash_ = progress_.input_hash;
+    last_checkpoint_ = std::chrono::steady_clock::now();
     try {
-        team.emplace_back([this] { read_all(); });
-        for (int i = 0; i < options_.threads; i++) team.emplace_back([this] { encode_all(); });
-        write_all();
+        run_ordered<Batch>(options_.threads, {[this](Batch& batch) { return read(batch); },
+                                              [this](Batch& batch) { encode(batch); },
+                                              [this](Batch& batch) { return write(batch); }});
     } catch (...) {
-        error = std::current_exception();
-    }
-    queue_.stop();
-    for (std::thread& thread : team) thread.join();
-    if (error) {
         keep_what_is_good();
-        std::rethrow_exception(error);
+        throw;
     }
     return finish();
 }

@@ -23,7 +23,7 @@ struct CorpusOptions {
     std::string tokenizer_name;  // for index.json
     ReadOptions read;
     double validation_fraction = 0.01;  // of the documents, chosen by the hash of each one's text
-    std::uint64_t shard_tokens = 100'000'000;
+    std::uint64_t shard_tokens = std::uint64_t{1} << 25;
     bool end_tokens = true;  // the end-of-text token after every document
     int threads = 1;
     bool resume = false, overwrite = false;

@@ -1,10 +1,9 @@
 #include "text/pipeline.h"
 
 #include <algorithm>
-#include <atomic>
 
 #include "base/error.h"
-#include "base/team.h"
+#include "base/ordered.h"
 
 namespace linnet {
 namespace {
@@ -84,12 +83,6 @@ std::string decoded_piece(const Decoder& decoder, const Vocabulary& vocabulary, 
 }
 
 /// A stretch of text between added tokens, or one of them.
-struct Segment {
-    std::size_t begin, end;
-    TokenId id;  // -1: text
-    bool opens;  // begins a stretch (false: continues one that was cut for size)
-};
-
 }  // namespace
 
 struct Pipeline::Scratch {
@@ -155,7 +148,7 @@ void Pipeline::encode(std::string_view text, std::vector<TokenId>& out, const En
         if (options.add_special) out.insert(out.end(), parts_.suffix.begin(), parts_.suffix.end());
         return;
     }
-    out.reserve(out.size() + text.size() / 4);
+    out.reserve(out.size() + text.size() / 2);  // what is not used is never touched
     encode_blocks(text, options,
                   [&](std::span<const TokenId> ids) { out.insert(out.end(), ids.begin(), ids.end()); });
 }
@@ -234,66 +227,80 @@ std::size_t Pipeline::cut(std::string_view text, std::size_t from) const {
     return may_cut() ? safe_cut(text, from) : text.size();
 }
 
+/// Cuts a text into blocks for the threads: at added tokens, and for size where no word is touched.
+class Pipeline::Blocks {
+  public:
+    Blocks(const Pipeline& owner, std::string_view text, const EncodeOptions& options)
+        : owner_(owner), text_(text), options_(options), cut_(owner.may_cut()), opens_(!options.continues) {}
+
+    /// [begin, end) of the text: the added token `id`, or plain text where that is -1.
+    struct Segment {
+        std::size_t begin, end;
+        TokenId id;
+        bool opens;  // the text, or what follows an added token
+    };
+    struct Block {
+        std::vector<Segment> segments;
+        std::vector<TokenId> ids;
+    };
+
+    bool next(Block& block) {
+        block.segments.clear();
+        block.ids.clear();
+        for (std::size_t bytes = 0; bytes < block_bytes && at_ < text_.size();) {
+            if (at_ >= stretch_end_) {
+                match_ = owner_.added_.next(text_, at_, options_.parse_special, false);
+                stretch_end_ = match_.id < 0 ? text_.size() : match_.begin;
+                opens_ = true;
+            }
+            std::size_t end = stretch_end_;
+            if (cut_ && end - at_ > block_bytes - bytes + block_bytes / 4)
+                end = std::min(end, safe_cut(text_, at_ + block_bytes - bytes, !owner_.direct_));
+            if (end > at_) block.segments.push_back({at_, end, -1, opens_});
+            bytes += end - at_ + 1;
+            opens_ = false;
+            at_ = end;
+            if (at_ == stretch_end_ && match_.id >= 0) {
+                block.segments.push_back({match_.begin, match_.end, match_.id, true});
+                at_ = stretch_end_ = match_.end;
+            }
+        }
+        return !block.segments.empty();
+    }
+    void encode(Block& block) const {
+        Lease lease(owner_);
+        IdSink out(block.ids);
+        for (const Segment& s : block.segments)
+            if (s.id >= 0)
+                out.push(s.id);
+            else
+                owner_.encode_plain(text_.substr(s.begin, s.end - s.begin), s.opens,
+                                    s.begin == 0 && !options_.continues, options_, out, *lease);
+    }
+
+  private:
+    const Pipeline& owner_;
+    std::string_view text_;
+    const EncodeOptions& options_;
+    const bool cut_;
+    std::size_t at_ = 0, stretch_end_ = 0;  // [at, stretch_end) is plain text
+    AddedTokens::Match match_;
+    bool opens_;
+};
+
 void Pipeline::encode_blocks(std::string_view text, const EncodeOptions& options,
                              const BlockSink& sink) const {
     if (options.add_special && !parts_.prefix.empty()) sink(parts_.prefix);
-    const bool cut = may_cut();
-    const int threads = std::max(options.threads, 1);
-    std::size_t at = 0, stretch_end = 0;  // [at, stretch_end) is plain text
-    AddedTokens::Match match;
-    bool opens = !options.continues;
-    std::vector<std::vector<TokenId>> results;
-    std::vector<std::vector<Segment>> jobs;
-    while (at < text.size()) {
-        jobs.clear();
-        // Enough blocks that threads of unequal speed end together.
-        while (jobs.size() < static_cast<std::size_t>(threads) * 16 && at < text.size()) {
-            std::vector<Segment> job;
-            for (std::size_t bytes = 0; bytes < block_bytes && at < text.size();) {
-                if (at >= stretch_end) {
-                    match = added_.next(text, at, options.parse_special, false);
-                    stretch_end = match.id < 0 ? text.size() : match.begin;
-                    opens = true;
-                }
-                std::size_t end = stretch_end;
-                if (cut && end - at > block_bytes - bytes + block_bytes / 4)
-                    end = std::min(end, safe_cut(text, at + block_bytes - bytes, !direct_));
-                if (end > at) job.push_back({at, end, -1, opens});
-                bytes += end - at + 1;
-                opens = false;
-                at = end;
-                if (at == stretch_end && match.id >= 0) {
-                    job.push_back({match.begin, match.end, match.id, true});
-                    at = stretch_end = match.end;
-                }
-            }
-            jobs.push_back(std::move(job));
-        }
-        results.resize(std::max(results.size(), jobs.size()));
-        std::atomic<std::size_t> next{0};
-        auto work = [&](Worker) {
-            Lease lease(*this);
-            for (std::size_t j; (j = next++) < jobs.size();) {
-                results[j].clear();
-                IdSink out(results[j]);
-                for (const Segment& s : jobs[j]) {
-                    if (s.id >= 0)
-                        out.push(s.id);
-                    else
-                        encode_plain(text.substr(s.begin, s.end - s.begin), s.opens,
-                                     s.begin == 0 && !options.continues, options, out, *lease);
-                }
-            }
-        };
-        const int team =
-            static_cast<int>(std::min<std::size_t>(static_cast<std::size_t>(threads), jobs.size()));
-        if (team > 1)
-            run_team(team, work);
-        else
-            work(Worker{});
-        for (std::size_t j = 0; j < jobs.size(); j++)
-            if (!results[j].empty()) sink(results[j]);
-    }
+    Blocks blocks(*this, text, options);
+    const std::size_t most = text.size() / block_bytes + 1;
+    run_ordered<Blocks::Block>(
+        static_cast<int>(
+            std::clamp<std::size_t>(most, 1, static_cast<std::size_t>(std::max(options.threads, 1)))),
+        {[&](auto& block) { return blocks.next(block); }, [&](auto& block) { blocks.encode(block); },
+         [&](auto& block) {
+             if (!block.ids.empty()) sink(block.ids);
+             return true;
+         }});
     if (options.add_special && !parts_.suffix.empty()) sink(parts_.suffix);
 }
 

@@ -82,6 +82,7 @@ class Pipeline final : public Tokenizer {
   private:
     struct Scratch;
     class Lease;
+    class Blocks;
     bool may_cut() const;
     void encode_span(std::string_view text, bool opens, const EncodeOptions& options,
                      std::vector<TokenId>& out) const;
