@@ -143,17 +143,15 @@ int run_tokenize(const TokenizeOptions& options, const Globals& globals) {
     // The first round is that of a new process: no word is known yet, no memory has been touched.
     const double first = speeds[0], best = *std::max_element(speeds.begin(), speeds.end());
     if (options.json) {
-        nlohmann::ordered_json out{{"mb_per_s", median(speeds)},
-                                   {"first_mb_per_s", first},
-                                   {"best_mb_per_s", best},
-                                   {"tokens", ids.size()},
-                                   {"bytes", file.text().size()},
-                                   {"threads", encode.threads}};
+        nlohmann::ordered_json out{{"mb_per_s", median(speeds)},  {"first_mb_per_s", first},
+                                   {"best_mb_per_s", best},       {"tokens", ids.size()},
+                                   {"bytes", file.text().size()}, {"threads", encode.threads}};
         write_stdout(out.dump() + "\n");
         return 0;
     }
     char text[200];
-    std::snprintf(text, sizeof text, "%.2f MB/s (first round %.2f, best %.2f), %zu bytes, %zu tokens, %d threads\n",
+    std::snprintf(text, sizeof text,
+                  "%.2f MB/s (first round %.2f, best %.2f), %zu bytes, %zu tokens, %d threads\n",
                   median(speeds), first, best, file.text().size(), ids.size(), encode.threads);
     write_stdout(text);
     return 0;
