@@ -20,11 +20,11 @@ void ArenaDeleter::operator()(void* memory) const {
     munmap(memory, bytes);
 }
 
-Arena allocate_arena(std::size_t bytes) {
+Arena allocate_arena(std::size_t bytes, std::size_t large_from) {
     const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     bytes = (std::max<std::size_t>(bytes, 1) + page - 1) / page * page;
-    // Small arenas would only be padded by large pages; the others begin at one, lest both ends have none.
-    const std::size_t mapped = bytes + (bytes >= 8 * large_page ? large_page : 0);
+    // It begins at a large page, lest both ends have none.
+    const std::size_t mapped = bytes + (bytes >= large_from ? large_page : 0);
     void* memory = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         fail(Exit::io, "", "memory", std::to_string(bytes >> 20) + " MiB", "less is free");

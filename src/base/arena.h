@@ -10,11 +10,12 @@ struct ArenaDeleter {
     void operator()(void* memory) const;
 };
 
-/// Zeroed, aligned for any vector, and backed by large pages where it is large: they spare matrix products
-/// and table look-ups most of their TLB misses. What is never touched costs nothing.
+/// Zeroed and aligned for any vector. What is never touched costs nothing.
 using Arena = std::unique_ptr<void, ArenaDeleter>;
 
-/// Error(Exit::io) where there is not enough memory.
-Arena allocate_arena(std::size_t bytes);
+/// From `large_from` bytes it lies in large pages: they spare matrix products and table look-ups most of
+/// their TLB misses, and would only pad what is small or touched here and there. Error(Exit::io) where there
+/// is not enough memory.
+Arena allocate_arena(std::size_t bytes, std::size_t large_from = std::size_t{16} << 20);
 
 }  // namespace linnet

@@ -127,7 +127,9 @@ struct TokenizeOptions {
 };
 
 int run_tokenize(const TokenizeOptions& options, const Globals& globals) {
+    const auto before = Clock::now();
     TokenizerPtr tokenizer = load_tokenizer(options.model);
+    const double load = since(before);
     MappedFile file(options.file);
     if (file.text().empty()) fail_input(options.file, "", "a text", "an empty file");
     EncodeOptions encode;
@@ -143,16 +145,21 @@ int run_tokenize(const TokenizeOptions& options, const Globals& globals) {
     // The first round is that of a new process: no word is known yet, no memory has been touched.
     const double first = speeds[0], best = *std::max_element(speeds.begin(), speeds.end());
     if (options.json) {
-        nlohmann::ordered_json out{{"mb_per_s", median(speeds)},  {"first_mb_per_s", first},
-                                   {"best_mb_per_s", best},       {"tokens", ids.size()},
-                                   {"bytes", file.text().size()}, {"threads", encode.threads}};
+        nlohmann::ordered_json out{{"mb_per_s", median(speeds)},
+                                   {"first_mb_per_s", first},
+                                   {"best_mb_per_s", best},
+                                   {"tokens", ids.size()},
+                                   {"bytes", file.text().size()},
+                                   {"threads", encode.threads},
+                                   {"load_s", load}};
         write_stdout(out.dump() + "\n");
         return 0;
     }
     char text[200];
     std::snprintf(text, sizeof text,
-                  "%.2f MB/s (first round %.2f, best %.2f), %zu bytes, %zu tokens, %d threads\n",
-                  median(speeds), first, best, file.text().size(), ids.size(), encode.threads);
+                  "%.2f MB/s (first round %.2f, best %.2f), %zu bytes, %zu tokens, %d threads; "
+                  "loaded in %.1f ms\n",
+                  median(speeds), first, best, file.text().size(), ids.size(), encode.threads, load * 1e3);
     write_stdout(text);
     return 0;
 }

@@ -1,31 +1,11 @@
 #include "data/json_line.h"
 
-#include <bit>
-#include <cstdint>
-#include <cstring>
 #include <vector>
+
+#include "text/json.h"
 
 namespace linnet {
 namespace {
-
-/// The first byte at or after p that is '"', '\\' or a control character. Eight at a time: in v ^ c the
-/// wanted byte is zero, and (x - 1) & ~x & 0x80 marks the lowest zero byte exactly (higher marks may be
-/// false, the lowest is not).
-const char* plain_run(const char* p, const char* end) {
-    if constexpr (std::endian::native == std::endian::little) {
-        constexpr std::uint64_t ones = 0x0101010101010101u, high = 0x8080808080808080u;
-        for (; end - p >= 8; p += 8) {
-            std::uint64_t v;
-            std::memcpy(&v, p, 8);
-            std::uint64_t quote = v ^ ones * '"', slash = v ^ ones * '\\';
-            std::uint64_t stop =
-                ((quote - ones) & ~quote) | ((slash - ones) & ~slash) | ((v - ones * 0x20) & ~v);
-            if (stop &= high) return p + (std::countr_zero(stop) >> 3);
-        }
-    }
-    while (p < end && *p != '"' && *p != '\\' && static_cast<unsigned char>(*p) >= 0x20) p++;
-    return p;
-}
 
 class Scanner {
   public:
@@ -166,7 +146,7 @@ class Scanner {
         if (p_ == end_ || *p_ != '"') return refuse("a string");
         p_++;
         for (;;) {
-            const char* run = plain_run(p_, end_);
+            const char* run = json_plain_run(p_, end_);
             if (out) out->append(p_, run);
             p_ = run;
             if (p_ == end_) return refuse("'\"'");

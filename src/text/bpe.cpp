@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/team.h"
 #include "text/word_cache.h"
 
 namespace linnet {
@@ -75,6 +76,20 @@ BpeModel::BpeModel(const Vocabulary& vocabulary, MergeTable merges, BpeOptions o
     has_affixes_ = !options_.continuing_prefix.empty() || !options_.end_suffix.empty();
     // Unknown characters to be fused may stand on both sides of a border.
     may_cut_ = !has_affixes_ && (!options_.fuse_unknown || options_.byte_level || options_.byte_fallback);
+}
+
+std::unique_ptr<BpeModel> make_bpe(const Vocabulary& vocabulary, BpeOptions options,
+                                   const std::function<MergeTable()>& read_merges) {
+    std::unique_ptr<BpeModel> model;
+    MergeTable merges;
+    const int threads = vocabulary.size() < 10'000 ? 1 : std::min(2, physical_cores());
+    run_team(threads, [&](Worker worker) {
+        if (worker.index == worker.count - 1)
+            model = std::make_unique<BpeModel>(vocabulary, MergeTable(), options);
+        if (worker.index == 0) merges = read_merges();
+    });
+    model->set_merges(std::move(merges));
+    return model;
 }
 
 std::unique_ptr<ModelScratch> BpeModel::scratch() const {

@@ -4,6 +4,7 @@
 #include <array>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -36,7 +37,7 @@ class MergeReader {
     /// The spellings must live until finish().
     void add(std::string_view left, std::string_view right) {
         if (waiting_.size() == 64) flush();
-        waiting_.push_back({left, right, hash_bytes(left), hash_bytes(right)});
+        waiting_.push_back({left, right, hash_bytes(left), hash_bytes(right), -1, -1, -1});
         vocabulary_.prefetch(waiting_.back().left_hash);
         vocabulary_.prefetch(waiting_.back().right_hash);
     }
@@ -49,6 +50,7 @@ class MergeReader {
     struct Waiting {
         std::string_view left, right;
         std::uint64_t left_hash, right_hash;
+        TokenId left_id, right_id, joined_id;
     };
     void flush();
     const Vocabulary& vocabulary_;
@@ -100,6 +102,7 @@ class BpeModel final : public WordModel {
     bool cuts_before_marks() const override { return cuts_before_marks_; }
 
     const MergeTable& merges() const { return merges_; }
+    void set_merges(MergeTable merges) { merges_ = std::move(merges); }
     const BpeOptions& options() const { return options_; }
 
   private:
@@ -128,6 +131,10 @@ class BpeModel final : public WordModel {
     bool has_affixes_ = false, may_cut_ = true, cuts_before_marks_ = true;
 };
 
+/// A model whose merges are read while another thread learns what the vocabulary's tokens are made of.
+std::unique_ptr<BpeModel> make_bpe(const Vocabulary& vocabulary, BpeOptions options,
+                                   const std::function<MergeTable()>& read_merges);
+
 /// The merges that a vocabulary ordered by rank or score implies (.tiktoken, SentencePiece): any two symbols
 /// whose joined spelling is a token merge into it, at that token's rank (`rank[id]`; no_merge: the token
 /// never arises). A character that is part of a token without being one itself is a symbol from
@@ -138,11 +145,12 @@ struct ImpliedMerges {
 };
 ImpliedMerges implied_merges(const Vocabulary& vocabulary, const std::vector<std::uint32_t>& rank);
 
-/// The same for a byte-level vocabulary whose rank is the id (.tiktoken), one merge a token: ids below
-/// `ranks`, in turn, are encoded by the merges found so far. If two symbols are left, that pair is the only
-/// one from which the token can ever arise: when its rank has its turn, all lower ranks are exhausted, and
-/// inside the token's bytes they have done exactly what they do to those bytes alone. (Every split of every
-/// token, as above, makes five times as many merges and takes 0.4 s for 200 000 tokens.)
-MergeTable ranked_merges(const Vocabulary& vocabulary, TokenId ranks);
+/// The same for a byte-level vocabulary whose rank is the id (.tiktoken), one merge a token: each, given as
+/// bytes (none: no such rank; every single byte is there), is encoded by the merges of those before it. If
+/// two symbols are left, that pair is the only one from which the token can ever arise: when its rank has its
+/// turn, all lower ranks are exhausted, and inside the token's bytes they have done exactly what they do to
+/// those bytes alone. (Every split of every token, as above, makes five times as many merges and takes 0.4 s
+/// for 200 000 tokens.)
+MergeTable ranked_merges(std::span<const std::string_view> ranks);
 
 }  // namespace linnet

@@ -111,15 +111,6 @@ void read_byte_bpe(const Gguf& file, Parts& parts) {
         fail_input(file.path(), prefix + "merges[" + std::to_string(i) + "]", expected,
                    "'" + std::string((*merges)[i]) + "'");
     };
-    MergeReader reader(vocabulary, merges->size(), {}, bad);
-    for (std::size_t i = 0; i < merges->size(); i++) {
-        const std::string_view line = (*merges)[i];
-        const std::size_t blank = line.find(' ', 1);
-        if (line.size() < 3 || blank == std::string_view::npos || blank + 1 == line.size())
-            bad(i, "two tokens with a blank between");
-        reader.add(line.substr(0, blank), line.substr(blank + 1));
-    }
-    MergeTable table = reader.finish();
     const std::string name(file.string(prefix + "pre").value_or("default"));
     const PreName& pre = find_pre_name(name, file.path(), prefix + "pre");
     parts.kind = "bpe";
@@ -128,7 +119,17 @@ void read_byte_bpe(const Gguf& file, Parts& parts) {
     parts.decoder.kind = Decoder::Kind::bytes;
     BpeOptions options;
     options.ignore_merges = pre.ignore_merges;
-    parts.model = std::make_unique<BpeModel>(vocabulary, std::move(table), options);
+    parts.model = make_bpe(vocabulary, options, [&] {
+        MergeReader reader(vocabulary, merges->size(), {}, bad);
+        for (std::size_t i = 0; i < merges->size(); i++) {
+            const std::string_view line = (*merges)[i];
+            const std::size_t blank = line.find(' ', 1);
+            if (line.size() < 3 || blank == std::string_view::npos || blank + 1 == line.size())
+                bad(i, "two tokens with a blank between");
+            reader.add(line.substr(0, blank), line.substr(blank + 1));
+        }
+        return reader.finish();
+    });
     read_surroundings(file, parts, pre.add_bos, false, false);
 }
 

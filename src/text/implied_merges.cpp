@@ -1,4 +1,6 @@
 #include <map>
+#include <span>
+#include <unordered_map>
 
 #include "text/bpe.h"
 
@@ -12,54 +14,125 @@ MergeReader::MergeReader(const Vocabulary& vocabulary, std::size_t count, std::s
 }
 
 void MergeReader::flush() {
-    for (const Waiting& w : waiting_) {
+    for (Waiting& w : waiting_) {
         joined_.assign(w.left);
         joined_ += !continuing_.empty() && w.right.starts_with(continuing_)
                        ? w.right.substr(continuing_.size())
                        : w.right;
-        const TokenId l = vocabulary_.find(w.left, w.left_hash), r = vocabulary_.find(w.right, w.right_hash);
-        if (l < 0 || r < 0) fail_(count_, "two tokens of the vocabulary");
+        w.left_id = vocabulary_.find(w.left, w.left_hash);
+        w.right_id = vocabulary_.find(w.right, w.right_hash);
+        if (w.left_id < 0 || w.right_id < 0) fail_(count_, "two tokens of the vocabulary");
         const TokenId guess = last_ + 1;
         const bool guessed = vocabulary_.valid(guess) && vocabulary_.spelling(guess) == joined_;
-        last_ = guessed ? guess : vocabulary_.find(joined_);
+        w.joined_id = last_ = guessed ? guess : vocabulary_.find(joined_);
         if (last_ < 0) fail_(count_, "a merge whose joined spelling is a token");
-        table_.add(l, r, static_cast<std::uint32_t>(count_++), last_);
+        table_.prefetch(w.left_id, w.right_id);
+        count_++;
     }
+    std::uint32_t rank = static_cast<std::uint32_t>(count_ - waiting_.size());
+    for (const Waiting& w : waiting_) table_.add(w.left_id, w.right_id, rank++, w.joined_id);
     waiting_.clear();
 }
 
-MergeTable ranked_merges(const Vocabulary& vocabulary, TokenId ranks) {
-    TokenId byte_id[256];
-    for (int b = 0; b < 256; b++)
-        byte_id[b] = vocabulary.find(byte_alphabet::spell(static_cast<std::uint8_t>(b)));
-    MergeTable merges;
-    merges.reserve(static_cast<std::size_t>(ranks));
-    Merger merger;
-    std::string bytes;
-    for (TokenId id = 0; id < ranks; id++) {
-        if (vocabulary.type(id) != TokenType::normal) continue;
-        bytes.clear();
-        const std::string_view spelling = vocabulary.spelling(id);
-        byte_alphabet::unspell(spelling, bytes);
-        if (bytes.size() < 2) continue;
-        std::vector<TokenId>& symbols = merger.symbols();
-        symbols.clear();
-        for (char c : bytes) symbols.push_back(byte_id[static_cast<std::uint8_t>(c)]);
-        merger.apply(merges);
+namespace {
+
+/// ranked_merges(), 16 tokens at a time, as the table is larger than the caches: each waits for memory while
+/// the others go on. They are merged by the ranks below all of theirs; one that is then left in two symbols
+/// has its pair, as the ranks between would have had their turn only now; another (few) is merged anew,
+/// alone. (Sharing blocks of tokens among threads gains nothing: each must fetch what another has entered.)
+class RankedMerges {
+  public:
+    explicit RankedMerges(std::span<const std::string_view> ranks) : ranks_(ranks) {
+        merges_.reserve(ranks.size());
+        for (std::size_t id = 0; id < ranks.size(); id++)
+            if (ranks[id].size() == 1)
+                byte_id_[static_cast<std::uint8_t>(ranks[id][0])] = static_cast<TokenId>(id);
+        for (std::size_t id = 0; id < ranks.size(); id++) {
+            if (ranks[id].size() < 2) continue;
+            group_[count_++] = {static_cast<TokenId>(id), ranks[id], -1, -1};
+            if (count_ == std::size(group_)) merge_group();
+        }
+        merge_group();
+    }
+    MergeTable take() { return std::move(merges_); }
+
+  private:
+    static constexpr std::size_t most = 16;
+    struct Token {
+        TokenId id;
+        std::string_view bytes;
+        TokenId left, right;  // -1: not found yet
+    };
+
+    void merge_group() {
+        std::size_t active[std::size(decltype(group_){})], left = 0;
+        for (std::size_t i = 0; i < count_; i++) {
+            if (group_[i].bytes.size() > most) continue;
+            copy_symbols(group_[i], rows_[i].start(group_[i].bytes.size()));
+            rows_[i].begin(merges_);
+            active[left++] = i;
+        }
+        while (left > 0) {
+            std::size_t joined = 0;
+            for (std::size_t i = 0; i < left; i++) {
+                const std::size_t a = active[i];
+                if (rows_[a].join()) {
+                    rows_[a].prefetch(merges_);
+                    active[joined++] = a;
+                } else if (rows_[a].is_pair(group_[a].left, group_[a].right)) {
+                    merges_.prefetch(group_[a].left, group_[a].right);
+                }
+            }
+            left = joined;
+            for (std::size_t i = 0; i < left; i++) rows_[active[i]].renew(merges_);
+        }
+        for (const Token& token : std::span(group_, count_))
+            if (token.left >= 0)
+                merges_.add(token.left, token.right, static_cast<std::uint32_t>(token.id), token.id);
+            else
+                merge_alone(token);
+        count_ = 0;
+    }
+
+    void merge_alone(const Token& token) {
+        std::vector<TokenId>& symbols = merger_.symbols();
+        symbols.resize(token.bytes.size());
+        copy_symbols(token, symbols.data());
+        merger_.apply(merges_);
+        const auto rank = static_cast<std::uint32_t>(token.id);
         if (symbols.size() == 2) {
-            merges.add(symbols[0], symbols[1], static_cast<std::uint32_t>(id), id);
-            continue;
+            merges_.add(symbols[0], symbols[1], rank, token.id);
+            return;
         }
         // No lower ranks lead to it; parts of higher rank might, so every split counts.
-        for (std::size_t i = 1; i < spelling.size(); i++) {
-            if ((static_cast<std::uint8_t>(spelling[i]) & 0xC0) == 0x80) continue;
-            const TokenId left = vocabulary.find(spelling.substr(0, i)),
-                          right = vocabulary.find(spelling.substr(i));
-            if (left >= 0 && right >= 0 && left < ranks && right < ranks)
-                merges.add(left, right, static_cast<std::uint32_t>(id), id);
+        if (id_.empty())
+            for (std::size_t id = 0; id < ranks_.size(); id++) id_.emplace(ranks_[id], id);
+        for (std::size_t i = 1; i < token.bytes.size(); i++) {
+            const auto left = id_.find(token.bytes.substr(0, i)), right = id_.find(token.bytes.substr(i));
+            if (left != id_.end() && right != id_.end())
+                merges_.add(static_cast<TokenId>(left->second), static_cast<TokenId>(right->second), rank,
+                            token.id);
         }
     }
-    return merges;
+
+    void copy_symbols(const Token& token, TokenId* out) const {
+        for (char c : token.bytes) *out++ = byte_id_[static_cast<std::uint8_t>(c)];
+    }
+
+    const std::span<const std::string_view> ranks_;
+    std::unordered_map<std::string_view, std::size_t> id_;  // filled where it is needed
+    TokenId byte_id_[256] = {};
+    MergeTable merges_;
+    Merger merger_;
+    Token group_[16];
+    ShortRow<most> rows_[16];
+    std::size_t count_ = 0;
+};
+
+}  // namespace
+
+MergeTable ranked_merges(std::span<const std::string_view> ranks) {
+    return RankedMerges(ranks).take();
 }
 
 ImpliedMerges implied_merges(const Vocabulary& vocabulary, const std::vector<std::uint32_t>& rank) {

@@ -1,10 +1,14 @@
 #include "text/json.h"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cmath>
+#include <cstring>
+#include <span>
 
 #include "base/error.h"
+#include "base/team.h"
 #include "text/unicode.h"
 #include "text/vocabulary.h"
 
@@ -19,32 +23,54 @@ bool is_digit(char c) {
 
 }  // namespace
 
+const char* json_plain_run(const char* p, const char* end) {
+    if constexpr (std::endian::native == std::endian::little) {
+        constexpr std::uint64_t ones = 0x0101010101010101u, high = 0x8080808080808080u;
+        for (; end - p >= 8; p += 8) {
+            std::uint64_t v;
+            std::memcpy(&v, p, 8);
+            std::uint64_t quote = v ^ ones * '"', slash = v ^ ones * '\\';
+            std::uint64_t stop =
+                ((quote - ones) & ~quote) | ((slash - ones) & ~slash) | ((v - ones * 0x20) & ~v);
+            if (stop &= high) return p + (std::countr_zero(stop) >> 3);
+        }
+    }
+    while (p < end && *p != '"' && *p != '\\' && static_cast<unsigned char>(*p) >= 0x20) p++;
+    return p;
+}
+
 Json::Json(std::string_view text, std::string file)
     : text_(text), file_(std::move(file)), at_(text.data()), end_(text.data() + text.size()) {
     if (text_.size() > UINT32_MAX)
         fail_input(file_, "", "at most 4 GiB of JSON", std::to_string(text_.size()) + " bytes");
-    if (std::size_t valid = valid_utf8_prefix(text_); valid < text_.size()) {
-        at_ += valid;
-        fail_here("UTF-8");
-    }
-    nodes_.reserve(text_.size() / 16 + 4);
+    const int threads = text_.size() < (1u << 20) ? 1 : std::min(2, physical_cores());
+    run_team(threads, [&](Worker worker) {
+        if (worker.index == 0)
+            if (std::size_t valid = valid_utf8_prefix(text_); valid < text_.size())
+                fail_at(text_.data() + valid, "UTF-8");
+        if (worker.index == worker.count - 1) parse();
+    });
+}
+
+void Json::parse() {
+    nodes_.reserve(text_.size() / 8 + 4);  // what is not used is never touched
     nodes_.emplace_back();
     value({}, 0);
     blanks();
     if (at_ < end_) fail_here("the end of the file");
 }
 
-void Json::fail_here(std::string_view expected) const {
-    const std::size_t offset = static_cast<std::size_t>(at_ - text_.data());
+void Json::fail_at(const char* at, std::string_view expected) const {
+    const std::size_t offset = static_cast<std::size_t>(at - text_.data());
     const std::string_view before = text_.substr(0, offset);
     const auto line = std::count(before.begin(), before.end(), '\n') + 1;
     const std::size_t start = before.rfind('\n');
     const std::size_t column = offset - (start == std::string_view::npos ? 0 : start + 1) + 1;
     std::string got = "the end of the file";
-    if (at_ < end_) {
-        Char c = decode_utf8(at_, end_);
-        got = c.valid && c.code >= 0x20 ? "'" + std::string(at_, c.size) + "'"
-                                        : spelling_of_byte(static_cast<std::uint8_t>(*at_));
+    if (at < end_) {
+        Char c = decode_utf8(at, end_);
+        got = c.valid && c.code >= 0x20 ? "'" + std::string(at, c.size) + "'"
+                                        : spelling_of_byte(static_cast<std::uint8_t>(*at));
     }
     fail_input(file_, "line " + std::to_string(line) + ", column " + std::to_string(column), expected, got);
 }
@@ -56,7 +82,7 @@ void Json::blanks() {
 Json::Slice Json::string() {
     if (at_ == end_ || *at_ != '"') fail_here("a string");
     const char* begin = ++at_;
-    while (at_ < end_ && *at_ != '"' && *at_ != '\\' && static_cast<unsigned char>(*at_) >= 0x20) at_++;
+    at_ = json_plain_run(at_, end_);
     if (at_ < end_ && *at_ == '"') {
         Slice slice{static_cast<std::uint32_t>(begin - text_.data()), static_cast<std::uint32_t>(at_ - begin),
                     false};
@@ -232,14 +258,26 @@ void Json::check_keys(std::uint32_t object) {
         std::uint32_t hash, node;
     };
     std::vector<Slot> slots(mask--, {0, 0});
+    // In batches whose slots are fetched ahead: the table of a large vocabulary lies outside the caches.
+    Slot batch[32];
+    std::size_t count = 0;
+    auto flush = [&] {
+        for (const Slot& member : std::span(batch, count)) {
+            std::size_t s = member.hash & mask;
+            for (; slots[s].node; s = (s + 1) & mask)
+                if (slots[s].hash == member.hash &&
+                    key_of(nodes_[slots[s].node]) == key_of(nodes_[member.node]))
+                    repeated(key_of(nodes_[member.node]));
+            slots[s] = member;
+        }
+        count = 0;
+    };
     for (std::uint32_t i = object + 1, a = 0; a < size; a++, i = nodes_[i].next) {
-        const std::uint32_t hash = static_cast<std::uint32_t>(hash_bytes(key_of(nodes_[i])));
-        std::size_t s = hash & mask;
-        for (; slots[s].node; s = (s + 1) & mask)
-            if (slots[s].hash == hash && key_of(nodes_[slots[s].node]) == key_of(nodes_[i]))
-                repeated(key_of(nodes_[i]));
-        slots[s] = {hash, i};
+        batch[count++] = {static_cast<std::uint32_t>(hash_bytes(key_of(nodes_[i]))), i};
+        __builtin_prefetch(&slots[batch[count - 1].hash & mask]);
+        if (count == std::size(batch)) flush();
     }
+    flush();
 }
 
 std::string Json::path_of(std::uint32_t index) const {

@@ -94,7 +94,9 @@ class Json {
     void blanks();
     void check_keys(std::uint32_t object);
     std::string path_of(std::uint32_t index) const;
-    [[noreturn]] void fail_here(std::string_view expected) const;
+    void parse();
+    [[noreturn]] void fail_at(const char* at, std::string_view expected) const;
+    [[noreturn]] void fail_here(std::string_view expected) const { fail_at(at_, expected); }
 
     std::string_view text_;
     std::string file_;
@@ -102,6 +104,11 @@ class Json {
     std::vector<Node> nodes_;  // in order of the text; 0 is the null that absent members are
     std::string arena_;
 };
+
+/// The first byte at or after p that is '"', '\\' or a control character. Eight at a time: in v ^ c the
+/// wanted byte is zero, and (x - 1) & ~x & 0x80 marks the lowest zero byte exactly (higher marks may be
+/// false, the lowest is not).
+const char* json_plain_run(const char* p, const char* end);
 
 /// A string as JSON: quoted, escaped; bytes that are no UTF-8 become U+FFFD.
 std::string json_quoted(std::string_view text);

@@ -17,22 +17,29 @@ void MergeTable::put(const Slot& slot) {
     filter_[hash >> filter_shift_ >> 6] |= std::uint64_t{1} << (hash >> filter_shift_ & 63);
 }
 
+void MergeTable::allocate(std::size_t slots) {
+    memory_ = allocate_arena(slots * sizeof(Slot) + slots * 4 / 8, std::size_t{2} << 20);
+    slots_ = static_cast<Slot*>(memory_.get());
+    filter_ = reinterpret_cast<std::uint64_t*>(slots_ + slots);
+    std::fill(slots_, slots_ + slots, no_slot);
+    mask_ = slots - 1;
+    shift_ = 64 - std::countr_zero(slots);
+    filter_shift_ = shift_ - 2;
+}
+
 void MergeTable::reserve(std::size_t merges) {
     const std::size_t want = std::bit_ceil(std::max<std::size_t>(merges * 2, 16));
-    if (want <= slots_.size()) return;
-    std::vector<Slot> old(want, no_slot);
-    old.swap(slots_);
-    mask_ = slots_.size() - 1;
-    shift_ = 64 - std::countr_zero(slots_.size());
-    filter_.assign(slots_.size() * 4 / 64, 0);
-    filter_shift_ = shift_ - 2;
+    if (want <= mask_ + 1) return;
+    const Arena old_memory = std::move(memory_);
+    const std::span<const Slot> old(slots_, mask_ + 1);
+    allocate(want);
     for (const Slot& slot : old)
         if (slot.key != free_key) put(slot);
 }
 
 bool MergeTable::add(TokenId left, TokenId right, std::uint32_t rank, TokenId joined) {
     if (find(left, right).rank != no_merge) return false;
-    if (slots_.size() < (size_ + 1) * 2) reserve(size_ + 1);
+    if (mask_ + 1 < (size_ + 1) * 2) reserve(size_ + 1);
     put({pack(left, right), {rank, joined}});
     size_++;
     if (static_cast<std::uint32_t>(left | right) < 256) {
@@ -58,31 +65,14 @@ void Merger::apply(const MergeTable& table) {
         apply_long(table);
 }
 
-/// No branch here depends on what merges: the minimum is selected, and what stands behind a merge moves up
-/// by as many places as there can be, whatever is in them.
 template <std::size_t most>
 void Merger::apply_short(const MergeTable& table) {
-    TokenId symbol[2 * most + 2];
-    Merge merge[2 * most + 2];  // of symbols i and i + 1
-    std::size_t n = symbols_.size();
-    if (n < 2) return;
-    std::memcpy(symbol, symbols_.data(), n * sizeof(TokenId));
-    for (std::size_t i = 0; i + 1 < n; i++) merge[i] = table.find(symbol[i], symbol[i + 1]);
-    while (n > 1) {
-        std::uint64_t lowest = UINT64_MAX;
-        for (std::size_t i = 0; i + 1 < n; i++)
-            lowest = std::min(lowest, std::uint64_t{merge[i].rank} << 32 | i);
-        if (lowest >> 32 == no_merge) break;
-        const std::size_t best = lowest & 0xFFFFFFFFu;
-        symbol[best] = merge[best].id;
-        n--;
-        std::memmove(symbol + best + 1, symbol + best + 2, most * sizeof(TokenId));
-        std::memmove(merge + best, merge + best + 1, most * sizeof(Merge));
-        if (best + 1 < n) merge[best] = table.find(symbol[best], symbol[best + 1]);
-        if (best > 0) merge[best - 1] = table.find(symbol[best - 1], symbol[best]);
-    }
-    std::memcpy(symbols_.data(), symbol, n * sizeof(TokenId));
-    symbols_.resize(n);
+    ShortRow<most> row;
+    std::copy(symbols_.begin(), symbols_.end(), row.start(symbols_.size()));
+    row.begin(table);
+    while (row.join()) row.renew(table);
+    symbols_.clear();
+    row.each([&](TokenId symbol) { symbols_.push_back(symbol); });
 }
 
 void Merger::apply_long(const MergeTable& table) {

@@ -2,6 +2,7 @@
 #include <charconv>
 
 #include "base/error.h"
+#include "base/team.h"
 #include "text/bpe.h"
 #include "text/foreign.h"
 #include "text/pipeline.h"
@@ -19,20 +20,24 @@ constexpr std::array<std::int8_t, 256> base64_digit = [] {
     return t;
 }();
 
-/// False where it is no base64 of at least one byte.
+/// Appends; false where it is no base64 of at least one byte.
 bool decode_base64(std::string_view text, std::string& out) {
-    out.clear();
     if (text.size() % 4 != 0) return false;
     while (!text.empty() && text.back() == '=') text.remove_suffix(1);
-    std::uint32_t bits = 0;
-    int have = 0;
-    for (char c : text) {
-        const std::int8_t digit = base64_digit[static_cast<std::uint8_t>(c)];
-        if (digit < 0) return false;
-        bits = bits << 6 | static_cast<std::uint32_t>(digit);
-        if ((have += 6) >= 8) out += static_cast<char>(bits >> (have -= 8) & 0xFF);
+    auto digit = [&](std::size_t i) {
+        return i < text.size() ? static_cast<std::int32_t>(base64_digit[static_cast<std::uint8_t>(text[i])])
+                               : 0;
+    };
+    std::int32_t all = 0;  // negative once a digit was none
+    for (std::size_t i = 0; i < text.size(); i += 4) {
+        const std::int32_t a = digit(i), b = digit(i + 1), c = digit(i + 2), d = digit(i + 3);
+        all |= a | b | c | d;
+        const char bytes[3] = {static_cast<char>(a << 2 | b >> 4), static_cast<char>(b << 4 | c >> 2),
+                               static_cast<char>(c << 6 | d)};
+        out.append(bytes, std::min<std::size_t>(3, (text.size() - i) * 3 / 4));
     }
-    return !out.empty();
+    if (all < 0) return false;
+    return text.size() >= 2;
 }
 
 struct SpecialToken {
@@ -68,16 +73,14 @@ constexpr Published published[] = {
 };
 
 struct Ranks {
-    std::string bytes;                  // all tokens, spelled in byte_alphabet
-    std::vector<std::uint32_t> begin;   // by rank
-    std::vector<std::uint32_t> length;  // 0: no such rank
+    std::string bytes;                    // of all tokens
+    std::vector<std::string_view> token;  // by rank; empty: no such rank
     TokenId count = 0;
 };
 
 Ranks read_ranks(std::string_view text, const std::string& file) {
     Ranks ranks;
-    ranks.bytes.reserve(text.size());
-    std::string token;
+    ranks.bytes.reserve(text.size());  // more than all of it, so that the views stay where they are
     std::size_t number = 0;
     while (!text.empty()) {
         number++;
@@ -91,21 +94,19 @@ Ranks read_ranks(std::string_view text, const std::string& file) {
                        "'" + std::string(line.substr(0, 60)) + "'");
         };
         const std::size_t blank = line.find(' ');
-        if (blank == std::string_view::npos || !decode_base64(line.substr(0, blank), token))
+        const std::size_t begin = ranks.bytes.size();
+        if (blank == std::string_view::npos || !decode_base64(line.substr(0, blank), ranks.bytes))
             bad("base64, a blank and a rank");
         std::uint32_t rank = 0;
         auto [stop, error] = std::from_chars(line.data() + blank + 1, line.data() + line.size(), rank);
         if (error != std::errc() || stop != line.data() + line.size() || rank >= (1u << 24))
             bad("a rank below 2^24");
-        if (rank >= ranks.begin.size()) {
-            if (rank > ranks.begin.size() + (1u << 20)) bad("a rank near the others");
-            ranks.begin.resize(rank + 1);
-            ranks.length.resize(rank + 1);
+        if (rank >= ranks.token.size()) {
+            if (rank > ranks.token.size() + (1u << 20)) bad("a rank near the others");
+            ranks.token.resize(rank + 1);
         }
-        if (ranks.length[rank]) bad("a rank of its own");
-        ranks.begin[rank] = static_cast<std::uint32_t>(ranks.bytes.size());
-        for (char c : token) ranks.bytes += byte_alphabet::spell(static_cast<std::uint8_t>(c));
-        ranks.length[rank] = static_cast<std::uint32_t>(ranks.bytes.size()) - ranks.begin[rank];
+        if (!ranks.token[rank].empty()) bad("a rank of its own");
+        ranks.token[rank] = std::string_view(ranks.bytes).substr(begin);
         ranks.count++;
     }
     return ranks;
@@ -122,48 +123,78 @@ bool looks_like_tiktoken(std::string_view text) {
            line.find_first_not_of("0123456789\r", blank + 1) == std::string_view::npos;
 }
 
-TokenizerPtr tokenizer_from_tiktoken(std::string_view text, const std::string& file) {
-    const Ranks ranks = read_ranks(text, file);
-    const Published* known = nullptr;
-    for (const Published& p : published)
-        if (p.ranks == ranks.count) known = &p;
-    TokenId size = static_cast<TokenId>(ranks.begin.size());
+namespace {
+
+void check_bytes(const Ranks& ranks, const std::string& file) {
+    bool there[256] = {};
+    for (std::string_view token : ranks.token)
+        if (token.size() == 1) there[static_cast<std::uint8_t>(token[0])] = true;
+    for (int b = 0; b < 256; b++)
+        if (!there[b])
+            fail_input(file, "ranks", "a token for every byte",
+                       "none for " + spelling_of_byte(static_cast<std::uint8_t>(b)));
+}
+
+/// The tokens of all ranks, and the special and unused ones between and behind them.
+void add_tokens(const Ranks& ranks, const Published* known, const std::string& file, Parts& parts) {
+    std::size_t size = ranks.token.size();
     if (known)
         for (const SpecialToken& s : known->special)
-            if (!s.spelling.empty()) size = std::max(size, s.id + 1);
-    Parts parts;
+            if (!s.spelling.empty()) size = std::max(size, static_cast<std::size_t>(s.id) + 1);
     Vocabulary& vocabulary = *parts.vocabulary;
-    vocabulary.reserve(static_cast<std::size_t>(size), ranks.bytes.size() + 1024);
-    for (TokenId id = 0; id < size; id++) {
-        const std::size_t i = static_cast<std::size_t>(id);
-        const SpecialToken* special = nullptr;
-        if (known)
-            for (const SpecialToken& s : known->special)
-                if (!s.spelling.empty() && s.id == id) special = &s;
-        if (i < ranks.begin.size() && ranks.length[i]) {
-            const std::string_view spelling =
-                std::string_view(ranks.bytes).substr(ranks.begin[i], ranks.length[i]);
+    vocabulary.reserve(size, ranks.bytes.size() * 2 + 1024);
+    std::string spelling;
+    for (std::size_t i = 0; i < size; i++) {
+        const TokenId id = static_cast<TokenId>(i);
+        if (i < ranks.token.size() && !ranks.token[i].empty()) {
+            spelling.clear();
+            byte_alphabet::spell(ranks.token[i], spelling);
             if (TokenId other = vocabulary.add(spelling); other >= 0)
                 fail_input(file, "rank " + std::to_string(id), "bytes of its own",
                            "those of rank " + std::to_string(other));
-        } else if (special) {
+            continue;
+        }
+        if (!known)
+            fail_input(file, "ranks", "every rank below " + std::to_string(size),
+                       "none for " + std::to_string(id));
+        const SpecialToken* special = nullptr;
+        for (const SpecialToken& s : known->special)
+            if (!s.spelling.empty() && s.id == id) special = &s;
+        if (special) {
             vocabulary.add(special->spelling, TokenType::control);
             AddedToken added;
             added.id = id;
             added.content = special->spelling;
             added.special = true;
             parts.added.push_back(added);
-        } else if (known) {
-            vocabulary.add("<|unused_" + std::to_string(id) + "|>", TokenType::unused);
         } else {
-            fail_input(file, "ranks", "every rank below " + std::to_string(size),
-                       "none for " + std::to_string(id));
+            vocabulary.add("<|unused_" + std::to_string(id) + "|>", TokenType::unused);
         }
     }
-    for (int b = 0; b < 256; b++)
-        if (vocabulary.find(byte_alphabet::spell(static_cast<std::uint8_t>(b))) < 0)
-            fail_input(file, "ranks", "a token for every byte",
-                       "none for " + spelling_of_byte(static_cast<std::uint8_t>(b)));
+}
+
+}  // namespace
+
+TokenizerPtr tokenizer_from_tiktoken(std::string_view text, const std::string& file) {
+    const Ranks ranks = read_ranks(text, file);
+    check_bytes(ranks, file);
+    const Published* known = nullptr;
+    for (const Published& p : published)
+        if (p.ranks == ranks.count) known = &p;
+    Parts parts;
+    std::unique_ptr<BpeModel> model;
+    MergeTable merges;
+    run_team(std::min(2, physical_cores()), [&](Worker worker) {
+        if (worker.index == 0) {
+            add_tokens(ranks, known, file, parts);
+            BpeOptions options;
+            options.ignore_merges = true;  // tiktoken takes a word that is a token as it is
+            model = std::make_unique<BpeModel>(*parts.vocabulary, MergeTable(), options);
+        }
+        if (worker.index == worker.count - 1) merges = ranked_merges(ranks.token);
+    });
+    model->set_merges(std::move(merges));
+    parts.model = std::move(model);
     const PreName& pre = find_pre_name(known ? known->pre : "cl100k", file, "pattern");
     if (known) parts.special.eos = known->special[0].id;
     parts.special.bos = known && known->special[1].spelling == "<|begin_of_text|>"
@@ -174,10 +205,6 @@ TokenizerPtr tokenizer_from_tiktoken(std::string_view text, const std::string& f
     parts.pre_tokenizer = pre_tokenizer_of(pre);
     parts.decoder.kind = Decoder::Kind::bytes;
     if (pre.add_bos && parts.special.bos) parts.prefix.push_back(*parts.special.bos);
-    BpeOptions options;
-    options.ignore_merges = true;  // tiktoken takes a word that is a token as it is
-    parts.model = std::make_unique<BpeModel>(
-        vocabulary, ranked_merges(vocabulary, static_cast<TokenId>(ranks.begin.size())), options);
     return std::make_shared<Pipeline>(std::move(parts));
 }
 

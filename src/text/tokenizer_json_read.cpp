@@ -135,8 +135,9 @@ void read_model(Value model, std::string_view type, bool byte_level, Parts& part
         options.end_suffix = text("end_of_word_suffix");
         options.unknown = unknown = named_token(model["unk_token"], vocabulary);
         parts.kind = "bpe";
-        parts.model = std::make_unique<BpeModel>(
-            vocabulary, read_merges(model["merges"], vocabulary, options.continuing_prefix), options);
+        parts.model = make_bpe(vocabulary, options, [&] {
+            return read_merges(model["merges"], vocabulary, options.continuing_prefix);
+        });
     } else if (type == "WordPiece") {
         WordPieceOptions options;
         options.unknown = unknown = named_token(model["unk_token"], vocabulary);

@@ -1,5 +1,8 @@
 #include "text/unicode.h"
 
+#include <bit>
+#include <cstring>
+
 #include <utf8proc.h>
 
 #include <algorithm>
@@ -81,6 +84,16 @@ void append_utf8(std::string& out, char32_t c) {
 std::size_t valid_utf8_prefix(std::string_view text) {
     const char *p = text.data(), *end = p + text.size();
     while (p < end) {
+        if (end - p >= 8) {
+            std::uint64_t eight;
+            std::memcpy(&eight, p, 8);
+            eight &= 0x8080808080808080u;
+            if (!eight) {
+                p += 8;
+                continue;
+            }
+            if constexpr (std::endian::native == std::endian::little) p += std::countr_zero(eight) >> 3;
+        }
         Char c = decode_utf8(p, end);
         if (!c.valid) break;
         p += c.size;

@@ -1,6 +1,8 @@
 #include "text/vocabulary.h"
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 
 #include "text/unicode.h"
@@ -33,31 +35,35 @@ void Vocabulary::reserve(std::size_t tokens, std::size_t bytes) {
     begin_.reserve(tokens + 1);
     types_.reserve(tokens);
     scores_.reserve(tokens);
-    std::size_t want = 16;
-    while (want < tokens * 2) want *= 2;
-    if (want > slots_.size() && types_.empty()) slots_.assign(want, {0, -1});
+    if (types_.empty()) allocate(std::bit_ceil(std::max<std::size_t>(tokens * 2, 16)));
+}
+
+void Vocabulary::allocate(std::size_t slots) {
+    memory_ = allocate_arena(slots * sizeof(Slot), std::size_t{2} << 20);
+    slots_ = static_cast<Slot*>(memory_.get());
+    std::fill(slots_, slots_ + slots, Slot{0, -1});
+    mask_ = slots - 1;
 }
 
 void Vocabulary::grow() {
-    std::vector<Slot> old(slots_.empty() ? 16 : slots_.size() * 2, {0, -1});
-    old.swap(slots_);
-    const std::size_t mask = slots_.size() - 1;
+    const Arena old_memory = std::move(memory_);
+    const std::span<const Slot> old(slots_, slots_ ? mask_ + 1 : 0);
+    allocate(std::max<std::size_t>(old.size() * 2, 16));
     for (const Slot& slot : old) {
         if (slot.id < 0) continue;
-        std::size_t i = slot.hash & mask;
-        while (slots_[i].id >= 0) i = (i + 1) & mask;
+        std::size_t i = slot.hash & mask_;
+        while (slots_[i].id >= 0) i = (i + 1) & mask_;
         slots_[i] = slot;
     }
 }
 
 TokenId Vocabulary::add(std::string_view spelling, TokenType type, float score) {
-    if (slots_.size() < (types_.size() + 1) * 2) grow();
+    if (!slots_ || mask_ + 1 < (types_.size() + 1) * 2) grow();
     const TokenId id = size();
     const std::uint32_t hash = static_cast<std::uint32_t>(hash_bytes(spelling));
-    const std::size_t mask = slots_.size() - 1;
-    std::size_t i = hash & mask;
+    std::size_t i = hash & mask_;
     TokenId found = -1;
-    for (; slots_[i].id >= 0; i = (i + 1) & mask)
+    for (; slots_[i].id >= 0; i = (i + 1) & mask_)
         if (slots_[i].hash == hash && this->spelling(slots_[i].id) == spelling) {
             found = slots_[i].id;
             break;
@@ -71,10 +77,9 @@ TokenId Vocabulary::add(std::string_view spelling, TokenType type, float score) 
 }
 
 TokenId Vocabulary::find(std::string_view spelling, std::uint64_t full) const {
-    if (slots_.empty()) return -1;
+    if (!slots_) return -1;
     const std::uint32_t hash = static_cast<std::uint32_t>(full);
-    const std::size_t mask = slots_.size() - 1;
-    for (std::size_t i = hash & mask; slots_[i].id >= 0; i = (i + 1) & mask)
+    for (std::size_t i = hash & mask_; slots_[i].id >= 0; i = (i + 1) & mask_)
         if (slots_[i].hash == hash && this->spelling(slots_[i].id) == spelling) return slots_[i].id;
     return -1;
 }
@@ -112,22 +117,34 @@ std::string_view spell(std::uint8_t byte) {
 
 std::string spell(std::string_view bytes) {
     std::string out;
-    out.reserve(bytes.size() * 2);
-    for (char c : bytes) out += spell(static_cast<std::uint8_t>(c));
+    spell(bytes, out);
     return out;
+}
+
+void spell(std::string_view bytes, std::string& out) {
+    const Alphabet& a = alphabet();
+    for (char c : bytes) out += a.of_byte[static_cast<std::uint8_t>(c)];
 }
 
 void unspell(std::string_view spelling, std::string& out) {
     const Alphabet& a = alphabet();
     const char *p = spelling.data(), *end = p + spelling.size();
+    std::size_t size = out.size();
+    out.resize(size + spelling.size());
     while (p < end) {
-        Char c = decode_utf8(p, end);
-        if (c.valid && c.code < a.of_code.size() && a.of_code[c.code] >= 0)
-            out += static_cast<char>(a.of_code[c.code]);
-        else
-            out.append(p, c.size);
-        p += c.size;
+        const std::uint8_t c = static_cast<std::uint8_t>(*p);
+        // ASCII is its own spelling, where it is one; all others are of two bytes, below U+0180.
+        if (c >= 0xC2 && c < 0xC6 && end - p >= 2 && (p[1] & 0xC0) == 0x80) {
+            const std::int16_t byte = a.of_code[static_cast<std::size_t>((c & 0x1F) << 6 | (p[1] & 0x3F))];
+            if (byte >= 0) {
+                out[size++] = static_cast<char>(byte);
+                p += 2;
+                continue;
+            }
+        }
+        out[size++] = *p++;
     }
+    out.resize(size);
 }
 
 }  // namespace byte_alphabet

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/arena.h"
 #include "text/tokenizer.h"
 
 namespace linnet {
@@ -49,7 +50,7 @@ class Vocabulary {
     TokenId find(std::string_view spelling, std::uint64_t hash) const;
     /// For a find() of this hash that will come soon.
     void prefetch(std::uint64_t hash) const {
-        if (!slots_.empty()) __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]);
+        if (slots_) __builtin_prefetch(&slots_[hash & mask_]);
     }
 
   private:
@@ -57,12 +58,15 @@ class Vocabulary {
         std::uint32_t hash;
         TokenId id;  // -1: free
     };
+    void allocate(std::size_t slots);
     void grow();
     std::string blob_;
     std::vector<std::uint64_t> begin_ = {0};
     std::vector<TokenType> types_;
     std::vector<float> scores_;
-    std::vector<Slot> slots_;
+    Arena memory_;
+    Slot* slots_ = nullptr;  // mask_ + 1 of them
+    std::size_t mask_ = 0;
 };
 
 /// GPT-2's printable alphabet for bytes (the "Ġ" of "Ġthe"): every byte is a character of one or two UTF-8
@@ -70,6 +74,7 @@ class Vocabulary {
 namespace byte_alphabet {
 std::string_view spell(std::uint8_t byte);
 std::string spell(std::string_view bytes);
+void spell(std::string_view bytes, std::string& out);  // appends
 /// Appends the bytes that a spelling stands for; a character outside the alphabet stands for itself.
 void unspell(std::string_view spelling, std::string& out);
 }  // namespace byte_alphabet
