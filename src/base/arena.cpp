@@ -20,9 +20,13 @@ void ArenaDeleter::operator()(void* memory) const {
     munmap(memory, bytes);
 }
 
-Arena allocate_arena(std::size_t bytes, std::size_t large_from) {
+std::size_t arena_bytes(std::size_t bytes) {
     const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    bytes = (std::max<std::size_t>(bytes, 1) + page - 1) / page * page;
+    return (std::max<std::size_t>(bytes, 1) + page - 1) / page * page;
+}
+
+Arena allocate_arena(std::size_t bytes, std::size_t large_from) {
+    bytes = arena_bytes(bytes);
     // It begins at a large page, lest both ends have none.
     const std::size_t mapped = bytes + (bytes >= large_from ? large_page : 0);
     void* memory = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

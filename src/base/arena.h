@@ -16,6 +16,22 @@ using Arena = std::unique_ptr<void, ArenaDeleter>;
 /// From `large_from` bytes it lies in large pages: they spare matrix products and table look-ups most of
 /// their TLB misses, and would only pad what is small or touched here and there. Error(Exit::io) where there
 /// is not enough memory.
+std::size_t arena_bytes(std::size_t bytes);  // rounded up to whole pages, as ArenaDeleter needs it
 Arena allocate_arena(std::size_t bytes, std::size_t large_from = std::size_t{16} << 20);
+
+/// For a vector that is reserved once, to more than it will need, and filled from its beginning.
+template <class T>
+struct LargePageAllocator {
+    using value_type = T;
+    LargePageAllocator() = default;
+    template <class U>
+    LargePageAllocator(const LargePageAllocator<U>&) {}
+    T* allocate(std::size_t n) {
+        Arena arena = allocate_arena(n * sizeof(T), std::size_t{2} << 20);
+        return static_cast<T*>(arena.release());
+    }
+    void deallocate(T* memory, std::size_t n) { ArenaDeleter{arena_bytes(n * sizeof(T))}(memory); }
+    bool operator==(const LargePageAllocator&) const { return true; }
+};
 
 }  // namespace linnet

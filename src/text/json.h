@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/arena.h"
+
 namespace linnet {
 
 /// Parsed whole; Error(Exit::input) with line and column where it is no JSON (RFC 8259), is nested deeper
@@ -101,7 +103,7 @@ class Json {
     std::string_view text_;
     std::string file_;
     const char *at_, *end_;
-    std::vector<Node> nodes_;  // in order of the text; 0 is the null that absent members are
+    std::vector<Node, LargePageAllocator<Node>> nodes_;  // in order of the text; 0 is the null that absent members are
     std::string arena_;
 };
 
