@@ -23,7 +23,7 @@ void SafeBorders::add_token(std::string_view t) {
 /// 16 MiB for words of up to 16 bytes, 1 MiB for those of up to 32. On an idle machine that beats caches that
 /// fit the second level by a quarter on English, as a miss costs a merge; twice as large gains nothing.
 struct BpeModel::Scratch final : ModelScratch {
-    WordCache<2, 3> small{12, 18};
+    WordCache<2, 3> small{14, 18};
     WordCache<4, 7> large{10, 13};
     Merger merger;
     std::vector<TokenId> ids;

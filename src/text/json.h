@@ -103,7 +103,8 @@ class Json {
     std::string_view text_;
     std::string file_;
     const char *at_, *end_;
-    std::vector<Node, LargePageAllocator<Node>> nodes_;  // in order of the text; 0 is the null that absent members are
+    std::vector<Node, LargePageAllocator<Node>>
+        nodes_;  // in order of the text; 0 is the null that absent members are
     std::string arena_;
 };
 

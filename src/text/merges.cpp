@@ -76,11 +76,51 @@ void Merger::apply_short(const MergeTable& table) {
 }
 
 void Merger::apply_long(const MergeTable& table) {
-    const std::int32_t n = static_cast<std::int32_t>(symbols_.size());
-    rank_.assign(symbols_.size(), no_merge);
-    joined_.resize(symbols_.size());
-    previous_.resize(symbols_.size());
-    next_.resize(symbols_.size());
+    done_.clear();
+    std::size_t begin = 0, size = window_;
+    while (true) {
+        const std::size_t end = std::min(symbols_.size(), begin + size);
+        merge(table, begin, end, tokens_);
+        if (!done_.empty() &&
+            is_crossed(table, done_.back().begin, begin, tokens_.size() > 1 ? tokens_[1].begin : end)) {
+            begin = done_.back().begin;
+            done_.pop_back();
+            size *= 2;
+            continue;
+        }
+        std::size_t kept = tokens_.size();
+        if (end < symbols_.size())
+            while (kept > 1 && tokens_[kept - 1].begin > end - size / 16) kept--;
+        done_.insert(done_.end(), tokens_.begin(), tokens_.begin() + static_cast<std::ptrdiff_t>(kept));
+        if (end == symbols_.size()) break;
+        if (kept == tokens_.size()) {  // the last token is too long to be sure of it
+            begin = done_.back().begin;
+            done_.pop_back();
+            size *= 2;
+            continue;
+        }
+        begin = tokens_[kept].begin;
+        size = window_;
+    }
+    symbols_.clear();
+    for (const Token& token : done_) symbols_.push_back(token.id);
+}
+
+/// Whether merges cross the border between two tokens, given the places of their symbols.
+bool Merger::is_crossed(const MergeTable& table, std::size_t begin, std::size_t border, std::size_t end) {
+    merge(table, begin, end, beside_);
+    return beside_.size() != 2 || beside_[1].begin != border;
+}
+
+/// The symbols in [begin, end) as a row of their own.
+void Merger::merge(const MergeTable& table, std::size_t begin, std::size_t end, std::vector<Token>& out) {
+    const std::int32_t n = static_cast<std::int32_t>(end - begin);
+    symbol_.assign(symbols_.begin() + static_cast<std::ptrdiff_t>(begin),
+                   symbols_.begin() + static_cast<std::ptrdiff_t>(end));
+    rank_.assign(end - begin, no_merge);
+    joined_.resize(end - begin);
+    previous_.resize(end - begin);
+    next_.resize(end - begin);
 
     // Positions waiting at each rank. A list is sorted when its turn comes; positions that a merge adds at a
     // rank that is not above the current one (possible with scores, not with trained ranks) go through
@@ -100,7 +140,7 @@ void Merger::apply_long(const MergeTable& table) {
         last_list->push_back(at);
     };
     auto look = [&](std::int32_t left, std::int32_t right) {
-        Merge m = table.find(symbols_[left], symbols_[right]);
+        Merge m = table.find(symbol_[left], symbol_[right]);
         rank_[left] = m.rank;
         joined_[left] = m.id;
         return m.rank;
@@ -112,9 +152,9 @@ void Merger::apply_long(const MergeTable& table) {
     }
     auto join = [&](std::int32_t at, std::uint32_t current) {
         const std::int32_t right = next_[at], after = next_[right], before = previous_[at];
-        symbols_[at] = joined_[at];
+        symbol_[at] = joined_[at];
         rank_[at] = rank_[right] = no_merge;
-        symbols_[right] = -1;
+        symbol_[right] = -1;
         next_[at] = after;
         auto renew = [&](std::int32_t left, std::int32_t of) {
             std::uint32_t rank = look(left, of);
@@ -155,12 +195,14 @@ void Merger::apply_long(const MergeTable& table) {
         }
         list.clear();
     }
-    std::erase(symbols_, -1);
+    out.clear();
+    for (std::int32_t i = 0; i < n; i++)
+        if (symbol_[i] >= 0) out.push_back({symbol_[i], begin + static_cast<std::size_t>(i)});
 }
 
 void Merger::trim() {
-    if (rank_.capacity() < (1u << 20)) return;
-    *this = Merger();
+    if (symbols_.capacity() < (1u << 20)) return;
+    *this = Merger(window_);
 }
 
 }  // namespace linnet

@@ -152,20 +152,37 @@ class ShortRow {
 };
 
 /// Scratch space of one thread; symbols go in, the merged symbols come out in the same vector.
+///
+/// Rows longer than `window` are merged window by window, so that the work stays in the second-level cache:
+/// what each window makes of its last sixteenth is merged again with what follows. That is the whole row's
+/// answer if no border between two windows is one that merges cross. To know that it is enough to merge the
+/// two tokens beside it: had the whole row a first merge across the border, the row of those two would make
+/// it too, as until then both do the same there, in the same order. Where one does cross, the window begins a
+/// token earlier and is twice as long.
 class Merger {
   public:
+    explicit Merger(std::size_t window = 8192) : window_(window) {}
     std::vector<TokenId>& symbols() { return symbols_; }
     void apply(const MergeTable& table);
     /// Frees what a giant word has made large.
     void trim();
 
   private:
+    struct Token {
+        TokenId id;
+        std::size_t begin;  // the place of its first symbol in the row
+    };
     template <std::size_t most>
     void apply_short(const MergeTable& table);
     void apply_long(const MergeTable& table);
+    void merge(const MergeTable& table, std::size_t begin, std::size_t end, std::vector<Token>& out);
+    bool is_crossed(const MergeTable& table, std::size_t begin, std::size_t border, std::size_t end);
+
+    std::size_t window_;
     std::vector<TokenId> symbols_;
+    std::vector<Token> done_, tokens_, beside_;
+    std::vector<TokenId> symbol_, joined_;
     std::vector<std::uint32_t> rank_;
-    std::vector<TokenId> joined_;
     std::vector<std::int32_t> previous_, next_;
 };
 

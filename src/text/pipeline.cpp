@@ -269,6 +269,8 @@ class Pipeline::Blocks {
     }
     void encode(Block& block) const {
         Lease lease(owner_);
+        const std::size_t bytes = block.segments.back().end - block.segments.front().begin;
+        block.ids.reserve(bytes / 2);  // what is not used is never touched
         IdSink out(block.ids);
         for (const Segment& s : block.segments)
             if (s.id >= 0)

@@ -2,8 +2,9 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
-#include <memory>
 #include <vector>
+
+#include "base/arena.h"
 
 namespace linnet {
 
@@ -21,6 +22,8 @@ inline std::uint64_t pair_key(std::uint32_t left, std::uint32_t right) {
 
 /// Open addressing with backward-shift deletion. Key 0, the pair (0, 0), is stored as all ones.
 class PairTable {
+    using Slots = std::vector<Pair, LargePageAllocator<Pair>>;  // a freed table goes back to the system
+
   public:
     PairTable() : slots_(1 << 12) {}
     Pair* find(std::uint64_t key) {
@@ -51,7 +54,7 @@ class PairTable {
         slots_[hole] = {};
     }
     void clear() {
-        slots_ = std::vector<Pair>(1 << 12);
+        slots_ = Slots(1 << 12);
         size_ = 0;
     }
     template <class Visit>
@@ -77,12 +80,12 @@ class PairTable {
         return i;
     }
     void grow() {
-        std::vector<Pair> old(slots_.size() * 2);
+        Slots old(slots_.size() * 2);
         old.swap(slots_);
         for (Pair& pair : old)
             if (pair.key != 0) slots_[vacancy(pair.key)] = pair;
     }
-    std::vector<Pair> slots_;
+    Slots slots_;
     std::size_t size_ = 0;
 };
 
@@ -92,10 +95,11 @@ class ListArena {
     std::uint32_t* allocate(std::size_t n) {
         if (n > left_) {
             std::size_t size = std::max(n, chunk);
-            chunks_.emplace_back(new std::uint32_t[size]);
+            chunks_.push_back(allocate_arena(size * sizeof(std::uint32_t)));
             memory_ += size * sizeof(std::uint32_t);
-            if (size > chunk) return chunks_.back().get();  // a long list has a chunk of its own
-            next_ = chunks_.back().get();
+            auto* memory = static_cast<std::uint32_t*>(chunks_.back().get());
+            if (size > chunk) return memory;  // a long list has a chunk of its own
+            next_ = memory;
             left_ = size;
         }
         std::uint32_t* list = next_;
@@ -112,7 +116,7 @@ class ListArena {
 
   private:
     static constexpr std::size_t chunk = std::size_t{1} << 18;
-    std::vector<std::unique_ptr<std::uint32_t[]>> chunks_;
+    std::vector<Arena> chunks_;
     std::uint32_t* next_ = nullptr;
     std::size_t left_ = 0, memory_ = 0;
 };

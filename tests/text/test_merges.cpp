@@ -42,15 +42,23 @@ TEST_CASE("merging equals its definition, for short and long rows, trained ranks
                                                  : static_cast<std::uint32_t>(m);
             if (table.add(l, r, rank, next)) next++;
         }
-        for (std::size_t n : {1u, 2u, 5u, 30u, 48u, 49u, 120u, 300u}) {
+        for (std::size_t n : {1u, 2u, 5u, 16u, 17u, 30u, 48u, 49u, 120u, 300u}) {
             Merger merger;
             for (std::size_t i = 0; i < n; i++)
                 merger.symbols().push_back(
                     static_cast<TokenId>(rng.below(static_cast<std::uint64_t>(letters), counter++)));
-            const std::vector<TokenId> expected = slow(table, merger.symbols());
+            const std::vector<TokenId> row = merger.symbols(), expected = slow(table, row);
             merger.apply(table);
             CAPTURE(n);
             REQUIRE(merger.symbols() == expected);
+            for (std::size_t window :
+                 {4u, 17u, 64u}) {  // far smaller than real ones: many borders are crossed
+                Merger windows(window);
+                windows.symbols() = row;
+                windows.apply(table);
+                CAPTURE(window);
+                REQUIRE(windows.symbols() == expected);
+            }
         }
     }
 }

@@ -144,7 +144,7 @@ TEST_CASE("merges do not depend on the memory for pairs: rare ones are forgotten
 }
 
 TEST_CASE("training gives the same vocabulary for any threads, memory and cut of the text") {
-    std::string text = random_text(5, 5 << 20, 9);
+    std::string text = random_text(5, 8 << 20, 9);
     TrainOptions options;
     options.vocab_size = 700;
     TrainedVocabulary whole = train(text, options);
@@ -157,7 +157,8 @@ TEST_CASE("training gives the same vocabulary for any threads, memory and cut of
         CHECK(other.tokens == whole.tokens);
         CHECK(other.merges == whole.merges);
     }
-    options.memory = 28 << 20;  // tables of 3 MiB
+    options.threads = 3;
+    options.memory = 58 << 20;  // tables of 5 MiB, less than a third of what the words take
     VocabularyTrainer trainer(options);
     for (std::size_t at = 0; at < text.size();) {
         std::size_t end = std::min(text.find(' ', at + 100000), text.size());
