@@ -6,11 +6,14 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "data/utf8_check.h"
 #include "model/session.h"
+#include "text/unicode.h"
 
 namespace linnet {
 
-TextInput::TextInput(const std::string& path) : name_(path == "-" ? "stdin" : path) {
+TextInput::TextInput(const std::string& path, std::string_view invalid)
+    : name_(path == "-" ? "stdin" : path) {
     if (path == "-") {
         char block[1 << 16];
         for (ssize_t n; (n = read(0, block, sizeof block)) != 0;) {
@@ -26,6 +29,16 @@ TextInput::TextInput(const std::string& path) : name_(path == "-" ? "stdin" : pa
     if (text_.starts_with("\xFF\xFE") || text_.starts_with("\xFE\xFF"))
         fail_input(name_, "byte 0", "a text in UTF-8", "UTF-16",
                    "iconv -f UTF-16 -t UTF-8 turns it into one");
+    if (invalid == "keep") return;
+    const std::size_t fault = valid_utf8_prefix(text_);
+    if (fault == text_.size()) return;
+    if (invalid == "error")
+        fail_input(name_, "byte " + std::to_string(fault), "UTF-8", utf8_fault_name(text_, fault),
+                   "--invalid replace or keep reads it all the same");
+    std::string repaired;
+    append_repaired(text_, repaired);
+    buffer_ = std::move(repaired);
+    text_ = buffer_;
 }
 
 TokenizerPtr open_tokenizer(const std::string& path) {

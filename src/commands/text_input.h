@@ -8,10 +8,11 @@
 
 namespace linnet {
 
-/// A regular file, mapped, or stdin ("-"), read whole. UTF-16 is refused by name (Exit::input).
+/// A regular file, mapped, or stdin ("-"), read whole. UTF-16 is refused by name (Exit::input). Bytes that
+/// are no UTF-8: `invalid` "keep" leaves them, "replace" puts U+FFFD for each, "error" refuses the first.
 class TextInput {
   public:
-    explicit TextInput(const std::string& path);
+    explicit TextInput(const std::string& path, std::string_view invalid = "keep");
     std::string_view text() const { return text_; }
     const std::string& name() const { return name_; }
 

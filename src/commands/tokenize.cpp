@@ -19,7 +19,7 @@ namespace linnet {
 namespace {
 
 struct Options {
-    std::string tokenizer, format = "ids", html;
+    std::string tokenizer, format = "ids", html, invalid = "keep";
     std::vector<std::string> files;
     bool special = false, add_special = false;
 };
@@ -73,7 +73,7 @@ int run(const Options& options, const Globals& globals) {
     if (!options.html.empty() && files.size() != 1)
         usage_error("--html", "one text", std::to_string(files.size()));
     for (const std::string& path : files) {
-        TextInput input(path);
+        TextInput input(path, options.invalid);
         try {
             if (options.html.empty()) {
                 print(*tokenizer, path, input.text(), options, encode);
@@ -100,6 +100,10 @@ Action add_tokenize(CLI::App& app, const Globals& globals) {
     add_text(app, "-m,--model", options->tokenizer,
              "GGUF, tokenizer.json, .tiktoken or SentencePiece model; left out: the built-in model's");
     add_choice(app, "--format", options->format, {"ids", "pieces", "count", "jsonl"}, "what to print");
+    add_choice(
+        app, "--invalid", options->invalid, {"keep", "replace", "error"},
+        "bytes that are no UTF-8: encode them as they are, as U+FFFD (as llama.cpp and tiktoken do), or "
+        "stop");
     app.add_flag("--special", options->special, "read special tokens in the text");
     app.add_flag("--add-special", options->add_special,
                  "put the vocabulary's begin and end tokens around each text");

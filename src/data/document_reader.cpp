@@ -12,6 +12,7 @@
 #include "data/byte_source.h"
 #include "data/json_line.h"
 #include "data/utf8_check.h"
+#include "text/unicode.h"
 
 namespace linnet {
 namespace {
@@ -167,7 +168,7 @@ bool DocumentReader::next_line(std::string& text, DocumentPart& part) {
             continue;
         }
         std::string_view document = std::string_view(text).substr(part.begin);
-        std::size_t fault = options_.invalid == "keep" ? document.size() : utf8_fault(document);
+        std::size_t fault = options_.invalid == "keep" ? document.size() : valid_utf8_prefix(document);
         if (fault < document.size() && options_.invalid == "replace") {
             std::string original(document);
             text.resize(part.begin);
@@ -199,7 +200,7 @@ bool DocumentReader::take(std::string& text, DocumentPart& part, std::size_t siz
     part.last = last;
     std::string_view piece = ahead().substr(0, size);
     bool keep = !dropping_;
-    std::size_t fault = keep && options_.invalid != "keep" ? utf8_fault(piece) : piece.size();
+    std::size_t fault = keep && options_.invalid != "keep" ? valid_utf8_prefix(piece) : piece.size();
     bool repair = fault < piece.size() && options_.invalid == "replace";
     if (fault < piece.size() && !repair) {
         bad(path_ + ": byte " + std::to_string(offset_ + fault) + ": expected UTF-8, got " +

@@ -1,37 +1,15 @@
 #include "data/utf8_check.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <cstdio>
-#include <cstring>
 
 #include "text/unicode.h"
 
 namespace linnet {
 
-std::size_t utf8_fault(std::string_view text) {
-    const char *p = text.data(), *end = p + text.size();
-    while (p < end) {
-        while (end - p >= 16) {
-            std::uint64_t a, b;
-            std::memcpy(&a, p, 8);
-            std::memcpy(&b, p + 8, 8);
-            if ((a | b) & 0x8080808080808080u) break;
-            p += 16;
-        }
-        // Sixteen bytes with something beyond ASCII, or the tail: character by character.
-        for (const char* stop = std::min(p + 16, end); p < stop;) {
-            Char c = decode_utf8(p, end);
-            if (!c.valid) return static_cast<std::size_t>(p - text.data());
-            p += c.size;
-        }
-    }
-    return text.size();
-}
-
 void append_repaired(std::string_view text, std::string& out) {
     for (;;) {
-        std::size_t fault = utf8_fault(text);
+        std::size_t fault = valid_utf8_prefix(text);
         out.append(text.substr(0, fault));
         if (fault == text.size()) return;
         out.append("\xEF\xBF\xBD");

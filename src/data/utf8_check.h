@@ -1,15 +1,12 @@
-// Strict UTF-8 (RFC 3629), with a name for what is wrong.
+// What is wrong with a text that should be UTF-8 (RFC 3629), and mending it.
 #pragma once
 #include <string>
 #include <string_view>
 
 namespace linnet {
 
-/// The offset of the first byte that is no UTF-8, or text.size().
-std::size_t utf8_fault(std::string_view text);
-
-/// What stands there, for a message: "a stray continuation byte 0x80", "an overlong form", "a lone
-/// surrogate", …
+/// What stands where the text is no longer UTF-8 (valid_utf8_prefix), for a message: "a stray continuation
+/// byte 0x80", "an overlong form", "a lone surrogate", …
 std::string utf8_fault_name(std::string_view text, std::size_t at);
 
 /// Appends the text with every byte that is no UTF-8 replaced by U+FFFD.

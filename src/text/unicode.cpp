@@ -84,16 +84,19 @@ void append_utf8(std::string& out, char32_t c) {
 std::size_t valid_utf8_prefix(std::string_view text) {
     const char *p = text.data(), *end = p + text.size();
     while (p < end) {
-        if (end - p >= 8) {
-            std::uint64_t eight;
-            std::memcpy(&eight, p, 8);
-            eight &= 0x8080808080808080u;
-            if (!eight) {
-                p += 8;
+        while (end - p >= 16) {
+            std::uint64_t a, b;
+            std::memcpy(&a, p, 8);
+            std::memcpy(&b, p + 8, 8);
+            a &= 0x8080808080808080u;
+            if (!(a | (b & 0x8080808080808080u))) {
+                p += 16;
                 continue;
             }
-            if constexpr (std::endian::native == std::endian::little) p += std::countr_zero(eight) >> 3;
+            if constexpr (std::endian::native == std::endian::little) p += a ? std::countr_zero(a) >> 3 : 8;
+            break;
         }
+        if (p == end) break;
         Char c = decode_utf8(p, end);
         if (!c.valid) break;
         p += c.size;

@@ -11,6 +11,7 @@
 #include "data/byte_source.h"
 #include "data/utf8_check.h"
 #include "support.h"
+#include "text/unicode.h"
 
 using namespace linnet;
 using test::write_text;
@@ -230,8 +231,8 @@ TEST_CASE("text that is not UTF-8 is named; UTF-16 by its name") {
     CHECK(line("caf\xC3\xA9 \xE4\xB8\xAD \xF0\x9F\x98\x80 plain ascii behind it").empty());
     for (std::size_t n = 0; n < 60; n++) {
         std::string text(n, 'a');
-        CHECK(utf8_fault(text + "\xC3\xA9") == n + 2);
-        CHECK(utf8_fault(text + "\xFFzzzzzzzzzzzzzzzzzzzz") == n);
+        CHECK(valid_utf8_prefix(text + "\xC3\xA9") == n + 2);
+        CHECK(valid_utf8_prefix(text + "\xFFzzzzzzzzzzzzzzzzzzzz") == n);
     }
 }
 

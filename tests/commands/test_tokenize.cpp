@@ -1,0 +1,101 @@
+// linnet tokenize, detokenize, tokenizer convert and verify, as a person runs them.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "support.h"
+
+using namespace linnet::test;
+
+namespace {
+
+bool has(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+/// A vocabulary of 300 tokens and texts to use it on.
+struct Setting {
+    Scratch s;
+    std::string json = s / "t.json", text = s / "text.txt";
+    Setting() {
+        write_text(text, "the cat sat on the mat; the cat said caf\xC3\xA9 <|endoftext|>\n");
+        REQUIRE(run_linnet(
+                    {"tokenizer", "train", "--vocab-size", "300", "--min-frequency", "1", "-o", json, text})
+                    .exit == 0);
+    }
+    Outcome tokenize(std::vector<std::string> rest, const std::string& input = {}) const {
+        rest.insert(rest.begin(), {"tokenize", "-m", json});
+        return run_linnet(rest, input);
+    }
+};
+
+}  // namespace
+
+TEST_CASE("tokenize and detokenize are each other's inverse, for files and stdin, any bytes") {
+    Setting t;
+    const std::string bytes = "caf\xC3\xA9\r\n\xFF\xC0 \t" + std::string(1, '\0') + "end";
+    for (const std::string& text : {read_text(t.text), bytes, std::string()}) {
+        const Outcome ids = t.tokenize({"-"}, text);
+        CHECK(ids.exit == 0);
+        const Outcome back = run_linnet({"detokenize", "-m", t.json}, ids.out);
+        CHECK(back.exit == 0);
+        CHECK(back.out == text);
+    }
+    CHECK(t.tokenize({t.text}).out == t.tokenize({}, read_text(t.text)).out);
+}
+
+TEST_CASE("tokenize prints ids, counts, pieces or JSON") {
+    Setting t;
+    const std::string ids = t.tokenize({t.text}).out;
+    const auto count = std::count(ids.begin(), ids.end(), ' ') + 1;
+    CHECK(t.tokenize({"--format", "count", t.text}).out == std::to_string(count) + "\n");
+    CHECK(has(t.tokenize({"--format", "count", t.text, t.text}).out,
+              std::to_string(count) + " " + t.text + "\n"));
+    const Outcome jsonl = t.tokenize({"--format", "jsonl", t.text});
+    CHECK(has(jsonl.out, "{\"file\":\"" + t.text + "\",\"ids\":["));
+    CHECK(has(t.tokenize({"--format", "pieces", t.text}).out, "the"));
+    CHECK(t.tokenize({"--html", t.s / "page.html", t.text}).exit == 0);
+    CHECK(has(read_text(t.s / "page.html"), "<html"));
+    const Outcome wrong = t.tokenize({"--format", "idz", t.text});
+    CHECK(wrong.exit == 2);
+    CHECK(has(wrong.err, "ids"));
+}
+
+TEST_CASE("a spelling of a special token is text unless --special is given") {
+    Setting t;
+    const Outcome plain = t.tokenize({"--format", "count", "-"}, "<|endoftext|>"),
+                  special = t.tokenize({"--special", "--format", "count", "-"}, "<|endoftext|>");
+    CHECK(std::stoi(plain.out) > 1);
+    CHECK(special.out == "1\n");
+}
+
+TEST_CASE("bytes that are no UTF-8 are kept, replaced or refused, as --invalid says") {
+    Setting t;
+    const std::string bad = "cat \xFFsat", mended = "cat \xEF\xBF\xBDsat";
+    CHECK(t.tokenize({"--invalid", "replace", "-"}, bad).out == t.tokenize({"-"}, mended).out);
+    CHECK(t.tokenize({"--invalid", "keep", "-"}, bad).out == t.tokenize({"-"}, bad).out);
+    CHECK(t.tokenize({"-"}, bad).out != t.tokenize({"-"}, mended).out);
+    const Outcome refused = t.tokenize({"--invalid", "error", "-"}, bad);
+    CHECK(refused.exit == 3);
+    CHECK(refused.out.empty());
+    CHECK(has(refused.err, "stdin: byte 4: expected UTF-8, got byte 0xFF"));
+    CHECK(t.tokenize({"--invalid", "error", "-"}, mended).exit == 0);
+    CHECK(t.tokenize({"-"}, "\xFF\xFEh").exit == 3);  // UTF-16, whatever --invalid says
+}
+
+TEST_CASE("tokenizer convert keeps every id, and verify says so") {
+    Setting t;
+    const std::string gguf = t.s / "t.gguf", again = t.s / "again.json";
+    REQUIRE(run_linnet({"tokenizer", "convert", t.json, gguf}).exit == 0);
+    REQUIRE(run_linnet({"tokenizer", "convert", gguf, again}).exit == 0);
+    CHECK(run_linnet({"tokenizer", "verify", t.json, gguf, t.text}).exit == 0);
+    CHECK(run_linnet({"tokenize", "-m", again, t.text}).out == t.tokenize({t.text}).out);
+
+    const std::string other = t.s / "other.json";
+    REQUIRE(
+        run_linnet({"tokenizer", "train", "--vocab-size", "270", "--min-frequency", "1", "-o", other, t.text})
+            .exit == 0);
+    const Outcome differ = run_linnet({"tokenizer", "verify", t.json, other, t.text});
+    CHECK(differ.exit != 0);
+    CHECK(has(differ.out + differ.err, t.text));
+}
