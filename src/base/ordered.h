@@ -13,7 +13,7 @@
 namespace linnet {
 
 /// The three stages of an item. Items are used again, with what an earlier use has left in them: their
-/// memory stays warm, and no more than two a thread exist.
+/// memory stays warm, and no more than four a thread exist.
 template <class Item>
 struct OrderedStages {
     std::function<bool(Item&)> produce;  // the next item; false: there is none. One at a time, in order

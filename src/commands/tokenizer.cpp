@@ -13,7 +13,6 @@
 #include "commands/read_options.h"
 #include "commands/text_input.h"
 #include "data/train_text.h"
-#include "formats/gguf.h"
 #include "text/make.h"
 #include "text/pre_names.h"
 #include "text/splitter.h"
@@ -76,12 +75,7 @@ void save(const Tokenizer& tokenizer, const std::string& path) {
         return write_file(path, tokenizer_to_json(*pipeline));
     }
     if (!path.ends_with(".gguf")) usage_error("OUT", "a name that ends in .json or .gguf", "'" + path + "'");
-    GgufWriter writer;
-    writer.add("general.architecture",
-               tokenizer.kind() == "spm" || tokenizer.kind() == "unigram" ? "llama" : "gpt2");
-    writer.add("general.name", "tokenizer");
-    tokenizer.write(writer);
-    writer.write(path);
+    write_tokenizer_gguf(tokenizer, path);
 }
 
 void check_out(const std::string& path) {

@@ -110,7 +110,8 @@ void Builder::remove_old() const {
         std::string name = entry.path().filename().string();
         bool shard = (name.starts_with("train_") || name.starts_with("val_")) &&
                      (name.ends_with(".bin") || name.ends_with(".part"));
-        if (shard || name == "index.json" || name == "progress.json") std::filesystem::remove(entry.path());
+        if (shard || name == "index.json" || name == "progress.json" || name == corpus_tokenizer)
+            std::filesystem::remove(entry.path());
     }
 }
 
@@ -291,6 +292,7 @@ CorpusResult Builder::finish() {
                    "at least one document", "none",
                    index.skipped > 0 ? "all were bad: " + result.first_skipped : "");
     }
+    write_tokenizer_gguf(tokenizer_, options_.folder + "/" + corpus_tokenizer);
     write_file(options_.folder + "/index.json", corpus_index_json(index));
     remove_corpus_progress(options_.folder);
     return result;

@@ -8,6 +8,8 @@
 
 namespace linnet {
 
+inline constexpr const char* corpus_tokenizer = "tokenizer.gguf";  // in the folder: what its ids mean
+
 struct CorpusShard {
     std::string file, split;                             // a name inside the folder; "train" or "validation"
     std::uint64_t documents = 0, tokens = 0, bytes = 0;  // documents: that begin here; bytes: of text

@@ -350,4 +350,13 @@ void Pipeline::write(GgufWriter& out) const {
     }
 }
 
+void write_tokenizer_gguf(const Tokenizer& tokenizer, const std::string& path) {
+    GgufWriter writer;
+    writer.add("general.architecture",
+               tokenizer.kind() == "spm" || tokenizer.kind() == "unigram" ? "llama" : "gpt2");
+    writer.add("general.name", "tokenizer");
+    tokenizer.write(writer);
+    writer.write(path);
+}
+
 }  // namespace linnet

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/sha256.h"
 #include "base/terminal.h"
+#include "data/corpus_index.h"
 
 namespace linnet {
 namespace {
@@ -43,9 +44,14 @@ TokenizerPtr choose_tokenizer(const TrainingOptions& options, const RunSetup& se
     if (setup.resumed) return tokenizer_from_gguf(Gguf(*setup.resumed + "/model.gguf"));
     const TokenizerConfig& t = setup.config.tokenizer;
     if (t.kind == "file") return load_tokenizer(t.file);
-    if (is_folder(options.data))
-        fail_input(options.data, "tokenizer.kind", "file: a corpus folder holds tokens, not text", t.kind,
-                   "--set tokenizer.kind=file --set tokenizer.file=PATH");
+    if (is_folder(options.data)) {  // its tokens are made, whatever the config would have made
+        const std::string path = options.data + "/" + corpus_tokenizer;
+        if (!std::filesystem::exists(path))
+            fail_input(options.data, corpus_tokenizer, "the tokenizer that the corpus was made with",
+                       "nothing", "--set tokenizer.kind=file --set tokenizer.file=PATH names another");
+        note("the tokenizer is that of the corpus: " + path);
+        return load_tokenizer(path);
+    }
     MappedFile text(options.data);
     // Characters must all be known, also those of the validation part; merges are learned from the training
     // part only.

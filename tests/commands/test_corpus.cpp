@@ -100,6 +100,27 @@ TEST_CASE("corpus reads stdin, gzip and Zstandard alike") {
     CHECK(made.exit == 0);
 }
 
+TEST_CASE("train takes a corpus folder, and its tokenizer with it") {
+    Setting t;
+    REQUIRE(t.corpus({"-o", t.s / "corpus", t.s / "docs.jsonl"}).exit == 0);
+    const std::vector<std::string> train = {
+        "train",          "--data", t.s / "corpus",  "--out",          t.s / "run",
+        "--steps",        "2",      "--set",         "model.layers=1", "--set",
+        "model.width=32", "--set",  "model.heads=2", "--set",          "train.sequence=32"};
+    const Outcome trained = run_linnet(train);
+    CAPTURE(trained.err);
+    CHECK(trained.exit == 0);
+    CHECK(has(trained.err, "the tokenizer is that of the corpus"));
+    CHECK(run_linnet({"tokenizer", "verify", t.s / "t.json", t.s / "run/model.gguf", t.s / "docs.jsonl"})
+              .exit == 0);
+
+    std::filesystem::remove(t.s / "corpus/tokenizer.gguf");
+    std::filesystem::remove_all(t.s / "run");
+    const Outcome without = run_linnet(train);
+    CHECK(without.exit == 3);
+    CHECK(has(without.err, "tokenizer.gguf"));
+}
+
 TEST_CASE("tokenizer train: the same file for any threads and memory; a signal leaves nothing") {
     Setting t;
     for (std::string options : {"--threads 1", "--threads 3", "--mem 40M"}) {
