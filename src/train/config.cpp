@@ -14,7 +14,7 @@ std::vector<Field> run_fields(RunConfig& c) {
     std::vector<Field> more = {
         {"tokenizer.kind",
          &t.kind,
-         "made from the text, or read from tokenizer.file",
+         "made from the text, or read from tokenizer.file; a corpus folder brings its own",
          0,
          0,
          {"bpe", "char", "byte", "file"}},
