@@ -39,10 +39,19 @@ Arena allocate_arena(std::size_t bytes, std::size_t large_from) {
         (large_page - reinterpret_cast<std::uintptr_t>(begin) % large_page) % large_page;
     if (before > 0) munmap(begin, before);
     if (before < large_page) munmap(begin + before + bytes, large_page - before);
-#ifdef MADV_HUGEPAGE
-    madvise(begin + before, bytes, MADV_HUGEPAGE);
-#endif
+    prefer_large_pages(begin + before, bytes);
     return Arena(begin + before, ArenaDeleter{bytes});
+}
+
+void prefer_large_pages(void* memory, std::size_t bytes) {
+#ifdef MADV_HUGEPAGE
+    const std::uintptr_t begin = (reinterpret_cast<std::uintptr_t>(memory) + large_page - 1) / large_page,
+                         end = (reinterpret_cast<std::uintptr_t>(memory) + bytes) / large_page;
+    if (begin < end)
+        madvise(reinterpret_cast<void*>(begin * large_page), (end - begin) * large_page, MADV_HUGEPAGE);
+#else
+    (void)memory, (void)bytes;
+#endif
 }
 
 }  // namespace linnet

@@ -19,6 +19,9 @@ using Arena = std::unique_ptr<void, ArenaDeleter>;
 std::size_t arena_bytes(std::size_t bytes);  // rounded up to whole pages, as ArenaDeleter needs it
 Arena allocate_arena(std::size_t bytes, std::size_t large_from = std::size_t{16} << 20);
 
+/// The same for memory that another has allocated and that will be filled from its beginning: a hint.
+void prefer_large_pages(void* memory, std::size_t bytes);
+
 /// For a vector that is reserved once, to more than it will need, and filled from its beginning.
 template <class T>
 struct LargePageAllocator {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/arena.h"
 #include "base/error.h"
 #include "base/ordered.h"
 
@@ -148,7 +149,10 @@ void Pipeline::encode(std::string_view text, std::vector<TokenId>& out, const En
         if (options.add_special) out.insert(out.end(), parts_.suffix.begin(), parts_.suffix.end());
         return;
     }
-    out.reserve(out.size() + text.size() / 2);  // what is not used is never touched
+    const std::size_t likely =
+        text.size() / 4 * 3;  // and more than any language needs; the rest is never touched
+    out.reserve(out.size() + likely);
+    prefer_large_pages(out.data() + out.size(), likely * sizeof(TokenId));
     encode_blocks(text, options,
                   [&](std::span<const TokenId> ids) { out.insert(out.end(), ids.begin(), ids.end()); });
 }

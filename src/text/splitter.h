@@ -35,9 +35,10 @@ inline std::uint64_t not_ascii_letter(std::uint64_t v) {
     return (~(from_a & ~beyond_z) | v) & 0x80 * ones;
 }
 
-/// The end of the run of characters at p whose class has a bit of `any`.
+/// The end of the run of characters at p whose class has a bit of `any`. (Flattened: decoding a character is
+/// too large to be inlined unasked, and here, not in every splitter, it pays.)
 template <std::uint8_t any>
-const char* run(const char* p, const char* end, const ClassTable& table) {
+[[gnu::flatten]] const char* run(const char* p, const char* end, const ClassTable& table) {
     std::uint8_t size;
     while (p < end) {
         if constexpr (any == letter && std::endian::native == std::endian::little)
@@ -59,7 +60,7 @@ const char* run(const char* p, const char* end, const ClassTable& table) {
 
 /// The end of the run of characters without any bit of `none`.
 template <std::uint8_t none>
-const char* run_without(const char* p, const char* end, const ClassTable& table) {
+[[gnu::flatten]] const char* run_without(const char* p, const char* end, const ClassTable& table) {
     std::uint8_t size;
     while (p < end && !(table.at(p, end, size) & none)) p += size;
     return p;
