@@ -1,6 +1,7 @@
 // Serial reading, parallel work, serial writing in the order of reading: what turns a stream into another
 // with the same result for any number of threads.
 #pragma once
+#include <algorithm>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
@@ -101,6 +102,7 @@ class OrderedRun {
 
 template <class Item>
 void run_ordered(int threads, OrderedStages<Item> stages) {
+    threads = std::max(threads, 1);
     OrderedRun<Item> run(threads, std::move(stages));
     if (threads == 1)
         run.member();

@@ -95,6 +95,7 @@ std::vector<std::pair<std::string, std::string>> Builder::settings() const {
     char fraction[32];
     std::snprintf(fraction, sizeof fraction, "%.17g", options_.validation_fraction);
     return {{"tokenizer_sha256", tokenizer_hash(tokenizer_)},
+            {"batch_bytes", std::to_string(batch_bytes)},
             {"format", read.format},
             {"field", read.field},
             {"separator", read.separator},
@@ -110,8 +111,7 @@ void Builder::remove_old() const {
         std::string name = entry.path().filename().string();
         bool shard = (name.starts_with("train_") || name.starts_with("val_")) &&
                      (name.ends_with(".bin") || name.ends_with(".part"));
-        if (shard || name == "index.json" || name == "progress.json" || name == corpus_tokenizer)
-            std::filesystem::remove(entry.path());
+        if (shard || name == "index.json" || name == "progress.json") std::filesystem::remove(entry.path());
     }
 }
 

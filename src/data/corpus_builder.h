@@ -1,7 +1,6 @@
 // linnet corpus: documents in, token shards and index.json out.
 //
-//   reader thread: documents in batches of about 1 MiB  →  encoder threads  →  the caller's thread: ordered
-//   writing
+//   documents in batches of half a MiB, read in order  →  encoded, any number at a time  →  written in order
 //
 // Output depends on the documents and the options alone. The folder holds progress.json while work is
 // unfinished: a batch number and where each split stands after it. A resumed run reads the input again from
@@ -35,7 +34,7 @@ struct CorpusOptions {
         bool skipping = false;  // reading again what an earlier run has written
     };
     /// Called after every batch; true asks to stop (a checkpoint is written first).
-    std::function<bool(const Progress&)> progress;
+    std::function<bool(const Progress&)> progress;  // from any thread, one call at a time
 };
 
 struct CorpusResult {

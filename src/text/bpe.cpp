@@ -74,8 +74,11 @@ BpeModel::BpeModel(const Vocabulary& vocabulary, MergeTable merges, BpeOptions o
         if (at == 1 || at == 2) cuts_before_marks_ = false;
     }
     has_affixes_ = !options_.continuing_prefix.empty() || !options_.end_suffix.empty();
-    // Unknown characters to be fused may stand on both sides of a border.
-    may_cut_ = !has_affixes_ && (!options_.fuse_unknown || options_.byte_level || options_.byte_fallback);
+    // Unknown characters to be fused may stand on both sides of a border; with all bytes there are none.
+    const bool all_bytes =
+        (options_.byte_level || options_.byte_fallback) &&
+        std::all_of(byte_symbol_.begin(), byte_symbol_.end(), [](TokenId id) { return id >= 0; });
+    may_cut_ = !has_affixes_ && (!options_.fuse_unknown || all_bytes);
 }
 
 std::unique_ptr<BpeModel> make_bpe(const Vocabulary& vocabulary, BpeOptions options,

@@ -53,7 +53,8 @@ Json::Json(std::string_view text, std::string file)
 }
 
 void Json::parse() {
-    nodes_.reserve(text_.size() / 8 + 4);  // what is not used is never touched
+    // What is not used is never touched; more than 2^22 (a vocabulary of a million tokens) grow as they come.
+    nodes_.reserve(std::min<std::size_t>(text_.size() / 8 + 4, 1u << 22));
     nodes_.emplace_back();
     value({}, 0);
     blanks();

@@ -77,12 +77,13 @@ void Merger::apply_short(const MergeTable& table) {
 
 void Merger::apply_long(const MergeTable& table) {
     done_.clear();
-    std::size_t begin = 0, size = window_;
+    std::size_t begin = 0, size = window_, crossed = 0;
     while (true) {
         const std::size_t end = std::min(symbols_.size(), begin + size);
         merge(table, begin, end, tokens_);
         if (!done_.empty() &&
             is_crossed(table, done_.back().begin, begin, tokens_.size() > 1 ? tokens_[1].begin : end)) {
+            crossed = std::max(crossed, begin);
             begin = done_.back().begin;
             done_.pop_back();
             size *= 2;
@@ -100,7 +101,7 @@ void Merger::apply_long(const MergeTable& table) {
             continue;
         }
         begin = tokens_[kept].begin;
-        size = window_;
+        if (begin > crossed) size = window_;  // else the same border would be tried for ever
     }
     symbols_.clear();
     for (const Token& token : done_) symbols_.push_back(token.id);

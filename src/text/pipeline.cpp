@@ -83,7 +83,6 @@ std::string decoded_piece(const Decoder& decoder, const Vocabulary& vocabulary, 
     return out;
 }
 
-/// A stretch of text between added tokens, or one of them.
 }  // namespace
 
 struct Pipeline::Scratch {
@@ -149,10 +148,12 @@ void Pipeline::encode(std::string_view text, std::vector<TokenId>& out, const En
         if (options.add_special) out.insert(out.end(), parts_.suffix.begin(), parts_.suffix.end());
         return;
     }
-    const std::size_t likely =
-        text.size() / 4 * 3;  // and more than any language needs; the rest is never touched
-    out.reserve(out.size() + likely);
-    prefer_large_pages(out.data() + out.size(), likely * sizeof(TokenId));
+    if (out.empty()) {
+        // More than most texts need: what is not used is never touched. Beyond 2^28 it grows as it comes.
+        const std::size_t likely = std::min<std::size_t>(text.size() / 4 * 3, std::size_t{1} << 28);
+        out.reserve(likely);
+        prefer_large_pages(out.data(), likely * sizeof(TokenId));
+    }
     encode_blocks(text, options,
                   [&](std::span<const TokenId> ids) { out.insert(out.end(), ids.begin(), ids.end()); });
 }
@@ -273,8 +274,7 @@ class Pipeline::Blocks {
     }
     void encode(Block& block) const {
         Lease lease(owner_);
-        const std::size_t bytes = block.segments.back().end - block.segments.front().begin;
-        block.ids.reserve(bytes / 2);  // what is not used is never touched
+        block.ids.reserve(block_bytes / 2);
         IdSink out(block.ids);
         for (const Segment& s : block.segments)
             if (s.id >= 0)

@@ -17,6 +17,7 @@ namespace linnet {
 template <int Words, int Ids>
 class WordCache {
   public:
+    static_assert(Words % 2 == 0, "hash() takes two at a time");
     static constexpr std::size_t max_bytes = 8 * Words;
 
     struct Key {
@@ -118,11 +119,12 @@ class WordCache {
         const std::size_t entries = old ? (mask_ + 1) * 2 : 0;
         mask_ = mask;
         puts_ = 0;
-        for (const Entry *e = static_cast<Entry*>(old.get()), *end = e + entries; e < end; e++) {
-            if (e->size == 0) continue;
-            Entry* to = bucket(hash(e->word, e->size));
+        for (std::size_t i = 0; i < entries; i++) {
+            const Entry& e = static_cast<const Entry*>(old.get())[i ^ 1];  // a bucket's older one first
+            if (e.size == 0) continue;
+            Entry* to = bucket(hash(e.word, e.size));
             to[1] = to[0];
-            *to = *e;
+            *to = e;
         }
     }
 

@@ -114,6 +114,22 @@ TEST_CASE("train takes a corpus folder, and its tokenizer with it") {
     CHECK(run_linnet({"tokenizer", "verify", t.s / "t.json", t.s / "run/model.gguf", t.s / "docs.jsonl"})
               .exit == 0);
 
+    // Another vocabulary of the same size is not mistaken for it.
+    std::filesystem::remove_all(t.s / "run");
+    write_text(t.s / "other.txt", "a vocabulary of other words, learned from this line alone\n");
+    REQUIRE(run_linnet({"tokenizer", "train", "--vocab-size", "260", "-o", t.s / "corpus/tokenizer.gguf",
+                        t.s / "other.txt"})
+                .exit == 0);
+    const Outcome other = run_linnet(train);
+    CHECK(other.exit == 3);
+    CHECK(has(other.err, "sha256"));
+
+    // A corpus that fails leaves a tokenizer that was there before.
+    write_text(t.s / "bad.txt", "\xFF");
+    CHECK(t.corpus({"--overwrite", "-o", t.s / "corpus", t.s / "bad.txt"}).exit == 3);
+    CHECK(std::filesystem::exists(t.s / "corpus/tokenizer.gguf"));
+    CHECK(t.corpus({"-o", t.s / "corpus", t.s / "docs.jsonl"}).exit == 0);
+
     std::filesystem::remove(t.s / "corpus/tokenizer.gguf");
     std::filesystem::remove_all(t.s / "run");
     const Outcome without = run_linnet(train);

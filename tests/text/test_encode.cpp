@@ -8,6 +8,7 @@
 #include "support.h"
 #include "text/make.h"
 #include "text/pre_names.h"
+#include "text/tokenizer_json.h"
 
 using namespace linnet;
 
@@ -59,6 +60,19 @@ TEST_CASE("decode(encode(x)) = x for random bytes, every byte-level kind") {
                 REQUIRE(y == x);
             }
         }
+}
+
+TEST_CASE("unknown bytes are fused inside a word, and each word keeps its own") {
+    TokenizerPtr t = tokenizer_from_json(R"({"model": {"type": "BPE", "unk_token": "?", "fuse_unk": true,
+        "vocab": {"?": 0, "1": 1, "2": 2}, "merges": []},
+        "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false, "use_regex": false}})",
+                                         "test");
+    for (int round = 0; round < 2; round++) {  // the second time from the cache
+        CHECK(t->encode("z") == std::vector<TokenId>{0});
+        CHECK(t->encode("qz1z2") == std::vector<TokenId>{0, 1, 0, 2});
+        CHECK(t->encode("z1") == std::vector<TokenId>{0, 1});
+        CHECK(t->encode("qqzz" + std::string(40, 'z') + "1") == std::vector<TokenId>{0, 1});
+    }
 }
 
 TEST_CASE("a byte without a token is named, not dropped") {

@@ -63,6 +63,28 @@ TEST_CASE("merging equals its definition, for short and long rows, trained ranks
     }
 }
 
+TEST_CASE("a token longer than a window, and a merge across its end, come out as in one piece") {
+    // b, then 122 a that are one token, then x and y's, of which nine are one token and join the a's.
+    MergeTable table;
+    std::uint32_t rank = 0;
+    TokenId tail = 2, head = 0;
+    for (TokenId k = 2; k <= 9; k++, tail = 1000 + k - 1) table.add(tail, 3, rank++, 1000 + k);
+    for (TokenId k = 2; k <= 122; k++, head = 100 + k - 1) table.add(head, 1, rank++, 100 + k);
+    table.add(head, tail, rank++, 5000);
+    std::vector<TokenId> row(1, 0);
+    row.insert(row.end(), 121, 1);
+    row.push_back(2);
+    row.insert(row.end(), 200, 3);
+    const std::vector<TokenId> expected = slow(table, row);
+    CHECK(expected[0] == 5000);
+    for (std::size_t window : {16u, 64u, 100u, 4096u}) {
+        Merger merger(window);
+        merger.symbols() = row;
+        merger.apply(table);
+        CHECK(merger.symbols() == expected);
+    }
+}
+
 TEST_CASE("a merge table finds what was added and nothing else") {
     MergeTable table;
     for (TokenId i = 0; i < 5000; i++)
