@@ -9,7 +9,8 @@ rooms="base tensor kernels ops graph formats text data model train generate comm
 longest=600
 compiler=${CXX:-g++}
 failed=$(mktemp)
-trap 'rm -f "$failed"' EXIT
+read_by=$(mktemp -d)
+trap 'rm -rf "$failed" "$read_by"' EXIT
 complain() { echo "$1" >&2; echo x >>"$failed"; }
 
 for folder in src/*/; do
@@ -26,10 +27,13 @@ grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]+"' src | grep -vE '"[a-z
     while read -r line; do complain "$line: expected an include written from src/"; done
 
 # The preprocessor's own answer to what each file reads. -MG: headers of another machine's compiler (arm_neon.h).
+# Each process writes a file of its own: in one pipe their lines would mix.
 # shellcheck disable=SC2016
 find src -type f \( -name '*.cpp' -o -name '*.h' \) -print0 |
     xargs -0 -n 1 -P "$(nproc 2>/dev/null || echo 2)" sh -c '
-        "$0" -std=c++20 -Isrc -fopenmp -MM -MG -MT "$1:" -x c++ "$1" 2>/dev/null | tr -d "\\\\\n"; echo' "$compiler" |
+        { "$0" -std=c++20 -Isrc -fopenmp -MM -MG -MT "$2:" -x c++ "$2" 2>/dev/null | tr -d "\\\\\n"; echo; } >"$1/$$"
+        ' "$compiler" "$read_by"
+cat "$read_by"/* |
     awk -v rooms="$rooms" '
         BEGIN { n = split(rooms, list, " "); for (i = 1; i <= n; i++) row[list[i]] = i; row["main.cpp"] = n + 1 }
         {
