@@ -13,16 +13,17 @@ struct ArenaDeleter {
 /// Zeroed and aligned for any vector. What is never touched costs nothing.
 using Arena = std::unique_ptr<void, ArenaDeleter>;
 
+std::size_t arena_bytes(std::size_t bytes);  // rounded up to whole pages, as ArenaDeleter needs it
+
 /// From `large_from` bytes it lies in large pages: they spare matrix products and table look-ups most of
 /// their TLB misses, and would only pad what is small or touched here and there. Error(Exit::io) where there
 /// is not enough memory.
-std::size_t arena_bytes(std::size_t bytes);  // rounded up to whole pages, as ArenaDeleter needs it
 Arena allocate_arena(std::size_t bytes, std::size_t large_from = std::size_t{16} << 20);
 
 /// The same for memory that another has allocated and that will be filled from its beginning: a hint.
 void prefer_large_pages(void* memory, std::size_t bytes);
 
-/// For a vector that is reserved once, to more than it will need, and filled from its beginning.
+/// For a large vector that is filled from its beginning. What it frees goes back to the system.
 template <class T>
 struct LargePageAllocator {
     using value_type = T;

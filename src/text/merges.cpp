@@ -10,36 +10,29 @@
 namespace linnet {
 
 void MergeTable::put(const Slot& slot) {
-    const std::uint64_t hash = slot.key * 0x9E3779B97F4A7C15u;
+    const std::uint64_t hash = hash_of(slot.key);
     std::size_t i = hash >> shift_;
     while (slots_[i].key != free_key) i = (i + 1) & mask_;
     slots_[i] = slot;
     filter_[hash >> filter_shift_ >> 6] |= std::uint64_t{1} << (hash >> filter_shift_ & 63);
 }
 
-void MergeTable::allocate(std::size_t slots) {
-    memory_ = allocate_arena(slots * sizeof(Slot) + slots * 4 / 8, std::size_t{2} << 20);
-    slots_ = static_cast<Slot*>(memory_.get());
-    filter_ = reinterpret_cast<std::uint64_t*>(slots_ + slots);
-    std::fill(slots_, slots_ + slots, no_slot);
-    mask_ = slots - 1;
-    shift_ = 64 - std::countr_zero(slots);
-    filter_shift_ = shift_ - 2;
-}
-
 void MergeTable::reserve(std::size_t merges) {
     const std::size_t want = std::bit_ceil(std::max<std::size_t>(merges * 2, 16));
-    if (want <= mask_ + 1) return;
-    const Arena old_memory = std::move(memory_);
-    const std::span<const Slot> old(slots_, mask_ + 1);
-    allocate(want);
+    if (want <= slots_.size()) return;
+    Slots old(want, no_slot);
+    old.swap(slots_);
+    mask_ = slots_.size() - 1;
+    shift_ = 64 - std::countr_zero(slots_.size());
+    filter_.assign(slots_.size() * 4 / 64, 0);
+    filter_shift_ = shift_ - 2;
     for (const Slot& slot : old)
         if (slot.key != free_key) put(slot);
 }
 
 bool MergeTable::add(TokenId left, TokenId right, std::uint32_t rank, TokenId joined) {
     if (find(left, right).rank != no_merge) return false;
-    if (mask_ + 1 < (size_ + 1) * 2) reserve(size_ + 1);
+    if (slots_.size() < (size_ + 1) * 2) reserve(size_ + 1);
     put({pack(left, right), {rank, joined}});
     size_++;
     if (static_cast<std::uint32_t>(left | right) < 256) {

@@ -8,7 +8,6 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "base/arena.h"
@@ -25,14 +24,13 @@ inline constexpr std::uint32_t no_merge = UINT32_MAX;
 /// (left, right) -> (rank, joined), flat and open-addressed. Symbols are non-negative.
 class MergeTable {
   public:
-    MergeTable() { allocate(16); }
     void reserve(std::size_t merges);
     /// False where the pair is there already (the first stays).
     bool add(TokenId left, TokenId right, std::uint32_t rank, TokenId joined);
     Merge find(TokenId left, TokenId right) const {
         if (static_cast<std::uint32_t>(left | right) < 256 && !bytes_.empty())
             return bytes_[static_cast<std::size_t>(left << 8 | right)];
-        const std::uint64_t key = pack(left, right), hash = key * 0x9E3779B97F4A7C15u;
+        const std::uint64_t key = pack(left, right), hash = hash_of(key);
         // Whether a pair merges cannot be predicted, so the common answers are selected, not branched to.
         const bool may_be = filter_[hash >> filter_shift_ >> 6] >> (hash >> filter_shift_ & 63) & 1;
         const auto there = reinterpret_cast<std::uintptr_t>(&slots_[hash >> shift_]),
@@ -45,13 +43,13 @@ class MergeTable {
     }
     /// For a find() or add() of this pair that will come soon.
     void prefetch(TokenId left, TokenId right) const {
-        __builtin_prefetch(&slots_[pack(left, right) * 0x9E3779B97F4A7C15u >> shift_]);
+        __builtin_prefetch(&slots_[hash_of(pack(left, right)) >> shift_]);
     }
     std::size_t size() const { return size_; }
     /// f(left, right, rank, joined) for every merge, in no order.
     template <class F>
     void each(F&& f) const {
-        for (const Slot& s : std::span(slots_, mask_ + 1))
+        for (const Slot& s : slots_)
             if (s.key != free_key)
                 f(static_cast<TokenId>(s.key >> 32), static_cast<TokenId>(s.key & 0xFFFFFFFFu), s.merge.rank,
                   s.merge.id);
@@ -67,15 +65,16 @@ class MergeTable {
     static std::uint64_t pack(TokenId left, TokenId right) {
         return std::uint64_t{static_cast<std::uint32_t>(left)} << 32 | static_cast<std::uint32_t>(right);
     }
+    static std::uint64_t hash_of(std::uint64_t key) { return key * 0x9E3779B97F4A7C15u; }
     void put(const Slot& slot);
-    void allocate(std::size_t slots);
-    Slot* slots_ = nullptr;  // mask_ + 1 of them
+    using Slots = std::vector<Slot, LargePageAllocator<Slot>>;
+    Slots slots_ = Slots(16, no_slot);
+    std::size_t mask_ = 15, size_ = 0;
+    int shift_ = 60;
     // Most pairs asked for do not merge: one bit a hash, four a slot, answers nine tenths of those from a
     // table that stays in the second-level cache, where the slots of a large vocabulary do not.
-    std::uint64_t* filter_ = nullptr;
-    std::size_t mask_ = 0, size_ = 0;
-    int shift_ = 0, filter_shift_ = 0;
-    Arena memory_;
+    std::vector<std::uint64_t> filter_ = std::vector<std::uint64_t>(1);
+    int filter_shift_ = 58;
     // [left][right] for ids below 256, where a byte-level vocabulary keeps its bytes.
     std::vector<Merge> bytes_;
 };

@@ -22,7 +22,7 @@ inline std::uint64_t pair_key(std::uint32_t left, std::uint32_t right) {
 
 /// Open addressing with backward-shift deletion. Key 0, the pair (0, 0), is stored as all ones.
 class PairTable {
-    using Slots = std::vector<Pair, LargePageAllocator<Pair>>;  // a freed table goes back to the system
+    using Slots = std::vector<Pair, LargePageAllocator<Pair>>;
 
   public:
     PairTable() : slots_(1 << 12) {}

@@ -35,35 +35,29 @@ void Vocabulary::reserve(std::size_t tokens, std::size_t bytes) {
     begin_.reserve(tokens + 1);
     types_.reserve(tokens);
     scores_.reserve(tokens);
-    if (types_.empty()) allocate(std::bit_ceil(std::max<std::size_t>(tokens * 2, 16)));
-}
-
-void Vocabulary::allocate(std::size_t slots) {
-    memory_ = allocate_arena(slots * sizeof(Slot), std::size_t{2} << 20);
-    slots_ = static_cast<Slot*>(memory_.get());
-    std::fill(slots_, slots_ + slots, Slot{0, -1});
-    mask_ = slots - 1;
+    if (types_.empty()) slots_.assign(std::bit_ceil(std::max<std::size_t>(tokens * 2, 16)), {0, -1});
 }
 
 void Vocabulary::grow() {
-    const Arena old_memory = std::move(memory_);
-    const std::span<const Slot> old(slots_, slots_ ? mask_ + 1 : 0);
-    allocate(std::max<std::size_t>(old.size() * 2, 16));
+    Slots old(std::max<std::size_t>(slots_.size() * 2, 16), {0, -1});
+    old.swap(slots_);
+    const std::size_t mask = slots_.size() - 1;
     for (const Slot& slot : old) {
         if (slot.id < 0) continue;
-        std::size_t i = slot.hash & mask_;
-        while (slots_[i].id >= 0) i = (i + 1) & mask_;
+        std::size_t i = slot.hash & mask;
+        while (slots_[i].id >= 0) i = (i + 1) & mask;
         slots_[i] = slot;
     }
 }
 
 TokenId Vocabulary::add(std::string_view spelling, TokenType type, float score) {
-    if (!slots_ || mask_ + 1 < (types_.size() + 1) * 2) grow();
+    if (slots_.size() < (types_.size() + 1) * 2) grow();
     const TokenId id = size();
     const std::uint32_t hash = static_cast<std::uint32_t>(hash_bytes(spelling));
-    std::size_t i = hash & mask_;
+    const std::size_t mask = slots_.size() - 1;
+    std::size_t i = hash & mask;
     TokenId found = -1;
-    for (; slots_[i].id >= 0; i = (i + 1) & mask_)
+    for (; slots_[i].id >= 0; i = (i + 1) & mask)
         if (slots_[i].hash == hash && this->spelling(slots_[i].id) == spelling) {
             found = slots_[i].id;
             break;
@@ -77,9 +71,10 @@ TokenId Vocabulary::add(std::string_view spelling, TokenType type, float score) 
 }
 
 TokenId Vocabulary::find(std::string_view spelling, std::uint64_t full) const {
-    if (!slots_) return -1;
+    if (slots_.empty()) return -1;
     const std::uint32_t hash = static_cast<std::uint32_t>(full);
-    for (std::size_t i = hash & mask_; slots_[i].id >= 0; i = (i + 1) & mask_)
+    const std::size_t mask = slots_.size() - 1;
+    for (std::size_t i = hash & mask; slots_[i].id >= 0; i = (i + 1) & mask)
         if (slots_[i].hash == hash && this->spelling(slots_[i].id) == spelling) return slots_[i].id;
     return -1;
 }

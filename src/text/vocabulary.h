@@ -50,7 +50,7 @@ class Vocabulary {
     TokenId find(std::string_view spelling, std::uint64_t hash) const;
     /// For a find() of this hash that will come soon.
     void prefetch(std::uint64_t hash) const {
-        if (slots_) __builtin_prefetch(&slots_[hash & mask_]);
+        if (!slots_.empty()) __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]);
     }
 
   private:
@@ -58,15 +58,13 @@ class Vocabulary {
         std::uint32_t hash;
         TokenId id;  // -1: free
     };
-    void allocate(std::size_t slots);
+    using Slots = std::vector<Slot, LargePageAllocator<Slot>>;
     void grow();
     std::string blob_;
     std::vector<std::uint64_t> begin_ = {0};
     std::vector<TokenType> types_;
     std::vector<float> scores_;
-    Arena memory_;
-    Slot* slots_ = nullptr;  // mask_ + 1 of them
-    std::size_t mask_ = 0;
+    Slots slots_;
 };
 
 /// GPT-2's printable alphabet for bytes (the "Ġ" of "Ġthe"): every byte is a character of one or two UTF-8
