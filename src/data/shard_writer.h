@@ -1,11 +1,14 @@
 // Writes one split of a corpus as shards of equal length; a shard has its final name only when it is whole.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/sha256.h"
+#include "base/stream_file.h"
 #include "data/corpus_index.h"
 #include "data/shards.h"
 
@@ -22,7 +25,6 @@ class ShardWriter {
     /// Goes on from `state`: the open shard's file is cut to its tokens, what lies behind is written again.
     ShardWriter(std::string folder, std::string split, const ShardFormat& format, std::uint64_t shard_tokens,
                 SplitState state);
-    ~ShardWriter();
     ShardWriter(const ShardWriter&) = delete;
 
     /// What a stretch of tokens stands for.
@@ -42,16 +44,15 @@ class ShardWriter {
   private:
     std::string path(std::size_t index, std::string_view suffix) const;
     void open();
-    void flush();
     void close_shard();
 
     std::string folder_, split_;
     ShardFormat format_;
     std::uint64_t shard_tokens_;
     SplitState state_;
-    int fd_ = -1;
-    std::string buffer_;
-    std::uint64_t at_ = 0;  // in the open file, behind what is flushed
+    std::optional<AppendFile> file_;
+    std::optional<Sha256>
+        hash_;  // of the open file, with the header of a full one; none where it was resumed
 };
 
 }  // namespace linnet

@@ -1,0 +1,184 @@
+#include "base/stream_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace linnet {
+namespace {
+
+constexpr std::size_t block_bytes = std::size_t{1} << 20;
+constexpr std::size_t alignment = 4096;  // of place and length; no disk in use asks for more
+
+char* bytes_of(const Arena& arena) {
+    return static_cast<char*>(arena.get());
+}
+
+int open_past_cache(const std::string& path, int flags) {
+    flags |= O_CLOEXEC;
+    int fd = -1;
+#ifdef O_DIRECT
+    fd = ::open(path.c_str(), flags | O_DIRECT, 0666);
+    if (fd >= 0 || errno != EINVAL) return fd;
+#endif
+    fd = ::open(path.c_str(), flags, 0666);
+#ifdef F_NOCACHE
+    if (fd >= 0) ::fcntl(fd, F_NOCACHE, 1);
+#endif
+    return fd;
+}
+
+/// Whether a refused transfer is worth trying again: some file systems take the flag and not the transfer.
+bool back_to_cache(int fd) {
+#ifdef O_DIRECT
+    const int flags = ::fcntl(fd, F_GETFL);
+    return errno == EINVAL && (flags & O_DIRECT) && ::fcntl(fd, F_SETFL, flags & ~O_DIRECT) == 0;
+#else
+    return (void)fd, false;
+#endif
+}
+
+void write_at(int fd, const std::string& path, std::string_view bytes, std::uint64_t at) {
+    while (!bytes.empty()) {
+        ssize_t n = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(at));
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) {
+            const int error = errno;
+            if (back_to_cache(fd)) continue;
+            fail_errno(path, "writing", error);
+        }
+        bytes.remove_prefix(static_cast<std::size_t>(n));
+        at += static_cast<std::uint64_t>(n);
+    }
+}
+
+/// How much of `size` is there.
+std::size_t read_at(int fd, const std::string& path, char* to, std::size_t size, std::uint64_t at) {
+    std::size_t done = 0;
+    while (done < size) {
+        const ssize_t n = ::pread(fd, to + done, size - done, static_cast<off_t>(at + done));
+        if (n == 0) break;
+        if (n > 0) {
+            done += static_cast<std::size_t>(n);
+        } else if (const int error = errno; error != EINTR && !back_to_cache(fd)) {
+            fail_errno(path, "reading", error);
+        }
+    }
+    return done;
+}
+
+}  // namespace
+
+AppendFile::AppendFile(std::string path, std::uint64_t size)
+    : path_(std::move(path)),
+      fd_(open_past_cache(path_, O_RDWR | O_CREAT)),
+      block_at_(size / alignment * alignment) {
+    if (fd_ < 0) fail_errno(path_, "", errno);
+    try {
+        if (::ftruncate(fd_, static_cast<off_t>(size)) != 0) fail_errno(path_, "", errno);
+        for (Arena& block : blocks_) block = allocate_arena(block_bytes);
+        const std::size_t begun = static_cast<std::size_t>(size - block_at_);
+        if (begun > 0) read_at(fd_, path_, bytes_of(blocks_[0]), alignment, block_at_);
+        filled_ = begun;
+    } catch (...) {
+        ::close(fd_);
+        throw;
+    }
+}
+
+AppendFile::~AppendFile() {
+    if (writing_.valid()) writing_.wait();
+    ::close(fd_);
+}
+
+void AppendFile::wait() {
+    if (writing_.valid()) try {
+            writing_.get();
+        } catch (...) {
+            failed_ = std::current_exception();
+        }
+    if (failed_) std::rethrow_exception(failed_);
+}
+
+void AppendFile::write_block() {
+    wait();
+    const std::string_view block(bytes_of(blocks_[filling_]), block_bytes);
+    writing_ =
+        std::async(std::launch::async, [this, block, at = block_at_] { write_at(fd_, path_, block, at); });
+    filling_ ^= 1;
+    filled_ = 0;
+    block_at_ += block_bytes;
+}
+
+void AppendFile::append(std::string_view bytes) {
+    if (failed_) std::rethrow_exception(failed_);
+    while (!bytes.empty()) {
+        const std::size_t n = std::min(bytes.size(), block_bytes - filled_);
+        std::memcpy(bytes_of(blocks_[filling_]) + filled_, bytes.data(), n);
+        bytes.remove_prefix(n);
+        filled_ += n;
+        if (filled_ == block_bytes) write_block();
+    }
+}
+
+void AppendFile::replace_head(std::string_view bytes) {
+    wait();
+    if (block_at_ == 0) {
+        std::memcpy(bytes_of(blocks_[filling_]), bytes.data(), bytes.size());
+        return;
+    }
+    char* head = bytes_of(blocks_[filling_ ^ 1]);
+    read_at(fd_, path_, head, alignment, 0);
+    std::memcpy(head, bytes.data(), bytes.size());
+    write_at(fd_, path_, {head, alignment}, 0);
+}
+
+void AppendFile::sync() {
+    wait();
+    try {
+        // Whole aligned pieces alone can be written; what that adds is cut off again.
+        const std::size_t padded = (filled_ + alignment - 1) / alignment * alignment;
+        write_at(fd_, path_, {bytes_of(blocks_[filling_]), padded}, block_at_);
+        if (::ftruncate(fd_, static_cast<off_t>(size())) != 0 || ::fsync(fd_) != 0)
+            fail_errno(path_, "", errno);
+    } catch (...) {
+        failed_ = std::current_exception();
+        throw;
+    }
+}
+
+void read_stream(const std::string& path, const std::function<void(std::string_view)>& f) {
+    struct File {
+        int fd;
+        ~File() {
+            if (fd >= 0) ::close(fd);
+        }
+    } file{open_past_cache(path, O_RDONLY)};
+    if (file.fd < 0) fail_errno(path, "", errno);
+    struct Block {
+        Arena memory = allocate_arena(block_bytes);
+        std::future<std::size_t> size;
+    } blocks[2];
+    std::uint64_t at = 0;
+    auto start = [&](Block& block) {
+        block.size = std::async(std::launch::async, [&, at] {
+            return read_at(file.fd, path, bytes_of(block.memory), block_bytes, at);
+        });
+        at += block_bytes;
+    };
+    for (Block& block : blocks) start(block);
+    for (std::size_t i = 0;; i++) {
+        Block& block = blocks[i % std::size(blocks)];
+        const std::size_t size = block.size.get();
+        if (size > 0) f({bytes_of(block.memory), size});
+        if (size < block_bytes) return;
+        start(block);
+    }
+}
+
+}  // namespace linnet
