@@ -21,10 +21,17 @@ inline std::uint64_t hash_bytes(std::string_view bytes, std::uint64_t seed = 0) 
     const char* p = bytes.data();
     std::size_t n = bytes.size();
     std::uint64_t h = seed ^ n * k1;
-    auto mix = [&](std::uint64_t v) {
-        unsigned __int128 m = static_cast<unsigned __int128>(v ^ h ^ k0) * k1;
-        h = static_cast<std::uint64_t>(m) ^ static_cast<std::uint64_t>(m >> 64);
+    auto folded = [&](std::uint64_t v) {
+        unsigned __int128 m = static_cast<unsigned __int128>(v ^ k0) * k1;
+        return static_cast<std::uint64_t>(m) ^ static_cast<std::uint64_t>(m >> 64);
     };
+    auto mix = [&](std::uint64_t v) { h = folded(v ^ h); };
+    if (n >= 64) {  // one multiplication need not wait for another
+        std::uint64_t lane[4] = {h, h + k0, h + 2 * k0, h + 3 * k0};
+        for (; n >= 32; p += 32, n -= 32)
+            for (int i = 0; i < 4; i++) lane[i] = folded(load(p + 8 * i, std::uint64_t{}) ^ lane[i]);
+        for (std::uint64_t l : lane) mix(l);
+    }
     for (; n >= 8; p += 8, n -= 8) mix(load(p, std::uint64_t{}));
     std::uint64_t rest = 0;
     if (n >= 4)

@@ -1,11 +1,20 @@
 #include "data/json_line.h"
 
+#include <array>
 #include <vector>
 
 #include "text/json.h"
 
 namespace linnet {
 namespace {
+
+/// What the letter behind a backslash means; 0: nothing.
+constexpr std::array<char, 256> escapes = [] {
+    std::array<char, 256> meaning{};
+    meaning['"'] = '"', meaning['\\'] = '\\', meaning['/'] = '/';
+    meaning['b'] = '\b', meaning['f'] = '\f', meaning['n'] = '\n', meaning['r'] = '\r', meaning['t'] = '\t';
+    return meaning;
+}();
 
 class Scanner {
   public:
@@ -56,14 +65,13 @@ class Scanner {
         if (p_ < end_ && *p_ == '}') return p_++, true;
         for (;;) {
             blanks();
-            name_.clear();
-            if (!string(&name_) || !take(':', "':'")) return false;
+            if (!name() || !take(':', "':'")) return false;
             blanks();
             if (name_ == field_) {
                 if (found_) return refuse("the field \"" + std::string(field_) + "\" once");
                 if (p_ == end_ || *p_ != '"') return refuse("a string as \"" + std::string(field_) + "\"");
                 found_ = true;
-                if (!string(&out_)) return false;
+                if (!append_string(out_)) return false;
             } else if (!value()) {
                 return false;
             }
@@ -111,10 +119,12 @@ class Scanner {
     }
     bool key() {
         blanks();
-        return string(nullptr) && take(':', "':'");
+        char* none = nullptr;
+        return string<false>(none) && take(':', "':'");
     }
     bool scalar() {
-        if (*p_ == '"') return string(nullptr);
+        char* none = nullptr;
+        if (*p_ == '"') return string<false>(none);
         if (*p_ == '-' || (*p_ >= '0' && *p_ <= '9')) return number();
         for (std::string_view word : {"true", "false", "null"})
             if (std::string_view(p_, static_cast<std::size_t>(end_ - p_)).starts_with(word)) {
@@ -142,42 +152,65 @@ class Scanner {
         }
         return true;
     }
-    bool string(std::string* out) {
+    /// A name: where it lies, or unescaped in a string of its own.
+    bool name() {
+        const char* const begin = p_;
+        char* none = nullptr;
+        if (!string<false>(none)) return false;
+        name_ = std::string_view(begin + 1, static_cast<std::size_t>(p_ - begin - 2));
+        if (name_.find('\\') == std::string_view::npos) return true;
+        p_ = begin;
+        unescaped_.clear();
+        append_string(unescaped_);
+        name_ = unescaped_;
+        return true;
+    }
+    bool append_string(std::string& out) {
+        const std::size_t before = out.size();
+        out.resize(before + static_cast<std::size_t>(end_ - p_));  // no escape is shorter than its meaning
+        char* to = out.data() + before;
+        const bool good = string<true>(to);
+        out.resize(static_cast<std::size_t>(to - out.data()));
+        return good;
+    }
+    /// The string at p_, unescaped to `to`, which has room for the rest of the line. Where it is not kept,
+    /// `to` means nothing.
+    template <bool keep>
+    bool string(char*& to) {
         if (p_ == end_ || *p_ != '"') return refuse("a string");
         p_++;
         for (;;) {
-            const char* run = json_plain_run(p_, end_);
-            if (out) out->append(p_, run);
+            const char* const run = keep ? json_copy_run(p_, end_, to) : json_plain_run(p_, end_);
+            if constexpr (keep) to += run - p_;
             p_ = run;
             if (p_ == end_) return refuse("'\"'");
             if (*p_ == '"') return p_++, true;
             if (*p_ != '\\') return refuse("an escaped control character");
-            if (!escape(out)) return false;
+            if (++p_ == end_) return refuse("an escape");
+            if (*p_ == 'u') {
+                std::uint32_t code = 0;
+                if (!character(code)) return false;
+                if constexpr (keep) to = put(code, to);
+                continue;
+            }
+            const char meaning = escapes[static_cast<unsigned char>(*p_)];
+            if (!meaning) return refuse("an escape");
+            p_++;
+            if constexpr (keep) *to++ = meaning;
         }
     }
-    bool escape(std::string* out) {
-        static constexpr std::string_view names = "\"\\/bfnrt", meanings = "\"\\/\b\f\n\r\t";
-        if (++p_ == end_) return refuse("an escape");
-        if (*p_ == 'u') {
-            std::uint32_t code = 0;
-            if (!unit(code)) return false;
-            if (code >= 0xDC00 && code <= 0xDFFF) return refuse("no lone surrogate");
-            if (code >= 0xD800 && code <= 0xDBFF) {
-                std::uint32_t low = 0;
-                if (end_ - p_ < 2 || p_[0] != '\\' || p_[1] != 'u')
-                    return refuse("the second half of a surrogate pair");
-                p_++;
-                if (!unit(low)) return false;
-                if (low < 0xDC00 || low > 0xDFFF) return refuse("the second half of a surrogate pair");
-                code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
-            }
-            if (out) put(code, *out);
-            return true;
-        }
-        std::size_t i = names.find(*p_);
-        if (i == std::string_view::npos) return refuse("an escape");
+    /// uXXXX, or two of them for a character beyond U+FFFF.
+    bool character(std::uint32_t& code) {
+        if (!unit(code)) return false;
+        if (code >= 0xDC00 && code <= 0xDFFF) return refuse("no lone surrogate");
+        if (code < 0xD800 || code > 0xDBFF) return true;
+        std::uint32_t low = 0;
+        if (end_ - p_ < 2 || p_[0] != '\\' || p_[1] != 'u')
+            return refuse("the second half of a surrogate pair");
         p_++;
-        if (out) *out += meanings[i];
+        if (!unit(low)) return false;
+        if (low < 0xDC00 || low > 0xDFFF) return refuse("the second half of a surrogate pair");
+        code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
         return true;
     }
     /// uXXXX
@@ -195,8 +228,8 @@ class Scanner {
         }
         return true;
     }
-    static void put(std::uint32_t code, std::string& out) {
-        auto add = [&](std::uint32_t byte) { out += static_cast<char>(byte); };
+    static char* put(std::uint32_t code, char* to) {
+        auto add = [&](std::uint32_t byte) { *to++ = static_cast<char>(byte); };
         if (code < 0x80) {
             add(code);
         } else if (code < 0x800) {
@@ -212,13 +245,15 @@ class Scanner {
             add(0x80 | (code >> 6 & 0x3F));
             add(0x80 | (code & 0x3F));
         }
+        return to;
     }
 
     const char *begin_, *p_, *end_;
     std::string_view field_;
     std::string& out_;
     JsonFieldError& error_;
-    std::string name_;
+    std::string_view name_;
+    std::string unescaped_;
     std::vector<bool> stack_;
     bool found_ = false;
 };

@@ -108,10 +108,10 @@ class Json {
     std::string arena_;
 };
 
-/// The first byte at or after p that is '"', '\\' or a control character. Eight at a time: in v ^ c the
-/// wanted byte is zero, and (x - 1) & ~x & 0x80 marks the lowest zero byte exactly (higher marks may be
-/// false, the lowest is not).
+/// The first byte at or after p that is '"', '\\' or a control character.
 const char* json_plain_run(const char* p, const char* end);
+/// The same, and what lies before it is copied to `to`, which has room for all of [p, end).
+const char* json_copy_run(const char* p, const char* end, char* to);
 
 /// A string as JSON: quoted, escaped; bytes that are no UTF-8 become U+FFFD.
 std::string json_quoted(std::string_view text);

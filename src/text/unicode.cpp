@@ -81,27 +81,56 @@ void append_utf8(std::string& out, char32_t c) {
     }
 }
 
+namespace {
+
+using Bytes [[gnu::vector_size(16)]] = std::uint8_t;
+
+Bytes load(const char* p) {
+    Bytes v;
+    std::memcpy(&v, p, sizeof v);
+    return v;
+}
+
+template <class V>
+bool any(const V& v) {
+    std::uint64_t half[2];
+    std::memcpy(half, &v, sizeof half);
+    return half[0] | half[1];
+}
+
+/// Whether the 16 bytes at p are those of valid UTF-8 (Unicode, table 3-7), given that what lies before p is,
+/// and that the last of them may begin a character that goes on behind them. A byte must be a tail exactly
+/// where one of the three before it asks for one; the rest is the ranges of single bytes and of second ones.
+bool valid_block(const char* p) {
+    const Bytes v = load(p), back1 = load(p - 1), back2 = load(p - 2), back3 = load(p - 3);
+    const auto tail = (v >= 0x80) & (v < 0xC0);
+    const auto wanted = (back1 >= 0xC0) | (back2 >= 0xE0) | (back3 >= 0xF0);
+    const auto never = (v == 0xC0) | (v == 0xC1) | (v >= 0xF5);
+    const auto overlong = ((back1 == 0xE0) & (v < 0xA0)) | ((back1 == 0xF0) & (v < 0x90));
+    const auto beyond = ((back1 == 0xED) & (v >= 0xA0)) | ((back1 == 0xF4) & (v >= 0x90));
+    return !any((tail ^ wanted) | never | overlong | beyond);
+}
+
+}  // namespace
+
 std::size_t valid_utf8_prefix(std::string_view text) {
-    const char *p = text.data(), *end = p + text.size();
-    while (p < end) {
-        while (end - p >= 16) {
-            std::uint64_t a, b;
-            std::memcpy(&a, p, 8);
-            std::memcpy(&b, p + 8, 8);
-            a &= 0x8080808080808080u;
-            if (!(a | (b & 0x8080808080808080u))) {
-                p += 16;
-                continue;
-            }
-            if constexpr (std::endian::native == std::endian::little) p += a ? std::countr_zero(a) >> 3 : 8;
-            break;
-        }
-        if (p == end) break;
-        Char c = decode_utf8(p, end);
-        if (!c.valid) break;
-        p += c.size;
+    const char *const begin = text.data(), *const end = begin + text.size(), *p = begin;
+    while (end - p >= 16 && !any(load(p) & 0x80)) p += 16;
+    auto character = [&] {
+        const Char c = decode_utf8(p, end);
+        if (c.valid) p += c.size;
+        return c.valid;
+    };
+    while (p < end && p - begin < 3)
+        if (!character()) return static_cast<std::size_t>(p - begin);
+    while (end - p >= 16 && valid_block(p)) p += 16;
+    if (p - begin >= 3) {  // back to the beginning of a character that p lies in
+        auto at = [&](int back) { return static_cast<std::uint8_t>(p[-back]); };
+        p -= at(1) >= 0xC0 ? 1 : at(2) >= 0xE0 ? 2 : at(3) >= 0xF0 ? 3 : 0;
     }
-    return static_cast<std::size_t>(p - text.data());
+    while (p < end && character()) {
+    }
+    return static_cast<std::size_t>(p - begin);
 }
 
 bool is_control_char(char32_t c) {
