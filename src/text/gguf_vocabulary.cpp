@@ -310,6 +310,7 @@ void Pipeline::write(GgufWriter& out) const {
     std::vector<std::string> tokens;
     std::vector<std::int32_t> types;
     std::vector<float> scores;
+    tokens.reserve(static_cast<std::size_t>(vocabulary.size()));
     for (TokenId id = 0; id < vocabulary.size(); id++) {
         tokens.push_back(gguf_spelling(parts_, id));
         types.push_back(static_cast<std::int32_t>(vocabulary.type(id)));
@@ -319,14 +320,15 @@ void Pipeline::write(GgufWriter& out) const {
     if (parts_.scores) out.add(prefix + "scores", std::span<const float>(scores));
     out.add(prefix + "token_type", std::span<const std::int32_t>(types));
     if (const auto* bpe = dynamic_cast<const BpeModel*>(parts_.model.get()); bpe && parts_.kind == "bpe") {
-        std::vector<std::pair<std::uint32_t, std::string>> merges;
-        bpe->merges().each([&](TokenId l, TokenId r, std::uint32_t rank, TokenId) {
-            merges.emplace_back(
-                rank, std::string(vocabulary.spelling(l)) + " " + std::string(vocabulary.spelling(r)));
-        });
-        std::sort(merges.begin(), merges.end());
+        std::uint32_t ranks = 0;  // one merge a rank: a rank is a place in the list that was read
+        bpe->merges().each(
+            [&](TokenId, TokenId, std::uint32_t rank, TokenId) { ranks = std::max(ranks, rank + 1); });
+        std::vector<std::pair<TokenId, TokenId>> order(ranks, {-1, -1});
+        bpe->merges().each([&](TokenId l, TokenId r, std::uint32_t rank, TokenId) { order[rank] = {l, r}; });
         std::vector<std::string> lines;
-        for (auto& [rank, line] : merges) lines.push_back(std::move(line));
+        lines.reserve(bpe->merges().size());
+        for (auto [l, r] : order)
+            if (l >= 0) lines.emplace_back(vocabulary.spelling(l)).append(" ").append(vocabulary.spelling(r));
         out.add(prefix + "merges", std::span<const std::string>(lines));
     }
     for (const Role& role : roles)

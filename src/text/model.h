@@ -12,22 +12,19 @@
 
 namespace linnet {
 
-/// Ids on their way into a vector: a small buffer keeps the hot loop free of the vector's bookkeeping.
+/// Ids on their way out: a small buffer keeps the hot loop free of a vector's bookkeeping. What no flush()
+/// has followed is lost.
 class IdSink {
   public:
-    explicit IdSink(std::vector<TokenId>& out) : out_(out) {}
+    explicit IdSink(const BlockSink& out) : out_(out) {}
     IdSink(const IdSink&) = delete;
-    ~IdSink() { flush(); }
     void push(TokenId id) {
         if (count_ == capacity) flush();
         buffer_[count_++] = id;
     }
     void append(std::span<const TokenId> ids) {
         if (ids.size() > capacity - count_) flush();
-        if (ids.size() > capacity) {
-            out_.insert(out_.end(), ids.begin(), ids.end());
-            return;
-        }
+        if (ids.size() > capacity) return out_(ids);
         std::copy(ids.begin(), ids.end(), buffer_ + count_);
         count_ += ids.size();
     }
@@ -39,13 +36,13 @@ class IdSink {
         count_ += count;
     }
     void flush() {
-        out_.insert(out_.end(), buffer_, buffer_ + count_);
+        if (count_ > 0) out_({buffer_, count_});
         count_ = 0;
     }
 
   private:
     static constexpr std::size_t capacity = 2048;
-    std::vector<TokenId>& out_;
+    const BlockSink& out_;
     std::size_t count_ = 0;
     TokenId buffer_[capacity];
 };

@@ -142,13 +142,7 @@ Pipeline::Pipeline(Parts parts) : parts_(std::move(parts)) {
 Pipeline::~Pipeline() = default;
 
 void Pipeline::encode(std::string_view text, std::vector<TokenId>& out, const EncodeOptions& options) const {
-    if (text.size() <= block_bytes) {
-        if (options.add_special) out.insert(out.end(), parts_.prefix.begin(), parts_.prefix.end());
-        encode_span(text, !options.continues, options, out);
-        if (options.add_special) out.insert(out.end(), parts_.suffix.begin(), parts_.suffix.end());
-        return;
-    }
-    if (out.empty()) {
+    if (text.size() > block_bytes && out.empty()) {
         // More than most texts need: what is not used is never touched. Beyond 2^28 it grows as it comes.
         const std::size_t likely = std::min<std::size_t>(text.size() / 4 * 3, std::size_t{1} << 28);
         out.reserve(likely);
@@ -158,19 +152,19 @@ void Pipeline::encode(std::string_view text, std::vector<TokenId>& out, const En
                   [&](std::span<const TokenId> ids) { out.insert(out.end(), ids.begin(), ids.end()); });
 }
 
-void Pipeline::encode_span(std::string_view text, bool opens, const EncodeOptions& options,
-                           std::vector<TokenId>& out) const {
+/// A text that is not worth several threads.
+void Pipeline::encode_span(std::string_view text, const EncodeOptions& options, IdSink& out) const {
     Lease lease(*this);
-    IdSink sink(out);
+    bool opens = !options.continues;
     std::size_t at = 0;
     while (at < text.size()) {
         AddedTokens::Match match = added_.next(text, at, options.parse_special, false);
         const std::size_t end = match.id < 0 ? text.size() : match.begin;
         if (end > at)
-            encode_plain(text.substr(at, end - at), opens, at == 0 && !options.continues, options, sink,
+            encode_plain(text.substr(at, end - at), opens, at == 0 && !options.continues, options, out,
                          *lease);
         if (match.id < 0) break;
-        sink.push(match.id);
+        out.push(match.id);
         at = match.end;
         opens = true;
     }
@@ -275,13 +269,17 @@ class Pipeline::Blocks {
     void encode(Block& block) const {
         Lease lease(owner_);
         block.ids.reserve(block_bytes / 2);
-        IdSink out(block.ids);
+        const BlockSink keep = [&](std::span<const TokenId> ids) {
+            block.ids.insert(block.ids.end(), ids.begin(), ids.end());
+        };
+        IdSink out(keep);
         for (const Segment& s : block.segments)
             if (s.id >= 0)
                 out.push(s.id);
             else
                 owner_.encode_plain(text_.substr(s.begin, s.end - s.begin), s.opens,
                                     s.begin == 0 && !options_.continues, options_, out, *lease);
+        out.flush();
     }
 
   private:
@@ -297,16 +295,21 @@ class Pipeline::Blocks {
 void Pipeline::encode_blocks(std::string_view text, const EncodeOptions& options,
                              const BlockSink& sink) const {
     if (options.add_special && !parts_.prefix.empty()) sink(parts_.prefix);
-    Blocks blocks(*this, text, options);
-    const std::size_t most = text.size() / block_bytes + 1;
-    run_ordered<Blocks::Block>(
-        static_cast<int>(
-            std::clamp<std::size_t>(most, 1, static_cast<std::size_t>(std::max(options.threads, 1)))),
-        {[&](auto& block) { return blocks.next(block); }, [&](auto& block) { blocks.encode(block); },
-         [&](auto& block) {
-             if (!block.ids.empty()) sink(block.ids);
-             return true;
-         }});
+    if (text.size() <= block_bytes) {
+        IdSink out(sink);
+        encode_span(text, options, out);
+        out.flush();
+    } else {
+        Blocks blocks(*this, text, options);
+        const auto threads = static_cast<int>(std::min<std::size_t>(
+            text.size() / block_bytes + 1, static_cast<std::size_t>(std::max(options.threads, 1))));
+        run_ordered<Blocks::Block>(threads, {[&](auto& block) { return blocks.next(block); },
+                                             [&](auto& block) { blocks.encode(block); },
+                                             [&](auto& block) {
+                                                 if (!block.ids.empty()) sink(block.ids);
+                                                 return true;
+                                             }});
+    }
     if (options.add_special && !parts_.suffix.empty()) sink(parts_.suffix);
 }
 

@@ -15,6 +15,8 @@ class Gguf;
 class GgufWriter;
 
 using TokenId = std::int32_t;
+/// Takes ids as they come, in stretches of bounded size.
+using BlockSink = std::function<void(std::span<const TokenId>)>;
 
 struct EncodeOptions {
     bool add_special =
@@ -36,9 +38,8 @@ class Tokenizer {
     /// it (a character vocabulary without that character).
     virtual void encode(std::string_view text, std::vector<TokenId>& out,
                         const EncodeOptions& = {}) const = 0;
-    /// The ids of a text of any length in order, in blocks of bounded size: memory does not grow with the
-    /// text (beyond its longest word), and `options.threads` threads work on it.
-    using BlockSink = std::function<void(std::span<const TokenId>)>;
+    /// The ids of a text of any length in order: memory does not grow with the text (beyond its longest
+    /// word), and `options.threads` threads work on it.
     virtual void encode_blocks(std::string_view text, const EncodeOptions& options,
                                const BlockSink& sink) const {
         std::vector<TokenId> ids;
