@@ -33,27 +33,32 @@ int open_past_cache(const std::string& path, int flags) {
     return fd;
 }
 
-/// Whether a refused transfer is worth trying again: some file systems take the flag and not the transfer.
-bool back_to_cache(int fd) {
+/// Runs `transfer` again where a signal broke it off, and through the cache where the file system takes the
+/// flag but not the transfer. Its result; Error(Exit::io).
+template <class F>
+std::size_t insist(int fd, const std::string& path, const char* where, F&& transfer) {
+    for (;;) {
 #ifdef O_DIRECT
-    const int flags = ::fcntl(fd, F_GETFL);
-    return errno == EINVAL && (flags & O_DIRECT) && ::fcntl(fd, F_SETFL, flags & ~O_DIRECT) == 0;
-#else
-    return (void)fd, false;
+        const int flags = ::fcntl(fd, F_GETFL);
 #endif
+        const ssize_t n = transfer();
+        if (n >= 0) return static_cast<std::size_t>(n);
+        const int error = errno;
+        if (error == EINTR) continue;
+#ifdef O_DIRECT
+        if (error == EINVAL && (flags & O_DIRECT) && ::fcntl(fd, F_SETFL, flags & ~O_DIRECT) == 0) continue;
+#endif
+        fail_errno(path, where, error);
+    }
 }
 
 void write_at(int fd, const std::string& path, std::string_view bytes, std::uint64_t at) {
     while (!bytes.empty()) {
-        ssize_t n = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(at));
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) {
-            const int error = errno;
-            if (back_to_cache(fd)) continue;
-            fail_errno(path, "writing", error);
-        }
-        bytes.remove_prefix(static_cast<std::size_t>(n));
-        at += static_cast<std::uint64_t>(n);
+        const std::size_t n = insist(fd, path, "writing", [&] {
+            return ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(at));
+        });
+        bytes.remove_prefix(n);
+        at += n;
     }
 }
 
@@ -61,15 +66,19 @@ void write_at(int fd, const std::string& path, std::string_view bytes, std::uint
 std::size_t read_at(int fd, const std::string& path, char* to, std::size_t size, std::uint64_t at) {
     std::size_t done = 0;
     while (done < size) {
-        const ssize_t n = ::pread(fd, to + done, size - done, static_cast<off_t>(at + done));
+        const std::size_t n = insist(fd, path, "reading", [&] {
+            return ::pread(fd, to + done, size - done, static_cast<off_t>(at + done));
+        });
         if (n == 0) break;
-        if (n > 0) {
-            done += static_cast<std::size_t>(n);
-        } else if (const int error = errno; error != EINTR && !back_to_cache(fd)) {
-            fail_errno(path, "reading", error);
-        }
+        done += n;
     }
     return done;
+}
+
+/// Beside the caller's work, or when its result is asked for where the system has no thread left.
+template <class F>
+auto aside(F&& work) {
+    return std::async(std::launch::async | std::launch::deferred, std::forward<F>(work));
 }
 
 }  // namespace
@@ -96,23 +105,17 @@ AppendFile::~AppendFile() {
     ::close(fd_);
 }
 
-void AppendFile::wait() {
-    if (writing_.valid()) try {
-            writing_.get();
-        } catch (...) {
-            failed_ = std::current_exception();
-        }
+/// Throws what went wrong, now or before.
+template <class F>
+void AppendFile::attempt(F&& work) {
     if (failed_) std::rethrow_exception(failed_);
-}
-
-void AppendFile::write_block() {
-    wait();
-    const std::string_view block(bytes_of(blocks_[filling_]), block_bytes);
-    writing_ =
-        std::async(std::launch::async, [this, block, at = block_at_] { write_at(fd_, path_, block, at); });
-    filling_ ^= 1;
-    filled_ = 0;
-    block_at_ += block_bytes;
+    try {
+        if (writing_.valid()) writing_.get();
+        work();
+    } catch (...) {
+        failed_ = std::current_exception();
+        throw;
+    }
 }
 
 void AppendFile::append(std::string_view bytes) {
@@ -126,30 +129,33 @@ void AppendFile::append(std::string_view bytes) {
     }
 }
 
+void AppendFile::write_block() {
+    attempt([&] {
+        const std::string_view block(bytes_of(blocks_[filling_]), block_bytes);
+        writing_ = aside([this, block, at = block_at_] { write_at(fd_, path_, block, at); });
+    });
+    filling_ ^= 1;
+    filled_ = 0;
+    block_at_ += block_bytes;
+}
+
 void AppendFile::replace_head(std::string_view bytes) {
-    wait();
-    if (block_at_ == 0) {
-        std::memcpy(bytes_of(blocks_[filling_]), bytes.data(), bytes.size());
-        return;
-    }
-    char* head = bytes_of(blocks_[filling_ ^ 1]);
-    read_at(fd_, path_, head, alignment, 0);
-    std::memcpy(head, bytes.data(), bytes.size());
-    write_at(fd_, path_, {head, alignment}, 0);
+    attempt([&] {
+        char* head = bytes_of(blocks_[block_at_ == 0 ? filling_ : filling_ ^ 1]);
+        if (block_at_ > 0) read_at(fd_, path_, head, alignment, 0);
+        std::memcpy(head, bytes.data(), bytes.size());
+        if (block_at_ > 0) write_at(fd_, path_, {head, alignment}, 0);
+    });
 }
 
 void AppendFile::sync() {
-    wait();
-    try {
+    attempt([&] {
         // Whole aligned pieces alone can be written; what that adds is cut off again.
         const std::size_t padded = (filled_ + alignment - 1) / alignment * alignment;
         write_at(fd_, path_, {bytes_of(blocks_[filling_]), padded}, block_at_);
-        if (::ftruncate(fd_, static_cast<off_t>(size())) != 0 || ::fsync(fd_) != 0)
-            fail_errno(path_, "", errno);
-    } catch (...) {
-        failed_ = std::current_exception();
-        throw;
-    }
+        if (::ftruncate(fd_, static_cast<off_t>(size())) != 0) fail_errno(path_, "", errno);
+        if (::fsync(fd_) != 0 && errno != EINVAL && errno != EROFS) fail_errno(path_, "", errno);
+    });
 }
 
 void read_stream(const std::string& path, const std::function<void(std::string_view)>& f) {
@@ -166,9 +172,8 @@ void read_stream(const std::string& path, const std::function<void(std::string_v
     } blocks[2];
     std::uint64_t at = 0;
     auto start = [&](Block& block) {
-        block.size = std::async(std::launch::async, [&, at] {
-            return read_at(file.fd, path, bytes_of(block.memory), block_bytes, at);
-        });
+        block.size =
+            aside([&, at] { return read_at(file.fd, path, bytes_of(block.memory), block_bytes, at); });
         at += block_bytes;
     };
     for (Block& block : blocks) start(block);

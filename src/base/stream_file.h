@@ -32,8 +32,9 @@ class AppendFile {
     void sync();
 
   private:
+    template <class F>
+    void attempt(F&& work);
     void write_block();
-    void wait();
 
     std::string path_;
     int fd_ = -1;

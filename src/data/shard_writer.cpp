@@ -1,8 +1,6 @@
 #include "data/shard_writer.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -11,7 +9,6 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/sha256.h"
 
 namespace linnet {
 namespace {
