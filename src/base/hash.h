@@ -27,10 +27,15 @@ inline std::uint64_t hash_bytes(std::string_view bytes, std::uint64_t seed = 0) 
     };
     auto mix = [&](std::uint64_t v) { h = folded(v ^ h); };
     if (n >= 64) {  // one multiplication need not wait for another
-        std::uint64_t lane[4] = {h, h + k0, h + 2 * k0, h + 3 * k0};
-        for (; n >= 32; p += 32, n -= 32)
-            for (int i = 0; i < 4; i++) lane[i] = folded(load(p + 8 * i, std::uint64_t{}) ^ lane[i]);
-        for (std::uint64_t l : lane) mix(l);
+        std::uint64_t a = h, b = h + k0, c = h + 2 * k0, d = h + 3 * k0;
+        for (; n >= 32; p += 32, n -= 32) {
+            a = folded(a ^ load(p, std::uint64_t{}));
+            b = folded(b ^ load(p + 8, std::uint64_t{}));
+            c = folded(c ^ load(p + 16, std::uint64_t{}));
+            d = folded(d ^ load(p + 24, std::uint64_t{}));
+        }
+        h = a;
+        mix(b), mix(c), mix(d);
     }
     for (; n >= 8; p += 8, n -= 8) mix(load(p, std::uint64_t{}));
     std::uint64_t rest = 0;

@@ -21,40 +21,20 @@ bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-/// Sixteen bytes at a time: on every CPU that we know of, a comparison of as many is one instruction.
-template <bool copy>
-const char* plain_run(const char* p, const char* end, char* to) {
+}  // namespace
+
+const char* json_plain_run(const char* p, const char* end) {
     if constexpr (std::endian::native == std::endian::little) {
-        using Bytes [[gnu::vector_size(16)]] = std::uint8_t;
         for (; end - p >= 16; p += 16) {
-            Bytes v;
-            std::memcpy(&v, p, 16);
-            if constexpr (copy) {
-                std::memcpy(to, p, 16);
-                to += 16;
-            }
-            const auto stop = (v == '"') | (v == '\\') | (v < 0x20);
+            const auto stop = json_stops(p);
             std::uint64_t half[2];
-            std::memcpy(half, &stop, 16);
+            std::memcpy(half, &stop, sizeof half);
             if (half[0]) return p + (std::countr_zero(half[0]) >> 3);
             if (half[1]) return p + 8 + (std::countr_zero(half[1]) >> 3);
         }
     }
-    while (p < end && *p != '"' && *p != '\\' && static_cast<unsigned char>(*p) >= 0x20) {
-        if constexpr (copy) *to++ = *p;
-        p++;
-    }
+    while (p < end && *p != '"' && *p != '\\' && static_cast<unsigned char>(*p) >= 0x20) p++;
     return p;
-}
-
-}  // namespace
-
-const char* json_plain_run(const char* p, const char* end) {
-    return plain_run<false>(p, end, nullptr);
-}
-
-const char* json_copy_run(const char* p, const char* end, char* to) {
-    return plain_run<true>(p, end, to);
 }
 
 Json::Json(std::string_view text, std::string file)

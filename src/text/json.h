@@ -3,6 +3,7 @@
 // vector. nlohmann::json takes 0.3 s for a vocabulary of 200 000 tokens and lets a repeated key pass.
 #pragma once
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -108,10 +109,17 @@ class Json {
     std::string arena_;
 };
 
-/// The first byte at or after p that is '"', '\\' or a control character.
+/// Where the plain bytes of a string end among the 16 at p: ones for '"', '\\' and control characters. (On
+/// every CPU that we know of a comparison of 16 bytes is one instruction.)
+inline auto json_stops(const char* p) {
+    using Bytes [[gnu::vector_size(16)]] = std::uint8_t;
+    Bytes v;
+    std::memcpy(&v, p, sizeof v);
+    return (v == '"') | (v == '\\') | (v < 0x20);
+}
+
+/// The first such byte at or after p.
 const char* json_plain_run(const char* p, const char* end);
-/// The same, and what lies before it is copied to `to`, which has room for all of [p, end).
-const char* json_copy_run(const char* p, const char* end, char* to);
 
 /// A string as JSON: quoted, escaped; bytes that are no UTF-8 become U+FFFD.
 std::string json_quoted(std::string_view text);

@@ -91,6 +91,39 @@ TEST_CASE("the field is found wherever it stands, unescaped") {
     CHECK(by_linnet("{\"text\":\"a\\u0000b\"}") == std::string("a\0b", 3));
 }
 
+TEST_CASE(
+    "long strings are unescaped as nlohmann/json does, wherever their escapes stand; what ends one is "
+    "found") {
+    constexpr std::string_view pieces[] = {"\\n",      "\\\"",
+                                           "\\\\",     "\\/",
+                                           "\\u00e9",  "\\ud83d\\ude00",
+                                           "\xC3\xA9", "plain ",
+                                           "x",        "0123456789abcdef0123456789"};
+    Rng rng(11, 4);
+    int differences = 0, spoiled = 0, refused = 0;
+    for (std::uint64_t i = 0; i < 3000; i++) {
+        std::string body;
+        const std::uint64_t size = rng.below(400, i << 10);
+        for (std::uint64_t k = 1; body.size() < size; k++)
+            body += pieces[rng.below(std::size(pieces), (i << 10) + k)];
+        const std::string line = "{\"a\":\"" + body + "\",\"\\u0074ext\":\"" + body + "\"}";
+        int unsure = 0;
+        differences += by_linnet(line) != by_library(line, unsure);
+        if (body.empty()) continue;
+        // A control character, which only an escape before it could excuse.
+        const std::size_t begin = line.size() - 2 - body.size();
+        const std::size_t at = begin + rng.below(body.size(), (i << 10) + 1000);
+        std::string bad = line;
+        bad[at] = '\x01';
+        spoiled++;
+        JsonFieldError error;
+        std::string out;
+        refused += !extract_json_field(bad, "text", out, error) && error.at <= at && out.empty();
+    }
+    CHECK(differences == 0);
+    CHECK(refused == spoiled);
+}
+
 TEST_CASE("what is no such line is refused, and where it goes wrong is said") {
     for (const char* line :
          {"", "[]", "{}", "{\"text\":1}", "{\"text\":null}", "{\"text\":\"a\",\"text\":\"b\"}",
