@@ -14,7 +14,7 @@
 namespace linnet {
 
 /// The three stages of an item. Items are used again, with what an earlier use has left in them: their
-/// memory stays warm, and no more than four a thread exist.
+/// memory stays warm, and no more than two a thread exist.
 template <class Item>
 struct OrderedStages {
     std::function<bool(Item&)> produce;  // the next item; false: there is none. One at a time, in order
@@ -30,7 +30,7 @@ template <class Item>
 class OrderedRun {
   public:
     OrderedRun(int threads, OrderedStages<Item> stages)
-        : stages_(std::move(stages)), slots_(static_cast<std::size_t>(threads) * 4) {}
+        : stages_(std::move(stages)), slots_(static_cast<std::size_t>(threads) * 2) {}
 
     void member() {
         std::unique_lock lock(mutex_);

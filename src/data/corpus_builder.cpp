@@ -19,7 +19,7 @@
 namespace linnet {
 namespace {
 
-constexpr std::size_t batch_bytes = std::size_t{1} << 19;
+constexpr std::size_t batch_bytes = std::size_t{1} << 18;
 constexpr std::uint64_t split_seed = 0x73706C6974;  // "split"
 
 struct Batch {
@@ -279,7 +279,7 @@ void Builder::close_files() {
                                            },
                                            [&] { writers_[1]->finish(); }};
     std::atomic<std::size_t> next{0};
-    run_team(std::min(options_.threads, 3), [&](Worker) {
+    run_team(options_.threads > 1 ? 3 : 1, [&](Worker) {  // they wait for the disk more than they work
         for (std::size_t i; (i = next++) < std::size(tasks);) tasks[i]();
     });
 }

@@ -83,7 +83,7 @@ std::uint64_t DocumentReader::bytes_read() const {
 
 /// Reads until `size` bytes are ahead or the file ends; whether they are there.
 bool DocumentReader::fill(std::size_t size) {
-    constexpr std::size_t step = std::size_t{1} << 18;
+    constexpr std::size_t step = std::size_t{1} << 16;
     while (buffer_.size() - start_ < size && !ended_) {
         if (start_ >= std::max(step, buffer_.size() / 2)) {
             buffer_.erase(0, start_);

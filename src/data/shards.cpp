@@ -18,10 +18,10 @@ void ShardFormat::store(std::span<const TokenId> ids, char* to) const {
         std::memcpy(to, ids.data(), ids.size_bytes());
         return;
     }
-    for (TokenId id : ids) {
-        auto narrow = static_cast<std::uint16_t>(id);
-        std::memcpy(to, &narrow, sizeof narrow);
-        to += sizeof narrow;
+#pragma omp simd
+    for (std::size_t i = 0; i < ids.size(); i++) {
+        const auto narrow = static_cast<std::uint16_t>(ids[i]);
+        std::memcpy(to + i * sizeof narrow, &narrow, sizeof narrow);
     }
 }
 

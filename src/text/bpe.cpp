@@ -117,7 +117,7 @@ void BpeModel::run(std::string_view text, IdSink& out, Scratch& scratch) const {
     struct Found {
         const char* begin;
         std::size_t size;
-    } words[32];
+    } words[64];
     while (p < end) {
         std::size_t count = 0;
         for (; count < std::size(words) && p < end; count++) {
