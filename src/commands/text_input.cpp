@@ -26,9 +26,8 @@ TextInput::TextInput(const std::string& path, std::string_view invalid)
         file_ = MappedFile(path);
         text_ = file_.text();
     }
-    if (text_.starts_with("\xFF\xFE") || text_.starts_with("\xFE\xFF"))
-        fail_input(name_, "byte 0", "a text in UTF-8", "UTF-16",
-                   "iconv -f UTF-16 -t UTF-8 turns it into one");
+    const std::string_view wide = wide_encoding(text_);
+    if (!wide.empty()) fail_input(name_, "", "UTF-8 text", wide, "convert it with iconv");
     if (invalid == "keep") return;
     const std::size_t fault = valid_utf8_prefix(text_);
     if (fault == text_.size()) return;

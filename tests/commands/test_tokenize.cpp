@@ -80,7 +80,12 @@ TEST_CASE("bytes that are no UTF-8 are kept, replaced or refused, as --invalid s
     CHECK(refused.out.empty());
     CHECK(has(refused.err, "stdin: byte 4: expected UTF-8, got byte 0xFF"));
     CHECK(t.tokenize({"--invalid", "error", "-"}, mended).exit == 0);
-    CHECK(t.tokenize({"-"}, "\xFF\xFEh").exit == 3);  // UTF-16, whatever --invalid says
+    for (const std::string& wide :
+         {std::string("\xFF\xFEh\0i\0", 6), std::string("c\0a\0t\0s\0a\0t\0", 12)}) {
+        const Outcome named = t.tokenize({"-"}, wide);  // whatever --invalid says
+        CHECK(named.exit == 3);
+        CHECK(has(named.err, "stdin: expected UTF-8 text, got UTF-16 (little-endian"));
+    }
 }
 
 TEST_CASE("tokenizer convert keeps every id, and verify says so") {
