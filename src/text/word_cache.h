@@ -33,7 +33,9 @@ class WordCache {
     };
 
     /// Begins with 2^first buckets of two entries, and has 2^last from the time that those would be full.
-    WordCache(int first, int last) : full_mask_((std::size_t{1} << last) - 1) {
+    WordCache(int first, int last)
+        : full_mask_((std::size_t{1} << last) - 1),
+          most_pooled_(std::min(std::size_t{32} << last, std::size_t{1} << 20)) {
         resize((std::size_t{1} << first) - 1);
     }
 
@@ -71,7 +73,7 @@ class WordCache {
 
     /// Remembers the word; the older of its bucket's two goes. No more than 65 535 ids.
     void put(const Key& k, std::span<const TokenId> ids) {
-        if (pool_.size() + ids.size() > most_pooled) clear();
+        if (pool_.size() + ids.size() > most_pooled_) clear();
         if (++puts_ > mask_ && mask_ < full_mask_) resize(full_mask_);
         Entry* e = bucket(k.hash);
         e[1] = e[0];
@@ -81,6 +83,7 @@ class WordCache {
         if (ids.size() <= Ids) {
             std::copy(ids.begin(), ids.end(), e->ids);
         } else {
+            if (pool_.empty()) pool_.reserve(most_pooled_);  // what is not used is never touched
             e->ids[0] = static_cast<TokenId>(pool_.size());
             pool_.insert(pool_.end(), ids.begin(), ids.end());
         }
@@ -133,10 +136,10 @@ class WordCache {
         pool_.clear();
     }
 
-    static constexpr std::size_t most_pooled = 1u << 20;  // 4 MiB, then all begins anew
     Arena memory_;
     std::vector<TokenId> pool_;
     std::size_t mask_ = 0, full_mask_, puts_ = 0;
+    std::size_t most_pooled_;  // ids; at most 4 MiB of them, then all begins anew
 };
 
 }  // namespace linnet
