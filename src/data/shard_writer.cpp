@@ -92,7 +92,9 @@ void ShardWriter::close_shard() {
     std::size_t index = state_.finished.size();
     std::string part = path(index, ".part"), whole = path(index, ".bin");
     CorpusShard shard = state_.open;
-    if (shard.tokens != shard_tokens_) {  // its header was not known when its writing and hashing began
+    // The header is not the one that writing and hashing began with: the shard ends early, or it was begun by
+    // an earlier run, which may have come as far as to end it early.
+    if (!hash_ || shard.tokens != shard_tokens_) {
         file_->replace_head(header(format_, shard.tokens));
         hash_.reset();
     }

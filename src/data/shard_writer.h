@@ -51,8 +51,8 @@ class ShardWriter {
     std::uint64_t shard_tokens_;
     SplitState state_;
     std::optional<AppendFile> file_;
-    std::optional<Sha256>
-        hash_;  // of the open file, with the header of a full one; none where it was resumed
+    // Of the open file, as if it were full; none where an earlier run has begun it.
+    std::optional<Sha256> hash_;
 };
 
 }  // namespace linnet
