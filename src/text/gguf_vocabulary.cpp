@@ -320,15 +320,12 @@ void Pipeline::write(GgufWriter& out) const {
     if (parts_.scores) out.add(prefix + "scores", std::span<const float>(scores));
     out.add(prefix + "token_type", std::span<const std::int32_t>(types));
     if (const auto* bpe = dynamic_cast<const BpeModel*>(parts_.model.get()); bpe && parts_.kind == "bpe") {
-        std::uint32_t ranks = 0;  // one merge a rank: a rank is a place in the list that was read
-        bpe->merges().each(
-            [&](TokenId, TokenId, std::uint32_t rank, TokenId) { ranks = std::max(ranks, rank + 1); });
-        std::vector<std::pair<TokenId, TokenId>> order(ranks, {-1, -1});
-        bpe->merges().each([&](TokenId l, TokenId r, std::uint32_t rank, TokenId) { order[rank] = {l, r}; });
         std::vector<std::string> lines;
         lines.reserve(bpe->merges().size());
-        for (auto [l, r] : order)
-            if (l >= 0) lines.emplace_back(vocabulary.spelling(l)).append(" ").append(vocabulary.spelling(r));
+        for (const MergeTable::Ranked& merge : bpe->merges().in_order())
+            lines.emplace_back(vocabulary.spelling(merge.left))
+                .append(" ")
+                .append(vocabulary.spelling(merge.right));
         out.add(prefix + "merges", std::span<const std::string>(lines));
     }
     for (const Role& role : roles)

@@ -48,6 +48,14 @@ bool MergeTable::add(TokenId left, TokenId right, std::uint32_t rank, TokenId jo
     return true;
 }
 
+std::vector<MergeTable::Ranked> MergeTable::in_order() const {
+    std::vector<Ranked> merges;
+    merges.reserve(size_);
+    each([&](TokenId l, TokenId r, std::uint32_t rank, TokenId) { merges.push_back({rank, l, r}); });
+    std::sort(merges.begin(), merges.end());
+    return merges;
+}
+
 void Merger::apply(const MergeTable& table) {
     // Up to about 48 the scan for the minimum is cheaper than lists (measured on source code and Chinese).
     if (symbols_.size() <= 16)

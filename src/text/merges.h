@@ -7,6 +7,7 @@
 // 20 times as many).
 #pragma once
 #include <algorithm>
+#include <compare>
 #include <cstdint>
 #include <vector>
 
@@ -46,6 +47,14 @@ class MergeTable {
         __builtin_prefetch(&slots_[hash_of(pack(left, right)) >> shift_]);
     }
     std::size_t size() const { return size_; }
+    struct Ranked {
+        std::uint32_t rank;
+        TokenId left, right;
+        auto operator<=>(const Ranked&) const = default;
+    };
+    /// All merges in order of rank; those of one rank (.tiktoken may imply several) in order of their
+    /// symbols.
+    std::vector<Ranked> in_order() const;
     /// f(left, right, rank, joined) for every merge, in no order.
     template <class F>
     void each(F&& f) const {

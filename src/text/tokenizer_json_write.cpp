@@ -38,19 +38,6 @@ std::string vocabulary_object(const std::vector<std::string>& tokens) {
 
 std::string bpe_model(const BpeModel& bpe, const std::vector<std::string>& tokens, bool has_unknown) {
     const BpeOptions& o = bpe.options();
-    struct Line {
-        std::uint32_t rank;
-        TokenId left, right;
-        bool operator<(const Line& other) const {
-            return std::tie(rank, left, right) < std::tie(other.rank, other.left, other.right);
-        }
-    };
-    std::vector<Line> merges;
-    const TokenId size = static_cast<TokenId>(tokens.size());
-    bpe.merges().each([&](TokenId l, TokenId r, std::uint32_t rank, TokenId) {
-        if (l < size && r < size) merges.push_back({rank, l, r});
-    });
-    std::sort(merges.begin(), merges.end());
     auto optional = [](const std::string& s) { return s.empty() ? std::string("null") : json_quoted(s); };
     std::string out = R"({
     "type": "BPE",
@@ -63,10 +50,14 @@ std::string bpe_model(const BpeModel& bpe, const std::vector<std::string>& token
            ",\n    \"byte_fallback\": " + boolean(o.byte_fallback);
     out += ",\n    \"ignore_merges\": " + boolean(o.ignore_merges);
     out += ",\n    \"vocab\": " + vocabulary_object(tokens) + ",\n    \"merges\": [";
-    for (std::size_t i = 0; i < merges.size(); i++)
-        out += (i ? ",\n      [" : "\n      [") +
-               json_quoted(tokens[static_cast<std::size_t>(merges[i].left)]) + ", " +
-               json_quoted(tokens[static_cast<std::size_t>(merges[i].right)]) + "]";
+    const TokenId size = static_cast<TokenId>(tokens.size());
+    const char* separator = "\n      [";
+    for (const MergeTable::Ranked& merge : bpe.merges().in_order()) {
+        if (merge.left >= size || merge.right >= size) continue;
+        out += separator + json_quoted(tokens[static_cast<std::size_t>(merge.left)]) + ", " +
+               json_quoted(tokens[static_cast<std::size_t>(merge.right)]) + "]";
+        separator = ",\n      [";
+    }
     return out + "\n    ]\n  }";
 }
 

@@ -89,6 +89,40 @@ TEST_CASE("damaged .tiktoken and SentencePiece files are refused") {
         CHECK(refused([&] { tokenizer_from_sentencepiece(bytes, "f"); }));
 }
 
+TEST_CASE("all merges that .tiktoken implies go round, also where several make one token") {
+    auto base64 = [](std::string_view s) {
+        constexpr std::string_view digits =
+            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        std::string out;
+        for (std::size_t i = 0; i < s.size(); i += 3) {
+            std::uint32_t v = 0;
+            for (std::size_t k = i; k < i + 3; k++)
+                v = v << 8 | (k < s.size() ? static_cast<std::uint8_t>(s[k]) : 0);
+            for (std::size_t k = 0; k < 4; k++)
+                out += i + k <= s.size() ? digits[v >> (18 - 6 * k) & 63] : '=';
+        }
+        return out;
+    };
+    // "abc" and its like come before either of their halves, so both pairs make them.
+    std::string file;
+    int rank = 0;
+    auto add = [&](std::string_view token) { file += base64(token) + " " + std::to_string(rank++) + "\n"; };
+    for (int b = 0; b < 256; b++) add(std::string(1, static_cast<char>(b)));
+    for (const char* token : {"abc", "def", "ghi", "ab", "bc", "de", "ef", "gh", "hi"}) add(token);
+    test::Scratch scratch;
+    test::write_text(scratch / "t.tiktoken", file);
+    TokenizerPtr made = load_tokenizer(scratch / "t.tiktoken");
+    write_tokenizer_gguf(*made, scratch / "t.gguf");
+    test::write_text(scratch / "t.json", tokenizer_to_json(dynamic_cast<const Pipeline&>(*made)));
+    TokenizerPtr gguf = load_tokenizer(scratch / "t.gguf"), json = load_tokenizer(scratch / "t.json");
+    for (const char* text :
+         {"abc", "zabcz", "ab bc abc", "defghi", "zghiz", "ghhiigh", "aabbccddeeffgghhii"}) {
+        CAPTURE(text);
+        CHECK(gguf->encode(text) == made->encode(text));
+        CHECK(json->encode(text) == made->encode(text));
+    }
+}
+
 TEST_CASE("every kind that can be made here goes round through tokenizer.json") {
     const std::string text = "the cat sat on the mat; the hat was on the cat. The END!\n12 naïve cats";
     test::Scratch scratch;
