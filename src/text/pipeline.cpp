@@ -230,7 +230,7 @@ std::size_t Pipeline::cut(std::string_view text, std::size_t from) const {
 class Pipeline::Blocks {
   public:
     Blocks(const Pipeline& owner, std::string_view text, const EncodeOptions& options)
-        : owner_(owner), text_(text), options_(options), cut_(owner.may_cut()), opens_(!options.continues) {}
+        : owner_(owner), text_(text), options_(options), cut_(owner.may_cut()) {}
 
     /// [begin, end) of the text: the added token `id`, or plain text where that is -1.
     struct Segment {
@@ -250,7 +250,7 @@ class Pipeline::Blocks {
             if (at_ >= stretch_end_) {
                 match_ = owner_.added_.next(text_, at_, options_.parse_special, false);
                 stretch_end_ = match_.id < 0 ? text_.size() : match_.begin;
-                opens_ = true;
+                opens_ = at_ > 0 || !options_.continues;
             }
             std::size_t end = stretch_end_;
             if (cut_ && end - at_ > block_bytes - bytes + block_bytes / 4)
@@ -289,7 +289,7 @@ class Pipeline::Blocks {
     const bool cut_;
     std::size_t at_ = 0, stretch_end_ = 0;  // [at, stretch_end) is plain text
     AddedTokens::Match match_;
-    bool opens_;
+    bool opens_ = true;
 };
 
 void Pipeline::encode_blocks(std::string_view text, const EncodeOptions& options,

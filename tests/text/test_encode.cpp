@@ -101,6 +101,34 @@ TEST_CASE("one long text gives the same ids for any number of threads and in blo
     }
 }
 
+TEST_CASE("what cut() parts gives the ids of the whole, however long the parts are") {
+    std::string text;
+    for (int i = 0; text.size() < 900'000; i++)
+        text += "the " + std::to_string(i * 7919 % 10007) + " cats, and a mat of " + std::to_string(i % 13) +
+                "\n";
+    for (const char* kind : {"bpe", "spm", "wordpiece"}) {
+        CAPTURE(kind);
+        TrainOptions options;
+        options.kind = kind;
+        options.vocab_size = 330;
+        options.character_coverage = 1;
+        VocabularyTrainer trainer(options);
+        trainer.add(text.substr(0, 20'000));
+        TokenizerPtr t = trained_tokenizer(trainer.finish());
+        const std::vector<TokenId> whole = t->encode(text);
+        for (std::size_t from : {std::size_t{100}, std::size_t{300'000}, std::size_t{899'000}}) {
+            const std::size_t at = t->cut(text, from);
+            REQUIRE(at >= from);
+            EncodeOptions rest;
+            rest.continues = true;
+            std::vector<TokenId> parts = t->encode(text.substr(0, at));
+            for (TokenId id : at < text.size() ? t->encode(text.substr(at), rest) : std::vector<TokenId>())
+                parts.push_back(id);
+            CHECK(parts == whole);
+        }
+    }
+}
+
 TEST_CASE("a million equal characters take a fraction of a second, and ten times as many ten times that") {
     auto path = test::shared_data("data/vocab/ggml-vocab-gpt-2.gguf");
     if (!path) return;
