@@ -150,6 +150,7 @@ Action add_corpus(CLI::App& app, const Globals& globals) {
         ->required();
     add_texts(app, "files", corpus.inputs,
               "texts or folders of them (.txt, .jsonl, also .gz or .zst; - is stdin)")
+        ->allow_extra_args(true)
         ->type_name("FILE")
         ->required();
     add_read_options(app, corpus.read);

@@ -89,6 +89,26 @@ TEST_CASE("corpus refuses what it cannot read, in one line and by name") {
     CHECK(has(again.err, "--overwrite"));
 }
 
+TEST_CASE("corpus takes several texts and folders, and a line's field wherever it stands") {
+    Setting t;
+    const std::string long_field(300'000, 'x');
+    write_text(t.s / "a.txt", "the first document");
+    write_text(t.s / "b.jsonl", "{\"text\":\"a second\",\"note\":\"" + long_field + "\"}\n{\"note\":\"" +
+                                    long_field + "\",\"text\":\"a " + long_field + "\\n third\"}\n");
+    std::filesystem::create_directory(t.s / "more");
+    write_text(t.s / "more/c.txt", "the last");
+    Outcome made =
+        t.corpus({"-o", t.s / "out", "--validation", "0", t.s / "a.txt", t.s / "b.jsonl", t.s / "more"});
+    CHECK(made.exit == 0);
+    CHECK(has(made.out + made.err, "documents  4"));
+    Outcome text =
+        run_linnet({"detokenize", "-m", t.s / "t.json", "-"},
+                   run_linnet({"tokenize", "-m", t.s / "t.json", "-"}, "a " + long_field + "\n third").out);
+    CHECK(text.out == "a " + long_field + "\n third");
+    CHECK(
+        has(read_text(t.s / "out/index.json"), "\"bytes\": " + std::to_string(18 + 8 + 2 + 300'000 + 7 + 8)));
+}
+
 TEST_CASE("corpus reads stdin, gzip and Zstandard alike") {
     Setting t;
     Outcome made = run_shell("cd " + t.s.path + " && gzip -k docs.jsonl && " +
