@@ -1,11 +1,14 @@
 #include "base/stream_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
+#include <utility>
 
 #include "base/error.h"
 
@@ -40,6 +43,8 @@ std::size_t insist(int fd, const std::string& path, const char* where, F&& trans
     for (;;) {
 #ifdef O_DIRECT
         const int flags = ::fcntl(fd, F_GETFL);
+#else
+        (void)fd;
 #endif
         const ssize_t n = transfer();
         if (n >= 0) return static_cast<std::size_t>(n);
@@ -62,17 +67,16 @@ void write_at(int fd, const std::string& path, std::string_view bytes, std::uint
     }
 }
 
-/// How much of `size` is there.
-std::size_t read_at(int fd, const std::string& path, char* to, std::size_t size, std::uint64_t at) {
-    std::size_t done = 0;
-    while (done < size) {
+/// Asks for `size` bytes, a multiple of the alignment, of which `there` are there.
+void read_at(int fd, const std::string& path, char* to, std::size_t size, std::size_t there,
+             std::uint64_t at) {
+    for (std::size_t done = 0; done < there;) {
         const std::size_t n = insist(fd, path, "reading", [&] {
             return ::pread(fd, to + done, size - done, static_cast<off_t>(at + done));
         });
-        if (n == 0) break;
+        if (n == 0) fail(Exit::io, path, "", "a file that stays as it is", "a shorter one");
         done += n;
     }
-    return done;
 }
 
 /// Beside the caller's work, or when its result is asked for where the system has no thread left.
@@ -92,7 +96,7 @@ AppendFile::AppendFile(std::string path, std::uint64_t size)
         if (::ftruncate(fd_, static_cast<off_t>(size)) != 0) fail_errno(path_, "", errno);
         for (Arena& block : blocks_) block = allocate_arena(block_bytes);
         const std::size_t begun = static_cast<std::size_t>(size - block_at_);
-        if (begun > 0) read_at(fd_, path_, bytes_of(blocks_[0]), alignment, block_at_);
+        read_at(fd_, path_, bytes_of(blocks_[0]), alignment, begun, block_at_);
         filled_ = begun;
     } catch (...) {
         ::close(fd_);
@@ -142,7 +146,7 @@ void AppendFile::write_block() {
 void AppendFile::replace_head(std::string_view bytes) {
     attempt([&] {
         char* head = bytes_of(blocks_[block_at_ == 0 ? filling_ : filling_ ^ 1]);
-        if (block_at_ > 0) read_at(fd_, path_, head, alignment, 0);
+        if (block_at_ > 0) read_at(fd_, path_, head, alignment, alignment, 0);
         std::memcpy(head, bytes.data(), bytes.size());
         if (block_at_ > 0) write_at(fd_, path_, {head, alignment}, 0);
     });
@@ -166,23 +170,28 @@ void read_stream(const std::string& path, const std::function<void(std::string_v
         }
     } file{open_past_cache(path, O_RDONLY)};
     if (file.fd < 0) fail_errno(path, "", errno);
+    struct stat status {};
+    if (::fstat(file.fd, &status) != 0) fail_errno(path, "", errno);
+    const auto size = static_cast<std::uint64_t>(status.st_size);
     struct Block {
         Arena memory = allocate_arena(block_bytes);
-        std::future<std::size_t> size;
+        std::future<void> read;
     } blocks[2];
-    std::uint64_t at = 0;
-    auto start = [&](Block& block) {
-        block.size =
-            aside([&, at] { return read_at(file.fd, path, bytes_of(block.memory), block_bytes, at); });
-        at += block_bytes;
+    auto bytes_at = [&](std::uint64_t at) {
+        return static_cast<std::size_t>(std::min<std::uint64_t>(size - at, block_bytes));
     };
-    for (Block& block : blocks) start(block);
-    for (std::size_t i = 0;; i++) {
-        Block& block = blocks[i % std::size(blocks)];
-        const std::size_t size = block.size.get();
-        if (size > 0) f({bytes_of(block.memory), size});
-        if (size < block_bytes) return;
-        start(block);
+    auto start = [&](std::uint64_t at) {
+        if (at >= size) return;
+        Block& block = blocks[at / block_bytes % std::size(blocks)];
+        block.read =
+            aside([&, at] { read_at(file.fd, path, bytes_of(block.memory), block_bytes, bytes_at(at), at); });
+    };
+    start(0);
+    for (std::uint64_t at = 0; at < size; at += block_bytes) {
+        start(at + block_bytes);
+        Block& block = blocks[at / block_bytes % std::size(blocks)];
+        block.read.get();
+        f({bytes_of(block.memory), bytes_at(at)});
     }
 }
 

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstring>
+#include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <span>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -199,6 +201,7 @@ void Builder::encode(Batch& batch) const {
     // asked for.
     const double limit = options_.validation_fraction * 0x1p64;
     const std::optional<TokenId> bos = tokenizer_.add_bos() ? tokenizer_.bos() : std::nullopt;
+    const std::optional<TokenId> eos = tokenizer_.eos();
     for (const DocumentPart& part : batch.parts) {
         std::string_view text = std::string_view(batch.text).substr(part.begin, part.end - part.begin);
         const std::size_t begin = batch.tokens.size();
@@ -206,7 +209,6 @@ void Builder::encode(Batch& batch) const {
         EncodeOptions encode;
         encode.continues = !part.first;
         if (!text.empty()) tokenizer_.encode_blocks(text, encode, store);
-        const std::optional<TokenId> eos = tokenizer_.eos();
         if (part.last && options_.end_tokens) store({&*eos, 1});
         bool validation = static_cast<double>(hash_bytes({}, part.hash ^ split_seed)) < limit;
         const int split = validation ? 1 : 0;
@@ -269,7 +271,7 @@ bool Builder::write(const Batch& batch) {
     return !stopped_;
 }
 
-/// All that index.json speaks of. Two short shards and a tokenizer: a second thread halves the wait.
+/// All that index.json speaks of, side by side: it is waiting for the disk more than work.
 void Builder::close_files() {
     const std::function<void()> tasks[] = {[&] { writers_[0]->finish(); },
                                            [&] {
@@ -279,7 +281,7 @@ void Builder::close_files() {
                                            },
                                            [&] { writers_[1]->finish(); }};
     std::atomic<std::size_t> next{0};
-    run_team(options_.threads > 1 ? 3 : 1, [&](Worker) {  // they wait for the disk more than they work
+    run_team(std::min(options_.threads, 3), [&](Worker) {
         for (std::size_t i; (i = next++) < std::size(tasks);) tasks[i]();
     });
 }

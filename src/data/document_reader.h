@@ -55,7 +55,6 @@ class DocumentReader {
 
   private:
     bool open_next();
-    void check_encoding();
     bool next_line(std::string& text, DocumentPart& part);
     bool next_text(std::string& text, DocumentPart& part);
     bool take(std::string& text, DocumentPart& part, std::size_t size, std::size_t drop, bool last);

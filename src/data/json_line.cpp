@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstdint>
 #include <cstring>
 #include <vector>
 
@@ -169,8 +170,18 @@ class Scanner {
     }
     /// The string at p_, unescaped, behind what is in out_.
     bool append_string() {
+        // No escape is shorter than its meaning, so the rest of the line is room enough. Where that is much,
+        // the string's end is looked for first: `out_` keeps what it once held, and the line may be hostile.
+        std::size_t room = static_cast<std::size_t>(end_ - p_);
+        if (room > (1u << 16)) {
+            const char* const begin = p_;
+            char* none = nullptr;
+            if (!string<false>(none)) return false;
+            room = static_cast<std::size_t>(p_ - begin) + 64;  // blocks() copies as many at a time
+            p_ = begin;
+        }
         const std::size_t before = out_.size();
-        out_.resize(before + static_cast<std::size_t>(end_ - p_));  // no escape is shorter than its meaning
+        out_.resize(before + room);
         char* to = out_.data() + before;
         const bool good = string<true>(to);
         out_.resize(static_cast<std::size_t>(to - out_.data()));
@@ -219,14 +230,17 @@ class Scanner {
             for (int k = 0; k < 8; k++) v |= std::uint64_t{bytes[k]} << 8 * k;
         return (v & 0x0101010101010101u) * 0x0102040810204080u >> 56;
     }
-    /// The string at p_, unescaped to `to`, which has room for the rest of the line. Where it is not kept,
+    /// The string at p_, unescaped to `to`, which has room for it and 64 bytes more, or for the rest of the
+    /// line. Where it is not kept,
     /// `to` means nothing.
     template <bool keep>
     bool string(char*& to) {
         if (p_ == end_ || *p_ != '"') return refuse("a string");
         p_++;
         for (;;) {
-            if constexpr (keep) blocks(to);
+            if constexpr (keep)
+                if (p_ < end_ && *p_ != '\\')
+                    blocks(to);  // else one that blocks() has stopped at, or a row of them
             const char* const run = json_plain_run(p_, end_);
             if constexpr (keep) to = std::copy(p_, run, to);
             p_ = run;

@@ -5,7 +5,6 @@
 #include <memory>
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include "text/splitter.h"
 #include "text/tokenizer.h"

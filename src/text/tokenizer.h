@@ -15,7 +15,7 @@ class Gguf;
 class GgufWriter;
 
 using TokenId = std::int32_t;
-/// Takes ids as they come, in stretches of bounded size.
+/// Takes ids as they come, in stretches.
 using BlockSink = std::function<void(std::span<const TokenId>)>;
 
 struct EncodeOptions {
@@ -38,8 +38,8 @@ class Tokenizer {
     /// it (a character vocabulary without that character).
     virtual void encode(std::string_view text, std::vector<TokenId>& out,
                         const EncodeOptions& = {}) const = 0;
-    /// The ids of a text of any length in order: memory does not grow with the text (beyond its longest
-    /// word), and `options.threads` threads work on it.
+    /// The ids of a text of any length in order, by `options.threads` threads. Where the text may be cut for
+    /// size, memory does not grow with it beyond its longest word. (This one collects them all.)
     virtual void encode_blocks(std::string_view text, const EncodeOptions& options,
                                const BlockSink& sink) const {
         std::vector<TokenId> ids;

@@ -1,6 +1,5 @@
 #include "text/unicode.h"
 
-#include <bit>
 #include <cstring>
 
 #include <utf8proc.h>
