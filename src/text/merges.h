@@ -7,7 +7,6 @@
 // 20 times as many).
 #pragma once
 #include <algorithm>
-#include <compare>
 #include <cstdint>
 #include <vector>
 
@@ -50,7 +49,9 @@ class MergeTable {
     struct Ranked {
         std::uint32_t rank;
         TokenId left, right;
-        auto operator<=>(const Ranked&) const = default;
+        bool operator<(const Ranked& other) const {
+            return std::tie(rank, left, right) < std::tie(other.rank, other.left, other.right);
+        }
     };
     /// All merges in order of rank; those of one rank (.tiktoken may imply several) in order of their
     /// symbols.
