@@ -173,13 +173,13 @@ void read_stream(const std::string& path, const std::function<void(std::string_v
     struct stat status {};
     if (::fstat(file.fd, &status) != 0) fail_errno(path, "", errno);
     const auto size = static_cast<std::uint64_t>(status.st_size);
-    struct Block {
-        Arena memory = allocate_arena(block_bytes);
-        std::future<void> read;
-    } blocks[2];
     auto bytes_at = [&](std::uint64_t at) {
         return static_cast<std::size_t>(std::min<std::uint64_t>(size - at, block_bytes));
     };
+    struct Block {
+        Arena memory = allocate_arena(block_bytes);
+        std::future<void> read;
+    } blocks[2];  // last, as a reading that is under way is waited for first
     auto start = [&](std::uint64_t at) {
         if (at >= size) return;
         Block& block = blocks[at / block_bytes % std::size(blocks)];
