@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/signals.h"
 
@@ -25,17 +26,6 @@ namespace {
 constexpr std::string_view uncommitted_prefix = ".linnet-";
 
 constexpr std::size_t buffer_size = std::size_t{1} << 16;
-
-/// A descriptor that is closed when the scope ends.
-struct Descriptor {
-    int fd;
-    explicit Descriptor(int fd) : fd(fd) {}
-    ~Descriptor() {
-        if (fd >= 0) ::close(fd);
-    }
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
-};
 
 int open_retrying(const char* path, int flags, mode_t mode = 0) {
     int fd;

@@ -89,24 +89,16 @@ auto aside(F&& work) {
 
 AppendFile::AppendFile(std::string path, std::uint64_t size)
     : path_(std::move(path)),
-      fd_(open_past_cache(path_, O_RDWR | O_CREAT)),
+      file_(open_past_cache(path_, O_RDWR | O_CREAT)),
       block_at_(size / alignment * alignment) {
-    if (fd_ < 0) fail_errno(path_, "", errno);
-    try {
-        if (::ftruncate(fd_, static_cast<off_t>(size)) != 0) fail_errno(path_, "", errno);
-        for (Arena& block : blocks_) block = allocate_arena(block_bytes);
-        const std::size_t begun = static_cast<std::size_t>(size - block_at_);
-        read_at(fd_, path_, bytes_of(blocks_[0]), alignment, begun, block_at_);
-        filled_ = begun;
-    } catch (...) {
-        ::close(fd_);
-        throw;
-    }
+    if (file_.fd < 0 || ::ftruncate(file_.fd, static_cast<off_t>(size)) != 0) fail_errno(path_, "", errno);
+    for (Arena& block : blocks_) block = allocate_arena(block_bytes);
+    filled_ = static_cast<std::size_t>(size - block_at_);
+    read_at(file_.fd, path_, bytes_of(blocks_[0]), alignment, filled_, block_at_);
 }
 
 AppendFile::~AppendFile() {
     if (writing_.valid()) writing_.wait();
-    ::close(fd_);
 }
 
 /// Throws what went wrong, now or before.
@@ -136,7 +128,7 @@ void AppendFile::append(std::string_view bytes) {
 void AppendFile::write_block() {
     attempt([&] {
         const std::string_view block(bytes_of(blocks_[filling_]), block_bytes);
-        writing_ = aside([this, block, at = block_at_] { write_at(fd_, path_, block, at); });
+        writing_ = aside([this, block, at = block_at_] { write_at(file_.fd, path_, block, at); });
     });
     filling_ ^= 1;
     filled_ = 0;
@@ -146,9 +138,9 @@ void AppendFile::write_block() {
 void AppendFile::replace_head(std::string_view bytes) {
     attempt([&] {
         char* head = bytes_of(blocks_[block_at_ == 0 ? filling_ : filling_ ^ 1]);
-        if (block_at_ > 0) read_at(fd_, path_, head, alignment, alignment, 0);
+        if (block_at_ > 0) read_at(file_.fd, path_, head, alignment, alignment, 0);
         std::memcpy(head, bytes.data(), bytes.size());
-        if (block_at_ > 0) write_at(fd_, path_, {head, alignment}, 0);
+        if (block_at_ > 0) write_at(file_.fd, path_, {head, alignment}, 0);
     });
 }
 
@@ -156,19 +148,14 @@ void AppendFile::sync() {
     attempt([&] {
         // Whole aligned pieces alone can be written; what that adds is cut off again.
         const std::size_t padded = (filled_ + alignment - 1) / alignment * alignment;
-        write_at(fd_, path_, {bytes_of(blocks_[filling_]), padded}, block_at_);
-        if (::ftruncate(fd_, static_cast<off_t>(size())) != 0) fail_errno(path_, "", errno);
-        if (::fsync(fd_) != 0 && errno != EINVAL && errno != EROFS) fail_errno(path_, "", errno);
+        write_at(file_.fd, path_, {bytes_of(blocks_[filling_]), padded}, block_at_);
+        if (::ftruncate(file_.fd, static_cast<off_t>(size())) != 0) fail_errno(path_, "", errno);
+        if (::fsync(file_.fd) != 0 && errno != EINVAL && errno != EROFS) fail_errno(path_, "", errno);
     });
 }
 
 void read_stream(const std::string& path, const std::function<void(std::string_view)>& f) {
-    struct File {
-        int fd;
-        ~File() {
-            if (fd >= 0) ::close(fd);
-        }
-    } file{open_past_cache(path, O_RDONLY)};
+    const Descriptor file(open_past_cache(path, O_RDONLY));
     if (file.fd < 0) fail_errno(path, "", errno);
     struct stat status {};
     if (::fstat(file.fd, &status) != 0) fail_errno(path, "", errno);

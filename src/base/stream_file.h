@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "base/arena.h"
+#include "base/descriptor.h"
 
 namespace linnet {
 
@@ -37,7 +38,7 @@ class AppendFile {
     void write_block();
 
     std::string path_;
-    int fd_ = -1;
+    Descriptor file_;
     Arena blocks_[2];  // one is filled while the other is written
     int filling_ = 0;
     std::size_t filled_ = 0;
