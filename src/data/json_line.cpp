@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "text/json.h"
+#include "text/unicode.h"
 
 namespace linnet {
 namespace {
@@ -251,7 +252,7 @@ class Scanner {
             if (*p_ == 'u') {
                 std::uint32_t code = 0;
                 if (!character(code)) return false;
-                if constexpr (keep) to = put(code, to);
+                if constexpr (keep) to = put_utf8(to, code);
                 continue;
             }
             const char meaning = escapes[static_cast<unsigned char>(*p_)];
@@ -289,26 +290,6 @@ class Scanner {
         }
         return true;
     }
-    static char* put(std::uint32_t code, char* to) {
-        auto add = [&](std::uint32_t byte) { *to++ = static_cast<char>(byte); };
-        if (code < 0x80) {
-            add(code);
-        } else if (code < 0x800) {
-            add(0xC0 | code >> 6);
-            add(0x80 | (code & 0x3F));
-        } else {
-            if (code < 0x10000) {
-                add(0xE0 | code >> 12);
-            } else {
-                add(0xF0 | code >> 18);
-                add(0x80 | (code >> 12 & 0x3F));
-            }
-            add(0x80 | (code >> 6 & 0x3F));
-            add(0x80 | (code & 0x3F));
-        }
-        return to;
-    }
-
     const char *begin_, *p_, *end_;
     std::string_view field_;
     std::string& out_;

@@ -61,8 +61,8 @@ const ClassTable& ClassTable::get() {
     return table;
 }
 
-void append_utf8(std::string& out, char32_t c) {
-    auto put = [&](char32_t b) { out += static_cast<char>(b); };
+char* put_utf8(char* to, char32_t c) {
+    auto put = [&](char32_t b) { *to++ = static_cast<char>(b); };
     if (c < 0x80) {
         put(c);
     } else if (c < 0x800) {
@@ -78,6 +78,12 @@ void append_utf8(std::string& out, char32_t c) {
         put(0x80 | (c >> 6 & 0x3F));
         put(0x80 | (c & 0x3F));
     }
+    return to;
+}
+
+void append_utf8(std::string& out, char32_t c) {
+    char bytes[4];
+    out.append(bytes, put_utf8(bytes, c));
 }
 
 namespace {

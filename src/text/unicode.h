@@ -51,6 +51,8 @@ inline Char decode_utf8(const char* p, const char* end) {
 }
 
 void append_utf8(std::string& out, char32_t code);
+/// The same at `to`, which has room for four bytes; returns what lies behind it.
+char* put_utf8(char* to, char32_t code);
 
 /// The offset of the first byte that is no UTF-8, or text.size().
 std::size_t valid_utf8_prefix(std::string_view text);
