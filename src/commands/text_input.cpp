@@ -26,8 +26,7 @@ TextInput::TextInput(const std::string& path, std::string_view invalid)
         file_ = MappedFile(path);
         text_ = file_.text();
     }
-    const std::string_view wide = wide_encoding(text_);
-    if (!wide.empty()) fail_input(name_, "", "UTF-8 text", wide, "convert it with iconv");
+    refuse_wide_encoding(name_, text_);
     if (invalid == "keep") return;
     const std::size_t fault = valid_utf8_prefix(text_);
     if (fault == text_.size()) return;

@@ -117,8 +117,7 @@ bool DocumentReader::open_next() {
     offset_ = line_ = 0;
     ended_ = inside_ = dropping_ = false;
     fill(4096);
-    std::string_view wide = wide_encoding(ahead());
-    if (!wide.empty()) fail_input(path_, "", "UTF-8 text", wide, "convert it with iconv");
+    refuse_wide_encoding(path_, ahead());
     if (ahead().starts_with("\xEF\xBB\xBF")) drop(3);
     return true;
 }

@@ -3,9 +3,28 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/error.h"
 #include "text/unicode.h"
 
 namespace linnet {
+namespace {
+
+/// "UTF-16 (little-endian)" and the like; empty for anything else.
+std::string_view wide_encoding(std::string_view head) {
+    using namespace std::string_view_literals;
+    if (head.starts_with("\xFF\xFE\0\0"sv)) return "UTF-32 (little-endian)";
+    if (head.starts_with("\0\0\xFE\xFF"sv)) return "UTF-32 (big-endian)";
+    if (head.starts_with("\xFF\xFE")) return "UTF-16 (little-endian)";
+    if (head.starts_with("\xFE\xFF")) return "UTF-16 (big-endian)";
+    // Without a mark: Latin text as UTF-16 is a zero at every other byte.
+    std::size_t n = std::min<std::size_t>(head.size(), 4096) / 2, zeros[2] = {0, 0};
+    for (std::size_t i = 0; i < 2 * n; i++) zeros[i % 2] += head[i] == '\0';
+    if (n >= 4 && zeros[1] * 10 > n * 7 && zeros[0] * 10 < n) return "UTF-16 (little-endian, unmarked)";
+    if (n >= 4 && zeros[0] * 10 > n * 7 && zeros[1] * 10 < n) return "UTF-16 (big-endian, unmarked)";
+    return {};
+}
+
+}  // namespace
 
 void append_repaired(std::string_view text, std::string& out) {
     for (;;) {
@@ -35,18 +54,9 @@ std::string utf8_fault_name(std::string_view text, std::size_t at) {
     return std::string("byte ") + hex;
 }
 
-std::string_view wide_encoding(std::string_view head) {
-    using namespace std::string_view_literals;
-    if (head.starts_with("\xFF\xFE\0\0"sv)) return "UTF-32 (little-endian)";
-    if (head.starts_with("\0\0\xFE\xFF"sv)) return "UTF-32 (big-endian)";
-    if (head.starts_with("\xFF\xFE")) return "UTF-16 (little-endian)";
-    if (head.starts_with("\xFE\xFF")) return "UTF-16 (big-endian)";
-    // Without a mark: Latin text as UTF-16 is a zero at every other byte.
-    std::size_t n = std::min<std::size_t>(head.size(), 4096) / 2, zeros[2] = {0, 0};
-    for (std::size_t i = 0; i < 2 * n; i++) zeros[i % 2] += head[i] == '\0';
-    if (n >= 4 && zeros[1] * 10 > n * 7 && zeros[0] * 10 < n) return "UTF-16 (little-endian, unmarked)";
-    if (n >= 4 && zeros[0] * 10 > n * 7 && zeros[1] * 10 < n) return "UTF-16 (big-endian, unmarked)";
-    return {};
+void refuse_wide_encoding(std::string_view file, std::string_view head) {
+    const std::string_view wide = wide_encoding(head);
+    if (!wide.empty()) fail_input(file, "", "UTF-8 text", wide, "convert it with iconv");
 }
 
 }  // namespace linnet
