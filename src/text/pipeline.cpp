@@ -152,24 +152,6 @@ void Pipeline::encode(std::string_view text, std::vector<TokenId>& out, const En
                   [&](std::span<const TokenId> ids) { out.insert(out.end(), ids.begin(), ids.end()); });
 }
 
-/// A text that is not worth several threads.
-void Pipeline::encode_span(std::string_view text, const EncodeOptions& options, IdSink& out) const {
-    Lease lease(*this);
-    bool opens = !options.continues;
-    std::size_t at = 0;
-    while (at < text.size()) {
-        AddedTokens::Match match = added_.next(text, at, options.parse_special, false);
-        const std::size_t end = match.id < 0 ? text.size() : match.begin;
-        if (end > at)
-            encode_plain(text.substr(at, end - at), opens, at == 0 && !options.continues, options, out,
-                         *lease);
-        if (match.id < 0) break;
-        out.push(match.id);
-        at = match.end;
-        opens = true;
-    }
-}
-
 void Pipeline::encode_plain(std::string_view text, bool opens, bool first, const EncodeOptions& options,
                             IdSink& out, Scratch& scratch) const {
     if (direct_) return parts_.model->encode_words(text, *direct_, out, *scratch.model);
@@ -238,14 +220,8 @@ class Pipeline::Blocks {
         TokenId id;
         bool opens;  // the text, or what follows an added token
     };
-    struct Block {
-        std::vector<Segment> segments;
-        std::vector<TokenId> ids;
-    };
-
-    bool next(Block& block) {
-        block.segments.clear();
-        block.ids.clear();
+    bool next(std::vector<Segment>& segments) {
+        segments.clear();
         for (std::size_t bytes = 0; bytes < block_bytes && at_ < text_.size();) {
             if (at_ >= stretch_end_) {
                 match_ = owner_.added_.next(text_, at_, options_.parse_special, false);
@@ -255,25 +231,20 @@ class Pipeline::Blocks {
             std::size_t end = stretch_end_;
             if (cut_ && end - at_ > block_bytes - bytes + block_bytes / 4)
                 end = std::min(end, safe_cut(text_, at_ + block_bytes - bytes, !owner_.direct_));
-            if (end > at_) block.segments.push_back({at_, end, -1, opens_});
+            if (end > at_) segments.push_back({at_, end, -1, opens_});
             bytes += end - at_ + 1;
             opens_ = false;
             at_ = end;
             if (at_ == stretch_end_ && match_.id >= 0) {
-                block.segments.push_back({match_.begin, match_.end, match_.id, true});
+                segments.push_back({match_.begin, match_.end, match_.id, true});
                 at_ = stretch_end_ = match_.end;
             }
         }
-        return !block.segments.empty();
+        return !segments.empty();
     }
-    void encode(Block& block) const {
+    void encode(std::span<const Segment> segments, IdSink& out) const {
         Lease lease(owner_);
-        block.ids.reserve(block_bytes / 2);
-        const BlockSink keep = [&](std::span<const TokenId> ids) {
-            block.ids.insert(block.ids.end(), ids.begin(), ids.end());
-        };
-        IdSink out(keep);
-        for (const Segment& s : block.segments)
+        for (const Segment& s : segments)
             if (s.id >= 0)
                 out.push(s.id);
             else
@@ -295,20 +266,31 @@ class Pipeline::Blocks {
 void Pipeline::encode_blocks(std::string_view text, const EncodeOptions& options,
                              const BlockSink& sink) const {
     if (options.add_special && !parts_.prefix.empty()) sink(parts_.prefix);
-    if (text.size() <= block_bytes) {
+    Blocks blocks(*this, text, options);
+    if (text.size() <= block_bytes) {  // not worth several threads, nor ids of its own
         IdSink out(sink);
-        encode_span(text, options, out);
-        out.flush();
+        for (std::vector<Blocks::Segment> segments; blocks.next(segments);) blocks.encode(segments, out);
     } else {
-        Blocks blocks(*this, text, options);
+        struct Block {
+            std::vector<Blocks::Segment> segments;
+            std::vector<TokenId> ids;
+        };
+        auto encode = [&](Block& block) {
+            block.ids.clear();
+            block.ids.reserve(block_bytes / 2);
+            const BlockSink keep = [&](std::span<const TokenId> ids) {
+                block.ids.insert(block.ids.end(), ids.begin(), ids.end());
+            };
+            IdSink out(keep);
+            blocks.encode(block.segments, out);
+        };
         const auto threads = static_cast<int>(std::min<std::size_t>(
             text.size() / block_bytes + 1, static_cast<std::size_t>(std::max(options.threads, 1))));
-        run_ordered<Blocks::Block>(threads, {[&](auto& block) { return blocks.next(block); },
-                                             [&](auto& block) { blocks.encode(block); },
-                                             [&](auto& block) {
-                                                 if (!block.ids.empty()) sink(block.ids);
-                                                 return true;
-                                             }});
+        run_ordered<Block>(threads, {[&](Block& block) { return blocks.next(block.segments); }, encode,
+                                     [&](Block& block) {
+                                         if (!block.ids.empty()) sink(block.ids);
+                                         return true;
+                                     }});
     }
     if (options.add_special && !parts_.suffix.empty()) sink(parts_.suffix);
 }

@@ -84,7 +84,6 @@ class Pipeline final : public Tokenizer {
     class Lease;
     class Blocks;
     bool may_cut() const;
-    void encode_span(std::string_view text, const EncodeOptions& options, IdSink& out) const;
     void encode_plain(std::string_view text, bool opens, bool first, const EncodeOptions& options,
                       IdSink& out, Scratch& scratch) const;
     void build_decoded() const;
