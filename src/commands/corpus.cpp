@@ -148,9 +148,8 @@ Action add_corpus(CLI::App& app, const Globals& globals) {
     add_text(app, "-o,--out", corpus.folder, "folder for the shards and index.json")
         ->type_name("DIR")
         ->required();
-    add_texts(app, "files", corpus.inputs,
-              "texts or folders of them (.txt, .jsonl, also .gz or .zst; - is stdin)")
-        ->allow_extra_args(true)
+    app.add_option("files", corpus.inputs,
+                   "texts or folders of them (.txt, .jsonl, also .gz or .zst; - is stdin)")
         ->type_name("FILE")
         ->required();
     add_read_options(app, corpus.read);
