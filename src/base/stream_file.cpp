@@ -15,7 +15,7 @@
 namespace linnet {
 namespace {
 
-constexpr std::size_t block_bytes = std::size_t{1} << 20;
+constexpr std::size_t block_bytes = std::size_t{2} << 20;
 constexpr std::size_t alignment = 4096;  // of place and length; no disk in use asks for more
 
 char* bytes_of(const Arena& arena) {

@@ -75,7 +75,7 @@ void save(const Tokenizer& tokenizer, const std::string& path) {
         return write_file(path, tokenizer_to_json(*pipeline));
     }
     if (!path.ends_with(".gguf")) usage_error("OUT", "a name that ends in .json or .gguf", "'" + path + "'");
-    write_tokenizer_gguf(tokenizer, path);
+    write_file(path, tokenizer_to_gguf(tokenizer));
 }
 
 void check_out(const std::string& path) {

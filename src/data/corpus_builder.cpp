@@ -16,7 +16,6 @@
 #include "base/sha256.h"
 #include "base/team.h"
 #include "data/corpus_progress.h"
-#include "formats/gguf.h"
 
 namespace linnet {
 namespace {
@@ -55,6 +54,7 @@ class Builder {
         : tokenizer_(tokenizer),
           options_(options),
           format_(shard_format(tokenizer.size())),
+          tokenizer_file_(tokenizer_to_gguf(tokenizer)),
           reader_(make_reader()) {}
     CorpusResult run();
 
@@ -80,6 +80,7 @@ class Builder {
     const Tokenizer& tokenizer_;
     const CorpusOptions& options_;
     const ShardFormat& format_;
+    const std::string tokenizer_file_;  // what tokenizer.gguf will hold
     std::vector<std::string> files_;
     DocumentReader reader_;
     std::uint64_t batches_read_ = 0, hash_read_ = 0;
@@ -98,7 +99,7 @@ std::vector<std::pair<std::string, std::string>> Builder::settings() const {
     const ReadOptions& read = options_.read;
     char fraction[32];
     std::snprintf(fraction, sizeof fraction, "%.17g", options_.validation_fraction);
-    return {{"tokenizer_sha256", tokenizer_hash(tokenizer_)},
+    return {{"tokenizer_sha256", sha256(tokenizer_file_)},
             {"batch_bytes", std::to_string(batch_bytes)},
             {"format", read.format},
             {"field", read.field},
@@ -276,8 +277,8 @@ void Builder::close_files() {
     const std::function<void()> tasks[] = {[&] { writers_[0]->finish(); },
                                            [&] {
                                                if (shown_.documents > 0)
-                                                   write_tokenizer_gguf(
-                                                       tokenizer_, options_.folder + "/" + corpus_tokenizer);
+                                                   write_file(options_.folder + "/" + corpus_tokenizer,
+                                                              tokenizer_file_);
                                            },
                                            [&] { writers_[1]->finish(); }};
     std::atomic<std::size_t> next{0};
@@ -357,12 +358,6 @@ CorpusResult Builder::run() {
 }
 
 }  // namespace
-
-std::string tokenizer_hash(const Tokenizer& tokenizer) {
-    GgufWriter keys;
-    tokenizer.write(keys);
-    return sha256(keys.metadata());
-}
 
 CorpusResult build_corpus(const Tokenizer& tokenizer, const CorpusOptions& options) {
     return Builder(tokenizer, options).run();

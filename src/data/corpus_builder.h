@@ -48,8 +48,4 @@ struct CorpusResult {
 /// Throws Error: Exit::usage for a folder in use (without resume or overwrite), Exit::diverged where resume
 /// is refused.
 CorpusResult build_corpus(const Tokenizer& tokenizer, const CorpusOptions& options);
-
-/// What identifies a vocabulary: the SHA-256 of its GGUF keys.
-std::string tokenizer_hash(const Tokenizer& tokenizer);
-
 }  // namespace linnet

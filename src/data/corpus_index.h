@@ -19,7 +19,7 @@ struct CorpusShard {
 struct CorpusIndex {
     TokenId vocab_size = 0;
     std::string tokenizer;         // its file's name, for people
-    std::string tokenizer_sha256;  // of its GGUF keys' bytes
+    std::string tokenizer_sha256;  // of the folder's tokenizer.gguf
     double validation_fraction = 0;
     std::uint64_t documents = 0, tokens = 0, bytes = 0, skipped = 0;
     std::vector<CorpusShard> shards;

@@ -93,7 +93,9 @@ class GgufWriter {
     void add(const std::string& key, bool value);
     void add(const std::string& key, std::string_view value);
     void add(const std::string& key, const char* value) { add(key, std::string_view(value)); }
-    void add(const std::string& key, std::span<const std::string> values);
+    /// An array of `count` strings; at(i) is the i-th, for as long as until the next call.
+    void add(const std::string& key, std::size_t count,
+             const std::function<std::string_view(std::size_t)>& at);
     void add(const std::string& key, std::span<const std::int32_t> values);
     void add(const std::string& key, std::span<const float> values);
 
@@ -102,8 +104,8 @@ class GgufWriter {
     using Sink = std::function<void(const void*, std::size_t)>;
     void add_tensor(std::string name, DType type, Shape shape, std::function<void(const Sink&)> emit);
 
-    /// The metadata as it will lie in the file: what a hash of a vocabulary or a config is made of.
-    std::string_view metadata() const { return metadata_; }
+    /// All of the file that comes before the tensors' bytes: the whole of one that has no tensors.
+    std::string header() const;
 
     /// Returns the lower-case hexadecimal sha256 of the file written.
     std::string write(const std::string& path) const;

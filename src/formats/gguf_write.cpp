@@ -77,19 +77,20 @@ void GgufWriter::add(const std::string& key, std::string_view value) {
     append(metadata_, value);
 }
 
-void GgufWriter::add(const std::string& key, std::span<const std::string> values) {
-    begin_array(key, GgufKind::string, values.size());
-    for (const std::string& value : values) append(metadata_, std::string_view(value));
+void GgufWriter::add(const std::string& key, std::size_t count,
+                     const std::function<std::string_view(std::size_t)>& at) {
+    begin_array(key, GgufKind::string, count);
+    for (std::size_t i = 0; i < count; i++) append(metadata_, at(i));
 }
 
 void GgufWriter::add(const std::string& key, std::span<const std::int32_t> values) {
     begin_array(key, GgufKind::i32, values.size());
-    for (std::int32_t value : values) append(metadata_, value);
+    metadata_.append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
 }
 
 void GgufWriter::add(const std::string& key, std::span<const float> values) {
     begin_array(key, GgufKind::f32, values.size());
-    for (float value : values) append(metadata_, value);
+    metadata_.append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
 }
 
 void GgufWriter::add_tensor(std::string name, DType type, Shape shape,
@@ -100,7 +101,7 @@ void GgufWriter::add_tensor(std::string name, DType type, Shape shape,
     tensors_.push_back({std::move(name), type, shape, std::move(emit)});
 }
 
-std::string GgufWriter::write(const std::string& path) const {
+std::string GgufWriter::header() const {
     std::string header = "GGUF";
     append(header, std::uint32_t{3});
     append(header, std::uint64_t{tensors_.size()});
@@ -117,14 +118,18 @@ std::string GgufWriter::write(const std::string& path) const {
         offset = padded(offset + bytes_of(entry.type, entry.shape));
     }
     if (!tensors_.empty()) header.resize(padded(header.size()));
+    return header;
+}
 
+std::string GgufWriter::write(const std::string& path) const {
     AtomicFile file(path);
     Sha256 hash;
     auto put = [&](const void* data, std::size_t size) {
         file.write(data, size);
         hash.update(data, size);
     };
-    put(header.data(), header.size());
+    const std::string first = header();
+    put(first.data(), first.size());
     for (const Entry& entry : tensors_) {
         std::uint64_t expected = bytes_of(entry.type, entry.shape), given = 0;
         entry.emit([&](const void* data, std::size_t size) {

@@ -281,16 +281,16 @@ TokenizerPtr tokenizer_from_gguf(const Gguf& file) {
 }
 
 /// GGUF's WordPiece marks the beginnings of words (U+2581), Hugging Face's the continuations ("##").
-static std::string gguf_spelling(const Parts& parts, TokenId id) {
+static std::string_view gguf_spelling(const Parts& parts, TokenId id, std::string& memory) {
     const std::string_view spelling = parts.vocabulary->spelling(id);
     const TokenType type = parts.vocabulary->type(id);
     if (parts.kind != "wordpiece" || parts.decoder.word_mark ||
         (type != TokenType::normal && type != TokenType::unused))
-        return std::string(spelling);
+        return spelling;
     const std::string& marker = parts.decoder.marker;
     if (spelling.starts_with(marker) && spelling.size() > marker.size())
-        return std::string(spelling.substr(marker.size()));
-    return std::string(mark) + std::string(spelling);
+        return spelling.substr(marker.size());
+    return memory.assign(mark).append(spelling);
 }
 
 void Pipeline::write(GgufWriter& out) const {
@@ -307,26 +307,24 @@ void Pipeline::write(GgufWriter& out) const {
         if (parts_.kind == kind) out.add(prefix + "model", name);
     out.add(prefix + "pre",
             parts_.ggml_pre.empty() ? std::string_view("default") : std::string_view(parts_.ggml_pre));
-    std::vector<std::string> tokens;
     std::vector<std::int32_t> types;
     std::vector<float> scores;
-    tokens.reserve(static_cast<std::size_t>(vocabulary.size()));
     for (TokenId id = 0; id < vocabulary.size(); id++) {
-        tokens.push_back(gguf_spelling(parts_, id));
         types.push_back(static_cast<std::int32_t>(vocabulary.type(id)));
         scores.push_back(vocabulary.score(id));
     }
-    out.add(prefix + "tokens", std::span<const std::string>(tokens));
+    std::string memory;
+    out.add(prefix + "tokens", types.size(),
+            [&](std::size_t id) { return gguf_spelling(parts_, static_cast<TokenId>(id), memory); });
     if (parts_.scores) out.add(prefix + "scores", std::span<const float>(scores));
     out.add(prefix + "token_type", std::span<const std::int32_t>(types));
     if (const auto* bpe = dynamic_cast<const BpeModel*>(parts_.model.get()); bpe && parts_.kind == "bpe") {
-        std::vector<std::string> lines;
-        lines.reserve(bpe->merges().size());
-        for (const MergeTable::Ranked& merge : bpe->merges().in_order())
-            lines.emplace_back(vocabulary.spelling(merge.left))
+        const std::vector<MergeTable::Ranked> merges = bpe->merges().in_order();
+        out.add(prefix + "merges", merges.size(), [&](std::size_t i) -> std::string_view {
+            return memory.assign(vocabulary.spelling(merges[i].left))
                 .append(" ")
-                .append(vocabulary.spelling(merge.right));
-        out.add(prefix + "merges", std::span<const std::string>(lines));
+                .append(vocabulary.spelling(merges[i].right));
+        });
     }
     for (const Role& role : roles)
         if (parts_.special.*role.id)
@@ -349,13 +347,13 @@ void Pipeline::write(GgufWriter& out) const {
     }
 }
 
-void write_tokenizer_gguf(const Tokenizer& tokenizer, const std::string& path) {
+std::string tokenizer_to_gguf(const Tokenizer& tokenizer) {
     GgufWriter writer;
     writer.add("general.architecture",
                tokenizer.kind() == "spm" || tokenizer.kind() == "unigram" ? "llama" : "gpt2");
     writer.add("general.name", "tokenizer");
     tokenizer.write(writer);
-    writer.write(path);
+    return writer.header();
 }
 
 }  // namespace linnet

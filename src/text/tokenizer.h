@@ -88,8 +88,8 @@ using TokenizerPtr = std::shared_ptr<const Tokenizer>;
 /// The vocabulary inside a GGUF (its tokenizer.ggml.* keys). Errors name the file and the key.
 TokenizerPtr tokenizer_from_gguf(const Gguf& file);
 
-/// A GGUF of the vocabulary alone, without tensors.
-void write_tokenizer_gguf(const Tokenizer& tokenizer, const std::string& path);
+/// The bytes of a GGUF file of the vocabulary alone, without tensors.
+std::string tokenizer_to_gguf(const Tokenizer& tokenizer);
 
 /// Any tokenizer file, told by its content: GGUF, tokenizer.json, .tiktoken, SentencePiece .model.
 TokenizerPtr load_tokenizer(const std::string& path);

@@ -116,8 +116,8 @@ class WordCache {
     void resize(std::size_t mask) {
         Arena old = allocate_arena((mask + 1) * 2 * sizeof(Entry));
         old.swap(memory_);
-        // A large page that is read first is mapped twice, and the second time all threads are stopped.
-        for (std::size_t at = 0; at < (mask + 1) * 2; at += (std::size_t{2} << 20) / sizeof(Entry))
+        // A page that is read first is mapped twice, and the second time all threads are stopped.
+        for (std::size_t at = 0; at < (mask + 1) * 2; at += 4096 / sizeof(Entry))
             static_cast<volatile Entry*>(memory_.get())[at].size = 0;
         const std::size_t entries = old ? (mask_ + 1) * 2 : 0;
         mask_ = mask;

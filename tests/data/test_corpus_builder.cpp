@@ -98,6 +98,7 @@ TEST_CASE("a corpus holds every document once, bordered, in llm.c's layout, with
         if (shard.split == "train") train_tokens += shard.tokens;
         if (shard.split == "validation") validation_documents += shard.documents;
     }
+    CHECK(index.tokenizer_sha256 == sha256(test::read_text(s / "out/tokenizer.gguf")));
     CHECK(tokens == index.tokens);
     CHECK(validation_documents > 50);
     CHECK(validation_documents < 150);

@@ -82,7 +82,7 @@ GgufWriter sample() {
     std::vector<std::string> words{"", "one", "zwei"};
     std::vector<std::int32_t> ints{1, -2, 3};
     std::vector<float> floats{0.25f, -1.0f};
-    writer.add("a.words", words);
+    writer.add("a.words", words.size(), [&](std::size_t i) -> std::string_view { return words[i]; });
     writer.add("a.ints", ints);
     writer.add("a.floats", floats);
     writer.add_tensor("w", DType::f32, Shape(2, 3), emit<float>({1, 2, 3, 4, 5, 6}));
