@@ -51,10 +51,10 @@ Json::Json(std::string_view text, std::string file)
 }
 
 void Json::parse() {
-    // What is not used is never touched; more than 2^22 (a vocabulary of a million tokens) grow as they come.
-    nodes_.reserve(std::min<std::size_t>(text_.size() / 8 + 4, 1u << 22));
+    // What is not used is never touched; more than 2^24 (a vocabulary of three million) grow as they come.
+    nodes_.reserve(std::min<std::size_t>(text_.size() / 8 + 4, 1u << 24));
     nodes_.emplace_back();
-    value({}, 0);
+    value(0);
     blanks();
     if (at_ < end_) fail_here("the end of the file");
 }
@@ -78,20 +78,29 @@ void Json::blanks() {
     while (at_ < end_ && (*at_ == ' ' || *at_ == '\n' || *at_ == '\r' || *at_ == '\t')) at_++;
 }
 
-Json::Slice Json::string() {
+Json::Node Json::node(Kind kind, std::size_t at, std::size_t size, bool decoded) const {
+    if (size > most) fail_here("at most " + std::to_string(most) + " bytes of one value");
+    Node node;
+    node.at = static_cast<std::uint32_t>(at);
+    node.size = static_cast<std::uint32_t>(size) & most;
+    node.kind_ = static_cast<std::uint32_t>(kind) & 7;
+    node.decoded = decoded;
+    return node;
+}
+
+Json::Node Json::string() {
     if (at_ == end_ || *at_ != '"') fail_here("a string");
     const char* begin = ++at_;
     at_ = json_plain_run(at_, end_);
     if (at_ < end_ && *at_ == '"') {
-        Slice slice{static_cast<std::uint32_t>(begin - text_.data()), static_cast<std::uint32_t>(at_ - begin),
-                    false};
-        at_++;
-        return slice;
+        const char* end = at_++;
+        return node(Kind::string, static_cast<std::size_t>(begin - text_.data()),
+                    static_cast<std::size_t>(end - begin), false);
     }
     return decoded(begin);
 }
 
-Json::Slice Json::decoded(const char* begin) {
+Json::Node Json::decoded(const char* begin) {
     std::string out(begin, at_);
     auto four = [&] {
         char32_t v = 0;
@@ -141,104 +150,90 @@ Json::Slice Json::decoded(const char* begin) {
         }
     }
     at_++;
-    const Slice slice{static_cast<std::uint32_t>(arena_.size()), static_cast<std::uint32_t>(out.size()),
-                      true};
+    const Node at_end = node(Kind::string, arena_.size(), out.size(), true);
     arena_ += out;
-    return slice;
+    return at_end;
 }
 
-void Json::value(Slice key, int depth) {
+void Json::value(int depth) {
     blanks();
     if (depth > 100) fail_here("at most 100 levels of nesting");
     if (at_ == end_) fail_here("a value");
-    const std::uint32_t index = static_cast<std::uint32_t>(nodes_.size());
-    Node node;
-    node.key_at = key.at;
-    node.key_size = key.size;
-    node.key_decoded = key.decoded;
     const char c = *at_;
-    if (c == '{' || c == '[') {
-        const bool object = c == '{';
-        const char close = object ? '}' : ']';
-        node.kind = object ? Kind::object : Kind::array;
-        nodes_.push_back(node);
+    if (c == '{' || c == '[')
+        container(depth);
+    else
+        nodes_.push_back(c == '"' ? string() : c == '-' || is_digit(c) ? number() : word());
+}
+
+void Json::container(int depth) {
+    const bool object = *at_++ == '{';
+    const char close = object ? '}' : ']';
+    const std::uint32_t index = static_cast<std::uint32_t>(nodes_.size());
+    nodes_.push_back(node(object ? Kind::object : Kind::array, 0, 0, false));
+    std::size_t size = 0;
+    blanks();
+    if (at_ < end_ && *at_ == close)
         at_++;
-        blanks();
-        std::uint32_t size = 0;
-        if (at_ < end_ && *at_ == close)
-            at_++;
-        else
-            while (true) {
-                Slice name;
-                if (object) {
-                    blanks();
-                    name = string();
-                    blanks();
-                    if (at_ == end_ || *at_ != ':') fail_here("':'");
-                    at_++;
-                }
-                value(name, depth + 1);
-                size++;
+    else
+        while (true) {
+            if (object) {
                 blanks();
-                if (at_ == end_ || (*at_ != ',' && *at_ != close))
-                    fail_here(object ? "',' or '}'" : "',' or ']'");
-                if (*at_++ == close) break;
+                nodes_.push_back(string());
+                blanks();
+                if (at_ == end_ || *at_ != ':') fail_here("':'");
+                at_++;
             }
-        nodes_[index].size = size;
-        nodes_[index].next = static_cast<std::uint32_t>(nodes_.size());
-        if (object) check_keys(index);
-        return;
-    }
-    if (c == '"') {
-        node.kind = Kind::string;
-        const Slice slice = string();
-        node.text_at = slice.at;
-        node.text_size = slice.size;
-        node.text_decoded = slice.decoded;
-    } else if (c == '-' || is_digit(c)) {
-        node.kind = Kind::number;
-        const char* begin = at_;
-        if (*at_ == '-') at_++;
-        auto digits = [&] {
-            if (at_ == end_ || !is_digit(*at_)) fail_here("a digit");
-            while (at_ < end_ && is_digit(*at_)) at_++;
-        };
-        if (at_ < end_ && *at_ == '0')
-            at_++;
-        else
-            digits();
-        if (at_ < end_ && *at_ == '.') {
-            at_++;
-            digits();
+            value(depth + 1);
+            if (++size > most) fail_here("at most " + std::to_string(most) + " of one array or object");
+            blanks();
+            if (at_ == end_ || (*at_ != ',' && *at_ != close))
+                fail_here(object ? "',' or '}'" : "',' or ']'");
+            if (*at_++ == close) break;
         }
-        if (at_ < end_ && (*at_ == 'e' || *at_ == 'E')) {
-            at_++;
-            if (at_ < end_ && (*at_ == '+' || *at_ == '-')) at_++;
-            digits();
-        }
-        node.text_at = static_cast<std::uint32_t>(begin - text_.data());
-        node.text_size = static_cast<std::uint32_t>(at_ - begin);
-    } else {
-        constexpr std::pair<std::string_view, Kind> words[] = {
-            {"true", Kind::boolean}, {"false", Kind::boolean}, {"null", Kind::null}};
-        const std::string_view rest(at_, static_cast<std::size_t>(end_ - at_));
-        bool known = false;
-        for (auto [word, kind] : words)
-            if (!known && rest.starts_with(word)) {
-                known = true;
-                node.kind = kind;
-                node.text_at = static_cast<std::uint32_t>(at_ - text_.data());
-                node.text_size = static_cast<std::uint32_t>(word.size());
-                at_ += word.size();
-            }
-        if (!known) fail_here("a value");
+    nodes_[index].size = static_cast<std::uint32_t>(size) & most;
+    nodes_[index].at = static_cast<std::uint32_t>(nodes_.size());
+    if (object) check_keys(index);
+}
+
+Json::Node Json::number() {
+    const char* begin = at_;
+    if (*at_ == '-') at_++;
+    auto digits = [&] {
+        if (at_ == end_ || !is_digit(*at_)) fail_here("a digit");
+        while (at_ < end_ && is_digit(*at_)) at_++;
+    };
+    if (at_ < end_ && *at_ == '0')
+        at_++;
+    else
+        digits();
+    if (at_ < end_ && *at_ == '.') {
+        at_++;
+        digits();
     }
-    node.next = index + 1;
-    nodes_.push_back(node);
+    if (at_ < end_ && (*at_ == 'e' || *at_ == 'E')) {
+        at_++;
+        if (at_ < end_ && (*at_ == '+' || *at_ == '-')) at_++;
+        digits();
+    }
+    return node(Kind::number, static_cast<std::size_t>(begin - text_.data()),
+                static_cast<std::size_t>(at_ - begin), false);
+}
+
+Json::Node Json::word() {
+    constexpr std::pair<std::string_view, Kind> words[] = {
+        {"true", Kind::boolean}, {"false", Kind::boolean}, {"null", Kind::null}};
+    const std::string_view rest(at_, static_cast<std::size_t>(end_ - at_));
+    for (auto [word, kind] : words)
+        if (rest.starts_with(word)) {
+            at_ += word.size();
+            return node(kind, text_.size() - rest.size(), word.size(), false);
+        }
+    fail_here("a value");
 }
 
 void Json::check_keys(std::uint32_t object) {
-    const std::uint32_t size = nodes_[object].size;
+    const std::uint32_t size = nodes_[object].size, end = nodes_[object].at;
     if (size < 2) return;
     auto repeated = [&](std::string_view key) {
         at_ = key.data() >= text_.data() && key.data() < end_ ? key.data() : at_;
@@ -246,15 +241,15 @@ void Json::check_keys(std::uint32_t object) {
                    "'" + std::string(key.substr(0, 80)) + "' again");
     };
     if (size <= 8) {
-        for (std::uint32_t i = object + 1, a = 0; a < size; a++, i = nodes_[i].next)
-            for (std::uint32_t j = object + 1; j < i; j = nodes_[j].next)
-                if (key_of(nodes_[i]) == key_of(nodes_[j])) repeated(key_of(nodes_[i]));
+        for (std::uint32_t i = object + 1; i < end; i = behind(i + 1))
+            for (std::uint32_t j = object + 1; j < i; j = behind(j + 1))
+                if (text_of(i) == text_of(j)) repeated(text_of(i));
         return;
     }
     std::size_t mask = 16;
     while (mask < std::size_t{size} * 2) mask *= 2;
     struct Slot {
-        std::uint32_t hash, node;
+        std::uint32_t hash, key;
     };
     std::vector<Slot> slots(mask--, {0, 0});
     // In batches whose slots are fetched ahead: the table of a large vocabulary lies outside the caches.
@@ -263,16 +258,15 @@ void Json::check_keys(std::uint32_t object) {
     auto flush = [&] {
         for (const Slot& member : std::span(batch, count)) {
             std::size_t s = member.hash & mask;
-            for (; slots[s].node; s = (s + 1) & mask)
-                if (slots[s].hash == member.hash &&
-                    key_of(nodes_[slots[s].node]) == key_of(nodes_[member.node]))
-                    repeated(key_of(nodes_[member.node]));
+            for (; slots[s].key; s = (s + 1) & mask)
+                if (slots[s].hash == member.hash && text_of(slots[s].key) == text_of(member.key))
+                    repeated(text_of(member.key));
             slots[s] = member;
         }
         count = 0;
     };
-    for (std::uint32_t i = object + 1, a = 0; a < size; a++, i = nodes_[i].next) {
-        batch[count++] = {static_cast<std::uint32_t>(hash_bytes(key_of(nodes_[i]))), i};
+    for (std::uint32_t i = object + 1; i < end; i = behind(i + 1)) {
+        batch[count++] = {static_cast<std::uint32_t>(hash_bytes(text_of(i))), i};
         __builtin_prefetch(&slots[batch[count - 1].hash & mask]);
         if (count == std::size(batch)) flush();
     }
@@ -280,26 +274,24 @@ void Json::check_keys(std::uint32_t object) {
 }
 
 std::string Json::path_of(std::uint32_t index) const {
-    // Only for messages: walk down from the root to the value.
+    // Only for messages: walk down from the root to the value. What is open ends with the
+    // last node; an absent value has no place.
     std::string path;
-    std::uint32_t at = 1;
+    std::uint32_t at = index == 0 ? 0 : 1;
     while (at != index) {
-        bool found = false;
-        std::uint32_t position = 0;
-        for (std::uint32_t child = at + 1; position < nodes_[at].size; position++) {
-            const std::uint32_t next = nodes_[child].next ? nodes_[child].next : UINT32_MAX;
-            if (index >= child && index < next) {
-                if (nodes_[at].kind == Kind::object)
-                    path += (path.empty() ? "" : ".") + std::string(key_of(nodes_[child]).substr(0, 80));
+        const bool object = nodes_[at].kind() == Kind::object;
+        std::uint32_t child = at + 1 + object;
+        for (std::size_t position = 0;; position++) {
+            if (is_open(child) || index < behind(child)) {
+                if (object)
+                    path += (path.empty() ? "" : ".") + std::string(text_of(child - 1).substr(0, 80));
                 else
                     path += "[" + std::to_string(position) + "]";
-                at = child;
-                found = true;
                 break;
             }
-            child = next;
+            child = behind(child) + object;
         }
-        if (!found) break;
+        at = child;
     }
     return path;
 }
@@ -309,18 +301,18 @@ void Json::Value::fail(std::string_view expected, std::string_view got) const {
 }
 
 void Json::Value::expect(Kind k) const {
-    if (node().kind != k) fail(kind_names[static_cast<int>(k)], kind_names[static_cast<int>(node().kind)]);
+    if (!is(k)) fail(kind_names[static_cast<int>(k)], kind_names[static_cast<int>(kind())]);
 }
 
 bool Json::Value::boolean() const {
     expect(Kind::boolean);
-    return json_->text_of(node()) == "true";
+    return json_->text_of(index_) == "true";
 }
 
 double Json::Value::number() const {
     expect(Kind::number);
     double v = 0;
-    const std::string_view t = json_->text_of(node());
+    const std::string_view t = json_->text_of(index_);
     auto [end, error] = std::from_chars(t.data(), t.data() + t.size(), v);
     if (error != std::errc() || !std::isfinite(v)) fail("a number within a double's range", t);
     return v;
@@ -329,7 +321,7 @@ double Json::Value::number() const {
 std::int64_t Json::Value::integer(std::int64_t min, std::int64_t max) const {
     expect(Kind::number);
     std::int64_t v = 0;
-    const std::string_view t = json_->text_of(node());
+    const std::string_view t = json_->text_of(index_);
     auto [end, error] = std::from_chars(t.data(), t.data() + t.size(), v);
     if (error != std::errc() || end != t.data() + t.size() || v < min || v > max)
         fail("an integer from " + std::to_string(min) + " to " + std::to_string(max), t);
@@ -338,7 +330,7 @@ std::int64_t Json::Value::integer(std::int64_t min, std::int64_t max) const {
 
 std::string_view Json::Value::string() const {
     expect(Kind::string);
-    return json_->text_of(node());
+    return json_->text_of(index_);
 }
 
 Json::Value Json::Value::operator[](std::string_view key) const {

@@ -19,30 +19,34 @@ class Json {
     enum class Kind : std::uint8_t { null, boolean, number, string, array, object };
 
   private:
+    // Eight bytes, as the first touch of memory is a third of the time that a large vocabulary takes. A
+    // member is two nodes: its key's, a string, and its value's.
     struct Node {
-        // text: a string's value, a number's or word's spelling. Offsets into the text, or, `decoded`, the
-        // arena.
-        std::uint32_t key_at = 0, key_size = 0, text_at = 0, text_size = 0;
-        std::uint32_t size = 0, next = 0;
-        Kind kind = Kind::null;
-        bool key_decoded = false, text_decoded = false;
+        // Where a string, number or word stands in the text, or, `decoded`, in the arena. Of an array or
+        // object: the node behind its last; 0 while it is open.
+        std::uint32_t at = 0;
+        std::uint32_t size : 28 = 0, kind_ : 3 = 0, decoded : 1 = 0;  // size: bytes, elements, members
+        Kind kind() const { return static_cast<Kind>(kind_); }
     };
-    struct Slice {
-        std::uint32_t at = 0, size = 0;
-        bool decoded = false;
-    };
-    std::string_view view(std::uint32_t at, std::uint32_t size, bool decoded) const {
-        return (decoded ? std::string_view(arena_) : text_).substr(at, size);
+    static constexpr std::size_t most = (std::size_t{1} << 28) - 1;
+    std::string_view text_of(std::uint32_t index) const {
+        const Node& n = nodes_[index];
+        return (n.decoded ? std::string_view(arena_) : text_).substr(n.at, n.size);
     }
-    std::string_view key_of(const Node& n) const { return view(n.key_at, n.key_size, n.key_decoded); }
-    std::string_view text_of(const Node& n) const { return view(n.text_at, n.text_size, n.text_decoded); }
+    bool is_open(std::uint32_t index) const {
+        return nodes_[index].kind() >= Kind::array && nodes_[index].at == 0;
+    }
+    /// The node behind a value.
+    std::uint32_t behind(std::uint32_t index) const {
+        return nodes_[index].kind() >= Kind::array ? nodes_[index].at : index + 1;
+    }
 
   public:
     /// A value; cheap to copy, valid as long as its Json.
     class Value {
       public:
-        Kind kind() const { return node().kind; }
-        bool is(Kind k) const { return node().kind == k; }
+        Kind kind() const { return node().kind(); }
+        bool is(Kind k) const { return kind() == k; }
         bool is_null() const { return is(Kind::null); }
         /// Where it stands, for messages: "model.vocab".
         std::string path() const { return json_->path_of(index_); }
@@ -60,17 +64,14 @@ class Json {
         template <class F>
         void elements(F&& f) const {
             expect(Kind::array);
-            for (std::uint32_t i = index_ + 1, left = node().size; left > 0;
-                 left--, i = json_->nodes_[i].next)
-                f(Value(json_, i));
+            for (std::uint32_t i = index_ + 1; i < node().at; i = json_->behind(i)) f(Value(json_, i));
         }
         /// f(key, value) for each member; Error where this is no object.
         template <class F>
         void members(F&& f) const {
             expect(Kind::object);
-            for (std::uint32_t i = index_ + 1, left = node().size; left > 0;
-                 left--, i = json_->nodes_[i].next)
-                f(json_->key_of(json_->nodes_[i]), Value(json_, i));
+            for (std::uint32_t i = index_ + 1; i < node().at; i = json_->behind(i + 1))
+                f(json_->text_of(i), Value(json_, i + 1));
         }
         [[noreturn]] void fail(std::string_view expected, std::string_view got) const;
 
@@ -91,9 +92,13 @@ class Json {
     const std::string& file() const { return file_; }
 
   private:
-    void value(Slice key, int depth);
-    Slice string();
-    Slice decoded(const char* begin);
+    void value(int depth);
+    void container(int depth);
+    Node string();
+    Node decoded(const char* begin);
+    Node number();
+    Node word();
+    Node node(Kind kind, std::size_t at, std::size_t size, bool decoded) const;
     void blanks();
     void check_keys(std::uint32_t object);
     std::string path_of(std::uint32_t index) const;
