@@ -36,9 +36,15 @@ BpeModel::BpeModel(const Vocabulary& vocabulary, MergeTable merges, BpeOptions o
       merges_(std::move(merges)),
       options_(std::move(options)),
       extra_(std::move(extra_characters)) {
+    if (vocabulary_.size() + static_cast<std::int64_t>(extra_.size()) > MergeTable::most_symbols)
+        fail_input("tokenizer", "vocabulary",
+                   "at most " + std::to_string(MergeTable::most_symbols) + " symbols",
+                   std::to_string(vocabulary_.size()));
+    auto name_symbol = [&](char32_t code, TokenId symbol) {
+        if (symbol_of(code) < 0) character_symbol_.add(0, code, static_cast<std::uint32_t>(symbol));
+    };
     for (std::size_t i = 0; i < extra_.size(); i++)
-        character_symbol_.add(0, static_cast<TokenId>(extra_[i]), 0,
-                              vocabulary_.size() + static_cast<TokenId>(i));
+        name_symbol(extra_[i], vocabulary_.size() + static_cast<TokenId>(i));
     byte_symbol_.fill(-1);
     std::string bytes;
     for (TokenId id = 0; id < vocabulary_.size(); id++) {
@@ -60,8 +66,7 @@ BpeModel::BpeModel(const Vocabulary& vocabulary, MergeTable merges, BpeOptions o
         const char *p = spelling.data(), *end = p + spelling.size();
         while (p < end) {
             Char c = decode_utf8(p, end);
-            if (c.valid && c.size == spelling.size())
-                character_symbol_.add(0, static_cast<TokenId>(c.code), 0, vocabulary_.find(spelling));
+            if (c.valid && c.size == spelling.size()) name_symbol(c.code, vocabulary_.find(spelling));
             p += c.size;
         }
     }
@@ -252,8 +257,8 @@ void BpeModel::finish(std::vector<TokenId>& out, Scratch& scratch) const {
 }
 
 TokenId BpeModel::symbol_of(char32_t code) const {
-    Merge m = character_symbol_.find(0, static_cast<TokenId>(code));
-    return m.rank == no_merge ? -1 : m.id;
+    const std::uint32_t symbol = character_symbol_.find(0, code);
+    return symbol == character_symbol_.none ? -1 : static_cast<TokenId>(symbol);
 }
 
 void BpeModel::merge_characters(std::string_view piece, std::vector<TokenId>& out, Scratch& scratch) const {

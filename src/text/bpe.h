@@ -125,7 +125,7 @@ class BpeModel final : public WordModel {
     MergeTable merges_;
     BpeOptions options_;
     std::array<TokenId, 256> byte_symbol_;  // byte-level: the byte's token; else its <0x..> token; -1: none
-    MergeTable character_symbol_;           // (0, code) -> symbol; a symbol >= size() is no token by itself
+    PairTable<11, 21> character_symbol_;    // (0, code) -> symbol; a symbol >= size() is no token by itself
     std::vector<char32_t> extra_;           // the characters of symbols >= size()
     SafeBorders borders_;
     bool has_affixes_ = false, may_cut_ = true, cuts_before_marks_ = true;
@@ -151,6 +151,6 @@ ImpliedMerges implied_merges(const Vocabulary& vocabulary, const std::vector<std
 /// turn, all lower ranks are exhausted, and inside the token's bytes they have done exactly what they do to
 /// those bytes alone. (Every split of every token, as above, makes five times as many merges and takes 0.4 s
 /// for 200 000 tokens.)
-MergeTable ranked_merges(std::span<const std::string_view> ranks);
+void add_ranked_merges(std::span<const std::string_view> ranks, MergeTable& merges);
 
 }  // namespace linnet

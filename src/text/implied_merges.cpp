@@ -36,13 +36,15 @@ void MergeReader::flush() {
 
 namespace {
 
-/// ranked_merges(), 16 tokens at a time, as the table is larger than the caches: each waits for memory while
-/// the others go on. They are merged by the ranks below all of theirs; one that is then left in two symbols
-/// has its pair, as the ranks between would have had their turn only now; another (few) is merged anew,
-/// alone. (Sharing blocks of tokens among threads gains nothing: each must fetch what another has entered.)
+/// add_ranked_merges(), 16 tokens at a time, as the table is larger than the caches: each waits for memory
+/// while the others go on. They are merged by the ranks below all of theirs; one that is then left in two
+/// symbols has its pair, as the ranks between would have had their turn only now; another (few) is merged
+/// anew, alone. (Sharing blocks of tokens among threads gains nothing: each must fetch what another has
+/// entered.)
 class RankedMerges {
   public:
-    explicit RankedMerges(std::span<const std::string_view> ranks) : ranks_(ranks) {
+    RankedMerges(std::span<const std::string_view> ranks, MergeTable& merges)
+        : ranks_(ranks), merges_(merges) {
         merges_.reserve(ranks.size());
         for (std::size_t id = 0; id < ranks.size(); id++)
             if (ranks[id].size() == 1)
@@ -54,7 +56,6 @@ class RankedMerges {
         }
         merge_group();
     }
-    MergeTable take() { return std::move(merges_); }
 
   private:
     static constexpr std::size_t most = 16;
@@ -76,7 +77,7 @@ class RankedMerges {
             std::size_t joined = 0;
             for (std::size_t i = 0; i < left; i++) {
                 const std::size_t a = active[i];
-                if (rows_[a].join()) {
+                if (rows_[a].join(merges_)) {
                     rows_[a].prefetch(merges_);
                     active[joined++] = a;
                 } else if (rows_[a].is_pair(group_[a].left, group_[a].right)) {
@@ -122,7 +123,7 @@ class RankedMerges {
     const std::span<const std::string_view> ranks_;
     std::unordered_map<std::string_view, std::size_t> id_;  // filled where it is needed
     TokenId byte_id_[256] = {};
-    MergeTable merges_;
+    MergeTable& merges_;
     Merger merger_;
     Token group_[16];
     ShortRow<most> rows_[16];
@@ -131,8 +132,8 @@ class RankedMerges {
 
 }  // namespace
 
-MergeTable ranked_merges(std::span<const std::string_view> ranks) {
-    return RankedMerges(ranks).take();
+void add_ranked_merges(std::span<const std::string_view> ranks, MergeTable& merges) {
+    RankedMerges(ranks, merges);
 }
 
 ImpliedMerges implied_merges(const Vocabulary& vocabulary, const std::vector<std::uint32_t>& rank) {

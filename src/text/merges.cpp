@@ -8,43 +8,37 @@
 #include <queue>
 #include <unordered_map>
 
+#include "base/error.h"
+
 namespace linnet {
 
-void MergeTable::put(const Slot& slot) {
-    const std::uint64_t hash = hash_of(slot.key);
-    std::size_t i = hash >> shift_;
-    while (slots_[i].key != free_key) i = (i + 1) & mask_;
-    slots_[i] = slot;
-    filter_[hash >> filter_shift_ >> 6] |= std::uint64_t{1} << (hash >> filter_shift_ & 63);
-}
-
 void MergeTable::reserve(std::size_t merges) {
-    const std::size_t want = std::bit_ceil(std::max<std::size_t>(merges * 2, 16));
-    if (want <= slots_.size()) return;
-    Slots old(want, no_slot);
-    old.swap(slots_);
-    mask_ = slots_.size() - 1;
-    shift_ = 64 - std::countr_zero(slots_.size());
-    filter_.assign(slots_.size() * 4 / 64, 0);
-    filter_shift_ = shift_ - 2;
-    for (const Slot& slot : old)
-        if (slot.key != free_key) put(slot);
+    ranks_.reserve(merges);
+    joined_.reserve(merges);
 }
 
 bool MergeTable::add(TokenId left, TokenId right, std::uint32_t rank, TokenId joined) {
-    if (find(left, right).rank != no_merge) return false;
-    if (slots_.size() < (size_ + 1) * 2) reserve(size_ + 1);
-    put({pack(left, right), {rank, joined}});
-    size_++;
+    if (this->rank(left, right) != no_merge) return false;
+    if (rank >= no_merge || std::max(left, right) >= most_symbols)
+        fail_input("tokenizer", "merges", "ranks below 2^22 - 1 of tokens below 2^21 - 1",
+                   std::to_string(left) + " and " + std::to_string(right) + " at " + std::to_string(rank));
+    ranks_.add(static_cast<std::uint32_t>(left), static_cast<std::uint32_t>(right), rank);
+    if (rank >= joined_.size()) joined_.resize(rank + std::size_t{1}, -1);
+    TokenId& known = joined_[rank];
+    if (known == -1) known = joined;
+    const TokenId first = known < 0 ? first_of(known) : known;
+    if (joined != first) {
+        known = first_of(first);
+        others_.emplace(std::pair(left, right), joined);
+    }
     if (static_cast<std::uint32_t>(left | right) < 256) {
         if (bytes_.empty()) {
-            bytes_.assign(65536, {no_merge, -1});
-            each([&](TokenId l, TokenId r, std::uint32_t k, TokenId id) {
-                if (static_cast<std::uint32_t>(l | r) < 256)
-                    bytes_[static_cast<std::size_t>(l << 8 | r)] = {k, id};
+            bytes_.assign(65536, no_merge);
+            each([&](TokenId l, TokenId r, std::uint32_t k, TokenId) {
+                if (static_cast<std::uint32_t>(l | r) < 256) bytes_[static_cast<std::size_t>(l << 8 | r)] = k;
             });
         }
-        bytes_[static_cast<std::size_t>(left << 8 | right)] = {rank, joined};
+        bytes_[static_cast<std::size_t>(left << 8 | right)] = rank;
     }
     return true;
 }
@@ -57,7 +51,7 @@ std::vector<MergeTable::Ranked> MergeTable::in_order() const {
         place[rank + 1]++;
     });
     std::partial_sum(place.begin(), place.end(), place.begin());
-    std::vector<Ranked> merges(size_);
+    std::vector<Ranked> merges(size());
     each([&](TokenId l, TokenId r, std::uint32_t rank, TokenId) { merges[place[rank]++] = {rank, l, r}; });
     for (auto begin = merges.begin(); begin != merges.end();) {
         const auto end =
@@ -83,7 +77,7 @@ void Merger::apply_short(const MergeTable& table) {
     ShortRow<most> row;
     std::copy(symbols_.begin(), symbols_.end(), row.start(symbols_.size()));
     row.begin(table);
-    while (row.join()) row.renew(table);
+    while (row.join(table)) row.renew(table);
     symbols_.clear();
     row.each([&](TokenId symbol) { symbols_.push_back(symbol); });
 }
@@ -132,7 +126,6 @@ void Merger::merge(const MergeTable& table, std::size_t begin, std::size_t end, 
     symbol_.assign(symbols_.begin() + static_cast<std::ptrdiff_t>(begin),
                    symbols_.begin() + static_cast<std::ptrdiff_t>(end));
     rank_.assign(end - begin, no_merge);
-    joined_.resize(end - begin);
     previous_.resize(end - begin);
     next_.resize(end - begin);
 
@@ -154,10 +147,7 @@ void Merger::merge(const MergeTable& table, std::size_t begin, std::size_t end, 
         last_list->push_back(at);
     };
     auto look = [&](std::int32_t left, std::int32_t right) {
-        Merge m = table.find(symbol_[left], symbol_[right]);
-        rank_[left] = m.rank;
-        joined_[left] = m.id;
-        return m.rank;
+        return rank_[left] = table.rank(symbol_[left], symbol_[right]);
     };
     for (std::int32_t i = 0; i < n; i++) {
         previous_[i] = i - 1;
@@ -166,7 +156,7 @@ void Merger::merge(const MergeTable& table, std::size_t begin, std::size_t end, 
     }
     auto join = [&](std::int32_t at, std::uint32_t current) {
         const std::int32_t right = next_[at], after = next_[right], before = previous_[at];
-        symbol_[at] = joined_[at];
+        symbol_[at] = table.joined(symbol_[at], symbol_[right], rank_[at]);
         rank_[at] = rank_[right] = no_merge;
         symbol_[right] = -1;
         next_[at] = after;

@@ -8,44 +8,48 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <map>
+#include <tuple>
+#include <utility>
 #include <vector>
 
-#include "base/arena.h"
+#include "text/pair_table.h"
 #include "text/tokenizer.h"
 
 namespace linnet {
 
-struct Merge {
-    std::uint32_t rank;  // no_merge: this pair does not merge
-    TokenId id;
-};
-inline constexpr std::uint32_t no_merge = UINT32_MAX;
-
-/// (left, right) -> (rank, joined), flat and open-addressed. Symbols are non-negative.
+/// (left, right) -> (rank, joined). Symbols are non-negative and below 2^21 - 1, ranks below 2^22 - 1; -1 as
+/// a symbol merges with nothing.
 class MergeTable {
+    using Ranks = PairTable<21, 21>;
+
   public:
+    static constexpr std::uint32_t no_merge = Ranks::none;
+    static constexpr TokenId most_symbols = (TokenId{1} << 21) - 1;
+
     void reserve(std::size_t merges);
-    /// False where the pair is there already (the first stays).
+    /// False where the pair is there already (the first stays). Error(Exit::input) for numbers that are too
+    /// large.
     bool add(TokenId left, TokenId right, std::uint32_t rank, TokenId joined);
-    Merge find(TokenId left, TokenId right) const {
+    /// The pair's rank, or no_merge.
+    std::uint32_t rank(TokenId left, TokenId right) const {
         if (static_cast<std::uint32_t>(left | right) < 256 && !bytes_.empty())
             return bytes_[static_cast<std::size_t>(left << 8 | right)];
-        const std::uint64_t key = pack(left, right), hash = hash_of(key);
-        // Whether a pair merges cannot be predicted, so the common answers are selected, not branched to.
-        const bool may_be = filter_[hash >> filter_shift_ >> 6] >> (hash >> filter_shift_ & 63) & 1;
-        const auto there = reinterpret_cast<std::uintptr_t>(&slots_[hash >> shift_]),
-                   nowhere = reinterpret_cast<std::uintptr_t>(&no_slot);
-        const auto* slot = reinterpret_cast<const Slot*>(
-            nowhere ^ ((there ^ nowhere) & (std::uintptr_t{0} - std::uintptr_t{may_be})));
-        while (slot->key != key && slot->key != free_key)
-            [[unlikely]] slot = slot == &slots_[mask_] ? &slots_[0] : slot + 1;
-        return slot->merge;
+        return ranks_.find(static_cast<std::uint32_t>(left), static_cast<std::uint32_t>(right));
     }
-    /// For a find() or add() of this pair that will come soon.
+    /// What a pair of this rank joins to.
+    TokenId joined(TokenId left, TokenId right, std::uint32_t rank) const {
+        const TokenId id = joined_[rank];
+        if (id >= 0) [[likely]]
+            return id;
+        const auto other = others_.find({left, right});
+        return other == others_.end() ? first_of(id) : other->second;
+    }
+    /// For a rank() or add() of this pair that will come soon.
     void prefetch(TokenId left, TokenId right) const {
-        __builtin_prefetch(&slots_[hash_of(pack(left, right)) >> shift_]);
+        ranks_.prefetch(static_cast<std::uint32_t>(left), static_cast<std::uint32_t>(right));
     }
-    std::size_t size() const { return size_; }
+    std::size_t size() const { return ranks_.size(); }
     struct Ranked {
         std::uint32_t rank;
         TokenId left, right;
@@ -59,35 +63,23 @@ class MergeTable {
     /// f(left, right, rank, joined) for every merge, in no order.
     template <class F>
     void each(F&& f) const {
-        for (const Slot& s : slots_)
-            if (s.key != free_key)
-                f(static_cast<TokenId>(s.key >> 32), static_cast<TokenId>(s.key & 0xFFFFFFFFu), s.merge.rank,
-                  s.merge.id);
+        ranks_.each([&](std::uint32_t l, std::uint32_t r, std::uint32_t rank) {
+            const auto left = static_cast<TokenId>(l), right = static_cast<TokenId>(r);
+            f(left, right, rank, joined(left, right, rank));
+        });
     }
 
   private:
-    struct Slot {
-        std::uint64_t key;
-        Merge merge;
-    };
-    static constexpr std::uint64_t free_key = UINT64_MAX;
-    static constexpr Slot no_slot{free_key, {no_merge, -1}};
-    static std::uint64_t pack(TokenId left, TokenId right) {
-        return std::uint64_t{static_cast<std::uint32_t>(left)} << 32 | static_cast<std::uint32_t>(right);
-    }
-    static std::uint64_t hash_of(std::uint64_t key) { return key * 0x9E3779B97F4A7C15u; }
-    void put(const Slot& slot);
-    using Slots = std::vector<Slot, LargePageAllocator<Slot>>;
-    Slots slots_ = Slots(16, no_slot);
-    std::size_t mask_ = 15, size_ = 0;
-    int shift_ = 60;
-    // Most pairs asked for do not merge: one bit a hash, four a slot, answers nine tenths of those from a
-    // table that stays in the second-level cache, where the slots of a large vocabulary do not.
-    std::vector<std::uint64_t> filter_ = std::vector<std::uint64_t>(1);
-    int filter_shift_ = 58;
+    Ranks ranks_;
     // [left][right] for ids below 256, where a byte-level vocabulary keeps its bytes.
-    std::vector<Merge> bytes_;
+    std::vector<std::uint32_t> bytes_;
+    // By rank; none: -1. Where several tokens share a rank (scores may be equal), -2 less the first of them,
+    // and the others by pair.
+    std::vector<TokenId> joined_;
+    std::map<std::pair<TokenId, TokenId>, TokenId> others_;
+    static TokenId first_of(TokenId several) { return -2 - several; }
 };
+inline constexpr std::uint32_t no_merge = MergeTable::no_merge;
 
 /// A row of up to `most` symbols that is merged in place, by links between positions. What merges cannot be
 /// predicted, so no branch depends on it: the minimum is selected, in steps of eight, and the row's ends are
@@ -109,16 +101,16 @@ class ShortRow {
         for (std::size_t i = 1; i < size_; i++) look(table, i, i + 1);
     }
     /// Joins the next pair in turn; false where nothing merges.
-    bool join() {
+    bool join(const MergeTable& table) {
         auto first = [](std::uint64_t a, std::uint64_t b) { return a < b ? a : b; };
         std::uint64_t turn = UINT64_MAX;
         for (const std::uint64_t* t = turn_; t < turn_ + size_; t += 8)
             turn = first(turn, first(first(first(t[0], t[1]), first(t[2], t[3])),
                                      first(first(t[4], t[5]), first(t[6], t[7]))));
-        if (turn >> 32 == no_merge) return false;
+        if (turn >> 32 >= no_merge) return false;
         at_ = turn & 0xFFFFFFFFu;
         const std::size_t gone = next_[at_], after = next_[gone];
-        symbol_[at_] = joined_[at_];
+        symbol_[at_] = table.joined(symbol_[at_], symbol_[gone], static_cast<std::uint32_t>(turn >> 32));
         next_[at_] = static_cast<std::uint8_t>(after);
         previous_[after] = static_cast<std::uint8_t>(at_);
         turn_[gone] = UINT64_MAX;
@@ -149,13 +141,11 @@ class ShortRow {
 
   private:
     void look(const MergeTable& table, std::size_t left, std::size_t right) {
-        const Merge m = table.find(symbol_[left], symbol_[right]);
-        turn_[left] = std::uint64_t{m.rank} << 32 | left;
-        joined_[left] = m.id;
+        turn_[left] = std::uint64_t{table.rank(symbol_[left], symbol_[right])} << 32 | left;
     }
     std::size_t size_ = 0, at_ = 0;
     // Positions 1 … size, between the two ends.
-    TokenId symbol_[most + 2], joined_[most + 2];
+    TokenId symbol_[most + 2];
     std::uint64_t turn_[(most + 9) / 8 * 8];  // rank and position of the merge with the next symbol
     std::uint8_t next_[most + 2], previous_[most + 2];
 };
@@ -190,7 +180,7 @@ class Merger {
     std::size_t window_;
     std::vector<TokenId> symbols_;
     std::vector<Token> done_, tokens_, beside_;
-    std::vector<TokenId> symbol_, joined_;
+    std::vector<TokenId> symbol_;
     std::vector<std::uint32_t> rank_;
     std::vector<std::int32_t> previous_, next_;
 };

@@ -78,8 +78,7 @@ struct Ranks {
     TokenId count = 0;
 };
 
-Ranks read_ranks(std::string_view text, const std::string& file) {
-    Ranks ranks;
+void read_ranks(std::string_view text, const std::string& file, Ranks& ranks) {
     ranks.bytes.reserve(text.size());  // more than all of it, so that the views stay where they are
     std::size_t number = 0;
     while (!text.empty()) {
@@ -109,7 +108,6 @@ Ranks read_ranks(std::string_view text, const std::string& file) {
         ranks.token[rank] = std::string_view(ranks.bytes).substr(begin);
         ranks.count++;
     }
-    return ranks;
 }
 
 }  // namespace
@@ -176,22 +174,29 @@ void add_tokens(const Ranks& ranks, const Published* known, const std::string& f
 }  // namespace
 
 TokenizerPtr tokenizer_from_tiktoken(std::string_view text, const std::string& file) {
-    const Ranks ranks = read_ranks(text, file);
+    Ranks ranks;
+    MergeTable merges;
+    const int threads = std::min(2, physical_cores());
+    run_team(threads, [&](Worker worker) {
+        if (worker.index == 0) read_ranks(text, file, ranks);
+        // The first touch of its memory can take as long as the reading.
+        if (worker.index == worker.count - 1)
+            merges.reserve(static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')));
+    });
     check_bytes(ranks, file);
     const Published* known = nullptr;
     for (const Published& p : published)
         if (p.ranks == ranks.count) known = &p;
     Parts parts;
     std::unique_ptr<BpeModel> model;
-    MergeTable merges;
-    run_team(std::min(2, physical_cores()), [&](Worker worker) {
+    run_team(threads, [&](Worker worker) {
         if (worker.index == 0) {
             add_tokens(ranks, known, file, parts);
             BpeOptions options;
             options.ignore_merges = true;  // tiktoken takes a word that is a token as it is
             model = std::make_unique<BpeModel>(*parts.vocabulary, MergeTable(), options);
         }
-        if (worker.index == worker.count - 1) merges = ranked_merges(ranks.token);
+        if (worker.index == worker.count - 1) add_ranked_merges(ranks.token, merges);
     });
     model->set_merges(std::move(merges));
     parts.model = std::move(model);

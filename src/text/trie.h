@@ -3,7 +3,9 @@
 #include <string_view>
 #include <vector>
 
-#include "text/merges.h"
+#include "base/error.h"
+#include "text/pair_table.h"
+#include "text/tokenizer.h"
 
 namespace linnet {
 
@@ -16,14 +18,22 @@ class Trie {
             TokenId next = step(node, c);
             if (next < 0) {
                 next = static_cast<TokenId>(id_of_.size());
-                edges_.add(node, static_cast<std::uint8_t>(c), 0, next);
+                if (static_cast<std::uint32_t>(next) >= edges_.none)
+                    fail_input("tokenizer", "vocabulary", "fewer than 2^24 different beginnings of tokens",
+                               "more");
+                edges_.add(static_cast<std::uint32_t>(node), static_cast<std::uint8_t>(c),
+                           static_cast<std::uint32_t>(next));
                 id_of_.push_back(-1);
             }
             node = next;
         }
         if (id_of_[static_cast<std::size_t>(node)] < 0) id_of_[static_cast<std::size_t>(node)] = id;
     }
-    TokenId step(TokenId node, char c) const { return edges_.find(node, static_cast<std::uint8_t>(c)).id; }
+    TokenId step(TokenId node, char c) const {
+        const std::uint32_t next =
+            edges_.find(static_cast<std::uint32_t>(node), static_cast<std::uint8_t>(c));
+        return next == edges_.none ? -1 : static_cast<TokenId>(next);
+    }
     TokenId token(TokenId node) const { return id_of_[static_cast<std::size_t>(node)]; }
     /// f(length, id) for every key that the text begins with, shortest first.
     template <class F>
@@ -37,7 +47,7 @@ class Trie {
     }
 
   private:
-    MergeTable edges_;  // (node, byte) -> node
+    PairTable<32, 8> edges_;  // (node, byte) -> node
     std::vector<TokenId> id_of_ = {-1};
 };
 

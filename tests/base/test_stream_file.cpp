@@ -25,7 +25,7 @@ std::string read_back(const std::string& path) {
     return all;
 }
 
-constexpr std::size_t block = std::size_t{1} << 20;  // AppendFile's
+constexpr std::size_t block = std::size_t{2} << 20;  // AppendFile's
 
 }  // namespace
 

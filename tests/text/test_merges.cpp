@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "base/error.h"
 #include "base/rng.h"
 #include "text/merges.h"
 
@@ -15,12 +16,12 @@ std::vector<TokenId> slow(const MergeTable& table, std::vector<TokenId> s) {
         std::uint32_t lowest = no_merge;
         std::size_t best = 0;
         for (std::size_t i = 0; i + 1 < s.size(); i++)
-            if (std::uint32_t rank = table.find(s[i], s[i + 1]).rank; rank < lowest) {
+            if (std::uint32_t rank = table.rank(s[i], s[i + 1]); rank < lowest) {
                 lowest = rank;
                 best = i;
             }
         if (lowest == no_merge) return s;
-        s[best] = table.find(s[best], s[best + 1]).id;
+        s[best] = table.joined(s[best], s[best + 1], lowest);
         s.erase(s.begin() + static_cast<std::ptrdiff_t>(best) + 1);
     }
 }
@@ -92,7 +93,39 @@ TEST_CASE("a merge table finds what was added and nothing else") {
     CHECK_FALSE(table.add(3, 21, 9, 9));
     CHECK(table.size() == 5000);
     for (TokenId i = 0; i < 5000; i++) {
-        CHECK(table.find(i, i * 7 % 5000).id == i + 1);
-        if ((i * 7 + 1) % 5000 != i * 7 % 5000) CHECK(table.find(i, (i * 7 + 1) % 5000).rank == no_merge);
+        const std::uint32_t rank = table.rank(i, i * 7 % 5000);
+        CHECK(rank == static_cast<std::uint32_t>(i));
+        CHECK(table.joined(i, i * 7 % 5000, rank) == i + 1);
+        if ((i * 7 + 1) % 5000 != i * 7 % 5000) CHECK(table.rank(i, (i * 7 + 1) % 5000) == no_merge);
     }
+}
+
+TEST_CASE("several tokens may share a rank, and numbers have their limits") {
+    MergeTable table;
+    CHECK(table.add(300, 301, 7, 400));
+    CHECK(table.add(302, 303, 7, 401));
+    CHECK(table.add(304, 305, 7, 400));
+    CHECK(table.add(306, 307, 7, 402));
+    CHECK(table.joined(300, 301, 7) == 400);
+    CHECK(table.joined(302, 303, 7) == 401);
+    CHECK(table.joined(304, 305, 7) == 400);
+    CHECK(table.joined(306, 307, 7) == 402);
+    std::vector<TokenId> joined;
+    table.each([&](TokenId, TokenId, std::uint32_t rank, TokenId id) {
+        CHECK(rank == 7);
+        joined.push_back(id);
+    });
+    std::sort(joined.begin(), joined.end());
+    CHECK(joined == std::vector<TokenId>{400, 400, 401, 402});
+
+    const TokenId last = MergeTable::most_symbols - 1;
+    CHECK(table.add(last, last, no_merge - 1, 500));
+    CHECK(table.rank(last, last) == no_merge - 1);
+    CHECK(table.joined(last, last, no_merge - 1) == 500);
+    for (TokenId symbol : {0, 300, last}) {
+        CHECK(table.rank(-1, symbol) == no_merge);
+        CHECK(table.rank(symbol, -1) == no_merge);
+    }
+    CHECK_THROWS_AS(table.add(1, 2, no_merge, 3), Error);
+    CHECK_THROWS_AS(table.add(1, last + 1, 1, 3), Error);
 }
