@@ -99,6 +99,7 @@ AppendFile::AppendFile(std::string path, std::uint64_t size)
 
 AppendFile::~AppendFile() {
     if (writing_.valid()) writing_.wait();
+    if (syncing_.valid()) syncing_.wait();
 }
 
 /// Throws what went wrong, now or before.
@@ -121,6 +122,7 @@ void AppendFile::append(std::string_view bytes) {
         std::memcpy(bytes_of(blocks_[filling_]) + filled_, bytes.data(), n);
         bytes.remove_prefix(n);
         filled_ += n;
+        flushed_ = false;
         if (filled_ == block_bytes) write_block();
     }
 }
@@ -132,6 +134,7 @@ void AppendFile::write_block() {
     });
     filling_ ^= 1;
     filled_ = 0;
+    flushed_ = true;
     block_at_ += block_bytes;
 }
 
@@ -140,18 +143,32 @@ void AppendFile::replace_head(std::string_view bytes) {
         char* head = bytes_of(blocks_[block_at_ == 0 ? filling_ : filling_ ^ 1]);
         if (block_at_ > 0) read_at(file_.fd, path_, head, alignment, alignment, 0);
         std::memcpy(head, bytes.data(), bytes.size());
+        flushed_ = flushed_ && block_at_ > 0;
         if (block_at_ > 0) write_at(file_.fd, path_, {head, alignment}, 0);
     });
 }
 
-void AppendFile::sync() {
+void AppendFile::flush() {
     attempt([&] {
+        if (flushed_) return;
         // Whole aligned pieces alone can be written; what that adds is cut off again.
         const std::size_t padded = (filled_ + alignment - 1) / alignment * alignment;
         write_at(file_.fd, path_, {bytes_of(blocks_[filling_]), padded}, block_at_);
         if (::ftruncate(file_.fd, static_cast<off_t>(size())) != 0) fail_errno(path_, "", errno);
-        if (::fsync(file_.fd) != 0 && errno != EINVAL && errno != EROFS) fail_errno(path_, "", errno);
+        flushed_ = true;
     });
+}
+
+std::shared_future<void> AppendFile::sync() {
+    flush();
+    attempt([&] {
+        if (syncing_.valid()) syncing_.get();
+        syncing_ = aside([this] {
+                       if (::fsync(file_.fd) != 0 && errno != EINVAL && errno != EROFS)
+                           fail_errno(path_, "", errno);
+                   }).share();
+    });
+    return syncing_;
 }
 
 void read_stream(const std::string& path, const std::function<void(std::string_view)>& f) {

@@ -29,8 +29,11 @@ class AppendFile {
     /// Replaces the first bytes (at most 4096) of the file, which has them.
     void replace_head(std::string_view bytes);
     std::uint64_t size() const { return block_at_ + filled_; }
-    /// When it returns, the file is size() bytes long and they are on the disk.
-    void sync();
+    /// When it returns, the file has all size() bytes and no more.
+    void flush();
+    /// Flushes, and begins to bring that to the disk, beside the caller's work; it is there when the future
+    /// is ready.
+    std::shared_future<void> sync();
 
   private:
     template <class F>
@@ -43,7 +46,9 @@ class AppendFile {
     int filling_ = 0;
     std::size_t filled_ = 0;
     std::uint64_t block_at_;  // where the block being filled begins in the file
+    bool flushed_ = true;     // the file has what that block has
     std::future<void> writing_;
+    std::shared_future<void> syncing_;
     std::exception_ptr failed_;
 };
 

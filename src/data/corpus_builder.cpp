@@ -1,10 +1,12 @@
 #include "data/corpus_builder.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <future>
 #include <memory>
 #include <optional>
 #include <span>
@@ -73,6 +75,7 @@ class Builder {
     bool write(const Batch& batch);
     void append(const Batch& batch);
     void checkpoint();
+    void settle();
     void keep_what_is_good();
     void close_files();
     CorpusResult finish();
@@ -89,6 +92,7 @@ class Builder {
     std::uint64_t resume_at_ = 0, resume_hash_ = 0;
     std::chrono::steady_clock::time_point last_checkpoint_;
     std::unique_ptr<ShardWriter> writers_[2];
+    std::future<void> checkpoint_;  // one at a time
     CorpusOptions::Progress shown_;
     bool stopped_ = false;
     bool whole_ = true;  // the writers stand between two batches
@@ -234,12 +238,24 @@ void Builder::append(const Batch& batch) {
     shown_.tokens += batch.tokens.size() / static_cast<std::size_t>(format_.token_bytes);
 }
 
+/// Begins to note where all stands, beside the work.
 void Builder::checkpoint() {
+    settle();
+    std::function<void()> on_disk[2];
     for (int i = 0; i < 2; i++) {
-        writers_[i]->sync();
+        on_disk[i] = writers_[i]->sync();
         progress_.splits[i] = writers_[i]->state();
     }
-    write_corpus_progress(options_.folder, progress_);
+    auto note = [this, on_disk = std::to_array(on_disk), progress = progress_] {
+        for (const auto& wait : on_disk) wait();
+        write_corpus_progress(options_.folder, progress);
+    };
+    checkpoint_ = std::async(std::launch::async | std::launch::deferred, std::move(note));
+}
+
+/// Waits for the last checkpoint.
+void Builder::settle() {
+    if (checkpoint_.valid()) checkpoint_.get();
 }
 
 /// False where no more is to be written.
@@ -297,6 +313,7 @@ CorpusResult Builder::finish() {
     index.skipped = reader_.skipped();
     result.first_skipped = reader_.first_skipped();
     result.stopped = stopped_;
+    settle();
     if (!stopped_) close_files();
     for (auto& writer : writers_) {
         for (const CorpusShard& shard : writer->state().finished) index.shards.push_back(shard);
@@ -323,10 +340,13 @@ CorpusResult Builder::finish() {
 /// leaves nothing.
 void Builder::keep_what_is_good() {
     try {
-        if (progress_.batches == 0)
+        if (progress_.batches == 0) {
+            for (auto& writer : writers_) writer.reset();  // waits for what it is about
             remove_old();
-        else if (whole_)
+        } else if (whole_) {
             checkpoint();
+        }
+        settle();
     } catch (const std::exception&) {  // the first error is the one to tell; the last checkpoint stands
     }
 }

@@ -43,7 +43,7 @@ void ShardWriter::open() {
     std::string part = path(index, ".part"), whole = path(index, ".bin");
     if (state_.open.tokens == 0) {
         const std::string first = header(format_, shard_tokens_);
-        file_.emplace(part, 0);
+        file_ = std::make_unique<AppendFile>(part, 0);
         file_->append(first);
         hash_.emplace().update(first);
         return;
@@ -58,7 +58,7 @@ void ShardWriter::open() {
     if (static_cast<std::uint64_t>(status.st_size) < size)
         fail(Exit::diverged, part, "", "at least " + std::to_string(size) + " bytes",
              std::to_string(status.st_size), "the unfinished shard is gone: begin again with --overwrite");
-    file_.emplace(part, size);
+    file_ = std::make_unique<AppendFile>(part, size);
 }
 
 void ShardWriter::write(std::string_view tokens, std::span<const Part> parts) {
@@ -88,38 +88,50 @@ void ShardWriter::write(std::string_view tokens, std::span<const Part> parts) {
     }
 }
 
+/// The open shard's hash, where its header is not the one that writing and hashing began with: the shard ends
+/// early, or it was begun by an earlier run, which may have come as far as to end it early.
+std::string ShardWriter::rehash(const std::string& part) {
+    file_->replace_head(header(format_, state_.open.tokens));
+    file_->sync();
+    hash_.emplace();
+    read_stream(part, [&](std::string_view bytes) { hash_->update(bytes); });
+    return hash_->hex();
+}
+
+/// The disk takes up to 50 ms to confirm a shard, so that is waited for beside the next one's work.
 void ShardWriter::close_shard() {
     std::size_t index = state_.finished.size();
     std::string part = path(index, ".part"), whole = path(index, ".bin");
     CorpusShard shard = state_.open;
-    // The header is not the one that writing and hashing began with: the shard ends early, or it was begun by
-    // an earlier run, which may have come as far as to end it early.
-    if (!hash_ || shard.tokens != shard_tokens_) {
-        file_->replace_head(header(format_, shard.tokens));
-        hash_.reset();
-    }
-    file_->sync();
-    file_.reset();
-    if (!hash_) {
-        hash_.emplace();
-        read_stream(part, [&](std::string_view bytes) { hash_->update(bytes); });
-    }
-    shard.sha256 = hash_->hex();
-    hash_.reset();
-    if (::rename(part.c_str(), whole.c_str()) != 0) fail_errno(whole, "", errno);
-    sync_directory(folder_);
+    shard.sha256 = hash_ && shard.tokens == shard_tokens_ ? hash_->hex() : rehash(part);
     shard.file = whole.substr(whole.rfind('/') + 1);
     shard.split = split_;
+    hash_.reset();
+    if (closing_.valid()) closing_.get();
+    auto close = [file = std::shared_ptr<AppendFile>(std::move(file_)), part, whole,
+                  folder = folder_]() mutable {
+        file->sync().get();
+        file.reset();
+        if (::rename(part.c_str(), whole.c_str()) != 0) fail_errno(whole, "", errno);
+        sync_directory(folder);
+    };
+    closing_ = std::async(std::launch::async | std::launch::deferred, std::move(close)).share();
     state_.finished.push_back(std::move(shard));
     state_.open = {};
 }
 
-void ShardWriter::sync() {
-    if (file_) file_->sync();
+std::function<void()> ShardWriter::sync() {
+    std::shared_future<void> open;
+    if (file_) open = file_->sync();
+    return [closed = closing_, open] {
+        if (closed.valid()) closed.get();
+        if (open.valid()) open.get();
+    };
 }
 
 void ShardWriter::finish() {
     if (file_) close_shard();
+    if (closing_.valid()) closing_.get();
 }
 
 }  // namespace linnet

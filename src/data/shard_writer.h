@@ -1,6 +1,9 @@
 // Writes one split of a corpus as shards of equal length; a shard has its final name only when it is whole.
 #pragma once
 #include <cstdint>
+#include <functional>
+#include <future>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -35,8 +38,9 @@ class ShardWriter {
     /// `tokens`: little-endian, format.token_bytes each, the parts' one behind the other. A part's documents
     /// and bytes are booked on the shard that takes its first token.
     void write(std::string_view tokens, std::span<const Part> parts);
-    /// Brings the open shard's tokens to disk: state() is then true after a crash.
-    void sync();
+    /// Begins to bring all to the disk: when the function that is returned returns, state() as it is now is
+    /// true after a crash. Any thread may call it; it throws what went wrong.
+    std::function<void()> sync();
     /// Finishes the open shard, if it has tokens.
     void finish();
     const SplitState& state() const { return state_; }
@@ -44,13 +48,15 @@ class ShardWriter {
   private:
     std::string path(std::size_t index, std::string_view suffix) const;
     void open();
+    std::string rehash(const std::string& part);
     void close_shard();
 
     std::string folder_, split_;
     ShardFormat format_;
     std::uint64_t shard_tokens_;
     SplitState state_;
-    std::optional<AppendFile> file_;
+    std::unique_ptr<AppendFile> file_;
+    std::shared_future<void> closing_;  // of the last shard that became full
     // Of the open file, as if it were full; none where an earlier run has begun it.
     std::optional<Sha256> hash_;
 };

@@ -39,13 +39,13 @@ TEST_CASE("what is appended in pieces of any size is in the file after sync(), a
             AppendFile file(path, begin);
             for (std::size_t at = begin; at < bytes.size(); at += piece) {
                 if (at == begin + 2 * piece) {
-                    file.sync();
+                    file.sync().get();
                     CHECK(read_file(path) == bytes.substr(0, at));
                 }
                 file.append(std::string_view(bytes).substr(at, piece));
             }
             CHECK(file.size() == bytes.size());
-            file.sync();
+            file.sync().get();
             CHECK(read_file(path) == bytes);
             CHECK(read_back(path) == bytes);
         }
@@ -61,10 +61,10 @@ TEST_CASE("the head of a file is replaced whether it is on the disk already or n
             {
                 AppendFile file(path, 0);
                 file.append(expected);
-                if (synced) file.sync();
+                if (synced) file.sync().get();
                 file.replace_head(head);
                 file.append("more");
-                file.sync();
+                file.sync().get();
             }
             expected.replace(0, head.size(), head);
             CHECK(read_back(path) == expected + "more");
@@ -85,7 +85,7 @@ TEST_CASE("a full disk is an error that names the file, and it stays") {
                 if (i < 9)
                     file.append(bytes);
                 else
-                    file.sync();
+                    file.sync().get();
             } catch (const Error& error) {
                 CHECK(error.exit() == Exit::io);
                 lines.push_back(error.what());
