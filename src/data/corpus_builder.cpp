@@ -38,14 +38,22 @@ struct Batch {
         int split;
         std::vector<ShardWriter::Part> parts;
     };
-    std::string tokens;  // of all runs
+    // Of all runs, the first token_bytes of it; it is not made shorter, so as to fill it with zeros but once.
+    std::string tokens;
+    std::size_t token_bytes = 0;
     std::vector<Run> runs;
+    char* add_tokens(std::size_t bytes) {
+        if (tokens.size() < token_bytes + bytes)
+            tokens.resize(std::max(2 * tokens.size(), token_bytes + bytes));
+        token_bytes += bytes;
+        return tokens.data() + token_bytes - bytes;
+    }
 
     void clear() {
         if (text.capacity() > 8 * batch_bytes) *this = Batch();
         text.clear();
         parts.clear();
-        tokens.clear();
+        token_bytes = 0;
         runs.clear();
     }
 };
@@ -198,9 +206,7 @@ bool Builder::read(Batch& batch) {
 void Builder::encode(Batch& batch) const {
     if (batch.skip) return;
     const BlockSink store = [&](std::span<const TokenId> ids) {
-        const std::size_t end = batch.tokens.size();
-        batch.tokens.resize(end + ids.size() * static_cast<std::size_t>(format_.token_bytes));
-        format_.store(ids, batch.tokens.data() + end);
+        format_.store(ids, batch.add_tokens(ids.size() * static_cast<std::size_t>(format_.token_bytes)));
     };
     // A document is in the validation split where its hash, as a fraction of 2^64, is below the fraction
     // asked for.
@@ -209,7 +215,7 @@ void Builder::encode(Batch& batch) const {
     const std::optional<TokenId> eos = tokenizer_.eos();
     for (const DocumentPart& part : batch.parts) {
         std::string_view text = std::string_view(batch.text).substr(part.begin, part.end - part.begin);
-        const std::size_t begin = batch.tokens.size();
+        const std::size_t begin = batch.token_bytes;
         if (part.first && bos) store({&*bos, 1});
         EncodeOptions encode;
         encode.continues = !part.first;
@@ -219,12 +225,12 @@ void Builder::encode(Batch& batch) const {
         const int split = validation ? 1 : 0;
         if (batch.runs.empty() || batch.runs.back().split != split) batch.runs.push_back({split, {}});
         batch.runs.back().parts.push_back(
-            {batch.tokens.size() - begin, part.first ? std::uint64_t{1} : 0, text.size()});
+            {batch.token_bytes - begin, part.first ? std::uint64_t{1} : 0, text.size()});
     }
 }
 
 void Builder::append(const Batch& batch) {
-    std::string_view tokens = batch.tokens;
+    std::string_view tokens = std::string_view(batch.tokens).substr(0, batch.token_bytes);
     for (const Batch::Run& run : batch.runs) {
         std::size_t bytes = 0;
         for (const ShardWriter::Part& part : run.parts) {
@@ -235,7 +241,7 @@ void Builder::append(const Batch& batch) {
         writers_[run.split]->write(tokens.substr(0, bytes), run.parts);
         tokens.remove_prefix(bytes);
     }
-    shown_.tokens += batch.tokens.size() / static_cast<std::size_t>(format_.token_bytes);
+    shown_.tokens += batch.token_bytes / static_cast<std::size_t>(format_.token_bytes);
 }
 
 /// Begins to note where all stands, beside the work.

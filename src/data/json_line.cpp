@@ -7,6 +7,10 @@
 #include <cstring>
 #include <vector>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #include "text/json.h"
 #include "text/unicode.h"
 
@@ -215,12 +219,18 @@ class Scanner {
         std::uint64_t stops = 0;
         for (int i = 0; i < 64; i += 16) {
             const auto stop = json_stops(p + i);
+#if defined(__SSE2__)
+            const int bits = _mm_movemask_epi8(reinterpret_cast<__m128i>(stop));
+            stops |= std::uint64_t{static_cast<std::uint32_t>(bits)} << i;
+#else
             std::uint8_t bytes[16];
             std::memcpy(bytes, &stop, sizeof bytes);
             stops |= (bits_of(bytes) | bits_of(bytes + 8) << 8) << i;
+#endif
         }
         return stops;
     }
+#if !defined(__SSE2__)
     /// The lowest bits of eight bytes that are 0 or 255, side by side: the product moves that of byte k to
     /// bit 56 + k.
     static std::uint64_t bits_of(const std::uint8_t* bytes) {
@@ -231,6 +241,7 @@ class Scanner {
             for (int k = 0; k < 8; k++) v |= std::uint64_t{bytes[k]} << 8 * k;
         return (v & 0x0101010101010101u) * 0x0102040810204080u >> 56;
     }
+#endif
     /// The string at p_, unescaped to `to`, which has room for it and 64 bytes more, or for the rest of the
     /// line. Where it is not kept,
     /// `to` means nothing.
