@@ -10,6 +10,7 @@
 
 #include "text/merges.h"
 #include "text/model.h"
+#include "text/rank_feed.h"
 #include "text/vocabulary.h"
 
 namespace linnet {
@@ -151,6 +152,6 @@ ImpliedMerges implied_merges(const Vocabulary& vocabulary, const std::vector<std
 /// turn, all lower ranks are exhausted, and inside the token's bytes they have done exactly what they do to
 /// those bytes alone. (Every split of every token, as above, makes five times as many merges and takes 0.4 s
 /// for 200 000 tokens.)
-void add_ranked_merges(std::span<const std::string_view> ranks, MergeTable& merges);
+MergeTable ranked_merges(RankFeed& ranks, std::size_t expected);
 
 }  // namespace linnet

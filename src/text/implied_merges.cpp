@@ -36,26 +36,29 @@ void MergeReader::flush() {
 
 namespace {
 
-/// add_ranked_merges(), 16 tokens at a time, as the table is larger than the caches: each waits for memory
+/// ranked_merges(), 16 tokens at a time, as the table is larger than the caches: each waits for memory
 /// while the others go on. They are merged by the ranks below all of theirs; one that is then left in two
 /// symbols has its pair, as the ranks between would have had their turn only now; another (few) is merged
 /// anew, alone. (Sharing blocks of tokens among threads gains nothing: each must fetch what another has
 /// entered.)
 class RankedMerges {
   public:
-    RankedMerges(std::span<const std::string_view> ranks, MergeTable& merges)
-        : ranks_(ranks), merges_(merges) {
-        merges_.reserve(ranks.size());
+    RankedMerges(RankFeed& feed, std::size_t expected) : feed_(feed) {
+        merges_.reserve(expected);
+        RankFeed::Ranks ranks = feed.more_than(0);
         for (std::size_t id = 0; id < ranks.size(); id++)
             if (ranks[id].size() == 1)
                 byte_id_[static_cast<std::uint8_t>(ranks[id][0])] = static_cast<TokenId>(id);
-        for (std::size_t id = 0; id < ranks.size(); id++) {
+        for (std::size_t id = 0;; id++) {
+            if (id == ranks.size()) ranks = feed.more_than(id);
+            if (id >= ranks.size()) break;
             if (ranks[id].size() < 2) continue;
             group_[count_++] = {static_cast<TokenId>(id), ranks[id], -1, -1};
             if (count_ == std::size(group_)) merge_group();
         }
         merge_group();
     }
+    MergeTable take() { return std::move(merges_); }
 
   private:
     static constexpr std::size_t most = 16;
@@ -78,10 +81,9 @@ class RankedMerges {
             for (std::size_t i = 0; i < left; i++) {
                 const std::size_t a = active[i];
                 if (rows_[a].join(merges_)) {
-                    rows_[a].prefetch(merges_);
                     active[joined++] = a;
-                } else if (rows_[a].is_pair(group_[a].left, group_[a].right)) {
-                    merges_.prefetch(group_[a].left, group_[a].right);
+                } else {
+                    rows_[a].is_pair(group_[a].left, group_[a].right);
                 }
             }
             left = joined;
@@ -106,8 +108,10 @@ class RankedMerges {
             return;
         }
         // No lower ranks lead to it; parts of higher rank might, so every split counts.
-        if (id_.empty())
-            for (std::size_t id = 0; id < ranks_.size(); id++) id_.emplace(ranks_[id], id);
+        if (id_.empty()) {
+            const RankFeed::Ranks ranks = feed_.all();
+            for (std::size_t id = 0; id < ranks.size(); id++) id_.emplace(ranks[id], id);
+        }
         for (std::size_t i = 1; i < token.bytes.size(); i++) {
             const auto left = id_.find(token.bytes.substr(0, i)), right = id_.find(token.bytes.substr(i));
             if (left != id_.end() && right != id_.end())
@@ -120,10 +124,10 @@ class RankedMerges {
         for (char c : token.bytes) *out++ = byte_id_[static_cast<std::uint8_t>(c)];
     }
 
-    const std::span<const std::string_view> ranks_;
+    RankFeed& feed_;
     std::unordered_map<std::string_view, std::size_t> id_;  // filled where it is needed
     TokenId byte_id_[256] = {};
-    MergeTable& merges_;
+    MergeTable merges_;
     Merger merger_;
     Token group_[16];
     ShortRow<most> rows_[16];
@@ -132,8 +136,8 @@ class RankedMerges {
 
 }  // namespace
 
-void add_ranked_merges(std::span<const std::string_view> ranks, MergeTable& merges) {
-    RankedMerges(ranks, merges);
+MergeTable ranked_merges(RankFeed& ranks, std::size_t expected) {
+    return RankedMerges(ranks, expected).take();
 }
 
 ImpliedMerges implied_merges(const Vocabulary& vocabulary, const std::vector<std::uint32_t>& rank) {

@@ -121,10 +121,6 @@ class ShortRow {
         look(table, at_, next_[at_]);
         look(table, previous_[at_], at_);
     }
-    void prefetch(const MergeTable& table) const {
-        table.prefetch(symbol_[at_], symbol_[next_[at_]]);
-        table.prefetch(symbol_[previous_[at_]], symbol_[at_]);
-    }
     /// Calls f with the symbols that are left.
     template <class F>
     void each(F&& f) const {

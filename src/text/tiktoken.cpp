@@ -1,5 +1,9 @@
+#include <algorithm>
 #include <array>
 #include <charconv>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/team.h"
@@ -20,24 +24,25 @@ constexpr std::array<std::int8_t, 256> base64_digit = [] {
     return t;
 }();
 
-/// Appends; false where it is no base64 of at least one byte.
-bool decode_base64(std::string_view text, std::string& out) {
-    if (text.size() % 4 != 0) return false;
-    while (!text.empty() && text.back() == '=') text.remove_suffix(1);
-    auto digit = [&](std::size_t i) {
-        return i < text.size() ? static_cast<std::int32_t>(base64_digit[static_cast<std::uint8_t>(text[i])])
-                               : 0;
-    };
-    std::int32_t all = 0;  // negative once a digit was none
+/// Writes at most 3/4 as many bytes; how many, 0 where it is no base64 of at least one byte.
+std::size_t decode_base64(std::string_view text, char* out) {
+    if (text.empty() || text.size() % 4 != 0) return 0;
+    std::size_t padding = 0;
+    while (padding < 3 && text[text.size() - 1 - padding] == '=') padding++;
+    std::int32_t all = padding < 3 ? 0 : -1;  // negative once a digit was none
     for (std::size_t i = 0; i < text.size(); i += 4) {
-        const std::int32_t a = digit(i), b = digit(i + 1), c = digit(i + 2), d = digit(i + 3);
-        all |= a | b | c | d;
-        const char bytes[3] = {static_cast<char>(a << 2 | b >> 4), static_cast<char>(b << 4 | c >> 2),
-                               static_cast<char>(c << 6 | d)};
-        out.append(bytes, std::min<std::size_t>(3, (text.size() - i) * 3 / 4));
+        std::int32_t digit[4];
+        for (std::size_t k = 0; k < 4; k++)
+            digit[k] = i + k < text.size() - padding
+                           ? static_cast<std::int32_t>(base64_digit[static_cast<std::uint8_t>(text[i + k])])
+                           : 0;
+        all |= digit[0] | digit[1] | digit[2] | digit[3];
+        const std::int32_t bits = digit[0] << 18 | digit[1] << 12 | digit[2] << 6 | digit[3];
+        out[i / 4 * 3] = static_cast<char>(bits >> 16);
+        out[i / 4 * 3 + 1] = static_cast<char>(bits >> 8);
+        out[i / 4 * 3 + 2] = static_cast<char>(bits);
     }
-    if (all < 0) return false;
-    return text.size() >= 2;
+    return all < 0 ? 0 : text.size() / 4 * 3 - padding;
 }
 
 struct SpecialToken {
@@ -73,51 +78,86 @@ constexpr Published published[] = {
 };
 
 struct Ranks {
-    std::string bytes;                    // of all tokens
     std::vector<std::string_view> token;  // by rank; empty: no such rank
     TokenId count = 0;
+    std::size_t size = 0;  // bytes of all tokens
+    std::unique_ptr<char[]> bytes;
+    std::vector<std::vector<std::string_view>> before;  // what `token` was when it was published
 };
 
-void read_ranks(std::string_view text, const std::string& file, Ranks& ranks) {
-    ranks.bytes.reserve(text.size());  // more than all of it, so that the views stay where they are
-    std::size_t number = 0;
-    while (!text.empty()) {
-        number++;
-        const std::size_t end = std::min(text.find('\n'), text.size());
-        std::string_view line = text.substr(0, end);
-        text.remove_prefix(std::min(end + 1, text.size()));
-        if (line.ends_with('\r')) line.remove_suffix(1);
-        if (line.empty()) continue;
+/// Reads ranks and publishes them as far as they come without a gap, after all single bytes.
+class RankReader {
+  public:
+    /// `lines`: of the text.
+    RankReader(std::string_view text, std::size_t lines, const std::string& file, Ranks& ranks,
+               RankFeed& feed)
+        : file_(file), ranks_(ranks), feed_(feed) {
+        ranks.bytes = std::make_unique_for_overwrite<char[]>(text.size() + 1);
+        ranks.token.reserve(lines + 1024);
+        while (!text.empty()) {
+            number_++;
+            const std::size_t end = std::min(text.find('\n'), text.size());
+            std::string_view line = text.substr(0, end);
+            text.remove_prefix(std::min(end + 1, text.size()));
+            if (line.ends_with('\r')) line.remove_suffix(1);
+            if (!line.empty()) read(line);
+        }
+        feed.finish(ranks.token);
+    }
+
+  private:
+    void read(std::string_view line) {
         auto bad = [&](std::string_view expected) {
-            fail_input(file, "line " + std::to_string(number), expected,
+            fail_input(file_, "line " + std::to_string(number_), expected,
                        "'" + std::string(line.substr(0, 60)) + "'");
         };
-        const std::size_t blank = line.find(' ');
-        const std::size_t begin = ranks.bytes.size();
-        if (blank == std::string_view::npos || !decode_base64(line.substr(0, blank), ranks.bytes))
-            bad("base64, a blank and a rank");
+        const std::size_t blank = std::min(line.find(' '), line.size());
+        char* const bytes = ranks_.bytes.get() + ranks_.size;
+        const std::size_t size = decode_base64(line.substr(0, blank), bytes);
+        if (size == 0 || blank == line.size()) bad("base64, a blank and a rank");
         std::uint32_t rank = 0;
         auto [stop, error] = std::from_chars(line.data() + blank + 1, line.data() + line.size(), rank);
         if (error != std::errc() || stop != line.data() + line.size() || rank >= (1u << 24))
             bad("a rank below 2^24");
-        if (rank >= ranks.token.size()) {
-            if (rank > ranks.token.size() + (1u << 20)) bad("a rank near the others");
-            ranks.token.resize(rank + 1);
+        std::vector<std::string_view>& token = ranks_.token;
+        if (rank >= token.size()) {
+            if (rank > token.size() + (1u << 20)) bad("a rank near the others");
+            has_gaps_ = has_gaps_ || rank > token.size();
+            make_room(rank + std::size_t{1});
+            token.resize(rank + std::size_t{1});
         }
-        if (!ranks.token[rank].empty()) bad("a rank of its own");
-        ranks.token[rank] = std::string_view(ranks.bytes).substr(begin);
-        ranks.count++;
+        if (!token[rank].empty()) bad("a rank of its own");
+        token[rank] = {bytes, size};
+        ranks_.size += size;
+        ranks_.count++;
+        if (size == 1) singles_++;
+        if (!has_gaps_ && singles_ == 256 && token.size() % 256 == 0) feed_.publish(token);
     }
-}
+    /// What is published stays where it is.
+    void make_room(std::size_t size) {
+        if (size <= ranks_.token.capacity()) return;
+        std::vector<std::string_view> more;
+        more.reserve(size * 2);
+        more.assign(ranks_.token.begin(), ranks_.token.end());
+        ranks_.before.push_back(std::exchange(ranks_.token, std::move(more)));
+    }
+
+    const std::string& file_;
+    Ranks& ranks_;
+    RankFeed& feed_;
+    std::size_t number_ = 0;
+    int singles_ = 0;
+    bool has_gaps_ = false;
+};
 
 }  // namespace
 
 bool looks_like_tiktoken(std::string_view text) {
     const std::string_view line = text.substr(0, std::min(text.find('\n'), text.size()));
     const std::size_t blank = line.find(' ');
-    std::string token;
+    char token[1000];
     return line.size() < 1000 && blank != std::string_view::npos &&
-           decode_base64(line.substr(0, blank), token) &&
+           decode_base64(line.substr(0, blank), token) > 0 &&
            line.find_first_not_of("0123456789\r", blank + 1) == std::string_view::npos;
 }
 
@@ -140,7 +180,7 @@ void add_tokens(const Ranks& ranks, const Published* known, const std::string& f
         for (const SpecialToken& s : known->special)
             if (!s.spelling.empty()) size = std::max(size, static_cast<std::size_t>(s.id) + 1);
     Vocabulary& vocabulary = *parts.vocabulary;
-    vocabulary.reserve(size, ranks.bytes.size() * 2 + 1024);
+    vocabulary.reserve(size, ranks.size * 2 + 1024);
     std::string spelling;
     for (std::size_t i = 0; i < size; i++) {
         const TokenId id = static_cast<TokenId>(i);
@@ -174,29 +214,31 @@ void add_tokens(const Ranks& ranks, const Published* known, const std::string& f
 }  // namespace
 
 TokenizerPtr tokenizer_from_tiktoken(std::string_view text, const std::string& file) {
+    const auto lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) + 1;
     Ranks ranks;
-    MergeTable merges;
-    const int threads = std::min(2, physical_cores());
-    run_team(threads, [&](Worker worker) {
-        if (worker.index == 0) read_ranks(text, file, ranks);
-        // The first touch of its memory can take as long as the reading.
-        if (worker.index == worker.count - 1)
-            merges.reserve(static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')));
-    });
-    check_bytes(ranks, file);
+    RankFeed feed;
     const Published* known = nullptr;
-    for (const Published& p : published)
-        if (p.ranks == ranks.count) known = &p;
     Parts parts;
     std::unique_ptr<BpeModel> model;
-    run_team(threads, [&](Worker worker) {
-        if (worker.index == 0) {
-            add_tokens(ranks, known, file, parts);
-            BpeOptions options;
-            options.ignore_merges = true;  // tiktoken takes a word that is a token as it is
-            model = std::make_unique<BpeModel>(*parts.vocabulary, MergeTable(), options);
-        }
-        if (worker.index == worker.count - 1) add_ranked_merges(ranks.token, merges);
+    auto read = [&] {
+        RankReader(text, lines, file, ranks, feed);
+        check_bytes(ranks, file);
+        for (const Published& p : published)
+            if (p.ranks == ranks.count) known = &p;
+        add_tokens(ranks, known, file, parts);
+        BpeOptions options;
+        options.ignore_merges = true;  // tiktoken takes a word that is a token as it is
+        model = std::make_unique<BpeModel>(*parts.vocabulary, MergeTable(), options);
+    };
+    MergeTable merges;
+    run_team(std::min(2, physical_cores()), [&](Worker worker) {
+        if (worker.index == 0) try {
+                read();
+            } catch (...) {
+                feed.finish({});
+                throw;
+            }
+        if (worker.index == worker.count - 1) merges = ranked_merges(feed, lines);
     });
     model->set_merges(std::move(merges));
     parts.model = std::move(model);
