@@ -86,17 +86,28 @@ BpeModel::BpeModel(const Vocabulary& vocabulary, MergeTable merges, BpeOptions o
     may_cut_ = !has_affixes_ && (!options_.fuse_unknown || all_bytes);
 }
 
-std::unique_ptr<BpeModel> make_bpe(const Vocabulary& vocabulary, BpeOptions options,
-                                   const std::function<MergeTable()>& read_merges) {
+std::unique_ptr<BpeModel> make_bpe(const Vocabulary& vocabulary, BpeOptions options, const MergeList& list) {
     std::unique_ptr<BpeModel> model;
-    MergeTable merges;
+    const std::string continuing = options.continuing_prefix;
     const int threads = vocabulary.size() < 10'000 ? 1 : std::min(2, physical_cores());
+    // Making the model takes as long as every other merge: what the two threads have to do is about the same.
+    const std::size_t share = threads == 1 ? list.size : list.size / 4 * 3;
+    MergeTable first, second;
     run_team(threads, [&](Worker worker) {
-        if (worker.index == worker.count - 1)
-            model = std::make_unique<BpeModel>(vocabulary, MergeTable(), options);
-        if (worker.index == 0) merges = read_merges();
+        const bool is_last = worker.index == worker.count - 1;
+        auto read = [&](std::size_t begin, std::size_t end, std::size_t room) {
+            MergeReader reader(vocabulary, begin, room, continuing, list.fail);
+            list.add(reader, begin, end);
+            return reader.finish();
+        };
+        if (worker.index == 0) first = read(0, share, list.size);
+        if (is_last) model = std::make_unique<BpeModel>(vocabulary, MergeTable(), options);
+        if (is_last) second = read(share, list.size, list.size - share);
     });
-    model->set_merges(std::move(merges));
+    second.each([&](TokenId left, TokenId right, std::uint32_t rank, TokenId joined) {
+        first.add(left, right, rank, joined);
+    });
+    model->set_merges(std::move(first));
     return model;
 }
 

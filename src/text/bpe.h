@@ -34,7 +34,9 @@ class MergeReader {
     /// `fail(index, expected)` must throw. `continuing`: the prefix of the right part that the joined token
     /// lacks.
     using Fail = std::function<void(std::size_t index, const char* expected)>;
-    MergeReader(const Vocabulary& vocabulary, std::size_t count, std::string_view continuing, Fail fail);
+    /// For `count` merges, the first of which has the index and rank `first`.
+    MergeReader(const Vocabulary& vocabulary, std::size_t first, std::size_t count,
+                std::string_view continuing, Fail fail);
     /// The spellings must live until finish().
     void add(std::string_view left, std::string_view right) {
         if (waiting_.size() == 64) flush();
@@ -59,7 +61,7 @@ class MergeReader {
     Fail fail_;
     MergeTable table_;
     std::vector<Waiting> waiting_;
-    std::size_t count_ = 0;
+    std::size_t next_;  // the index of the next merge to be entered
     TokenId last_ = -1;
 };
 
@@ -133,8 +135,12 @@ class BpeModel final : public WordModel {
 };
 
 /// A model whose merges are read while another thread learns what the vocabulary's tokens are made of.
-std::unique_ptr<BpeModel> make_bpe(const Vocabulary& vocabulary, BpeOptions options,
-                                   const std::function<MergeTable()>& read_merges);
+struct MergeList {
+    std::size_t size = 0;
+    std::function<void(MergeReader&, std::size_t begin, std::size_t end)> add;  // those merges
+    MergeReader::Fail fail;
+};
+std::unique_ptr<BpeModel> make_bpe(const Vocabulary& vocabulary, BpeOptions options, const MergeList& list);
 
 /// The merges that a vocabulary ordered by rank or score implies (.tiktoken, SentencePiece): any two symbols
 /// whose joined spelling is a token merge into it, at that token's rank (`rank[id]`; no_merge: the token

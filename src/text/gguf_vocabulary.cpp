@@ -119,17 +119,16 @@ void read_byte_bpe(const Gguf& file, Parts& parts) {
     parts.decoder.kind = Decoder::Kind::bytes;
     BpeOptions options;
     options.ignore_merges = pre.ignore_merges;
-    parts.model = make_bpe(vocabulary, options, [&] {
-        MergeReader reader(vocabulary, merges->size(), {}, bad);
-        for (std::size_t i = 0; i < merges->size(); i++) {
+    auto add = [&](MergeReader& reader, std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; i++) {
             const std::string_view line = (*merges)[i];
             const std::size_t blank = line.find(' ', 1);
             if (line.size() < 3 || blank == std::string_view::npos || blank + 1 == line.size())
                 bad(i, "two tokens with a blank between");
             reader.add(line.substr(0, blank), line.substr(blank + 1));
         }
-        return reader.finish();
-    });
+    };
+    parts.model = make_bpe(vocabulary, options, {merges->size(), add, bad});
     read_surroundings(file, parts, pre.add_bos, false, false);
 }
 

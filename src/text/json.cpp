@@ -236,7 +236,6 @@ void Json::check_keys(std::uint32_t object) {
     const std::uint32_t size = nodes_[object].size, end = nodes_[object].at;
     if (size < 2) return;
     auto repeated = [&](std::string_view key) {
-        at_ = key.data() >= text_.data() && key.data() < end_ ? key.data() : at_;
         fail_input(file_, path_of(object), "every key once",
                    "'" + std::string(key.substr(0, 80)) + "' again");
     };

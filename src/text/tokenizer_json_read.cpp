@@ -77,21 +77,24 @@ std::vector<AddedToken> read_added(Value list, Collected& tokens) {
     return added;
 }
 
-MergeTable read_merges(Value list, const Vocabulary& vocabulary, std::string_view continuing) {
-    if (list.is_null()) return {};
-    MergeReader reader(vocabulary, list.size(), continuing, [&](std::size_t index, const char* expected) {
-        std::size_t i = 0;
-        list.elements([&](Value v) {
-            if (i++ != index) return;
-            std::string got;
-            if (v.is(Json::Kind::string))
-                got = v.string();
-            else
-                v.elements([&](Value part) { got += (got.empty() ? "" : " ") + std::string(part.string()); });
-            v.fail(expected, "'" + got + "'");
-        });
-    });
+[[noreturn]] void fail_merge(Value list, std::size_t index, const char* expected) {
+    std::size_t i = 0;
     list.elements([&](Value v) {
+        if (i++ != index) return;
+        std::string got;
+        if (v.is(Json::Kind::string))
+            got = v.string();
+        else
+            v.elements([&](Value part) { got += (got.empty() ? "" : " ") + std::string(part.string()); });
+        v.fail(expected, "'" + got + "'");
+    });
+    list.fail(expected, "nothing");
+}
+
+void add_merges(Value list, MergeReader& reader, std::size_t begin, std::size_t end) {
+    std::size_t index = 0;
+    list.elements([&](Value v) {
+        if (index++ < begin || index > end) return;
         if (v.is(Json::Kind::string)) {
             const std::string_view line = v.string();
             const std::size_t blank = line.find(' ');
@@ -107,7 +110,6 @@ MergeTable read_merges(Value list, const Vocabulary& vocabulary, std::string_vie
         if (i != 2) v.fail("two tokens", std::to_string(i));
         reader.add(left, right);
     });
-    return reader.finish();
 }
 
 TokenId named_token(Value value, const Vocabulary& vocabulary) {
@@ -135,9 +137,12 @@ void read_model(Value model, std::string_view type, bool byte_level, Parts& part
         options.end_suffix = text("end_of_word_suffix");
         options.unknown = unknown = named_token(model["unk_token"], vocabulary);
         parts.kind = "bpe";
-        parts.model = make_bpe(vocabulary, options, [&] {
-            return read_merges(model["merges"], vocabulary, options.continuing_prefix);
-        });
+        const Value merges = model["merges"];
+        auto add = [&](MergeReader& reader, std::size_t begin, std::size_t end) {
+            if (!merges.is_null()) add_merges(merges, reader, begin, end);
+        };
+        auto fail = [&](std::size_t index, const char* expected) { fail_merge(merges, index, expected); };
+        parts.model = make_bpe(vocabulary, options, {merges.is_null() ? 0 : merges.size(), add, fail});
     } else if (type == "WordPiece") {
         WordPieceOptions options;
         options.unknown = unknown = named_token(model["unk_token"], vocabulary);
