@@ -16,7 +16,7 @@
 namespace linnet {
 
 /// A file that grows at its end. Full blocks go to the disk beside the caller's work. After an error every
-/// call throws that error.
+/// call throws that error; what goes wrong beside a sync(), its future and the next sync() throw.
 class AppendFile {
   public:
     /// Goes on behind the first `size` bytes of `path`; what follows them is cut off. The file is made where
@@ -29,16 +29,15 @@ class AppendFile {
     /// Replaces the first bytes (at most 4096) of the file, which has them.
     void replace_head(std::string_view bytes);
     std::uint64_t size() const { return block_at_ + filled_; }
-    /// When it returns, the file has all size() bytes and no more.
-    void flush();
-    /// Flushes, and begins to bring that to the disk, beside the caller's work; it is there when the future
-    /// is ready.
+    /// When it returns, the file has all size() bytes and no more; they are on the disk when the future is
+    /// ready.
     std::shared_future<void> sync();
 
   private:
     template <class F>
     void attempt(F&& work);
     void write_block();
+    void flush();
 
     std::string path_;
     Descriptor file_;

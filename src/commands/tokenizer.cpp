@@ -14,6 +14,7 @@
 #include "commands/text_input.h"
 #include "data/train_text.h"
 #include "text/make.h"
+#include "text/merges.h"
 #include "text/pre_names.h"
 #include "text/splitter.h"
 #include "text/tokenizer_json.h"
@@ -216,7 +217,8 @@ Action add_tokenizer_train(CLI::App& app, const Globals& globals) {
     auto options = std::make_shared<TrainArguments>();
     add_choice(app, "--kind", options->kind, {"bpe", "spm", "wordpiece", "char", "byte"},
                "the kind of vocabulary");
-    add_integer(app, "--vocab-size", options->vocab_size, 2, 1 << 24, "tokens, special ones included");
+    add_integer(app, "--vocab-size", options->vocab_size, 2, MergeTable::most_symbols,
+                "tokens, special ones included");
     add_integer(app, "--min-frequency", options->min_frequency, 1, INT64_MAX,
                 "a pair seen less often is not merged");
     add_texts(app, "--special", options->special, "a special token (several times; the first ends a text)");

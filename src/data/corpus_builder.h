@@ -48,4 +48,5 @@ struct CorpusResult {
 /// Throws Error: Exit::usage for a folder in use (without resume or overwrite), Exit::diverged where resume
 /// is refused.
 CorpusResult build_corpus(const Tokenizer& tokenizer, const CorpusOptions& options);
+
 }  // namespace linnet

@@ -92,7 +92,7 @@ void ShardWriter::write(std::string_view tokens, std::span<const Part> parts) {
 /// early, or it was begun by an earlier run, which may have come as far as to end it early.
 std::string ShardWriter::rehash(const std::string& part) {
     file_->replace_head(header(format_, state_.open.tokens));
-    file_->sync();
+    file_->sync();  // goes on while the file is read
     hash_.emplace();
     read_stream(part, [&](std::string_view bytes) { hash_->update(bytes); });
     return hash_->hex();
@@ -108,8 +108,7 @@ void ShardWriter::close_shard() {
     shard.split = split_;
     hash_.reset();
     if (closing_.valid()) closing_.get();
-    auto close = [file = std::shared_ptr<AppendFile>(std::move(file_)), part, whole,
-                  folder = folder_]() mutable {
+    auto close = [file = std::move(file_), part, whole, folder = folder_]() mutable {
         file->sync().get();
         file.reset();
         if (::rename(part.c_str(), whole.c_str()) != 0) fail_errno(whole, "", errno);

@@ -36,10 +36,12 @@ BpeModel::BpeModel(const Vocabulary& vocabulary, MergeTable merges, BpeOptions o
       merges_(std::move(merges)),
       options_(std::move(options)),
       extra_(std::move(extra_characters)) {
-    if (vocabulary_.size() + static_cast<std::int64_t>(extra_.size()) > MergeTable::most_symbols)
-        fail_input("tokenizer", "vocabulary",
-                   "at most " + std::to_string(MergeTable::most_symbols) + " symbols",
-                   std::to_string(vocabulary_.size()));
+    const std::size_t symbols = static_cast<std::size_t>(vocabulary_.size()) + extra_.size();
+    if (symbols > static_cast<std::size_t>(MergeTable::most_symbols))
+        fail_input(
+            "tokenizer", "vocabulary",
+            "at most " + std::to_string(MergeTable::most_symbols) + " tokens and characters that are none",
+            std::to_string(symbols));
     auto name_symbol = [&](char32_t code, TokenId symbol) {
         if (symbol_of(code) < 0) character_symbol_.add(0, code, static_cast<std::uint32_t>(symbol));
     };

@@ -128,18 +128,19 @@ class BpeModel final : public WordModel {
     MergeTable merges_;
     BpeOptions options_;
     std::array<TokenId, 256> byte_symbol_;  // byte-level: the byte's token; else its <0x..> token; -1: none
-    PairTable<11, 21> character_symbol_;    // (0, code) -> symbol; a symbol >= size() is no token by itself
+    PackedPairs<11, 21> character_symbol_;  // (0, code) -> symbol; a symbol >= size() is no token by itself
     std::vector<char32_t> extra_;           // the characters of symbols >= size()
     SafeBorders borders_;
     bool has_affixes_ = false, may_cut_ = true, cuts_before_marks_ = true;
 };
 
-/// A model whose merges are read while another thread learns what the vocabulary's tokens are made of.
+/// A file's merges. Two threads may call both functions at a time.
 struct MergeList {
     std::size_t size = 0;
     std::function<void(MergeReader&, std::size_t begin, std::size_t end)> add;  // those merges
     MergeReader::Fail fail;
 };
+/// A model whose merges are read while another thread learns what the vocabulary's tokens are made of.
 std::unique_ptr<BpeModel> make_bpe(const Vocabulary& vocabulary, BpeOptions options, const MergeList& list);
 
 /// The merges that a vocabulary ordered by rank or score implies (.tiktoken, SentencePiece): any two symbols

@@ -23,7 +23,9 @@ void MergeReader::flush() {
         w.right_id = vocabulary_.find(w.right, w.right_hash);
         if (w.left_id < 0 || w.right_id < 0) fail_(next_, "two tokens of the vocabulary");
         const TokenId guess = last_ + 1;
-        const bool guessed = vocabulary_.valid(guess) && vocabulary_.spelling(guess) == joined_;
+        // Control and unused tokens may repeat a spelling: there find() says which.
+        const bool guessed = vocabulary_.valid(guess) && vocabulary_.type(guess) == TokenType::normal &&
+                             vocabulary_.spelling(guess) == joined_;
         w.joined_id = last_ = guessed ? guess : vocabulary_.find(joined_);
         if (last_ < 0) fail_(next_, "a merge whose joined spelling is a token");
         table_.prefetch(w.left_id, w.right_id);

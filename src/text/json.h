@@ -57,7 +57,7 @@ class Json {
         std::int64_t integer(std::int64_t min, std::int64_t max) const;
         std::string_view string() const;
 
-        std::size_t size() const { return node().size; }  // of an array or object
+        std::size_t size() const { return kind() >= Kind::array ? node().size : 0; }  // elements or members
         /// The member, or a null value where it is absent or this is null.
         Value operator[](std::string_view key) const;
         /// f(value) for each element; Error where this is no array.

@@ -1,8 +1,6 @@
 #include "text/merges.h"
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
 #include <functional>
 #include <numeric>
 #include <queue>
@@ -18,11 +16,10 @@ void MergeTable::reserve(std::size_t merges) {
 }
 
 bool MergeTable::add(TokenId left, TokenId right, std::uint32_t rank, TokenId joined) {
-    if (this->rank(left, right) != no_merge) return false;
     if (rank >= no_merge || std::max(left, right) >= most_symbols)
         fail_input("tokenizer", "merges", "ranks below 2^22 - 1 of tokens below 2^21 - 1",
                    std::to_string(left) + " and " + std::to_string(right) + " at " + std::to_string(rank));
-    ranks_.add(static_cast<std::uint32_t>(left), static_cast<std::uint32_t>(right), rank);
+    if (!ranks_.add(static_cast<std::uint32_t>(left), static_cast<std::uint32_t>(right), rank)) return false;
     if (rank >= joined_.size()) joined_.resize(rank + std::size_t{1}, -1);
     TokenId& known = joined_[rank];
     if (known == -1) known = joined;
@@ -46,13 +43,15 @@ bool MergeTable::add(TokenId left, TokenId right, std::uint32_t rank, TokenId jo
 std::vector<MergeTable::Ranked> MergeTable::in_order() const {
     // Ranks are places in a list of merges or tokens, so counting them is cheaper than comparing them.
     std::vector<std::uint32_t> place;
-    each([&](TokenId, TokenId, std::uint32_t rank, TokenId) {
+    ranks_.each([&](std::uint32_t, std::uint32_t, std::uint32_t rank) {
         if (rank + std::size_t{2} > place.size()) place.resize(rank + std::size_t{2});
         place[rank + 1]++;
     });
     std::partial_sum(place.begin(), place.end(), place.begin());
     std::vector<Ranked> merges(size());
-    each([&](TokenId l, TokenId r, std::uint32_t rank, TokenId) { merges[place[rank]++] = {rank, l, r}; });
+    ranks_.each([&](std::uint32_t l, std::uint32_t r, std::uint32_t rank) {
+        merges[place[rank]++] = {rank, static_cast<TokenId>(l), static_cast<TokenId>(r)};
+    });
     for (auto begin = merges.begin(); begin != merges.end();) {
         const auto end =
             std::find_if(begin, merges.end(), [&](const Ranked& m) { return m.rank != begin->rank; });

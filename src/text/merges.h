@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "text/pair_table.h"
+#include "text/packed_pairs.h"
 #include "text/tokenizer.h"
 
 namespace linnet {
@@ -21,7 +21,7 @@ namespace linnet {
 /// (left, right) -> (rank, joined). Symbols are non-negative and below 2^21 - 1, ranks below 2^22 - 1; -1 as
 /// a symbol merges with nothing.
 class MergeTable {
-    using Ranks = PairTable<21, 21>;
+    using Ranks = PackedPairs<21, 21>;
 
   public:
     static constexpr std::uint32_t no_merge = Ranks::none;

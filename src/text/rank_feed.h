@@ -11,8 +11,8 @@ class RankFeed {
   public:
     using Ranks = std::span<const std::string_view>;  // bytes of a token; none: no such rank
 
-    /// The reader's: these are known now, and stay where they are until the feed's end. All single bytes are
-    /// among the first that are published.
+    /// The reader's: these are known now, and stay what and where they are until nobody asks any more. All
+    /// single bytes are among the first that are published.
     void publish(Ranks known) { set(known, false); }
     /// There are no more; none at all where the reader has failed.
     void finish(Ranks all) { set(all, true); }

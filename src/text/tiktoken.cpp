@@ -117,8 +117,8 @@ class RankReader {
         if (size == 0 || blank == line.size()) bad("base64, a blank and a rank");
         std::uint32_t rank = 0;
         auto [stop, error] = std::from_chars(line.data() + blank + 1, line.data() + line.size(), rank);
-        if (error != std::errc() || stop != line.data() + line.size() || rank >= (1u << 24))
-            bad("a rank below 2^24");
+        if (error != std::errc() || stop != line.data() + line.size() || rank >= MergeTable::most_symbols)
+            bad("a rank below " + std::to_string(MergeTable::most_symbols));
         std::vector<std::string_view>& token = ranks_.token;
         if (rank >= token.size()) {
             if (rank > token.size() + (1u << 20)) bad("a rank near the others");
@@ -231,6 +231,7 @@ TokenizerPtr tokenizer_from_tiktoken(std::string_view text, const std::string& f
         model = std::make_unique<BpeModel>(*parts.vocabulary, MergeTable(), options);
     };
     MergeTable merges;
+    const std::size_t expected = std::min(lines, std::size_t{MergeTable::most_symbols});
     run_team(std::min(2, physical_cores()), [&](Worker worker) {
         if (worker.index == 0) try {
                 read();
@@ -238,7 +239,7 @@ TokenizerPtr tokenizer_from_tiktoken(std::string_view text, const std::string& f
                 feed.finish({});
                 throw;
             }
-        if (worker.index == worker.count - 1) merges = ranked_merges(feed, lines);
+        if (worker.index == worker.count - 1) merges = ranked_merges(feed, expected);
     });
     model->set_merges(std::move(merges));
     parts.model = std::move(model);

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "text/pair_table.h"
+#include "text/packed_pairs.h"
 #include "text/tokenizer.h"
 
 namespace linnet {
@@ -47,7 +47,7 @@ class Trie {
     }
 
   private:
-    PairTable<32, 8> edges_;  // (node, byte) -> node
+    PackedPairs<32, 8> edges_;  // (node, byte) -> node
     std::vector<TokenId> id_of_ = {-1};
 };
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "text/merges.h"
 
 namespace linnet {
 
@@ -18,7 +19,7 @@ std::vector<Field> run_fields(RunConfig& c) {
          0,
          0,
          {"bpe", "char", "byte", "file"}},
-        {"tokenizer.vocab_size", &t.vocab_size, "tokens, for kind bpe", 257, 1 << 22},
+        {"tokenizer.vocab_size", &t.vocab_size, "tokens, for kind bpe", 257, MergeTable::most_symbols},
         {"tokenizer.file", &t.file, "a GGUF or tokenizer.json, for kind file"},
         {"train.batch", &r.batch, "sequences a micro-batch", 1, 1 << 20},
         {"train.sequence", &r.sequence, "tokens a sequence; 0: model.context", 0, 1 << 24},

@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/sha256.h"
 #include "base/terminal.h"
-#include "data/corpus_builder.h"
+#include "data/corpus_index.h"
 
 namespace linnet {
 namespace {

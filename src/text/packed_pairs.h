@@ -13,7 +13,7 @@ namespace linnet {
 /// Open-addressed, up to four fifths full. Pairs are of left_bits and right_bits, values of the 64 bits'
 /// rest, but for `none`.
 template <int left_bits, int right_bits>
-class PairTable {
+class PackedPairs {
   public:
     static constexpr int value_bits = 64 - left_bits - right_bits;
     static constexpr std::uint32_t none = static_cast<std::uint32_t>((std::uint64_t{1} << value_bits) - 1);
@@ -28,13 +28,14 @@ class PairTable {
         filter_.assign(slots_.size() * 8 / 64, 0);
         filter_shift_ = shift_ - 3;
         for (const std::uint64_t slot : old)
-            if (slot != free_slot) put(slot);
+            if (slot != free_slot) enter(slot);
     }
-    /// The pair is not there yet, and all three are within their bits.
-    void add(std::uint32_t left, std::uint32_t right, std::uint32_t value) {
+    /// All three are within their bits. False where the pair is there already; its value stays.
+    bool add(std::uint32_t left, std::uint32_t right, std::uint32_t value) {
         if (slots_.size() < (size_ + 1) + (size_ + 1) / 4) reserve(size_ + 1);
-        put(pack(left, right) << value_bits | value);
-        size_++;
+        const bool is_new = enter(pack(left, right) << value_bits | value);
+        size_ += is_new;
+        return is_new;
     }
     /// The value, or none. UINT32_MAX, on either side, is in no pair, unless pairs have a right of all ones.
     std::uint32_t find(std::uint32_t left, std::uint32_t right) const {
@@ -70,12 +71,14 @@ class PairTable {
         return std::uint64_t{left} << right_bits | right;
     }
     static std::uint64_t hash_of(std::uint64_t key) { return key * 0x9E3779B97F4A7C15u; }
-    void put(std::uint64_t slot) {
-        const std::uint64_t hash = hash_of(slot >> value_bits);
+    bool enter(std::uint64_t slot) {
+        const std::uint64_t key = slot >> value_bits, hash = hash_of(key);
         std::size_t i = hash >> shift_;
-        while (slots_[i] != free_slot) i = (i + 1) & mask_;
+        for (; slots_[i] != free_slot; i = (i + 1) & mask_)
+            if (slots_[i] >> value_bits == key) return false;
         slots_[i] = slot;
         filter_[hash >> filter_shift_ >> 6] |= std::uint64_t{1} << (hash >> filter_shift_ & 63);
+        return true;
     }
     using Slots = std::vector<std::uint64_t, LargePageAllocator<std::uint64_t>>;
     Slots slots_ = Slots(16, free_slot);
