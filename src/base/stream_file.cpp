@@ -10,6 +10,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/aside.h"
 #include "base/error.h"
 
 namespace linnet {
@@ -77,12 +78,6 @@ void read_at(int fd, const std::string& path, char* to, std::size_t size, std::s
         if (n == 0) fail(Exit::io, path, "", "a file that stays as it is", "a shorter one");
         done += n;
     }
-}
-
-/// Beside the caller's work, or when its result is asked for where the system has no thread left.
-template <class F>
-auto aside(F&& work) {
-    return std::async(std::launch::async | std::launch::deferred, std::forward<F>(work));
 }
 
 }  // namespace

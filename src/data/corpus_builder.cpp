@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 
+#include "base/aside.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -256,7 +257,7 @@ void Builder::checkpoint() {
         for (const auto& wait : on_disk) wait();
         write_corpus_progress(options_.folder, progress);
     };
-    checkpoint_ = std::async(std::launch::async | std::launch::deferred, std::move(note));
+    checkpoint_ = aside(std::move(note));
 }
 
 /// Waits for the last checkpoint.

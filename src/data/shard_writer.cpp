@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/aside.h"
 #include "base/error.h"
 #include "base/file.h"
 
@@ -114,7 +115,7 @@ void ShardWriter::close_shard() {
         if (::rename(part.c_str(), whole.c_str()) != 0) fail_errno(whole, "", errno);
         sync_directory(folder);
     };
-    closing_ = std::async(std::launch::async | std::launch::deferred, std::move(close)).share();
+    closing_ = aside(std::move(close)).share();
     state_.finished.push_back(std::move(shard));
     state_.open = {};
 }

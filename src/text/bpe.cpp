@@ -43,7 +43,7 @@ BpeModel::BpeModel(const Vocabulary& vocabulary, MergeTable merges, BpeOptions o
             "at most " + std::to_string(MergeTable::most_symbols) + " tokens and characters that are none",
             std::to_string(symbols));
     auto name_symbol = [&](char32_t code, TokenId symbol) {
-        if (symbol_of(code) < 0) character_symbol_.add(0, code, static_cast<std::uint32_t>(symbol));
+        character_symbol_.add(0, code, static_cast<std::uint32_t>(symbol));
     };
     for (std::size_t i = 0; i < extra_.size(); i++)
         name_symbol(extra_[i], vocabulary_.size() + static_cast<TokenId>(i));

@@ -29,12 +29,7 @@ bool MergeTable::add(TokenId left, TokenId right, std::uint32_t rank, TokenId jo
         others_.emplace(std::pair(left, right), joined);
     }
     if (static_cast<std::uint32_t>(left | right) < 256) {
-        if (bytes_.empty()) {
-            bytes_.assign(65536, no_merge);
-            each([&](TokenId l, TokenId r, std::uint32_t k, TokenId) {
-                if (static_cast<std::uint32_t>(l | r) < 256) bytes_[static_cast<std::size_t>(l << 8 | r)] = k;
-            });
-        }
+        if (bytes_.empty()) bytes_.assign(65536, no_merge);
         bytes_[static_cast<std::size_t>(left << 8 | right)] = rank;
     }
     return true;
