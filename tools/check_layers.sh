@@ -1,29 +1,37 @@
 #!/bin/sh
 # usage: [CXX=g++] tools/check_layers.sh
-# Fails where a file of src/ includes, directly or through others, a room that stands above its own; where a room
-# has no README.md; where a source file is longer than 600 lines; where an include is not written from src/.
+# Fails where a file of src/ includes, directly or through others, a folder that stands above its own; where a folder
+# has no README.md or more than 4000 lines of its own; where a source file is longer than 600 lines; where an include is
+# not written from src/.
 set -eu
 cd "$(dirname "$0")/.."
 
-rooms="base tensor kernels ops graph formats text data model train generate commands"
+# From the ground up. A folder inside another is a row of its own.
+rooms="base tensor kernels ops graph formats
+    text text/unicode text/split text/encode text/files text/train text/inspect
+    data model train generate commands"
 longest=600
+largest=4000
 compiler=${CXX:-g++}
 failed=$(mktemp)
 read_by=$(mktemp -d)
 trap 'rm -rf "$failed" "$read_by"' EXIT
 complain() { echo "$1" >&2; echo x >>"$failed"; }
 
-for folder in src/*/; do
-    room=$(basename "$folder")
-    case " $rooms " in *" $room "*) ;; *) complain "$folder: expected one of the rooms $rooms" ;; esac
-    [ -f "${folder}README.md" ] || complain "${folder}README.md: expected the room's one-screen description, got nothing"
+rooms=$(echo $rooms)
+for folder in $(find src -mindepth 1 -type d | sort); do
+    room=${folder#src/}
+    case " $rooms " in *" $room "*) ;; *) complain "$folder/: expected one of the folders $rooms" ;; esac
+    [ -f "$folder/README.md" ] || complain "$folder/README.md: expected the folder's one-screen description, got nothing"
+    lines=$(find "$folder" -maxdepth 1 \( -name '*.cpp' -o -name '*.h' -o -name '*.inl' \) -exec cat {} + | wc -l)
+    [ "$lines" -le $largest ] || complain "$folder/: expected at most $largest lines of its own, got $lines"
 done
 
 find src tests tools -type f \( -name '*.cpp' -o -name '*.h' -o -name '*.inl' -o -name '*.sh' \) -exec wc -l {} + |
     awk -v longest=$longest '$2 != "total" && $1 > longest { print $2 ": expected at most " longest " lines, got " $1 }' |
     while read -r line; do complain "$line"; done
 
-grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]+"' src | grep -vE '"[a-z_0-9]+/[A-Za-z_0-9.]+"' |
+grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]+"' src | grep -vE '"([a-z_0-9]+/)+[A-Za-z_0-9.]+"' |
     while read -r line; do complain "$line: expected an include written from src/"; done
 
 # The preprocessor's own answer to what each file reads. -MG: headers of another machine's compiler (arm_neon.h).
@@ -36,16 +44,12 @@ find src -type f \( -name '*.cpp' -o -name '*.h' \) -print0 |
 cat "$read_by"/* |
     awk -v rooms="$rooms" '
         BEGIN { n = split(rooms, list, " "); for (i = 1; i <= n; i++) row[list[i]] = i; row["main.cpp"] = n + 1 }
+        function folder_of(path) { sub(/^src\//, "", path); sub(/\/[^\/]*$/, "", path); return path }
         {
-            split($1, own, "/"); sub(/:+$/, "", own[2]); from = own[2]
-            for (i = 2; i <= NF; i++) {
-                if ($i !~ /^src\//) continue
-                split($i, other, "/")
-                if (row[other[2]] > row[from]) {
-                    file = $1; sub(/:+$/, "", file)
+            file = $1; sub(/:+$/, "", file); from = folder_of(file)
+            for (i = 2; i <= NF; i++)
+                if ($i ~ /^src\// && row[folder_of($i)] > row[from])
                     print file ": expected nothing above src/" from ", got " $i
-                }
-            }
         }' | sort -u | while read -r line; do complain "$line"; done
 
 [ ! -s "$failed" ]

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "data/utf8_check.h"
 #include "model/session.h"
-#include "text/unicode.h"
+#include "text/unicode/unicode.h"
 
 namespace linnet {
 

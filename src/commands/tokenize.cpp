@@ -13,7 +13,7 @@
 #include "commands/commands.h"
 #include "commands/options.h"
 #include "commands/text_input.h"
-#include "text/show_pieces.h"
+#include "text/inspect/show_pieces.h"
 
 namespace linnet {
 namespace {

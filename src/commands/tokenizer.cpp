@@ -13,12 +13,12 @@
 #include "commands/read_options.h"
 #include "commands/text_input.h"
 #include "data/train_text.h"
-#include "text/make.h"
-#include "text/merges.h"
-#include "text/pre_names.h"
-#include "text/splitter.h"
-#include "text/tokenizer_json.h"
-#include "text/verify.h"
+#include "text/encode/merges.h"
+#include "text/files/tokenizer_json.h"
+#include "text/inspect/verify.h"
+#include "text/split/pre_names.h"
+#include "text/split/splitter.h"
+#include "text/train/make.h"
 
 namespace linnet {
 namespace {

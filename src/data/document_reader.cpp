@@ -12,7 +12,7 @@
 #include "data/byte_source.h"
 #include "data/json_line.h"
 #include "data/utf8_check.h"
-#include "text/unicode.h"
+#include "text/unicode/unicode.h"
 
 namespace linnet {
 namespace {

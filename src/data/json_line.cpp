@@ -11,8 +11,8 @@
 #include <emmintrin.h>
 #endif
 
-#include "text/json.h"
-#include "text/unicode.h"
+#include "text/files/json.h"
+#include "text/unicode/unicode.h"
 
 namespace linnet {
 namespace {

@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "data/document_reader.h"
-#include "text/train.h"
+#include "text/train/train.h"
 
 namespace linnet {
 

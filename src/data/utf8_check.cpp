@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "base/error.h"
-#include "text/unicode.h"
+#include "text/unicode/unicode.h"
 
 namespace linnet {
 namespace {

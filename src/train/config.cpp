@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "text/merges.h"
+#include "text/encode/merges.h"
 
 namespace linnet {
 

@@ -11,7 +11,7 @@
 #include "data/byte_source.h"
 #include "data/utf8_check.h"
 #include "support.h"
-#include "text/unicode.h"
+#include "text/unicode/unicode.h"
 
 using namespace linnet;
 using test::write_text;

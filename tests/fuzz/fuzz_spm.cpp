@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "text/foreign.h"
+#include "text/files/foreign.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace linnet;

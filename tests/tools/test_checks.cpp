@@ -44,14 +44,26 @@ TEST_CASE("the layer check passes a good tree and names each fault of a bad one"
     test::write_text(scratch / "src/model/c.cpp", "#include \"b.h\"\n");
     test::write_text(scratch / "src/model/long.cpp", std::string(601, '\n'));
     fs::create_directories(scratch / "src/cellar");
+    fs::create_directories(scratch / "src/text/unicode");
+    test::write_text(scratch / "src/text/unicode/low.cpp", "#include \"text/files/high.h\"\n");
+    fs::create_directories(scratch / "src/text/files");
+    test::write_text(scratch / "src/text/files/high.h", "#include \"text/tokenizer.h\"\n");
+    test::write_text(scratch / "src/text/tokenizer.h", "#pragma once\n");
+    for (int i = 0; i < 7; i++)
+        test::write_text(scratch / "src/text/files/half" + std::to_string(i) + ".cpp",
+                         std::string(600, '\n'));
     fs::remove(scratch / "src/model/README.md");
     auto outcome = check();
     CHECK(outcome.exit == 1);
-    for (const char* fault : {"src/base/a.cpp: expected nothing above src/base, got src/model/b.h",
-                              "src/base/a.h: expected nothing above",
-                              "src/model/c.cpp:1:#include \"b.h\": expected an include written from src/",
-                              "src/model/long.cpp: expected at most 600 lines, got 601",
-                              "src/cellar/: expected one of the rooms", "src/model/README.md: expected"})
+    for (const char* fault :
+         {"src/base/a.cpp: expected nothing above src/base, got src/model/b.h",
+          "src/base/a.h: expected nothing above",
+          "src/model/c.cpp:1:#include \"b.h\": expected an include written from src/",
+          "src/model/long.cpp: expected at most 600 lines, got 601",
+          "src/cellar/: expected one of the folders", "src/model/README.md: expected",
+          "src/text/unicode/low.cpp: expected nothing above src/text/unicode, got src/text/files/high.h",
+          "src/text/unicode/README.md: expected",
+          "src/text/files/: expected at most 4000 lines of its own, got 4201"})
         CHECK_MESSAGE(contains(outcome.err, fault), fault << " not in " << outcome.err);
 }
 

@@ -1,0 +1,345 @@
+#include "text/encode/pipeline.h"
+
+#include <algorithm>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/ordered.h"
+
+namespace linnet {
+namespace {
+
+/// A text is worked on in blocks of about this size: large enough that a block's overhead vanishes, small
+/// enough that the normalized copy stays in the second-level cache.
+constexpr std::size_t block_bytes = 256u << 10;
+
+/// Spellings of control tokens at which every runtime stops, whatever the metadata says.
+constexpr std::string_view end_spellings[] = {
+    "<|endoftext|>",      "<|im_end|>",      "<|end|>", "<|eot_id|>", "<|eom_id|>",
+    "<end_of_turn>",      "<|end_of_text|>", "<EOT>",   "[EOT]",      "<｜end▁of▁sentence｜>",
+    "<end_of_utterance>", "<|return|>",
+};
+
+constexpr std::string_view mark = "\xE2\x96\x81";
+
+/// WordPiece's cleanup of one decoded token (Hugging Face's decoder applies it a token at a time).
+void clean_up(std::string& text) {
+    constexpr std::pair<std::string_view, std::string_view> rules[] = {
+        {" .", "."},   {" ?", "?"},           {" !", "!"},   {" ,", ","},     {" ' ", "'"},   {" n't", "n't"},
+        {" 'm", "'m"}, {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
+    for (auto [from, to] : rules)
+        for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+            text.replace(at, from.size(), to);
+}
+
+std::string with_blanks(std::string_view spelling, std::string_view blank_mark) {
+    std::string out;
+    for (std::size_t i = 0; i < spelling.size();) {
+        if (spelling.substr(i, blank_mark.size()) == blank_mark) {
+            out += ' ';
+            i += blank_mark.size();
+        } else {
+            out += spelling[i++];
+        }
+    }
+    return out;
+}
+
+std::string decoded_piece(const Decoder& decoder, const Vocabulary& vocabulary, TokenId id) {
+    const std::string_view spelling = vocabulary.spelling(id);
+    const TokenType type = vocabulary.type(id);
+    if (type == TokenType::control || type == TokenType::unknown) return {};
+    if (type == TokenType::byte)
+        if (int byte = byte_of_spelling(spelling); byte >= 0) return std::string(1, static_cast<char>(byte));
+    if (type == TokenType::user_defined) return std::string(spelling);
+    std::string out;
+    switch (decoder.kind) {
+        case Decoder::Kind::bytes:
+            byte_alphabet::unspell(spelling, out);
+            break;
+        case Decoder::Kind::marks:
+            if (int byte = byte_of_spelling(spelling); byte >= 0)
+                return std::string(1, static_cast<char>(byte));
+            out = with_blanks(spelling, decoder.marker.empty() ? mark : std::string_view(decoder.marker));
+            break;
+        case Decoder::Kind::pieces:
+            if (decoder.word_mark)
+                out = with_blanks(spelling, mark);
+            else if (spelling.starts_with(decoder.marker) && !decoder.marker.empty())
+                out = spelling.substr(decoder.marker.size());
+            else
+                out = " " + std::string(spelling);
+            if (decoder.cleanup) clean_up(out);
+            break;
+        case Decoder::Kind::suffix:
+            out = spelling;
+            if (!decoder.marker.empty() && spelling.ends_with(decoder.marker))
+                out.replace(out.size() - decoder.marker.size(), decoder.marker.size(), " ");
+            break;
+        case Decoder::Kind::plain:
+            out = spelling;
+            break;
+    }
+    return out;
+}
+
+}  // namespace
+
+struct Pipeline::Scratch {
+    std::unique_ptr<ModelScratch> model;
+    std::string text;
+    PreTokenizer::Words words;
+};
+
+/// A scratch from the pool, back in it when the work is done: as many exist as threads were ever inside at
+/// once.
+class Pipeline::Lease {
+  public:
+    explicit Lease(const Pipeline& owner) : owner_(owner) {
+        {
+            std::lock_guard lock(owner_.pool_mutex_);
+            if (!owner_.pool_.empty()) {
+                scratch_ = std::move(owner_.pool_.back());
+                owner_.pool_.pop_back();
+            }
+        }
+        if (!scratch_) {
+            scratch_ = std::make_unique<Scratch>();
+            scratch_->model = owner_.parts_.model->scratch();
+        }
+    }
+    ~Lease() {
+        std::lock_guard lock(owner_.pool_mutex_);
+        owner_.pool_.push_back(std::move(scratch_));
+    }
+    Scratch& operator*() { return *scratch_; }
+
+  private:
+    const Pipeline& owner_;
+    std::unique_ptr<Scratch> scratch_;
+};
+
+Pipeline::Pipeline(Parts parts) : parts_(std::move(parts)) {
+    // "Normalized" tokens are compared after normalization, and so are they themselves.
+    std::vector<AddedToken> added = parts_.added;
+    for (AddedToken& token : added)
+        if (token.normalized && parts_.normalizer.empty())
+            token.normalized = false;
+        else if (token.normalized)
+            parts_.normalizer.apply(token.content, false);
+    added_ = AddedTokens(added);
+    const auto& steps = parts_.pre_tokenizer.steps;
+    if (parts_.normalizer.empty() && !added_.any(true, true)) {
+        if (steps.empty()) direct_ = Split::whole;
+        if (steps.size() == 1 && steps[0].kind == PreTokenizerStep::Kind::words) direct_ = steps[0].words;
+    }
+    for (TokenId id = 0; id < size(); id++)
+        if (parts_.vocabulary->type(id) == TokenType::control)
+            for (std::string_view name : end_spellings)
+                if (parts_.vocabulary->spelling(id) == name) parts_.ends.push_back(id);
+}
+
+Pipeline::~Pipeline() = default;
+
+void Pipeline::encode(std::string_view text, std::vector<TokenId>& out, const EncodeOptions& options) const {
+    if (text.size() > block_bytes && out.empty()) {
+        // More than most texts need: what is not used is never touched. Beyond 2^28 it grows as it comes.
+        const std::size_t likely = std::min<std::size_t>(text.size() / 4 * 3, std::size_t{1} << 28);
+        out.reserve(likely);
+        prefer_large_pages(out.data(), likely * sizeof(TokenId));
+    }
+    encode_blocks(text, options,
+                  [&](std::span<const TokenId> ids) { out.insert(out.end(), ids.begin(), ids.end()); });
+}
+
+void Pipeline::encode_plain(std::string_view text, bool opens, bool first, const EncodeOptions& options,
+                            IdSink& out, Scratch& scratch) const {
+    if (direct_) return parts_.model->encode_words(text, *direct_, out, *scratch.model);
+    std::string normalized(text);
+    parts_.normalizer.apply(normalized, opens);
+    std::size_t at = 0;
+    while (at < normalized.size()) {
+        AddedTokens::Match match = added_.next(normalized, at, options.parse_special, true);
+        const std::size_t end = match.id < 0 ? normalized.size() : match.begin;
+        if (end > at) {
+            scratch.text.assign(normalized, at, end - at);
+            parts_.pre_tokenizer.apply(scratch.text, first && at == 0, opens, scratch.words);
+            for (auto [b, e] : scratch.words)
+                parts_.model->encode(std::string_view(scratch.text).substr(b, e - b), out, *scratch.model);
+        }
+        if (match.id < 0) break;
+        out.push(match.id);
+        at = match.end;
+    }
+}
+
+/// Whether a text may be cut for size: at a blank behind a letter, which no splitter and no step here looks
+/// across.
+bool Pipeline::may_cut() const {
+    if (direct_ && *direct_ != Split::whole) return true;
+    if (parts_.kind == "char" || parts_.kind == "byte") return true;
+    if (added_.any(true, true)) return false;
+    using Normal = NormalizerStep::Kind;
+    for (const NormalizerStep& step : parts_.normalizer.steps) {
+        if (step.kind == Normal::strip || step.kind == Normal::collapse_blanks ||
+            step.kind == Normal::precompiled)
+            return false;
+        if (step.kind == Normal::replace &&
+            (step.regex || (step.pattern != " " && step.pattern.find(' ') != std::string::npos)))
+            return false;
+    }
+    using Pre = PreTokenizerStep::Kind;
+    bool at_blanks = parts_.model->cuts_before_marks();
+    for (const PreTokenizerStep& step : parts_.pre_tokenizer.steps) {
+        if (step.kind == Pre::pattern) {
+            if (step.regex || step.literal != " " || step.behavior == SplitBehavior::merged_with_previous)
+                return false;
+            at_blanks = true;
+        } else if (step.kind == Pre::words || step.kind == Pre::whitespace ||
+                   step.kind == Pre::whitespace_split || step.kind == Pre::bert ||
+                   (step.kind == Pre::metaspace && step.each)) {
+            at_blanks = true;
+        }
+    }
+    return at_blanks;
+}
+
+std::size_t Pipeline::cut(std::string_view text, std::size_t from) const {
+    return may_cut() ? safe_cut(text, from) : text.size();
+}
+
+/// Cuts a text into blocks for the threads: at added tokens, and for size where no word is touched.
+class Pipeline::Blocks {
+  public:
+    Blocks(const Pipeline& owner, std::string_view text, const EncodeOptions& options)
+        : owner_(owner), text_(text), options_(options), cut_(owner.may_cut()) {}
+
+    /// [begin, end) of the text: the added token `id`, or plain text where that is -1.
+    struct Segment {
+        std::size_t begin, end;
+        TokenId id;
+        bool opens;  // the text, or what follows an added token
+    };
+    bool next(std::vector<Segment>& segments) {
+        segments.clear();
+        for (std::size_t bytes = 0; bytes < block_bytes && at_ < text_.size();) {
+            if (at_ >= stretch_end_) {
+                match_ = owner_.added_.next(text_, at_, options_.parse_special, false);
+                stretch_end_ = match_.id < 0 ? text_.size() : match_.begin;
+                opens_ = at_ > 0 || !options_.continues;
+            }
+            std::size_t end = stretch_end_;
+            if (cut_ && end - at_ > block_bytes - bytes + block_bytes / 4)
+                end = std::min(end, safe_cut(text_, at_ + block_bytes - bytes, !owner_.direct_));
+            if (end > at_) segments.push_back({at_, end, -1, opens_});
+            bytes += end - at_ + 1;
+            opens_ = false;
+            at_ = end;
+            if (at_ == stretch_end_ && match_.id >= 0) {
+                segments.push_back({match_.begin, match_.end, match_.id, true});
+                at_ = stretch_end_ = match_.end;
+            }
+        }
+        return !segments.empty();
+    }
+    void encode(std::span<const Segment> segments, IdSink& out) const {
+        Lease lease(owner_);
+        for (const Segment& s : segments)
+            if (s.id >= 0)
+                out.push(s.id);
+            else
+                owner_.encode_plain(text_.substr(s.begin, s.end - s.begin), s.opens,
+                                    s.begin == 0 && !options_.continues, options_, out, *lease);
+        out.flush();
+    }
+
+  private:
+    const Pipeline& owner_;
+    std::string_view text_;
+    const EncodeOptions& options_;
+    const bool cut_;
+    std::size_t at_ = 0, stretch_end_ = 0;  // [at, stretch_end) is plain text
+    AddedTokens::Match match_;
+    bool opens_ = true;
+};
+
+void Pipeline::encode_blocks(std::string_view text, const EncodeOptions& options,
+                             const BlockSink& sink) const {
+    if (options.add_special && !parts_.prefix.empty()) sink(parts_.prefix);
+    Blocks blocks(*this, text, options);
+    if (text.size() <= block_bytes) {  // not worth several threads, nor ids of its own
+        IdSink out(sink);
+        for (std::vector<Blocks::Segment> segments; blocks.next(segments);) blocks.encode(segments, out);
+    } else {
+        struct Block {
+            std::vector<Blocks::Segment> segments;
+            std::vector<TokenId> ids;
+        };
+        auto encode = [&](Block& block) {
+            block.ids.clear();
+            block.ids.reserve(block_bytes / 2);
+            const BlockSink keep = [&](std::span<const TokenId> ids) {
+                block.ids.insert(block.ids.end(), ids.begin(), ids.end());
+            };
+            IdSink out(keep);
+            blocks.encode(block.segments, out);
+        };
+        const auto threads = static_cast<int>(std::min<std::size_t>(
+            text.size() / block_bytes + 1, static_cast<std::size_t>(std::max(options.threads, 1))));
+        run_ordered<Block>(threads, {[&](Block& block) { return blocks.next(block.segments); }, encode,
+                                     [&](Block& block) {
+                                         if (!block.ids.empty()) sink(block.ids);
+                                         return true;
+                                     }});
+    }
+    if (options.add_special && !parts_.suffix.empty()) sink(parts_.suffix);
+}
+
+std::vector<std::string> Pipeline::words(std::string_view text) const {
+    std::vector<std::string> out;
+    std::string normalized(text);
+    parts_.normalizer.apply(normalized, true);
+    PreTokenizer::Words words;
+    parts_.pre_tokenizer.apply(normalized, true, true, words);
+    for (auto [b, e] : words) out.push_back(normalized.substr(b, e - b));
+    return out;
+}
+
+void Pipeline::build_decoded() const {
+    decoded_begin_.reserve(static_cast<std::size_t>(size()) + 1);
+    for (TokenId id = 0; id < size(); id++) {
+        decoded_begin_.push_back(static_cast<std::uint32_t>(decoded_.size()));
+        decoded_ += decoded_piece(parts_.decoder, *parts_.vocabulary, id);
+    }
+    decoded_begin_.push_back(static_cast<std::uint32_t>(decoded_.size()));
+}
+
+void Pipeline::decode(TokenId id, bool first, std::string& out) const {
+    if (!parts_.vocabulary->valid(id))
+        fail_input("tokens", "decode", "ids from 0 to " + std::to_string(size() - 1), std::to_string(id));
+    std::call_once(decoded_once_, [this] { build_decoded(); });
+    const std::size_t i = static_cast<std::size_t>(id);
+    std::string_view bytes =
+        std::string_view(decoded_).substr(decoded_begin_[i], decoded_begin_[i + 1] - decoded_begin_[i]);
+    if (first && parts_.decoder.strip_first && bytes.starts_with(' ')) bytes.remove_prefix(1);
+    out += bytes;
+}
+
+std::string_view Pipeline::piece(TokenId id) const {
+    return parts_.vocabulary->valid(id) ? parts_.vocabulary->spelling(id) : std::string_view();
+}
+
+bool Pipeline::is_control(TokenId id) const {
+    return parts_.vocabulary->valid(id) && parts_.vocabulary->type(id) == TokenType::control;
+}
+
+bool Pipeline::add_bos() const {
+    return !parts_.prefix.empty() && parts_.special.bos && parts_.prefix[0] == *parts_.special.bos;
+}
+
+bool Pipeline::is_end(TokenId id) const {
+    return id == parts_.special.eos || id == parts_.special.eot || id == parts_.special.eom ||
+           std::find(parts_.ends.begin(), parts_.ends.end(), id) != parts_.ends.end();
+}
+
+}  // namespace linnet

@@ -1,0 +1,65 @@
+#include "text/encode/plain.h"
+
+#include "base/error.h"
+#include "text/unicode/unicode.h"
+
+namespace linnet {
+
+void WordModel::encode_words(std::string_view text, Split split, IdSink& out, ModelScratch& scratch) const {
+    const ClassTable& table = ClassTable::get();
+    const char *p = text.data(), *end = p + text.size();
+    splitting::with_splitter(split, [&]<class S>() {
+        while (p < end) {
+            const char* q = S::next(p, end, table);
+            encode({p, static_cast<std::size_t>(q - p)}, out, scratch);
+            p = q;
+        }
+    });
+}
+
+CharModel::CharModel(const Vocabulary& vocabulary, TokenId unknown) : unknown_(unknown) {
+    for (TokenId id = 0; id < vocabulary.size(); id++) {
+        const std::string_view s = vocabulary.spelling(id);
+        if (s.empty() || vocabulary.type(id) != TokenType::normal) continue;
+        Char c = decode_utf8(s.data(), s.data() + s.size());
+        if (!c.valid || c.size != s.size()) continue;
+        if (c.code >= id_of_.size()) id_of_.resize(c.code + 1, -1);
+        id_of_[c.code] = id;
+    }
+}
+
+void CharModel::encode(std::string_view word, IdSink& out, ModelScratch&) const {
+    const char *begin = word.data(), *end = begin + word.size();
+    for (const char* p = begin; p < end;) {
+        Char c = decode_utf8(p, end);
+        TokenId id = c.valid && c.code < id_of_.size() ? id_of_[c.code] : -1;
+        if (id < 0) id = unknown_;
+        if (id < 0) {
+            std::string where = "byte " + std::to_string(p - begin);
+            if (!c.valid) fail_input("text", where, "UTF-8", spelling_of_byte(static_cast<std::uint8_t>(*p)));
+            std::string character = "'" + std::string(p, c.size) + "'";
+            fail_input("text", where, "a character of the vocabulary", character,
+                       "a character vocabulary knows only the characters of the text that it was made from");
+        }
+        out.push(id);
+        p += c.size;
+    }
+}
+
+ByteModel::ByteModel(const Vocabulary& vocabulary) {
+    for (TokenId& id : id_of_) id = -1;
+    for (TokenId id = 0; id < vocabulary.size(); id++)
+        if (int byte = byte_of_spelling(vocabulary.spelling(id)); byte >= 0) id_of_[byte] = id;
+}
+
+void ByteModel::encode(std::string_view word, IdSink& out, ModelScratch&) const {
+    for (char c : word) {
+        const TokenId id = id_of_[static_cast<std::uint8_t>(c)];
+        if (id < 0)
+            fail_input("text", "tokenizer", "a byte of the vocabulary",
+                       spelling_of_byte(static_cast<std::uint8_t>(c)));
+        out.push(id);
+    }
+}
+
+}  // namespace linnet

@@ -1,0 +1,161 @@
+#include "text/encode/vocabulary.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+
+#include "text/unicode/unicode.h"
+
+namespace linnet {
+
+std::uint64_t hash_bytes(const char* p, std::size_t n) {
+    constexpr std::uint64_t k = 0x9E3779B97F4A7C15u;
+    std::uint64_t h = n * k, v;
+    auto mix = [&](std::uint64_t x) {
+        unsigned __int128 product = static_cast<unsigned __int128>(h ^ x) * k;
+        h = static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+    };
+    while (n >= 8) {
+        std::memcpy(&v, p, 8);
+        mix(v);
+        p += 8;
+        n -= 8;
+    }
+    if (n) {
+        v = 0;
+        std::memcpy(&v, p, n);
+        mix(v + 1);
+    }
+    return h ^ h >> 29;
+}
+
+void Vocabulary::reserve(std::size_t tokens, std::size_t bytes) {
+    blob_.reserve(bytes);
+    begin_.reserve(tokens + 1);
+    types_.reserve(tokens);
+    scores_.reserve(tokens);
+    if (types_.empty()) slots_.assign(std::bit_ceil(std::max<std::size_t>(tokens * 2, 16)), {0, -1});
+}
+
+void Vocabulary::grow() {
+    Slots old(std::max<std::size_t>(slots_.size() * 2, 16), {0, -1});
+    old.swap(slots_);
+    const std::size_t mask = slots_.size() - 1;
+    for (const Slot& slot : old) {
+        if (slot.id < 0) continue;
+        std::size_t i = slot.hash & mask;
+        while (slots_[i].id >= 0) i = (i + 1) & mask;
+        slots_[i] = slot;
+    }
+}
+
+TokenId Vocabulary::add(std::string_view spelling, TokenType type, float score) {
+    if (slots_.size() < (types_.size() + 1) * 2) grow();
+    const TokenId id = size();
+    const std::uint32_t hash = static_cast<std::uint32_t>(hash_bytes(spelling));
+    const std::size_t mask = slots_.size() - 1;
+    std::size_t i = hash & mask;
+    TokenId found = -1;
+    for (; slots_[i].id >= 0; i = (i + 1) & mask)
+        if (slots_[i].hash == hash && this->spelling(slots_[i].id) == spelling) {
+            found = slots_[i].id;
+            break;
+        }
+    if (found < 0) slots_[i] = {hash, id};
+    blob_ += spelling;
+    begin_.push_back(blob_.size());
+    types_.push_back(type);
+    scores_.push_back(score);
+    return found;
+}
+
+TokenId Vocabulary::find(std::string_view spelling, std::uint64_t full) const {
+    if (slots_.empty()) return -1;
+    const std::uint32_t hash = static_cast<std::uint32_t>(full);
+    const std::size_t mask = slots_.size() - 1;
+    for (std::size_t i = hash & mask; slots_[i].id >= 0; i = (i + 1) & mask)
+        if (slots_[i].hash == hash && this->spelling(slots_[i].id) == spelling) return slots_[i].id;
+    return -1;
+}
+
+namespace byte_alphabet {
+namespace {
+
+struct Alphabet {
+    std::array<std::string, 256> of_byte;
+    std::array<std::int16_t, 0x180> of_code;
+
+    // GPT-2: the printable bytes of Latin-1 spell themselves, the other 68 are U+0100, U+0101, … in order.
+    Alphabet() {
+        of_code.fill(-1);
+        char32_t next = 0x100;
+        for (int b = 0; b < 256; b++) {
+            bool printable = (b >= '!' && b <= '~') || (b >= 0xA1 && b <= 0xAC) || b >= 0xAE;
+            char32_t code = printable ? static_cast<char32_t>(b) : next++;
+            append_utf8(of_byte[static_cast<std::size_t>(b)], code);
+            of_code[code] = static_cast<std::int16_t>(b);
+        }
+    }
+};
+
+const Alphabet& alphabet() {
+    static const Alphabet instance;
+    return instance;
+}
+
+}  // namespace
+
+std::string_view spell(std::uint8_t byte) {
+    return alphabet().of_byte[byte];
+}
+
+std::string spell(std::string_view bytes) {
+    std::string out;
+    spell(bytes, out);
+    return out;
+}
+
+void spell(std::string_view bytes, std::string& out) {
+    const Alphabet& a = alphabet();
+    for (char c : bytes) out += a.of_byte[static_cast<std::uint8_t>(c)];
+}
+
+void unspell(std::string_view spelling, std::string& out) {
+    const Alphabet& a = alphabet();
+    const char *p = spelling.data(), *end = p + spelling.size();
+    std::size_t size = out.size();
+    out.resize(size + spelling.size());
+    while (p < end) {
+        const std::uint8_t c = static_cast<std::uint8_t>(*p);
+        // ASCII is its own spelling, where it is one; all others are of two bytes, below U+0180.
+        if (c >= 0xC2 && c < 0xC6 && end - p >= 2 && (p[1] & 0xC0) == 0x80) {
+            const std::int16_t byte = a.of_code[static_cast<std::size_t>((c & 0x1F) << 6 | (p[1] & 0x3F))];
+            if (byte >= 0) {
+                out[size++] = static_cast<char>(byte);
+                p += 2;
+                continue;
+            }
+        }
+        out[size++] = *p++;
+    }
+    out.resize(size);
+}
+
+}  // namespace byte_alphabet
+
+int byte_of_spelling(std::string_view s) {
+    auto hex = [](char c) {
+        return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    };
+    if (s.size() != 6 || s.substr(0, 3) != "<0x" || s[5] != '>') return -1;
+    int high = hex(s[3]), low = hex(s[4]);
+    return high < 0 || low < 0 ? -1 : high * 16 + low;
+}
+
+std::string spelling_of_byte(std::uint8_t byte) {
+    constexpr char digits[] = "0123456789ABCDEF";
+    return std::string("<0x") + digits[byte >> 4] + digits[byte & 15] + ">";
+}
+
+}  // namespace linnet

@@ -1,0 +1,358 @@
+// tokenizer.json's component trees as our lists of steps.
+#include <algorithm>
+
+#include "text/files/tokenizer_json.h"
+#include "text/unicode/charsmap.h"
+#include "text/unicode/regex.h"
+
+namespace linnet {
+namespace {
+
+using Value = Json::Value;
+
+bool flag(Value object, std::string_view key, bool otherwise) {
+    Value v = object[key];
+    return v.is_null() ? otherwise : v.boolean();
+}
+
+/// Every member must be one of these; what a file says and we do not know would change the ids.
+void only(Value object, std::initializer_list<std::string_view> known) {
+    object.members([&](std::string_view key, Value value) {
+        if (key != "type" && std::find(known.begin(), known.end(), key) == known.end()) {
+            std::string list;
+            for (std::string_view k : known) list += (list.empty() ? "" : ", ") + std::string(k);
+            value.fail(list.empty() ? "no such member" : "only the members " + list,
+                       "'" + std::string(key) + "'");
+        }
+    });
+}
+
+std::shared_ptr<const Regex> regex_of(Value value, const std::string& file) {
+    return std::make_shared<const Regex>(value.string(), file, value.path());
+}
+
+/// {"String": …} or {"Regex": …}
+void read_pattern(Value value, std::string& literal, std::shared_ptr<const Regex>& regex) {
+    only(value, {"String", "Regex"});
+    if (Value s = value["String"]; !s.is_null()) {
+        literal = s.string();
+        if (literal.empty()) s.fail("a string", "an empty one");
+    } else if (Value r = value["Regex"]; !r.is_null()) {
+        regex = regex_of(r, "tokenizer.json");
+    } else {
+        value.fail("String or Regex", "neither");
+    }
+}
+
+std::string base64(Value value) {
+    std::string out;
+    std::uint32_t bits = 0;
+    int have = 0;
+    for (char c : value.string()) {
+        if (c == '=') break;
+        constexpr std::string_view digits =
+            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        const std::size_t digit = digits.find(c);
+        if (digit == std::string_view::npos) value.fail("base64", "'" + std::string(1, c) + "'");
+        bits = bits << 6 | static_cast<std::uint32_t>(digit);
+        if ((have += 6) >= 8) out += static_cast<char>(bits >> (have -= 8) & 0xFF);
+    }
+    return out;
+}
+
+void read_normalizer(Value value, std::vector<NormalizerStep>& steps, bool& byte_level) {
+    using Kind = NormalizerStep::Kind;
+    const std::string_view type = value["type"].string();
+    constexpr std::pair<std::string_view, Kind> simple[] = {{"NFC", Kind::nfc},
+                                                            {"NFD", Kind::nfd},
+                                                            {"NFKC", Kind::nfkc},
+                                                            {"NFKD", Kind::nfkd},
+                                                            {"Nmt", Kind::nmt},
+                                                            {"Lowercase", Kind::lowercase},
+                                                            {"StripAccents", Kind::strip_accents}};
+    NormalizerStep step;
+    for (auto [name, kind] : simple)
+        if (type == name) {
+            only(value, {});
+            step.kind = kind;
+            steps.push_back(std::move(step));
+            return;
+        }
+    if (type == "Sequence") {
+        only(value, {"normalizers"});
+        value["normalizers"].elements([&](Value v) { read_normalizer(v, steps, byte_level); });
+        return;
+    }
+    if (type == "ByteLevel") {
+        only(value, {});
+        byte_level = true;
+        return;
+    }
+    if (type == "Strip") {
+        only(value, {"strip_left", "strip_right"});
+        step.kind = Kind::strip;
+        step.left = flag(value, "strip_left", true);
+        step.right = flag(value, "strip_right", true);
+    } else if (type == "Replace") {
+        only(value, {"pattern", "content"});
+        step.kind = Kind::replace;
+        read_pattern(value["pattern"], step.pattern, step.regex);
+        step.content = value["content"].string();
+    } else if (type == "Prepend") {
+        only(value, {"prepend"});
+        step.kind = Kind::prepend;
+        step.content = value["prepend"].string();
+    } else if (type == "BertNormalizer") {
+        only(value, {"clean_text", "handle_chinese_chars", "strip_accents", "lowercase"});
+        step.kind = Kind::bert;
+        step.clean_text = flag(value, "clean_text", true);
+        step.cjk = flag(value, "handle_chinese_chars", true);
+        step.lowercase = flag(value, "lowercase", true);
+        step.accents = flag(value, "strip_accents", step.lowercase);
+    } else if (type == "Precompiled") {
+        only(value, {"precompiled_charsmap"});
+        step.kind = Kind::precompiled;
+        Value map = value["precompiled_charsmap"];
+        if (map.is_null() || map.string().empty()) return;
+        step.content = base64(map);
+        step.charsmap = std::make_shared<const CharsMap>(step.content, "tokenizer.json", map.path());
+    } else {
+        value["type"].fail(
+            "a normalizer (Sequence NFC NFD NFKC NFKD Nmt Lowercase StripAccents Strip Replace Prepend "
+            "BertNormalizer "
+            "Precompiled ByteLevel)",
+            "'" + std::string(type) + "'");
+    }
+    steps.push_back(std::move(step));
+}
+
+SplitBehavior behavior_of(Value value) {
+    constexpr std::pair<std::string_view, SplitBehavior> names[] = {
+        {"Removed", SplitBehavior::removed},
+        {"Isolated", SplitBehavior::isolated},
+        {"MergedWithPrevious", SplitBehavior::merged_with_previous},
+        {"MergedWithNext", SplitBehavior::merged_with_next},
+        {"Contiguous", SplitBehavior::contiguous}};
+    if (value.is_null()) return SplitBehavior::isolated;
+    for (auto [name, behavior] : names)
+        if (value.string() == name) return behavior;
+    value.fail("Removed, Isolated, MergedWithPrevious, MergedWithNext or Contiguous", value.string());
+}
+
+void read_metaspace(Value value, PreTokenizerStep& step) {
+    only(value, {"replacement", "prepend_scheme", "add_prefix_space", "split", "str_rep"});
+    using Prepend = PreTokenizerStep::Prepend;
+    step.kind = PreTokenizerStep::Kind::metaspace;
+    step.literal = value["replacement"].is_null() ? std::string("\xE2\x96\x81")
+                                                  : std::string(value["replacement"].string());
+    if (step.literal.empty()) value["replacement"].fail("a character", "an empty string");
+    step.each = flag(value, "split", true);
+    step.prepend = flag(value, "add_prefix_space", true) ? Prepend::always : Prepend::never;
+    if (Value scheme = value["prepend_scheme"]; !scheme.is_null()) {
+        if (scheme.string() == "always")
+            step.prepend = Prepend::always;
+        else if (scheme.string() == "first")
+            step.prepend = Prepend::first;
+        else if (scheme.string() == "never")
+            step.prepend = Prepend::never;
+        else
+            scheme.fail("always, first or never", scheme.string());
+    }
+}
+
+void read_pre_tokenizer(Value value, std::vector<PreTokenizerStep>& steps, bool& byte_level) {
+    using Kind = PreTokenizerStep::Kind;
+    const std::string_view type = value["type"].string();
+    PreTokenizerStep step;
+    if (type == "Sequence") {
+        only(value, {"pretokenizers"});
+        value["pretokenizers"].elements([&](Value v) { read_pre_tokenizer(v, steps, byte_level); });
+        return;
+    }
+    if (type == "ByteLevel") {
+        only(value, {"add_prefix_space", "trim_offsets", "use_regex"});
+        byte_level = true;
+        if (flag(value, "add_prefix_space", true)) {
+            step.kind = Kind::prefix_space;
+            steps.push_back(step);
+        }
+        if (!flag(value, "use_regex", true)) return;
+        step.kind = Kind::words;
+        step.words = Split::gpt2;
+    } else if (type == "Split") {
+        only(value, {"pattern", "behavior", "invert"});
+        step.kind = Kind::pattern;
+        read_pattern(value["pattern"], step.literal, step.regex);
+        step.behavior = behavior_of(value["behavior"]);
+        step.invert = flag(value, "invert", false);
+        // The known patterns leave nothing unmatched, so that removing the rest removes nothing.
+        const bool all = (step.behavior == SplitBehavior::isolated) ||
+                         (step.behavior == SplitBehavior::removed && step.invert);
+        if (step.regex && all)
+            if (Split words = split_of_pattern(step.regex->pattern()); words != Split::whole) {
+                step = PreTokenizerStep();
+                step.words = words;
+            }
+    } else if (type == "Digits") {
+        only(value, {"individual_digits"});
+        step.kind = Kind::digits;
+        step.each = flag(value, "individual_digits", false);
+    } else if (type == "Punctuation") {
+        only(value, {"behavior"});
+        step.kind = Kind::punctuation;
+        step.behavior = behavior_of(value["behavior"]);
+    } else if (type == "Whitespace" || type == "WhitespaceSplit" || type == "BertPreTokenizer") {
+        only(value, {});
+        step.kind = type == "Whitespace"        ? Kind::whitespace
+                    : type == "WhitespaceSplit" ? Kind::whitespace_split
+                                                : Kind::bert;
+    } else if (type == "Metaspace") {
+        read_metaspace(value, step);
+    } else if (type == "CharDelimiterSplit") {
+        only(value, {"delimiter"});
+        step.kind = Kind::pattern;
+        step.literal = value["delimiter"].string();
+        step.behavior = SplitBehavior::removed;
+        if (step.literal.empty()) value["delimiter"].fail("a character", "an empty string");
+    } else {
+        value["type"].fail(
+            "a pre-tokenizer (Sequence ByteLevel Split Digits Punctuation Whitespace WhitespaceSplit "
+            "BertPreTokenizer "
+            "Metaspace CharDelimiterSplit)",
+            "'" + std::string(type) + "'");
+    }
+    steps.push_back(std::move(step));
+}
+
+void read_decoder(Value value, Decoder& decoder) {
+    using Kind = Decoder::Kind;
+    const std::string_view type = value["type"].string();
+    if (type == "Sequence") {
+        only(value, {"decoders"});
+        value["decoders"].elements([&](Value v) { read_decoder(v, decoder); });
+    } else if (type == "ByteLevel") {
+        decoder.kind = Kind::bytes;
+    } else if (type == "WordPiece") {
+        only(value, {"prefix", "cleanup"});
+        decoder.kind = Kind::pieces;
+        decoder.marker =
+            value["prefix"].is_null() ? std::string("##") : std::string(value["prefix"].string());
+        decoder.cleanup = flag(value, "cleanup", true);
+        decoder.strip_first = true;
+    } else if (type == "Metaspace") {
+        PreTokenizerStep step;
+        read_metaspace(value, step);
+        decoder.kind = Kind::marks;
+        decoder.marker = step.literal;
+        decoder.strip_first = step.prepend != PreTokenizerStep::Prepend::never;
+    } else if (type == "BPEDecoder") {
+        only(value, {"suffix"});
+        decoder.kind = Kind::suffix;
+        decoder.marker =
+            value["suffix"].is_null() ? std::string("</w>") : std::string(value["suffix"].string());
+    } else if (type == "Replace") {
+        only(value, {"pattern", "content"});
+        std::string literal;
+        std::shared_ptr<const Regex> regex;
+        read_pattern(value["pattern"], literal, regex);
+        if (regex || value["content"].string() != " ")
+            value.fail("a replacement of a mark by a blank", "another");
+        decoder.kind = Kind::marks;
+        decoder.marker = literal;
+    } else if (type == "Strip") {
+        only(value, {"content", "start", "stop"});
+        if (value["content"].string() != " " || value["start"].integer(0, 1 << 20) > 1 ||
+            value["stop"].integer(0, 1 << 20) > 0)
+            value.fail("a strip of one leading blank", "another");
+        decoder.strip_first = value["start"].integer(0, 1) == 1;
+    } else if (type != "ByteFallback" && type != "Fuse") {
+        value["type"].fail(
+            "a decoder (Sequence ByteLevel WordPiece Metaspace BPEDecoder Replace Strip ByteFallback Fuse)",
+            "'" + std::string(type) + "'");
+    }
+}
+
+TokenId token_id(Value value, const Parts& parts) {
+    return static_cast<TokenId>(value.integer(0, parts.vocabulary->size() - 1));
+}
+
+/// ["[SEP]", 102]
+TokenId named_pair(Value value, const Parts& parts) {
+    TokenId id = -1;
+    int i = 0;
+    value.elements([&](Value v) {
+        if (i++ == 1) id = token_id(v, parts);
+    });
+    if (i != 2) value.fail("a token and its id", std::to_string(i) + " elements");
+    return id;
+}
+
+void read_template(Value value, Parts& parts) {
+    only(value, {"single", "pair", "special_tokens"});
+    bool behind = false;
+    value["single"].elements([&](Value item) {
+        only(item, {"SpecialToken", "Sequence"});
+        if (!item["Sequence"].is_null()) {
+            behind = true;
+            return;
+        }
+        const std::string_view name = item["SpecialToken"]["id"].string();
+        Value special = value["special_tokens"][name];
+        if (special.is_null()) item.fail("a name of special_tokens", "'" + std::string(name) + "'");
+        special["ids"].elements(
+            [&](Value id) { (behind ? parts.suffix : parts.prefix).push_back(token_id(id, parts)); });
+    });
+}
+
+}  // namespace
+
+Normalizer normalizer_from_json(Value value, bool& byte_level) {
+    Normalizer normalizer;
+    if (!value.is_null()) read_normalizer(value, normalizer.steps, byte_level);
+    return normalizer;
+}
+
+PreTokenizer pre_tokenizer_from_json(Value value, bool& byte_level) {
+    PreTokenizer pre;
+    if (value.is_null()) return pre;
+    read_pre_tokenizer(value, pre.steps, byte_level);
+    // Digits one by one and then GPT-2's words: one hand-written splitter does both.
+    auto& s = pre.steps;
+    using Kind = PreTokenizerStep::Kind;
+    if (s.size() == 2 && s[1].kind == Kind::words && s[1].words == Split::gpt2 &&
+        ((s[0].kind == Kind::digits && s[0].each) ||
+         (s[0].kind == Kind::pattern && s[0].regex && s[0].regex->pattern() == digit_pattern &&
+          s[0].behavior == SplitBehavior::isolated && !s[0].invert))) {
+        s.erase(s.begin());
+        s[0].words = Split::gpt2_digits;
+    }
+    return pre;
+}
+
+Decoder decoder_from_json(Value value) {
+    Decoder decoder;
+    decoder.kind = Decoder::Kind::plain;
+    if (!value.is_null()) read_decoder(value, decoder);
+    return decoder;
+}
+
+void post_processor_from_json(Value value, Parts& parts) {
+    if (value.is_null()) return;
+    const std::string_view type = value["type"].string();
+    if (type == "Sequence") {
+        only(value, {"processors"});
+        value["processors"].elements([&](Value v) { post_processor_from_json(v, parts); });
+    } else if (type == "TemplateProcessing") {
+        read_template(value, parts);
+    } else if (type == "BertProcessing" || type == "RobertaProcessing") {
+        only(value, {"sep", "cls", "trim_offsets", "add_prefix_space"});
+        parts.prefix.push_back(named_pair(value["cls"], parts));
+        parts.suffix.push_back(named_pair(value["sep"], parts));
+    } else if (type != "ByteLevel") {
+        value["type"].fail(
+            "a post-processor (Sequence TemplateProcessing BertProcessing RobertaProcessing ByteLevel)",
+            "'" + std::string(type) + "'");
+    }
+}
+
+}  // namespace linnet

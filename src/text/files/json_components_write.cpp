@@ -1,0 +1,200 @@
+// Our lists of steps as tokenizer.json's component trees.
+#include "base/error.h"
+#include "text/files/tokenizer_json.h"
+#include "text/unicode/regex.h"
+
+namespace linnet {
+namespace {
+
+constexpr std::string_view mark = "\xE2\x96\x81";
+
+std::string boolean(bool b) {
+    return b ? "true" : "false";
+}
+
+/// null, the one, or a Sequence under the member `list`.
+std::string sequence(const std::vector<std::string>& parts, const char* list) {
+    if (parts.empty()) return "null";
+    if (parts.size() == 1) return parts[0];
+    std::string out = std::string(R"({"type": "Sequence", ")") + list + "\": [";
+    for (std::size_t i = 0; i < parts.size(); i++) out += (i ? ", " : "") + parts[i];
+    return out + "]}";
+}
+
+std::string pattern(const std::shared_ptr<const Regex>& regex, const std::string& literal) {
+    return regex ? "{\"Regex\": " + json_quoted(regex->pattern()) + "}"
+                 : "{\"String\": " + json_quoted(literal) + "}";
+}
+
+std::string base64(std::string_view bytes) {
+    constexpr char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    std::string out;
+    for (std::size_t i = 0; i < bytes.size(); i += 3) {
+        std::uint32_t v = 0;
+        const std::size_t n = std::min<std::size_t>(3, bytes.size() - i);
+        for (std::size_t k = 0; k < 3; k++)
+            v = v << 8 | (k < n ? static_cast<std::uint8_t>(bytes[i + k]) : 0u);
+        for (std::size_t k = 0; k < 4; k++) out += k <= n ? digits[v >> (18 - 6 * k) & 63] : '=';
+    }
+    return out;
+}
+
+std::string normalizer_step(const NormalizerStep& s) {
+    using Kind = NormalizerStep::Kind;
+    auto named = [](const char* name) { return std::string(R"({"type": ")") + name + "\"}"; };
+    switch (s.kind) {
+        case Kind::nfc:
+            return named("NFC");
+        case Kind::nfd:
+            return named("NFD");
+        case Kind::nfkc:
+            return named("NFKC");
+        case Kind::nfkd:
+            return named("NFKD");
+        case Kind::nmt:
+            return named("Nmt");
+        case Kind::lowercase:
+            return named("Lowercase");
+        case Kind::strip_accents:
+            return named("StripAccents");
+        case Kind::strip:
+            return R"({"type": "Strip", "strip_left": )" + boolean(s.left) +
+                   ", \"strip_right\": " + boolean(s.right) + "}";
+        case Kind::replace:
+            return R"({"type": "Replace", "pattern": )" + pattern(s.regex, s.pattern) +
+                   ", \"content\": " + json_quoted(s.content) + "}";
+        case Kind::prepend:
+            return R"({"type": "Prepend", "prepend": )" + json_quoted(s.content) + "}";
+        case Kind::bert:
+            return R"({"type": "BertNormalizer", "clean_text": )" + boolean(s.clean_text) +
+                   ", \"handle_chinese_chars\": " + boolean(s.cjk) +
+                   ", \"strip_accents\": " + boolean(s.accents) + ", \"lowercase\": " + boolean(s.lowercase) +
+                   "}";
+        case Kind::precompiled:
+            return R"({"type": "Precompiled", "precompiled_charsmap": ")" + base64(s.content) + "\"}";
+        case Kind::collapse_blanks:
+            return R"({"type": "Strip", "strip_left": true, "strip_right": true}, )"
+                   R"({"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "})";
+    }
+    return "null";
+}
+
+const char* behavior_name(SplitBehavior behavior) {
+    switch (behavior) {
+        case SplitBehavior::removed:
+            return "Removed";
+        case SplitBehavior::isolated:
+            return "Isolated";
+        case SplitBehavior::merged_with_previous:
+            return "MergedWithPrevious";
+        case SplitBehavior::merged_with_next:
+            return "MergedWithNext";
+        case SplitBehavior::contiguous:
+            return "Contiguous";
+    }
+    return "Isolated";
+}
+
+std::string split(const std::string& what, SplitBehavior behavior, bool invert) {
+    return R"({"type": "Split", "pattern": )" + what + ", \"behavior\": \"" + behavior_name(behavior) +
+           "\", \"invert\": " + boolean(invert) + "}";
+}
+
+std::string byte_level(bool prefix_space, bool use_regex) {
+    return R"({"type": "ByteLevel", "add_prefix_space": )" + boolean(prefix_space) +
+           R"(, "trim_offsets": true, "use_regex": )" + boolean(use_regex) + "}";
+}
+
+std::string pre_step(const PreTokenizerStep& s) {
+    using Kind = PreTokenizerStep::Kind;
+    switch (s.kind) {
+        case Kind::words:
+            return split("{\"Regex\": " + json_quoted(split_pattern(s.words)) + "}", SplitBehavior::isolated,
+                         false);
+        case Kind::pattern:
+            return split(pattern(s.regex, s.literal), s.behavior, s.invert);
+        case Kind::digits:
+            return R"({"type": "Digits", "individual_digits": )" + boolean(s.each) + "}";
+        case Kind::punctuation:
+            return std::string(R"({"type": "Punctuation", "behavior": ")") + behavior_name(s.behavior) +
+                   "\"}";
+        case Kind::whitespace:
+            return R"({"type": "Whitespace"})";
+        case Kind::whitespace_split:
+            return R"({"type": "WhitespaceSplit"})";
+        case Kind::bert:
+            return R"({"type": "BertPreTokenizer"})";
+        case Kind::metaspace: {
+            using Prepend = PreTokenizerStep::Prepend;
+            const char* scheme = s.prepend == Prepend::always  ? "always"
+                                 : s.prepend == Prepend::first ? "first"
+                                                               : "never";
+            return R"({"type": "Metaspace", "replacement": )" + json_quoted(s.literal) +
+                   ", \"prepend_scheme\": \"" + scheme + "\", \"split\": " + boolean(s.each) + "}";
+        }
+        case Kind::prefix_space:
+            return byte_level(true, false);
+    }
+    return "null";
+}
+
+}  // namespace
+
+std::string normalizer_to_json(const Normalizer& normalizer) {
+    std::vector<std::string> parts;
+    for (const NormalizerStep& step : normalizer.steps) parts.push_back(normalizer_step(step));
+    // collapse_blanks is two components, so that even one step may need the sequence.
+    if (parts.size() == 1 && normalizer.steps[0].kind == NormalizerStep::Kind::collapse_blanks)
+        return R"({"type": "Sequence", "normalizers": [)" + parts[0] + "]}";
+    return sequence(parts, "normalizers");
+}
+
+std::string pre_tokenizer_to_json(const PreTokenizer& pre, bool bytes) {
+    using Kind = PreTokenizerStep::Kind;
+    std::vector<std::string> parts;
+    bool spelled = false, prefix = false;  // ByteLevel is written; its add_prefix_space is waiting
+    for (std::size_t i = 0; i < pre.steps.size(); i++) {
+        const PreTokenizerStep& s = pre.steps[i];
+        const bool last = i + 1 == pre.steps.size();
+        if (s.kind == Kind::prefix_space) {
+            prefix = true;
+            continue;
+        }
+        if (s.kind == Kind::words && s.words == Split::gpt2_digits)
+            parts.push_back(R"({"type": "Digits", "individual_digits": true})");
+        if (bytes && last && s.kind == Kind::words &&
+            (s.words == Split::gpt2 || s.words == Split::gpt2_digits)) {
+            parts.push_back(byte_level(prefix, true));
+            spelled = true;
+        } else {
+            parts.push_back(pre_step(s));
+        }
+    }
+    if (bytes && !spelled) parts.push_back(byte_level(prefix, false));
+    return sequence(parts, "pretokenizers");
+}
+
+std::string decoder_to_json(const Decoder& d) {
+    switch (d.kind) {
+        case Decoder::Kind::bytes:
+            return R"({"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true})";
+        case Decoder::Kind::marks: {
+            const std::string marker = d.marker.empty() ? std::string(mark) : d.marker;
+            std::string out =
+                R"({"type": "Sequence", "decoders": [{"type": "Replace", "pattern": {"String": )" +
+                json_quoted(marker) + R"(}, "content": " "}, {"type": "ByteFallback"}, {"type": "Fuse"})";
+            if (d.strip_first) out += R"(, {"type": "Strip", "content": " ", "start": 1, "stop": 0})";
+            return out + "]}";
+        }
+        case Decoder::Kind::pieces:
+            return R"({"type": "WordPiece", "prefix": )" + json_quoted(d.word_mark ? "##" : d.marker) +
+                   ", \"cleanup\": " + boolean(d.cleanup) + "}";
+        case Decoder::Kind::suffix:
+            return R"({"type": "BPEDecoder", "suffix": )" + json_quoted(d.marker) + "}";
+        case Decoder::Kind::plain:
+            return R"({"type": "Sequence", "decoders": [{"type": "ByteFallback"}, {"type": "Fuse"}]})";
+    }
+    return "null";
+}
+
+}  // namespace linnet

@@ -1,0 +1,259 @@
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/team.h"
+#include "text/encode/bpe.h"
+#include "text/encode/pipeline.h"
+#include "text/files/foreign.h"
+#include "text/split/pre_names.h"
+
+namespace linnet {
+namespace {
+
+constexpr std::array<std::int8_t, 256> base64_digit = [] {
+    std::array<std::int8_t, 256> t{};
+    for (auto& d : t) d = -1;
+    constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (std::size_t i = 0; i < digits.size(); i++)
+        t[static_cast<std::uint8_t>(digits[i])] = static_cast<std::int8_t>(i);
+    return t;
+}();
+
+/// Writes at most 3/4 as many bytes; how many, 0 where it is no base64 of at least one byte.
+std::size_t decode_base64(std::string_view text, char* out) {
+    if (text.empty() || text.size() % 4 != 0) return 0;
+    std::size_t padding = 0;
+    while (padding < 3 && text[text.size() - 1 - padding] == '=') padding++;
+    std::int32_t all = padding < 3 ? 0 : -1;  // negative once a digit was none
+    for (std::size_t i = 0; i < text.size(); i += 4) {
+        std::int32_t digit[4];
+        for (std::size_t k = 0; k < 4; k++)
+            digit[k] = i + k < text.size() - padding
+                           ? static_cast<std::int32_t>(base64_digit[static_cast<std::uint8_t>(text[i + k])])
+                           : 0;
+        all |= digit[0] | digit[1] | digit[2] | digit[3];
+        const std::int32_t bits = digit[0] << 18 | digit[1] << 12 | digit[2] << 6 | digit[3];
+        out[i / 4 * 3] = static_cast<char>(bits >> 16);
+        out[i / 4 * 3 + 1] = static_cast<char>(bits >> 8);
+        out[i / 4 * 3 + 2] = static_cast<char>(bits);
+    }
+    return all < 0 ? 0 : text.size() / 4 * 3 - padding;
+}
+
+struct SpecialToken {
+    std::string_view spelling;
+    TokenId id;
+};
+
+/// What the number of ranks says: the published vocabularies, their patterns and special tokens.
+struct Published {
+    TokenId ranks;
+    std::string_view pre;
+    SpecialToken special[8];
+};
+constexpr Published published[] = {
+    {50256, "gpt-2", {{"<|endoftext|>", 50256}}},
+    {50280, "gpt-2", {{"<|endoftext|>", 50256}}},
+    {100256,
+     "cl100k",
+     {{"<|endoftext|>", 100257},
+      {"<|fim_prefix|>", 100258},
+      {"<|fim_middle|>", 100259},
+      {"<|fim_suffix|>", 100260},
+      {"<|endofprompt|>", 100276}}},
+    {199998, "gpt-4o", {{"<|endoftext|>", 199999}, {"<|endofprompt|>", 200018}}},
+    {128000,
+     "llama-bpe",
+     {{"<|end_of_text|>", 128001},
+      {"<|begin_of_text|>", 128000},
+      {"<|start_header_id|>", 128006},
+      {"<|end_header_id|>", 128007},
+      {"<|eot_id|>", 128009}}},
+    {151643, "qwen2", {{"<|endoftext|>", 151643}, {"<|im_start|>", 151644}, {"<|im_end|>", 151645}}},
+};
+
+struct Ranks {
+    std::vector<std::string_view> token;  // by rank; empty: no such rank
+    TokenId count = 0;
+    std::size_t size = 0;  // bytes of all tokens
+    std::unique_ptr<char[]> bytes;
+    std::vector<std::vector<std::string_view>> before;  // what `token` was when it was published
+};
+
+/// Reads ranks and publishes them as far as they come without a gap, after all single bytes.
+class RankReader {
+  public:
+    /// `lines`: of the text.
+    RankReader(std::string_view text, std::size_t lines, const std::string& file, Ranks& ranks,
+               RankFeed& feed)
+        : file_(file), ranks_(ranks), feed_(feed) {
+        ranks.bytes = std::make_unique_for_overwrite<char[]>(text.size() + 1);
+        ranks.token.reserve(lines + 1024);
+        while (!text.empty()) {
+            number_++;
+            const std::size_t end = std::min(text.find('\n'), text.size());
+            std::string_view line = text.substr(0, end);
+            text.remove_prefix(std::min(end + 1, text.size()));
+            if (line.ends_with('\r')) line.remove_suffix(1);
+            if (!line.empty()) read(line);
+        }
+        feed.finish(ranks.token);
+    }
+
+  private:
+    void read(std::string_view line) {
+        auto bad = [&](std::string_view expected) {
+            fail_input(file_, "line " + std::to_string(number_), expected,
+                       "'" + std::string(line.substr(0, 60)) + "'");
+        };
+        const std::size_t blank = std::min(line.find(' '), line.size());
+        char* const bytes = ranks_.bytes.get() + ranks_.size;
+        const std::size_t size = decode_base64(line.substr(0, blank), bytes);
+        if (size == 0 || blank == line.size()) bad("base64, a blank and a rank");
+        std::uint32_t rank = 0;
+        auto [stop, error] = std::from_chars(line.data() + blank + 1, line.data() + line.size(), rank);
+        if (error != std::errc() || stop != line.data() + line.size() || rank >= MergeTable::most_symbols)
+            bad("a rank below " + std::to_string(MergeTable::most_symbols));
+        std::vector<std::string_view>& token = ranks_.token;
+        if (rank >= token.size()) {
+            if (rank > token.size() + (1u << 20)) bad("a rank near the others");
+            has_gaps_ = has_gaps_ || rank > token.size();
+            make_room(rank + std::size_t{1});
+            token.resize(rank + std::size_t{1});
+        }
+        if (!token[rank].empty()) bad("a rank of its own");
+        token[rank] = {bytes, size};
+        ranks_.size += size;
+        ranks_.count++;
+        if (size == 1) singles_++;
+        if (!has_gaps_ && singles_ == 256 && token.size() % 256 == 0) feed_.publish(token);
+    }
+    /// What is published stays where it is.
+    void make_room(std::size_t size) {
+        if (size <= ranks_.token.capacity()) return;
+        std::vector<std::string_view> more;
+        more.reserve(size * 2);
+        more.assign(ranks_.token.begin(), ranks_.token.end());
+        ranks_.before.push_back(std::exchange(ranks_.token, std::move(more)));
+    }
+
+    const std::string& file_;
+    Ranks& ranks_;
+    RankFeed& feed_;
+    std::size_t number_ = 0;
+    int singles_ = 0;
+    bool has_gaps_ = false;
+};
+
+}  // namespace
+
+bool looks_like_tiktoken(std::string_view text) {
+    const std::string_view line = text.substr(0, std::min(text.find('\n'), text.size()));
+    const std::size_t blank = line.find(' ');
+    char token[1000];
+    return line.size() < 1000 && blank != std::string_view::npos &&
+           decode_base64(line.substr(0, blank), token) > 0 &&
+           line.find_first_not_of("0123456789\r", blank + 1) == std::string_view::npos;
+}
+
+namespace {
+
+void check_bytes(const Ranks& ranks, const std::string& file) {
+    bool there[256] = {};
+    for (std::string_view token : ranks.token)
+        if (token.size() == 1) there[static_cast<std::uint8_t>(token[0])] = true;
+    for (int b = 0; b < 256; b++)
+        if (!there[b])
+            fail_input(file, "ranks", "a token for every byte",
+                       "none for " + spelling_of_byte(static_cast<std::uint8_t>(b)));
+}
+
+/// The tokens of all ranks, and the special and unused ones between and behind them.
+void add_tokens(const Ranks& ranks, const Published* known, const std::string& file, Parts& parts) {
+    std::size_t size = ranks.token.size();
+    if (known)
+        for (const SpecialToken& s : known->special)
+            if (!s.spelling.empty()) size = std::max(size, static_cast<std::size_t>(s.id) + 1);
+    Vocabulary& vocabulary = *parts.vocabulary;
+    vocabulary.reserve(size, ranks.size * 2 + 1024);
+    std::string spelling;
+    for (std::size_t i = 0; i < size; i++) {
+        const TokenId id = static_cast<TokenId>(i);
+        if (i < ranks.token.size() && !ranks.token[i].empty()) {
+            spelling.clear();
+            byte_alphabet::spell(ranks.token[i], spelling);
+            if (TokenId other = vocabulary.add(spelling); other >= 0)
+                fail_input(file, "rank " + std::to_string(id), "bytes of its own",
+                           "those of rank " + std::to_string(other));
+            continue;
+        }
+        if (!known)
+            fail_input(file, "ranks", "every rank below " + std::to_string(size),
+                       "none for " + std::to_string(id));
+        const SpecialToken* special = nullptr;
+        for (const SpecialToken& s : known->special)
+            if (!s.spelling.empty() && s.id == id) special = &s;
+        if (special) {
+            vocabulary.add(special->spelling, TokenType::control);
+            AddedToken added;
+            added.id = id;
+            added.content = special->spelling;
+            added.special = true;
+            parts.added.push_back(added);
+        } else {
+            vocabulary.add("<|unused_" + std::to_string(id) + "|>", TokenType::unused);
+        }
+    }
+}
+
+}  // namespace
+
+TokenizerPtr tokenizer_from_tiktoken(std::string_view text, const std::string& file) {
+    const auto lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) + 1;
+    Ranks ranks;
+    RankFeed feed;
+    const Published* known = nullptr;
+    Parts parts;
+    std::unique_ptr<BpeModel> model;
+    auto read = [&] {
+        RankReader(text, lines, file, ranks, feed);
+        check_bytes(ranks, file);
+        for (const Published& p : published)
+            if (p.ranks == ranks.count) known = &p;
+        add_tokens(ranks, known, file, parts);
+        BpeOptions options;
+        options.ignore_merges = true;  // tiktoken takes a word that is a token as it is
+        model = std::make_unique<BpeModel>(*parts.vocabulary, MergeTable(), options);
+    };
+    MergeTable merges;
+    const std::size_t expected = std::min(lines, std::size_t{MergeTable::most_symbols});
+    run_team(std::min(2, physical_cores()), [&](Worker worker) {
+        if (worker.index == 0) try {
+                read();
+            } catch (...) {
+                feed.finish({});
+                throw;
+            }
+        if (worker.index == worker.count - 1) merges = ranked_merges(feed, expected);
+    });
+    model->set_merges(std::move(merges));
+    parts.model = std::move(model);
+    const PreName& pre = find_pre_name(known ? known->pre : "cl100k", file, "pattern");
+    if (known) parts.special.eos = known->special[0].id;
+    parts.special.bos = known && known->special[1].spelling == "<|begin_of_text|>"
+                            ? std::optional(known->special[1].id)
+                            : parts.special.eos;
+    parts.kind = "bpe";
+    parts.ggml_pre = std::string(pre.name);
+    parts.pre_tokenizer = pre_tokenizer_of(pre);
+    parts.decoder.kind = Decoder::Kind::bytes;
+    if (pre.add_bos && parts.special.bos) parts.prefix.push_back(*parts.special.bos);
+    return std::make_shared<Pipeline>(std::move(parts));
+}
+
+}  // namespace linnet
