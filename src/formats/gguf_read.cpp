@@ -31,27 +31,6 @@ const KindInfo& info(GgufKind kind) {
     return kinds[static_cast<std::size_t>(kind)];
 }
 
-/// Names of ggml's types that have no row in our table, for the error alone (ggml.h, enum ggml_type).
-std::string type_name(std::uint32_t id) {
-    static constexpr std::pair<std::uint32_t, std::string_view> names[] = {
-        {2, "q4_0"},     {3, "q4_1"},    {6, "q5_0"},     {7, "q5_1"},   {8, "q8_0"},    {9, "q8_1"},
-        {10, "q2_k"},    {11, "q3_k"},   {12, "q4_k"},    {13, "q5_k"},  {14, "q6_k"},   {15, "q8_k"},
-        {16, "iq2_xxs"}, {17, "iq2_xs"}, {18, "iq3_xxs"}, {19, "iq1_s"}, {20, "iq4_nl"}, {21, "iq3_s"},
-        {22, "iq2_s"},   {23, "iq4_xs"}, {24, "i8"},      {25, "i16"},   {27, "i64"},    {29, "iq1_m"},
-        {34, "tq1_0"},   {35, "tq2_0"},  {39, "mxfp4"},
-    };
-    for (const auto& [number, name] : names)
-        if (number == id) return std::string(name);
-    return "type " + std::to_string(id);
-}
-
-std::string readable_types() {
-    std::string list;
-    for (const DTypeInfo& row : dtypes())
-        if (row.gguf_id >= 0) list += (list.empty() ? "" : ", ") + std::string(row.name);
-    return "one of " + list;
-}
-
 /// Names must be printable UTF-8: no control bytes, no stray continuation bytes.
 bool is_plain_text(std::string_view text) {
     std::size_t expected = 0;
@@ -248,7 +227,7 @@ RawTensor read_tensor(Reader& in, std::uint64_t index) {
     }
     auto type = in.number<std::uint32_t>(where);
     auto known = dtype_from_gguf(type);
-    if (!known) in.refuse(where, readable_types(), type_name(type));
+    if (!known) in.refuse(where, "a tensor type of ggml", "type " + std::to_string(type));
     tensor.type = *known;
     const DTypeInfo& element = linnet::info(*known);
     if (tensor.shape.dim[rank - 1] % element.block != 0)

@@ -20,6 +20,14 @@ std::int64_t row_bytes(const Tensor& t) {
     return columns / info(t.type).block * info(t.type).bytes;
 }
 
+/// The types that kernels compute with, for an error.
+std::string computed_types() {
+    std::string list;
+    for (const DTypeInfo& row : dtypes())
+        if (row.is_weight) list += (list.empty() ? "" : ", ") + std::string(row.name);
+    return "a type that this program computes with (" + list + ")";
+}
+
 /// The parameters that stand in the same tensor as `parameter`, in the order of their rows.
 struct Group {
     std::vector<const Parameter*> parts;
@@ -57,7 +65,7 @@ std::vector<Tensor> bind_parameters(const Graph& graph, const Gguf& file, const 
         if (t->shape != group.shape)
             fail_input(file.path(), place.tensor, "shape " + text(group.shape), text(t->shape));
         if (!info(t->type).is_weight)
-            fail_input(file.path(), place.tensor, "a type of weights", std::string(info(t->type).name));
+            fail_input(file.path(), place.tensor, computed_types(), std::string(info(t->type).name));
         Tensor tensor{const_cast<std::byte*>(t->bytes.data()), t->type, p.shape};
         std::int64_t first_row = 0;
         for (const Parameter* part : group.parts) {

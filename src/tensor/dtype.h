@@ -7,17 +7,53 @@
 
 namespace linnet {
 
-enum class DType : std::uint8_t { f32, f16, bf16, f64, i32 };
+enum class DType : std::uint8_t {
+    f32,
+    f16,
+    bf16,
+    f64,
+    i8,
+    i16,
+    i32,
+    i64,
+    q4_0,
+    q4_1,
+    q5_0,
+    q5_1,
+    q8_0,
+    q8_1,
+    q2_k,
+    q3_k,
+    q4_k,
+    q5_k,
+    q6_k,
+    q8_k,
+    iq1_s,
+    iq1_m,
+    iq2_xxs,
+    iq2_xs,
+    iq2_s,
+    iq3_xxs,
+    iq3_s,
+    iq4_nl,
+    iq4_xs,
+    tq1_0,
+    tq2_0,
+    mxfp4,
+    nvfp4,
+    q1_0,
+    q2_0
+};
 
 /// What there is to know of a type. A block is the smallest piece that can be stored (1 element for plain
 /// types).
 struct DTypeInfo {
     DType type;
     std::string_view name;  // as printed and as given to --type
-    std::int64_t block;     // elements a block
-    std::int64_t bytes;     // bytes a block
-    std::int32_t gguf_id;   // ggml_type; -1 where GGUF has none that we read
-    bool is_weight;         // may hold the weights of a matrix
+    std::int64_t block;     // elements per block; a row is a whole number of blocks
+    std::int64_t bytes;     // bytes per block
+    std::int32_t gguf_id;   // ggml_type; -1 where GGUF has none
+    bool is_weight;         // kernels compute with it: a model whose matrices have this type runs
 };
 
 std::span<const DTypeInfo> dtypes();

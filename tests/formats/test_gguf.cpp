@@ -279,7 +279,8 @@ TEST_CASE("tensors that cannot be are refused: shapes, types, offsets, overlaps,
     CHECK(
         contains(one({std::uint64_t{1} << 32, std::uint64_t{1} << 32}, f32, 0), "fewer than 2^63 elements"));
     CHECK(contains(one({std::uint64_t{1} << 62}, f32, 0), "fewer than 2^63 bytes"));
-    CHECK(one({32}, 12, 0) == "tensor 't': expected one of f32, f16, bf16, f64, i32, got q4_k");
+    CHECK(one({32}, 12, 0) == "tensor 't': expected rows of whole blocks of 256, got 32");
+    CHECK(one({32}, 4, 0) == "tensor 't': expected a tensor type of ggml, got type 4");  // q4_2, removed
     CHECK(contains(one({32}, 4000, 0), "got type 4000"));
     CHECK(contains(one({16}, f32, 16), "an offset that is a multiple of 32"));
     CHECK(contains(one({16}, f32, 32), "is the file truncated?"));
@@ -298,6 +299,26 @@ TEST_CASE("tensors that cannot be are refused: shapes, types, offsets, overlaps,
     CHECK(two("a", 0, 64) == "tensor 'a': expected once, got twice");
     CHECK(contains(two("b", 64, 32), "tensor 'a': expected data of its own, got data shared with 'b'"));
     CHECK(contains(two("b", 0, 0), "data shared with"));
+}
+
+TEST_CASE("tensors of every type of ggml are read: their bytes are their blocks, a row is of whole blocks") {
+    test::Scratch scratch;
+    for (const DTypeInfo& row : dtypes()) {
+        if (row.gguf_id < 0) continue;
+        CAPTURE(row.name);
+        auto block = static_cast<std::uint64_t>(row.block), bytes = static_cast<std::uint64_t>(row.bytes);
+        auto id = static_cast<std::uint32_t>(row.gguf_id);
+        auto file = [&](std::uint64_t columns, std::uint64_t size) {
+            return Raw().head(1, 0).tensor("t", {columns, 3}, id, 0).pad(size).bytes;
+        };
+        test::write_text(scratch / "t.gguf", file(2 * block, 6 * bytes));
+        Gguf read(scratch / "t.gguf");
+        CHECK(read.tensors()[0].type == row.type);
+        CHECK(read.tensors()[0].bytes.size() == 6 * bytes);
+        CHECK(contains(reading(file(2 * block, 6 * bytes - 1)), "is the file truncated?"));
+        if (block > 1)
+            CHECK(contains(reading(file(2 * block + 1, 6 * bytes + 64)), "rows of whole blocks of"));
+    }
 }
 
 TEST_CASE("a long list of values takes linear time") {

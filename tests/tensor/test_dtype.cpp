@@ -16,6 +16,7 @@ TEST_CASE("the table of element types is in order, and every row is found by nam
         CHECK(&info(row.type) == &row);
         CHECK(row.block >= 1);
         CHECK(row.bytes >= 1);
+        if (row.is_weight) CHECK(row.gguf_id >= 0);  // else a model of it could not be saved
         CHECK(names.insert(row.name).second);
         CHECK(dtype_from_name(row.name) == row.type);
         if (row.gguf_id < 0) continue;
@@ -25,6 +26,23 @@ TEST_CASE("the table of element types is in order, and every row is found by nam
     CHECK(!dtype_from_name("f33"));
     CHECK(!dtype_from_gguf(UINT32_MAX));
     CHECK(!dtype_from_gguf(4));  // q4_2, removed from ggml
+}
+
+TEST_CASE("bits per weight are those that ggml's names promise") {
+    auto bits = [](const char* name) {
+        const DTypeInfo& row = info(*dtype_from_name(name));
+        return 8.0 * static_cast<double>(row.bytes) / static_cast<double>(row.block);
+    };
+    CHECK(bits("bf16") == 16);
+    CHECK(bits("q8_0") == 8.5);
+    CHECK(bits("q5_1") == 6);
+    CHECK(bits("q4_0") == 4.5);
+    CHECK(bits("q6_k") == 6.5625);
+    CHECK(bits("q4_k") == 4.5);
+    CHECK(bits("q2_k") == 2.625);
+    CHECK(bits("iq2_xxs") == 2.0625);
+    CHECK(bits("iq1_m") == 1.75);
+    CHECK(bits("mxfp4") == 4.25);
 }
 
 TEST_CASE("a shape counts its elements; unused dimensions are one") {
