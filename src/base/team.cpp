@@ -1,216 +1,282 @@
 #include "base/team.h"
 
-#include <omp.h>
-
+#include <array>
 #include <atomic>
-#include <cmath>
+#include <chrono>
 #include <exception>
-#include <fstream>
+#include <memory>
 #include <mutex>
-#include <set>
-#include <sstream>
 #include <stdexcept>
-#include <string>
+#include <system_error>
 #include <thread>
+#include <utility>
 
-#ifdef __linux__
-#include <sched.h>
-#elif defined(__APPLE__)
-#include <sys/sysctl.h>
-#endif
+#include "base/wait_word.h"
 
 namespace linnet {
 namespace {
 
-/// Thrown in members that wait for one that has failed; never leaves run_team.
+/// Thrown in members that wait for one that has failed; never leaves a run.
 struct Released {};
 
-inline void relax() {
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    asm volatile("yield");
-#endif
+/// Whether a count that only grows, but may pass 2³², has come to `goal`.
+bool reached(std::uint32_t count, std::uint32_t goal) {
+    return static_cast<std::int32_t>(count - goal) >= 0;
 }
+
+thread_local bool inside_team = false;
 
 }  // namespace
 
-/// A central sense-reversing barrier (Mellor-Crummey & Scott 1991, section 3.1) whose sense is a counter: bit
-/// 0 says that a member failed, the rest counts the rounds. For the 2 to 64 members of one machine the single
-/// counter costs less than a tree. The two words live on cache lines of their own: spinning reads `round_`
-/// only.
-class TeamBarrier {
+/// The program's one team: its threads, and the run at hand. Parts and arrivals are counted through the whole
+/// life of the team (`done_`, `passed_`, the lanes' tickets), never from 0 again: so a member that was
+/// without a processor while its run ended, and looks at a later run's counts, still sees its own goal
+/// reached.
+class Team {
   public:
-    explicit TeamBarrier(bool spin) : spins_(spin ? 4000 : 0) {}
-
-    void arrive(int count) {
-        std::uint32_t round = round_.load(std::memory_order_acquire);
-        if (round & failed) throw Released();
-        if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == count) {
-            arrived_.store(0, std::memory_order_relaxed);
-            round_.fetch_add(2, std::memory_order_acq_rel);
-            round_.notify_all();  // no system call where nobody sleeps
-            return;
-        }
-        if (wait_beyond(round) & failed) throw Released();
+    /// Never destroyed: its threads sleep in it until the program ends.
+    static Team& the() {
+        static Team& team = *new Team;
+        return team;
     }
 
-    void fail() {
-        round_.fetch_or(failed, std::memory_order_acq_rel);
-        round_.notify_all();
-    }
+    /// Whole work for each member, or (`walk`) stages. False: another thread's run is going on.
+    bool run(int threads, const std::function<void(Worker)>* work,
+             const std::function<void(StageWalker&)>* walk);
 
   private:
-    static constexpr std::uint32_t failed = 1;
+    friend struct Worker;
+    friend class StageWalker;
+    enum Place : std::uint32_t { outside, inside };
 
-    /// Waits until round_ differs from `round`. Spins for what a step of a small model may take (4000 pauses:
-    /// 20 to 150 µs), lets others run for a while, then sleeps, so that an oversubscribed machine loses
-    /// little.
-    std::uint32_t wait_beyond(std::uint32_t round) {
-        std::uint32_t now;
-        for (int i = 0; i < spins_; i++) {
-            if ((now = round_.load(std::memory_order_acquire)) != round) return now;
-            relax();
-        }
-        for (int i = 0; i < 32; i++) {
-            if ((now = round_.load(std::memory_order_acquire)) != round) return now;
-            std::this_thread::yield();
-        }
-        while ((now = round_.load(std::memory_order_acquire)) == round)
-            round_.wait(round, std::memory_order_acquire);
-        return now;
-    }
+    /// What belongs to one member: cache lines that it alone writes, mostly.
+    struct Member {
+        WaitWord turn;   // the run it is called to
+        WaitWord place;  // inside: between entering and leaving a run, where it may touch the run's data
+        alignas(64) std::atomic<std::uint32_t> ticket{0};  // the next part of its lane
+        std::uint32_t arrivals = 0;                        // that sync() waits for
+    };
 
-    int spins_;
-    alignas(64) std::atomic<int> arrived_{0};
-    alignas(64) std::atomic<std::uint32_t> round_{0};
+    static constexpr int most_members = 1024;
+    static constexpr std::uint32_t far = 1u << 30;  // more parts than a run has
+
+    int hire(int wanted);
+    void live(int index);
+    void attend(int index);
+    bool enter(int index, std::uint32_t run);
+    void leave(int index);
+    void fail(int index);
+    bool failed() const { return failed_.load(std::memory_order_relaxed); }
+    /// Counts parts or arrivals; true where all up to `goal` have been counted.
+    bool finish(std::uint32_t number, std::uint32_t goal);
+    void arrive(int index);
+
+    WaitWord passed_;  // parts and arrivals, up to the last goal that was reached
+    alignas(64) std::atomic<std::uint32_t> done_{0};  // the same with those counted towards the next goal
+    alignas(64) std::atomic<std::uint32_t> open_{0};  // the number of the run at hand; 0: none
+    std::atomic<bool> failed_{false};
+
+    std::mutex running_;
+    std::array<std::unique_ptr<Member>, most_members> members_;  // the caller's first
+    int hired_ = 0;
+    std::chrono::steady_clock::time_point refused_{};  // when the system last had no thread left
+    std::uint32_t runs_ = 0;
+
+    // Of the run at hand. Read by its members from entering to leaving.
+    int count_ = 1;
+    std::uint32_t start_ = 0, released_ = 0;  // of passed_: as the run began, and where a failure puts it
+    const std::function<void(Worker)>* work_ = nullptr;
+    const std::function<void(StageWalker&)>* walk_ = nullptr;
+    WaitWord ended_;  // members that have ended their whole work
+    std::mutex failing_;
+    std::exception_ptr first_;
+    int first_index_ = 0;
 };
 
+/// Members there are, of `wanted`: threads are started as they are needed, and asked for again a second after
+/// the system had none.
+int Team::hire(int wanted) {
+    using Clock = std::chrono::steady_clock;
+    for (; hired_ < std::min(wanted, most_members); hired_++) {
+        if (refused_ != Clock::time_point{} && Clock::now() - refused_ < std::chrono::seconds(1)) break;
+        members_[hired_] = std::make_unique<Member>();
+        try {
+            if (hired_ > 0) std::thread([this, index = hired_] { live(index); }).detach();
+            refused_ = {};
+        } catch (const std::system_error&) {
+            refused_ = Clock::now();
+            break;
+        }
+    }
+    return std::min(wanted, hired_);
+}
+
+/// A thread's life: it sleeps until it is called to a run, which may be over when it gets there.
+void Team::live(int index) {
+    inside_team = true;
+    for (std::uint32_t seen = 0;;) {
+        seen = members_[index]->turn.wait([&](std::uint32_t run) { return run != seen; });
+        if (!enter(index, seen)) continue;
+        attend(index);
+        leave(index);
+    }
+}
+
+/// The caller closes a run and then looks who is inside; a member says that it is inside and then looks
+/// whether the run is open. Both are in one order, so one of the two sees the other.
+bool Team::enter(int index, std::uint32_t run) {
+    if (index == 0) return true;
+    members_[index]->place.store(inside);
+    if (open_.load() == run) return true;
+    leave(index);
+    return false;
+}
+
+void Team::leave(int index) {
+    if (index > 0) members_[index]->place.store(outside);
+}
+
+bool Team::run(int threads, const std::function<void(Worker)>* work,
+               const std::function<void(StageWalker&)>* walk) {
+    std::unique_lock only(running_, std::try_to_lock);
+    if (!only) return false;
+    count_ = hire(threads);
+    work_ = work, walk_ = walk;
+    failed_ = false, first_ = nullptr;
+    start_ = passed_.load(), released_ = start_ + far;
+    done_ = start_;
+    ended_.store(0);
+    for (int i = 0; i < count_; i++) members_[i]->ticket = members_[i]->arrivals = start_;
+    if (++runs_ == 0) runs_++;
+    open_ = runs_;
+    for (int i = 1; i < count_; i++) members_[i]->turn.store(runs_);
+    attend(0);
+    if (work) ended_.wait([&](std::uint32_t ended) { return ended == static_cast<std::uint32_t>(count_); });
+    open_ = 0;
+    for (int i = 1; i < count_; i++)
+        members_[i]->place.wait([](std::uint32_t place) { return place == outside; });
+    if (first_) std::rethrow_exception(std::exchange(first_, nullptr));
+    return true;
+}
+
+void Team::attend(int index) {
+    const bool whole = work_ != nullptr;  // after a walk's end the next run may have begun
+    try {
+        if (whole) {
+            (*work_)({index, count_, this});
+        } else {
+            StageWalker walker(this, index, count_, runs_, start_);
+            (*walk_)(walker);
+        }
+    } catch (const Released&) {
+    } catch (...) {
+        fail(index);
+    }
+    if (whole) ended_.add(1);
+}
+
+/// Lets all go who wait.
+void Team::fail(int index) {
+    std::lock_guard hold(failing_);
+    if (!first_ || index < first_index_) {
+        first_ = std::current_exception();
+        first_index_ = index;
+    }
+    failed_ = true;
+    passed_.store(released_);
+}
+
+bool Team::finish(std::uint32_t number, std::uint32_t goal) {
+    if (number == 0 || done_.fetch_add(number, std::memory_order_acq_rel) + number != goal)
+        return reached(passed_.load(), goal);
+    passed_.store(goal);
+    if (failed_) passed_.store(released_);  // another member failed meanwhile: its word stands
+    return true;
+}
+
+void Team::arrive(int index) {
+    std::uint32_t goal = members_[index]->arrivals += static_cast<std::uint32_t>(count_);
+    if (!finish(1, goal)) passed_.wait([&](std::uint32_t passed) { return reached(passed, goal); });
+    if (failed()) throw Released();
+}
+
 void Worker::sync() const {
-    if (count > 1) barrier->arrive(count);
+    if (team)
+        team->arrive(index);
+    else if (count > 1)
+        throw std::logic_error("sync in a stage");
+}
+
+bool StageWalker::walk(int each, void* context, Call call) {
+    if (!team_) {
+        call(context, Worker{});
+        return true;
+    }
+    const std::uint32_t begin = begin_, end = begin_ += static_cast<std::uint32_t>(each);
+    const std::uint32_t goal = goal_ += static_cast<std::uint32_t>(each * count_);
+    const auto over = [&](std::uint32_t passed) { return reached(passed, goal); };
+    // Does the next part of a lane; false: there is none.
+    auto take = [&](int lane) {
+        std::atomic<std::uint32_t>& ticket = team_->members_[lane]->ticket;
+        std::uint32_t next = ticket.load(std::memory_order_relaxed);
+        do
+            if (reached(next, end)) return false;
+        while (!ticket.compare_exchange_weak(next, next + 1, std::memory_order_relaxed));
+        call(context, Worker{lane * each + static_cast<int>(next - begin), each * count_});
+        return true;
+    };
+
+    std::uint32_t finished = 0;
+    while (take(index_)) finished++;
+    if (team_->finish(finished, goal)) return !team_->failed();
+
+    // The others are mostly about to end, and looking into their lanes slows them down: wait a little first.
+    constexpr std::chrono::microseconds little{2};
+    std::uint32_t passed;
+    if (!eager_) {
+        team_->leave(index_);
+        bool done = team_->passed_.spin(little, over, passed);
+        if (!team_->enter(index_, run_)) return false;
+        if (done) return !team_->failed();
+    }
+    eager_ = false;
+    for (int i = 1; i < count_; i++)
+        while (take((index_ + i) % count_)) {
+            eager_ = true;
+            if (team_->finish(1, goal)) return !team_->failed();
+        }
+    team_->leave(index_);
+    team_->passed_.wait(over);
+    return team_->enter(index_, run_) && !team_->failed();
 }
 
 namespace {
 
-thread_local bool inside_team = false;
-
-/// Logical processors that this process may run on now.
-int usable_processors() {
-#ifdef __linux__
-    cpu_set_t mask;
-    if (sched_getaffinity(0, sizeof mask, &mask) == 0) return std::max(1, CPU_COUNT(&mask));
-#endif
-    return std::max(1u, std::thread::hardware_concurrency());
-}
+/// Marks the caller's thread as a member.
+struct Inside {
+    Inside() {
+        if (inside_team) throw std::logic_error("a team inside a team");
+        inside_team = true;
+    }
+    ~Inside() { inside_team = false; }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+};
 
 }  // namespace
 
 void run_team(int threads, const std::function<void(Worker)>& work) {
-    if (inside_team) throw std::logic_error("run_team inside a team");
-    TeamBarrier barrier(threads <= usable_processors());
-    std::exception_ptr first;
-    int first_index = 0;
-    std::mutex lock;
-
-    auto member = [&](int index, int count) {
-        inside_team = true;
-        try {
-            work(Worker{index, count, &barrier});
-        } catch (const Released&) {
-        } catch (...) {
-            std::lock_guard hold(lock);
-            if (!first || index < first_index) {
-                first = std::current_exception();
-                first_index = index;
-            }
-            barrier.fail();
-        }
-        inside_team = false;
-    };
-    if (threads <= 1) {
-        member(0, 1);
-    } else {
-#pragma omp parallel num_threads(threads)
-        member(omp_get_thread_num(), omp_get_num_threads());
-    }
-    if (first) std::rethrow_exception(first);
+    Inside inside;
+    threads = std::min(threads, usable_processors());
+    if (threads <= 1 || !Team::the().run(threads, &work, nullptr)) work(Worker{});
 }
 
-#ifdef __linux__
-namespace {
-
-std::string first_line(const std::string& path) {
-    std::ifstream file(path);
-    std::string line;
-    std::getline(file, line);
-    return line;
+void run_stages(int threads, const std::function<void(StageWalker&)>& walk) {
+    Inside inside;
+    threads = std::min(threads, usable_processors());
+    if (threads > 1 && Team::the().run(threads, nullptr, &walk)) return;
+    StageWalker alone;
+    walk(alone);
 }
-
-/// The processors of one cgroup's limit; infinity where it has none. Version 2: "max 100000" or "QUOTA
-/// PERIOD" in one file; version 1: two files, a quota of -1 for none.
-double quota_of(const std::string& folder) {
-    double quota = -1, period = 0;
-    std::istringstream both(first_line(folder + "/cpu.max"));
-    if (!(both >> quota >> period)) {
-        std::istringstream(first_line(folder + "/cpu.cfs_quota_us")) >> quota;
-        std::istringstream(first_line(folder + "/cpu.cfs_period_us")) >> period;
-    }
-    return quota > 0 && period > 0 ? quota / period : INFINITY;
-}
-
-/// The tightest limit of this process's cgroup and of those around it.
-double cgroup_quota() {
-    double least = INFINITY;
-    std::ifstream groups("/proc/self/cgroup");
-    for (std::string line; std::getline(groups, line);) {  // "ID:CONTROLLERS:PATH"
-        auto first = line.find(':'), second = line.find(':', first + 1);
-        if (second == std::string::npos) continue;
-        std::string controllers = line.substr(first + 1, second - first - 1), path = line.substr(second + 1);
-        if (!controllers.empty() && ("," + controllers + ",").find(",cpu,") == std::string::npos) continue;
-        std::string root = controllers.empty() ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu";
-        while (true) {
-            least = std::min(least, quota_of(root + path));
-            auto slash = path.rfind('/');
-            if (slash == std::string::npos || path.size() <= 1) break;
-            path.resize(slash);
-        }
-        least = std::min(least, quota_of(root));  // inside a container the path may not exist
-    }
-    return least;
-}
-
-/// Distinct (package, core) pairs among the processors of the affinity mask.
-int affinity_cores() {
-    cpu_set_t mask;
-    if (sched_getaffinity(0, sizeof mask, &mask) != 0) return usable_processors();
-    std::set<std::string> cores;
-    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-        if (!CPU_ISSET(cpu, &mask)) continue;
-        std::string topology = "/sys/devices/system/cpu/cpu";
-        topology.append(std::to_string(cpu)).append("/topology/");
-        std::string core = first_line(topology + "core_id");
-        core = core.empty() ? topology : core + " of " + first_line(topology + "physical_package_id");
-        cores.insert(std::move(core));
-    }
-    return static_cast<int>(cores.size());
-}
-
-}  // namespace
-
-int physical_cores() {
-    // A quota of 1.5 still does more with two threads than with one: round up.
-    double quota = std::ceil(cgroup_quota());
-    return static_cast<int>(std::max(1.0, std::min<double>(affinity_cores(), quota)));
-}
-#else
-int physical_cores() {
-#ifdef __APPLE__
-    int cores = 0;
-    std::size_t size = sizeof cores;
-    if (sysctlbyname("hw.physicalcpu", &cores, &size, nullptr, 0) == 0 && cores > 0) return cores;
-#endif
-    return usable_processors();
-}
-#endif
 
 }  // namespace linnet

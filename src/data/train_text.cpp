@@ -1,8 +1,9 @@
 #include "data/train_text.h"
 
-#include <future>
 #include <string>
 #include <vector>
+
+#include "base/aside.h"
 
 namespace linnet {
 namespace {
@@ -36,11 +37,11 @@ std::uint64_t train_on_files(VocabularyTrainer& trainer, const std::vector<std::
     options.cut = training_cut;
     if (options.invalid == "error" && !options.skip_bad) options.invalid = "keep";
     DocumentReader reader(expand_inputs(files), std::move(options));
-    auto next = std::async(std::launch::async, [&] { return read_block(reader); });
+    auto next = aside([&] { return read_block(reader); });
     for (;;) {
         Block block = next.get();
         if (block.documents.empty()) return reader.skipped();
-        next = std::async(std::launch::async, [&] { return read_block(reader); });
+        next = aside([&] { return read_block(reader); });
         std::vector<std::string_view> texts;
         for (const DocumentPart& part : block.documents)
             texts.push_back(std::string_view(block.text).substr(part.begin, part.end - part.begin));

@@ -1,0 +1,16 @@
+// How many processors this process may use.
+#pragma once
+
+namespace linnet {
+
+/// Physical cores that this process may use (its affinity mask and cgroup quota respected); at least 1.
+int physical_cores();
+
+/// Logical processors that this process may run on now; at least 1.
+int usable_processors();
+
+/// What usable_processors() answers from now on; 0: what the system says. For tests, to make teams of more
+/// threads than the machine has processors.
+void assume_processors(int count);
+
+}  // namespace linnet
