@@ -129,7 +129,7 @@ void attend(const KernelTable<float>& k, double peak, std::int64_t t, std::int64
     for (int i = 0; i < threads; i++) work.push_back(aligned(k.attention_workspace));
     auto of = [&](std::int64_t b) {
         Attention<float> f;
-        f.rows = t, f.cached = cached, f.heads = f.kv_heads = heads, f.head_width = d;
+        f.rows = t, f.cached = cached, f.keys = keys, f.heads = f.kv_heads = heads, f.head_width = d;
         f.scale = 0.125f;
         f.q = q + b * t * width, f.k = key + b * keys * width, f.v = v + b * keys * width,
         f.out = out + b * t * width;
@@ -140,7 +140,8 @@ void attend(const KernelTable<float>& k, double peak, std::int64_t t, std::int64
     };
     double seconds = best([&](int thread, int count) {
         for (std::int64_t task = thread; task < heads * batch; task += count) {
-            k.attention(of(task / heads), task % heads, 0, t, work[static_cast<std::size_t>(thread)]);
+            auto* kernel = t == 1 ? k.attention_decode : k.attention;
+            kernel(of(task / heads), task % heads, 0, t, work[static_cast<std::size_t>(thread)]);
         }
     });
     double pairs =

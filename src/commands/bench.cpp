@@ -14,7 +14,7 @@
 #include "commands/commands.h"
 #include "commands/options.h"
 #include "kernels/kernels.h"
-#include "model/session.h"
+#include "model/engine.h"
 
 namespace linnet {
 namespace {
@@ -51,19 +51,19 @@ struct ModelOptions {
 
 /// tokens/s of reading `prompt` tokens at once, and of `count` tokens one at a time, from an empty cache.
 /// Which tokens does not matter to the speed, and random ones need no text.
-double read_speed(Session& session, std::span<const TokenId> prompt) {
-    session.rewind(0);
+double read_speed(Sequence& sequence, std::span<const TokenId> prompt) {
+    sequence.rewind(0);
     auto start = Clock::now();
-    session.append(prompt);
+    sequence.append(prompt, Phase::read);
     return static_cast<double>(prompt.size()) / since(start);
 }
 
-double write_speed(Session& session, std::span<const TokenId> tokens) {
-    session.rewind(0);
+double write_speed(Sequence& sequence, std::span<const TokenId> tokens) {
+    sequence.rewind(0);
     auto start = Clock::now();
     for (std::size_t i = 0; i < tokens.size(); i++) {
-        if (session.position() == session.context()) session.rewind(0);
-        session.append(tokens.subspan(i, 1));
+        if (sequence.position() == sequence.context()) sequence.rewind(0);
+        sequence.append(tokens.subspan(i, 1), Phase::write);
     }
     return static_cast<double>(tokens.size()) / since(start);
 }
@@ -71,29 +71,30 @@ double write_speed(Session& session, std::span<const TokenId> tokens) {
 int run_model(const ModelOptions& options, const Globals& globals) {
     auto start = Clock::now();
     std::shared_ptr<const Model> model = Model::open(options.model);
-    SessionOptions wanted;
+    EngineOptions wanted;
     wanted.threads = globals.threads;
     // Room for what is measured, as a user of so many tokens would ask for, and no more than the model has.
     std::int64_t need = std::max(options.prompt, options.tokens);
     wanted.context = std::min(std::max<std::int64_t>(need, 1), model->config().context);
-    Session session(model, wanted);
+    Engine engine(model, wanted);
+    Sequence sequence = engine.start();
     double load = since(start);
 
     Rng rng(1, 0);
     auto vocabulary = static_cast<std::uint64_t>(model->config().vocabulary);
     std::vector<TokenId> ids(static_cast<std::size_t>(need));
     for (std::size_t i = 0; i < ids.size(); i++) ids[i] = static_cast<TokenId>(rng.below(vocabulary, i));
-    std::int64_t prompt = std::min(options.prompt, session.context());
+    std::int64_t prompt = std::min(options.prompt, sequence.context());
     if (prompt < options.prompt)
         note("linnet: the model's context holds " + std::to_string(prompt) +
              " tokens; the prompt has as many");
     std::vector<double> read{0}, write{0};
     for (std::int64_t round = -1; round < options.repeats; round++) {  // the first warms up
         double r =
-            prompt > 0 ? read_speed(session, std::span(ids).first(static_cast<std::size_t>(prompt))) : 0;
+            prompt > 0 ? read_speed(sequence, std::span(ids).first(static_cast<std::size_t>(prompt))) : 0;
         auto count =
             static_cast<std::size_t>(round < 0 ? std::min<std::int64_t>(options.tokens, 8) : options.tokens);
-        double w = count > 0 ? write_speed(session, std::span(ids).first(count)) : 0;
+        double w = count > 0 ? write_speed(sequence, std::span(ids).first(count)) : 0;
         if (round == 0) read.clear(), write.clear();
         read.push_back(r);
         write.push_back(w);

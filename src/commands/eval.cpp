@@ -12,7 +12,7 @@
 #include "base/terminal.h"
 #include "commands/commands.h"
 #include "commands/options.h"
-#include "model/session.h"
+#include "model/engine.h"
 
 namespace linnet {
 namespace {
@@ -44,11 +44,12 @@ int run(const Options& options, const Globals& globals) {
     std::vector<TokenId> ids;
     model->tokenizer().encode(file.text(), ids, encode);
 
-    SessionOptions wanted;
+    EngineOptions wanted;
     wanted.context = options.context;
     wanted.threads = globals.threads;
-    Session session(model, wanted);
-    std::size_t size = static_cast<std::size_t>(session.context()), count = ids.size() / size;
+    Engine engine(model, wanted);
+    Sequence sequence = engine.start();
+    std::size_t size = static_cast<std::size_t>(sequence.context()), count = ids.size() / size;
     if (size < 2) usage_error("--ctx", "at least 2 tokens", std::to_string(size));
     if (count == 0)
         fail_input(options.file, "", "a text of at least one window, " + std::to_string(size) + " tokens",
@@ -60,8 +61,8 @@ int run(const Options& options, const Globals& globals) {
     auto start = std::chrono::steady_clock::now();
     for (std::size_t i = 0; i < count; i++) {
         std::span<const TokenId> window = std::span(ids).subspan(i * size, size);
-        session.rewind(0);
-        score.nll += session.append_nll(window);
+        sequence.rewind(0);
+        score.nll += sequence.append_nll(window);
         score.tokens += static_cast<std::int64_t>(size) - 1;
         score.bytes += predicted_bytes(model->tokenizer(), window);
         char line[120];

@@ -123,10 +123,10 @@ int run(Options& options, const Globals& globals) {
     if (seed < 0) seed = static_cast<std::int64_t>(std::random_device{}());
     options.generate.sampler.seed = static_cast<std::uint64_t>(seed);
 
-    SessionOptions session;
-    session.context = options.context;
-    session.threads = globals.threads;
-    SessionSource source(model, session);
+    EngineOptions engine;
+    engine.context = options.context;
+    engine.threads = globals.threads;
+    SequenceSource source(model, engine);
     Printer printer(options);
     printer.prompt(text, prompt);
     Generated result =

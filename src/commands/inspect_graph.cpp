@@ -40,10 +40,14 @@ void check(const Model& model, const Options& options) {
     Batch batch;
     batch.add(ids.data(), static_cast<std::int64_t>(ids.size()), 0, 0);
     batch.outputs = {static_cast<std::int32_t>(ids.size() - 1)};
+    Lowering lowering;
+    lowering.capacity = {batch.rows.count, 1};
+    lowering.positions = batch.rows.count;
     Binding<float> binding;
     binding.parameters = model.parameters();
-    Executor<float> executor(traced.graph, make_plan(traced.graph, traced.logits, {batch.rows(), 1}), binding,
-                             1);
+    for (const Tensor& t : binding.parameters) lowering.stored.push_back(t.type);
+    Executor<float> executor(traced.graph, make_plan(traced.graph, traced.graph.program("logits"), lowering),
+                             binding, 1);
     executor.check(batch, [&](const PlanStep& step, const float* values, std::int64_t count) {
         double low = INFINITY, high = -INFINITY;
         std::int64_t wrong = 0;
@@ -71,8 +75,12 @@ int run(const Options& options) {
         return 0;
     }
     TracedModel traced = trace(model->config(), options.training);
-    NodeId root = options.training ? traced.loss : traced.logits;
-    write_stdout(describe(traced.graph, make_plan(traced.graph, root, {options.rows, 1, options.training})));
+    Lowering lowering;
+    lowering.capacity = {options.rows, 1};
+    lowering.phase = options.training ? Phase::train : Phase::read;
+    lowering.states = !options.training;
+    const Program& program = traced.graph.program(options.training ? "loss" : "logits");
+    write_stdout(describe(traced.graph, make_plan(traced.graph, program, lowering)));
     return 0;
 }
 

@@ -17,9 +17,9 @@ struct Options {
 int run(const Options& options, const Globals& globals) {
     std::shared_ptr<const Model> model = Model::open(options.model);
     std::vector<TokenId> prompt = encode_prompt(model->tokenizer(), options.prompt, options.special);
-    SessionOptions wanted;
+    EngineOptions wanted;
     wanted.threads = globals.threads;
-    SessionSource source(model, wanted);
+    SequenceSource source(model, wanted);
     char line[48];
     for (float logit : read_prompt(source, prompt)) {
         std::snprintf(line, sizeof line, "%.6f\n", static_cast<double>(logit));

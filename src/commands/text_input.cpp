@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "data/utf8_check.h"
-#include "model/session.h"
+#include "model/model.h"
 #include "text/unicode/unicode.h"
 
 namespace linnet {

@@ -21,13 +21,13 @@ double since(Clock::time_point start) {
 /// cheaper, but is not the same as having read that text (and learned positions cannot be shifted at all).
 std::span<const float> append_sliding(LogitSource& source, const Tokenizer& tokenizer,
                                       std::span<const TokenId> text) {
-    if (source.position() < source.context()) return source.append(text.last(1));
+    if (source.position() < source.context()) return source.append(text.last(1), Phase::write);
     std::size_t keep = std::max<std::size_t>(1, static_cast<std::size_t>(source.context()) / 2);
     std::span<const TokenId> newest = text.last(std::min(text.size(), keep));
     std::vector<TokenId> again(newest.begin(), newest.end());
     if (keep > 1 && tokenizer.bos() == text.front()) again.front() = text.front();
     source.rewind(0);
-    return source.append(again);
+    return source.append(again, Phase::read);
 }
 
 }  // namespace
@@ -60,7 +60,7 @@ std::span<const float> read_prompt(LogitSource& source, std::span<const TokenId>
                    "at most " + std::to_string(source.context() - source.position()) + " tokens",
                    std::to_string(length),
                    "the model's context; shorten the prompt or raise --ctx where the model has more");
-    return source.append(prompt);
+    return source.append(prompt, Phase::read);
 }
 
 Generated generate(LogitSource& source, const Tokenizer& tokenizer, std::span<const TokenId> prompt,
@@ -114,9 +114,9 @@ std::string write_sample(const std::shared_ptr<const Model>& model, std::int64_t
     GenerateOptions options;
     options.tokens = tokens;
     options.slide = options.ignore_end = true;
-    SessionOptions session;
-    session.threads = threads;
-    SessionSource source(model, session);
+    EngineOptions engine;
+    engine.threads = threads;
+    SequenceSource source(model, engine);
     std::string text;
     generate(source, model->tokenizer(), encode_prompt(model->tokenizer(), "", false), options,
              [&](std::optional<TokenId>, std::string_view piece) { text += piece; });

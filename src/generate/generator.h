@@ -10,35 +10,37 @@
 #include <vector>
 
 #include "generate/sampler.h"
-#include "model/session.h"
+#include "model/engine.h"
 #include "text/tokenizer.h"
 
 namespace linnet {
 
-/// Where logits come from: a Session, or anything else that keeps one sequence (a test's own). The members
-/// are Session's.
+/// Where logits come from: a sequence of an engine, or anything else that keeps one sequence (a test's own).
+/// The members are Sequence's.
 class LogitSource {
   public:
     virtual ~LogitSource() = default;
     virtual std::int64_t context() const = 0;
     virtual std::int64_t position() const = 0;
-    virtual void rewind(std::int64_t position) = 0;
-    virtual std::span<const float> append(std::span<const TokenId> tokens) = 0;
+    virtual std::int64_t rewind(std::int64_t position) = 0;
+    virtual std::span<const float> append(std::span<const TokenId> tokens, Phase phase) = 0;
 };
 
-class SessionSource : public LogitSource {
+/// An engine with one sequence.
+class SequenceSource : public LogitSource {
   public:
-    SessionSource(std::shared_ptr<const Model> model, const SessionOptions& options)
-        : session_(std::move(model), options) {}
-    std::int64_t context() const override { return session_.context(); }
-    std::int64_t position() const override { return session_.position(); }
-    void rewind(std::int64_t position) override { session_.rewind(position); }
-    std::span<const float> append(std::span<const TokenId> tokens) override {
-        return session_.append(tokens);
+    SequenceSource(std::shared_ptr<const Model> model, const EngineOptions& options)
+        : engine_(std::move(model), options), sequence_(engine_.start()) {}
+    std::int64_t context() const override { return sequence_.context(); }
+    std::int64_t position() const override { return sequence_.position(); }
+    std::int64_t rewind(std::int64_t position) override { return sequence_.rewind(position); }
+    std::span<const float> append(std::span<const TokenId> tokens, Phase phase) override {
+        return sequence_.append(tokens, phase);
     }
 
   private:
-    Session session_;
+    Engine engine_;
+    Sequence sequence_;
 };
 
 struct GenerateOptions {

@@ -1,43 +1,85 @@
 // Reverse-mode differentiation: the forward list walked backwards, each op's backward called once all
-// gradients of its output have come together.
+// gradients of its output have come together. A value that was dropped is computed again when it is first
+// read (gradient checkpointing: Chen et al. 2016, "Training deep nets with sublinear memory cost").
 #include <algorithm>
 
-#include "graph/plan.h"
+#include "graph/lower.h"
 
 namespace linnet {
 namespace {
 
 struct Backward {
+    Lowerer& l;
     const Graph& graph;
     Plan& plan;
-    std::vector<BufferId> gradient;  // of each node's value, none until its first consumer was walked
-    std::vector<std::vector<NodeId>> consumers;  // of each node, among those that the root needs
-    std::vector<int> forward_step;               // the step that ran a node's op, none if none did
+    std::vector<ValueId> gradient;  // of each node's value, none until its first consumer was walked
+    std::vector<std::vector<NodeId>> consumers;  // of each node, among those that the roots need
+    std::vector<char> wants;                     // a trained parameter stands in the node or before it
+    std::vector<int> again;                      // the recompute step that stands for a node's forward step
 
-    Backward(const Graph& g, Plan& p)
-        : graph(g),
-          plan(p),
-          gradient(g.nodes().size(), none),
-          consumers(g.nodes().size()),
-          forward_step(g.nodes().size(), none) {
-        for (std::size_t i = 0; i < p.steps.size(); i++)
-            forward_step[static_cast<std::size_t>(p.steps[i].node)] = static_cast<int>(i);
-        std::vector<char> wanted(g.nodes().size(), 0);
-        wanted[static_cast<std::size_t>(p.root)] = 1;
-        for (NodeId id = p.root; id >= 0; id--) {
-            if (!wanted[static_cast<std::size_t>(id)]) continue;
-            for (NodeId input : g.node(id).inputs) {
-                wanted[static_cast<std::size_t>(input)] = 1;
-                consumers[static_cast<std::size_t>(input)].push_back(id);
-            }
+    explicit Backward(Lowerer& lowerer)
+        : l(lowerer),
+          graph(l.graph),
+          plan(l.plan),
+          gradient(graph.nodes().size(), none),
+          consumers(graph.nodes().size()),
+          wants(graph.nodes().size(), 0),
+          again(graph.nodes().size(), none) {
+        for (NodeId id = 0; id < size(); id++) {
+            auto at = static_cast<std::size_t>(id);
+            const Node& node = graph.node(id);
+            if (!l.wanted[at] || node.op->integers || !node.op->backward) continue;
+            for (ParameterId p : node.parameters) wants[at] |= trained(p);
+            for (std::size_t i = 0; i < node.inputs.size(); i++) wants[at] |= differentiates(node, i);
         }
+        for (NodeId id = size() - 1; id >= 0; id--)
+            if (l.wanted[static_cast<std::size_t>(id)])
+                for (NodeId input : graph.node(id).inputs)
+                    consumers[static_cast<std::size_t>(input)].push_back(id);
     }
 
-    BufferId& of(NodeId id) { return gradient[static_cast<std::size_t>(id)]; }
+    NodeId size() const { return static_cast<NodeId>(graph.nodes().size()); }
+    bool trained(ParameterId p) const {
+        return plan.lowering.trained.empty() || plan.lowering.trained[static_cast<std::size_t>(p)];
+    }
+    bool differentiates(const Node& node, std::size_t input) const {
+        return !(node.op->undifferentiated >> input & 1u) &&
+               wants[static_cast<std::size_t>(node.inputs[input])];
+    }
+    ValueId& of(NodeId id) { return gradient[static_cast<std::size_t>(id)]; }
 
-    /// May inputs a and b of one add both live in the add's gradient buffer? b's gradient must be final
-    /// already (one consumer) and read, by b's own backward, before any other consumer of a adds to the
-    /// buffer.
+    /// The node's value for a backward or recompute step that is about to be added.
+    ValueId read(NodeId id) {
+        recompute(id);
+        return l.read(id);
+    }
+
+    void recompute(NodeId id) {
+        auto at = static_cast<std::size_t>(id);
+        if (!l.dropped[at] || l.made_by[at] == none || again[at] != none) return;
+        const PlanStep first = plan.steps[static_cast<std::size_t>(l.made_by[at])];
+        PlanStep step{StepKind::recompute, first.node, first.result};
+        for (NodeId input : graph.node(first.node).inputs) step.in.push_back(read(input));
+        if (first.add != none) {
+            const Node& sum = graph.node(first.result);
+            step.add = read(sum.inputs[sum.inputs[0] == first.node ? 1 : 0]);
+        }
+        again[at] = l.now();
+        l.run(StepKind::recompute, step);
+    }
+
+    /// What the node's forward kept for its backward.
+    ValueId saved(NodeId id) {
+        int step = l.run_by[static_cast<std::size_t>(id)];
+        if (step == none) return none;
+        NodeId result = plan.steps[static_cast<std::size_t>(step)].result;
+        recompute(result);
+        if (again[static_cast<std::size_t>(result)] != none) step = again[static_cast<std::size_t>(result)];
+        return plan.steps[static_cast<std::size_t>(step)].saved;
+    }
+
+    /// May inputs a and b of one add both live in the add's gradient? b's gradient must be final already (one
+    /// consumer) and read, by b's own backward, before any other consumer of a adds to the value.
     bool may_share(NodeId a, NodeId b, NodeId add) const {
         if (consumers[static_cast<std::size_t>(b)].size() != 1 || graph.node(b).op->passes_gradient || a >= b)
             return false;
@@ -48,73 +90,77 @@ struct Backward {
 
     /// Gradients of the inputs of an op whose inputs' gradients equal its output's: shared where that is
     /// safe.
-    void pass(NodeId id, PlanStep& step, int now) {
+    void pass(NodeId id, PlanStep& step) {
         const Node& node = graph.node(id);
-        bool first = of(node.inputs[0]) == none;
         bool both =
-            node.inputs.size() == 2 && first && of(node.inputs[1]) == none &&
+            node.inputs.size() == 2 && of(node.inputs[0]) == none && of(node.inputs[1]) == none &&
             (may_share(node.inputs[0], node.inputs[1], id) || may_share(node.inputs[1], node.inputs[0], id));
         bool taken = false;
         for (std::size_t i = 0; i < node.inputs.size(); i++) {
-            BufferId& g = of(node.inputs[i]);
-            if (g == none && (!taken || both)) {
+            ValueId& g = of(node.inputs[i]);
+            if (differentiates(node, i) && g == none && (!taken || both)) {
                 g = step.dout;
                 taken = true;
-                step.din[i] = g;
+                step.din.push_back(g);
+                step.accumulate.push_back(false);
             } else {
-                give(node.inputs[i], step, i, now);
+                give(node, i, step);
             }
         }
     }
 
-    void give(NodeId input, PlanStep& step, std::size_t i, int now) {
-        BufferId& g = of(input);
-        step.accumulate[i] = g != none;
-        if (g == none) g = new_buffer(plan, graph.node(input).width, graph.node(input).space, now);
-        step.din[i] = g;
-        touch(plan, g, now);
+    void give(const Node& node, std::size_t i, PlanStep& step) {
+        NodeId input = node.inputs[i];
+        ValueId& g = of(input);
+        bool wanted = differentiates(node, i);
+        step.accumulate.push_back(wanted && g != none);
+        if (wanted && g == none)
+            g = l.value(plan.lowering.arithmetic, graph.node(input).width, graph.node(input).space);
+        step.din.push_back(wanted ? g : none);
+        if (wanted) touch(plan, g, l.now());
     }
 
     void walk(NodeId id) {
         const Node& node = graph.node(id);
-        int now = static_cast<int>(plan.steps.size());
-        PlanStep step{Phase::backward, id, id, false};
+        PlanStep step{StepKind::backward, id, id};
         for (std::size_t i = 0; i < node.inputs.size(); i++)
-            if (node.op->reads_inputs >> i & 1u) {
-                step.in[i] = plan.value[static_cast<std::size_t>(node.inputs[i])];
-                touch(plan, step.in[i], now);
-            }
+            step.in.push_back(node.op->reads_inputs >> i & 1u ? read(node.inputs[i]) : none);
+        if (node.op->reads_output) step.out = read(id);
+        step.saved = saved(id);
+        // From here on no step is added before this one.
         if (node.op->loss) {
             Graph::Shapes s = graph.shapes(node);
             NodeShape shape{s.in, s.parameters, node.attributes};
             plan.value[static_cast<std::size_t>(id)] = step.out =
-                new_buffer(plan, node.width, node.space, now);
-            plan.buffers.push_back({node.op->scratch(shape, plan.options.rows), now, now, 0});
-            step.scratch = static_cast<BufferId>(plan.buffers.size() - 1);
+                l.value(plan.lowering.arithmetic, node.width, node.space);
+            if (node.op->scratch)
+                step.scratch =
+                    l.value(plan.lowering.arithmetic,
+                            node.op->scratch(shape, capacity_of(graph, plan.lowering, node.space)), none);
         } else {
             step.dout = of(id);
-            touch(plan, step.dout, now);
-            if (node.op->reads_output) step.out = plan.value[static_cast<std::size_t>(id)];
-            touch(plan, step.out, now);
-            int forward = forward_step[static_cast<std::size_t>(id)];
-            if (forward != none) step.saved = plan.steps[static_cast<std::size_t>(forward)].saved;
-            touch(plan, step.saved, now);
         }
+        for (ValueId v : step.in) touch(plan, v, l.now());
+        for (ValueId v : {step.out, step.saved, step.dout}) touch(plan, v, l.now());
         if (node.op->passes_gradient)
-            pass(id, step, now);
+            pass(id, step);
         else
-            for (std::size_t i = 0; i < node.inputs.size(); i++) give(node.inputs[i], step, i, now);
+            for (std::size_t i = 0; i < node.inputs.size(); i++) give(node, i, step);
         plan.steps.push_back(step);
     }
 };
 
 }  // namespace
 
-void plan_backward(const Graph& graph, Plan& plan) {
-    Backward backward(graph, plan);
-    backward.walk(plan.root);
-    for (NodeId id = plan.root - 1; id >= 0; id--)
-        if (backward.of(id) != none) backward.walk(id);
+void lower_backward(Lowerer& lowerer) {
+    Backward backward(lowerer);
+    const std::vector<NodeId>& roots = lowerer.plan.roots;
+    for (NodeId id = backward.size() - 1; id >= 0; id--) {
+        bool loss =
+            lowerer.graph.node(id).op->loss && std::find(roots.begin(), roots.end(), id) != roots.end();
+        if (loss || (backward.of(id) != none && backward.wants[static_cast<std::size_t>(id)]))
+            backward.walk(id);
+    }
 }
 
 }  // namespace linnet

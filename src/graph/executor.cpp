@@ -1,39 +1,60 @@
 #include "graph/executor.h"
 
 #include <algorithm>
-#include <map>
+#include <set>
+#include <stdexcept>
 
 #include "base/error.h"
+#include "ops/matmul.h"
 
 namespace linnet {
 
 namespace {
 
-std::string constant_key(const Graph& graph, const Node& node) {
+std::string table_key(const Graph& graph, const Node& node) {
     Graph::Shapes s = graph.shapes(node);
     return std::string(node.op->name) + " " + node.attributes.text() + " " + std::to_string(s.in.at(0));
 }
 
-template <class Visit>
-void each_constant(const Graph& graph, const Plan& plan, Visit visit) {
-    std::map<std::string, std::size_t> seen;
-    for (std::size_t i = 0; i < plan.steps.size(); i++) {
-        const Node& node = graph.node(plan.steps[i].node);
-        if (!node.op->constants) continue;
-        auto [place, fresh] = seen.try_emplace(constant_key(graph, node), seen.size());
-        visit(i, node, place->second, fresh);
-    }
+std::vector<double> table_of(const Graph& graph, const Node& node, std::int64_t positions) {
+    Graph::Shapes s = graph.shapes(node);
+    return node.op->constants({s.in, s.parameters, node.attributes}, positions);
 }
 
-std::vector<double> constants_of(const Graph& graph, const Node& node) {
-    Graph::Shapes s = graph.shapes(node);
-    return node.op->constants({s.in, s.parameters, node.attributes});
+/// Elements of all tables that the plans need, each distinct one once.
+std::size_t table_elements(const Graph& graph, const std::vector<const Plan*>& plans) {
+    std::set<std::string> seen;
+    std::size_t count = 0;
+    for (const Plan* plan : plans)
+        for (const PlanStep& step : plan->steps) {
+            const Node& node = graph.node(step.node);
+            if (!node.op->constants || !seen.insert(table_key(graph, node)).second) continue;
+            count += table_of(graph, node, 1).size() * static_cast<std::size_t>(plan->lowering.positions);
+        }
+    return count;
+}
+
+/// The widest rows of weights that are unpacked as they are used, in bytes of a member's workspace.
+template <class Real>
+std::size_t unpack_workspace(const Graph& graph, const Plan& plan) {
+    std::size_t most = 0;
+    const std::vector<DType>& stored = plan.lowering.stored;
+    for (std::size_t i = 0; i < stored.size(); i++)
+        most = std::max(most, unpack_bytes<Real>(stored[i], graph.parameters()[i].shape.dim[1]));
+    return most;
 }
 
 template <class Real>
-std::size_t workspace_bytes() {
-    const KernelTable<Real>& k = kernels_for<Real>();
-    return (std::max(k.gemm_workspace, k.attention_workspace) + 4095) / 4096 * 4096;
+std::size_t workspace_bytes(const Graph& graph, const std::vector<const Plan*>& plans) {
+    std::size_t unpack = 0;
+    for (const Plan* plan : plans) unpack = std::max(unpack, unpack_workspace<Real>(graph, *plan));
+    return (kernel_workspace(kernels_for<Real>()) + unpack + 4095) / 4096 * 4096;
+}
+
+std::size_t arena_bytes_of(const std::vector<const Plan*>& plans) {
+    std::size_t most = 0;
+    for (const Plan* plan : plans) most = std::max(most, plan->arena_bytes);
+    return most;
 }
 
 /// Of a member's workspace, what the products of this plan will touch: panels no larger than their matrices.
@@ -46,50 +67,65 @@ std::size_t touched_workspace(const Graph& graph, const Plan& plan) {
         most = std::max(most, std::min(k, kernels.gemm_block_k) *
                                   (std::min(m, kernels.gemm_block_m) + std::min(n, kernels.gemm_block_n)));
     };
-    for (const PlanStep& step : plan.steps)
-        for (ParameterId id : graph.node(step.node).parameters) {
-            const Shape& w = graph.parameters()[static_cast<std::size_t>(id)].shape;
-            if (w.rank != 2 || graph.node(step.node).inputs.empty()) continue;
-            std::int64_t rows = plan.options.rows, out = w.dim[0], in = w.dim[1];
-            product(rows, out, in);
-            if (step.phase == Phase::backward) product(rows, in, out), product(out, in, rows);
-        }
-    return static_cast<std::size_t>(most) * sizeof(Real) + kernels.attention_workspace;
+    for (const PlanStep& step : plan.steps) {
+        const Node& node = graph.node(step.node);
+        if (!node.op->product || step.kind == StepKind::convert) continue;
+        const Shape& w = graph.parameters()[static_cast<std::size_t>(node.parameters[0])].shape;
+        std::int64_t rows = capacity_of(graph, plan.lowering, node.space), out = w.dim[0], in = w.dim[1];
+        product(rows, out, in);
+        if (step.kind == StepKind::backward) product(rows, in, out), product(out, in, rows);
+    }
+    return static_cast<std::size_t>(most) * sizeof(Real) + kernels.attention_workspace +
+           unpack_workspace<Real>(graph, plan);
 }
 
 }  // namespace
 
-std::int64_t constant_count(const Graph& graph, const Plan& plan) {
-    std::int64_t count = 0;
-    each_constant(graph, plan, [&](std::size_t, const Node& node, std::size_t, bool fresh) {
-        if (fresh) count += static_cast<std::int64_t>(constants_of(graph, node).size());
-    });
-    return count;
+template <class Real>
+const Real* Tables<Real>::get(const Graph& graph, const Node& node, std::int64_t positions) {
+    std::vector<Real>& table = tables_[table_key(graph, node) + " " + std::to_string(positions)];
+    if (table.empty()) {
+        std::vector<double> values = table_of(graph, node, positions);
+        table.assign(values.begin(), values.end());
+    }
+    return table.data();
 }
 
 template <class Real>
-std::size_t Executor<Real>::bytes(const Graph& graph, const Plan& plan, int threads) {
-    return static_cast<std::size_t>(plan.arena_size + constant_count(graph, plan)) * sizeof(Real) +
-           std::min(touched_workspace<Real>(graph, plan), workspace_bytes<Real>()) *
-               static_cast<std::size_t>(threads);
+std::shared_ptr<RunMemory> make_run_memory(const Graph& graph, const std::vector<const Plan*>& plans,
+                                           int threads) {
+    auto memory = std::make_shared<RunMemory>();
+    memory->arena_bytes = arena_bytes_of(plans);
+    memory->workspace_stride = workspace_bytes<Real>(graph, plans);
+    memory->arena = allocate_arena(memory->arena_bytes);
+    memory->workspaces = allocate_arena(memory->workspace_stride * static_cast<std::size_t>(threads));
+    return memory;
+}
+
+template <class Real>
+std::size_t Executor<Real>::bytes(const Graph& graph, const std::vector<const Plan*>& plans, int threads) {
+    std::size_t workspace = 0;
+    for (const Plan* plan : plans) workspace = std::max(workspace, touched_workspace<Real>(graph, *plan));
+    return arena_bytes_of(plans) + table_elements(graph, plans) * sizeof(Real) +
+           std::min(workspace, workspace_bytes<Real>(graph, plans)) * static_cast<std::size_t>(threads);
 }
 
 template <class Real>
 Executor<Real>::Executor(const Graph& graph, Plan plan, Binding<Real> binding, int threads)
-    : graph_(graph),
-      plan_(std::move(plan)),
-      binding_(std::move(binding)),
-      threads_(threads),
-      arena_(allocate_arena(static_cast<std::size_t>(plan_.arena_size) * sizeof(Real))),
-      workspaces_(allocate_arena(workspace_bytes<Real>() * static_cast<std::size_t>(threads))),
-      workspace_stride_(workspace_bytes<Real>()) {
+    : graph_(graph), plan_(std::move(plan)), binding_(std::move(binding)), threads_(threads) {
+    if (!binding_.tables) binding_.tables = std::make_shared<Tables<Real>>();
+    if (!binding_.memory) binding_.memory = make_run_memory<Real>(graph_, {&plan_}, threads_);
+    if (plan_.lowering.arithmetic != kernel_type<Real> || binding_.memory->arena_bytes < plan_.arena_bytes ||
+        (plan_.lowering.states && binding_.states.size() != graph_.states().size()))
+        throw std::logic_error("an executor's plan does not fit its binding");
     prepare();
 }
 
 template <class Real>
-Real* Executor<Real>::at(BufferId buffer) const {
-    if (buffer == none) return nullptr;
-    return static_cast<Real*>(arena_.get()) + plan_.buffers[static_cast<std::size_t>(buffer)].offset;
+Real* Executor<Real>::at(ValueId value) const {
+    if (value == none) return nullptr;
+    return reinterpret_cast<Real*>(static_cast<std::byte*>(binding_.memory->arena.get()) +
+                                   plan_.values[static_cast<std::size_t>(value)].offset);
 }
 
 template <class Real>
@@ -106,31 +142,60 @@ void Executor<Real>::prepare() {
         Call<Real>& c = calls_[i];
         c.kernels = &kernels_for<Real>();
         c.attributes = &node.attributes;
+        c.product = s.product;
+        c.phase = plan_.lowering.phase;
         c.node = s.node;
         c.width = node.width;
+        c.out = at(s.out), c.add = at(s.add), c.saved = at(s.saved), c.scratch = at(s.scratch),
+        c.dout = at(s.dout);
+        for (std::size_t k = 0; k < s.in.size(); k++) c.in[k] = at(s.in[k]);
+        for (std::size_t k = 0; k < s.din.size(); k++)
+            c.din[k] = at(s.din[k]), c.accumulate[k] = s.accumulate[k];
+        if (s.kind == StepKind::convert) continue;
         for (std::size_t k = 0; k < node.inputs.size(); k++)
             c.in_width[k] = graph_.node(node.inputs[k]).width;
-        for (std::size_t k = 0; k < max_inputs; k++) {
-            c.in[k] = at(s.in[k]);
-            c.din[k] = at(s.din[k]);
-            c.accumulate[k] = s.accumulate[k];
-        }
         for (std::size_t k = 0; k < node.parameters.size(); k++) {
             auto p = static_cast<std::size_t>(node.parameters[k]);
             c.parameter[k] = binding_.parameters[p];
             if (!binding_.gradients.empty()) c.parameter_grad[k] = binding_.gradients[p];
         }
-        if (!binding_.caches.empty()) c.cache = binding_.caches[static_cast<std::size_t>(s.node)];
-        c.out = at(s.out), c.add = at(s.add), c.saved = at(s.saved), c.scratch = at(s.scratch),
-        c.dout = at(s.dout);
-    }
-    each_constant(graph_, plan_, [&](std::size_t i, const Node& node, std::size_t index, bool fresh) {
-        if (fresh) {
-            std::vector<double> table = constants_of(graph_, node);
-            constants_.emplace_back(table.begin(), table.end());
+        if (plan_.lowering.states) {
+            if (node.reads != none) c.reads = binding_.states[static_cast<std::size_t>(node.reads)];
+            if (node.writes != none) c.writes = binding_.states[static_cast<std::size_t>(node.writes)];
         }
-        calls_[i].constants = constants_[index].data();
-    });
+        if (node.op->constants) c.constants = binding_.tables->get(graph_, node, plan_.lowering.positions);
+    }
+}
+
+/// Finds the batch's spaces and streams by the graph's names.
+template <class Real>
+void Executor<Real>::admit(const Batch& batch) {
+    const auto& streams = graph_.streams();
+    ids_.assign(streams.size(), {});
+    vectors_.assign(streams.size(), nullptr);
+    for (std::size_t i = 0; i < streams.size(); i++) {
+        if (streams[i].width > 0) {
+            if (const auto* found = batch.find_vectors(streams[i].name)) vectors_[i] = found->data();
+        } else if (const auto* found = batch.find_stream(streams[i].name)) {
+            ids_[i] = *found;
+        }
+    }
+    const auto& spaces = graph_.spaces();
+    rows_.assign(spaces.size(), nullptr);
+    counts_.assign(spaces.size(), 0);
+    for (std::size_t i = 0; i < spaces.size(); i++) {
+        const RowSpace& s = spaces[i];
+        if (s.fixed > 0)
+            counts_[i] = s.fixed;
+        else if (s.parent != none)
+            counts_[i] = counts_[static_cast<std::size_t>(s.parent)] * s.per_parent;
+        else if (s.entries != none)
+            counts_[i] = static_cast<std::int64_t>(ids_[static_cast<std::size_t>(s.entries)].size());
+        else if ((rows_[i] = batch.find_space(s.name)))
+            counts_[i] = rows_[i]->count;
+        if (counts_[i] > capacity_of(graph_, plan_.lowering, static_cast<SpaceId>(i)))
+            throw std::logic_error("a batch has more rows of " + s.name + " than its plan has room for");
+    }
 }
 
 namespace {
@@ -149,30 +214,69 @@ void pass_gradient(const Call<Real>& call) {
     }
 }
 
+/// A copy of a value in another storage type: one of the two is that of arithmetic.
+template <class Real>
+void convert(const Call<Real>& call, DType from, DType to) {
+    Range i = call.worker.share(call.rows * call.width, 64);
+    auto at = [&](const void* base, DType type) {
+        return static_cast<const std::byte*>(base) + i.begin * info(type).bytes;
+    };
+    if (from == kernel_type<Real>)
+        call.kernels->store(i.size(), to, call.in[0] + i.begin, const_cast<std::byte*>(at(call.out, to)));
+    else
+        call.kernels->load(i.size(), from, at(call.in[0], from), call.out + i.begin);
+}
+
 }  // namespace
 
 template <class Real>
-void Executor<Real>::step(const PlanStep& step, const Call<Real>& prepared, const Batch& batch,
-                          Worker worker) const {
-    const Node& node = graph_.node(step.node);
-    Call<Real> call = prepared;
+Call<Real> Executor<Real>::call_of(std::size_t index, const Batch& batch, Worker worker) const {
+    const Node& node = graph_.node(plan_.steps[index].node);
+    Call<Real> call = calls_[index];
     call.worker = worker;
     call.batch = &batch;
-    call.rows =
-        node.space == RowSpace::tokens ? batch.rows() : static_cast<std::int64_t>(batch.outputs.size());
-    call.workspace = static_cast<std::byte*>(workspaces_.get()) +
-                     workspace_stride_ * static_cast<std::size_t>(worker.index);
-    if (step.phase == Phase::forward) return node.op->forward(call);
-    if (node.op->passes_gradient) pass_gradient(call);
-    node.op->backward(call);
+    call.space = rows_[static_cast<std::size_t>(node.space)];
+    call.rows = counts_[static_cast<std::size_t>(node.space)];
+    if (node.stream != none) {
+        call.ids = ids_[static_cast<std::size_t>(node.stream)];
+        call.vectors = vectors_[static_cast<std::size_t>(node.stream)];
+    }
+    for (std::size_t k = 0; k < node.inputs.size(); k++) {
+        auto space = static_cast<std::size_t>(graph_.node(node.inputs[k]).space);
+        call.in_space[k] = rows_[space];
+        call.in_rows[k] = counts_[space];
+    }
+    call.workspace = static_cast<std::byte*>(binding_.memory->workspaces.get()) +
+                     binding_.memory->workspace_stride * static_cast<std::size_t>(worker.index);
+    return call;
+}
+
+template <class Real>
+void Executor<Real>::step(std::size_t index, const Batch& batch, Worker worker) const {
+    const PlanStep& step = plan_.steps[index];
+    const Node& node = graph_.node(step.node);
+    Call<Real> call = call_of(index, batch, worker);
+    switch (step.kind) {
+        case StepKind::convert: {
+            auto type = [&](ValueId v) { return plan_.values[static_cast<std::size_t>(v)].type; };
+            return convert(call, type(step.in[0]), type(step.out));
+        }
+        case StepKind::forward:
+        case StepKind::recompute:
+            return node.op->forward(call);
+        case StepKind::backward:
+            if (node.op->passes_gradient) pass_gradient(call);
+            return node.op->backward(call);
+    }
 }
 
 template <class Real>
 void Executor<Real>::run(const Batch& batch) {
+    admit(batch);
     run_team(threads_, [&](Worker worker) {
         for (std::size_t i = 0; i < plan_.steps.size(); i++) {
             if (plan_.steps[i].barrier) worker.sync();
-            step(plan_.steps[i], calls_[i], batch, worker);
+            step(i, batch, worker);
         }
     });
 }
@@ -180,20 +284,28 @@ void Executor<Real>::run(const Batch& batch) {
 template <class Real>
 void Executor<Real>::check(const Batch& batch,
                            const std::function<void(const PlanStep&, const Real*, std::int64_t)>& see) {
+    admit(batch);
     run_team(1, [&](Worker worker) {
         for (std::size_t i = 0; i < plan_.steps.size(); i++) {
             const PlanStep& s = plan_.steps[i];
-            step(s, calls_[i], batch, worker);
+            step(i, batch, worker);
             const Node& node = graph_.node(s.result);
-            std::int64_t rows = node.space == RowSpace::tokens
-                                    ? batch.rows()
-                                    : static_cast<std::int64_t>(batch.outputs.size());
-            see(s, at(s.phase == Phase::forward || node.op->loss ? s.out : s.din[0]), rows * node.width);
+            ValueId made = s.runs_forward() || (s.kind == StepKind::backward && node.op->loss) ? s.out
+                           : s.din.empty()                                                     ? none
+                                                                                               : s.din[0];
+            if (made == none || node.op->integers) continue;
+            see(s, at(made), counts_[static_cast<std::size_t>(node.space)] * node.width);
         }
     });
 }
 
+template class Tables<float>;
+template class Tables<double>;
 template class Executor<float>;
 template class Executor<double>;
+template std::shared_ptr<RunMemory> make_run_memory<float>(const Graph&, const std::vector<const Plan*>&,
+                                                           int);
+template std::shared_ptr<RunMemory> make_run_memory<double>(const Graph&, const std::vector<const Plan*>&,
+                                                            int);
 
 }  // namespace linnet

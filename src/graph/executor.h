@@ -1,8 +1,10 @@
-// Runs a plan: one parallel region a run, every member of the team walking the same steps (README.md has the
-// measurement behind that choice).
+// Runs a plan: one parallel region per run, every member of the team walking the same steps (README.md has
+// the measurement behind that choice).
 #pragma once
 #include <functional>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/arena.h"
@@ -10,12 +12,36 @@
 
 namespace linnet {
 
-/// What differs between training and inference: how parameters are bound, and whether attention has a cache.
+/// Tables that depend on positions alone (rotary angles, sinusoids): each made once, for all executors that
+/// share this object. Not for use by several threads at once.
+template <class Real>
+class Tables {
+  public:
+    /// The table of a node's op for positions [0, positions).
+    const Real* get(const Graph& graph, const Node& node, std::int64_t positions);
+
+  private:
+    std::map<std::string, std::vector<Real>> tables_;
+};
+
+/// The arena and the members' workspaces, for executors that never run at the same time.
+struct RunMemory {
+    Arena arena, workspaces;
+    std::size_t arena_bytes = 0, workspace_stride = 0;
+};
+/// Large enough for each of the plans.
+template <class Real>
+std::shared_ptr<RunMemory> make_run_memory(const Graph& graph, const std::vector<const Plan*>& plans,
+                                           int threads);
+
+/// What differs between training and inference: how parameters are bound, and whether states are kept.
 template <class Real>
 struct Binding {
-    std::vector<Tensor> parameters;   // of each parameter; vectors are Real
-    std::vector<Real*> gradients;     // empty where nothing is trained
-    std::vector<Cache<Real>> caches;  // of each node; empty where there is none
+    std::vector<Tensor> parameters;        // of each parameter; vectors are Real
+    std::vector<Real*> gradients;          // of each parameter, null: not trained; empty: nothing is
+    std::vector<StateView> states;         // of each state; empty where the plan has none
+    std::shared_ptr<Tables<Real>> tables;  // null: the executor's own
+    std::shared_ptr<RunMemory> memory;     // null: the executor's own
 };
 
 template <class Real>
@@ -29,32 +55,33 @@ class Executor {
     void check(const Batch& batch,
                const std::function<void(const PlanStep&, const Real*, std::int64_t)>& see);
 
-    /// The value of a node after a run: [rows of its space, width]. Only the root's outlives the run for
-    /// certain.
+    /// The value of a node after a run: [rows of its space, width]. Only the roots' outlive the run for
+    /// certain, and only until another executor uses the same memory.
     const Real* value(NodeId node) const;
+    /// Rows of a space in the last run.
+    std::int64_t rows(SpaceId space) const { return counts_[static_cast<std::size_t>(space)]; }
     const Plan& plan() const { return plan_; }
     const Graph& graph() const { return graph_; }
-    Binding<Real>& binding() { return binding_; }
 
-    /// Bytes of memory that an executor of this plan comes to touch.
-    static std::size_t bytes(const Graph& graph, const Plan& plan, int threads);
+    /// Bytes of memory that executors of these plans, sharing all they can, come to touch.
+    static std::size_t bytes(const Graph& graph, const std::vector<const Plan*>& plans, int threads);
 
   private:
     void prepare();
-    void step(const PlanStep& step, const Call<Real>& prepared, const Batch& batch, Worker worker) const;
-    Real* at(BufferId buffer) const;
+    void admit(const Batch& batch);
+    void step(std::size_t index, const Batch& batch, Worker worker) const;
+    Call<Real> call_of(std::size_t index, const Batch& batch, Worker worker) const;
+    Real* at(ValueId value) const;
 
     const Graph& graph_;
     Plan plan_;
     Binding<Real> binding_;
     int threads_;
-    Arena arena_, workspaces_;
-    std::size_t workspace_stride_ = 0;
-    std::vector<std::vector<Real>> constants_;  // one a distinct (op, attributes, widths)
-    std::vector<Call<Real>> calls_;             // one a step, all but batch and worker filled in
+    std::vector<Call<Real>> calls_;     // one per step, all but batch, rows and worker filled in
+    std::vector<const Rows*> rows_;     // of each space in this run; null where it has no sequences
+    std::vector<std::int64_t> counts_;  // of each space in this run
+    std::vector<std::span<const std::int32_t>> ids_;  // of each stream in this run
+    std::vector<const float*> vectors_;
 };
-
-/// Constants of all nodes in elements (rotary angles, sinusoids), each distinct table once.
-std::int64_t constant_count(const Graph& graph, const Plan& plan);
 
 }  // namespace linnet

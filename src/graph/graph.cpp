@@ -3,10 +3,36 @@
 #include <stdexcept>
 
 namespace linnet {
+namespace {
 
+template <class T>
+std::int32_t append(std::vector<T>& list, T item) {
+    list.push_back(std::move(item));
+    return static_cast<std::int32_t>(list.size() - 1);
+}
+
+}  // namespace
+
+SpaceId Graph::space(RowSpace space) {
+    return append(spaces_, std::move(space));
+}
+StreamId Graph::stream(Stream stream) {
+    return append(streams_, std::move(stream));
+}
+StateId Graph::state(StateSpec spec) {
+    return append(states_, std::move(spec));
+}
 ParameterId Graph::parameter(std::string name, Shape shape, double init_mean, double init_std) {
-    parameters_.push_back({std::move(name), shape, init_mean, init_std});
-    return static_cast<ParameterId>(parameters_.size() - 1);
+    return append(parameters_, {std::move(name), shape, init_mean, init_std});
+}
+void Graph::add_program(std::string name, std::vector<NodeId> roots) {
+    programs_.push_back({std::move(name), std::move(roots)});
+}
+
+const Program& Graph::program(std::string_view name) const {
+    for (const Program& p : programs_)
+        if (p.name == name) return p;
+    throw std::logic_error("a graph without the program " + std::string(name));
 }
 
 Graph::Shapes Graph::shapes(const Node& node) const {
@@ -17,23 +43,22 @@ Graph::Shapes Graph::shapes(const Node& node) const {
     return s;
 }
 
-NodeId Graph::add(const Op& op, std::string path, std::vector<NodeId> inputs,
-                  std::vector<ParameterId> parameters, Attributes attributes) {
-    Node node{&op, std::move(path), std::move(inputs), std::move(parameters), std::move(attributes),
-              0,   op.space};
-    if (static_cast<int>(node.inputs.size()) != op.inputs ||
-        static_cast<int>(node.parameters.size()) > op.parameters)
+NodeId Graph::add(const Op& op, std::string path, Small<NodeId, max_inputs> inputs,
+                  Small<ParameterId, max_parameters> parameters, Attributes attributes, Placement placement) {
+    Node node{&op, std::move(path), inputs, parameters, std::move(attributes)};
+    node.stream = placement.stream, node.reads = placement.reads, node.writes = placement.writes;
+    node.block = block_;
+    if (inputs.size() != op.inputs || parameters.size() > op.parameters || op.stream != (node.stream != none))
         throw std::logic_error(node.path + ": " + std::string(op.name) + " has other inputs");
-    for (NodeId input : node.inputs) {
+    for (NodeId input : inputs)
         if (input < 0 || static_cast<std::size_t>(input) >= nodes_.size())
             throw std::logic_error(node.path + ": an input does not stand before its node");
-        if (nodes_[static_cast<std::size_t>(input)].space == RowSpace::outputs)
-            node.space = RowSpace::outputs;
-    }
+    if (placement.space == none && inputs.empty())
+        throw std::logic_error(node.path + ": a node without inputs must name its row space");
+    node.space = placement.space != none ? placement.space : this->node(inputs[0]).space;
     Shapes s = shapes(node);
     node.width = op.width({s.in, s.parameters, node.attributes});
-    nodes_.push_back(std::move(node));
-    return static_cast<NodeId>(nodes_.size() - 1);
+    return append(nodes_, std::move(node));
 }
 
 std::int64_t Graph::parameter_count() const {

@@ -3,14 +3,19 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/small.h"
 #include "ops/op.h"
 
 namespace linnet {
 
 using NodeId = std::int32_t;
 using ParameterId = std::int32_t;
+using SpaceId = std::int32_t;
+using StreamId = std::int32_t;
+using StateId = std::int32_t;
 inline constexpr std::int32_t none = -1;
 
 /// How a parameter starts, and whether weight decay applies (matrices only).
@@ -21,25 +26,70 @@ struct Parameter {
     bool decay() const { return shape.rank > 1; }
 };
 
+/// What the rows of values mean, and how many there are in a run: as many as the batch says, as a stream has
+/// entries (chosen rows), a multiple of another space's (the places of experts), or always the same.
+struct RowSpace {
+    std::string name;
+    StreamId entries = none;
+    SpaceId parent = none;
+    std::int64_t per_parent = 0, fixed = 0;
+};
+
+/// What comes in from outside, one entry per row: an integer (token ids, targets, row numbers), or where
+/// width > 0 a vector (patches).
+struct Stream {
+    std::string name;
+    std::int64_t width = 0;
+};
+
 struct Node {
     const Op* op;
     std::string path;  // module path: "blk.3.attn.q"
-    std::vector<NodeId> inputs;
-    std::vector<ParameterId> parameters;
+    Small<NodeId, max_inputs> inputs;
+    Small<ParameterId, max_parameters> parameters;
     Attributes attributes;
     std::int64_t width = 0;  // of the output rows
-    RowSpace space = RowSpace::tokens;
+    SpaceId space = 0;
+    StreamId stream = none;
+    StateId reads = none, writes = none;
+    int block = none;  // checkpointing recomputes a block at a time; none: always kept
+};
+
+/// A named set of nodes that are wanted together: a loss, logits with the states they extend, an encoder's
+/// states.
+struct Program {
+    std::string name;
+    std::vector<NodeId> roots;
+};
+
+/// What `Graph::add` cannot tell from a node's inputs.
+struct Placement {
+    SpaceId space = none;  // none: that of the first input
+    StreamId stream = none;
+    StateId reads = none, writes = none;
 };
 
 class Graph {
   public:
+    SpaceId space(RowSpace space);
+    StreamId stream(Stream stream);
+    StateId state(StateSpec spec);
     ParameterId parameter(std::string name, Shape shape, double init_mean, double init_std);
     /// Appends a node; its inputs must stand before it. Shapes that do not fit are a std::logic_error.
-    NodeId add(const Op& op, std::string path, std::vector<NodeId> inputs,
-               std::vector<ParameterId> parameters = {}, Attributes attributes = {});
+    NodeId add(const Op& op, std::string path, Small<NodeId, max_inputs> inputs,
+               Small<ParameterId, max_parameters> parameters = {}, Attributes attributes = {},
+               Placement placement = {});
+    void add_program(std::string name, std::vector<NodeId> roots);
+    /// Nodes that are added from now on belong to this block (none: to no block).
+    void begin_block(int block) { block_ = block; }
 
     const std::vector<Node>& nodes() const { return nodes_; }
     const std::vector<Parameter>& parameters() const { return parameters_; }
+    const std::vector<RowSpace>& spaces() const { return spaces_; }
+    const std::vector<Stream>& streams() const { return streams_; }
+    const std::vector<StateSpec>& states() const { return states_; }
+    const std::vector<Program>& programs() const { return programs_; }
+    const Program& program(std::string_view name) const;  // std::logic_error where there is none
     const Node& node(NodeId id) const { return nodes_[static_cast<std::size_t>(id)]; }
     std::int64_t parameter_count() const;  // elements
 
@@ -53,6 +103,11 @@ class Graph {
   private:
     std::vector<Node> nodes_;
     std::vector<Parameter> parameters_;
+    std::vector<RowSpace> spaces_;
+    std::vector<Stream> streams_;
+    std::vector<StateSpec> states_;
+    std::vector<Program> programs_;
+    int block_ = none;
 };
 
 }  // namespace linnet

@@ -9,27 +9,27 @@ namespace linnet {
 /// Greedy by size (Pisarchyk & Lee 2020, "Efficient memory management for deep neural net inference", section
 /// 5): the largest buffer first, each at the lowest offset that no buffer alive at the same time covers.
 void pack(Plan& plan) {
-    constexpr std::int64_t alignment = 16;  // elements: a cache line of floats
-    std::vector<std::size_t> order(plan.buffers.size());
+    constexpr std::size_t alignment = 64;  // bytes: a cache line
+    std::vector<std::size_t> order(plan.values.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-        return plan.buffers[a].size > plan.buffers[b].size;
+        return plan.values[a].bytes > plan.values[b].bytes;
     });
     std::vector<std::size_t> placed;  // by offset
     for (std::size_t index : order) {
-        Buffer& b = plan.buffers[index];
-        std::int64_t size = (b.size + alignment - 1) / alignment * alignment, offset = 0;
+        Value& b = plan.values[index];
+        std::size_t size = (b.bytes + alignment - 1) / alignment * alignment, offset = 0;
         for (std::size_t other : placed) {
-            const Buffer& o = plan.buffers[other];
+            const Value& o = plan.values[other];
             if (o.last < b.first || b.last < o.first) continue;
             if (offset + size <= o.offset) break;
-            offset = std::max(offset, o.offset + (o.size + alignment - 1) / alignment * alignment);
+            offset = std::max(offset, o.offset + (o.bytes + alignment - 1) / alignment * alignment);
         }
         b.offset = offset;
-        plan.arena_size = std::max(plan.arena_size, offset + size);
+        plan.arena_bytes = std::max(plan.arena_bytes, offset + size);
         placed.insert(std::upper_bound(placed.begin(), placed.end(), index,
                                        [&](std::size_t x, std::size_t y) {
-                                           return plan.buffers[x].offset < plan.buffers[y].offset;
+                                           return plan.values[x].offset < plan.values[y].offset;
                                        }),
                       index);
     }
@@ -37,9 +37,11 @@ void pack(Plan& plan) {
 
 namespace {
 
-/// Memory that a step reads or writes: a stretch of the arena, or (space > 0) a parameter's gradient.
+/// Memory that a step reads or writes: a stretch of the arena (space 0), a parameter's gradient (1, 2, …), or
+/// a state (-1, -2, …).
 struct Access {
-    std::int64_t space, begin, end;
+    std::int64_t space;
+    std::size_t begin, end;
 };
 
 bool overlap(const std::vector<Access>& a, const std::vector<Access>& b) {
@@ -51,22 +53,25 @@ bool overlap(const std::vector<Access>& a, const std::vector<Access>& b) {
 
 void accesses(const Graph& graph, const Plan& plan, const PlanStep& s, std::vector<Access>& reads,
               std::vector<Access>& writes) {
-    auto range = [&](std::vector<Access>& list, BufferId id) {
+    auto range = [&](std::vector<Access>& list, ValueId id) {
         if (id == none) return;
-        const Buffer& b = plan.buffers[static_cast<std::size_t>(id)];
-        list.push_back({0, b.offset, b.offset + b.size});
+        const Value& v = plan.values[static_cast<std::size_t>(id)];
+        list.push_back({0, v.offset, v.offset + v.bytes});
     };
-    bool makes_out = s.phase == Phase::forward || graph.node(s.node).op->loss;
-    for (BufferId id : s.in) range(reads, id);
+    const Node& node = graph.node(s.node);
+    bool forward = s.runs_forward(), backward = s.kind == StepKind::backward;
+    for (ValueId id : s.in) range(reads, id);
     range(reads, s.add);
     range(reads, s.dout);
-    range(makes_out ? writes : reads, s.out);
-    range(s.phase == Phase::forward ? writes : reads, s.saved);
+    range(backward && !node.op->loss ? reads : writes, s.out);
+    range(forward ? writes : reads, s.saved);
     range(writes, s.scratch);
-    for (BufferId id : s.din)
+    for (ValueId id : s.din)
         if (id != s.dout) range(writes, id);
-    if (s.phase == Phase::backward)
-        for (ParameterId p : graph.node(s.node).parameters) writes.push_back({1 + p, 0, 1});
+    if (backward)
+        for (ParameterId p : node.parameters) writes.push_back({1 + p, 0, 1});
+    if (forward && plan.lowering.states && node.reads != none) reads.push_back({-1 - node.reads, 0, 1});
+    if (forward && plan.lowering.states && node.writes != none) writes.push_back({-1 - node.writes, 0, 1});
 }
 
 }  // namespace

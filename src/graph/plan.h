@@ -1,7 +1,7 @@
-// What is run, in which order, and where every value lives.
+// What is run, in which order, and where every value lives: a program of a graph, lowered for one phase.
 #pragma once
-#include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,64 +9,79 @@
 
 namespace linnet {
 
-using BufferId = std::int32_t;
+using ValueId = std::int32_t;
 
-/// A piece of the arena, in elements (float or double), alive from step `first` to step `last`.
-struct Buffer {
-    std::int64_t size = 0;
+/// A piece of the arena, alive from step `first` to step `last`: what a node made, a copy of it in another
+/// storage type, a gradient, or memory of one step.
+struct Value {
+    DType type = DType::f32;
+    SpaceId space = none;    // none: not counted in rows
+    std::int64_t width = 0;  // elements per row
+    std::size_t bytes = 0, offset = 0;
     int first = 0, last = 0;
-    std::int64_t offset = 0;
 };
 
-enum class Phase : std::uint8_t { forward, backward };
+enum class StepKind : std::uint8_t { forward, recompute, backward, convert };
 
-/// One op run once. Buffers are `none` where the op does without.
+/// One op run once, or one conversion between storage types. Values are `none` where the op does without.
 struct PlanStep {
-    Phase phase;
-    NodeId node;           // whose op runs
+    StepKind kind;
+    NodeId node;           // whose op runs; of a conversion: whose value it is
     NodeId result;         // whose value it makes: another node where a residual add was fused into this one
     bool barrier = false;  // the team must meet before this step
-    std::array<BufferId, max_inputs> in{none, none, none};
-    BufferId out = none, add = none, saved = none, scratch = none;
-    BufferId dout = none;
-    std::array<BufferId, max_inputs> din{none, none, none};  // equal to dout where the gradient is shared
-    std::array<bool, max_inputs> accumulate{};
+    ProductKernel product = ProductKernel::panels;
+    Small<ValueId, max_inputs> in{};
+    ValueId out = none, add = none, saved = none, scratch = none;
+    ValueId dout = none;
+    Small<ValueId, max_inputs> din{};  // equal to dout where the gradient is shared
+    Small<bool, max_inputs> accumulate{};
+
+    bool runs_forward() const { return kind == StepKind::forward || kind == StepKind::recompute; }
 };
 
-struct PlanOptions {
-    std::int64_t rows = 0;     // capacity: rows of a batch
-    std::int64_t outputs = 0;  // capacity: rows of Batch::outputs
-    bool training = false;     // walk back from the root, a loss
-    bool fuse = true;          // residual adds into the products before them
+/// How a program is to be run: all that is known before the first batch.
+struct Lowering {
+    Phase phase = Phase::read;
+    bool states = false;                 // bound: keys and values are read from them
+    std::vector<std::int64_t> capacity;  // most rows, of each space (derived ones may be left out)
+    std::int64_t positions = 0;          // most positions of a sequence: what tables must cover
+    DType arithmetic = DType::f32;       // of every kernel: f32, or f64 where gradients are checked
+    std::optional<DType> activation;     // storage of what backward reads, where not that of arithmetic
+    std::vector<DType> stored;           // of each parameter; empty: all in `arithmetic`
+    std::vector<bool> trained;           // of each parameter; empty: all (where phase is train)
+    bool recompute = false;              // blocks' values are computed again instead of kept
+    bool fuse = true;                    // residual adds into the products before them
 };
 
 struct Plan {
-    PlanOptions options;
-    NodeId root = none;
+    Lowering lowering;
+    std::vector<NodeId> roots;
     std::vector<PlanStep> steps;
-    std::vector<Buffer> buffers;
-    std::vector<BufferId> value;  // of each node; none where it is not made
-    std::int64_t arena_size = 0;  // elements
+    std::vector<Value> values;
+    std::vector<ValueId> value;  // of each node; none where it is not made (or has been dropped since)
+    std::size_t arena_bytes = 0;
 
     int barriers() const;
 };
 
-/// The steps that make `root` (and, for training, every parameter's gradient), their buffers packed by
-/// liveness.
-Plan make_plan(const Graph& graph, NodeId root, const PlanOptions& options);
+/// The steps that make the program's roots (and, for training, the gradient of every trained parameter),
+/// their values packed by liveness.
+Plan make_plan(const Graph& graph, const Program& program, const Lowering& lowering);
 
-/// One line a step: phase, op, path, width, buffers, barriers (`--graph`).
+/// Most rows of a space under the lowering's capacities.
+std::int64_t capacity_of(const Graph& graph, const Lowering& lowering, SpaceId space);
+
+/// One line per step: kind, op, path, width, values, barriers (`inspect graph`).
 std::string describe(const Graph& graph, const Plan& plan);
 
 // The parts of make_plan, each in a file of its own.
-void plan_forward(const Graph& graph, Plan& plan);    // plan.cpp
-void plan_backward(const Graph& graph, Plan& plan);   // autodiff.cpp
-void pack(Plan& plan);                                // memory.cpp: offsets and arena_size
+void pack(Plan& plan);                                // memory.cpp: offsets and arena_bytes
 void place_barriers(const Graph& graph, Plan& plan);  // memory.cpp
 
-/// A new buffer of `width` elements a row of `space`, born at step `step`.
-BufferId new_buffer(Plan& plan, std::int64_t width, RowSpace space, int step);
-/// The buffer is read or written at `step`.
-void touch(Plan& plan, BufferId buffer, int step);
+/// A new value of `width` elements per row of `space`, born at step `step`; with space none, of `width`
+/// elements in all.
+ValueId new_value(const Graph& graph, Plan& plan, DType type, std::int64_t width, SpaceId space, int step);
+/// The value is read or written at `step`.
+void touch(Plan& plan, ValueId value, int step);
 
 }  // namespace linnet

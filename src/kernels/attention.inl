@@ -61,7 +61,6 @@ inline void attend(const Attention<Real>& f, const Real* q, const Real* v, int64
 
 void attention(const Attention<Real>& f, int64_t head, int64_t query_begin, int64_t query_end,
                void* workspace) {
-    if (f.rows == 1) return attention_decode(f, head, workspace);
     AttentionWork& w = *static_cast<AttentionWork*>(workspace);
     int64_t kv = head / (f.heads / f.kv_heads), d = f.head_width;
     const Real *q = f.q + head * f.q_head, *k = f.k + kv * f.k_head, *v = f.v + kv * f.v_head;
@@ -71,7 +70,7 @@ void attention(const Attention<Real>& f, int64_t head, int64_t query_begin, int6
         each_vector(count * d, [&](int64_t c, int64_t n) { store_n(w.out + c, zero(), n); });
         int64_t first = visible_begin(f, q0) / key_block * key_block, last = visible_end(f, q1 - 1);
         for (int64_t j = first; j < last; j += key_block) {
-            int64_t keys = least(key_block, f.cached + f.rows - j);
+            int64_t keys = least(key_block, f.keys - j);
             transpose_block(keys, d, k + j * f.k_row, f.k_row, w.keys);
             for (int64_t i = q0; i < q1; i += small_rows) {
                 attend(f, q, v + j * f.v_row, i, least(small_rows, q1 - i), j, keys, i - q0, w);

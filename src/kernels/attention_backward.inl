@@ -10,7 +10,7 @@ namespace {
 struct AttentionBackwardWork {
     alignas(64) Real keys[widest_head * key_block], values[widest_head * key_block];  // [D, key_block]
     alignas(64) Real weights[key_block * key_block],
-        slopes[key_block * key_block];  // P, dS: [queries, key_block]
+        dscores[key_block * key_block];  // P, dS: [queries, key_block]
 };
 
 inline Real dot(int64_t n, const Real* a, const Real* b) {
@@ -39,7 +39,7 @@ inline void backward_weights(const Attention<Real>& f, const HeadGradient& h, in
     // The keys that these queries see, and those of a tile of keys that begins among them.
     int64_t seen = least(keys, visible_end(f, i + rows - 1) - j + small_rows - 1);
     int64_t d = f.head_width, width = ceil_divide(seen, W) * W;
-    Real *p = w.weights + local * key_block, *s = w.slopes + local * key_block;
+    Real *p = w.weights + local * key_block, *s = w.dscores + local * key_block;
     small_product(rows, width, d, h.q + i * f.q_row, f.q_row, 1, w.keys, key_block, p, key_block);
     small_product(rows, width, d, h.dout + i * f.out_row, f.out_row, 1, w.values, key_block, s, key_block);
     for (int64_t r = 0; r < rows; r++, p += key_block, s += key_block) {
@@ -64,7 +64,7 @@ inline void backward_block(const Attention<Real>& f, const HeadGradient& h, int6
         int64_t end = least(visible_end(f, i + rows - 1) - j, keys);  // keys that these rows see
         backward_weights(f, h, i, rows, j, keys, i - i0, w);
         if (end > 0) {
-            small_product(rows, d, end, w.slopes + (i - i0) * key_block, key_block, 1, h.k + j * f.k_row,
+            small_product(rows, d, end, w.dscores + (i - i0) * key_block, key_block, 1, h.k + j * f.k_row,
                           f.k_row, h.dq + i * f.q_row, f.q_row, ones);
         }
     }
@@ -74,7 +74,7 @@ inline void backward_block(const Attention<Real>& f, const HeadGradient& h, int6
         if (skip >= queries) break;
         small_product(rows, d, queries - skip, w.weights + skip * key_block + c, 1, key_block,
                       h.dout + (i0 + skip) * f.out_row, f.out_row, h.dv + (j + c) * f.v_row, f.v_row, ones);
-        small_product(rows, d, queries - skip, w.slopes + skip * key_block + c, 1, key_block,
+        small_product(rows, d, queries - skip, w.dscores + skip * key_block + c, 1, key_block,
                       h.q + (i0 + skip) * f.q_row, f.q_row, h.dk + (j + c) * f.k_row, f.k_row, ones);
     }
 }
@@ -85,14 +85,14 @@ void attention_backward(const AttentionBackward<Real>& b, int64_t kv_head, void*
     int64_t d = f.head_width, group = f.heads / f.kv_heads;
     HeadGradient h{nullptr, f.k + kv_head * f.k_head,  f.v + kv_head * f.v_head, nullptr, nullptr, nullptr,
                    nullptr, b.dk + kv_head * f.k_head, b.dv + kv_head * f.v_head};
-    if (!b.accumulate_k) clear_rows(f.rows, d, h.dk, f.k_row);
-    if (!b.accumulate_v) clear_rows(f.rows, d, h.dv, f.v_row);
+    if (!b.accumulate_k) clear_rows(f.keys, d, h.dk, f.k_row);
+    if (!b.accumulate_v) clear_rows(f.keys, d, h.dv, f.v_row);
     for (int64_t head = kv_head * group; head < (kv_head + 1) * group; head++) {
         h.q = f.q + head * f.q_head, h.dq = b.dq + head * f.q_head;
         h.out = f.out + head * d, h.dout = b.dout + head * d, h.lse = f.lse + head * f.rows;
         if (!b.accumulate_q) clear_rows(f.rows, d, h.dq, f.q_row);
-        for (int64_t j = 0; j < f.rows; j += key_block) {
-            int64_t keys = least(key_block, f.rows - j);
+        for (int64_t j = 0; j < f.keys; j += key_block) {
+            int64_t keys = least(key_block, f.keys - j);
             transpose_block(keys, d, h.k + j * f.k_row, f.k_row, w.keys);
             transpose_block(keys, d, h.v + j * f.v_row, f.v_row, w.values);
             for (int64_t i = f.causal ? j : 0; i < f.rows; i += key_block) {

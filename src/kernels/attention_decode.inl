@@ -1,5 +1,6 @@
-// One query over a long cache: dot products with the keys in the order they lie, then a weighted sum of the
-// values. Every key and value is read once.
+// One query over many keys: dot products with the keys in the order they lie, then a weighted sum of the
+// values. Every key and value is read once. Blocks of keys begin at multiples of decode_block, wherever the
+// window does, and a masked key contributes exactly nothing.
 #pragma once
 #include "kernels/softmax.inl"
 
@@ -62,20 +63,19 @@ struct DecodeWork {
     alignas(64) Real out[widest_head];
 };
 
-inline void attention_decode(const Attention<Real>& f, int64_t head, void* workspace) {
-    DecodeWork& w = *static_cast<DecodeWork*>(workspace);
+inline void decode_query(const Attention<Real>& f, int64_t head, int64_t i, DecodeWork& w) {
     int64_t kv = head / (f.heads / f.kv_heads), d = f.head_width;
-    const Real *q = f.q + head * f.q_head, *k = f.k + kv * f.k_head, *v = f.v + kv * f.v_head;
-    int64_t end = f.cached + 1;
+    const Real *q = f.q + i * f.q_row + head * f.q_head, *k = f.k + kv * f.k_head, *v = f.v + kv * f.v_head;
+    int64_t begin = visible_begin(f, i), end = visible_end(f, i);
     Real top = minus_infinity, total = 0;
     each_vector(d, [&](int64_t c, int64_t n) { store_n(w.out + c, zero(), n); });
-    for (int64_t j = visible_begin(f, 0); j < end; j += decode_block) {
+    for (int64_t j = begin / decode_block * decode_block; j < end; j += decode_block) {
         int64_t keys = least(decode_block, end - j);
         decode_scores(d, keys, q, k + j * f.k_row, f.k_row, w.scores);
         int64_t width = ceil_divide(keys, W) * W;
-        Real high = row_top(w.scores, width, 0, keys, f.scale), now = high > top ? high : top, shrink;
+        Real high = row_top(w.scores, width, begin - j, keys, f.scale), now = high > top ? high : top, shrink;
         shrink_factors(1, &top, &now, &shrink);
-        total = total * shrink + row_weights(w.scores, width, 0, keys, f.scale, now);
+        total = total * shrink + row_weights(w.scores, width, begin - j, keys, f.scale, now);
         top = now;
         Vec factor = set1(shrink);
         each_vector(d, [&](int64_t c, int64_t n) { store_n(w.out + c, load_n(w.out + c, n) * factor, n); });
@@ -88,10 +88,16 @@ inline void attention_decode(const Attention<Real>& f, int64_t head, void* works
             if (vectors == 1) decode_values<1>(keys, w.scores, from, f.v_row, w.out + c, last);
         }
     }
-    Real* out = f.out + head * d;
+    Real* out = f.out + i * f.out_row + head * d;
     Vec factor = set1(Real(1) / total);
     each_vector(d, [&](int64_t c, int64_t n) { store_n(out + c, load_n(w.out + c, n) * factor, n); });
-    if (f.lse) f.lse[head] = top + static_cast<Real>(__builtin_log(static_cast<double>(total)));
+    if (f.lse) f.lse[head * f.rows + i] = top + static_cast<Real>(__builtin_log(static_cast<double>(total)));
+}
+
+inline void attention_decode(const Attention<Real>& f, int64_t head, int64_t query_begin, int64_t query_end,
+                             void* workspace) {
+    DecodeWork& w = *static_cast<DecodeWork*>(workspace);
+    for (int64_t i = query_begin; i < query_end; i++) decode_query(f, head, i, w);
 }
 
 }  // namespace

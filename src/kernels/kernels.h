@@ -39,7 +39,7 @@ struct Gemm {
 /// Query head h reads key/value head h / (heads / kv_heads).
 template <class Real>
 struct Attention {
-    std::int64_t rows = 0, cached = 0;  // T queries; keys are [0, cached + rows)
+    std::int64_t rows = 0, cached = 0, keys = 0;  // T queries; keys are [0, keys)
     std::int64_t heads = 0, kv_heads = 0, head_width = 0, window = 0;
     bool causal = true;
     Real scale = 1;
@@ -92,6 +92,10 @@ struct KernelTable {
     std::int64_t attention_block;  // queries a task: a task is (head h, queries [i, i + attention_block))
     void (*attention)(const Attention<Real>&, std::int64_t head, std::int64_t query_begin,
                       std::int64_t query_end, void* workspace);
+    /// The same, query after query: for few of them over many keys, which are read where they lie. In both, a
+    /// query's bits do not depend on the others.
+    void (*attention_decode)(const Attention<Real>&, std::int64_t head, std::int64_t query_begin,
+                             std::int64_t query_end, void* workspace);
     /// One key/value head: all its query heads, all queries.
     void (*attention_backward)(const AttentionBackward<Real>&, std::int64_t kv_head, void* workspace);
 

@@ -14,7 +14,7 @@ inline int64_t visible_begin(const Attention<Real>& f, int64_t i) {
     return f.window > 0 ? most(0, f.cached + i - f.window + 1) : 0;
 }
 inline int64_t visible_end(const Attention<Real>& f, int64_t i) {
-    return f.causal ? f.cached + i + 1 : f.cached + f.rows;
+    return f.causal ? f.cached + i + 1 : f.keys;
 }
 
 /// The largest of s · scale over the keys [begin, end) of one row of scores, `width` (whole vectors) of them

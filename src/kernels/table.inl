@@ -31,6 +31,7 @@ consteval KernelTable<Real> make_table(const char* name) {
             .attention_max_head_width = widest_head,
             .attention_block = query_block,
             .attention = attention,
+            .attention_decode = attention_decode,
             .attention_backward = attention_backward,
             .layer_norm = layer_norm,
             .layer_norm_backward = layer_norm_backward,

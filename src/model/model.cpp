@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "model/architectures.h"
 #include "model/builtin.h"
-#include "model/session.h"
+#include "model/model.h"
 #include "model/trace.h"
 #include "model/weights.h"
 

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "graph/plan.h"
+
 namespace linnet {
 namespace {
 
@@ -23,21 +25,40 @@ class Tracer {
     Tracer(const ModelConfig& config, bool training) : c_(config), training_(training) {}
 
     TracedModel run() {
+        SpaceId tokens = graph().space({"tokens"});
+        StreamId ids = graph().stream({"tokens"}), targets = graph().stream({"targets"});
+        StreamId wanted = graph().stream({"outputs"});
+        SpaceId outputs = graph().space({"outputs", wanted});
         ParameterId table = matrix("token_embd.weight", c_.vocabulary, c_.width, c_.init_std);
-        NodeId x = graph().add(embedding_op, "embed", {}, {table});
+        NodeId x = graph().add(embedding_op, "embed", {}, {table}, {}, {tokens, ids});
         x = dropout("embed.dropout", positions(x));
-        for (std::int64_t layer = 0; layer < c_.layers; layer++) x = block("blk." + std::to_string(layer), x);
+        for (std::int64_t layer = 0; layer < c_.layers; layer++) {
+            graph().begin_block(static_cast<int>(layer));
+            x = block("blk." + std::to_string(layer), x);
+        }
+        graph().begin_block(none);
         if (c_.norm.placement != "post") x = norm("norm", "output_norm", x);
         ParameterId head =
             c_.tie_embeddings ? table : matrix("output.weight", c_.vocabulary, c_.width, c_.init_std);
-        model_.loss = graph().add(cross_entropy_op, "loss", {x}, {head});
-        NodeId last = graph().add(take_rows_op, "last", {x});
-        model_.logits = graph().add(linear_op, "logits", {last}, {head});
+        model_.loss = graph().add(cross_entropy_op, "loss", {x}, {head}, {}, {none, targets});
+        NodeId last = graph().add(take_rows_op, "last", {x}, {}, {}, {outputs, wanted});
+        // Logits have the bits of writing also after a prompt: sampling must not depend on how a text came
+        // in.
+        model_.logits = graph().add(linear_op, "logits", {last}, {head}, {{"written", 1}});
+        graph().add_program("loss", {model_.loss});
+        graph().add_program("logits", with_states(model_.logits));
+        graph().add_program("score", with_states(model_.loss));
         return std::move(model_);
     }
 
   private:
     Graph& graph() { return model_.graph; }
+
+    std::vector<NodeId> with_states(NodeId root) const {
+        std::vector<NodeId> roots{root};
+        roots.insert(roots.end(), appends_.begin(), appends_.end());
+        return roots;
+    }
 
     ParameterId matrix(const std::string& name, std::int64_t rows, std::int64_t columns, double std) {
         return graph().parameter(name, Shape(rows, columns), 0, std);
@@ -47,9 +68,7 @@ class Tracer {
         if (c_.position.kind == "learned")
             return graph().add(position_embedding_op, "positions", {x},
                                {matrix("position_embd.weight", c_.context, c_.width, c_.init_std)});
-        if (c_.position.kind == "sinusoidal")
-            return graph().add(sinusoidal_op, "positions", {x}, {},
-                               {{"context", static_cast<double>(c_.context)}});
+        if (c_.position.kind == "sinusoidal") return graph().add(sinusoidal_op, "positions", {x});
         return x;
     }
 
@@ -59,7 +78,7 @@ class Tracer {
     }
 
     NodeId norm(const std::string& path, const std::string& name, NodeId x) {
-        std::vector<ParameterId> p{graph().parameter(name + ".weight", Shape(c_.width), 1, 0)};
+        Small<ParameterId, max_parameters> p{graph().parameter(name + ".weight", Shape(c_.width), 1, 0)};
         bool layer = c_.norm.kind == "layer";
         if (layer) p.push_back(graph().parameter(name + ".bias", Shape(c_.width), 0, 0));
         return graph().add(layer ? layer_norm_op : rms_norm_op, path, {x}, p, {{"epsilon", c_.norm.epsilon}});
@@ -67,7 +86,7 @@ class Tracer {
 
     NodeId linear(const std::string& path, const std::string& name, NodeId x, std::int64_t out, bool bias,
                   double std) {
-        std::vector<ParameterId> p{matrix(name + ".weight", out, graph().node(x).width, std)};
+        Small<ParameterId, max_parameters> p{matrix(name + ".weight", out, graph().node(x).width, std)};
         if (bias) p.push_back(graph().parameter(name + ".bias", Shape(out), 0, 0));
         return graph().add(linear_op, path, {x}, p);
     }
@@ -86,18 +105,24 @@ class Tracer {
         NodeId v = linear(path + ".v", blk + ".attn_v", x, c_.kv_heads * d, bias, c_.init_std);
         if (c_.position.kind == "rope") {
             Attributes turn{{"head_width", static_cast<double>(d)},
-                            {"context", static_cast<double>(c_.context)},
                             {"theta", c_.position.theta},
                             {"halves", c_.position.halves ? 1.0 : 0.0}};
             q = graph().add(rope_op, path + ".q.rope", {q}, {}, turn);
             k = graph().add(rope_op, path + ".k.rope", {k}, {}, turn);
+        }
+        StateId state = none;
+        if (!training_) {
+            state = graph().state({path, 2 * c_.kv_heads, d});
+            appends_.push_back(graph().add(append_op, path + ".append", {k, v}, {}, {{"kv_heads", kv}},
+                                           {none, none, none, state}));
         }
         NodeId a = graph().add(attention_op, path, {q, k, v}, {},
                                {{"heads", h},
                                 {"kv_heads", kv},
                                 {"head_width", static_cast<double>(d)},
                                 {"window", static_cast<double>(c_.attention.window)},
-                                {"causal", 1}});
+                                {"causal", 1}},
+                               {none, none, state});
         NodeId y = linear(path + ".output", blk + ".attn_output", a, c_.width, bias, residual_std());
         return dropout(path + ".dropout", y);
     }
@@ -137,6 +162,7 @@ class Tracer {
     const ModelConfig& c_;
     bool training_;
     TracedModel model_;
+    std::vector<NodeId> appends_;
 };
 
 }  // namespace
@@ -145,16 +171,14 @@ TracedModel trace(const ModelConfig& config, bool training) {
     return Tracer(config, training).run();
 }
 
-double forward_flops(const TracedModel& model, const ModelConfig& config, double length) {
+double forward_flops(const TracedModel& model, double length) {
+    Lowering lowering;
+    lowering.capacity = {1};
     double flops = 0;
-    for (std::size_t id = 0; id < model.graph.nodes().size(); id++) {
-        const Node& node = model.graph.nodes()[id];
-        if (node.space != RowSpace::tokens) continue;
+    for (const PlanStep& step : make_plan(model.graph, model.graph.program("loss"), lowering).steps) {
+        const Node& node = model.graph.node(step.node);
         Graph::Shapes s = model.graph.shapes(node);
-        flops += node.op->flops({s.in, s.parameters, node.attributes});
-        double seen = length / 2;
-        if (config.attention.window > 0) seen = std::min(seen, static_cast<double>(config.attention.window));
-        if (node.op == &attention_op) flops += 4 * seen * static_cast<double>(node.width);
+        flops += node.op->flops({s.in, s.parameters, node.attributes}, length);
     }
     return flops;
 }

@@ -9,18 +9,20 @@
 
 namespace linnet {
 
+/// Row spaces: "tokens" (R), "outputs" (rows of the stream "outputs"). Streams: "tokens", "targets",
+/// "outputs". Programs: "loss"; "logits" and "score" (the loss), which also extend the states where the plan
+/// has them.
 struct TracedModel {
     Graph graph;
-    NodeId logits = none;  // [outputs, V], for the rows of Batch::outputs
-    NodeId loss = none;    // [R, 1], nats a row
+    NodeId logits = none;  // [outputs, V]
+    NodeId loss = none;    // [R, 1], nats per row
 };
 
-/// `config` must be resolved. Dropout nodes stand in the graph only where `training`.
+/// `config` must be resolved. A graph for training has dropout nodes, one for inference states.
 TracedModel trace(const ModelConfig& config, bool training);
 
-/// Floating-point operations a token, forward, in sequences of `length` tokens (causal attention: each token
-/// sees half of them on average).
-double forward_flops(const TracedModel& model, const ModelConfig& config, double length);
+/// Floating-point operations per token of the program "loss", forward, in sequences of `length` tokens.
+double forward_flops(const TracedModel& model, double length);
 
 Activation activation_from_name(std::string_view name);
 std::vector<std::string> activation_names();

@@ -15,11 +15,6 @@ std::string text(const Shape& shape) {
     return out + "]";
 }
 
-std::int64_t row_bytes(const Tensor& t) {
-    std::int64_t columns = t.shape.rank > 1 ? t.shape.dim[1] : 1;
-    return columns / info(t.type).block * info(t.type).bytes;
-}
-
 /// The types that kernels compute with, for an error.
 std::string computed_types() {
     std::string list;
@@ -72,7 +67,9 @@ std::vector<Tensor> bind_parameters(const Graph& graph, const Gguf& file, const 
             if (part == &p) break;
             first_row += part->shape.dim[0];
         }
-        tensor.data = tensor.as<std::byte>() + first_row * row_bytes(tensor);
+        // Of a vector, each element counts as a row.
+        tensor.data = p.shape.rank > 1 ? tensor.row(first_row)
+                                       : tensor.as<std::byte>() + first_row * info(t->type).bytes;
         if (p.shape.rank == 1 && t->type != DType::f32) {
             converted.emplace_back(static_cast<std::size_t>(p.shape.count()));
             kernels().load(p.shape.count(), t->type, tensor.data, converted.back().data());
@@ -90,17 +87,22 @@ std::vector<Tensor> bind_parameters(const Graph& graph, const Gguf& file, const 
 
 namespace {
 
-/// Hands `tensor`'s values, stored as `type`, to the writer a few thousand at a time.
+/// Hands `tensor`'s rows, stored as `type`, to the writer one at a time. Rows that have that type already go
+/// as they are.
 void emit(const Tensor& tensor, DType type, const GgufWriter::Sink& sink) {
-    constexpr std::int64_t piece = 4096;
-    std::int64_t count = tensor.shape.count(), bytes = info(type).bytes;
-    std::vector<float> values(piece);
-    std::vector<std::byte> stored(static_cast<std::size_t>(piece * bytes));
-    for (std::int64_t i = 0; i < count; i += piece) {
-        std::int64_t n = std::min(piece, count - i);
-        kernels().load(n, tensor.type, tensor.as<std::byte>() + i * info(tensor.type).bytes, values.data());
-        kernels().store(n, type, values.data(), stored.data());
-        sink(stored.data(), static_cast<std::size_t>(n * bytes));
+    bool matrix = tensor.shape.rank > 1;
+    std::int64_t columns = tensor.shape.dim[matrix ? 1 : 0], rows = tensor.shape.count() / columns;
+    Tensor stored{nullptr, type, tensor.shape};
+    std::vector<float> values(static_cast<std::size_t>(columns));
+    std::vector<std::byte> row(static_cast<std::size_t>(stored.row_bytes()));
+    for (std::int64_t i = 0; i < rows; i++) {
+        if (tensor.type == type) {
+            sink(tensor.row(i), row.size());
+            continue;
+        }
+        kernels().load(columns, tensor.type, tensor.row(i), values.data());
+        kernels().store(columns, type, values.data(), row.data());
+        sink(row.data(), row.size());
     }
 }
 

@@ -14,7 +14,7 @@ std::int64_t gated_width(const NodeShape& s) {
     if (s.in[0] != s.in[1]) throw std::logic_error("gated: gate and up differ in width");
     return s.in[0];
 }
-double flops(const NodeShape& s) {
+double flops(const NodeShape& s, double) {
     return 10.0 * static_cast<double>(s.in[0]);
 }
 
@@ -55,7 +55,6 @@ void gated_backward(Call<Real>& call) {
 const Op activation_op = {
     .name = "activation",
     .inputs = 1,
-    .parameters = 0,
     .width = width,
     .flops = flops,
     .forward = [](auto& call) { forward(call); },
@@ -66,7 +65,6 @@ const Op activation_op = {
 const Op gated_op = {
     .name = "gated",
     .inputs = 2,
-    .parameters = 0,
     .width = gated_width,
     .flops = flops,
     .forward = [](auto& call) { gated_forward(call); },

@@ -1,6 +1,7 @@
 // softmax(q · kᵀ / sqrt(D) + mask) · v over each sequence of the batch (Vaswani et al. 2017, section 3.2),
-// multi-head, grouped (Ainslie et al. 2023) or multi-query (Shazeer 2019).   q [R, H·D]; k, v [R, KV·D]; out
-// [R, H·D].
+// multi-head, grouped (Ainslie et al. 2023) or multi-query (Shazeer 2019).   q [R, H·D]; k, v [S, KV·D]; out
+// [R, H·D]. Keys may lie in another row space than queries (cross-attention): sequence i of one belongs to
+// sequence i of the other. Where the plan has states, keys and values come from the state (ops/append.cpp).
 #include <cmath>
 #include <stdexcept>
 
@@ -17,12 +18,16 @@ std::int64_t width(const NodeShape& s) {
     return s.in[0];
 }
 
-double flops(const NodeShape&) {
-    return 0;
-}  // depends on the positions: see attention_flops in model/
+/// Two products of each query with the keys that it sees: half of the sequence on average where it is causal.
+double flops(const NodeShape& s, double length) {
+    double seen = s.attributes.flag("causal") ? length / 2 : length;
+    auto window = static_cast<double>(s.attributes.integer("window"));
+    return 4 * (window > 0 ? std::min(seen, window) : seen) * static_cast<double>(s.in[0]);
+}
+
 std::int64_t saved(const NodeShape& s) {
     return s.attributes.integer("heads");
-}  // log-sum-exp, [H, T] a sequence
+}  // log-sum-exp, [H, T] per sequence
 
 /// The part of the kernel's arguments that is the same for every sequence.
 template <class Real>
@@ -39,35 +44,25 @@ Attention<Real> arguments(const Call<Real>& call) {
     return args;
 }
 
+/// Queries of sequence i and the keys that belong to them.
 template <class Real>
-void place(Attention<Real>& args, const Call<Real>& call, const Sequence& s) {
-    args.rows = s.length, args.cached = s.cached;
-    args.q = call.in[0] + s.first_row * args.q_row;
-    args.out = call.out ? call.out + s.first_row * args.out_row : nullptr;
-    args.lse = call.saved ? call.saved + s.first_row * args.heads : nullptr;
-    if (call.cache.k) {
-        std::int64_t head = call.cache.context * args.head_width, slot = s.slot * args.kv_heads * head;
-        args.k = call.cache.k + slot, args.v = call.cache.v + slot;
+void place(Attention<Real>& args, const Call<Real>& call, std::size_t i) {
+    const Segment &s = call.space->segments[i], &keys = call.in_space[1]->segments[i];
+    bool self = call.in_space[1] == call.space;
+    args.rows = s.length, args.cached = call.reads && self ? s.position : 0;
+    args.keys = keys.length + (call.reads ? keys.position : 0);
+    args.q = call.in[0] + s.first * args.q_row;
+    args.out = call.out ? call.out + s.first * args.out_row : nullptr;
+    args.lse = call.saved ? call.saved + s.first * args.heads : nullptr;
+    if (call.reads) {
+        std::int64_t head = call.reads.positions * args.head_width;
+        args.k = call.reads.template slot<Real>(keys.slot);
+        args.v = args.k + args.kv_heads * head;
         args.k_head = args.v_head = head;
         args.k_row = args.v_row = args.head_width;
     } else {
-        args.k = call.in[1] + s.first_row * args.k_row;
-        args.v = call.in[2] + s.first_row * args.v_row;
-    }
-}
-
-/// Puts the new keys and values into the cache; heads are shared out as the products below read them.
-template <class Real>
-void fill_cache(const Call<Real>& call, std::int64_t kv_heads, std::int64_t d) {
-    std::int64_t row = kv_heads * d;
-    for (const Sequence& s : call.batch->sequences) {
-        Range work = call.worker.share(s.length * kv_heads);
-        for (std::int64_t i = work.begin; i < work.end; i++) {
-            std::int64_t t = i / kv_heads, h = i % kv_heads, from = (s.first_row + t) * row + h * d;
-            std::int64_t to = ((s.slot * kv_heads + h) * call.cache.context + s.cached + t) * d;
-            std::copy_n(call.in[1] + from, d, call.cache.k + to);
-            std::copy_n(call.in[2] + from, d, call.cache.v + to);
-        }
+        args.k = call.in[1] + keys.first * args.k_row;
+        args.v = call.in[2] + keys.first * args.v_row;
     }
 }
 
@@ -77,21 +72,20 @@ bool mine(const Worker& worker, std::int64_t task) {
     return worker.index == (round % 2 ? worker.count - 1 - place : place);
 }
 
+/// Reading and training take blocks of queries; writing takes every query by itself, over keys that are read
+/// once.
 template <class Real>
 void forward(Call<Real>& call) {
     Attention<Real> args = arguments(call);
-    if (call.cache.k) {
-        fill_cache(call, args.kv_heads, args.head_width);
-        call.worker.sync();
-    }
-    std::int64_t block = call.kernels->attention_block;
-    std::int64_t task = 0;
-    for (const Sequence& s : call.batch->sequences) {
+    bool writing = call.phase == Phase::write;
+    std::int64_t block = writing ? 1 : call.kernels->attention_block, task = 0;
+    auto* kernel = writing ? call.kernels->attention_decode : call.kernels->attention;
+    for (std::size_t s = 0; s < call.space->segments.size(); s++) {
         place(args, call, s);
         for (std::int64_t h = 0; h < args.heads; h++)
-            for (std::int64_t i = 0; i < s.length; i += block, task++)
+            for (std::int64_t i = 0; i < args.rows; i += block, task++)
                 if (mine(call.worker, task))
-                    call.kernels->attention(args, h, i, std::min(i + block, s.length), call.workspace);
+                    kernel(args, h, i, std::min(i + block, args.rows), call.workspace);
     }
 }
 
@@ -102,12 +96,13 @@ void backward(Call<Real>& call) {
     args.accumulate_q = call.accumulate[0], args.accumulate_k = call.accumulate[1];
     args.accumulate_v = call.accumulate[2];
     std::int64_t kv_heads = args.forward.kv_heads, task = 0;
-    for (const Sequence& s : call.batch->sequences) {
+    for (std::size_t s = 0; s < call.space->segments.size(); s++) {
         place(args.forward, call, s);
-        args.dout = call.dout + s.first_row * args.forward.out_row;
-        args.dq = call.din[0] + s.first_row * args.forward.q_row;
-        args.dk = call.din[1] + s.first_row * args.forward.k_row;
-        args.dv = call.din[2] + s.first_row * args.forward.v_row;
+        std::int64_t first = call.space->segments[s].first, keys = call.in_space[1]->segments[s].first;
+        args.dout = call.dout + first * args.forward.out_row;
+        args.dq = call.din[0] + first * args.forward.q_row;
+        args.dk = call.din[1] + keys * args.forward.k_row;
+        args.dv = call.din[2] + keys * args.forward.v_row;
         for (std::int64_t h = 0; h < kv_heads; h++, task++)
             if (mine(call.worker, task)) call.kernels->attention_backward(args, h, call.workspace);
     }
@@ -118,14 +113,13 @@ void backward(Call<Real>& call) {
 const Op attention_op = {
     .name = "attention",
     .inputs = 3,
-    .parameters = 0,
     .width = width,
     .flops = flops,
     .forward = [](auto& call) { forward(call); },
     .backward = [](auto& call) { backward(call); },
     .reads_inputs = 7,
+    .from_state = 6,
     .reads_output = true,
-    .cached = true,
     .saved = saved,
 };
 

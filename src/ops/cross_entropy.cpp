@@ -15,7 +15,7 @@ std::int64_t width(const NodeShape& s) {
         throw std::logic_error("cross_entropy: weight does not fit its input");
     return 1;
 }
-double flops(const NodeShape& s) {
+double flops(const NodeShape& s, double) {
     return 2.0 * static_cast<double>(s.parameters[0].count());
 }
 
@@ -40,13 +40,12 @@ void chunk_loss(Call<Real>& call, std::int64_t first, std::int64_t count, bool g
     Gemm<Real> g;
     g.m = count, g.n = v, g.k = c;
     g.a = {call.in[0] + first * c, kernel_type<Real>, c, 1};
-    g.b = {w.data, w.type, 1, c};
     g.c = call.scratch, g.c_row = v;
-    team_matmul(call, g);
+    team_project(call, g, w, ProductKernel::panels);
     call.worker.sync();
     Range rows = call.worker.share(count);
     for (std::int64_t r = rows.begin; r < rows.end; r++) {
-        std::int32_t target = call.batch->targets[static_cast<std::size_t>(first + r)];
+        std::int32_t target = call.ids[static_cast<std::size_t>(first + r)];
         Real* logits = call.scratch + r * v;
         if (target >= 0) {
             call.out[first + r] = static_cast<Real>(call.kernels->cross_entropy(
@@ -74,22 +73,11 @@ void backward(Call<Real>& call) {
     for (std::int64_t first = 0; first < call.rows; first += chunk) {
         std::int64_t count = std::min(chunk, call.rows - first);
         chunk_loss(call, first, count, true);
-        Gemm<Real> g;
-        g.m = count, g.n = c, g.k = v;
-        g.a = {call.scratch, kernel_type<Real>, v, 1};
-        g.b = {w.data, w.type, c, 1};
-        g.c = call.din[0] + first * c, g.c_row = c;
-        g.accumulate = call.accumulate[0];
-        team_matmul(call, g);
-        if (call.parameter_grad[0]) {
-            g = {};
-            g.m = v, g.n = c, g.k = count;
-            g.a = {call.scratch, kernel_type<Real>, 1, v};
-            g.b = {call.in[0] + first * c, kernel_type<Real>, c, 1};
-            g.c = call.parameter_grad[0], g.c_row = c;
-            g.accumulate = true;
-            team_matmul(call, g);
-        }
+        if (call.din[0])
+            team_project_back(call, call.scratch, count, w, call.din[0] + first * c, call.accumulate[0]);
+        if (call.parameter_grad[0])
+            team_weight_gradient(call, call.scratch, call.in[0] + first * c, count, v, c,
+                                 call.parameter_grad[0]);
         call.worker.sync();
     }
 }
@@ -105,6 +93,8 @@ const Op cross_entropy_op = {
     .forward = [](auto& call) { forward(call); },
     .backward = [](auto& call) { backward(call); },
     .reads_inputs = 1,
+    .stream = true,
+    .product = true,
     .loss = true,
     .scratch = scratch,
 };

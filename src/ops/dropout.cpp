@@ -11,7 +11,7 @@ namespace {
 std::int64_t width(const NodeShape& s) {
     return s.in[0];
 }
-double flops(const NodeShape& s) {
+double flops(const NodeShape& s, double) {
     return static_cast<double>(s.in[0]);
 }
 
@@ -51,7 +51,6 @@ void backward(Call<Real>& call) {
 const Op dropout_op = {
     .name = "dropout",
     .inputs = 1,
-    .parameters = 0,
     .width = width,
     .flops = flops,
     .forward = [](auto& call) { forward(call); },

@@ -10,15 +10,13 @@ namespace {
 template <class Real>
 void gather_row(const Call<Real>& call, std::int64_t index, Real* out) {
     const Tensor& table = call.parameter[0];
-    const auto* rows = static_cast<const std::byte*>(table.data);
-    std::int64_t bytes = call.width * info(table.type).bytes;
-    call.kernels->load(call.width, table.type, rows + index * bytes, out);
+    call.kernels->load(call.width, table.type, table.row(index), out);
 }
 
 /// Adds every row of dy to the row of `grad` that `index` names; a member owns a range of columns and walks
 /// the rows in order, so that the sums do not depend on the team.
 template <class Real>
-void scatter_rows(const Call<Real>& call, const std::vector<std::int32_t>& index) {
+void scatter_rows(const Call<Real>& call, std::span<const std::int32_t> index) {
     if (!call.parameter_grad[0]) return;
     Range columns = call.worker.share(call.width, 16);
     for (std::int64_t r = 0; r < call.rows; r++) {
@@ -31,7 +29,7 @@ void scatter_rows(const Call<Real>& call, const std::vector<std::int32_t>& index
 std::int64_t table_width(const NodeShape& s) {
     return s.parameters[0].dim[1];
 }
-double no_flops(const NodeShape&) {
+double no_flops(const NodeShape&, double) {
     return 0;
 }
 
@@ -39,12 +37,12 @@ template <class Real>
 void embed(Call<Real>& call) {
     Range rows = call.worker.share(call.rows);
     for (std::int64_t r = rows.begin; r < rows.end; r++)
-        gather_row(call, call.batch->tokens[static_cast<std::size_t>(r)], call.out + r * call.width);
+        gather_row(call, call.ids[static_cast<std::size_t>(r)], call.out + r * call.width);
 }
 
 template <class Real>
 void embed_backward(Call<Real>& call) {
-    scatter_rows(call, call.batch->tokens);
+    scatter_rows(call, call.ids);
 }
 
 // Learned positions: y[r] = x[r] + P[position r].  P [T,C].
@@ -59,14 +57,14 @@ void add_position(Call<Real>& call) {
     Range rows = call.worker.share(call.rows);
     for (std::int64_t r = rows.begin; r < rows.end; r++) {
         Real* out = call.out + r * call.width;
-        gather_row(call, call.batch->positions[static_cast<std::size_t>(r)], out);
+        gather_row(call, call.space->positions[static_cast<std::size_t>(r)], out);
         call.kernels->add(call.width, call.in[0] + r * call.width, out, out);
     }
 }
 
 template <class Real>
 void add_position_backward(Call<Real>& call) {
-    scatter_rows(call, call.batch->positions);
+    scatter_rows(call, call.space->positions);
 }
 
 // Sinusoids (Vaswani et al. 2017, section 3.5): PE(t, 2i) = sin(t / 10000^(2i/C)), PE(t, 2i+1) = cos of the
@@ -75,10 +73,10 @@ std::int64_t same_width(const NodeShape& s) {
     return s.in[0];
 }
 
-std::vector<double> sinusoids(const NodeShape& s) {
-    std::int64_t width = s.in[0], context = s.attributes.integer("context");
-    std::vector<double> table(static_cast<std::size_t>(context * width));
-    for (std::int64_t t = 0; t < context; t++)
+std::vector<double> sinusoids(const NodeShape& s, std::int64_t positions) {
+    std::int64_t width = s.in[0];
+    std::vector<double> table(static_cast<std::size_t>(positions * width));
+    for (std::int64_t t = 0; t < positions; t++)
         for (std::int64_t c = 0; c < width; c++) {
             double angle = static_cast<double>(t) *
                            std::pow(10000.0, -static_cast<double>(c / 2 * 2) / static_cast<double>(width));
@@ -92,7 +90,7 @@ void add_sinusoid(Call<Real>& call) {
     Range rows = call.worker.share(call.rows);
     for (std::int64_t r = rows.begin; r < rows.end; r++)
         call.kernels->add(call.width, call.in[0] + r * call.width,
-                          call.constants + call.batch->positions[static_cast<std::size_t>(r)] * call.width,
+                          call.constants + call.space->positions[static_cast<std::size_t>(r)] * call.width,
                           call.out + r * call.width);
 }
 
@@ -109,7 +107,7 @@ const Op embedding_op = {
     .flops = no_flops,
     .forward = [](auto& call) { embed(call); },
     .backward = [](auto& call) { embed_backward(call); },
-    .token_input = true,
+    .stream = true,
 };
 
 const Op position_embedding_op = {
@@ -126,7 +124,6 @@ const Op position_embedding_op = {
 const Op sinusoidal_op = {
     .name = "sinusoidal",
     .inputs = 1,
-    .parameters = 0,
     .width = same_width,
     .flops = no_flops,
     .forward = [](auto& call) { add_sinusoid(call); },

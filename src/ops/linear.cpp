@@ -12,21 +12,19 @@ std::int64_t width(const NodeShape& s) {
     return s.parameters[0].dim[0];
 }
 
-double flops(const NodeShape& s) {
+double flops(const NodeShape& s, double) {
     return 2.0 * static_cast<double>(s.parameters[0].count());
 }
 
 template <class Real>
 void forward(Call<Real>& call) {
-    const Tensor& w = call.parameter[0];
     Gemm<Real> g;
     g.m = call.rows, g.n = call.width, g.k = call.in_width[0];
     g.a = {call.in[0], kernel_type<Real>, g.k, 1};
-    g.b = {w.data, w.type, 1, g.k};
     g.c = call.out, g.c_row = g.n;
     g.bias = call.vector(1);
     g.add = call.add, g.add_row = g.n;
-    team_project(call, g);
+    team_project(call, g, call.parameter[0], call.product);
 }
 
 // dx = dy · W;  dW += dyᵀ · x;  db += column sums of dy. The outputs are apart, so no barrier stands between
@@ -34,25 +32,10 @@ void forward(Call<Real>& call) {
 template <class Real>
 void backward(Call<Real>& call) {
     std::int64_t n = call.width, c = call.in_width[0];
-    Operand dy{call.dout, kernel_type<Real>, n, 1};
-    if (call.din[0]) {
-        Gemm<Real> g;
-        g.m = call.rows, g.n = c, g.k = n;
-        g.a = dy;
-        g.b = {call.parameter[0].data, call.parameter[0].type, c, 1};
-        g.c = call.din[0], g.c_row = c;
-        g.accumulate = call.accumulate[0];
-        team_matmul(call, g);
-    }
-    if (call.parameter_grad[0]) {
-        Gemm<Real> g;
-        g.m = n, g.n = c, g.k = call.rows;
-        g.a = {call.dout, kernel_type<Real>, 1, n};
-        g.b = {call.in[0], kernel_type<Real>, c, 1};
-        g.c = call.parameter_grad[0], g.c_row = c;
-        g.accumulate = true;
-        team_matmul(call, g);
-    }
+    if (call.din[0])
+        team_project_back(call, call.dout, call.rows, call.parameter[0], call.din[0], call.accumulate[0]);
+    if (call.parameter_grad[0])
+        team_weight_gradient(call, call.dout, call.in[0], call.rows, n, c, call.parameter_grad[0]);
     if (call.parameter_grad[1]) {
         Range columns = call.worker.share(n, 16);
         call.kernels->column_sum(call.rows, n, columns.begin, columns.end, call.dout, call.parameter_grad[1]);
@@ -71,6 +54,7 @@ const Op linear_op = {
     .backward = [](auto& call) { backward(call); },
     .reads_inputs = 1,
     .can_add = true,
+    .product = true,
 };
 
 }  // namespace linnet

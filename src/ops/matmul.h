@@ -1,8 +1,41 @@
-// A matrix product spread over the team: each member computes a rectangle of the output.
+// Matrix products spread over the team: each member computes a rectangle of the output. Weights of block
+// types (quantized) are unpacked a few rows at a time into the member's workspace, then multiplied as plain
+// ones.
 #pragma once
 #include "ops/op.h"
 
 namespace linnet {
+
+/// Rows of a weight of a block type that are unpacked at once: their order of summation depends on this.
+inline constexpr std::int64_t unpacked_rows = 32;
+
+/// Bytes that a member's workspace needs behind the kernels' own, for weights with rows of `columns`
+/// elements.
+template <class Real>
+constexpr std::size_t unpack_bytes(DType type, std::int64_t columns) {
+    return info(type).block > 1 ? static_cast<std::size_t>(unpacked_rows * columns) * sizeof(Real) : 0;
+}
+
+/// Rows [first, first + count) of a weight, in Real, in the member's workspace.
+template <class Real>
+Real* unpack(const Call<Real>& call, const Tensor& w, std::int64_t first, std::int64_t count) {
+    auto* to =
+        reinterpret_cast<Real*>(static_cast<std::byte*>(call.workspace) + kernel_workspace(*call.kernels));
+    std::int64_t columns = w.shape.dim[1];
+    for (std::int64_t i = 0; i < count; i++)
+        call.kernels->load(columns, w.type, w.row(first + i), to + i * columns);
+    return to;
+}
+
+/// The columns [first, first + count) of a product C [M,N], as a product of its own.
+template <class Real>
+Gemm<Real> columns_of(Gemm<Real> g, std::int64_t first, std::int64_t count) {
+    g.n = count, g.c += first;
+    if (g.bias) g.bias += first;
+    if (g.add) g.add += first;
+    g.n_begin = 0, g.n_end = count;
+    return g;
+}
 
 template <class Real>
 void team_matmul(const Call<Real>& call, Gemm<Real> g) {
@@ -11,15 +44,66 @@ void team_matmul(const Call<Real>& call, Gemm<Real> g) {
     if (g.m_begin < g.m_end) call.kernels->gemm(g, call.workspace);
 }
 
-/// C = start + X · Wᵀ, W [N,K] as stored. Decoding uses the kernel that reads W once and treats every row
-/// alike.
+/// C = start + X · Wᵀ, W [N,K] as stored; g has all but B. Panels of W serve all rows, or W is read once and
+/// every row stands by itself.
 template <class Real>
-void team_project(const Call<Real>& call, Gemm<Real> g) {
-    constexpr std::int64_t few_rows = 4;  // up to here reading W once wins over packing it
-    if (!call.batch->decoding() && g.m > few_rows) return team_matmul(call, g);
-    Range n = call.worker.share(g.n, 16);
-    g.m_begin = 0, g.m_end = g.m, g.n_begin = n.begin, g.n_end = n.end;
-    if (n.size() > 0) call.kernels->gemv(g);
+void team_project(const Call<Real>& call, Gemm<Real> g, const Tensor& w, ProductKernel kernel) {
+    bool blocks = info(w.type).block > 1;
+    g.b = {w.data, w.type, 1, g.k};
+    if (kernel == ProductKernel::panels && !blocks) return team_matmul(call, g);
+    g.m_begin = 0, g.m_end = g.m, g.n_begin = 0, g.n_end = g.n;
+    if (kernel == ProductKernel::panels) {
+        g = gemm_share(*call.kernels, g, call.worker.index, call.worker.count);
+    } else {
+        Range n = call.worker.share(g.n, 16);
+        g.n_begin = n.begin, g.n_end = n.end;
+    }
+    if (g.m_begin >= g.m_end || g.n_begin >= g.n_end) return;
+    if (!blocks) return call.kernels->gemv(g);
+    for (std::int64_t n = g.n_begin; n < g.n_end; n += unpacked_rows) {
+        Gemm<Real> part = columns_of(g, n, std::min(unpacked_rows, g.n_end - n));
+        part.b = {unpack(call, w, n, part.n), kernel_type<Real>, 1, g.k};
+        if (kernel == ProductKernel::panels)
+            call.kernels->gemm(part, call.workspace);
+        else
+            call.kernels->gemv(part);
+    }
+}
+
+/// dX (+)= dY · W: dY [M,N], W [N,K] as stored, dX [M,K].
+template <class Real>
+void team_project_back(const Call<Real>& call, const Real* dy, std::int64_t rows, const Tensor& w, Real* dx,
+                       bool accumulate) {
+    Gemm<Real> g;
+    std::int64_t outputs = w.shape.dim[0];
+    g.m = rows, g.n = w.shape.dim[1], g.k = outputs;
+    g.a = {dy, kernel_type<Real>, outputs, 1};
+    g.b = {w.data, w.type, g.n, 1};
+    g.c = dx, g.c_row = g.n;
+    g.accumulate = accumulate;
+    if (info(w.type).block == 1) return team_matmul(call, g);
+    g.m_end = g.m, g.n_end = g.n;
+    g = gemm_share(*call.kernels, g, call.worker.index, call.worker.count);
+    if (g.m_begin >= g.m_end) return;
+    for (std::int64_t first = 0; first < outputs; first += unpacked_rows, g.accumulate = true) {
+        g.k = std::min(unpacked_rows, outputs - first);
+        g.a.data = dy + first;
+        g.b = {unpack(call, w, first, g.k), kernel_type<Real>, g.n, 1};
+        call.kernels->gemm(g, call.workspace);
+    }
+}
+
+/// dW += dYᵀ · X: dY [M,N], X [M,K], dW [N,K].
+template <class Real>
+void team_weight_gradient(const Call<Real>& call, const Real* dy, const Real* x, std::int64_t rows,
+                          std::int64_t outputs, std::int64_t inputs, Real* dw) {
+    Gemm<Real> g;
+    g.m = outputs, g.n = inputs, g.k = rows;
+    g.a = {dy, kernel_type<Real>, 1, outputs};
+    g.b = {x, kernel_type<Real>, inputs, 1};
+    g.c = dw, g.c_row = inputs;
+    g.accumulate = true;
+    team_matmul(call, g);
 }
 
 }  // namespace linnet

@@ -5,6 +5,12 @@
 
 namespace linnet {
 
+bool Attributes::has(std::string_view name) const {
+    for (const auto& [key, value] : values_)
+        if (key == name) return true;
+    return false;
+}
+
 double Attributes::number(std::string_view name) const {
     for (const auto& [key, value] : values_)
         if (key == name) return value;
@@ -23,9 +29,10 @@ std::string Attributes::text() const {
 
 std::span<const Op* const> all_ops() {
     static const Op* const ops[] = {
-        &embedding_op, &position_embedding_op, &sinusoidal_op, &linear_op, &layer_norm_op, &rms_norm_op,
-        &rope_op,      &attention_op,          &activation_op, &gated_op,  &add_op,        &dropout_op,
-        &take_rows_op, &cross_entropy_op,
+        &embedding_op,  &position_embedding_op, &sinusoidal_op,    &linear_op,
+        &layer_norm_op, &rms_norm_op,           &rope_op,          &append_op,
+        &attention_op,  &activation_op,         &gated_op,         &add_op,
+        &dropout_op,    &take_rows_op,          &cross_entropy_op,
     };
     return ops;
 }

@@ -1,5 +1,6 @@
 // What an operation is: a shape rule, a forward, a backward, a cost, side by side in one file each.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -23,6 +24,7 @@ class Attributes {
   public:
     Attributes() = default;
     Attributes(std::initializer_list<std::pair<std::string_view, double>> values) : values_(values) {}
+    bool has(std::string_view name) const;
     double number(std::string_view name) const;
     std::int64_t integer(std::string_view name) const { return static_cast<std::int64_t>(number(name)); }
     bool flag(std::string_view name) const { return number(name) != 0; }
@@ -32,20 +34,42 @@ class Attributes {
     std::vector<std::pair<std::string_view, double>> values_;  // names are literals
 };
 
-/// The rows a node's output has: all the batch's, or those of Batch::outputs.
-enum class RowSpace : std::uint8_t { tokens, outputs };
-
-/// The type of activations and gradients.
+/// The type of arithmetic: float in use, double where gradients are checked. Storage may be another.
 template <class Real>
 inline constexpr DType kernel_type = std::is_same_v<Real, double> ? DType::f64 : DType::f32;
 
-inline constexpr int max_inputs = 3, max_parameters = 2;
+inline constexpr std::size_t max_inputs = 6, max_parameters = 4;
 
-/// Keys and values of the sequences so far, for one attention node: [slots, kv_heads, context, D] each.
-template <class Real>
-struct Cache {
-    Real *k = nullptr, *v = nullptr;
-    std::int64_t context = 0;
+/// How a product with few or many rows is computed. Both read W [N,K] as it is stored; they sum in different
+/// orders, so the plan chooses one per step, by phase.
+enum class ProductKernel : std::uint8_t {
+    panels,  // W packed and reused by all rows: reading and training
+    rows,    // W read once, every row by itself: writing, and all logits
+};
+
+/// What a graph asks to be kept of a sequence from run to run, and how it can be taken back.
+enum class Rewind : std::uint8_t {
+    truncate,  // later positions are forgotten: keys and values
+    snapshot,  // one state for all positions so far: copies of it are kept at run boundaries
+};
+struct StateSpec {
+    std::string name;
+    std::int64_t planes = 1,
+                 width = 0;            // a sequence's state is [planes, positions, width], or [planes, width]
+    Rewind rewind = Rewind::truncate;  // of the second form: snapshot
+};
+
+/// A state's memory: a piece of `slot_bytes` per sequence.
+struct StateView {
+    std::byte* data = nullptr;
+    std::int64_t positions = 0;  // room
+    std::size_t slot_bytes = 0;
+
+    template <class T>
+    T* slot(std::int32_t i) const {
+        return reinterpret_cast<T*>(data + slot_bytes * static_cast<std::size_t>(i));
+    }
+    explicit operator bool() const { return data != nullptr; }
 };
 
 /// One execution of a node by one member of the team. Matrices are [rows, width], contiguous.
@@ -55,11 +79,18 @@ struct Call {
     const KernelTable<Real>* kernels;
     const Batch* batch;
     const Attributes* attributes;
+    ProductKernel product = ProductKernel::panels;
+    Phase phase = Phase::train;
     std::int64_t node = 0;  // its index: the dropout stream
-    std::int64_t rows = 0;  // of the output (of the inputs too, but for take_rows)
+    std::int64_t rows = 0;  // of the output (of the inputs too, unless they lie in other spaces)
     std::int64_t width = 0;
-    std::array<const Real*, max_inputs> in{};
+    const Rows* space = nullptr;               // of the output, where it has sequences
+    std::span<const std::int32_t> ids;         // the node's stream, where it is one of integers
+    const float* vectors = nullptr;            // the node's stream, where it is one of vectors
+    std::array<const Real*, max_inputs> in{};  // of integers where the node that makes it says so: integers()
     std::array<std::int64_t, max_inputs> in_width{};
+    std::array<const Rows*, max_inputs> in_space{};
+    std::array<std::int64_t, max_inputs> in_rows{};
     std::array<Tensor, max_parameters> parameter{};      // vectors are Real; matrices any weight type
     std::array<Real*, max_parameters> parameter_grad{};  // added to; null: not trained
     const Real* constants = nullptr;
@@ -69,12 +100,20 @@ struct Call {
     const Real* dout = nullptr;
     std::array<Real*, max_inputs> din{};  // null: not wanted
     std::array<bool, max_inputs> accumulate{};
-    Cache<Real> cache;          // null pointers: none
+    StateView reads, writes;    // without memory: none
     void* workspace = nullptr;  // this thread's, workspace_bytes()
     Real* scratch = nullptr;    // the team's
 
     const Real* vector(int i) const { return parameter[static_cast<std::size_t>(i)].template as<Real>(); }
+    const std::int32_t* integers(std::size_t i) const { return reinterpret_cast<const std::int32_t*>(in[i]); }
+    std::int32_t* out_integers() const { return reinterpret_cast<std::int32_t*>(out); }
 };
+
+/// Bytes of a member's workspace that the kernels use; what ops need comes behind.
+template <class Real>
+std::size_t kernel_workspace(const KernelTable<Real>& kernels) {
+    return (std::max(kernels.gemm_workspace, kernels.attention_workspace) + 63) / 64 * 64;
+}
 
 /// Widths and parameter shapes a node was built with.
 struct NodeShape {
@@ -85,43 +124,47 @@ struct NodeShape {
 
 /// One direction of an op, for both precisions from one generic lambda: [](auto& call) { … }.
 struct Pass {
-    void (*single)(Call<float>&) = nullptr;
-    void (*twice)(Call<double>&) = nullptr;
+    void (*in_single)(Call<float>&) = nullptr;
+    void (*in_double)(Call<double>&) = nullptr;
 
     constexpr Pass() = default;
     template <class Generic>
-    constexpr Pass(Generic generic) : single(generic), twice(generic) {}
-    explicit operator bool() const { return single != nullptr; }
-    void operator()(Call<float>& call) const { single(call); }
-    void operator()(Call<double>& call) const { twice(call); }
+    constexpr Pass(Generic generic) : in_single(generic), in_double(generic) {}
+    explicit operator bool() const { return in_single != nullptr; }
+    void operator()(Call<float>& call) const { in_single(call); }
+    void operator()(Call<double>& call) const { in_double(call); }
 };
 
 struct Op {
     std::string_view name;
-    int inputs = 1, parameters = 0;  // at most; optional ones come last
-    std::int64_t (*width)(
-        const NodeShape&);  // of the output; throws std::logic_error where the shapes do not fit
-    double (*flops)(
-        const NodeShape&);        // forward, a row (multiply and add count as two); positions not counted
+    std::size_t inputs = 1, parameters = 0;  // parameters: at most; optional ones come last
+    /// Of the output; throws std::logic_error where the shapes do not fit.
+    std::int64_t (*width)(const NodeShape&);
+    /// Forward, per row, in sequences of `length` rows; a multiply-add counts as two.
+    double (*flops)(const NodeShape&, double length);
     Pass forward, backward = {};  // an op without a backward leaves it out
 
-    unsigned reads_inputs = 0;     // bit i: backward reads input i
-    bool reads_output = false;     // backward reads the output
-    bool token_input = false;      // reads Batch::tokens instead of an input
-    bool cached = false;           // has a cache slot in inference
-    bool can_add = false;          // forward honours Call::add
-    bool passes_gradient = false;  // every input's gradient is the output's gradient (add)
-    RowSpace space = RowSpace::tokens;
-    bool loss = false;                                  // backward starts here and needs no dout
-    std::int64_t (*saved)(const NodeShape&) = nullptr;  // Reals a row
+    unsigned reads_inputs = 0;      // bit i: backward reads input i
+    unsigned from_state = 0;        // bit i: input i is read from the state where the plan has states
+    unsigned undifferentiated = 0;  // bit i: input i has no gradient
+    bool reads_output = false;      // backward reads the output
+    bool integers = false;          // the output is one of 32-bit integers, without a gradient
+    bool stream = false;            // reads an input stream: Call::ids or Call::vectors
+    bool can_add = false;           // forward honours Call::add
+    bool passes_gradient = false;   // every input's gradient is the output's gradient (add)
+    bool product = false;           // its first parameter is a matrix that rows are multiplied with
+    bool loss = false;              // backward starts here and needs no dout
+    std::int64_t (*saved)(const NodeShape&) = nullptr;                       // Reals per row
     std::int64_t (*scratch)(const NodeShape&, std::int64_t rows) = nullptr;  // Reals, shared by the team
-    std::vector<double> (*constants)(const NodeShape&) = nullptr;
+    /// A table that depends on positions [0, positions), made once for all executors of a session.
+    std::vector<double> (*constants)(const NodeShape&, std::int64_t positions) = nullptr;
 };
 
 /// Every operation there is (tests walk it).
 std::span<const Op* const> all_ops();
 
 extern const Op embedding_op, position_embedding_op, sinusoidal_op, linear_op, layer_norm_op, rms_norm_op,
-    rope_op, attention_op, activation_op, gated_op, add_op, dropout_op, take_rows_op, cross_entropy_op;
+    rope_op, append_op, attention_op, activation_op, gated_op, add_op, dropout_op, take_rows_op,
+    cross_entropy_op;
 
 }  // namespace linnet

@@ -15,18 +15,18 @@ std::int64_t width(const NodeShape& s) {
     return s.in[0];
 }
 
-double flops(const NodeShape& s) {
+double flops(const NodeShape& s, double) {
     return 3.0 * static_cast<double>(s.in[0]);
 }
 
-/// [context, D/2, 2]: cosine and sine. In double: at position 10⁵ a float angle would be off by 0.004.
-std::vector<double> angles(const NodeShape& s) {
-    std::int64_t head = s.attributes.integer("head_width"), context = s.attributes.integer("context");
+/// [positions, D/2, 2]: cosine and sine. In double: at position 10⁵ a float angle would be off by 0.004.
+std::vector<double> angles(const NodeShape& s, std::int64_t positions) {
+    std::int64_t head = s.attributes.integer("head_width");
     double theta = s.attributes.number("theta");
-    std::vector<double> table(static_cast<std::size_t>(context * head));
+    std::vector<double> table(static_cast<std::size_t>(positions * head));
     for (std::int64_t i = 0; i < head / 2; i++) {
         double rate = std::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(head));
-        for (std::int64_t t = 0; t < context; t++) {
+        for (std::int64_t t = 0; t < positions; t++) {
             double angle = static_cast<double>(t) * rate;
             table[static_cast<std::size_t>(t * head + 2 * i)] = std::cos(angle);
             table[static_cast<std::size_t>(t * head + 2 * i + 1)] = std::sin(angle);
@@ -41,7 +41,7 @@ void rotate(const Call<Real>& call, const Real* from, Real* to, Real sign, bool 
     bool halves = call.attributes->flag("halves");
     Range rows = call.worker.share(call.rows);
     for (std::int64_t r = rows.begin; r < rows.end; r++) {
-        const Real* table = call.constants + call.batch->positions[static_cast<std::size_t>(r)] * head;
+        const Real* table = call.constants + call.space->positions[static_cast<std::size_t>(r)] * head;
         for (std::int64_t c = r * call.width; c < (r + 1) * call.width; c += head)
             call.kernels->rope(head, halves, table, sign, from + c, to + c, accumulate);
     }
@@ -61,7 +61,6 @@ void backward(Call<Real>& call) {
 const Op rope_op = {
     .name = "rope",
     .inputs = 1,
-    .parameters = 0,
     .width = width,
     .flops = flops,
     .forward = [](auto& call) { forward(call); },

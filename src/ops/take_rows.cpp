@@ -1,5 +1,7 @@
-// The rows whose logits are wanted (Batch::outputs): a prompt of 500 tokens needs the vocabulary product of
-// one.
+// Chosen rows (a stream of row numbers), in a space of their own: a prompt of 500 tokens needs the vocabulary
+// product of one; a classifier looks at the first row of each sequence.   x [R,C], ids [S], y [S,C].
+#include <algorithm>
+
 #include "ops/op.h"
 
 namespace linnet {
@@ -8,7 +10,7 @@ namespace {
 std::int64_t width(const NodeShape& s) {
     return s.in[0];
 }
-double flops(const NodeShape&) {
+double flops(const NodeShape&, double) {
     return 0;
 }
 
@@ -16,8 +18,21 @@ template <class Real>
 void forward(Call<Real>& call) {
     Range rows = call.worker.share(call.rows);
     for (std::int64_t r = rows.begin; r < rows.end; r++)
-        std::copy_n(call.in[0] + call.batch->outputs[static_cast<std::size_t>(r)] * call.width, call.width,
+        std::copy_n(call.in[0] + call.ids[static_cast<std::size_t>(r)] * call.width, call.width,
                     call.out + r * call.width);
+}
+
+/// Members own columns: a row may have been chosen twice.
+template <class Real>
+void backward(Call<Real>& call) {
+    Range columns = call.worker.share(call.width, 16);
+    if (!call.accumulate[0])
+        for (std::int64_t r = 0; r < call.in_rows[0]; r++)
+            std::fill_n(call.din[0] + r * call.width + columns.begin, columns.size(), Real(0));
+    for (std::int64_t r = 0; r < call.rows; r++) {
+        Real* to = call.din[0] + call.ids[static_cast<std::size_t>(r)] * call.width + columns.begin;
+        call.kernels->add(columns.size(), to, call.dout + r * call.width + columns.begin, to);
+    }
 }
 
 }  // namespace
@@ -25,11 +40,11 @@ void forward(Call<Real>& call) {
 const Op take_rows_op = {
     .name = "take_rows",
     .inputs = 1,
-    .parameters = 0,
     .width = width,
     .flops = flops,
     .forward = [](auto& call) { forward(call); },
-    .space = RowSpace::outputs,
+    .backward = [](auto& call) { backward(call); },
+    .stream = true,
 };
 
 }  // namespace linnet

@@ -24,6 +24,14 @@ struct Tensor {
     DType type = DType::f32;
     Shape shape;
 
+    /// Bytes of one row: the last dimension, a whole number of blocks.
+    std::int64_t row_bytes() const {
+        std::int64_t columns = shape.dim[static_cast<std::size_t>(shape.rank > 0 ? shape.rank - 1 : 0)];
+        return columns / info(type).block * info(type).bytes;
+    }
+    /// Where row `index` of a matrix begins.
+    std::byte* row(std::int64_t index) const { return as<std::byte>() + index * row_bytes(); }
+
     template <class T>
     T* as() const {
         return static_cast<T*>(data);

@@ -21,23 +21,30 @@ std::size_t element_bytes(const Graph& graph) {
     return static_cast<std::size_t>(n) * sizeof(float);
 }
 
-Plan learning_plan(const TracedModel& m, std::int64_t rows) {
-    return make_plan(m.graph, m.loss, {rows, 0, true});
+Lowering lowering(Phase phase, std::int64_t rows, const ModelConfig& config) {
+    Lowering l;
+    l.phase = phase;
+    l.capacity = {rows};
+    l.positions = config.context;
+    return l;
 }
-Plan evaluation_plan(const TracedModel& m, std::int64_t rows) {
-    return make_plan(m.graph, m.loss, {rows, 0});
+Plan learning_plan(const TracedModel& m, std::int64_t rows, const ModelConfig& config) {
+    return make_plan(m.graph, m.graph.program("loss"), lowering(Phase::train, rows, config));
+}
+Plan evaluation_plan(const TracedModel& m, std::int64_t rows, const ModelConfig& config) {
+    return make_plan(m.graph, m.graph.program("loss"), lowering(Phase::read, rows, config));
 }
 
 }  // namespace
 
 std::size_t Learner::bytes(const ModelConfig& config, std::int64_t rows, int threads) {
     TracedModel m = trace(config, true);
-    return 4 * element_bytes(m.graph) + Executor<float>::bytes(m.graph, learning_plan(m, rows), threads) +
-           Executor<float>::bytes(m.graph, evaluation_plan(m, rows), threads);
+    Plan learn = learning_plan(m, rows, config), evaluate = evaluation_plan(m, rows, config);
+    return 4 * element_bytes(m.graph) + Executor<float>::bytes(m.graph, {&learn, &evaluate}, threads);
 }
 
 Learner::Learner(const ModelConfig& config, std::int64_t rows, int threads, std::uint64_t seed)
-    : traced_(trace(config, true)), threads_(threads), rows_(rows) {
+    : traced_(trace(config, true)), threads_(threads) {
     for (const Parameter& p : traced_.graph.parameters()) {
         offsets_.push_back(elements_);
         std::int64_t n = p.shape.count();
@@ -48,10 +55,14 @@ Learner::Learner(const ModelConfig& config, std::int64_t rows, int threads, std:
     std::size_t bytes = element_bytes(traced_.graph);
     for (Arena* arena : {&values_, &gradients_, &first_, &second_}) *arena = allocate_arena(bytes);
     initialise(seed);
+    Plan learn = learning_plan(traced_, rows, config), evaluate = evaluation_plan(traced_, rows, config);
     Binding<float> binding;
     binding.parameters = bound(values_);
+    binding.tables = std::make_shared<Tables<float>>();
+    binding.memory = make_run_memory<float>(traced_.graph, {&learn, &evaluate}, threads);
+    evaluator_.emplace(traced_.graph, std::move(evaluate), binding, threads);
     for (const Tensor& t : bound(gradients_)) binding.gradients.push_back(t.as<float>());
-    learner_.emplace(traced_.graph, learning_plan(traced_, rows), binding, threads);
+    learner_.emplace(traced_.graph, std::move(learn), binding, threads);
 }
 
 std::vector<Tensor> Learner::bound(const Arena& memory) const {
@@ -83,7 +94,7 @@ void Learner::initialise(std::uint64_t seed) {
 double Learner::summed_loss(const Executor<float>& executor, const Batch& batch) const {
     const float* rows = executor.value(traced_.loss);
     double sum = 0;
-    for (std::int64_t r = 0; r < batch.rows(); r++) sum += rows[r];
+    for (std::int64_t r = 0; r < batch.rows.count; r++) sum += rows[r];
     return sum;
 }
 
@@ -93,11 +104,6 @@ double Learner::learn(const Batch& batch) {
 }
 
 double Learner::evaluate(const Batch& batch) {
-    if (!evaluator_) {
-        Binding<float> binding;
-        binding.parameters = bound(values_);
-        evaluator_.emplace(traced_.graph, evaluation_plan(traced_, rows_), binding, threads_);
-    }
     evaluator_->run(batch);
     return summed_loss(*evaluator_, batch);
 }

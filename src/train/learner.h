@@ -51,7 +51,7 @@ class Learner {
 
     TracedModel traced_;
     int threads_;
-    std::int64_t rows_, elements_ = 0;
+    std::int64_t elements_ = 0;
     std::vector<std::int64_t> offsets_;  // of each parameter
     std::vector<Chunk> chunks_;
     Arena values_, gradients_, first_, second_;

@@ -51,8 +51,8 @@ class Trainer {
                    static_cast<std::uint64_t>(setup_.config.train.seed)),
           log_(options.out + "/log.jsonl", setup_.checkpoint.log_bytes, options.json),
           step_(setup_.checkpoint.step),
-          flops_a_token_(3 * forward_flops(learner_.traced(), setup_.config.model,
-                                           static_cast<double>(setup_.config.train.sequence))) {}
+          flops_a_token_(
+              3 * forward_flops(learner_.traced(), static_cast<double>(setup_.config.train.sequence))) {}
 
     int run() {
         start();
@@ -138,7 +138,7 @@ class Trainer {
         std::int64_t tokens = 0;
         for (std::int64_t i = 0; fill_validation(setup_, i, setup_.config.train.eval_batches, work_); i++) {
             nats += learner_.evaluate(work_);
-            tokens += work_.rows();
+            tokens += work_.rows.count;
         }
         if (tokens > 0) {
             const TokenSource& source = setup_.windows->source();
@@ -285,8 +285,8 @@ StepTiming time_steps(const RunConfig& config, std::int64_t vocabulary, int thre
     double median = times[times.size() / 2];
     timing.step_ms = median * 1e3;
     timing.tokens_per_s = static_cast<double>(rows * run.train.accumulate) / median;
-    timing.flops_per_s = timing.tokens_per_s * 3 *
-                         forward_flops(learner.traced(), run.model, static_cast<double>(run.train.sequence));
+    timing.flops_per_s =
+        timing.tokens_per_s * 3 * forward_flops(learner.traced(), static_cast<double>(run.train.sequence));
     return timing;
 }
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "model/session.h"
+#include "model/model.h"
 #include "train/config.h"
 
 namespace linnet {

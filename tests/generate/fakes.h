@@ -52,7 +52,7 @@ class FakeTokenizer : public Tokenizer {
     std::vector<std::string> pieces_;
 };
 
-/// Says what comes next by a rule over all tokens held; refuses what a Session refuses.
+/// Says what comes next by a rule over all tokens held; refuses what a Sequence refuses.
 class FakeSource : public LogitSource {
   public:
     using Rule = std::function<TokenId(const std::vector<TokenId>&)>;
@@ -61,11 +61,12 @@ class FakeSource : public LogitSource {
 
     std::int64_t context() const override { return context_; }
     std::int64_t position() const override { return static_cast<std::int64_t>(held.size()); }
-    void rewind(std::int64_t position) override {
+    std::int64_t rewind(std::int64_t position) override {
         rewinds++;
         held.resize(static_cast<std::size_t>(position));
+        return position;
     }
-    std::span<const float> append(std::span<const TokenId> tokens) override {
+    std::span<const float> append(std::span<const TokenId> tokens, Phase) override {
         held.insert(held.end(), tokens.begin(), tokens.end());
         if (position() > context_) throw std::runtime_error("more tokens than the context holds");
         std::fill(logits_.begin(), logits_.end(), 0.f);

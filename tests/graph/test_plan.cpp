@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <vector>
 
 #include "base/rng.h"
@@ -38,10 +39,18 @@ Batch batch_of(std::int64_t sequences, std::int64_t length) {
         b.add(ids.data(), length, 0, s);
         b.targets.insert(b.targets.end(), ids.begin() + 1, ids.end());
     }
-    b.loss_scale = 1.0 / static_cast<double>(b.rows());
+    b.loss_scale = 1.0 / static_cast<double>(b.rows.count);
     b.training = true;
     b.seed = 3;
     return b;
+}
+
+Lowering training(std::int64_t rows) {
+    Lowering lowering;
+    lowering.phase = Phase::train;
+    lowering.capacity = {rows};
+    lowering.positions = 12;
+    return lowering;
 }
 
 /// A model with random parameters and room for their gradients, run as a training plan.
@@ -51,7 +60,8 @@ struct Rig {
     std::vector<std::vector<Real>> values, gradients;
     std::optional<Executor<Real>> executor;
 
-    Rig(const ModelConfig& config, std::int64_t rows, int threads, bool fuse = true)
+    Rig(const ModelConfig& config, std::int64_t rows, int threads,
+        const std::function<void(Lowering&)>& change = {})
         : model(trace(config, true)) {
         Binding<Real> binding;
         std::uint64_t stream = 0;
@@ -68,14 +78,17 @@ struct Rig {
                 {values[i].data(), kernel_type<Real>, model.graph.parameters()[i].shape});
             binding.gradients.push_back(gradients[i].data());
         }
-        PlanOptions options{rows, 0, true, fuse};
-        executor.emplace(model.graph, make_plan(model.graph, model.loss, options), binding, threads);
+        Lowering lowering = training(rows);
+        lowering.arithmetic = kernel_type<Real>;
+        if (change) change(lowering);
+        executor.emplace(model.graph, make_plan(model.graph, model.graph.program("loss"), lowering), binding,
+                         threads);
     }
 
     double loss(const Batch& batch) {
         executor->run(batch);
         double sum = 0;
-        for (std::int64_t r = 0; r < batch.rows(); r++) sum += executor->value(model.loss)[r];
+        for (std::int64_t r = 0; r < batch.rows.count; r++) sum += executor->value(model.loss)[r];
         return sum * batch.loss_scale;
     }
 };
@@ -86,7 +99,7 @@ TEST_CASE("a whole model's gradients agree with central differences, whatever it
     for (const char* kind : kinds) {
         ModelConfig config = small(kind);
         Batch batch = batch_of(2, 7);
-        Rig<double> rig(config, batch.rows(), 1);
+        Rig<double> rig(config, batch.rows.count, 1);
         rig.loss(batch);
         auto gradients = rig.gradients;
         for (std::size_t p = 0; p < rig.values.size(); p++) {
@@ -112,7 +125,8 @@ TEST_CASE("a whole model's gradients agree with central differences, whatever it
 TEST_CASE("fused residual adds change nothing but the order of one addition") {
     for (const char* kind : kinds) {
         Batch batch = batch_of(3, 9);
-        Rig<double> fused(small(kind), batch.rows(), 1, true), plain(small(kind), batch.rows(), 1, false);
+        Rig<double> fused(small(kind), batch.rows.count, 1),
+            plain(small(kind), batch.rows.count, 1, [](Lowering&l) { l.fuse = false; });
         CHECK(fused.executor->plan().steps.size() <= plain.executor->plan().steps.size());
         CHECK(fused.loss(batch) == doctest::Approx(plain.loss(batch)).epsilon(1e-13));
         for (std::size_t p = 0; p < fused.gradients.size(); p++)
@@ -124,10 +138,10 @@ TEST_CASE("fused residual adds change nothing but the order of one addition") {
 TEST_CASE("any number of threads gives the same bits") {
     for (const char* kind : kinds) {
         Batch batch = batch_of(5, 12);
-        Rig<float> one(small(kind), batch.rows(), 1);
+        Rig<float> one(small(kind), batch.rows.count, 1);
         double loss = one.loss(batch);
         for (int threads : {2, 3, 5}) {
-            Rig<float> many(small(kind), batch.rows(), threads);
+            Rig<float> many(small(kind), batch.rows.count, threads);
             CHECK(many.loss(batch) == loss);
             for (std::size_t p = 0; p < one.gradients.size(); p++) {
                 INFO(kind << " " << threads << " threads, " << one.model.graph.parameters()[p].name);
@@ -141,13 +155,15 @@ TEST_CASE("any number of threads gives the same bits") {
 TEST_CASE("buffers alive at the same time never overlap") {
     for (const char* kind : kinds) {
         TracedModel model = trace(small(kind), true);
-        for (bool training : {false, true}) {
-            Plan plan = make_plan(model.graph, model.loss, {24, 0, training});
-            for (std::size_t a = 0; a < plan.buffers.size(); a++)
+        for (Phase phase : {Phase::read, Phase::train}) {
+            Lowering lowering = training(24);
+            lowering.phase = phase;
+            Plan plan = make_plan(model.graph, model.graph.program("loss"), lowering);
+            for (std::size_t a = 0; a < plan.values.size(); a++)
                 for (std::size_t b = 0; b < a; b++) {
-                    const Buffer &x = plan.buffers[a], &y = plan.buffers[b];
+                    const Value &x = plan.values[a], &y = plan.values[b];
                     bool together = x.first <= y.last && y.first <= x.last;
-                    bool overlap = x.offset < y.offset + y.size && y.offset < x.offset + x.size;
+                    bool overlap = x.offset < y.offset + y.bytes && y.offset < x.offset + x.bytes;
                     CHECK_FALSE((together && overlap));
                 }
         }
@@ -156,10 +172,13 @@ TEST_CASE("buffers alive at the same time never overlap") {
 
 TEST_CASE("inference reuses buffers, and needs no barrier between q, k and v") {
     TracedModel model = trace(small("llama"), false);
-    Plan plan = make_plan(model.graph, model.logits, {64, 1});
-    std::int64_t all = 0;
-    for (const Buffer& b : plan.buffers) all += b.size;
-    CHECK(plan.arena_size < all / 2);
+    Lowering lowering;
+    lowering.capacity = {64, 1};
+    lowering.states = true;
+    Plan plan = make_plan(model.graph, model.graph.program("logits"), lowering);
+    std::size_t all = 0;
+    for (const Value& v : plan.values) all += v.bytes;
+    CHECK(plan.arena_bytes < all / 2);
     std::string text = describe(model.graph, plan);
     auto line_of = [&](const std::string& path) {
         std::size_t at = text.find(" " + path + " ");

@@ -30,7 +30,7 @@ struct Sequence {
           dout(c.rows * c.heads * c.width, 2, misaligned),
           dqkv(keys * row, 3) {
         for (std::int64_t i = 0; i < qkv.size(); i++) qkv[i] *= 2;
-        f.rows = c.rows, f.cached = c.cached, f.heads = c.heads, f.kv_heads = c.kv_heads,
+        f.rows = c.rows, f.cached = c.cached, f.keys = keys, f.heads = c.heads, f.kv_heads = c.kv_heads,
         f.head_width = c.width;
         f.window = c.window, f.causal = c.causal;
         f.scale = static_cast<Real>(1 / std::sqrt(static_cast<double>(c.width)));
@@ -69,11 +69,12 @@ struct Sequence {
             }
         }
     }
-    void run(const KernelTable<Real>& table, std::int64_t step) {
+    void run(const KernelTable<Real>& table, std::int64_t step, bool decode = false) {
         Workspace workspace(table.attention_workspace);
+        auto* kernel = decode ? table.attention_decode : table.attention;
         for (std::int64_t h = 0; h < is.heads; h++) {
             for (std::int64_t i = 0; i < is.rows; i += step) {
-                table.attention(f, h, i, std::min(i + step, is.rows), workspace.data());
+                kernel(f, h, i, std::min(i + step, is.rows), workspace.data());
             }
         }
     }
@@ -113,15 +114,18 @@ const Case cached_cases[] = {
 
 TEST_CASE("attention agrees with a naive softmax: grouped heads, windows, caches, odd widths") {
     each_table([]<class Real>(const KernelTable<Real>& table) {
-        auto check = [&](const Case& c, int misaligned) {
+        auto check_one = [&](const Case& c, int misaligned, bool decode) {
             Sequence<Real> s(c, misaligned);
-            s.run(table, table.attention_block);
+            s.run(table, table.attention_block, decode);
             std::vector<double> y(static_cast<std::size_t>(s.out.size())), log_sum;
             s.naive(y, log_sum);
             INFO(table.name << " T " << c.rows << " H " << c.heads << " D " << c.width << " cached "
                             << c.cached);
             CHECK(distance(s.out, y, s.out.size()) < tolerance<Real>(2e-6, 1e-14));
             CHECK(distance(s.lse, log_sum, s.lse.size()) < tolerance<Real>(2e-6, 1e-14));
+        };
+        auto check = [&](const Case& c, int misaligned) {
+            check_one(c, misaligned, false), check_one(c, misaligned, true);
         };
         for (const Case& c : cases) check(c, 0), check(c, 1);
         for (const Case& c : cached_cases) check(c, 0), check(c, 3);
@@ -134,10 +138,12 @@ TEST_CASE("attention gives a query the same bits whatever queries it is computed
         for (const Case& c : cases) {
             if (c.rows == 1) continue;
             Sequence<Real> whole(c), parts(c);
-            whole.run(table, table.attention_block);
-            parts.run(table, 5);
-            CHECK(same_bits(whole.out, parts.out, whole.out.size()));
-            CHECK(same_bits(whole.lse, parts.lse, whole.lse.size()));
+            for (bool decode : {false, true}) {
+                whole.run(table, table.attention_block, decode);
+                parts.run(table, 5, decode);
+                CHECK(same_bits(whole.out, parts.out, whole.out.size()));
+                CHECK(same_bits(whole.lse, parts.lse, whole.lse.size()));
+            }
         }
     });
 }

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "base/sha256.h"
 #include "model/architectures.h"
-#include "model/session.h"
+#include "model/model.h"
 #include "model/trace.h"
 #include "model/weights.h"
 #include "support.h"

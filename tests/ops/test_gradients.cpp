@@ -26,17 +26,14 @@ std::vector<Case> cases() {
     std::vector<Case> all = {
         {&embedding_op, "", {}, {Shape(11, 6)}, {}},
         {&position_embedding_op, "", {6}, {Shape(8, 6)}, {}},
-        {&sinusoidal_op, "", {6}, {}, {{"context", 8}}},
+        {&sinusoidal_op, "", {6}, {}, {}},
         {&linear_op, "with bias", {6}, {Shape(5, 6), Shape(5)}, {}},
         {&linear_op, "without bias", {7}, {Shape(3, 7)}, {}},
         {&layer_norm_op, "", {6}, {Shape(6), Shape(6)}, {{"epsilon", 1e-5}}},
         {&rms_norm_op, "", {6}, {Shape(6)}, {{"epsilon", 1e-5}}},
-        {&rope_op,
-         "neighbours",
-         {8},
-         {},
-         {{"head_width", 4}, {"context", 8}, {"theta", 10000}, {"halves", 0}}},
-        {&rope_op, "halves", {8}, {}, {{"head_width", 4}, {"context", 8}, {"theta", 500}, {"halves", 1}}},
+        {&rope_op, "neighbours", {8}, {}, {{"head_width", 4}, {"theta", 10000}, {"halves", 0}}},
+        {&rope_op, "halves", {8}, {}, {{"head_width", 4}, {"theta", 500}, {"halves", 1}}},
+        {&append_op, "", {6, 6}, {}, {{"kv_heads", 2}}},
         {&add_op, "", {6, 6}, {}, {}},
         {&dropout_op, "", {6}, {}, {{"probability", 0.3}}},
         {&take_rows_op, "", {6}, {}, {}},
@@ -92,16 +89,16 @@ struct Bench {
             for (double& x : v) x = rng.normal(draw++);
             return v;
         };
-        for (std::int64_t w : c.inputs) in.push_back(random(w * batch.rows()));
+        for (std::int64_t w : c.inputs) in.push_back(random(w * batch.rows.count));
         for (const Shape& s : c.parameters) parameter.push_back(random(s.count()));
         NodeShape shape{c.inputs, c.parameters, c.attributes};
         width = c.op->width(shape);
-        weight = random(width * batch.rows());
+        weight = random(width * batch.rows.count);
         if (c.op->loss) weight.assign(weight.size(), 1);  // its gradient is that of the sum of rows
-        if (c.op->constants) constants = c.op->constants(shape);
-        if (c.op->saved) saved.resize(static_cast<std::size_t>(c.op->saved(shape) * batch.rows()));
-        if (c.op->scratch) scratch.resize(static_cast<std::size_t>(c.op->scratch(shape, batch.rows())));
-        out.resize(static_cast<std::size_t>(width * batch.rows()));
+        if (c.op->constants) constants = c.op->constants(shape, 8);
+        if (c.op->saved) saved.resize(static_cast<std::size_t>(c.op->saved(shape) * batch.rows.count));
+        if (c.op->scratch) scratch.resize(static_cast<std::size_t>(c.op->scratch(shape, batch.rows.count)));
+        out.resize(static_cast<std::size_t>(width * batch.rows.count));
         const auto& k = double_kernels();
         workspace.resize(std::max(k.gemm_workspace, k.attention_workspace) + 64);
     }
@@ -112,9 +109,17 @@ struct Bench {
         call.batch = &batch;
         call.attributes = &c.attributes;
         call.node = 5;
-        call.rows = c.op->space == RowSpace::outputs ? 2 : batch.rows();
+        call.rows = c.op == &take_rows_op ? 2 : batch.rows.count;
+        call.space = &batch.rows;
+        if (c.op->stream)
+            call.ids = c.op == &take_rows_op       ? batch.outputs
+                       : c.op == &cross_entropy_op ? batch.targets
+                                                   : batch.tokens;
         call.width = width;
-        for (std::size_t i = 0; i < in.size(); i++) call.in[i] = in[i].data(), call.in_width[i] = c.inputs[i];
+        for (std::size_t i = 0; i < in.size(); i++) {
+            call.in[i] = in[i].data(), call.in_width[i] = c.inputs[i];
+            call.in_rows[i] = batch.rows.count, call.in_space[i] = &batch.rows;
+        }
         for (std::size_t i = 0; i < parameter.size(); i++)
             call.parameter[i] = {parameter[i].data(), DType::f64, c.parameters[i]};
         call.constants = constants.data();

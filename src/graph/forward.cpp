@@ -1,0 +1,142 @@
+// The forward steps of a program: which nodes run, which products take a residual add with them, in which
+// type values are kept.
+#include <algorithm>
+
+#include "graph/lower.h"
+
+namespace linnet {
+
+Lowerer::Lowerer(const Graph& g, Plan& p) : graph(g), plan(p) {
+    std::size_t count = g.nodes().size();
+    wanted.assign(count, 0), kept.assign(count, 0), dropped.assign(count, 0);
+    consumers.assign(count, 0);
+    made_by.assign(count, none), run_by.assign(count, none);
+    wide.assign(count, none);
+    std::vector<char> leaves_block(count, 0);
+    for (NodeId root : p.roots)
+        if (p.lowering.states || g.node(root).writes == none)  // without states there is nothing to extend
+            wanted[static_cast<std::size_t>(root)] = leaves_block[static_cast<std::size_t>(root)] = 1;
+    for (auto id = static_cast<NodeId>(count) - 1; id >= 0; id--) {
+        auto at = static_cast<std::size_t>(id);
+        if (!wanted[at]) continue;
+        const Node& node = g.node(id);
+        if (node.op->reads_output) kept[at] = 1;
+        for (std::size_t i = 0; i < node.inputs.size(); i++) {
+            if (from_state(node, i)) continue;
+            auto input = static_cast<std::size_t>(node.inputs[i]);
+            wanted[input] = 1;
+            consumers[input]++;
+            if (node.op->reads_inputs >> i & 1u) kept[input] = 1;
+            if (node.block != g.node(node.inputs[i]).block) leaves_block[input] = 1;
+        }
+    }
+    for (std::size_t id = 0; id < count; id++)
+        dropped[id] = training() && p.lowering.recompute && g.nodes()[id].block != none && !leaves_block[id];
+}
+
+DType Lowerer::type_of(NodeId node) const {
+    return graph.node(node).op->integers ? DType::i32 : plan.lowering.arithmetic;
+}
+
+void Lowerer::convert(ValueId from, ValueId to, NodeId node) {
+    PlanStep step{StepKind::convert, node, node};
+    step.in = {from};
+    step.out = to;
+    touch(plan, from, now()), touch(plan, to, now());
+    plan.steps.push_back(step);
+}
+
+ValueId Lowerer::read(NodeId id) {
+    auto at = static_cast<std::size_t>(id);
+    ValueId stored = plan.value[at];
+    if (stored == none || plan.values[static_cast<std::size_t>(stored)].type == type_of(id)) return stored;
+    // A copy that was read a few steps ago is read again; to keep one longer would undo the narrow storage.
+    constexpr int soon = 8;
+    ValueId& copy = wide[at];
+    if (copy == none || plan.values[static_cast<std::size_t>(copy)].last + soon < now()) {
+        const Node& node = graph.node(id);
+        copy = value(type_of(id), node.width, node.space);
+        convert(stored, copy, id);
+    }
+    return copy;
+}
+
+void Lowerer::run(StepKind kind, PlanStep step) {
+    const Node &runs = graph.node(step.node), &makes = graph.node(step.result);
+    const Lowering& lowering = plan.lowering;
+    auto result = static_cast<std::size_t>(step.result);
+    bool keeps = kind == StepKind::recompute || !dropped[result];
+    bool written = lowering.phase == Phase::write || runs.attributes.has("written");
+    step.kind = kind;
+    step.product = written ? ProductKernel::rows : ProductKernel::panels;
+    step.out = value(type_of(step.result), makes.width, makes.space);
+    Graph::Shapes s = graph.shapes(runs);
+    NodeShape shape{s.in, s.parameters, runs.attributes};
+    if (training() && runs.op->saved && keeps)
+        step.saved = value(lowering.arithmetic, runs.op->saved(shape), makes.space);
+    if (runs.op->scratch)
+        step.scratch = value(lowering.arithmetic,
+                             runs.op->scratch(shape, capacity_of(graph, lowering, makes.space)), none);
+    for (ValueId v : step.in) touch(plan, v, now());
+    touch(plan, step.add, now());
+    plan.value[result] = step.out;
+    if (kind == StepKind::forward) made_by[result] = run_by[static_cast<std::size_t>(step.node)] = now();
+    plan.steps.push_back(step);
+
+    bool root = std::find(plan.roots.begin(), plan.roots.end(), step.result) != plan.roots.end();
+    if (training() && lowering.activation && kept[result] && !root && !makes.op->integers) {
+        ValueId narrow = value(*lowering.activation, makes.width, makes.space);
+        convert(step.out, narrow, step.result);
+        plan.value[result] = narrow;
+        wide[result] = none;  // consumers must see the rounded value, which backward will differentiate
+    }
+}
+
+namespace {
+
+/// The product that node `id`, a residual add, may be fused into: an input that nothing else reads and that
+/// belongs to the same space. Returns its place among the inputs, or none.
+int fusable_input(const Lowerer& lowerer, NodeId id) {
+    const Node& node = lowerer.graph.node(id);
+    if (node.op != &add_op) return none;
+    for (int i = 1; i >= 0; i--) {
+        NodeId input = node.inputs[static_cast<std::size_t>(i)];
+        bool sole = lowerer.consumers[static_cast<std::size_t>(input)] == 1;
+        if (lowerer.graph.node(input).op->can_add && sole) return i;
+    }
+    return none;
+}
+
+}  // namespace
+
+void lower_forward(Lowerer& l) {
+    const Graph& graph = l.graph;
+    auto count = static_cast<NodeId>(graph.nodes().size());
+    std::vector<int> fused(graph.nodes().size(), none);  // for an add: the input whose product makes it
+    std::vector<char> folded(graph.nodes().size(), 0);   // for a product: made by its add
+    for (NodeId id = 0; l.plan.lowering.fuse && id < count; id++) {
+        if (!l.wanted[static_cast<std::size_t>(id)]) continue;
+        int input = fusable_input(l, id);
+        if (input == none) continue;
+        fused[static_cast<std::size_t>(id)] = input;
+        folded[static_cast<std::size_t>(graph.node(id).inputs[static_cast<std::size_t>(input)])] = 1;
+    }
+    l.plan.value.assign(graph.nodes().size(), none);
+    for (NodeId id = 0; id < count; id++) {
+        auto at = static_cast<std::size_t>(id);
+        const Node& node = graph.node(id);
+        if (!l.wanted[at] || folded[at]) continue;
+        if (l.training() && node.op->loss) continue;  // its backward makes the loss too
+        PlanStep step{StepKind::forward, id, id};
+        if (fused[at] != none) {
+            step.node = node.inputs[static_cast<std::size_t>(fused[at])];
+            step.add = l.read(node.inputs[static_cast<std::size_t>(1 - fused[at])]);
+        }
+        const Node& runs = graph.node(step.node);
+        for (std::size_t i = 0; i < runs.inputs.size(); i++)
+            step.in.push_back(l.from_state(runs, i) ? none : l.read(runs.inputs[i]));
+        l.run(StepKind::forward, step);
+    }
+}
+
+}  // namespace linnet

@@ -1,0 +1,47 @@
+// What the forward and the backward half of lowering share.
+#pragma once
+#include <vector>
+
+#include "graph/plan.h"
+
+namespace linnet {
+
+/// A program being lowered: its plan so far, and what is known of every node.
+struct Lowerer {
+    const Graph& graph;
+    Plan& plan;
+    std::vector<char> wanted;    // nodes that the roots need
+    std::vector<char> kept;      // nodes whose value backward reads
+    std::vector<char> dropped;   // nodes whose value is computed again for backward
+    std::vector<int> consumers;  // how many wanted nodes read each node
+    std::vector<int> made_by;    // the forward step that makes a node's value; none: none does
+    std::vector<int> run_by;     // the forward step that runs a node's op (another's, where fused)
+    std::vector<ValueId> wide;   // the newest copy of a value in the type of arithmetic
+
+    Lowerer(const Graph& g, Plan& p);
+
+    bool training() const { return plan.lowering.phase == Phase::train; }
+    /// The input is read from a state and not from the node that makes it.
+    bool from_state(const Node& node, std::size_t input) const {
+        return plan.lowering.states && node.reads != none && (node.op->from_state >> input & 1u);
+    }
+    /// The node's value in the type of arithmetic, for step `plan.steps.size()`; a narrower one is converted
+    /// first, which adds a step.
+    ValueId read(NodeId id);
+    /// The type in which a node's op makes its value.
+    DType type_of(NodeId node) const;
+    int now() const { return static_cast<int>(plan.steps.size()); }
+    ValueId value(DType type, std::int64_t width, SpaceId space) {
+        return new_value(graph, plan, type, width, space, now());
+    }
+    /// Adds a step that runs a node's op forwards; all but inputs, `add` and storage are filled in.
+    void run(StepKind kind, PlanStep step);
+
+  private:
+    void convert(ValueId from, ValueId to, NodeId node);
+};
+
+void lower_forward(Lowerer& lowerer);   // forward.cpp
+void lower_backward(Lowerer& lowerer);  // autodiff.cpp
+
+}  // namespace linnet

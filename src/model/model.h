@@ -1,0 +1,43 @@
+// A model file opened for use: mapped weights, config, vocabulary, graph.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "formats/gguf.h"
+#include "model/config.h"
+#include "text/tokenizer.h"
+
+namespace linnet {
+
+struct TracedModel;
+struct Tensor;
+
+/// Immutable; may serve many engines.
+class Model {
+  public:
+    /// Opens a GGUF file; an empty path is the model built into the program. Errors: Error(Exit::input /
+    /// Exit::io) naming file, place, expected, found.
+    static std::shared_ptr<const Model> open(const std::string& path);
+    /// A model whose parameters stand in memory and outlive it (one in training).
+    static std::shared_ptr<const Model> view(const ModelConfig& config, TokenizerPtr tokenizer,
+                                             std::vector<Tensor> parameters);
+    ~Model();
+
+    const std::string& path() const;  // "built-in model" for that
+    const Gguf* file() const;         // null for a view
+    const ModelConfig& config() const;
+    const Tokenizer& tokenizer() const;
+    TokenizerPtr shared_tokenizer() const;
+    const TracedModel& traced() const;
+    const std::vector<Tensor>& parameters() const;  // in the order of traced().graph.parameters()
+    std::int64_t parameter_count() const;
+
+  private:
+    struct Impl;
+    explicit Model(std::unique_ptr<Impl> impl);
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace linnet

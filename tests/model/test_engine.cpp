@@ -1,0 +1,285 @@
+// A model written, opened and run: the same numbers however the tokens are handed in, and errors that name
+// their place.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "base/error.h"
+#include "base/rng.h"
+#include "kernels/kernels.h"
+#include "model/engine.h"
+#include "model/trace.h"
+#include "model/weights.h"
+#include "support.h"
+
+using namespace linnet;
+using linnet::test::Scratch;
+
+namespace {
+
+ModelConfig config_of(const std::string& kind, TokenId vocabulary) {
+    ModelConfig c;
+    c.context = 40, c.width = 32, c.layers = 2, c.heads = 4, c.vocabulary = vocabulary;
+    if (kind == "llama") {
+        c.kv_heads = 2, c.norm.kind = "rms", c.position.kind = "rope", c.attention.bias = c.ffn.bias = false;
+        c.ffn.gated = true, c.ffn.activation = "silu", c.ffn.width = 48, c.tie_embeddings = false;
+    }
+    if (kind == "linnet") {
+        c.norm.placement = "sandwich", c.position.kind = "sinusoidal", c.attention.window = 5,
+        c.ffn.activation = "relu";
+    }
+    resolve(c, kind);
+    return c;
+}
+
+/// A model with random weights: its file's parts.
+struct Made {
+    TokenizerPtr tokenizer = train_tokenizer("byte", "text", 256, 1);
+    ModelConfig config;
+    TracedModel traced;
+    std::vector<std::vector<float>> values;
+    std::vector<Tensor> parameters;
+
+    explicit Made(const std::string& kind)
+        : config(config_of(kind, tokenizer->size())), traced(trace(config, false)) {
+        for (const Parameter& p : traced.graph.parameters()) {
+            Rng rng(5, values.size());
+            values.emplace_back();
+            for (std::int64_t i = 0; i < p.shape.count(); i++)
+                values.back().push_back(
+                    static_cast<float>(p.init_mean + 0.2 * rng.normal(static_cast<std::uint64_t>(i))));
+        }
+        for (std::size_t i = 0; i < values.size(); i++)
+            parameters.push_back({values[i].data(), DType::f32, traced.graph.parameters()[i].shape});
+    }
+    void save(const std::string& path, DType type) const {
+        save_model(path, config, traced.graph, parameters, *tokenizer, type, "test",
+                   {{"note", "made by a test"}});
+    }
+};
+
+/// An engine with one sequence.
+struct Alone {
+    Engine engine;
+    Sequence sequence;
+    Alone(std::shared_ptr<const Model> model, const EngineOptions& options)
+        : engine(std::move(model), options), sequence(engine.start()) {}
+    std::vector<float> read(std::span<const TokenId> ids) { return copy(sequence.append(ids, Phase::read)); }
+    std::vector<float> write(TokenId id) { return copy(sequence.append({&id, 1}, Phase::write)); }
+    static std::vector<float> copy(std::span<const float> l) { return {l.begin(), l.end()}; }
+};
+
+double distance(const std::vector<float>& a, const std::vector<float>& b) {
+    double most = 0;
+    for (std::size_t i = 0; i < a.size(); i++) most = std::max<double>(most, std::abs(a[i] - b[i]));
+    return most;
+}
+
+const char* const kinds[] = {"gpt2", "llama", "linnet"};
+const std::vector<TokenId> prompt{84, 104, 101, 32, 99, 97, 116, 32, 115, 97, 116, 46, 10, 65, 66, 67, 68};
+
+std::string refusal(const std::string& path) {
+    try {
+        Model::open(path);
+    } catch (const Error& error) {
+        CHECK(error.exit() == Exit::input);
+        return error.what();
+    }
+    return "opened";
+}
+
+}  // namespace
+
+TEST_CASE(
+    "a prompt read in one piece, in batches or token by token leads to the same bits; writing it, nearly") {
+    for (const char* kind : kinds) {
+        Made made(kind);
+        auto model = Model::view(made.config, made.tokenizer, made.parameters);
+        Alone whole(model, {0, 1, 512}), pieces(model, {0, 2, 5}), single(model, {0, 1, 1}),
+            written(model, {});
+        std::vector<float> expected = whole.read(prompt), last, off;
+        INFO(kind);
+        CHECK(pieces.read(prompt) == expected);
+        for (TokenId id : prompt) last = single.read({&id, 1}), off = written.write(id);
+        CHECK(last == expected);
+        CHECK(distance(off, expected) < 2e-4);
+        // Going back and on again must give the very bits of going on.
+        std::vector<float> next = whole.write(42);
+        CHECK(whole.sequence.rewind(whole.sequence.position() - 1) ==
+              static_cast<std::int64_t>(prompt.size()));
+        CHECK(whole.write(42) == next);
+    }
+}
+
+TEST_CASE("summed losses are those of the logits") {
+    Made made("llama");
+    auto model = Model::view(made.config, made.tokenizer, made.parameters);
+    Alone a(model, {0, 1, 6}), b(model, {0, 1, 1});
+    double expected = 0;
+    for (std::size_t i = 0; i + 1 < prompt.size(); i++) {
+        std::vector<float> l = b.read({&prompt[i], 1});
+        double sum = 0;
+        for (float x : l) sum += std::exp(static_cast<double>(x));
+        expected += std::log(sum) - static_cast<double>(l[static_cast<std::size_t>(prompt[i + 1])]);
+    }
+    CHECK(a.sequence.append_nll(prompt) == doctest::Approx(expected).epsilon(1e-5));
+}
+
+namespace {
+
+/// What one sequence of an engine is to read and then to write.
+struct Script {
+    std::vector<TokenId> prompt, written;
+};
+
+Script script(int i) {
+    Script s;
+    for (int t = 0; t < 3 + (i * 7) % 19; t++) s.prompt.push_back((i * 31 + t * 11 + 7) % 256);
+    for (int t = 0; t < 14; t++) s.written.push_back((i * 53 + t * 17 + 3) % 256);
+    return s;
+}
+
+/// The logits of script 0 after its prompt and after every written token, alone.
+std::vector<std::vector<float>> alone(const std::shared_ptr<const Model>& model,
+                                      const EngineOptions& options) {
+    Alone one(model, options);
+    Script s = script(0);
+    std::vector<std::vector<float>> out{one.read(s.prompt)};
+    for (TokenId id : s.written) out.push_back(one.write(id));
+    return out;
+}
+
+/// The same, while seven others join at different times, so that read and write runs alternate; its prompt is
+/// cut after `cut` tokens; every third step it is forked or taken back and goes on from there.
+std::vector<std::vector<float>> in_company(const std::shared_ptr<const Model>& model, EngineOptions options,
+                                           std::size_t cut) {
+    options.sequences = 9;
+    Engine engine(model, options);
+    std::vector<Sequence> all;
+    std::vector<Script> scripts;
+    for (int i = 0; i < 8; i++) all.push_back(engine.start()), scripts.push_back(script(i));
+    std::vector<std::vector<float>> out;
+    auto take = [&](std::size_t work) { out.push_back(Alone::copy(engine.logits(work))); };
+
+    std::span<const TokenId> mine = scripts[0].prompt;
+    Engine::Work first[] = {{&all[3], scripts[3].prompt}, {&all[0], mine.first(cut)}};
+    engine.run(std::span(first).subspan(cut > 0 ? 0 : 1 - 1, cut > 0 ? 2 : 1), Phase::read);
+    Engine::Work second[] = {{&all[0], mine.subspan(cut)}, {&all[1], scripts[1].prompt}};
+    engine.run(second, Phase::read);
+    take(0);
+    std::vector<std::size_t> running{0, 1, 3};
+    for (std::size_t t = 0; t < scripts[0].written.size(); t++) {
+        std::vector<Engine::Work> work;
+        for (std::size_t i : running)
+            if (all[i].position() < engine.context())
+                work.push_back({&all[i], std::span(scripts[i].written).subspan(t, 1)});
+        engine.run(work, Phase::write);
+        take(0);
+        if (t % 3 == 0) {  // another reads its prompt
+            std::size_t next = 2 + t / 3 + (t / 3 > 0);
+            Engine::Work joins[] = {{&all[next], scripts[next].prompt}};
+            engine.run(joins, Phase::read);
+            running.push_back(next);
+        } else if (t % 3 == 1) {  // goes on as its own copy
+            all[0] = all[0].fork();
+        } else {  // strays, and comes back
+            std::int64_t here = all[0].position();
+            all[0].append(std::vector<TokenId>{5, 6, 7}, Phase::read);
+            CHECK(all[0].rewind(here) == here);
+        }
+    }
+    return out;
+}
+
+}  // namespace
+
+TEST_CASE("a sequence gives the bits it gives alone, whatever runs beside it, on every instruction set") {
+    std::string best = kernels().name;
+    for (const KernelTable<float>* table : usable_kernels()) {
+        REQUIRE(select_kernels(table->name));
+        for (const char* kind : kinds)
+            for (DType type : {DType::f32, DType::f16}) {
+                Made made(kind);
+                Scratch scratch;
+                made.save(scratch / "m.gguf", type);
+                auto model = Model::open(scratch / "m.gguf");
+                auto expected = alone(model, {0, 1, 64});
+                for (int threads : {1, 2, 3})
+                    for (std::size_t cut : {0, 1, 2}) {
+                        INFO(table->name << " " << kind << " " << threads << " threads, cut at " << cut);
+                        CHECK(in_company(model, {0, threads, cut == 2 ? 5 : 64}, cut) == expected);
+                    }
+            }
+    }
+    select_kernels(best.c_str());
+}
+
+TEST_CASE("drafted tokens are verified with the bits of writing them one by one") {
+    for (const char* kind : kinds) {
+        Made made(kind);
+        auto model = Model::view(made.config, made.tokenizer, made.parameters);
+        Alone one(model, {}), drafted(model, {});
+        one.read(prompt), drafted.read(prompt);
+        std::vector<TokenId> draft{1, 77, 9, 200};
+        Engine::Work work[] = {{&drafted.sequence, draft, true}};
+        drafted.engine.run(work, Phase::write);
+        std::vector<float> expected;
+        for (TokenId id : draft)
+            for (float x : one.write(id)) expected.push_back(x);
+        CHECK(Alone::copy(drafted.engine.logits(0)) == expected);
+    }
+}
+
+TEST_CASE("a model written and opened again is the same model, under the name other runtimes know") {
+    for (const char* kind : {"gpt2", "llama", "linnet"}) {
+        Made made(kind);
+        Scratch scratch;
+        made.save(scratch / "m.gguf", DType::f32);
+        auto model = Model::open(scratch / "m.gguf");
+        CHECK(*model->file()->string("general.architecture") == kind);
+        CHECK(*model->file()->string("linnet.note") == "made by a test");
+        Alone a(model, {0, 1, 32}), b(Model::view(made.config, made.tokenizer, made.parameters), {0, 1, 32});
+        CHECK(a.read(prompt) == b.read(prompt));
+        for (DType type : {DType::f16, DType::bf16}) {
+            made.save(scratch / "h.gguf", type);
+            Alone half(Model::open(scratch / "h.gguf"), {0, 1, 32});
+            b.sequence.rewind(0);
+            double off = distance(half.read(prompt), b.read(prompt));
+            CHECK(off > 0);
+            CHECK(off < (type == DType::f16 ? 0.05 : 0.4));
+        }
+    }
+}
+
+TEST_CASE("files that contradict themselves are refused, and the line names the place") {
+    Made made("llama");
+    Scratch scratch;
+    std::string path = scratch / "m.gguf";
+    auto write = [&](const ModelConfig& config, const TracedModel& traced,
+                     const std::vector<Tensor>& parameters) {
+        save_model(path, config, traced.graph, parameters, *made.tokenizer, DType::f32, "test", {});
+    };
+    ModelConfig other = made.config;
+    other.ffn.width = 64;
+    write(other, made.traced, made.parameters);
+    CHECK(refusal(path).find("ffn_gate.weight: expected shape [64, 32], got [48, 32]") != std::string::npos);
+    other = made.config;
+    other.layers = 3;
+    write(other, made.traced, made.parameters);
+    CHECK(refusal(path).find("blk.2.attn_norm.weight: expected a tensor, got none") != std::string::npos);
+    other.layers = 1;
+    write(other, made.traced, made.parameters);
+    CHECK(refusal(path).find("blk.1.") != std::string::npos);
+    other = made.config;
+    other.kv_heads = 3;
+    GgufWriter wrong;
+    wrong.add("general.architecture", "llama");
+    wrong.add("llama.expert_count", std::uint32_t{8});
+    wrong.write(path);
+    CHECK(refusal(path).find("llama.expert_count") != std::string::npos);
+    GgufWriter unknown;
+    unknown.add("general.architecture", "mystery");
+    unknown.write(path);
+    CHECK(refusal(path).find("expected one of gpt2, llama, linnet, got mystery") != std::string::npos);
+}
