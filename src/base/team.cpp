@@ -214,7 +214,11 @@ bool StageWalker::walk(int each, void* context, Call call) {
     }
     const std::uint32_t begin = begin_, end = begin_ += static_cast<std::uint32_t>(each);
     const std::uint32_t goal = goal_ += static_cast<std::uint32_t>(each * count_);
-    const auto over = [&](std::uint32_t passed) { return reached(passed, goal); };
+    // Who sleeps past the run's end must not compare its goal with a later run's: after two failures the
+    // numbers have gone half their way round.
+    const auto over = [&](std::uint32_t passed) {
+        return reached(passed, goal) || team_->open_.load() != run_;
+    };
     // Does the next part of a lane; false: there is none.
     auto take = [&](int lane) {
         std::atomic<std::uint32_t>& ticket = team_->members_[lane]->ticket;
