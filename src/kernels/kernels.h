@@ -142,7 +142,8 @@ struct KernelTable {
                             Real* logits);
     /// p, m, v updated in place from g; weight_decay applied to p as given in the arguments.
     void (*adamw)(std::int64_t n, const AdamW<Real>&, const Real* g, Real* p, Real* m, Real* v);
-    /// Stored weights to Real, and back (round to nearest even).
+    /// Stored weights to Real (of a block type: n is a whole number of blocks), and back (round to nearest
+    /// even; not to block types).
     void (*load)(std::int64_t n, DType type, const void* source, Real* target);
     void (*store)(std::int64_t n, DType type, const Real* source, void* target);
 

@@ -19,7 +19,7 @@ constexpr DTypeInfo table[] = {
     {DType::q4_1, "q4_1", 32, 20, 3, false},
     {DType::q5_0, "q5_0", 32, 22, 6, false},
     {DType::q5_1, "q5_1", 32, 24, 7, false},
-    {DType::q8_0, "q8_0", 32, 34, 8, false},
+    {DType::q8_0, "q8_0", 32, 34, 8, true},
     {DType::q8_1, "q8_1", 32, 36, 9, false},
     {DType::q2_k, "q2_k", 256, 84, 10, false},
     {DType::q3_k, "q3_k", 256, 110, 11, false},

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/half.h"
 #include "base/rng.h"
 #include "kernels/kernels.h"
 #include "model/engine.h"
@@ -23,7 +24,7 @@ ModelConfig config_of(const std::string& kind, TokenId vocabulary) {
     c.context = 40, c.width = 32, c.layers = 2, c.heads = 4, c.vocabulary = vocabulary;
     if (kind == "llama") {
         c.kv_heads = 2, c.norm.kind = "rms", c.position.kind = "rope", c.attention.bias = c.ffn.bias = false;
-        c.ffn.gated = true, c.ffn.activation = "silu", c.ffn.width = 48, c.tie_embeddings = false;
+        c.ffn.gated = true, c.ffn.activation = "silu", c.ffn.width = 96, c.tie_embeddings = false;
     }
     if (kind == "linnet") {
         c.norm.placement = "sandwich", c.position.kind = "sinusoidal", c.attention.window = 5,
@@ -128,6 +129,35 @@ TEST_CASE("summed losses are those of the logits") {
 
 namespace {
 
+/// The model's matrices as q8_0 (a scale of the largest magnitude / 127 per 32 weights), and the same weights
+/// in f32.
+struct Quantized {
+    std::vector<std::vector<std::byte>> blocks;
+    std::vector<std::vector<float>> plain;
+    std::vector<Tensor> stored, loaded;
+
+    explicit Quantized(const Made& made) : stored(made.parameters), loaded(made.parameters) {
+        for (std::size_t p = 0; p < stored.size(); p++) {
+            if (stored[p].shape.rank == 1 || stored[p].shape.dim[1] % 32) continue;
+            const std::vector<float>& w = made.values[p];
+            std::vector<std::byte>& to = blocks.emplace_back(w.size() / 32 * 34);
+            for (std::size_t b = 0; b < w.size() / 32; b++) {
+                float most = 0;
+                for (std::size_t i = 0; i < 32; i++) most = std::max(most, std::abs(w[b * 32 + i]));
+                std::uint16_t scale = f32_to_f16(most / 127);
+                std::memcpy(&to[b * 34], &scale, 2);
+                for (std::size_t i = 0; i < 32; i++)
+                    to[b * 34 + 2 + i] = static_cast<std::byte>(
+                        static_cast<std::int8_t>(std::lround(w[b * 32 + i] / f16_to_f32(scale))));
+            }
+            plain.emplace_back(w.size());
+            kernels().load(static_cast<std::int64_t>(w.size()), DType::q8_0, to.data(), plain.back().data());
+            stored[p] = {to.data(), DType::q8_0, stored[p].shape};
+            loaded[p].data = plain.back().data();
+        }
+    }
+};
+
 /// What one sequence of an engine is to read and then to write.
 struct Script {
     std::vector<TokenId> prompt, written;
@@ -215,6 +245,19 @@ TEST_CASE("a sequence gives the bits it gives alone, whatever runs beside it, on
     select_kernels(best.c_str());
 }
 
+TEST_CASE("a model of q8_0 weights has the logits of the same weights in f32, alone and in company") {
+    Made made("llama");
+    Quantized q(made);
+    CHECK(q.blocks.size() > 8);
+    auto stored = Model::view(made.config, made.tokenizer, q.stored);
+    auto expected = alone(Model::view(made.config, made.tokenizer, q.loaded), {0, 1, 64});
+    CHECK(alone(stored, {0, 2, 64}) == expected);
+    CHECK(in_company(stored, {0, 2, 5}, 2) == expected);
+    auto exact = alone(Model::view(made.config, made.tokenizer, made.parameters), {0, 1, 64});
+    CHECK(distance(expected.back(), exact.back()) > 0);
+    CHECK(distance(expected.back(), exact.back()) < 0.3);
+}
+
 TEST_CASE("drafted tokens are verified with the bits of writing them one by one") {
     for (const char* kind : kinds) {
         Made made(kind);
@@ -263,7 +306,7 @@ TEST_CASE("files that contradict themselves are refused, and the line names the 
     ModelConfig other = made.config;
     other.ffn.width = 64;
     write(other, made.traced, made.parameters);
-    CHECK(refusal(path).find("ffn_gate.weight: expected shape [64, 32], got [48, 32]") != std::string::npos);
+    CHECK(refusal(path).find("ffn_gate.weight: expected shape [64, 32], got [96, 32]") != std::string::npos);
     other = made.config;
     other.layers = 3;
     write(other, made.traced, made.parameters);

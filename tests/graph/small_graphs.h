@@ -1,0 +1,77 @@
+// Small graphs with random parameters, run and differentiated, for tests.
+#pragma once
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "base/rng.h"
+#include "graph/executor.h"
+
+namespace linnet::test {
+
+/// A graph's parameters, gradients and an executor of one of its programs.
+template <class Real>
+struct GraphRun {
+    const Graph& graph;
+    std::vector<std::vector<Real>> values, gradients;
+    Binding<Real> binding;
+    std::optional<Executor<Real>> executor;
+
+    explicit GraphRun(const Graph& g) : graph(g) {
+        for (const Parameter& p : g.parameters()) {
+            Rng rng(11, values.size());
+            values.emplace_back();
+            for (std::int64_t i = 0; i < p.shape.count(); i++)
+                values.back().push_back(
+                    static_cast<Real>(p.init_mean + 0.3 * rng.normal(static_cast<std::uint64_t>(i))));
+            gradients.emplace_back(values.back().size(), Real(0));
+        }
+        for (std::size_t i = 0; i < values.size(); i++) {
+            binding.parameters.push_back({values[i].data(), kernel_type<Real>, g.parameters()[i].shape});
+            binding.gradients.push_back(gradients[i].data());
+        }
+    }
+    void lower(std::string_view program, Lowering lowering, int threads = 1) {
+        lowering.arithmetic = kernel_type<Real>;
+        Binding<Real> b = binding;
+        if (lowering.phase != Phase::train) b.gradients.clear();
+        executor.emplace(graph, make_plan(graph, graph.program(program), lowering), b, threads);
+    }
+    /// The summed loss of a batch; adds to the gradients.
+    double loss(const Batch& batch, NodeId root) {
+        executor->run(batch);
+        double sum = 0;
+        for (std::int64_t r = 0; r < executor->rows(graph.node(root).space); r++)
+            sum += executor->value(root)[r];
+        return sum;
+    }
+};
+
+/// Every parameter's gradient against central differences, in double.
+inline void check_gradients(const Graph& graph, NodeId loss, const Lowering& lowering, const Batch& batch) {
+    GraphRun<double> run(graph);
+    run.lower("loss", lowering);
+    run.loss(batch, loss);
+    auto gradients = run.gradients;
+    for (std::size_t p = 0; p < run.values.size(); p++) {
+        double difference = 0, square = 0;
+        for (std::size_t i = 0; i < run.values[p].size(); i++) {
+            double keep = run.values[p][i], h = 1e-5;
+            run.values[p][i] = keep + h;
+            double up = run.loss(batch, loss);
+            run.values[p][i] = keep - h;
+            double down = run.loss(batch, loss);
+            run.values[p][i] = keep;
+            double numeric = (up - down) / (2 * h);
+            difference += std::pow(numeric - gradients[p][i], 2), square += numeric * numeric;
+        }
+        INFO(graph.parameters()[p].name);
+        CHECK(square > 0);
+        CHECK(std::sqrt(difference) < 1e-6 * std::sqrt(square) + 1e-9);
+    }
+}
+
+}  // namespace linnet::test
