@@ -19,6 +19,7 @@
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/signals.h"
+#include "base/system.h"
 
 namespace linnet {
 namespace {
@@ -26,13 +27,6 @@ namespace {
 constexpr std::string_view uncommitted_prefix = ".linnet-";
 
 constexpr std::size_t buffer_size = std::size_t{1} << 16;
-
-int open_retrying(const char* path, int flags, mode_t mode = 0) {
-    int fd;
-    do fd = ::open(path, flags | O_CLOEXEC, mode);
-    while (fd < 0 && errno == EINTR);
-    return fd;
-}
 
 const char* kind_of_file(mode_t mode) {
     if (S_ISDIR(mode)) return "a directory";
@@ -45,7 +39,7 @@ const char* kind_of_file(mode_t mode) {
 /// Opens a regular file for reading. O_NONBLOCK: a FIFO that nobody writes to must be refused, not waited
 /// for.
 int open_regular(const std::string& path, struct stat& status) {
-    int fd = open_retrying(path.c_str(), O_RDONLY | O_NONBLOCK);
+    int fd = open_file(path, O_RDONLY | O_NONBLOCK);
     if (fd < 0) fail_errno(path, "", errno);
     if (::fstat(fd, &status) != 0) {
         int error = errno;
@@ -57,24 +51,6 @@ int open_regular(const std::string& path, struct stat& status) {
         fail_input(path, "", "a regular file", kind_of_file(status.st_mode));
     }
     return fd;
-}
-
-/// Writes everything, through interruptions, short writes and descriptors that do not block. 0, or errno.
-int write_all(int fd, const char* data, std::size_t size) {
-    while (size > 0) {
-        // Linux moves at most 0x7ffff000 bytes a call, macOS refuses more than INT_MAX.
-        ssize_t done = ::write(fd, data, std::min(size, std::size_t{1} << 30));
-        if (done < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-            pollfd ready{fd, POLLOUT, 0};
-            ::poll(&ready, 1, -1);
-        } else if (done < 0 && errno != EINTR) {
-            return errno;
-        } else if (done > 0) {
-            data += done;
-            size -= static_cast<std::size_t>(done);
-        }
-    }
-    return 0;
 }
 
 std::string parent_of(const std::string& path) {
@@ -162,7 +138,16 @@ std::string read_stdin(std::size_t limit) {
     return read_descriptor(STDIN_FILENO, "stdin", buffer_size, limit);
 }
 
-AtomicFile::AtomicFile(std::string path) : path_(std::move(path)), target_(path_) {
+void refuse_existing(const std::string& path, Existing existing) {
+    struct stat status;
+    if (existing == Existing::keep && ::lstat(path.c_str(), &status) == 0 &&
+        (S_ISREG(status.st_mode) || S_ISLNK(status.st_mode)))
+        fail(Exit::usage, path, "", "a new name", "a file that exists", "--overwrite replaces it");
+}
+
+AtomicFile::AtomicFile(std::string path, Existing existing)
+    : existing_(existing), path_(std::move(path)), target_(path_) {
+    refuse_existing(path_, existing_);
     struct stat status;
     mode_t mode = 0;
     if (path_.empty() || path_.back() == '/') fail(Exit::io, path_, "", "the name of a file", "a folder's");
@@ -180,7 +165,7 @@ AtomicFile::AtomicFile(std::string path) : path_(std::move(path)), target_(path_
     do {
         temporary_ = parent_of(target_) + "/" + std::string(uncommitted_prefix) + std::to_string(::getpid()) +
                      "-" + std::to_string(serial++) + ".part";
-        fd_ = open_retrying(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0666);
+        fd_ = open_file(temporary_, O_WRONLY | O_CREAT | O_EXCL, 0666);
     } while (fd_ < 0 && errno == EEXIST);  // left by a killed process that had our number
     if (fd_ < 0) fail_errno(path_, "", errno);
     if (mode) (void)!::fchmod(fd_, mode);
@@ -209,13 +194,31 @@ void AtomicFile::write(const void* data, std::size_t size) {
     }
 }
 
+/// 0, or errno: EEXIST where a file that is to be kept has come by that name since the constructor looked.
+int AtomicFile::rename_into_place() {
+    const char *from = temporary_.c_str(), *to = target_.c_str();
+    if (existing_ == Existing::replace) return rename_file(temporary_, target_);
+#ifdef RENAME_NOREPLACE
+    if (uninterrupted([&] { return ::renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE); }) == 0)
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS) return errno;
+#endif
+    // Where the system or the file system has no such call: a second name never replaces a first.
+    if (uninterrupted([&] { return ::link(from, to); }) == 0) return ::unlink(from) == 0 ? 0 : errno;
+    if (errno == EEXIST) return EEXIST;
+    struct stat status;
+    if (::lstat(to, &status) == 0) return EEXIST;
+    return rename_file(temporary_, target_);
+}
+
 void AtomicFile::commit() {
     flush();
-    if (::fsync(fd_) != 0 && errno != EINVAL && errno != EROFS) fail_errno(path_, "", errno);
+    if (int error = sync_file(fd_)) fail_errno(path_, "", error);
     int error = ::close(std::exchange(fd_, -1)) != 0 && errno != EINTR ? errno : 0;
-    if (!error && ::rename(temporary_.c_str(), target_.c_str()) != 0) error = errno;
+    if (!error) error = rename_into_place();
     if (error) {
         ::unlink(temporary_.c_str());
+        if (error == EEXIST) refuse_existing(path_, existing_);
         fail_errno(path_, "", error);
     }
     sync_directory(parent_of(target_));
@@ -229,25 +232,25 @@ void remove_uncommitted(const std::string& folder) {
     for (const auto& path : left) std::filesystem::remove(path, ignored);
 }
 
-void write_file(const std::string& path, std::string_view text) {
-    AtomicFile file(path);
+void write_file(const std::string& path, std::string_view text, Existing existing) {
+    AtomicFile file(path, existing);
     file.write(text);
     file.commit();
 }
 
 void make_directories(const std::string& path) {
     std::error_code error;
-    std::filesystem::create_directories(path, error);
+    do std::filesystem::create_directories(path, error);
+    while (error == std::errc::interrupted);
     if (error) fail_errno(path, "", error.value());
     if (!std::filesystem::is_directory(path, error)) fail_errno(path, "", ENOTDIR);
 }
 
 void sync_directory(const std::string& path) {
-    Descriptor folder(open_retrying(path.c_str(), O_RDONLY | O_DIRECTORY));
+    Descriptor folder(open_file(path, O_RDONLY | O_DIRECTORY));
     if (folder.fd < 0) fail_errno(path, "", errno);
     // Some file systems cannot flush a folder; the rename itself has happened.
-    if (::fsync(folder.fd) != 0 && errno != EINVAL && errno != EROFS && errno != ENOTSUP)
-        fail_errno(path, "", errno);
+    if (int error = sync_file(folder.fd)) fail_errno(path, "", error);
 }
 
 namespace {
@@ -277,7 +280,9 @@ void prepare_standard_streams() {
         if (::fcntl(fd, F_GETFD) != -1 || errno != EBADF) continue;
         // Opened the wrong way round on purpose for stdout: writing still answers EBADF, as a closed one
         // should.
-        (void)!::open("/dev/null", fd == 2 ? O_WRONLY : O_RDONLY);  // takes the lowest free number: fd
+        uninterrupted([&] {
+            return ::open("/dev/null", fd == 2 ? O_WRONLY : O_RDONLY);
+        });  // takes the lowest free number: fd
     }
 }
 

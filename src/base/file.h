@@ -40,13 +40,20 @@ std::string read_file(const std::string& path, std::size_t limit = std::size_t{1
 /// code.
 std::string read_stdin(std::size_t limit = std::size_t{1} << 32);
 
+/// What becomes of a file that has the name of one to be written.
+enum class Existing { keep, replace };
+
+/// Throws Error(Exit::usage) where a file, or a link to nowhere, has the name `path` and is to be kept.
+void refuse_existing(const std::string& path, Existing existing);
+
 /// Writes `path` through a temporary file beside it: commit() flushes, fsyncs and renames; without commit()
 /// the destructor removes what was written, so nothing half-written ever bears its final name. A symbolic
 /// link is followed, an existing file's permissions are kept, and anything but a regular file is refused.
-/// Throws Error(Exit::io) naming `path`, also for a full disk and for a folder that does not exist.
+/// Throws Error(Exit::io) naming `path`, also for a full disk and for a folder that does not exist. With
+/// Existing::keep, the constructor and commit() refuse (refuse_existing) rather than replace a file.
 class AtomicFile {
   public:
-    explicit AtomicFile(std::string path);
+    explicit AtomicFile(std::string path, Existing existing = Existing::replace);
     ~AtomicFile();
     AtomicFile(const AtomicFile&) = delete;
     AtomicFile& operator=(const AtomicFile&) = delete;
@@ -58,6 +65,8 @@ class AtomicFile {
 
   private:
     void flush();
+    int rename_into_place();
+    Existing existing_;
     std::string path_, target_, temporary_, buffer_;
     std::uint64_t position_ = 0;
     int fd_ = -1;
@@ -68,7 +77,7 @@ class AtomicFile {
 void remove_uncommitted(const std::string& folder);
 
 /// Writes `text` to `path` atomically.
-void write_file(const std::string& path, std::string_view text);
+void write_file(const std::string& path, std::string_view text, Existing existing = Existing::replace);
 
 /// Makes the folder (and its parents) where it is missing.
 void make_directories(const std::string& path);

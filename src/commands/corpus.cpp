@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/output.h"
 #include "base/signals.h"
 #include "base/team.h"
 #include "base/terminal.h"
@@ -131,6 +132,7 @@ int run(Options options, const Globals& globals) {
             "no document fell into the validation split (it is chosen by each document's hash); --separator "
             "divides a "
             "text file into documents");
+    if (!result.was_done) note_written(corpus.folder);
     print_result(options, result.index, since(start),
                  result.was_done ? 0 : result.index.bytes - bytes_before);
     return 0;
@@ -159,8 +161,8 @@ Action add_corpus(CLI::App& app, const Globals& globals) {
     add_choice(app, "--invalid", corpus.read.invalid, {"error", "replace", "keep"},
                "bytes that are no UTF-8: stop, put U+FFFD, or leave them");
     app.add_flag("--no-end-tokens", options->no_end_tokens, "no end-of-text token after each document");
-    app.add_flag("--resume", corpus.resume, "go on with the unfinished corpus in DIR");
-    app.add_flag("--overwrite", corpus.overwrite, "replace the corpus in DIR");
+    add_overwrite(app, corpus.overwrite, "replace the corpus in DIR")
+        ->excludes(app.add_flag("--resume", corpus.resume, "go on with the unfinished corpus in DIR"));
     app.add_flag("--json", options->json, "the final statistics as one JSON object");
     return [options, &globals] { return run(*options, globals); };
 }

@@ -109,6 +109,10 @@ CLI::Option* add_file(CLI::App& app, const std::string& name, std::string& path,
     return add_text(app, name, path, help)->type_name("FILE")->required();
 }
 
+CLI::Option* add_overwrite(CLI::App& app, bool& overwrite, const std::string& help) {
+    return app.add_flag("--overwrite", overwrite, help);
+}
+
 CLI::Option* add_model(CLI::App& app, std::string& path) {
     return add_text(app, "-m,--model", path, "GGUF file")
         ->type_name("MODEL")

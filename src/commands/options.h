@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/file.h"
+
 namespace linnet {
 
 /// A whole number in [min, max]; anything else is a usage error that says so. `names` as CLI11 takes them
@@ -30,6 +32,12 @@ CLI::Option* add_choice(CLI::App& app, const std::string& names, std::string& va
 
 /// A file that must be named and not empty, as an argument.
 CLI::Option* add_file(CLI::App& app, const std::string& name, std::string& path, const std::string& help);
+
+/// --overwrite, for every command that writes what it was told to.
+CLI::Option* add_overwrite(CLI::App& app, bool& overwrite, const std::string& help);
+inline Existing existing(bool overwrite) {
+    return overwrite ? Existing::replace : Existing::keep;
+}
 
 /// -m MODEL; empty means the built-in model.
 CLI::Option* add_model(CLI::App& app, std::string& path);

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/output.h"
 #include "base/team.h"
 #include "base/terminal.h"
 #include "commands/commands.h"
@@ -21,7 +22,7 @@ namespace {
 struct Options {
     std::string tokenizer, format = "ids", html, invalid = "keep";
     std::vector<std::string> files;
-    bool special = false, add_special = false;
+    bool special = false, add_special = false, overwrite = false;
 };
 
 void append_number(std::string& out, TokenId id) {
@@ -72,6 +73,7 @@ int run(const Options& options, const Globals& globals) {
         options.files.empty() ? std::vector<std::string>{"-"} : options.files;
     if (!options.html.empty() && files.size() != 1)
         usage_error("--html", "one text", std::to_string(files.size()));
+    if (!options.html.empty()) prepare_output(options.html, existing(options.overwrite));
     for (const std::string& path : files) {
         TextInput input(path, options.invalid);
         try {
@@ -80,8 +82,9 @@ int run(const Options& options, const Globals& globals) {
                 continue;
             }
             const std::vector<TokenId> ids = tokenizer->encode(input.text(), encode);
-            write_file(options.html,
-                       pieces_page(*tokenizer, input.text(), ids, path == "-" ? "stdin" : path));
+            write_file(options.html, pieces_page(*tokenizer, input.text(), ids, path == "-" ? "stdin" : path),
+                       existing(options.overwrite));
+            note_written(options.html);
         } catch (const Error& e) {
             // The tokenizer does not know whose text it has.
             const std::string line = e.what();
@@ -108,6 +111,7 @@ Action add_tokenize(CLI::App& app, const Globals& globals) {
     app.add_flag("--add-special", options->add_special,
                  "put the vocabulary's begin and end tokens around each text");
     add_text(app, "--html", options->html, "write a page to look at instead of printing")->type_name("OUT");
+    add_overwrite(app, options->overwrite, "replace OUT where there is such a file");
     app.add_option("FILE", options->files, "texts; none or -: stdin");
     return [options, &globals] { return run(*options, globals); };
 }

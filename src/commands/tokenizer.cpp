@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/output.h"
 #include "base/signals.h"
 #include "base/team.h"
 #include "base/terminal.h"
@@ -23,8 +24,37 @@
 namespace linnet {
 namespace {
 
+/// A file to write, by its suffix: .json is tokenizer.json, .gguf a GGUF without tensors.
+struct Output {
+    std::string path;
+    bool overwrite = false;
+
+    void add_options(CLI::App& app) {
+        add_overwrite(app, overwrite, "replace OUT where there is such a file");
+    }
+    /// Before the work.
+    void prepare() const {
+        if (!path.ends_with(".json") && !path.ends_with(".gguf"))
+            usage_error("OUT", "a name that ends in .json or .gguf", "'" + path + "'");
+        prepare_output(path, existing(overwrite));
+    }
+    void save(const Tokenizer& tokenizer) const {
+        if (path.ends_with(".json")) {
+            const auto* pipeline = dynamic_cast<const Pipeline*>(&tokenizer);
+            if (!pipeline)
+                fail_input(path, "", "a tokenizer that tokenizer.json can express",
+                           std::string(tokenizer.kind()));
+            write_file(path, tokenizer_to_json(*pipeline), existing(overwrite));
+        } else {
+            write_file(path, tokenizer_to_gguf(tokenizer), existing(overwrite));
+        }
+        note_written(path);
+    }
+};
+
 struct TrainArguments {
-    std::string kind = "bpe", pre = "gpt-2", memory = "2G", out;
+    std::string kind = "bpe", pre = "gpt-2", memory = "2G";
+    Output out;
     std::int64_t vocab_size = 32000, min_frequency = 2;
     std::vector<std::string> special, files;
     bool lowercase = false;
@@ -66,24 +96,6 @@ WordSplitter splitter_of(const std::string& name) {
     return word_splitter(pre.words);
 }
 
-/// By the suffix: .json is tokenizer.json, .gguf a GGUF without tensors.
-void save(const Tokenizer& tokenizer, const std::string& path) {
-    if (path.ends_with(".json")) {
-        const auto* pipeline = dynamic_cast<const Pipeline*>(&tokenizer);
-        if (!pipeline)
-            fail_input(path, "", "a tokenizer that tokenizer.json can express",
-                       std::string(tokenizer.kind()));
-        return write_file(path, tokenizer_to_json(*pipeline));
-    }
-    if (!path.ends_with(".gguf")) usage_error("OUT", "a name that ends in .json or .gguf", "'" + path + "'");
-    write_file(path, tokenizer_to_gguf(tokenizer));
-}
-
-void check_out(const std::string& path) {
-    if (!path.ends_with(".json") && !path.ends_with(".gguf"))
-        usage_error("OUT", "a name that ends in .json or .gguf", "'" + path + "'");
-}
-
 /// Thrown out of the trainer's progress when a signal asks to stop.
 struct Stopped {
     int signal;
@@ -104,13 +116,13 @@ std::string progress_text(std::uint64_t done, std::uint64_t total, double second
 }
 
 int run_train(const TrainArguments& arguments, const Globals& globals) {
-    check_out(arguments.out);
+    arguments.out.prepare();
     install_stop_signals();
     const int threads = globals.threads > 0 ? globals.threads : physical_cores();
     if (arguments.kind == "char" || arguments.kind == "byte") {
         std::string all;
         for (const std::string& path : arguments.files) all += TextInput(path).text();
-        save(*train_tokenizer(arguments.kind, all, 0, threads), arguments.out);
+        arguments.out.save(*train_tokenizer(arguments.kind, all, 0, threads));
         return 0;
     }
     TrainOptions options;
@@ -141,7 +153,7 @@ int run_train(const TrainArguments& arguments, const Globals& globals) {
         merging = std::chrono::steady_clock::now();
         const TrainedVocabulary trained = trainer.finish();
         status.clear();
-        save(*trained_tokenizer(trained, arguments.pre, arguments.lowercase), arguments.out);
+        arguments.out.save(*trained_tokenizer(trained, arguments.pre, arguments.lowercase));
         note(std::to_string(trained.tokens.size()) + " tokens from " +
              human_bytes(static_cast<double>(trainer.bytes())) + " and " +
              human_count(static_cast<double>(trainer.distinct_words())) + " distinct words in " +
@@ -155,7 +167,8 @@ int run_train(const TrainArguments& arguments, const Globals& globals) {
 }
 
 struct ConvertArguments {
-    std::string in, out;
+    std::string in;
+    Output out;
 };
 
 struct VerifyArguments {
@@ -226,7 +239,10 @@ Action add_tokenizer_train(CLI::App& app, const Globals& globals) {
              "how bpe cuts words: gpt-2, llama-bpe, qwen2, gpt-4o, starcoder, …");
     add_text(app, "--mem", options->memory, "memory for counting; the rest goes to disk");
     app.add_flag("--lowercase", options->lowercase, "wordpiece: lower-case the text, without accents");
-    add_text(app, "-o,--out", options->out, "tokenizer.json or GGUF to write")->required()->type_name("OUT");
+    add_text(app, "-o,--out", options->out.path, "tokenizer.json or GGUF to write")
+        ->required()
+        ->type_name("OUT");
+    options->out.add_options(app);
     add_read_options(app, options->read);
     app.add_option("FILE", options->files,
                    "texts or folders of them (.txt, .jsonl, also .gz or .zst; - is stdin)")
@@ -237,10 +253,11 @@ Action add_tokenizer_train(CLI::App& app, const Globals& globals) {
 Action add_tokenizer_convert(CLI::App& app, const Globals&) {
     auto options = std::make_shared<ConvertArguments>();
     add_file(app, "IN", options->in, "GGUF, tokenizer.json, .tiktoken or SentencePiece model");
-    add_file(app, "OUT", options->out, "the file to write: .json or .gguf");
+    add_file(app, "OUT", options->out.path, "the file to write: .json or .gguf");
+    options->out.add_options(app);
     return [options] {
-        check_out(options->out);
-        save(*open_tokenizer(options->in), options->out);
+        options->out.prepare();
+        options->out.save(*open_tokenizer(options->in));
         return 0;
     };
 }

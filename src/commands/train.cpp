@@ -30,7 +30,8 @@ Action add_train(CLI::App& app, const Globals& globals) {
         ->required();
     add_texts(app, "--set", train.set, "change a setting of the config, for example train.steps=500")
         ->type_name("KEY=VALUE");
-    app.add_flag("--resume", train.resume, "go on from the newest checkpoint in --out");
+    add_overwrite(app, train.overwrite, "begin anew in a folder that holds a run")
+        ->excludes(app.add_flag("--resume", train.resume, "go on from the newest checkpoint in --out"));
     add_integer(app, "--steps", options->steps, 1, INT64_MAX, "end after this step")
         ->default_str("train.steps");
     add_text(app, "--time", options->time, "end after this time, such as 90s, 10m, 1.5h")->type_name("TIME");

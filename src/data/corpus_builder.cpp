@@ -14,6 +14,7 @@
 #include "base/aside.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/folder_lock.h"
 #include "base/hash.h"
 #include "base/ordered.h"
 #include "base/sha256.h"
@@ -91,6 +92,7 @@ class Builder {
 
     const Tokenizer& tokenizer_;
     const CorpusOptions& options_;
+    std::optional<FolderLock> lock_;
     const ShardFormat& format_;
     const std::string tokenizer_file_;  // what tokenizer.gguf will hold
     std::vector<std::string> files_;
@@ -136,7 +138,6 @@ void Builder::remove_old() const {
 /// Decides between a new run and an old one's continuation.
 void Builder::prepare_folder() {
     const std::string& folder = options_.folder;
-    make_directories(folder);
     remove_uncommitted(folder);
     if (options_.overwrite) remove_old();
     CorpusProgress old;
@@ -362,7 +363,8 @@ CorpusResult Builder::run() {
     if (options_.end_tokens && !tokenizer_.eos())
         fail_input(options_.tokenizer_name, "", "a tokenizer with an end-of-text token", "none",
                    "--no-end-tokens leaves documents unmarked");
-    if (options_.resume && !options_.overwrite && std::filesystem::exists(options_.folder + "/index.json")) {
+    lock_.emplace(options_.folder);
+    if (options_.resume && std::filesystem::exists(options_.folder + "/index.json")) {
         CorpusResult result;
         result.index = read_corpus_index(options_.folder);
         result.was_done = true;

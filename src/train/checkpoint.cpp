@@ -33,13 +33,14 @@ std::vector<fs::path> checkpoints(const std::string& folder) {
     return found;
 }
 
-void remove_partial(const std::string& folder) {
-    std::error_code ignored;
-    std::vector<fs::path> stale;
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored))
-        if (entry.path().filename().string().starts_with(partial)) stale.push_back(entry.path());
-    for (const fs::path& path : stale) fs::remove_all(path, ignored);
-}
+/// Removes a folder when the scope ends, also by an error (a full disk).
+struct Removed {
+    const std::string path;
+    ~Removed() {
+        std::error_code ignored;
+        fs::remove_all(path, ignored);
+    }
+};
 
 std::string write_moments(const std::string& path, Learner& learner) {
     AtomicFile file(path);
@@ -58,10 +59,11 @@ std::string write_moments(const std::string& path, Learner& learner) {
 void save_checkpoint(const std::string& folder, const Checkpoint& state, Learner& learner,
                      const ModelConfig& config, const Tokenizer& tokenizer, const Provenance& provenance) {
     make_directories(folder);
-    remove_partial(folder);
+    remove_partial_checkpoints(folder);
     std::string name = step_name(state.step);
     std::string temporary = folder + "/" + std::string(partial) + name, path = folder + "/" + name;
     make_directories(temporary);
+    const Removed left{temporary};
     json files;
     files["model.gguf"] = save_model(temporary + "/model.gguf", config, learner.traced().graph,
                                      learner.parameters(), tokenizer, DType::f32, name, provenance);
@@ -78,8 +80,15 @@ void save_checkpoint(const std::string& folder, const Checkpoint& state, Learner
     for (std::size_t i = 0; i + kept < all.size(); i++) fs::remove_all(all[i], error);
 }
 
+void remove_partial_checkpoints(const std::string& folder) {
+    std::error_code ignored;
+    std::vector<fs::path> stale;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored))
+        if (entry.path().filename().string().starts_with(partial)) stale.push_back(entry.path());
+    for (const fs::path& path : stale) fs::remove_all(path, ignored);
+}
+
 std::optional<std::string> newest_checkpoint(const std::string& folder) {
-    remove_partial(folder);
     std::vector<fs::path> all = checkpoints(folder);
     if (all.empty()) return std::nullopt;
     return all.back().string();

@@ -24,8 +24,11 @@ struct Checkpoint {
 void save_checkpoint(const std::string& folder, const Checkpoint& state, Learner& learner,
                      const ModelConfig& config, const Tokenizer& tokenizer, const Provenance& provenance);
 
-/// The newest checkpoint's folder, or nothing. Left-overs of an interrupted write are removed.
+/// The newest checkpoint's folder, or nothing.
 std::optional<std::string> newest_checkpoint(const std::string& folder);
+
+/// Removes what an interrupted save_checkpoint left. Only for who may write into `folder`.
+void remove_partial_checkpoints(const std::string& folder);
 
 /// What a checkpoint is of, checksums verified. Error(Exit::input) for a damaged one.
 Checkpoint read_checkpoint(const std::string& folder);

@@ -1,7 +1,5 @@
 #include "train/setup.h"
 
-#include <sys/stat.h>
-
 #include <filesystem>
 
 #include "base/error.h"
@@ -83,23 +81,14 @@ void check_resume(const RunSetup& setup, const TrainingOptions& options) {
              "another one (" + setup.data_hash + ")");
 }
 
-void find_checkpoint(const TrainingOptions& options, RunSetup& setup) {
-    std::string folder = options.out + "/checkpoints";
-    auto newest = newest_checkpoint(folder);
-    if (options.resume && newest) {
-        remove_uncommitted(options.out);
-        setup.resumed = newest;
-        setup.checkpoint = read_checkpoint(*newest);
-    } else if (options.resume && !is_folder(options.out)) {
-        fail(Exit::diverged, options.out, "", "a folder of a run to resume", "no such folder");
-    } else if (!options.resume && (newest || std::filesystem::exists(options.out + "/model.gguf"))) {
-        fail(Exit::usage, options.out, "", "an empty folder", "a run", "--resume goes on with it");
-    }
-}
-
-void make_out(const TrainingOptions& options) {
-    if (options.dry_run || is_folder(options.out)) return;
-    if (::mkdir(options.out.c_str(), 0755) != 0) fail_errno(options.out, "", errno);
+/// The run's folder, and the checkpoint to go on from.
+void open_folder(const TrainingOptions& options, RunSetup& setup) {
+    setup.folder = std::make_unique<RunFolder>(options.out, options.resume      ? RunStart::resume
+                                                            : options.overwrite ? RunStart::overwrite
+                                                                                : RunStart::fresh);
+    if (!options.resume) return;
+    setup.resumed = newest_checkpoint(options.out + "/checkpoints");
+    setup.checkpoint = read_checkpoint(*setup.resumed);
 }
 
 std::string hash_data(const std::string& path) {
@@ -122,7 +111,7 @@ RunSetup set_up(const TrainingOptions& options) {
     RunSetup setup;
     check_data(options.data);
     setup.threads = options.threads > 0 ? options.threads : physical_cores();
-    if (!options.dry_run) find_checkpoint(options, setup);
+    if (!options.dry_run) open_folder(options, setup);
     setup.config = choose_config(options, setup);
     setup.data_hash = hash_data(options.data);
     setup.tokenizer = choose_tokenizer(options, setup);
@@ -133,7 +122,6 @@ RunSetup set_up(const TrainingOptions& options) {
     setup.windows.emplace(
         TokenSource::open(options.data, *setup.tokenizer, t.validation_fraction, setup.threads),
         static_cast<std::uint64_t>(t.seed), t.sequence);
-    make_out(options);
     return setup;
 }
 

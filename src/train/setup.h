@@ -7,11 +7,13 @@
 #include "data/batches.h"
 #include "train/checkpoint.h"
 #include "train/config.h"
+#include "train/run_folder.h"
 #include "train/trainer.h"
 
 namespace linnet {
 
 struct RunSetup {
+    std::unique_ptr<RunFolder> folder;  // where the run writes; null for a dry run
     RunConfig config;
     nlohmann::json config_json;  // whole, as checkpoints and provenance keep it
     TokenizerPtr tokenizer;

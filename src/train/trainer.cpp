@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/output.h"
 #include "base/rng.h"
 #include "base/signals.h"
 #include "base/terminal.h"
@@ -181,6 +182,7 @@ class Trainer {
         state.seconds = seconds();
         save_checkpoint(options_.out + "/checkpoints", state, learner_, setup_.config.model,
                         *setup_.tokenizer, provenance());
+        setup_.folder->settle();
     }
 
     void finish(int signal) {
@@ -198,6 +200,7 @@ class Trainer {
                                : step_ == setup_.config.train.steps ? "steps"
                                                                     : "time"}});
         write_report(options_.out + "/report.html", options_.out + "/log.jsonl");
+        for (const std::string& written : {path, options_.out + "/report.html"}) note_written(written);
         note("step " + std::to_string(step_) + " of " + std::to_string(setup_.config.train.steps) + " in " +
              human_seconds(seconds()) + ": " + path +
              (step_ < setup_.config.train.steps ? " (--resume goes on)" : ""));
@@ -249,6 +252,7 @@ int dry_run(const RunSetup& setup) {
 int train(const TrainingOptions& options) {
     RunSetup setup = set_up(options);
     if (options.dry_run) return dry_run(setup);
+    setup.folder->begin();
     install_stop_signals();  // until here nothing is lost by ending at once, and making a vocabulary may take
                              // minutes
     return Trainer(options, std::move(setup)).run();

@@ -16,7 +16,7 @@ struct TrainingOptions {
     std::string config_path;       // empty: chosen by the text's size; with resume, the checkpoint's own
     std::vector<std::string> set;  // "key=value"
     std::string data, out;
-    bool resume = false, dry_run = false, json = false;
+    bool resume = false, overwrite = false, dry_run = false, json = false;
     std::optional<std::int64_t> steps;  // stop after this step; the schedule ends there too
     double time_limit_s = 0;            // 0: none
     int threads = 0;                    // 0: physical cores

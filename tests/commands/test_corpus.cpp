@@ -138,7 +138,7 @@ TEST_CASE("train takes a corpus folder, and its tokenizer with it") {
     std::filesystem::remove_all(t.s / "run");
     write_text(t.s / "other.txt", "a vocabulary of other words, learned from this line alone\n");
     REQUIRE(run_linnet({"tokenizer", "train", "--vocab-size", "260", "-o", t.s / "corpus/tokenizer.gguf",
-                        t.s / "other.txt"})
+                        t.s / "other.txt", "--overwrite"})
                 .exit == 0);
     const Outcome other = run_linnet(train);
     CHECK(other.exit == 3);
@@ -161,8 +161,8 @@ TEST_CASE("tokenizer train: the same file for any threads and memory; a signal l
     Setting t;
     for (std::string options : {"--threads 1", "--threads 3", "--mem 40M"}) {
         std::string out = t.s / "again.json";
-        CHECK(run_shell("\"$LINNET\" tokenizer train --vocab-size 600 " + options + " -o " + out + " " +
-                        t.s / "docs.jsonl")
+        CHECK(run_shell("\"$LINNET\" tokenizer train --overwrite --vocab-size 600 " + options + " -o " + out +
+                        " " + t.s / "docs.jsonl")
                   .exit == 0);
         CHECK(read_text(out) == read_text(t.s / "t.json"));
     }

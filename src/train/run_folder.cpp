@@ -1,0 +1,108 @@
+#include "train/run_folder.h"
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/system.h"
+#include "base/terminal.h"
+#include "train/checkpoint.h"
+
+namespace linnet {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What a run makes in its folder. The checkpoints come first: where they are, the run is.
+constexpr const char* run_names[] = {"checkpoints", "log.jsonl", "model.gguf", "last.gguf", "report.html"};
+constexpr const char* set_aside = "/.replaced";
+
+bool there(const std::string& path) {
+    std::error_code ignored;
+    return fs::symlink_status(path, ignored).type() != fs::file_type::not_found;
+}
+
+/// The name of a model, a checkpoint or a log in the folder; empty where there is none.
+std::string found_run(const std::string& folder) {
+    for (const char* name : run_names)
+        if (there(folder + "/" + name)) return name;
+    std::error_code ignored;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored))
+        if (entry.path().extension() == ".gguf" || entry.path().extension() == ".safetensors")
+            return entry.path().filename().string();
+    return "";
+}
+
+void move(const std::string& from, const std::string& to) {
+    if (int error = rename_file(from, to)) fail_errno(to, "", error);
+}
+
+bool is_folder(const std::string& path) {
+    std::error_code ignored;
+    return fs::is_directory(path, ignored);
+}
+
+/// The path, where there is a run to resume; asked before the folder would be made.
+const std::string& checked(const std::string& path, RunStart start) {
+    if (start == RunStart::resume && !is_folder(path))
+        fail(Exit::diverged, path, "", "a folder of a run to resume", "no such folder");
+    return path;
+}
+
+}  // namespace
+
+RunFolder::RunFolder(const std::string& path, RunStart start)
+    : path_(checked(path, start)), lock_(path), start_(start) {
+    const std::string checkpoints = path + "/checkpoints";
+    remove_uncommitted(path);
+    remove_partial_checkpoints(checkpoints);
+    if (there(path + set_aside)) {
+        if (newest_checkpoint(checkpoints)) {
+            settle();
+        } else {
+            restore();
+            note("the run that " + path +
+                 " held is put back: the one to replace it ended before its first checkpoint");
+        }
+    }
+    if (start == RunStart::resume && !newest_checkpoint(checkpoints))
+        fail(Exit::diverged, path, "", "a checkpoint to resume from", "none",
+             "without --resume a run begins");
+    const std::string found = start == RunStart::fresh ? found_run(path) : "";
+    if (!found.empty())
+        fail(Exit::usage, path, "", "a folder without a model, a checkpoint or a log", found,
+             "--resume goes on with a run, --overwrite replaces it");
+}
+
+RunFolder::~RunFolder() {
+    try {
+        if (there(path_ + set_aside)) restore();
+    } catch (const Error&) {  // the next start tries again
+    }
+}
+
+void RunFolder::begin() {
+    if (start_ != RunStart::overwrite || found_run(path_).empty()) return;
+    make_directories(path_ + set_aside);
+    for (const char* name : run_names)
+        if (there(path_ + "/" + name)) move(path_ + "/" + name, path_ + set_aside + "/" + name);
+}
+
+void RunFolder::settle() {
+    std::error_code error;
+    fs::remove_all(path_ + set_aside, error);
+    if (error) fail_errno(path_ + set_aside, "", error.value());
+}
+
+void RunFolder::restore() const {
+    for (const char* name : run_names) {
+        const std::string kept = path_ + set_aside + "/" + name, now = path_ + "/" + name;
+        if (!there(kept)) continue;
+        std::error_code ignored;
+        fs::remove_all(now, ignored);
+        move(kept, now);
+    }
+    fs::remove(path_ + set_aside);
+}
+
+}  // namespace linnet

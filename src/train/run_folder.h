@@ -1,0 +1,38 @@
+// The folder of a training run: who may write into it, and what becomes of a run that is in it already.
+#pragma once
+#include <string>
+
+#include "base/folder_lock.h"
+
+namespace linnet {
+
+/// What a run may do with what it finds in its folder.
+enum class RunStart {
+    fresh,      // refuse (Exit::usage) where the folder holds a model, a checkpoint or a log
+    resume,     // go on: refuse (Exit::diverged) where there is no checkpoint
+    overwrite,  // begin anew: begin() sets the old run aside, settle() removes it
+};
+
+/// The folder, locked for as long as the object lives.
+class RunFolder {
+  public:
+    /// Makes the folder (and its parents), locks it, and mends what a killed run left in it. Error(Exit::io)
+    /// where another process writes into it.
+    RunFolder(const std::string& path, RunStart start);
+    /// Puts the old run back where the new one has not come as far as settle().
+    ~RunFolder();
+
+    /// To be called before the run's first file is written. An old run's files move into the folder
+    /// ".replaced" and stand there until the new run has a checkpoint.
+    void begin();
+    /// To be called when a checkpoint of this run stands.
+    void settle();
+
+  private:
+    void restore() const;
+    std::string path_;
+    FolderLock lock_;
+    RunStart start_;
+};
+
+}  // namespace linnet

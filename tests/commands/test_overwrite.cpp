@@ -1,0 +1,217 @@
+// Every command that writes, against everything that may stand where it writes.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <sstream>
+
+#include "commands/commands.h"
+#include "commands/tiny.h"
+#include "support.h"
+
+using namespace linnet;
+using namespace linnet::test;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+bool has(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+/// A command that writes: its line but for where to, and the file that it leaves there.
+struct Writer {
+    const char* command;  // as in the table of commands
+    const char* line;     // $OUT is what it writes
+    const char* suffix;   // of $OUT; empty: a folder
+    const char* leaves;   // below $OUT; empty: $OUT itself
+};
+
+constexpr Writer writers[] = {
+    {"tokenizer train", "tokenizer train --vocab-size 270 -o $OUT text", ".json", ""},
+    {"tokenizer train", "tokenizer train --kind char -o $OUT text", ".gguf", ""},
+    {"tokenizer convert", "tokenizer convert t.json $OUT", ".gguf", ""},
+    {"tokenizer convert", "tokenizer convert t.json $OUT", ".json", ""},
+    {"tokenize", "tokenize -m t.json --html $OUT text", ".html", ""},
+    {"corpus", "corpus -t t.json -o $OUT text", "", "/index.json"},
+    {"train", "train config --data text --steps 2 --threads 1 --out $OUT", "", "/model.gguf"},
+};
+
+struct Place {
+    Scratch s;
+    Place() {
+        write_text(s / "text", counting_text());
+        write_text(s / "config", tiny_config());
+        REQUIRE(
+            run_linnet({"tokenizer", "train", "--vocab-size", "270", "-o", s / "t.json", s / "text"}).exit ==
+            0);
+    }
+    Outcome operator()(const Writer& writer, const std::string& out, const std::string& more = "") const {
+        return run_shell("cd '" + s.path + "'; OUT='" + out + "'; $LINNET " + writer.line + " " + more);
+    }
+    /// Names, kinds and contents of all that is below `name`.
+    std::string state(const std::string& name) const {
+        return run_shell("cd '" + s.path + "'; find '" + name + "' | sort; find '" + name +
+                         "' -type f | sort | xargs -r sha256sum")
+            .out;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("every option that names something to write has --overwrite beside it, and a row in this test") {
+    for (const Command& command : commands()) {
+        if (!command.add) continue;
+        INFO(std::string(command.name));
+        const std::string help = run_shell(std::string("$LINNET ") + command.name + " --help").out;
+        const bool writes = has(help, "--out") || has(help, "OUT") || has(help, "--html");
+        CHECK(has(help, "--overwrite") == writes);
+        bool row = false;
+        for (const Writer& writer : writers) row |= std::string(writer.command) == command.name;
+        CHECK(row == writes);
+    }
+}
+
+TEST_CASE("what is written is said in one line, and folders on the way are made") {
+    Place place;
+    for (const Writer& writer : writers) {
+        INFO(std::string(writer.line));
+        const std::string out = std::string("a/b/c/out") + writer.suffix;
+        const Outcome made = place(writer, out);
+        CHECK_MESSAGE(made.exit == 0, made.err);
+        CHECK_MESSAGE(has(made.err, "wrote " + out), made.err);
+        CHECK(fs::exists(place.s / (out + writer.leaves)));
+        CHECK(run_shell("ls -A '" + place.s.path + "/a/b/c' | grep -c '^\\.'").out == "0\n");
+        CHECK_FALSE(fs::exists(place.s / (out + "/.linnet.lock")));
+        CHECK(has(place(writer, "quiet" + out, "--quiet").err, "wrote") == false);
+        fs::remove_all(place.s / "a");
+        fs::remove_all(place.s / "quieta");
+    }
+}
+
+TEST_CASE("no command replaces what it finds, unless --overwrite is given") {
+    Place place;
+    for (const Writer& writer : writers) {
+        INFO(std::string(writer.line));
+        const bool folder = !*writer.suffix;
+        const std::string out = std::string("out") + writer.suffix;
+        struct Found {
+            const char *what, *make;
+            int exit, over;  // without and with --overwrite
+        };
+        const Found file_found[] = {{"a file", "echo mine > $OUT", 2, 0},
+                                    {"a link to a file", "echo mine > real; ln -s real $OUT", 2, 0},
+                                    {"a link to nowhere", "ln -s nowhere $OUT", 2, 0},
+                                    {"a model", "cp \"$MODEL\" $OUT", 2, 0},
+                                    {"a folder", "mkdir $OUT", 4, 4},
+                                    {"a FIFO", "mkfifo $OUT", 4, 4},
+                                    {"what it wrote", "$LINNET $LINE", 2, 0}};
+        const Found folder_found[] = {
+            {"a file", "echo mine > $OUT", 4, 4},
+            {"what it wrote", "$LINNET $LINE", 2, 0},
+            {"a link to what it wrote", "$LINNET $LINE; mv $OUT real; ln -s real $OUT", 2, 0}};
+        const Found run_found[] = {
+            {"a model", "mkdir $OUT; cp \"$MODEL\" $OUT/mine.gguf", 2, 0},
+            {"a run's model", "mkdir $OUT; cp \"$MODEL\" $OUT/model.gguf", 2, 0},
+            {"a log", "mkdir $OUT; echo '{}' > $OUT/log.jsonl", 2, 0},
+            {"a checkpoint",
+             "mkdir -p $OUT/checkpoints/step-00000001; echo > $OUT/checkpoints/step-00000001/x", 2, 0},
+            {"a report", "mkdir $OUT; echo mine > $OUT/report.html", 2, 0}};
+        std::vector<Found> all;
+        if (folder)
+            all.assign(std::begin(folder_found), std::end(folder_found));
+        else
+            all.assign(std::begin(file_found), std::end(file_found));
+        if (writer.command == std::string("train"))
+            all.insert(all.end(), std::begin(run_found), std::end(run_found));
+        for (const Found& found : all) {
+            INFO(std::string(found.what));
+            run_shell("cd '" + place.s.path + "'; OUT='" + out + "' MODEL='" + tiny_model() + "'; LINE=\"" +
+                      writer.line + "\"; " + found.make);
+            const std::string before = place.state(out) + place.state("real");
+            const Outcome refused = place(writer, out);
+            CHECK(refused.exit == found.exit);
+            CHECK_MESSAGE(is_one_error_line(refused.err), refused.err);
+            CHECK(has(refused.err, "--overwrite") == (found.exit == 2));
+            CHECK(place.state(out) + place.state("real") == before);
+            const Outcome replaced = place(writer, out, "--overwrite");
+            CHECK_MESSAGE(replaced.exit == found.over, replaced.err);
+            if (found.over == 0) {
+                CHECK(has(replaced.err, "wrote " + out));
+                CHECK(fs::exists(place.s / (out + writer.leaves)));
+            }
+            run_shell("cd '" + place.s.path + "'; rm -rf out* real nowhere .out*");
+        }
+    }
+}
+
+TEST_CASE("a place that cannot be written to is an I/O error, before the work") {
+    Place place;
+    for (const Writer& writer : writers) {
+        INFO(std::string(writer.line));
+        for (const std::string where : {"text/out", "/proc/self/out", "/sys/out"}) {
+            CAPTURE(where);
+            const Outcome outcome = place(writer, where + writer.suffix);
+            CHECK(outcome.exit == 4);
+            CHECK_MESSAGE(is_one_error_line(outcome.err), outcome.err);
+        }
+    }
+}
+
+TEST_CASE("a folder that another process writes into is refused at once, by that process's number") {
+    Place place;
+    for (const Writer& writer : writers) {
+        if (*writer.suffix) continue;
+        INFO(std::string(writer.line));
+        // A corpus from a pipe that nobody writes to holds its folder for as long as we like.
+        const Outcome outcome = run_shell(
+            "cd '" + place.s.path +
+            "'; OUT=out; mkfifo pipe; $LINNET corpus -t t.json -o out - < pipe 2>/dev/null &\n"
+            "holder=$!; exec 9> pipe; until [ -e out/.linnet.lock ]; do sleep 0.01; done\n"
+            "$LINNET " +
+            std::string(writer.line) +
+            " 2> err; code=$?; grep -q \"process $holder \" err || code=98\n"
+            "$LINNET " +
+            writer.line +
+            " --overwrite 2>> err || code=$((code * 100 + $?))\n"
+            "kill -9 $holder; wait $holder 2>/dev/null; exec 9>&-\n"
+            // What the dead process left does not keep the next one out.
+            "$LINNET " +
+            writer.line + " --overwrite 2>> err || code=97; cat err; rm -rf out pipe; exit $((code - 340))");
+        CHECK_MESSAGE(outcome.exit == 64, outcome.out);
+    }
+}
+
+TEST_CASE(
+    "train --resume without a checkpoint is refused; --overwrite keeps the old run until the new one has "
+    "one") {
+    Place place;
+    const Writer& train = writers[std::size(writers) - 1];
+    fs::create_directory(place.s / "out");
+    for (const char* out : {"out", "none"}) {
+        const Outcome outcome = place(train, out, "--resume");
+        CHECK(outcome.exit == 5);
+        CHECK_MESSAGE(is_one_error_line(outcome.err), outcome.err);
+    }
+    CHECK(place(train, "out", "--resume --overwrite").exit == 2);
+    REQUIRE(place(train, "out").exit == 0);
+    write_text(place.s / "out/notes", "mine");
+    const std::string before = place.state("out");
+    // Refused for what it is asked to learn: the old run was not touched.
+    CHECK(place(train, "out", "--overwrite --set model.width=7").exit == 2 + 1);
+    CHECK(place.state("out") == before);
+    // Killed after its first steps: --resume finds the old run again.
+    run_shell("cd '" + place.s.path +
+              "'; $LINNET train config --data text --out out --overwrite --set train.steps=1000000 "
+              "--set train.checkpoint_every=0 2>/dev/null & p=$!; until [ -e out/.replaced/report.html ] && "
+              "[ -e out/log.jsonl ]; do sleep 0.01; done; kill -9 $p; wait $p 2>/dev/null");
+    const Outcome resumed = place(train, "out", "--resume");
+    CHECK_MESSAGE(resumed.exit == 0, resumed.err);
+    CHECK(has(resumed.err, "put back"));
+    CHECK(read_text(place.s / "out/notes") == "mine");
+    // With a checkpoint the new one stands, and the old one is gone.
+    CHECK(place(train, "out", "--overwrite --set train.optimizer.lr=0.02").exit == 0);
+    CHECK_FALSE(fs::exists(place.s / "out/.replaced"));
+    CHECK(read_text(place.s / "out/notes") == "mine");
+    CHECK(place.state("out") != before);
+}
