@@ -14,6 +14,7 @@ enum class Exit : int {
     input = 3,          // a file's content, a config, a text
     io = 4,             // the operating system: unreadable, no space, no memory
     diverged = 5,       // training diverged, or a resume was refused
+    hung_up = 129,      // SIGHUP, after a graceful save
     interrupted = 130,  // SIGINT, after a graceful save
     terminated = 143,   // SIGTERM, after a graceful save
 };

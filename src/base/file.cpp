@@ -18,6 +18,7 @@
 
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "base/mapped_ranges.h"
 #include "base/signals.h"
 #include "base/system.h"
 
@@ -66,13 +67,9 @@ std::string read_descriptor(int fd, const std::string& name, std::size_t size_hi
     text.resize(std::min(size_hint, limit) + 1);  // one more, so that the end shows without growing
     while (true) {
         if (used == text.size()) text.resize(std::max(buffer_size, text.size() * 2));
+        if (fd == STDIN_FILENO) wait_for_input(fd);
         ssize_t done = ::read(fd, text.data() + used, std::min(text.size() - used, std::size_t{1} << 30));
-        if (done < 0 && errno == EINTR) {
-            int stop = fd == STDIN_FILENO ? stop_signal() : 0;
-            if (stop)
-                throw Error(stop == SIGINT ? Exit::interrupted : Exit::terminated, name + ": interrupted");
-            continue;
-        }
+        if (done < 0 && errno == EINTR) continue;
         if (done < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
             pollfd ready{fd, POLLIN, 0};
             ::poll(&ready, 1, -1);
@@ -98,6 +95,7 @@ MappedFile::MappedFile(const std::string& path) : path_(path) {
     if (data == MAP_FAILED) fail_errno(path, "", errno);
     data_ = static_cast<const std::byte*>(data);
     owned_ = true;
+    remember_mapped(data_, size_, path_);
 }
 
 MappedFile MappedFile::view(std::span<const std::byte> bytes, std::string name) {
@@ -109,7 +107,9 @@ MappedFile MappedFile::view(std::span<const std::byte> bytes, std::string name) 
 }
 
 MappedFile::~MappedFile() {
-    if (owned_) ::munmap(const_cast<std::byte*>(data_), size_);
+    if (!owned_) return;
+    forget_mapped(data_);
+    ::munmap(const_cast<std::byte*>(data_), size_);
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
@@ -150,13 +150,15 @@ AtomicFile::AtomicFile(std::string path, Existing existing)
     refuse_existing(path_, existing_);
     struct stat status;
     mode_t mode = 0;
+    auto look = existing_ == Existing::replace_name ? ::lstat : ::stat;
     if (path_.empty() || path_.back() == '/') fail(Exit::io, path_, "", "the name of a file", "a folder's");
-    if (::stat(path_.c_str(), &status) == 0) {
+    if (look(path_.c_str(), &status) == 0 && !S_ISLNK(status.st_mode)) {
         // Renaming onto a device or FIFO would replace it (as root, /dev/null).
         if (!S_ISREG(status.st_mode))
             fail(Exit::io, path_, "", "a regular file", kind_of_file(status.st_mode));
         mode = status.st_mode & 07777;
-        if (char* real = ::realpath(path_.c_str(), nullptr)) {
+        char* real = existing_ == Existing::replace_name ? nullptr : ::realpath(path_.c_str(), nullptr);
+        if (real) {
             target_ = real;
             std::free(real);
         }
@@ -197,7 +199,7 @@ void AtomicFile::write(const void* data, std::size_t size) {
 /// 0, or errno: EEXIST where a file that is to be kept has come by that name since the constructor looked.
 int AtomicFile::rename_into_place() {
     const char *from = temporary_.c_str(), *to = target_.c_str();
-    if (existing_ == Existing::replace) return rename_file(temporary_, target_);
+    if (existing_ != Existing::keep) return rename_file(temporary_, target_);
 #ifdef RENAME_NOREPLACE
     if (uninterrupted([&] { return ::renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE); }) == 0)
         return 0;
@@ -225,11 +227,8 @@ void AtomicFile::commit() {
 }
 
 void remove_uncommitted(const std::string& folder) {
-    std::error_code ignored;
-    std::vector<std::filesystem::path> left;
-    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored))
-        if (entry.path().filename().string().starts_with(uncommitted_prefix)) left.push_back(entry.path());
-    for (const auto& path : left) std::filesystem::remove(path, ignored);
+    for (const std::string& name : names_in(folder))
+        if (name.starts_with(uncommitted_prefix)) remove_all(folder + "/" + name);
 }
 
 void write_file(const std::string& path, std::string_view text, Existing existing) {
@@ -244,6 +243,41 @@ void make_directories(const std::string& path) {
     while (error == std::errc::interrupted);
     if (error) fail_errno(path, "", error.value());
     if (!std::filesystem::is_directory(path, error)) fail_errno(path, "", ENOTDIR);
+}
+
+std::vector<std::string> names_in(const std::string& folder) {
+    std::error_code error;
+    std::filesystem::directory_iterator entries, end;
+    do entries = std::filesystem::directory_iterator(folder, error);
+    while (error == std::errc::interrupted);
+    if (error == std::errc::no_such_file_or_directory) return {};
+    std::vector<std::string> names;
+    while (!error && entries != end) {
+        names.push_back(entries->path().filename().string());
+        entries.increment(error);
+    }
+    if (error) fail_errno(folder, "", error.value());
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+bool exchange_names(const std::string& a, const std::string& b) {
+#ifdef RENAME_EXCHANGE
+    if (uninterrupted(
+            [&] { return ::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE); }) == 0)
+        return true;
+    if (errno != EINVAL && errno != ENOSYS) fail_errno(b, "", errno);
+#else
+    (void)a, (void)b;
+#endif
+    return false;
+}
+
+bool remove_all(const std::string& path) {
+    std::error_code error;
+    do std::filesystem::remove_all(path, error);
+    while (error == std::errc::interrupted);
+    return !error;
 }
 
 void sync_directory(const std::string& path) {
@@ -276,6 +310,8 @@ void flush_stdout() {
 
 void prepare_standard_streams() {
     ::signal(SIGPIPE, SIG_IGN);
+    ::signal(SIGXFSZ, SIG_IGN);
+    report_lost_pages();
     for (int fd = 0; fd < 3; fd++) {
         if (::fcntl(fd, F_GETFD) != -1 || errno != EBADF) continue;
         // Opened the wrong way round on purpose for stdout: writing still answers EBADF, as a closed one

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace linnet {
 
@@ -36,21 +37,25 @@ class MappedFile {
 /// A regular file, whole, up to `limit` bytes (Exit::input beyond).
 std::string read_file(const std::string& path, std::size_t limit = std::size_t{1} << 32);
 
-/// Standard input to its end, up to `limit` bytes; a stop signal (base/signals.h) ends the wait with its exit
-/// code.
+/// Standard input to its end, up to `limit` bytes; a stop signal ends the wait (Stopped, base/signals.h).
 std::string read_stdin(std::size_t limit = std::size_t{1} << 32);
 
 /// What becomes of a file that has the name of one to be written.
-enum class Existing { keep, replace };
+enum class Existing {
+    keep,          // refused: it is the user's
+    replace,       // and where the name is a symbolic link, what that leads to
+    replace_name,  // never what a link leads to: for the fixed names in a folder that linnet writes
+};
 
 /// Throws Error(Exit::usage) where a file, or a link to nowhere, has the name `path` and is to be kept.
 void refuse_existing(const std::string& path, Existing existing);
 
 /// Writes `path` through a temporary file beside it: commit() flushes, fsyncs and renames; without commit()
 /// the destructor removes what was written, so nothing half-written ever bears its final name. A symbolic
-/// link is followed, an existing file's permissions are kept, and anything but a regular file is refused.
-/// Throws Error(Exit::io) naming `path`, also for a full disk and for a folder that does not exist. With
-/// Existing::keep, the constructor and commit() refuse (refuse_existing) rather than replace a file.
+/// link is followed (but for replace_name), an existing file's permissions are kept, and anything but a
+/// regular file is refused. Throws Error(Exit::io) naming `path`, also for a full disk and for a folder that
+/// does not exist. With Existing::keep, the constructor and commit() refuse (refuse_existing) rather than
+/// replace a file.
 class AtomicFile {
   public:
     explicit AtomicFile(std::string path, Existing existing = Existing::replace);
@@ -82,6 +87,16 @@ void write_file(const std::string& path, std::string_view text, Existing existin
 /// Makes the folder (and its parents) where it is missing.
 void make_directories(const std::string& path);
 
+/// The names in a folder, sorted; none where there is no such folder. Error(Exit::io).
+std::vector<std::string> names_in(const std::string& folder);
+
+/// Exchanges what two names of one file system stand for, so that at every instant both names stand for one
+/// of the two. False, with nothing changed, where the system or the file system cannot. Error(Exit::io).
+bool exchange_names(const std::string& a, const std::string& b);
+
+/// Removes a file, or a folder with all that is in it. False where something of it is still there.
+bool remove_all(const std::string& path);
+
 /// Flushes a folder's entries to disk (after a rename in it).
 void sync_directory(const std::string& path);
 
@@ -92,9 +107,9 @@ class BrokenPipe {};
 void write_stdout(std::string_view text);
 void flush_stdout();
 
-/// Called once, first thing in main: SIGPIPE becomes an error code, and descriptors 0 to 2 that the caller
-/// closed are held, so that no file opened later takes their number and receives what was meant for the
-/// terminal.
+/// Called once, first thing in main: SIGPIPE and SIGXFSZ (a file beyond the limit of `ulimit -f`) become
+/// error codes, SIGBUS a line (base/mapped_ranges.h), and descriptors 0 to 2 that the caller closed are held,
+/// so that no file opened later takes their number and receives what was meant for the terminal.
 void prepare_standard_streams();
 
 }  // namespace linnet

@@ -1,32 +1,47 @@
 #include "base/signals.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 
 namespace linnet {
 namespace {
 
 std::atomic<int> received{0};
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may only touch lock-free atomics");
+// Readable when a signal has come: a read() that waits in one thread is not broken off by a signal that the
+// system hands to another.
+int wake_read = -1, wake_write = -1;
 
 void note(int signal_number) {
+    const int saved = errno;
     int none = 0;
-    if (received.compare_exchange_strong(none, signal_number)) return;
-    ::signal(signal_number, SIG_DFL);
-    ::raise(signal_number);  // delivered when this handler returns
+    if (received.compare_exchange_strong(none, signal_number)) {
+        if (wake_write >= 0) (void)!::write(wake_write, "", 1);
+    } else {
+        ::signal(signal_number, SIG_DFL);
+        ::raise(signal_number);  // delivered when this handler returns
+    }
+    errno = saved;
 }
 
 }  // namespace
 
 void install_stop_signals() {
+    int ends[2];
+    if (wake_read < 0 && ::pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0)
+        wake_read = ends[0], wake_write = ends[1];
     struct sigaction action = {};
     action.sa_handler = note;
     ::sigemptyset(&action.sa_mask);
     action.sa_flags = 0;  // no SA_RESTART: a read that waits for a person ends with EINTR
-    for (int signal_number : {SIGINT, SIGTERM}) {
+    for (int signal_number : {SIGINT, SIGTERM, SIGHUP}) {
         struct sigaction before = {};
-        // `nohup`-like parents ignore a signal on purpose: leave it so.
+        // nohup and its like ignore a signal on purpose: leave it so.
         if (::sigaction(signal_number, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) continue;
         ::sigaction(signal_number, &action, nullptr);
     }
@@ -34,6 +49,16 @@ void install_stop_signals() {
 
 int stop_signal() {
     return received.load(std::memory_order_relaxed);
+}
+
+void wait_for_input(int fd) {
+    for (;;) {
+        if (int signal_number = stop_signal()) throw Stopped{signal_number};
+        pollfd ready[2] = {{fd, POLLIN, 0}, {wake_read, POLLIN, 0}};  // one of -1 is passed over
+        const int n = ::poll(ready, 2, -1);
+        if (n < 0 && errno != EINTR) return;  // reading will tell
+        if (n > 0 && ready[0].revents != 0 && ready[1].revents == 0) return;
+    }
 }
 
 }  // namespace linnet

@@ -12,6 +12,7 @@
 
 #include "base/aside.h"
 #include "base/error.h"
+#include "base/system.h"
 
 namespace linnet {
 namespace {
@@ -24,17 +25,23 @@ char* bytes_of(const Arena& arena) {
 }
 
 int open_past_cache(const std::string& path, int flags) {
-    flags |= O_CLOEXEC;
     int fd = -1;
 #ifdef O_DIRECT
-    fd = ::open(path.c_str(), flags | O_DIRECT, 0666);
+    fd = open_file(path, flags | O_DIRECT, 0666);
     if (fd >= 0 || errno != EINVAL) return fd;
 #endif
-    fd = ::open(path.c_str(), flags, 0666);
+    fd = open_file(path, flags, 0666);
 #ifdef F_NOCACHE
     if (fd >= 0) ::fcntl(fd, F_NOCACHE, 1);
 #endif
     return fd;
+}
+
+/// `fd`, which open_past_cache gave for `path`; where that is -1, its error.
+void check_opened(int fd, const std::string& path) {
+    if (fd >= 0) return;
+    if (errno == ELOOP) fail(Exit::io, path, "", "a regular file", "a symbolic link");
+    fail_errno(path, "", errno);
 }
 
 /// Runs `transfer` again where a signal broke it off, and through the cache where the file system takes the
@@ -63,6 +70,7 @@ void write_at(int fd, const std::string& path, std::string_view bytes, std::uint
         const std::size_t n = insist(fd, path, "writing", [&] {
             return ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(at));
         });
+        if (n == 0) fail_errno(path, "writing", EIO);
         bytes.remove_prefix(n);
         at += n;
     }
@@ -84,9 +92,11 @@ void read_at(int fd, const std::string& path, char* to, std::size_t size, std::s
 
 AppendFile::AppendFile(std::string path, std::uint64_t size)
     : path_(std::move(path)),
-      file_(open_past_cache(path_, O_RDWR | O_CREAT)),
+      // O_NOFOLLOW: shards have fixed names in a folder where anybody may have put a link.
+      file_(open_past_cache(path_, O_RDWR | O_CREAT | O_NOFOLLOW)),
       block_at_(size / alignment * alignment) {
-    if (file_.fd < 0 || ::ftruncate(file_.fd, static_cast<off_t>(size)) != 0) fail_errno(path_, "", errno);
+    check_opened(file_.fd, path_);
+    if (int error = truncate_file(file_.fd, size)) fail_errno(path_, "", error);
     for (Arena& block : blocks_) block = allocate_arena(block_bytes);
     filled_ = static_cast<std::size_t>(size - block_at_);
     read_at(file_.fd, path_, bytes_of(blocks_[0]), alignment, filled_, block_at_);
@@ -149,7 +159,7 @@ void AppendFile::flush() {
         // Whole aligned pieces alone can be written; what that adds is cut off again.
         const std::size_t padded = (filled_ + alignment - 1) / alignment * alignment;
         write_at(file_.fd, path_, {bytes_of(blocks_[filling_]), padded}, block_at_);
-        if (::ftruncate(file_.fd, static_cast<off_t>(size())) != 0) fail_errno(path_, "", errno);
+        if (int error = truncate_file(file_.fd, size())) fail_errno(path_, "", error);
         flushed_ = true;
     });
 }
@@ -159,8 +169,7 @@ std::shared_future<void> AppendFile::sync() {
     attempt([&] {
         if (syncing_.valid()) syncing_.get();
         syncing_ = aside([this] {
-                       if (::fsync(file_.fd) != 0 && errno != EINVAL && errno != EROFS)
-                           fail_errno(path_, "", errno);
+                       if (int error = sync_file(file_.fd)) fail_errno(path_, "", error);
                    }).share();
     });
     return syncing_;
@@ -168,7 +177,7 @@ std::shared_future<void> AppendFile::sync() {
 
 void read_stream(const std::string& path, const std::function<void(std::string_view)>& f) {
     const Descriptor file(open_past_cache(path, O_RDONLY));
-    if (file.fd < 0) fail_errno(path, "", errno);
+    check_opened(file.fd, path);
     struct stat status {};
     if (::fstat(file.fd, &status) != 0) fail_errno(path, "", errno);
     const auto size = static_cast<std::uint64_t>(status.st_size);

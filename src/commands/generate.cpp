@@ -135,7 +135,7 @@ int run(Options& options, const Globals& globals) {
     printer.end(result, prompt.size(), seed);
     report(result, prompt.size(), options, source.context(), seed);
     if (result.end != GenerateEnd::interrupted) return 0;
-    return static_cast<int>(stop_signal() == SIGTERM ? Exit::terminated : Exit::interrupted);
+    return 128 + stop_signal();
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/nearest.h"
+#include "base/signals.h"
 #include "base/terminal.h"
 #include "commands/commands.h"
 #include "commands/help.h"
@@ -214,6 +215,8 @@ int run_program(int argc, char** argv) {
         return code;
     } catch (const BrokenPipe&) {
         return static_cast<int>(Exit::ok);
+    } catch (const Stopped& stopped) {
+        return 128 + stopped.signal;
     } catch (const Error& error) {
         return complain(error.what(), error.exit());
     } catch (const std::bad_alloc&) {

@@ -1,8 +1,6 @@
 #include "commands/text_input.h"
 
-#include <unistd.h>
-
-#include <cerrno>
+#include <cstdint>
 #include <filesystem>
 
 #include "base/error.h"
@@ -15,12 +13,7 @@ namespace linnet {
 TextInput::TextInput(const std::string& path, std::string_view invalid)
     : name_(path == "-" ? "stdin" : path) {
     if (path == "-") {
-        char block[1 << 16];
-        for (ssize_t n; (n = read(0, block, sizeof block)) != 0;) {
-            if (n < 0 && errno == EINTR) continue;
-            if (n < 0) fail_errno("stdin", "read", errno);
-            buffer_.append(block, static_cast<std::size_t>(n));
-        }
+        buffer_ = read_stdin(SIZE_MAX);
         text_ = buffer_;
     } else {
         file_ = MappedFile(path);

@@ -96,11 +96,6 @@ WordSplitter splitter_of(const std::string& name) {
     return word_splitter(pre.words);
 }
 
-/// Thrown out of the trainer's progress when a signal asks to stop.
-struct Stopped {
-    int signal;
-};
-
 double since(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }

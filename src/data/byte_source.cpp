@@ -1,6 +1,5 @@
 #include "data/byte_source.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -12,6 +11,8 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/signals.h"
+#include "base/system.h"
 
 namespace linnet {
 namespace {
@@ -26,7 +27,7 @@ class RawSource : public ByteSource {
             fd_ = 0;
             return;
         }
-        fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a FIFO must not make us wait
+        fd_ = open_file(path, O_RDONLY | O_NONBLOCK);  // a FIFO must not make us wait
         if (fd_ < 0) fail_errno(path, "", errno);
         struct stat status {};
         if (::fstat(fd_, &status) != 0) fail_errno(path, "", errno);
@@ -43,9 +44,8 @@ class RawSource : public ByteSource {
     RawSource(const RawSource&) = delete;
 
     std::size_t read(char* out, std::size_t size) override {
-        ssize_t n = 0;
-        do n = ::read(fd_, out, size);
-        while (n < 0 && errno == EINTR);
+        if (!regular_) wait_for_input(fd_);
+        const ssize_t n = uninterrupted([&] { return ::read(fd_, out, size); });
         if (n < 0) fail_errno(path_, "reading", errno);
         done_ += static_cast<std::uint64_t>(n);
         if (regular_ && (done_ > size_ || (n == 0 && size > 0 && done_ < size_)))

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/system.h"
 
 namespace linnet {
 
@@ -111,7 +112,9 @@ class WordRuns::Writer {
             ssize_t n = ::pwrite(runs_.fd_, buffer_.data() + done, buffer_.size() - done,
                                  static_cast<off_t>(runs_.end_));
             if (n < 0 && errno == EINTR) continue;
-            if (n < 0) fail_errno(runs_.folder_, "writing word counts (they did not fit --mem)", errno);
+            if (n <= 0)
+                fail_errno(runs_.folder_, "writing word counts (they did not fit --mem)",
+                           n < 0 ? errno : EIO);
             done += static_cast<std::size_t>(n);
             runs_.end_ += static_cast<std::uint64_t>(n);
             runs_.written_ += static_cast<std::uint64_t>(n);
@@ -179,8 +182,11 @@ WordRuns::~WordRuns() {
 
 void WordRuns::open() {
     if (fd_ >= 0) return;
-    std::string path = folder_ + "/linnet-words-XXXXXX";
-    fd_ = ::mkostemp(path.data(), O_CLOEXEC);
+    std::string path;
+    fd_ = uninterrupted([&] {
+        path = folder_ + "/linnet-words-XXXXXX";
+        return ::mkostemp(path.data(), O_CLOEXEC);
+    });
     if (fd_ < 0) fail_errno(folder_, "making a file for word counts", errno);
     ::unlink(path.c_str());  // nameless: nothing is left behind, whatever ends the program
 }
