@@ -14,11 +14,12 @@
 #include "base/aside.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/folder_lock.h"
 #include "base/hash.h"
 #include "base/ordered.h"
 #include "base/sha256.h"
+#include "base/signals.h"
 #include "base/team.h"
+#include "data/corpus_folder.h"
 #include "data/corpus_progress.h"
 
 namespace linnet {
@@ -79,7 +80,6 @@ class Builder {
     }
     std::vector<std::pair<std::string, std::string>> settings() const;
     void prepare_folder();
-    void remove_old() const;
     bool read(Batch& batch);
     void encode(Batch& batch) const;
     bool write(const Batch& batch);
@@ -92,7 +92,7 @@ class Builder {
 
     const Tokenizer& tokenizer_;
     const CorpusOptions& options_;
-    std::optional<FolderLock> lock_;
+    std::optional<CorpusFolder> folder_;
     const ShardFormat& format_;
     const std::string tokenizer_file_;  // what tokenizer.gguf will hold
     std::vector<std::string> files_;
@@ -126,26 +126,15 @@ std::vector<std::pair<std::string, std::string>> Builder::settings() const {
             {"end_tokens", options_.end_tokens ? "true" : "false"}};
 }
 
-void Builder::remove_old() const {
-    for (const auto& entry : std::filesystem::directory_iterator(options_.folder)) {
-        std::string name = entry.path().filename().string();
-        bool shard = (name.starts_with("train_") || name.starts_with("val_")) &&
-                     (name.ends_with(".bin") || name.ends_with(".part"));
-        if (shard || name == "index.json" || name == "progress.json") std::filesystem::remove(entry.path());
-    }
-}
-
 /// Decides between a new run and an old one's continuation.
 void Builder::prepare_folder() {
-    const std::string& folder = options_.folder;
-    remove_uncommitted(folder);
-    if (options_.overwrite) remove_old();
+    const std::string& folder = folder_->path();
     CorpusProgress old;
-    bool unfinished = read_corpus_progress(folder, old);
-    if (!options_.resume && (unfinished || std::filesystem::exists(folder + "/index.json")))
-        fail(Exit::usage, folder, "", "a new or empty folder",
-             unfinished ? "one with an unfinished corpus" : "one with a corpus",
-             unfinished ? "--resume goes on with it, --overwrite begins again" : "--overwrite replaces it");
+    const bool unfinished = read_corpus_progress(folder, old);
+    const std::string there = folder + "/" + corpus_tokenizer;
+    if (!unfinished && std::filesystem::exists(there) && read_file(there) != tokenizer_file_)
+        fail(Exit::usage, there, "", "no file, or the corpus's tokenizer", "another",
+             "--overwrite replaces it");
     progress_.settings = settings();
     if (unfinished) {
         for (std::size_t i = 0; i < progress_.settings.size(); i++) {
@@ -168,6 +157,7 @@ void Builder::prepare_folder() {
             count(split.open);
         }
     } else {
+        progress_.replaces = folder_->beside();
         write_corpus_progress(folder, progress_);
     }
     static constexpr const char* names[2] = {"train", "validation"};
@@ -256,7 +246,7 @@ void Builder::checkpoint() {
     }
     auto note = [this, on_disk = std::to_array(on_disk), progress = progress_] {
         for (const auto& wait : on_disk) wait();
-        write_corpus_progress(options_.folder, progress);
+        write_corpus_progress(folder_->path(), progress);
     };
     checkpoint_ = aside(std::move(note));
 }
@@ -301,8 +291,8 @@ void Builder::close_files() {
     const std::function<void()> tasks[] = {[&] { writers_[0]->finish(); },
                                            [&] {
                                                if (shown_.documents > 0)
-                                                   write_file(options_.folder + "/" + corpus_tokenizer,
-                                                              tokenizer_file_);
+                                                   write_file(folder_->path() + "/" + corpus_tokenizer,
+                                                              tokenizer_file_, Existing::replace_name);
                                            },
                                            [&] { writers_[1]->finish(); }};
     std::atomic<std::size_t> next{0};
@@ -334,13 +324,14 @@ CorpusResult Builder::finish() {
     }
     if (stopped_) return result;
     if (index.documents == 0) {
-        remove_corpus_progress(options_.folder);
+        folder_->abandon();
         fail_input(files_.size() == 1 ? files_[0] : std::to_string(files_.size()) + " files", "",
                    "at least one document", "none",
                    index.skipped > 0 ? "all were bad: " + result.first_skipped : "");
     }
-    write_file(options_.folder + "/index.json", corpus_index_json(index));
-    remove_corpus_progress(options_.folder);
+    write_file(folder_->path() + "/index.json", corpus_index_json(index), Existing::replace_name);
+    folder_->finish();
+    remove_corpus_progress(folder_->path());
     return result;
 }
 
@@ -350,7 +341,7 @@ void Builder::keep_what_is_good() {
     try {
         if (progress_.batches == 0) {
             for (auto& writer : writers_) writer.reset();  // waits for what it is about
-            remove_old();
+            folder_->abandon();
         } else if (whole_) {
             checkpoint();
         }
@@ -363,12 +354,13 @@ CorpusResult Builder::run() {
     if (options_.end_tokens && !tokenizer_.eos())
         fail_input(options_.tokenizer_name, "", "a tokenizer with an end-of-text token", "none",
                    "--no-end-tokens leaves documents unmarked");
-    lock_.emplace(options_.folder);
-    if (options_.resume && std::filesystem::exists(options_.folder + "/index.json")) {
+    folder_.emplace(options_.folder, options_.resume      ? CorpusStart::resume
+                                     : options_.overwrite ? CorpusStart::overwrite
+                                                          : CorpusStart::fresh);
+    if (folder_->finished()) {
         CorpusResult result;
         result.index = read_corpus_index(options_.folder);
         result.was_done = true;
-        remove_corpus_progress(options_.folder);
         return result;
     }
     prepare_folder();
@@ -379,6 +371,9 @@ CorpusResult Builder::run() {
         run_ordered<Batch>(options_.threads, {[this](Batch& batch) { return read(batch); },
                                               [this](Batch& batch) { encode(batch); },
                                               [this](Batch& batch) { return write(batch); }});
+    } catch (const Stopped&) {  // while it waited for stdin
+        stopped_ = true;
+        checkpoint();
     } catch (...) {
         keep_what_is_good();
         throw;

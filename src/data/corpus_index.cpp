@@ -1,5 +1,6 @@
 #include "data/corpus_index.h"
 
+#include <cerrno>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -28,9 +29,15 @@ struct Fields {
         if (!at(key).is_string()) fail_input(file, where + key, "a string", at(key).type_name());
         return at(key).get<std::string>();
     }
-    std::uint64_t count(const char* key) const {
-        if (!at(key).is_number_unsigned()) fail_input(file, where + key, "a count", at(key).dump());
+    std::uint64_t number(const char* key) const {
+        if (!at(key).is_number_unsigned()) fail_input(file, where + key, "a count", at(key).type_name());
         return at(key).get<std::uint64_t>();
+    }
+    /// At most 2^53, so that sums of them are exact and stay in range.
+    std::uint64_t count(const char* key) const {
+        if (number(key) > std::uint64_t{1} << 53)
+            fail_input(file, where + key, "at most 2^53", std::to_string(number(key)));
+        return number(key);
     }
     const Json& array(const char* key) const {
         if (!at(key).is_array()) fail_input(file, where + key, "an array", at(key).type_name());
@@ -94,6 +101,8 @@ CorpusIndex read_corpus_index(const std::string& folder) {
         std::string where = "shards[" + std::to_string(i) + "].";
         index.shards.push_back(read_shard(shards[i], file, where));
         if (index.shards.back().file.empty()) fail_input(file, where + "file", "a name", "none");
+        if (index.shards.back().sha256.size() != 64)
+            fail_input(file, where + "sha256", "64 digits", index.shards.back().sha256);
     }
     return index;
 }
@@ -128,7 +137,8 @@ bool read_corpus_progress(const std::string& folder, CorpusProgress& progress) {
         progress.settings.emplace_back(key, value.get<std::string>());
     }
     progress.batches = fields.count("batches");
-    progress.input_hash = fields.count("input_hash");
+    progress.input_hash = fields.number("input_hash");
+    progress.replaces = json.contains("replaces");
     for (int i = 0; i < 2; i++) {
         std::string where = std::string(split_names[i]) + ".";
         Fields split{fields.at(split_names[i]), file, where};
@@ -145,6 +155,7 @@ void write_corpus_progress(const std::string& folder, const CorpusProgress& prog
     for (const auto& [key, value] : progress.settings) json["settings"][key] = value;
     json["batches"] = progress.batches;
     json["input_hash"] = progress.input_hash;
+    if (progress.replaces) json["replaces"] = true;
     for (int i = 0; i < 2; i++) {
         Json finished = Json::array();
         for (const CorpusShard& shard : progress.splits[i].finished) finished.push_back(shard_json(shard));
@@ -152,11 +163,11 @@ void write_corpus_progress(const std::string& folder, const CorpusProgress& prog
         open.split = split_names[i];
         json[split_names[i]] = {{"finished", std::move(finished)}, {"open", shard_json(open)}};
     }
-    write_file(progress_path(folder), dump(json));
+    write_file(progress_path(folder), dump(json), Existing::replace_name);
 }
 
 void remove_corpus_progress(const std::string& folder) {
-    std::filesystem::remove(progress_path(folder));
+    if (!remove_all(progress_path(folder))) fail_errno(progress_path(folder), "removing", EIO);
 }
 
 }  // namespace linnet

@@ -15,6 +15,7 @@ struct CorpusProgress {
     std::uint64_t batches = 0;     // written
     std::uint64_t input_hash = 0;  // of their text
     SplitState splits[2];
+    bool replaces = false;  // built beside a corpus that it is to replace (corpus_folder.h)
 };
 
 /// Nothing where the folder has none.

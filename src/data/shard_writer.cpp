@@ -10,6 +10,7 @@
 #include "base/aside.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/system.h"
 
 namespace linnet {
 namespace {
@@ -52,7 +53,7 @@ void ShardWriter::open() {
     struct stat status {};
     // A crash may fall between a shard's renaming and the note of it: then it is taken back and finished
     // again.
-    if (::stat(part.c_str(), &status) != 0) ::rename(whole.c_str(), part.c_str());
+    if (::stat(part.c_str(), &status) != 0) (void)rename_file(whole, part);
     if (::stat(part.c_str(), &status) != 0) fail_errno(part, "", errno);
     const std::uint64_t size =
         shard_header_bytes + state_.open.tokens * static_cast<std::uint64_t>(format_.token_bytes);
@@ -112,7 +113,7 @@ void ShardWriter::close_shard() {
     auto close = [file = std::move(file_), part, whole, folder = folder_]() mutable {
         file->sync().get();
         file.reset();
-        if (::rename(part.c_str(), whole.c_str()) != 0) fail_errno(whole, "", errno);
+        if (int error = rename_file(part, whole)) fail_errno(whole, "", error);
         sync_directory(folder);
     };
     closing_ = aside(std::move(close)).share();

@@ -1,0 +1,152 @@
+#include "data/corpus_folder.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/system.h"
+#include "data/corpus_index.h"
+#include "data/corpus_progress.h"
+
+namespace linnet {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool there(const std::string& path) {
+    std::error_code ignored;
+    return fs::symlink_status(path, ignored).type() != fs::file_type::not_found;
+}
+
+/// train_000000.bin and the like.
+bool is_shard(std::string_view name) {
+    for (std::string_view split : {"train_", "val_"}) {
+        if (!name.starts_with(split)) continue;
+        const std::string_view rest = name.substr(split.size());
+        const std::size_t digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
+        return digits >= 6 && (rest.substr(digits) == ".bin" || rest.substr(digits) == ".part");
+    }
+    return false;
+}
+
+bool is_corpus(std::string_view name) {
+    return is_shard(name) || name == "index.json" || name == "progress.json" || name == corpus_tokenizer;
+}
+
+/// The names that `linnet corpus` makes; all else in the folder is the user's.
+bool is_ours(std::string_view name) {
+    return is_corpus(name) || name.starts_with(".linnet");
+}
+
+void remove_corpus(const std::string& folder, bool tokenizer) {
+    // First what says that there is a corpus.
+    for (const char* name : {"index.json", "progress.json"}) remove_all(folder + "/" + name);
+    for (const std::string& name : names_in(folder))
+        if (is_ours(name) && !name.ends_with(".lock") && (tokenizer || name != corpus_tokenizer))
+            remove_all(folder + "/" + name);
+}
+
+std::string real_path(const std::string& path) {
+    std::error_code error;
+    const std::string real = fs::canonical(path, error).string();
+    if (error) fail_errno(path, "", error.value());
+    return real;
+}
+
+bool same_file_system(const std::string& a, const std::string& b) {
+    struct stat of_a {
+    }, of_b{};
+    return ::stat(a.c_str(), &of_a) == 0 && ::stat(b.c_str(), &of_b) == 0 && of_a.st_dev == of_b.st_dev;
+}
+
+}  // namespace
+
+CorpusFolder::CorpusFolder(const std::string& folder, CorpusStart start) : folder_(folder), path_(folder) {
+    std::error_code ignored;
+    fs::path at = fs::weakly_canonical(fs::absolute(folder, ignored), ignored);
+    if (!at.has_filename()) at = at.parent_path();  // named with a slash at its end
+    const std::string whole = at.string();
+    const fs::path name = at.filename(), parent = at.parent_path();
+    const std::string old = (parent / ("." + name.string() + ".linnet-old")).string();
+    beside_ = (parent / ("." + name.string() + ".linnet-new")).string();
+    if (!name.empty() && !there(whole) && there(old))  // broken off between finish()'s two renames
+        if (int error = rename_file(old, whole)) fail_errno(folder, "", error);
+    lock_ = std::make_unique<FolderLock>(folder);
+    real_ = real_path(folder);
+    bool unfinished_beside = false;
+    if (there(beside_)) {
+        CorpusProgress progress;
+        beside_lock_ = std::make_unique<FolderLock>(beside_);
+        unfinished_beside = read_corpus_progress(beside_, progress) && progress.replaces;
+        if (!unfinished_beside || start == CorpusStart::overwrite) clear_beside();
+    }
+    // The index is written last: where it is, the corpus is whole.
+    const bool done = there(folder + "/index.json");
+    if (done) remove_corpus_progress(folder);
+    const bool begun = there(folder + "/progress.json");
+    if (start == CorpusStart::fresh && (done || begun || unfinished_beside))
+        fail(Exit::usage, folder, "", "a new or empty folder",
+             done ? "one with a corpus" : "one with an unfinished corpus",
+             done && !unfinished_beside ? "--overwrite replaces it"
+                                        : "--resume goes on with it, --overwrite begins again");
+    if (start == CorpusStart::fresh)
+        for (const std::string& found : names_in(folder))
+            if (is_shard(found))
+                fail(Exit::usage, folder, "", "a new or empty folder", found, "--overwrite replaces it");
+    if (start == CorpusStart::resume && unfinished_beside) path_ = beside_;
+    const std::vector<std::string> names = names_in(folder);
+    if (start == CorpusStart::overwrite && std::any_of(names.begin(), names.end(), is_corpus)) {
+        if (!same_file_system(parent.string(), real_))
+            fail(Exit::io, folder, "", "a folder that another can be exchanged for", "a mount point",
+                 "give a folder below it");
+        beside_lock_ = std::make_unique<FolderLock>(beside_);
+        path_ = beside_;
+    }
+    remove_uncommitted(path_);
+}
+
+CorpusFolder::~CorpusFolder() {
+    beside_lock_.reset();
+    ::rmdir(beside_.c_str());  // where nothing is left in it
+}
+
+bool CorpusFolder::finished() const {
+    return !beside() && there(folder_ + "/index.json");
+}
+
+void CorpusFolder::abandon() const {
+    remove_corpus(path_, beside());
+}
+
+/// Ends what a killed process began: beside the folder stands the old corpus, from which the user's files
+/// have not all been moved, or a new one that nobody wants any more.
+void CorpusFolder::clear_beside() {
+    for (const std::string& name : names_in(beside_))
+        if (!is_ours(name) && !there(real_ + "/" + name))
+            if (int error = rename_file(beside_ + "/" + name, real_ + "/" + name))
+                fail_errno(folder_ + "/" + name, "", error);
+    remove_corpus(beside_, true);
+    beside_lock_.reset();
+    ::rmdir(beside_.c_str());
+}
+
+void CorpusFolder::finish() {
+    if (!beside()) return;
+    if (!exchange_names(beside_, real_)) {
+        const std::string old = beside_.substr(0, beside_.size() - 3) + "old";
+        if (int error = rename_file(real_, old)) fail_errno(folder_, "", error);
+        if (int error = rename_file(beside_, real_)) fail_errno(folder_, "", error);
+        if (int error = rename_file(old, beside_)) fail_errno(folder_, "", error);
+    }
+    sync_directory(fs::path(real_).parent_path().string());
+    path_ = real_;             // folder_ may be ".", which stands for the old one still
+    lock_.swap(beside_lock_);  // each follows its folder
+    clear_beside();
+}
+
+}  // namespace linnet
