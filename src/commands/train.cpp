@@ -35,6 +35,7 @@ Action add_train(CLI::App& app, const Globals& globals) {
     add_integer(app, "--steps", options->steps, 1, INT64_MAX, "end after this step")
         ->default_str("train.steps");
     add_text(app, "--time", options->time, "end after this time, such as 90s, 10m, 1.5h")->type_name("TIME");
+    app.add_flag("--verify", train.verify, "check all of a corpus's checksums, not a sample of 128 MiB");
     app.add_flag("--dry-run", train.dry_run, "only say what would be trained, and the memory it takes");
     app.add_flag("--json", train.json, "progress as one JSON object a line on stdout");
     return [options, &globals] {

@@ -1,6 +1,7 @@
 #include "train/checkpoint.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <filesystem>
 
@@ -8,6 +9,8 @@
 #include "base/fields.h"
 #include "base/file.h"
 #include "base/sha256.h"
+#include "base/system.h"
+#include "base/terminal.h"
 
 namespace linnet {
 namespace {
@@ -15,31 +18,63 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr std::string_view prefix = "step-", partial = ".partial-";
+constexpr std::string_view prefix = "step-";
+constexpr std::string_view partial = ".partial-";    // being written, or being removed
+constexpr std::string_view replaced = ".replaced-";  // being exchanged, where the file system cannot do that
 constexpr std::size_t kept = 2;
+constexpr const char* files[] = {"model.gguf", "optimizer.bin"};
 
 std::string step_name(std::int64_t step) {
     std::string digits = std::to_string(step);
     return std::string(prefix) + std::string(digits.size() < 8 ? 8 - digits.size() : 0, '0') + digits;
 }
 
-/// Folders of whole checkpoints, oldest first.
-std::vector<fs::path> checkpoints(const std::string& folder) {
-    std::vector<fs::path> found;
-    std::error_code missing;
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder, missing))
-        if (entry.path().filename().string().starts_with(prefix)) found.push_back(entry.path());
+/// Folders of checkpoints, oldest first. Only names that save_checkpoint makes count: whatever else lies
+/// there is the user's.
+std::vector<std::string> checkpoints(const std::string& folder) {
+    std::vector<std::pair<std::int64_t, std::string>> found;
+    for (const std::string& name : names_in(folder)) {
+        if (!name.starts_with(prefix)) continue;
+        std::int64_t step = -1;
+        std::from_chars(name.data() + prefix.size(), name.data() + name.size(), step);
+        std::error_code ignored;
+        if (step >= 0 && name == step_name(step) && fs::is_directory(folder + "/" + name, ignored))
+            found.emplace_back(step, folder + "/" + name);
+    }
     std::sort(found.begin(), found.end());
-    return found;
+    std::vector<std::string> paths;
+    for (auto& [step, path] : found) paths.push_back(std::move(path));
+    return paths;
+}
+
+/// Out of sight first: half of a checkpoint must not bear a checkpoint's name.
+void remove_checkpoint(const std::string& path) {
+    const std::string name = fs::path(path).filename().string();
+    const std::string hidden = fs::path(path).parent_path().string() + "/" + std::string(partial) + name;
+    remove_all(hidden);
+    if (rename_file(path, hidden) == 0) remove_all(hidden);
+}
+
+/// Gives the checkpoint `written` its name, which an older one may bear. What is left of that one is removed.
+void put_in_place(const std::string& written, const std::string& folder, const std::string& name) {
+    const std::string path = folder + "/" + name, aside = folder + "/" + std::string(replaced) + name;
+    std::error_code ignored;
+    if (!fs::exists(path, ignored)) {
+        if (int error = rename_file(written, path)) fail_errno(path, "", error);
+    } else if (!exchange_names(written, path)) {
+        // remove_partial_checkpoints ends this where it is broken off.
+        if (int error = rename_file(path, aside)) fail_errno(path, "", error);
+        if (int error = rename_file(written, path)) fail_errno(path, "", error);
+    }
+    sync_directory(folder);
+    remove_all(written);
+    remove_all(aside);
 }
 
 /// Removes a folder when the scope ends, also by an error (a full disk).
 struct Removed {
     const std::string path;
-    ~Removed() {
-        std::error_code ignored;
-        fs::remove_all(path, ignored);
-    }
+    ~Removed() { remove_all(path); }
 };
 
 std::string write_moments(const std::string& path, Learner& learner) {
@@ -60,63 +95,85 @@ void save_checkpoint(const std::string& folder, const Checkpoint& state, Learner
                      const ModelConfig& config, const Tokenizer& tokenizer, const Provenance& provenance) {
     make_directories(folder);
     remove_partial_checkpoints(folder);
-    std::string name = step_name(state.step);
-    std::string temporary = folder + "/" + std::string(partial) + name, path = folder + "/" + name;
+    const std::string name = step_name(state.step), temporary = folder + "/" + std::string(partial) + name;
     make_directories(temporary);
     const Removed left{temporary};
-    json files;
-    files["model.gguf"] = save_model(temporary + "/model.gguf", config, learner.traced().graph,
-                                     learner.parameters(), tokenizer, DType::f32, name, provenance);
-    files["optimizer.bin"] = write_moments(temporary + "/optimizer.bin", learner);
+    json sums;
+    sums["model.gguf"] = save_model(temporary + "/model.gguf", config, learner.traced().graph,
+                                    learner.parameters(), tokenizer, DType::f32, name, provenance);
+    sums["optimizer.bin"] = write_moments(temporary + "/optimizer.bin", learner);
     json manifest = {{"step", state.step},       {"data", state.data}, {"log_bytes", state.log_bytes},
-                     {"seconds", state.seconds}, {"sha256", files},    {"config", state.config}};
+                     {"seconds", state.seconds}, {"sha256", sums},     {"config", state.config},
+                     {"isa", state.isa}};
     write_file(temporary + "/manifest.json", manifest.dump(1) + "\n");
-    std::error_code error;
-    fs::remove_all(path, error);  // a run that was resumed before this step writes it again
-    fs::rename(temporary, path, error);
-    if (error) fail_errno(path, "", error.value());
-    sync_directory(folder);
-    std::vector<fs::path> all = checkpoints(folder);
-    for (std::size_t i = 0; i + kept < all.size(); i++) fs::remove_all(all[i], error);
+    put_in_place(temporary, folder, name);
+    std::vector<std::string> all = checkpoints(folder);
+    for (std::size_t i = 0; i + kept < all.size(); i++) remove_checkpoint(all[i]);
 }
 
 void remove_partial_checkpoints(const std::string& folder) {
     std::error_code ignored;
-    std::vector<fs::path> stale;
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored))
-        if (entry.path().filename().string().starts_with(partial)) stale.push_back(entry.path());
-    for (const fs::path& path : stale) fs::remove_all(path, ignored);
+    for (const std::string& name : names_in(folder)) {
+        const std::string path = folder + "/" + name;
+        if (name.starts_with(replaced)) {
+            const std::string stands = folder + "/" + name.substr(replaced.size());
+            if (!fs::exists(stands, ignored)) (void)rename_file(path, stands);
+            remove_all(path);
+        }
+        if (name.starts_with(partial)) remove_all(path);
+    }
 }
 
 std::optional<std::string> newest_checkpoint(const std::string& folder) {
-    std::vector<fs::path> all = checkpoints(folder);
+    std::vector<std::string> all = checkpoints(folder);
     if (all.empty()) return std::nullopt;
-    return all.back().string();
+    return all.back();
+}
+
+Checkpoint read_newest_checkpoint(const std::string& folder, std::string& path) {
+    const std::vector<std::string> all = checkpoints(folder);
+    std::optional<Error> first;
+    for (auto at = all.rbegin(); at != all.rend(); ++at) {
+        try {
+            Checkpoint state = read_checkpoint(*at);
+            if (first) note(std::string(first->what()) + "; going on from " + *at);
+            path = *at;
+            return state;
+        } catch (const Error& error) {
+            if (!first) first = error;
+        }
+    }
+    if (first) throw *first;
+    fail(Exit::diverged, folder, "", "a checkpoint", "none");
 }
 
 Checkpoint read_checkpoint(const std::string& folder) {
     std::string path = folder + "/manifest.json";
     json m = parse_json(read_file(path), path);
     Checkpoint state;
+    auto count = [&](const char* key) {
+        const json& value = m.at(key);
+        if (!value.is_number_unsigned() || value.get<std::uint64_t>() > std::uint64_t{1} << 62)
+            fail_input(path, key, "a count", value.is_primitive() ? value.dump() : value.type_name());
+        return value.get<std::uint64_t>();
+    };
     try {
-        state.step = m.at("step").get<std::int64_t>();
+        state.step = static_cast<std::int64_t>(count("step"));
+        state.log_bytes = count("log_bytes");
         state.config = m.at("config");
         state.data = m.at("data").get<std::string>();
-        state.log_bytes = m.at("log_bytes").get<std::uint64_t>();
         state.seconds = m.at("seconds").get<double>();
-        for (const auto& [name, expected] : m.at("sha256").items()) {
-            if (name != "model.gguf" && name != "optimizer.bin")
-                fail_input(path, "sha256", "model.gguf and optimizer.bin", name);
+        state.isa = m.value("isa", "");
+        for (const char* name : files) {
+            const std::string expected = m.at("sha256").at(name).get<std::string>();
             MappedFile file(folder + "/" + name);
-            std::string found = sha256(file.text());
-            if (found != expected.get<std::string>())
-                fail_input(file.path(), "sha256", expected.get<std::string>(), found,
-                           "the checkpoint is damaged");
+            const std::string found = sha256(file.text());
+            if (found != expected)
+                fail_input(file.path(), "sha256", expected, found, "the checkpoint is damaged");
         }
     } catch (const json::exception&) {
         fail_input(path, "", "a checkpoint's manifest", "other JSON");
     }
-    if (state.step < 0) fail_input(path, "step", "a step", std::to_string(state.step));
     return state;
 }
 

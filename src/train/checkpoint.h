@@ -18,17 +18,23 @@ struct Checkpoint {
     std::string data;             // sha256 of the text or of the corpus index
     std::uint64_t log_bytes = 0;  // length of log.jsonl then
     double seconds = 0;           // of training so far
+    std::string isa;              // the kernels' instruction set; empty in checkpoints that do not say
 };
 
-/// Writes `folder`/step-N and removes all but the newest two.
+/// Writes `folder`/step-N and removes all but the newest two. At every instant the folder holds a whole
+/// checkpoint, if it held one before: a step that is there already is exchanged for the new one.
 void save_checkpoint(const std::string& folder, const Checkpoint& state, Learner& learner,
                      const ModelConfig& config, const Tokenizer& tokenizer, const Provenance& provenance);
 
 /// The newest checkpoint's folder, or nothing.
 std::optional<std::string> newest_checkpoint(const std::string& folder);
 
-/// Removes what an interrupted save_checkpoint left. Only for who may write into `folder`.
+/// Removes, or ends, what an interrupted save_checkpoint left. Only for who may write into `folder`.
 void remove_partial_checkpoints(const std::string& folder);
+
+/// The newest checkpoint that is whole, and what it is of; a damaged one is said, and the one before it
+/// taken. The newest one's error where none is whole. Call it where newest_checkpoint() has found one.
+Checkpoint read_newest_checkpoint(const std::string& folder, std::string& path);
 
 /// What a checkpoint is of, checksums verified. Error(Exit::input) for a damaged one.
 Checkpoint read_checkpoint(const std::string& folder);

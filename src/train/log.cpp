@@ -1,23 +1,22 @@
 #include "train/log.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
+#include <algorithm>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/system.h"
+#include "base/terminal.h"
 
 namespace linnet {
 
 RunLog::RunLog(std::string path, std::uint64_t keep, bool echo) : path_(std::move(path)), echo_(echo) {
-    file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    file_ = open_file(path_, O_WRONLY | O_CREAT | O_NOFOLLOW, 0666);
+    if (file_ < 0 && errno == ELOOP) fail(Exit::io, path_, "", "a regular file", "a symbolic link");
     if (file_ < 0) fail_errno(path_, "", errno);
     off_t size = ::lseek(file_, 0, SEEK_END);
     bytes_ = std::min(keep, static_cast<std::uint64_t>(std::max<off_t>(size, 0)));
-    if (::ftruncate(file_, static_cast<off_t>(bytes_)) != 0 ||
-        ::lseek(file_, static_cast<off_t>(bytes_), SEEK_SET) < 0)
-        fail_errno(path_, "", errno);
+    if (int error = truncate_file(file_, bytes_)) fail_errno(path_, "", error);
+    if (::lseek(file_, static_cast<off_t>(bytes_), SEEK_SET) < 0) fail_errno(path_, "", errno);
 }
 
 RunLog::~RunLog() {
@@ -26,16 +25,19 @@ RunLog::~RunLog() {
 
 void RunLog::write(const nlohmann::ordered_json& record) {
     std::string line = record.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-    for (std::size_t done = 0; done < line.size();) {
-        ssize_t n = ::write(file_, line.data() + done, line.size() - done);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) fail_errno(path_, "", errno);
-        done += static_cast<std::size_t>(n);
-    }
+    if (int error = write_all(file_, line.data(), line.size())) fail_errno(path_, "", error);
     bytes_ += line.size();
-    if (echo_) {
+    if (!echo_) return;
+    // A run does not end because nobody reads what it says.
+    try {
         write_stdout(line);
         flush_stdout();
+    } catch (const BrokenPipe&) {
+        echo_ = false;
+        note("stdout is closed: the run goes on without it; " + path_ + " has every line");
+    } catch (const Error& error) {
+        echo_ = false;
+        note(std::string(error.what()) + ": the run goes on without it; " + path_ + " has every line");
     }
 }
 

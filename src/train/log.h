@@ -8,8 +8,9 @@ namespace linnet {
 
 class RunLog {
   public:
-    /// Opens `path`, keeping its first `keep` bytes (what a resumed run had written by its checkpoint). Where
-    /// `echo`, every record goes to stdout too (--json).
+    /// Opens `path`, keeping its first `keep` bytes (what a resumed run had written by its checkpoint). Never
+    /// follows a symbolic link. Where `echo`, every record goes to stdout too (--json), for as long as that
+    /// takes them.
     RunLog(std::string path, std::uint64_t keep, bool echo);
     ~RunLog();
     RunLog(const RunLog&) = delete;

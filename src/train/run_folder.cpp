@@ -26,10 +26,8 @@ bool there(const std::string& path) {
 std::string found_run(const std::string& folder) {
     for (const char* name : run_names)
         if (there(folder + "/" + name)) return name;
-    std::error_code ignored;
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored))
-        if (entry.path().extension() == ".gguf" || entry.path().extension() == ".safetensors")
-            return entry.path().filename().string();
+    for (const std::string& name : names_in(folder))
+        if (name.ends_with(".gguf") || name.ends_with(".safetensors")) return name;
     return "";
 }
 
@@ -89,20 +87,17 @@ void RunFolder::begin() {
 }
 
 void RunFolder::settle() {
-    std::error_code error;
-    fs::remove_all(path_ + set_aside, error);
-    if (error) fail_errno(path_ + set_aside, "", error.value());
+    remove_all(path_ + set_aside);  // what stays is removed by the next start
 }
 
 void RunFolder::restore() const {
     for (const char* name : run_names) {
         const std::string kept = path_ + set_aside + "/" + name, now = path_ + "/" + name;
         if (!there(kept)) continue;
-        std::error_code ignored;
-        fs::remove_all(now, ignored);
+        remove_all(now);
         move(kept, now);
     }
-    fs::remove(path_ + set_aside);
+    remove_all(path_ + set_aside);
 }
 
 }  // namespace linnet

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/sha256.h"
 #include "base/terminal.h"
+#include "data/corpus_check.h"
 #include "data/corpus_index.h"
 
 namespace linnet {
@@ -18,7 +19,8 @@ nlohmann::json whole(RunConfig config) {
 }
 
 bool is_folder(const std::string& path) {
-    return std::filesystem::is_directory(path);
+    std::error_code ignored;  // whoever opens it says what is wrong with it
+    return std::filesystem::is_directory(path, ignored);
 }
 
 /// The config: the file's, a default for the text's size, or (resuming) the checkpoint's; then --set and
@@ -87,8 +89,10 @@ void open_folder(const TrainingOptions& options, RunSetup& setup) {
                                                             : options.overwrite ? RunStart::overwrite
                                                                                 : RunStart::fresh);
     if (!options.resume) return;
-    setup.resumed = newest_checkpoint(options.out + "/checkpoints");
-    setup.checkpoint = read_checkpoint(*setup.resumed);
+    setup.checkpoint = read_newest_checkpoint(options.out + "/checkpoints", setup.resumed.emplace());
+    if (!setup.checkpoint.isa.empty() && setup.checkpoint.isa != kernels().name)
+        note("the run so far was computed with " + setup.checkpoint.isa + ", its rest with " +
+             kernels().name + ": its bytes will differ from those of a run with one of them (--isa chooses)");
 }
 
 std::string hash_data(const std::string& path) {
@@ -118,6 +122,7 @@ RunSetup set_up(const TrainingOptions& options) {
     setup.config.model.vocabulary = setup.tokenizer->size();
     setup.config_json = whole(setup.config);
     if (setup.resumed) check_resume(setup, options);
+    if (is_folder(options.data)) check_corpus(options.data, options.verify);
     const TrainConfig& t = setup.config.train;
     setup.windows.emplace(
         TokenSource::open(options.data, *setup.tokenizer, t.validation_fraction, setup.threads),

@@ -180,6 +180,7 @@ class Trainer {
         state.data = setup_.data_hash;
         state.log_bytes = log_.bytes();
         state.seconds = seconds();
+        state.isa = kernels().name;
         save_checkpoint(options_.out + "/checkpoints", state, learner_, setup_.config.model,
                         *setup_.tokenizer, provenance());
         setup_.folder->settle();
@@ -252,9 +253,9 @@ int dry_run(const RunSetup& setup) {
 int train(const TrainingOptions& options) {
     RunSetup setup = set_up(options);
     if (options.dry_run) return dry_run(setup);
-    setup.folder->begin();
     install_stop_signals();  // until here nothing is lost by ending at once, and making a vocabulary may take
                              // minutes
+    setup.folder->begin();
     return Trainer(options, std::move(setup)).run();
 }
 

@@ -17,6 +17,7 @@ struct TrainingOptions {
     std::vector<std::string> set;  // "key=value"
     std::string data, out;
     bool resume = false, overwrite = false, dry_run = false, json = false;
+    bool verify = false;                // all checksums of a corpus folder, not a sample of them
     std::optional<std::int64_t> steps;  // stop after this step; the schedule ends there too
     double time_limit_s = 0;            // 0: none
     int threads = 0;                    // 0: physical cores
