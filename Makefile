@@ -58,7 +58,7 @@ KERNEL_TEST_OBJECTS := $(filter $(addprefix $(BUILD)/obj/src/,base/% tensor/% ke
 PROGRAM := $(if $(wildcard src/main.cpp),$(BUILD)/linnet)
 FORMATTED := $(shell find src tests -name '*.cpp' -o -name '*.h' -o -name '*.inl')
 
-.PHONY: all everything test run-tests kernel-test check run-checks format tidy fuzz run-fuzz print-program clean help install bench-kernels
+.PHONY: all everything test run-tests test-faults run-test-faults kernel-test check run-checks format tidy fuzz run-fuzz print-program clean help install bench-kernels
 all:          ## build the program (the default)
 	$(AGAIN) $(BUILD)/linnet
 everything: $(BUILD)/linnet $(BUILD)/tests
@@ -70,6 +70,15 @@ run-tests: $(BUILD)/tests $(PROGRAM)
 
 kernel-test: $(BUILD)/kernel-tests  ## the kernels' tests alone; with CXX=aarch64-linux-gnu-g++ under qemu
 	$(if $(CROSS),qemu-$(CROSS)-static) $(BUILD)/kernel-tests $(TEST_ARGS)
+
+FAULTS_EVERY ?= 1
+test-faults:  ## every file operation of every command that writes, failing or killed; FAULTS_EVERY=7 tries a seventh
+	$(AGAIN) run-test-faults
+run-test-faults: $(PROGRAM) $(BUILD)/faults.so
+	tests/faults/run.sh $(PROGRAM) $(BUILD)/faults.so $(FAULTS_EVERY)
+$(BUILD)/faults.so: tests/faults/shim.c
+	@echo "link    $@"
+	$(Q)$(CC) -O1 -Wall -Wextra -shared -fPIC -o $@ $< -ldl
 
 check:        ## formatting, layers, kernel symbols, clang-tidy
 	$(AGAIN) run-checks
