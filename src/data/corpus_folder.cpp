@@ -53,7 +53,7 @@ void remove_corpus(const std::string& folder, bool tokenizer) {
 
 std::string real_path(const std::string& path) {
     std::error_code error;
-    const std::string real = fs::canonical(path, error).string();
+    std::string real = fs::canonical(path, error).string();
     if (error) fail_errno(path, "", error.value());
     return real;
 }

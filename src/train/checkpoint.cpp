@@ -143,7 +143,7 @@ Checkpoint read_newest_checkpoint(const std::string& folder, std::string& path) 
             if (!first) first = error;
         }
     }
-    if (first) throw *first;
+    if (first) throw Error(*first);
     fail(Exit::diverged, folder, "", "a checkpoint", "none");
 }
 
