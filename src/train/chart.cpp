@@ -9,8 +9,7 @@
 namespace linnet {
 namespace {
 
-constexpr double width = 860, left = 74, right = 84, top = 14, bottom = 44;
-constexpr std::size_t most_points = 430;  // one every two pixels
+constexpr double top = 14, bottom = 44;
 
 struct Point {
     double x, y;
@@ -39,7 +38,7 @@ std::vector<Point> finite_points(const Series& series) {
 }
 
 /// Means over equal runs of points, so that a million steps still make a page of kilobytes.
-std::vector<Point> thinned(const std::vector<Point>& points) {
+std::vector<Point> thinned(const std::vector<Point>& points, std::size_t most_points) {
     if (points.size() <= most_points) return points;
     std::vector<Point> out;
     for (std::size_t i = 0; i < most_points; i++) {
@@ -54,7 +53,9 @@ std::vector<Point> thinned(const std::vector<Point>& points) {
 
 /// Maps values to the plot's pixels.
 struct Frame {
-    double x0, x1, y0, y1, height;
+    double x0, x1, y0, y1, width, height;
+    bool names;          // of the lines at their right ends; where there is no room, the legend names them
+    double left, right;  // margins
     double x(double v) const { return left + (v - x0) / (x1 - x0) * (width - left - right); }
     double y(double v) const { return height - bottom - (v - y0) / (y1 - y0) * (height - top - bottom); }
 };
@@ -74,12 +75,12 @@ std::string axes(const Chart& chart, const Frame& f, const std::vector<double>& 
                  const std::vector<double>& ys) {
     std::string out;
     for (double y : ys) {
-        out += line(left, f.y(y), width - right, f.y(y), "grid");
-        out += text_at(left - 8, f.y(y) + 4, "end", "tick", short_number(y));
+        out += line(f.left, f.y(y), f.width - f.right, f.y(y), "grid");
+        out += text_at(f.left - 8, f.y(y) + 4, "end", "tick", short_number(y));
     }
     for (double x : xs) out += text_at(f.x(x), f.height - bottom + 18, "middle", "tick", short_number(x));
-    out += line(left, f.height - bottom, width - right, f.height - bottom, "axis");
-    out += text_at((left + width - right) / 2, f.height - 6, "middle", "label", chart.x_label);
+    out += line(f.left, f.height - bottom, f.width - f.right, f.height - bottom, "axis");
+    out += text_at((f.left + f.width - f.right) / 2, f.height - 6, "middle", "label", chart.x_label);
     out += "<text transform=\"translate(12 " + px((top + f.height - bottom) / 2) +
            ") rotate(-90)\" text-anchor=\"middle\" class=\"label\">" + escape_html(chart.y_label) +
            "</text>\n";
@@ -110,7 +111,7 @@ std::string end_labels(const Chart& chart, const std::vector<std::vector<Point>>
     for (auto& [y, series] : labels) {
         double at = std::max(y, lowest);
         lowest = at + 15;
-        out += text_at(width - right + 9, at + 4, "start", "name " + series->style, series->name);
+        out += text_at(f.width - f.right + 9, at + 4, "start", "name " + series->style, series->name);
     }
     return out;
 }
@@ -154,21 +155,33 @@ std::string svg(const Chart& chart) {
     for (const Series& series : chart.series) {
         std::vector<Point> all = finite_points(series);
         for (const Point& p : all) xs.take(p.x);
-        points.push_back(series.markers ? all : thinned(all));
+        points.push_back(series.markers ? all
+                                        : thinned(all, static_cast<std::size_t>(chart.width /
+                                                                                2)));  // one every two pixels
         for (const Point& p : points.back()) ys.take(p.y);
     }
     if (xs.low > xs.high) return "<p class=\"none\">Nothing was recorded.</p>\n";
     if (chart.y_from_zero) ys.take(0);
     if (xs.high == xs.low) xs.high = xs.low + 1;
     double margin = std::max((ys.high - ys.low) * 0.05, std::max(std::fabs(ys.high), 1e-12) * 1e-3);
-    Frame f{xs.low, xs.high, chart.y_from_zero ? 0 : ys.low - margin, ys.high + margin,
-            static_cast<double>(chart.height)};
-    std::string out = "<svg viewBox=\"0 0 " + px(width) + " " + std::to_string(chart.height) +
-                      "\" role=\"img\" aria-label=\"" + escape_html(chart.y_label) + "\">\n";
-    out += axes(chart, f, ticks(f.x0, f.x1, 8), ticks(f.y0, f.y1, std::max(3, chart.height / 55)));
+    bool roomy = chart.width > 600;
+    Frame f{xs.low,
+            xs.high,
+            chart.y_from_zero ? 0 : ys.low - margin,
+            ys.high + margin,
+            static_cast<double>(chart.width),
+            static_cast<double>(chart.height),
+            roomy,
+            roomy ? 74.0 : 62.0,
+            roomy ? 84.0 : 14.0};
+    std::string out = std::string("<svg class=\"") + (roomy ? "wide" : "narrow") + "\" viewBox=\"0 0 " +
+                      px(f.width) + " " + std::to_string(chart.height) + "\" role=\"img\" aria-label=\"" +
+                      escape_html(chart.y_label) + "\">\n";
+    out +=
+        axes(chart, f, ticks(f.x0, f.x1, roomy ? 8 : 4), ticks(f.y0, f.y1, std::max(3, chart.height / 55)));
     for (std::size_t i = 0; i < points.size(); i++)
         if (!points[i].empty()) out += drawn(chart.series[i], points[i], f);
-    out += end_labels(chart, points, f);
+    if (f.names) out += end_labels(chart, points, f);
     return out + "</svg>\n";
 }
 

@@ -18,10 +18,14 @@ struct Chart {
     std::vector<Series> series;
     int height = 300;
     bool y_from_zero = false;
+    int width = wide;
+
+    static constexpr int wide = 860, narrow = 400;  // of a desktop's page, of a telephone's
 };
 
-/// The <svg> element; colours come from the page's CSS variables. Values that are not finite are left out.
-/// Hovering shows numbers (<title>), without a script.
+/// The <svg> element, in units that are pixels at the width asked for (letters of 12 of them can be read on a
+/// page that is as wide); colours come from the page's CSS variables. Values that are not finite are left
+/// out. Hovering shows numbers (<title>), without a script.
 std::string svg(const Chart& chart);
 
 /// At most `count` + 1 round numbers (1, 2, 2.5 or 5 times a power of ten apart) covering [low, high].

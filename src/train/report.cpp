@@ -142,11 +142,14 @@ std::string tiles(const Run& run) {
 
 std::string figure(const std::string& title, const std::string& caption, const Chart& chart) {
     std::string legend;
+    Chart narrow = chart;
+    narrow.width = Chart::narrow;
+    narrow.height = std::min(chart.height, 260);
     for (const Series& s : chart.series)
         legend += "<span class=\"key " + s.style + "\"></span>" + escape_html(s.name) + " ";
     return "<figure>\n<figcaption><h2>" + escape_html(title) + "</h2><p>" + escape_html(caption) + "</p>" +
            (chart.series.size() > 1 ? "<p class=\"legend\">" + legend + "</p>" : "") + "</figcaption>\n" +
-           svg(chart) + "</figure>\n";
+           svg(chart) + svg(narrow) + "</figure>\n";
 }
 
 std::string figures(const Run& run) {
@@ -174,12 +177,14 @@ std::string figures(const Run& run) {
 std::string samples(const Run& run) {
     if (run.samples.empty()) return "";
     std::string out =
-        "<section><h2>What it wrote</h2>\n<p>Samples taken while it learned; the last is open.</p>\n";
+        "<section><h2>What it wrote</h2>\n<p>Samples taken while it learned, each after a line of the "
+        "held-out text; the last is open.</p>\n";
     std::size_t left = run.samples.size();
     for (const auto& [step, record] : run.samples) {
         bool last = --left == 0;
         out += std::string("<details") + (last ? " open" : "") + "><summary>step " + std::to_string(step) +
-               "</summary><pre>" + escape_html(text(record, "text")) + "</pre></details>\n";
+               "</summary><pre><span class=\"prompt\">" + escape_html(text(record, "prompt")) + "</span>" +
+               escape_html(text(record, "text")) + "</pre></details>\n";
     }
     return out + "</section>\n";
 }
@@ -221,6 +226,11 @@ table { border-collapse:collapse; width:100%; font-size:13.5px; margin:8px 0 6px
 th, td { text-align:left; vertical-align:top; padding:5px 10px 5px 0; border-top:1px solid var(--rule); overflow-wrap:anywhere }
 th { font-weight:500; color:var(--soft); width:44% } td { font-variant-numeric:tabular-nums }
 details { border-top:1px solid var(--rule); padding:6px 0 } summary { cursor:pointer; color:var(--soft) }
+.prompt { color:var(--soft) }
+svg.narrow { display:none }
+@media (max-width:600px) { body { padding:20px 12px 40px } h1 { font-size:22px; overflow-wrap:anywhere }
+figure, section { padding:14px 12px 10px } svg.narrow { display:block } svg.wide { display:none }
+.tiles { grid-template-columns:repeat(2,1fr); gap:8px } th, td { display:block; width:auto; padding:2px 0 } td { border-top:0 } }
 pre { white-space:pre-wrap; overflow-wrap:anywhere; font:13px/1.5 ui-monospace,monospace; margin:8px 0 }
 )";
 
@@ -228,9 +238,11 @@ pre { white-space:pre-wrap; overflow-wrap:anywhere; font:13px/1.5 ui-monospace,m
 
 std::string report_html(std::string_view log, const std::string& name) {
     Run run = read_run(log);
-    static const std::map<std::string, std::string> endings{{"steps", "ended after its last step"},
-                                                            {"time", "ended when its time was up"},
-                                                            {"signal", "stopped by a signal"}};
+    static const std::map<std::string, std::string> endings{
+        {"steps", "ended after its last step"},
+        {"time", "ended when its time was up"},
+        {"memorised", "ended as the text was being memorised"},
+        {"signal", "stopped by a signal"}};
     std::string reason = text(run.end, "reason");
     auto ending = endings.find(reason);
     std::string state = run.end.empty()           ? "not ended yet"

@@ -53,7 +53,8 @@ TEST_CASE("a report shows curves, config, samples and where it comes from, on on
     CHECK(has(page, "<b>804k</b>"));
     CHECK(has(page, "<b>3.75</b>"));
     CHECK(has(page, "<b>1m 05s</b>"));
-    CHECK(count(page, "<svg") == 5);  // loss, rate, norm, speed, share
+    CHECK(count(page, "<svg class=\"wide\"") == 5);  // loss, rate, norm, speed, share
+    CHECK(count(page, "<svg class=\"narrow\"") == 5);
     CHECK_FALSE(has(page, "<script"));
     CHECK_FALSE(has(page, "http"));  // nothing is fetched from anywhere
 }
