@@ -24,6 +24,7 @@ void note(std::string_view line);
 
 std::string human_bytes(double bytes);      // "512 B", "1.2 GB" (powers of 1000)
 std::string human_seconds(double seconds);  // "0.8s", "3m 20s", "2h 05m", "3d 04h"
+std::string grouped(std::uint64_t count);   // "950", "50 257"
 std::string human_count(double count);      // "950", "12.3k", "1.24M"
 
 /// One line of progress on stderr that overwrites itself: redrawn at most 10 times a second on a terminal,

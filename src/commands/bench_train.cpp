@@ -9,7 +9,7 @@
 #include "kernels/kernels.h"
 #include "kernels/peaks.h"
 #include "text/tokenizer.h"
-#include "train/trainer.h"
+#include "train/timing.h"
 
 namespace linnet {
 namespace {

@@ -12,6 +12,7 @@
 #include "commands/commands.h"
 #include "commands/options.h"
 #include "formats/gguf.h"
+#include "train/run_model.h"
 
 namespace linnet {
 namespace {
@@ -192,10 +193,10 @@ int run(const Options& options) {
                 write_stdout(read_file(path + "/" + json));
                 return 0;
             }
-        if (!exists(path + "/model.gguf"))
+        path = model_of_run(path);
+        if (path == options.path)
             fail_input(path, "", "a model file, or a folder with model.gguf, manifest.json or index.json",
                        "another folder");
-        path += "/model.gguf";
     }
     if (!exists(path)) {
         std::vector<std::string> names;

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "train/run_model.h"
 
 namespace linnet {
 namespace {
@@ -114,7 +115,12 @@ CLI::Option* add_overwrite(CLI::App& app, bool& overwrite, const std::string& he
 }
 
 CLI::Option* add_model(CLI::App& app, std::string& path) {
-    return add_text(app, "-m,--model", path, "GGUF file")
+    auto take = [&path](const std::string& text) {
+        if (text.empty()) usage_error("--model", "a value", "an empty text");
+        path = model_of_run(text);
+    };
+    return app
+        .add_option_function<std::string>("-m,--model", take, "GGUF file, or the folder of a training run")
         ->type_name("MODEL")
         ->default_str("the built-in model");
 }

@@ -39,7 +39,7 @@ inline Existing existing(bool overwrite) {
     return overwrite ? Existing::replace : Existing::keep;
 }
 
-/// -m MODEL; empty means the built-in model.
+/// -m MODEL; empty means the built-in model, and the folder of a run its best model (train/run_model.h).
 CLI::Option* add_model(CLI::App& app, std::string& path);
 
 /// Seconds from "90", "90s", "10m", "1.5h"; a usage error naming `option` otherwise.

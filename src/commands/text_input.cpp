@@ -7,6 +7,7 @@
 #include "data/utf8_check.h"
 #include "model/model.h"
 #include "text/unicode/unicode.h"
+#include "train/run_model.h"
 
 namespace linnet {
 
@@ -39,7 +40,7 @@ TokenizerPtr open_tokenizer(const std::string& path) {
     }
     if (std::filesystem::is_directory(path) && std::filesystem::exists(path + "/tokenizer.json"))
         return load_tokenizer(path + "/tokenizer.json");
-    return load_tokenizer(path);
+    return load_tokenizer(model_of_run(path));
 }
 
 }  // namespace linnet

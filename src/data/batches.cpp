@@ -1,11 +1,9 @@
 #include "data/batches.h"
 
 #include <algorithm>
-#include <cmath>
-#include <filesystem>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/team.h"
 #include "data/corpus_index.h"
 #include "data/shards.h"
 
@@ -24,48 +22,61 @@ namespace {
 
 constexpr std::uint64_t window_stream = 0x77696e646f77;  // "window": this purpose's stream of the seed
 
-/// Where the tail of `fraction` begins, moved back to the start of a character.
-std::size_t split_point(std::string_view text, double fraction) {
-    auto at = static_cast<std::size_t>(std::floor(static_cast<double>(text.size()) * (1.0 - fraction)));
-    at = std::min(at, text.size());
-    for (int i = 0;
-         i < 3 && at > 0 && at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80; i++)
-        at--;
-    return at;
+/// Appends the ids of one part to `ids`, a document as `linnet corpus` writes it where `mark`: between its
+/// begin and end tokens (a vocabulary without an end token: at least a newline parts it from the next).
+void encode_document(const Tokenizer& tokenizer, std::string_view text, bool mark, int threads,
+                     std::vector<TokenId>& ids) {
+    EncodeOptions options;
+    options.threads = threads;
+    if (mark && tokenizer.add_bos() && tokenizer.bos()) ids.push_back(*tokenizer.bos());
+    tokenizer.encode(text, ids, options);
+    if (mark && tokenizer.eos())
+        ids.push_back(*tokenizer.eos());
+    else if (mark && !text.ends_with('\n'))
+        tokenizer.encode("\n", ids, {});
+}
+
+std::vector<TokenId> encode_documents(const Tokenizer& tokenizer, std::span<const std::string_view> documents,
+                                      bool mark, int threads) {
+    std::vector<TokenId> ids;
+    if (documents.size() < 64) {  // threads share each one
+        for (std::string_view text : documents) encode_document(tokenizer, text, mark, threads, ids);
+        return ids;
+    }
+    std::vector<std::vector<TokenId>> shares(static_cast<std::size_t>(threads));
+    run_team(threads, [&](Worker worker) {
+        Range range = worker.share(static_cast<std::int64_t>(documents.size()));
+        for (std::int64_t i = range.begin; i < range.end; i++)
+            encode_document(tokenizer, documents[static_cast<std::size_t>(i)], mark, 1,
+                            shares[static_cast<std::size_t>(worker.index)]);
+    });
+    for (const std::vector<TokenId>& share : shares) ids.insert(ids.end(), share.begin(), share.end());
+    return ids;
 }
 
 }  // namespace
 
-TokenSource TokenSource::from_text(std::string_view text, const Tokenizer& tokenizer,
-                                   double validation_fraction, int threads, std::string name) {
+TokenSource TokenSource::from_documents(const TextSplit& split, bool mark, const Tokenizer& tokenizer,
+                                        int threads, std::string name) {
     TokenSource source;
     source.name_ = std::move(name);
     source.vocab_size_ = tokenizer.size();
-    std::size_t cut = split_point(text, validation_fraction);
-    std::string_view parts[2] = {text.substr(0, cut), text.substr(cut)};
+    const std::vector<std::string_view>* parts[2] = {&split.train, &split.validation};
     for (int i = 0; i < 2; i++) {
         auto stream = std::make_shared<Stream>();
-        EncodeOptions options;
-        options.threads = threads;
-        std::vector<TokenId> ids;
-        tokenizer.encode(parts[i], ids, options);
+        std::vector<TokenId> ids = encode_documents(tokenizer, *parts[i], mark, threads);
         if (tokenizer.size() <= 65536)
             stream->narrow.assign(ids.begin(), ids.end());
         else
             stream->wide.assign(ids.begin(), ids.end());
         stream->size = ids.size();
-        stream->bytes = parts[i].size();
+        for (std::string_view text : *parts[i]) stream->bytes += text.size();
         source.streams_[i] = std::move(stream);
     }
     return source;
 }
 
-TokenSource TokenSource::open(const std::string& path, const Tokenizer& tokenizer, double validation_fraction,
-                              int threads) {
-    if (!std::filesystem::is_directory(path)) {
-        MappedFile file(path);
-        return from_text(file.text(), tokenizer, validation_fraction, threads, path);
-    }
+TokenSource TokenSource::open_corpus(const std::string& path, const Tokenizer& tokenizer) {
     CorpusIndex index = read_corpus_index(path);
     if (index.vocab_size != tokenizer.size())
         fail_input(path + "/index.json", "vocab_size",

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "data/documents.h"
 #include "text/tokenizer.h"
 
 namespace linnet {
@@ -16,13 +17,13 @@ enum class DataSplit { train, validation };
 /// Two streams of token ids, one a split. Reading is safe from many threads.
 class TokenSource {
   public:
-    /// A text file (its tail of `validation_fraction`, cut between characters, is the validation split; each
-    /// part is encoded by itself) or a folder that `linnet corpus` wrote (its own split;
-    /// `validation_fraction` is not used, and a folder made with a vocabulary of another size is refused).
-    static TokenSource open(const std::string& path, const Tokenizer& tokenizer, double validation_fraction,
-                            int threads);
-    static TokenSource from_text(std::string_view text, const Tokenizer& tokenizer,
-                                 double validation_fraction, int threads, std::string name = "text");
+    /// Texts in memory, which are encoded at once. `mark`: each is a document, and gets the vocabulary's
+    /// begin and end tokens where it has them.
+    static TokenSource from_documents(const TextSplit& split, bool mark, const Tokenizer& tokenizer,
+                                      int threads, std::string name = "text");
+    /// A folder that `linnet corpus` wrote, with its own split; one made with a vocabulary of another size is
+    /// refused.
+    static TokenSource open_corpus(const std::string& path, const Tokenizer& tokenizer);
 
     std::uint64_t size(DataSplit split) const;   // tokens
     std::uint64_t bytes(DataSplit split) const;  // of the text they spell (for bits a byte)

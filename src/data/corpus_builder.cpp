@@ -21,12 +21,12 @@
 #include "base/team.h"
 #include "data/corpus_folder.h"
 #include "data/corpus_progress.h"
+#include "data/documents.h"
 
 namespace linnet {
 namespace {
 
 constexpr std::size_t batch_bytes = std::size_t{1} << 18;
-constexpr std::uint64_t split_seed = 0x73706C6974;  // "split"
 
 struct Batch {
     std::string text;
@@ -200,9 +200,6 @@ void Builder::encode(Batch& batch) const {
     const BlockSink store = [&](std::span<const TokenId> ids) {
         format_.store(ids, batch.add_tokens(ids.size() * static_cast<std::size_t>(format_.token_bytes)));
     };
-    // A document is in the validation split where its hash, as a fraction of 2^64, is below the fraction
-    // asked for.
-    const double limit = options_.validation_fraction * 0x1p64;
     const std::optional<TokenId> bos = tokenizer_.add_bos() ? tokenizer_.bos() : std::nullopt;
     const std::optional<TokenId> eos = tokenizer_.eos();
     for (const DocumentPart& part : batch.parts) {
@@ -213,8 +210,7 @@ void Builder::encode(Batch& batch) const {
         encode.continues = !part.first;
         if (!text.empty()) tokenizer_.encode_blocks(text, encode, store);
         if (part.last && options_.end_tokens) store({&*eos, 1});
-        bool validation = static_cast<double>(hash_bytes({}, part.hash ^ split_seed)) < limit;
-        const int split = validation ? 1 : 0;
+        const int split = held_out(part.hash, options_.validation_fraction) ? 1 : 0;
         if (batch.runs.empty() || batch.runs.back().split != split) batch.runs.push_back({split, {}});
         batch.runs.back().parts.push_back(
             {batch.token_bytes - begin, part.first ? std::uint64_t{1} : 0, text.size()});

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "data/binary_check.h"
 #include "data/byte_source.h"
 #include "data/json_line.h"
 #include "data/utf8_check.h"
@@ -18,12 +19,6 @@ namespace linnet {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool is_jsonl(std::string_view path) {
-    for (std::string_view packed : {".gz", ".zst"})
-        if (path.ends_with(packed)) path.remove_suffix(packed.size());
-    return path.ends_with(".jsonl") || path.ends_with(".ndjson");
-}
 
 std::string name_of(const std::string& path) {
     return path == "-" ? "stdin" : path;
@@ -45,6 +40,12 @@ void list_folder(const std::string& folder, std::vector<std::string>& out) {
 }
 
 }  // namespace
+
+bool is_jsonl(std::string_view path) {
+    for (std::string_view packed : {".gz", ".zst"})
+        if (path.ends_with(packed)) path.remove_suffix(packed.size());
+    return path.ends_with(".jsonl") || path.ends_with(".ndjson");
+}
 
 std::vector<std::string> expand_inputs(const std::vector<std::string>& paths) {
     std::vector<std::string> files;
@@ -118,6 +119,12 @@ bool DocumentReader::open_next() {
     ended_ = inside_ = dropping_ = false;
     fill(4096);
     refuse_wide_encoding(path_, ahead());
+    if (std::string_view kind = binary_kind(ahead()); !kind.empty()) {
+        bad(path_ + ": expected UTF-8 text, got " + std::string(kind));
+        drop(ahead().size());
+        ended_ = true;
+        return true;
+    }
     if (ahead().starts_with("\xEF\xBB\xBF")) drop(3);
     return true;
 }

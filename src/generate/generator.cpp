@@ -110,7 +110,8 @@ Generated generate(LogitSource& source, const Tokenizer& tokenizer, std::span<co
     return result;
 }
 
-std::string write_sample(const std::shared_ptr<const Model>& model, std::int64_t tokens, int threads) {
+std::string write_sample(const std::shared_ptr<const Model>& model, const std::string& prompt,
+                         std::int64_t tokens, int threads) {
     GenerateOptions options;
     options.tokens = tokens;
     options.slide = options.ignore_end = true;
@@ -118,7 +119,7 @@ std::string write_sample(const std::shared_ptr<const Model>& model, std::int64_t
     engine.threads = threads;
     SequenceSource source(model, engine);
     std::string text;
-    generate(source, model->tokenizer(), encode_prompt(model->tokenizer(), "", false), options,
+    generate(source, model->tokenizer(), encode_prompt(model->tokenizer(), prompt, false), options,
              [&](std::optional<TokenId>, std::string_view piece) { text += piece; });
     return text;
 }

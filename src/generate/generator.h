@@ -78,7 +78,9 @@ std::span<const float> read_prompt(LogitSource& source, std::span<const TokenId>
 Generated generate(LogitSource& source, const Tokenizer& tokenizer, std::span<const TokenId> prompt,
                    const GenerateOptions& options, const Emit& emit);
 
-/// A text that the model writes from nothing, the same each time: for the log of a training run.
-std::string write_sample(const std::shared_ptr<const Model>& model, std::int64_t tokens, int threads);
+/// How the model goes on after `prompt` (which may be empty), the same each time: for the log of a training
+/// run.
+std::string write_sample(const std::shared_ptr<const Model>& model, const std::string& prompt,
+                         std::int64_t tokens, int threads);
 
 }  // namespace linnet

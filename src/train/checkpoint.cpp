@@ -18,6 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
+constexpr const char* best_name = "best.gguf";
 constexpr std::string_view prefix = "step-";
 constexpr std::string_view partial = ".partial-";    // being written, or being removed
 constexpr std::string_view replaced = ".replaced-";  // being exchanged, where the file system cannot do that
@@ -91,6 +92,16 @@ std::string write_moments(const std::string& path, Learner& learner) {
 
 }  // namespace
 
+void link_or_copy(const std::string& from, const std::string& to) {
+    const std::string temporary = to + ".part";
+    std::error_code error;
+    fs::remove(temporary, error);
+    fs::create_hard_link(from, temporary, error);
+    if (error) fs::copy_file(from, temporary, error);  // a file system without links, or another one
+    if (error) fail_errno(to, "", error.value());
+    if (int failed = rename_file(temporary, to)) fail_errno(to, "", failed);
+}
+
 void save_checkpoint(const std::string& folder, const Checkpoint& state, Learner& learner,
                      const ModelConfig& config, const Tokenizer& tokenizer, const Provenance& provenance) {
     make_directories(folder);
@@ -102,9 +113,16 @@ void save_checkpoint(const std::string& folder, const Checkpoint& state, Learner
     sums["model.gguf"] = save_model(temporary + "/model.gguf", config, learner.traced().graph,
                                     learner.parameters(), tokenizer, DType::f32, name, provenance);
     sums["optimizer.bin"] = write_moments(temporary + "/optimizer.bin", learner);
-    json manifest = {{"step", state.step},       {"data", state.data}, {"log_bytes", state.log_bytes},
-                     {"seconds", state.seconds}, {"sha256", sums},     {"config", state.config},
-                     {"isa", state.isa}};
+    if (!state.best.empty()) link_or_copy(state.best, temporary + "/" + best_name);
+    json manifest = {{"step", state.step},
+                     {"data", state.data},
+                     {"log_bytes", state.log_bytes},
+                     {"seconds", state.seconds},
+                     {"sha256", sums},
+                     {"config", state.config},
+                     {"isa", state.isa},
+                     {"read", state.inputs.to_json()},
+                     {"evaluations", state.keeper.to_json()}};
     write_file(temporary + "/manifest.json", manifest.dump(1) + "\n");
     put_in_place(temporary, folder, name);
     std::vector<std::string> all = checkpoints(folder);
@@ -164,6 +182,9 @@ Checkpoint read_checkpoint(const std::string& folder) {
         state.data = m.at("data").get<std::string>();
         state.seconds = m.at("seconds").get<double>();
         state.isa = m.value("isa", "");
+        if (m.contains("read")) state.inputs = DataOptions::from_json(m.at("read"));
+        if (m.contains("evaluations")) state.keeper = Keeper::from_json(m.at("evaluations"));
+        if (fs::exists(folder + "/" + best_name)) state.best = folder + "/" + best_name;
         for (const char* name : files) {
             const std::string expected = m.at("sha256").at(name).get<std::string>();
             MappedFile file(folder + "/" + name);

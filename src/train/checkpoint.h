@@ -1,6 +1,6 @@
 // A training checkpoint: a folder "step-N" of model.gguf (float32, usable by itself), optimizer.bin (both
-// moments) and manifest.json (step, config, checksums). It is written beside the others and renamed into
-// place; two are kept.
+// moments), best.gguf (the best model so far, a hard link) and manifest.json (step, config, checksums). It is
+// written beside the others and renamed into place; two are kept.
 #pragma once
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -8,7 +8,9 @@
 #include <string>
 
 #include "model/weights.h"
+#include "train/keeper.h"
 #include "train/learner.h"
+#include "train/run_data.h"
 
 namespace linnet {
 
@@ -19,6 +21,9 @@ struct Checkpoint {
     std::uint64_t log_bytes = 0;  // length of log.jsonl then
     double seconds = 0;           // of training so far
     std::string isa;              // the kernels' instruction set; empty in checkpoints that do not say
+    DataOptions inputs;           // where the text was read from; empty in checkpoints of older versions
+    Keeper keeper;                // the evaluations so far
+    std::string best;             // to save: the file of the best model so far; empty: none
 };
 
 /// Writes `folder`/step-N and removes all but the newest two. At every instant the folder holds a whole
@@ -38,6 +43,9 @@ Checkpoint read_newest_checkpoint(const std::string& folder, std::string& path);
 
 /// What a checkpoint is of, checksums verified. Error(Exit::input) for a damaged one.
 Checkpoint read_checkpoint(const std::string& folder);
+
+/// Makes `to` the file that `from` is, in one step; the same file on the disk where the file system can.
+void link_or_copy(const std::string& from, const std::string& to);
 
 /// Puts parameters and moments back.
 void load_checkpoint(const std::string& folder, Learner& learner);

@@ -34,9 +34,15 @@ std::vector<Field> run_fields(RunConfig& c) {
         {"train.optimizer.beta2", &r.optimizer.beta2, "", 0, 0.9999999},
         {"train.optimizer.epsilon", &r.optimizer.epsilon, "", 1e-30, 1},
         {"train.optimizer.weight_decay", &r.optimizer.weight_decay, "on matrices only", 0, 10},
-        {"train.schedule.kind", &r.schedule.kind, "", 0, 0, {"cosine", "linear", "constant", "inverse-sqrt"}},
+        {"train.schedule.kind",
+         &r.schedule.kind,
+         "",
+         0,
+         0,
+         {"cosine", "linear", "constant", "inverse-sqrt", "wsd"}},
         {"train.schedule.warmup", &r.schedule.warmup, "steps", 0, 1e12},
         {"train.schedule.min_lr", &r.schedule.min_lr, "at the end", 0, 100},
+        {"train.schedule.decay", &r.schedule.decay, "the last share of the steps, for kind wsd", 0, 1},
         {"train.clip", &r.clip, "global gradient norm; 0: none", 0, 1e12},
         {"train.eval_every", &r.eval_every, "steps; 0: at the end only", 0, 1e12},
         {"train.eval_batches", &r.eval_batches, "micro-batches an evaluation; 0: all of the validation part",
@@ -70,6 +76,10 @@ RunConfig read_run_config(const nlohmann::json& json, const std::string& name,
     return config;
 }
 
+double decay_begin(const TrainConfig& c) {
+    return static_cast<double>(c.steps) * (1 - c.schedule.decay);
+}
+
 double learning_rate(const TrainConfig& c, std::int64_t step) {
     double peak = c.optimizer.lr, floor = std::min(c.schedule.min_lr, peak);
     auto warmup = static_cast<double>(c.schedule.warmup), now = static_cast<double>(step);
@@ -80,53 +90,13 @@ double learning_rate(const TrainConfig& c, std::int64_t step) {
     if (c.schedule.kind == "linear") return floor + (peak - floor) * (1 - done);
     // Vaswani et al. 2017, section 5.3, scaled so that the peak is the rate asked for.
     if (c.schedule.kind == "inverse-sqrt") return std::max(floor, peak * std::sqrt((warmup + 1) / (now + 1)));
+    // Hu et al. 2024 (MiniCPM), section 4: constant, then straight down. Until the decay begins a step does
+    // not depend on how many there will be, so the end may still be moved.
+    if (c.schedule.kind == "wsd" && now >= decay_begin(c))
+        return floor + (peak - floor) *
+                           std::max(0.0, (static_cast<double>(c.steps) - now) /
+                                             std::max(1.0, static_cast<double>(c.steps) - decay_begin(c)));
     return peak;
-}
-
-namespace {
-
-struct DefaultRow {
-    std::uint64_t bytes;  // texts up to this size
-    const char* reason;
-    const char* config;
-};
-
-// Sized so that a laptop's two cores finish in minutes; a text of N bytes cannot feed many more than N / 4
-// parameters.
-constexpr DefaultRow default_rows[] = {
-    {400'000, "a very small model of bytes (0.4M parameters)",
-     R"({"model": {"context": 64, "width": 96, "layers": 4, "heads": 4, "norm": {"kind": "rms"},
-         "position": {"kind": "rope"}, "attention": {"bias": false}, "dropout": 0.1, "init_std": 0.05,
-         "ffn": {"width": 256, "activation": "silu", "gated": true, "bias": false}},
-         "tokenizer": {"kind": "byte"}, "train": {"batch": 16, "steps": 1500,
-         "optimizer": {"lr": 2e-3}, "schedule": {"min_lr": 2e-4}}})"},
-    {8'000'000, "a small model of bytes (1.8M parameters)",
-     R"({"model": {"context": 128, "width": 192, "layers": 4, "heads": 6, "norm": {"kind": "rms"},
-         "position": {"kind": "rope"}, "attention": {"bias": false}, "dropout": 0.1, "init_std": 0.05,
-         "ffn": {"width": 512, "activation": "silu", "gated": true, "bias": false}},
-         "tokenizer": {"kind": "byte"}, "train": {"batch": 16, "steps": 3000,
-         "optimizer": {"lr": 2e-3}, "schedule": {"min_lr": 2e-4}}})"},
-    {200'000'000, "a LLaMA-shaped model (8M parameters) with 4096 tokens of its own",
-     R"({"model": {"context": 256, "width": 288, "layers": 6, "heads": 6, "norm": {"kind": "rms"},
-         "position": {"kind": "rope"}, "attention": {"bias": false},
-         "ffn": {"width": 768, "activation": "silu", "gated": true, "bias": false}},
-         "tokenizer": {"kind": "bpe", "vocab_size": 4096}, "train": {"batch": 16, "steps": 10000,
-         "optimizer": {"lr": 1e-3}, "schedule": {"warmup": 200, "min_lr": 1e-4}}})"},
-    {UINT64_MAX, "a LLaMA-shaped model (30M parameters) with 16384 tokens of its own",
-     R"({"model": {"context": 512, "width": 512, "layers": 8, "heads": 8, "norm": {"kind": "rms"},
-         "position": {"kind": "rope"}, "attention": {"bias": false},
-         "ffn": {"width": 1376, "activation": "silu", "gated": true, "bias": false}},
-         "tokenizer": {"kind": "bpe", "vocab_size": 16384}, "train": {"batch": 16, "steps": 50000,
-         "optimizer": {"lr": 6e-4}, "schedule": {"warmup": 500, "min_lr": 6e-5}}})"},
-};
-
-}  // namespace
-
-nlohmann::json default_config(std::uint64_t bytes, std::string& reason) {
-    const DefaultRow* row = default_rows;
-    while (bytes > row->bytes) row++;
-    reason = row->reason;
-    return nlohmann::json::parse(row->config);
 }
 
 }  // namespace linnet

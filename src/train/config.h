@@ -33,6 +33,7 @@ struct TrainConfig {
         std::string kind = "cosine";
         std::int64_t warmup = 100;  // steps
         double min_lr = 1e-4;
+        double decay = 0.4;  // share of the steps, for kind wsd
     } schedule;
     double clip = 1.0;  // global gradient norm; 0: none
     std::int64_t eval_every = 250, eval_batches = 20, checkpoint_every = 500, sample_tokens = 200;
@@ -53,8 +54,8 @@ std::vector<Field> run_fields(RunConfig& config);
 RunConfig read_run_config(const nlohmann::json& json, const std::string& name,
                           const std::vector<std::string>& settings);
 
-/// A config for a text of so many bytes, for someone who gave none. `reason` says the choice in one line.
-nlohmann::json default_config(std::uint64_t bytes, std::string& reason);
+/// The step from which a schedule of kind wsd decays; until then a step does not depend on train.steps.
+double decay_begin(const TrainConfig& config);
 
 /// The learning rate of optimizer step `step` (0-based).
 double learning_rate(const TrainConfig& config, std::int64_t step);

@@ -13,6 +13,13 @@ std::string formatted(const char* format, double value) {
     return text;
 }
 
+/// A model may write anything, also what would move the cursor.
+std::string without_controls(std::string text) {
+    for (char& c : text)
+        if ((static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t') || c == 0x7F) c = '?';
+    return text;
+}
+
 }  // namespace
 
 std::string progress_line(const Progress& p, int width) {
@@ -52,7 +59,7 @@ std::string progress_line(const Progress& p, int width) {
 }
 
 void LiveLine::step(std::int64_t step, std::int64_t steps, double loss, double lr, double tokens_per_s,
-                    double share) {
+                    double share, double seconds_left) {
     if (first_ < 0) first_ = step - 1;
     // Speed wobbles from step to step on a shared machine; an average over some ten steps can be read.
     double before = progress_.tokens_per_s, weight = std::isfinite(before) ? 0.1 : 1.0;
@@ -64,16 +71,29 @@ void LiveLine::step(std::int64_t step, std::int64_t steps, double loss, double l
     progress_.lr = lr;
     progress_.peak_share = share > 0 && tokens_per_s > 0 ? share * smooth / tokens_per_s : NAN;
     progress_.tokens_per_s = smooth;
-    progress_.seconds_left = elapsed / static_cast<double>(step - first_) * static_cast<double>(steps - step);
+    progress_.seconds_left = std::min(
+        seconds_left, elapsed / static_cast<double>(step - first_) * static_cast<double>(steps - step));
     status_.show(progress_line(progress_, stderr_is_terminal() ? terminal_width() - 1 : 200));
 }
 
 void LiveLine::evaluated(std::int64_t step, double loss, double bpb) {
     progress_.validation = loss;
-    char line[120];
-    std::snprintf(line, sizeof line, "step %lld: validation loss %.4f nats a token, %.4f bits a byte",
-                  static_cast<long long>(step), loss, bpb);
-    note(line);
+    note("step " + grouped(static_cast<std::uint64_t>(step)) +
+         formatted(": validation loss %.3f nats a token", loss) + formatted(", %.3f bits a byte", bpb));
+}
+
+void LiveLine::sample(const std::string& prompt, const std::string& text) {
+    // A glance: the report has all of it.
+    constexpr std::size_t most_lines = 6;
+    std::string whole = without_controls(prompt + text);
+    for (std::size_t begin = 0, shown = 0; shown < most_lines && begin < whole.size();) {
+        std::size_t end = std::min(whole.find('\n', begin), whole.size());
+        std::string line = whole.substr(begin, end - begin);
+        begin = end + 1;
+        if (line.find_first_not_of(" \t") == std::string::npos) continue;
+        note("    " + line);
+        shown++;
+    }
 }
 
 }  // namespace linnet

@@ -28,11 +28,14 @@ std::string progress_line(const Progress& progress, int width);
 /// Nothing where quiet (base/terminal.h). One at a time.
 class LiveLine {
   public:
-    /// After every step: loss in nats a token; share: 0 to 1, 0 where the machine's peak is not known.
+    /// After every step: loss in nats a token; share: 0 to 1, 0 where the machine's peak is not known;
+    /// seconds_left: until the run ends whatever its step, infinity where it does not.
     void step(std::int64_t step, std::int64_t steps, double loss, double lr, double tokens_per_s,
-              double share);
+              double share, double seconds_left);
     /// After an evaluation: nats a token, bits a byte. A line that stays.
     void evaluated(std::int64_t step, double loss, double bpb);
+    /// What the model wrote, after the prompt it was given.
+    void sample(const std::string& prompt, const std::string& text);
     /// Wipes the live line.
     void clear() { status_.clear(); }
 

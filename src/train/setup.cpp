@@ -1,73 +1,102 @@
 #include "train/setup.h"
 
-#include <filesystem>
+#include <algorithm>
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/sha256.h"
 #include "base/terminal.h"
 #include "data/corpus_check.h"
-#include "data/corpus_index.h"
+#include "kernels/peaks.h"
+#include "train/ladder.h"
+#include "train/timing.h"
 
 namespace linnet {
 namespace {
 
+using Clock = std::chrono::steady_clock;
 using nlohmann::json;
 
-nlohmann::json whole(RunConfig config) {
-    return to_json(run_fields(config));
+double since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-bool is_folder(const std::string& path) {
-    std::error_code ignored;  // whoever opens it says what is wrong with it
-    return std::filesystem::is_directory(path, ignored);
-}
-
-/// The config: the file's, a default for the text's size, or (resuming) the checkpoint's; then --set and
-/// --steps.
-RunConfig choose_config(const TrainingOptions& options, const RunSetup& setup) {
+/// The settings that options stand for: --set, then --steps.
+std::vector<std::string> settings_of(const TrainingOptions& options) {
     std::vector<std::string> settings = options.set;
     if (options.steps) settings.push_back("train.steps=" + std::to_string(*options.steps));
+    return settings;
+}
+
+bool sets(const std::vector<std::string>& settings, const std::string& key) {
+    return std::any_of(settings.begin(), settings.end(),
+                       [&](const std::string& setting) { return setting.starts_with(key + "="); });
+}
+
+/// A default run's model and vocabulary. Where the steps are given and no time is, speed has no part in it.
+RunConfig default_config(const TrainingOptions& options, const RunData& data, RunSetup& setup) {
+    const std::vector<std::string> settings = settings_of(options);
+    Prospect prospect;
+    prospect.bytes = data.bytes();
+    setup.by_time = options.time_limit_s > 0 || !sets(settings, "train.steps");
+    if (setup.by_time) {
+        if (setup.time_limit_s == 0) {
+            setup.time_limit_s = default_seconds;
+            note("no --time given: training takes " + human_seconds(default_seconds) + " at most");
+        }
+        setup.peak_flops = measured_peak_flops(setup.threads);
+        prospect.seconds = setup.time_limit_s;
+        prospect.flops = setup.peak_flops;
+    } else {
+        prospect.seconds = default_seconds;
+        prospect.flops = 5e11;  // a laptop's two cores
+    }
+    return read_run_config(choose_config(prospect), "default config", settings);
+}
+
+/// The config: the file's, a default, or (resuming) the checkpoint's; then --set and --steps.
+RunConfig choose_config(const TrainingOptions& options, const RunData& data, RunSetup& setup) {
+    const std::vector<std::string> settings = settings_of(options);
     if (!options.config_path.empty()) {
         json file = parse_json(read_file(options.config_path), options.config_path);
         return read_run_config(file, options.config_path, settings);
     }
     if (setup.resumed) return read_run_config(setup.checkpoint.config, *setup.resumed, settings);
-    std::string reason;
-    std::uint64_t bytes = is_folder(options.data) ? UINT64_MAX : MappedFile(options.data).bytes().size();
-    json config = default_config(bytes, reason);
-    note("no config given: for a text of this size, " + reason);
-    return read_run_config(config, "default config", settings);
+    setup.chosen = true;
+    return default_config(options, data, setup);
 }
 
-TokenizerPtr choose_tokenizer(const TrainingOptions& options, const RunSetup& setup) {
-    if (setup.resumed) return tokenizer_from_gguf(Gguf(*setup.resumed + "/model.gguf"));
-    const TokenizerConfig& t = setup.config.tokenizer;
-    if (t.kind == "file") return load_tokenizer(t.file);
-    if (is_folder(options.data)) {  // its tokens are made, whatever the config would have made
-        const std::string path = options.data + "/" + corpus_tokenizer;
-        if (!std::filesystem::exists(path))
-            fail_input(options.data, corpus_tokenizer, "the tokenizer that the corpus was made with",
-                       "nothing", "--set tokenizer.kind=file --set tokenizer.file=PATH names another");
-        note("the tokenizer is that of the corpus: " + path);
-        const std::string made_with = read_corpus_index(options.data).tokenizer_sha256,
-                          there = sha256(MappedFile(path).text());
-        if (there != made_with) fail_input(path, "sha256", made_with + ", which made the corpus", there);
-        return load_tokenizer(path);
-    }
-    MappedFile text(options.data);
-    // Characters must all be known, also those of the validation part; merges are learned from the training
-    // part only.
-    std::size_t used = text.text().size();
-    if (t.kind == "bpe")
-        used = static_cast<std::size_t>(static_cast<double>(used) *
-                                        (1 - setup.config.train.validation_fraction));
-    return train_tokenizer(t.kind, text.text().substr(0, used), static_cast<TokenId>(t.vocab_size),
-                           setup.threads);
+/// Steps, warm-up and cadence of a default run, from the speed of some steps.
+void choose_schedule(const TrainingOptions& options, RunSetup& setup) {
+    const std::vector<std::string> settings = settings_of(options);
+    RunConfig& config = setup.config;
+    if (!setup.by_time) return fit_cadence(config, settings);
+    double step_seconds = time_steps(config, config.model.vocabulary, setup.threads, 30,
+                                     std::min(2.0, 0.03 * setup.time_limit_s))
+                              .step_ms /
+                          1e3;
+    double left = std::max(0.1, setup.time_limit_s - since(setup.started));
+    fit_schedule(config, settings, step_seconds, left, setup.text_size);
+    // The end follows the clock only where its steps were ours to choose, and do not change those before.
+    setup.by_time = config.train.schedule.kind == "wsd" && config.train.schedule.decay < 1 &&
+                    !sets(settings, "train.steps");
+}
+
+void say_choice(const RunSetup& setup) {
+    const ModelConfig& m = setup.config.model;
+    const TrainConfig& t = setup.config.train;
+    auto tokens = static_cast<double>(t.batch * t.sequence * t.accumulate * t.steps);
+    char times[32];
+    std::snprintf(times, sizeof times, "%.2g",
+                  tokens / static_cast<double>(std::max<std::uint64_t>(setup.text_size.train_tokens, 1)));
+    note("chosen" + (setup.time_limit_s > 0 ? " for " + human_seconds(setup.time_limit_s) : "") + ": " +
+         std::to_string(m.layers) + (m.layers == 1 ? " layer of width " : " layers of width ") +
+         std::to_string(m.width) + ", " + grouped(static_cast<std::uint64_t>(t.steps)) + " steps of " +
+         grouped(static_cast<std::uint64_t>(t.batch * t.sequence * t.accumulate)) + " tokens, " + times +
+         " times the text (config.json has all of it)");
 }
 
 /// A run goes on only as what it was: the same model, vocabulary, data and batches. The rest may change.
-void check_resume(const RunSetup& setup, const TrainingOptions& options) {
+void check_resume(const RunSetup& setup, const TrainingOptions& options, const RunData& data) {
     json was = setup.checkpoint.config, now = setup.config_json;
     for (const char* key : {"model", "tokenizer"})
         if (was.value(key, json()) != now[key])
@@ -78,7 +107,7 @@ void check_resume(const RunSetup& setup, const TrainingOptions& options) {
             fail(Exit::diverged, options.out, std::string("train.") + key,
                  was["train"].value(key, json()).dump(), now["train"][key].dump());
     if (setup.checkpoint.data != setup.data_hash)
-        fail(Exit::diverged, options.data, "",
+        fail(Exit::diverged, data.name(), "",
              "the text that the run began with (sha256 " + setup.checkpoint.data + ")",
              "another one (" + setup.data_hash + ")");
 }
@@ -95,38 +124,56 @@ void open_folder(const TrainingOptions& options, RunSetup& setup) {
              kernels().name + ": its bytes will differ from those of a run with one of them (--isa chooses)");
 }
 
-std::string hash_data(const std::string& path) {
-    return sha256(MappedFile(is_folder(path) ? path + "/index.json" : path).text());
-}
-
-/// What can be said of the data before anything is chosen by it.
-void check_data(const std::string& path) {
-    if (!is_folder(path)) {
-        if (MappedFile(path).bytes().empty()) fail_input(path, "", "a text", "an empty file");
-    } else if (!std::filesystem::exists(path + "/index.json")) {
-        fail_input(path, "", "a text file, or a folder made by `linnet corpus`",
-                   "a folder without index.json");
-    }
+/// What --data says, or (resuming) what the run began with.
+DataOptions data_options(const TrainingOptions& options, const RunSetup& setup) {
+    if (!options.data.inputs.empty()) return options.data;
+    DataOptions known = setup.checkpoint.inputs;
+    if (known.inputs.empty())
+        fail(Exit::usage, "", "--data", "the text that the run began with", "none",
+             "its checkpoint does not name it");
+    if (std::find(known.inputs.begin(), known.inputs.end(), "-") != known.inputs.end())
+        fail(Exit::usage, "", "--data", "the text that the run began with", "none", "it was read from stdin");
+    return known;
 }
 
 }  // namespace
 
+json whole_config(RunConfig config) {
+    json all = to_json(run_fields(config));
+    if (config.train.schedule.kind != "wsd") all["train"]["schedule"].erase("decay");  // it would say nothing
+    return all;
+}
+
 RunSetup set_up(const TrainingOptions& options) {
     RunSetup setup;
-    check_data(options.data);
+    setup.started = Clock::now();
+    setup.time_limit_s = options.time_limit_s;
     setup.threads = options.threads > 0 ? options.threads : physical_cores();
     if (!options.dry_run) open_folder(options, setup);
-    setup.config = choose_config(options, setup);
-    setup.data_hash = hash_data(options.data);
-    setup.tokenizer = choose_tokenizer(options, setup);
-    setup.config.model.vocabulary = setup.tokenizer->size();
-    setup.config_json = whole(setup.config);
-    if (setup.resumed) check_resume(setup, options);
-    if (is_folder(options.data)) check_corpus(options.data, options.verify);
+    RunData data(data_options(options, setup));
+    setup.data = data.options();
+    setup.data_hash = data.sha256();
+    const std::string description = data.name() + ": " + data.description();  // said once nothing is refused
+    setup.config = choose_config(options, data, setup);
     const TrainConfig& t = setup.config.train;
-    setup.windows.emplace(
-        TokenSource::open(options.data, *setup.tokenizer, t.validation_fraction, setup.threads),
-        static_cast<std::uint64_t>(t.seed), t.sequence);
+    setup.tokenizer = setup.resumed
+                          ? tokenizer_from_gguf(Gguf(*setup.resumed + "/model.gguf"))
+                          : data.tokenizer(setup.config.tokenizer, t.validation_fraction, setup.threads);
+    setup.config.model.vocabulary = setup.tokenizer->size();
+    setup.config_json = whole_config(setup.config);
+    if (setup.resumed) check_resume(setup, options, data);
+    if (!data.own_tokenizer().empty()) check_corpus(setup.data.inputs[0], options.verify);
+    TokenSource source = data.tokens(*setup.tokenizer, t.validation_fraction, setup.threads);
+    setup.text_size = {data.bytes(), source.size(DataSplit::train)};
+    setup.windows.emplace(std::move(source), static_cast<std::uint64_t>(t.seed), t.sequence);
+    note(description);
+    if (!data.own_tokenizer().empty() && setup.config.tokenizer.kind != "file")
+        note("the tokenizer is that of the corpus: " + data.own_tokenizer());
+    if (setup.chosen) {
+        choose_schedule(options, setup);
+        setup.config_json = whole_config(setup.config);
+        say_choice(setup);
+    }
     return setup;
 }
 
@@ -161,6 +208,23 @@ bool fill_validation(const RunSetup& setup, std::int64_t i, std::int64_t batches
         work.targets.insert(work.targets.end(), targets.begin(), targets.end());
     }
     return true;
+}
+
+std::string held_out_line(const RunSetup& setup) {
+    constexpr std::size_t shortest = 20, longest = 80;  // bytes
+    std::vector<std::int32_t> ids(static_cast<std::size_t>(setup.config.train.sequence)), targets(ids.size());
+    for (std::uint64_t i = 0; i < std::min<std::uint64_t>(setup.windows->validation_windows(), 20); i++) {
+        setup.windows->validation_window(i, ids, targets);
+        std::string text = setup.tokenizer->decode(ids);
+        std::size_t begin = text.find('\n');  // the first line may have begun before
+        while (begin != std::string::npos) {
+            std::size_t end = text.find('\n', ++begin);
+            if (end == std::string::npos) break;
+            if (end - begin >= shortest && end - begin <= longest) return text.substr(begin, end - begin + 1);
+            begin = end;
+        }
+    }
+    return {};
 }
 
 }  // namespace linnet

@@ -7,12 +7,13 @@
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
+#include <optional>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/output.h"
-#include "base/rng.h"
 #include "base/signals.h"
 #include "base/terminal.h"
 #include "kernels/peaks.h"
@@ -20,6 +21,7 @@
 #include "train/live.h"
 #include "train/log.h"
 #include "train/report.h"
+#include "train/run_model.h"
 #include "train/setup.h"
 
 namespace linnet {
@@ -43,6 +45,16 @@ double mib(std::size_t bytes) {
     return static_cast<double>(bytes >> 10) / 1024.0;
 }
 
+/// `value` with `digits` significant ones: a log is read by people, too.
+double with_digits(double value, int digits) {
+    char text[40];
+    std::snprintf(text, sizeof text, "%.*g", digits, value);
+    return std::strtod(text, nullptr);
+}
+
+constexpr double first_look_s = 30;  // the first evaluation comes within a minute
+constexpr int plans = 6;             // how often the clock is asked before the learning rate decays
+
 class Trainer {
   public:
     Trainer(const TrainingOptions& options, RunSetup setup)
@@ -51,6 +63,7 @@ class Trainer {
           learner_(setup_.config.model, setup_.rows(), setup_.threads,
                    static_cast<std::uint64_t>(setup_.config.train.seed)),
           log_(options.out + "/log.jsonl", setup_.checkpoint.log_bytes, options.json),
+          keeper_(setup_.checkpoint.keeper),
           step_(setup_.checkpoint.step),
           flops_a_token_(
               3 * forward_flops(learner_.traced(), static_cast<double>(setup_.config.train.sequence))) {}
@@ -59,28 +72,38 @@ class Trainer {
         start();
         const TrainConfig& t = setup_.config.train;
         int signal = 0;
-        while (step_ < t.steps && !(signal = stop_signal()) && !out_of_time()) {
+        while (step_ < t.steps && !memorised_ && !(signal = stop_signal()) &&
+               (step_ == first_step_ || !out_of_time())) {
             train_step();
-            bool last = step_ == t.steps;
-            if (last || (t.eval_every > 0 && step_ % t.eval_every == 0)) evaluate();
-            if (!last && t.checkpoint_every > 0 && step_ % t.checkpoint_every == 0) save();
+            if (t.eval_every > 0 && step_ % t.eval_every == 0) evaluate(true);
+            if (step_ < t.steps && t.checkpoint_every > 0 && step_ % t.checkpoint_every == 0) save();
+            if (!keeper_.any() && evaluated_ < 0 && since(begun_) >= first_look_s) evaluate(false);
+            if (setup_.by_time) follow_clock();
         }
         finish(signal);
         return signal ? 128 + signal : 0;
     }
 
   private:
-    bool out_of_time() const { return options_.time_limit_s > 0 && since(started_) >= options_.time_limit_s; }
-    double seconds() const { return setup_.checkpoint.seconds + since(started_); }
+    double elapsed() const { return since(setup_.started); }
+    double seconds() const { return setup_.checkpoint.seconds + since(begun_); }
+    bool out_of_time() const { return setup_.time_limit_s > 0 && elapsed() >= setup_.time_limit_s; }
+    std::string file(const char* name) const { return options_.out + "/" + name; }
 
     void start() {
-        if (setup_.resumed) load_checkpoint(*setup_.resumed, learner_);
-        peak_ = measured_peak_flops(setup_.threads);
-        started_ = Clock::now();
+        if (setup_.resumed) {
+            load_checkpoint(*setup_.resumed, learner_);
+            // The best model may be of a step that is still to come.
+            if (!setup_.checkpoint.best.empty()) link_or_copy(setup_.checkpoint.best, file(best_model));
+        }
+        peak_ = setup_.peak_flops > 0 ? setup_.peak_flops : measured_peak_flops(setup_.threads);
+        write_config();
+        begun_ = Clock::now();
+        first_step_ = step_;
         const TokenSource& source = setup_.windows->source();
         if (setup_.resumed) {
             log_.write({{"event", "resume"}, {"step", step_}});
-            note("resuming at step " + std::to_string(step_));
+            note("resuming at step " + grouped(static_cast<std::uint64_t>(step_)));
         } else {
             log_.write({{"event", "start"},
                         {"config", setup_.config_json},
@@ -90,13 +113,16 @@ class Trainer {
                         {"vocabulary", setup_.config.model.vocabulary},
                         {"threads", setup_.threads},
                         {"isa", kernels().name},
-                        {"peak_flops", peak_}});
+                        {"peak_flops", with_digits(peak_, 4)}});
         }
-        note(human_count(static_cast<double>(learner_.parameter_count())) + " parameters, " +
-             human_count(static_cast<double>(source.size(DataSplit::train))) +
-             " training tokens, vocabulary of " + std::to_string(setup_.config.model.vocabulary) + ", " +
-             std::to_string(setup_.threads) + " threads, " + kernels().name);
+        note(human_count(static_cast<double>(learner_.parameter_count())) + " parameters, vocabulary " +
+             grouped(static_cast<std::uint64_t>(setup_.config.model.vocabulary)) + ", " +
+             human_count(static_cast<double>(source.size(DataSplit::train))) + " training tokens, " +
+             std::to_string(setup_.threads) + (setup_.threads == 1 ? " thread, " : " threads, ") +
+             kernels().name);
     }
+
+    void write_config() const { write_file(file("config.json"), setup_.config_json.dump(2) + "\n"); }
 
     void train_step() {
         const TrainConfig& t = setup_.config.train;
@@ -110,17 +136,35 @@ class Trainer {
         double norm = learner_.update(t, lr, step_ + 1);
         if (!std::isfinite(loss) || !std::isfinite(norm)) diverged(loss, norm);
         step_++;
-        double elapsed = since(begin), speed = static_cast<double>(setup_.rows() * t.accumulate) / elapsed;
+        double took = since(begin), speed = static_cast<double>(setup_.rows() * t.accumulate) / took;
         double share = peak_ > 0 ? speed * flops_a_token_ / peak_ : 0;
         log_.write({{"event", "step"},
                     {"step", step_},
-                    {"loss", loss},
-                    {"lr", lr},
-                    {"grad_norm", norm},
-                    {"tokens_per_s", speed},
-                    {"mfu", share},
-                    {"seconds", seconds()}});
-        live_.step(step_, t.steps, loss, lr, speed, share);
+                    {"loss", with_digits(loss, 7)},
+                    {"lr", with_digits(lr, 6)},
+                    {"grad_norm", with_digits(norm, 5)},
+                    {"tokens_per_s", with_digits(speed, 5)},
+                    {"mfu", with_digits(share, 3)},
+                    {"seconds", with_digits(seconds(), 7)}});
+        double left = setup_.time_limit_s > 0 ? setup_.time_limit_s - elapsed() : INFINITY;
+        live_.step(step_, t.steps, loss, lr, speed, share, left);
+    }
+
+    /// A default run's steps are held against the clock while its learning rate is still constant: they end
+    /// on time also where other work slows the machine down. What has been done is the same under the new
+    /// end, and config.json tells it, so the run can be had again.
+    void follow_clock() {
+        TrainConfig& t = setup_.config.train;
+        double due = setup_.time_limit_s * (1 - t.schedule.decay) / plans * (planned_ + 1);
+        if (elapsed() < due || step_ - first_step_ < 5) return;
+        planned_++;
+        double before = setup_.time_limit_s - elapsed() + since(begun_);  // of the time, this is for steps
+        std::int64_t steps = fitting_steps(t, step_, since(begun_), before, setup_.text_size);
+        if (steps == t.steps) return;
+        t.steps = steps;
+        setup_.config_json = whole_config(setup_.config);
+        write_config();
+        log_.write({{"event", "plan"}, {"step", step_}, {"steps", steps}});
     }
 
     [[noreturn]] void diverged(double loss, double norm) {
@@ -134,36 +178,59 @@ class Trainer {
                   : "a lower train.optimizer.lr may help");
     }
 
-    void evaluate() {
+    /// The mean loss of the held-out text in nats a token; nothing where there is none.
+    std::optional<double> validation_loss() {
         double nats = 0;
         std::int64_t tokens = 0;
         for (std::int64_t i = 0; fill_validation(setup_, i, setup_.config.train.eval_batches, work_); i++) {
             nats += learner_.evaluate(work_);
             tokens += work_.rows.count;
         }
-        if (tokens > 0) {
-            const TokenSource& source = setup_.windows->source();
-            double loss = nats / static_cast<double>(tokens);
-            double bpb = loss / std::log(2.0) * static_cast<double>(source.size(DataSplit::validation)) /
-                         static_cast<double>(source.bytes(DataSplit::validation));
-            log_.write({{"event", "eval"},
-                        {"step", step_},
-                        {"loss", loss},
-                        {"bpb", bpb},
-                        {"tokens", tokens},
-                        {"seconds", seconds()}});
-            live_.evaluated(step_, loss, bpb);
-        }
+        if (tokens == 0) return std::nullopt;
+        const TokenSource& source = setup_.windows->source();
+        double loss = nats / static_cast<double>(tokens);
+        double bpb = loss / std::log(2.0) * static_cast<double>(source.size(DataSplit::validation)) /
+                     static_cast<double>(source.bytes(DataSplit::validation));
+        log_.write({{"event", "eval"},
+                    {"step", step_},
+                    {"loss", with_digits(loss, 7)},
+                    {"bpb", with_digits(bpb, 6)},
+                    {"tokens", tokens},
+                    {"seconds", with_digits(seconds(), 7)}});
+        live_.evaluated(step_, loss, bpb);
+        return loss;
+    }
+
+    /// Measures, writes a sample, renews model.gguf (where this is the best model so far) and report.html.
+    /// `regular`: at a step that the config says; only such ones decide what the best is and whether the text
+    /// is being memorised, as a resumed run must decide alike. Others, at a moment of the clock, are for
+    /// whoever looks.
+    void evaluate(bool regular) {
+        std::optional<double> loss = validation_loss();
+        bool best = !loss || (regular ? keeper_.observe(step_, *loss) : keeper_.beats_best(*loss));
+        if (best) write_model(best_model);
+        best_is_last_ = best;
+        evaluated_ = step_;
         sample();
+        write_report(file("report.html"), file("log.jsonl"));
+        if (regular && keeper_.memorising() && options_.early_stop) memorised_ = true;
+        if (regular && keeper_.memorising() && !said_memorising_) {
+            said_memorising_ = true;
+            note("validation has not fallen since step " +
+                 grouped(static_cast<std::uint64_t>(keeper_.best_step())) + ": the text is being memorised" +
+                 (memorised_ ? "; ending (--no-early-stop goes on)" : ""));
+        }
     }
 
     void sample() {
         std::int64_t tokens = setup_.config.train.sample_tokens;
         if (!options_.sample || tokens == 0) return;
         ModelConfig config = setup_.config.model;
+        std::string prompt = held_out_line(setup_);
         std::string text =
-            options_.sample(Model::view(config, setup_.tokenizer, learner_.parameters()), tokens);
-        log_.write({{"event", "sample"}, {"step", step_}, {"text", text}});
+            options_.sample(Model::view(config, setup_.tokenizer, learner_.parameters()), prompt, tokens);
+        log_.write({{"event", "sample"}, {"step", step_}, {"prompt", prompt}, {"text", text}});
+        live_.sample(prompt, text);
     }
 
     Provenance provenance() const {
@@ -181,29 +248,44 @@ class Trainer {
         state.log_bytes = log_.bytes();
         state.seconds = seconds();
         state.isa = kernels().name;
+        state.inputs = setup_.data;
+        state.keeper = keeper_;
+        state.best = keeper_.any() ? file(best_model) : "";
         save_checkpoint(options_.out + "/checkpoints", state, learner_, setup_.config.model,
                         *setup_.tokenizer, provenance());
         setup_.folder->settle();
     }
 
+    void write_model(const char* name) const {
+        std::string title = options_.config_path.empty() ? "linnet" : stem(options_.config_path);
+        save_model(file(name), setup_.config.model, learner_.traced().graph, learner_.parameters(),
+                   *setup_.tokenizer, *dtype_from_name(setup_.config.train.weights), title, provenance());
+    }
+
     void finish(int signal) {
-        save();
+        save();  // first: an evaluation may take long, and a second signal ends it
+        if (evaluated_ != step_) evaluate(false);
         live_.clear();
-        std::string path = options_.out + "/model.gguf";
-        std::string name = options_.config_path.empty() ? "linnet" : stem(options_.config_path);
-        save_model(path, setup_.config.model, learner_.traced().graph, learner_.parameters(),
-                   *setup_.tokenizer, *dtype_from_name(setup_.config.train.weights), name, provenance());
+        if (best_is_last_)
+            link_or_copy(file(best_model), file(last_model));
+        else
+            write_model(last_model);
         log_.write({{"event", "end"},
                     {"step", step_},
-                    {"seconds", seconds()},
-                    {"peak_memory_mib", mib(peak_memory())},
+                    {"seconds", with_digits(seconds(), 7)},
+                    {"peak_memory_mib", with_digits(mib(peak_memory()), 5)},
                     {"reason", signal                               ? "signal"
+                               : memorised_                         ? "memorised"
                                : step_ == setup_.config.train.steps ? "steps"
                                                                     : "time"}});
-        write_report(options_.out + "/report.html", options_.out + "/log.jsonl");
-        for (const std::string& written : {path, options_.out + "/report.html"}) note_written(written);
-        note("step " + std::to_string(step_) + " of " + std::to_string(setup_.config.train.steps) + " in " +
-             human_seconds(seconds()) + ": " + path +
+        write_report(file("report.html"), file("log.jsonl"));
+        for (const char* name : {best_model, last_model, "report.html"}) note_written(file(name));
+        auto shown = [](std::int64_t n) { return grouped(static_cast<std::uint64_t>(n)); };
+        note("step " + shown(step_) + " of " + shown(setup_.config.train.steps) + " in " +
+             human_seconds(seconds()) +
+             (best_is_last_ || !keeper_.any()
+                  ? ""
+                  : "; " + std::string(best_model) + " is of step " + shown(keeper_.best_step())) +
              (step_ < setup_.config.train.steps ? " (--resume goes on)" : ""));
     }
 
@@ -218,9 +300,13 @@ class Trainer {
     RunLog log_;
     LiveLine live_;
     Batch work_;
-    std::int64_t step_;
+    Keeper keeper_;
+    std::int64_t step_, first_step_ = 0,
+                        evaluated_ = -1;  // evaluated_: the last step that was, in this process
+    bool best_is_last_ = false, memorised_ = false, said_memorising_ = false;
+    int planned_ = 0;
     double flops_a_token_, peak_ = 0;
-    Clock::time_point started_;
+    Clock::time_point begun_;
 };
 
 /// The memory this process holds now, in bytes: what preparing the data took and gave back is not in it.
@@ -257,42 +343,6 @@ int train(const TrainingOptions& options) {
                              // minutes
     setup.folder->begin();
     return Trainer(options, std::move(setup)).run();
-}
-
-StepTiming time_steps(const RunConfig& config, std::int64_t vocabulary, int threads, int steps) {
-    RunConfig run = config;
-    run.model.vocabulary = vocabulary;
-    std::int64_t rows = run.train.batch * run.train.sequence;
-    Learner learner(run.model, rows, threads, static_cast<std::uint64_t>(run.train.seed));
-    Rng rng(static_cast<std::uint64_t>(run.train.seed), 1);
-    Batch batch;
-    std::vector<std::int32_t> tokens(static_cast<std::size_t>(run.train.sequence) + 1);
-    std::uint64_t draw = 0;
-    for (std::int64_t b = 0; b < run.train.batch; b++) {
-        for (auto& id : tokens)
-            id = static_cast<std::int32_t>(rng.below(static_cast<std::uint64_t>(vocabulary), draw++));
-        batch.add(tokens.data(), run.train.sequence, 0, b);
-        batch.targets.insert(batch.targets.end(), tokens.begin() + 1, tokens.end());
-    }
-    batch.training = true;
-    batch.loss_scale = 1.0 / static_cast<double>(rows * run.train.accumulate);
-    std::vector<double> times;
-    StepTiming timing;
-    for (int step = -1; step < steps; step++) {  // the first warms up
-        Clock::time_point begin = Clock::now();
-        timing.loss = 0;
-        for (std::int64_t micro = 0; micro < run.train.accumulate; micro++)
-            timing.loss += learner.learn(batch) * batch.loss_scale;
-        learner.update(run.train, learning_rate(run.train, step + 1), step + 2);
-        if (step >= 0) times.push_back(since(begin));
-    }
-    std::sort(times.begin(), times.end());
-    double median = times[times.size() / 2];
-    timing.step_ms = median * 1e3;
-    timing.tokens_per_s = static_cast<double>(rows * run.train.accumulate) / median;
-    timing.flops_per_s =
-        timing.tokens_per_s * 3 * forward_flops(learner.traced(), static_cast<double>(run.train.sequence));
-    return timing;
 }
 
 }  // namespace linnet

@@ -99,8 +99,8 @@ TEST_CASE("a run that was interrupted, terminated or killed goes on to the bytes
         CAPTURE(signal);
         std::string name = signal;
         CHECK(run(cut_short(name, signal)).exit == code);
-        CHECK(std::filesystem::exists(run.scratch / (name + "/model.gguf")) == (code != 137));
-        if (code != 137) CHECK(run.file(name + "/model.gguf") != whole);
+        CHECK(std::filesystem::exists(run.scratch / (name + "/last.gguf")) == (code != 137));
+        CHECK(run.file(name + "/model.gguf") != whole);  // of the first evaluation
         Outcome resumed = run("$TRAIN " + name + " --resume" + longer);
         CHECK_MESSAGE(resumed.exit == 0, resumed.err);
         CHECK(has(resumed.err, "resum"));
@@ -168,6 +168,102 @@ TEST_CASE("--json puts the log on stdout; --dry-run writes nothing; --time ends 
     Outcome timed = run("$TRAIN timed --time 1s --set train.steps=1000000");
     CHECK(timed.exit == 0);
     CHECK(std::filesystem::exists(run.scratch / "timed/model.gguf"));
+}
+
+TEST_CASE("without a config one is chosen that ends on time, and config.json gives the same run again") {
+    Run run;
+    Outcome outcome = run("$LINNET train --data text --out d --time 2s --threads 1");
+    CHECK(outcome.exit == 0);
+    for (const char* part :
+         {"text: one document", "chosen for 2.0s", "parameters, vocabulary 256", "wrote d/model.gguf"})
+        CHECK_MESSAGE(has(outcome.err, part), part);
+    json config = json::parse(run.file("d/config.json"));
+    CHECK(config["train"]["schedule"]["kind"] == "wsd");
+    CHECK(run("$LINNET train d/config.json --data text --out e --threads 1 2>/dev/null").exit == 0);
+    auto losses = [&](const std::string& name) {
+        std::vector<double> found;
+        std::istringstream log(run.file(name + "/log.jsonl"));
+        for (std::string line; std::getline(log, line);)
+            if (json record = json::parse(line); record["event"] == "step") found.push_back(record["loss"]);
+        return found;
+    };
+    std::vector<double> first = losses("d"), again = losses("e");
+    REQUIRE(!first.empty());
+    REQUIRE(again.size() >= first.size());  // the clock may have cut the first run short
+    again.resize(first.size());
+    CHECK(first == again);
+    Outcome steps = run("$LINNET train --data text --out f --steps 3 --threads 1");
+    CHECK(steps.exit == 0);
+    CHECK(has(steps.err, "step 3 of 3"));
+    CHECK(json::parse(run.file("f/config.json"))["train"]["steps"] == 3);
+}
+
+TEST_CASE("a resume needs no --data, and a run's folder stands for its model, also after kill -9") {
+    Run run;
+    CHECK(run(cut_short("cut", "KILL")).exit == 137);
+    CHECK(run("$LINNET eval -m cut --file text --windows 2 --json").exit == 0);
+    CHECK(run("$LINNET tokenize -m cut --format count text").exit == 0);
+    CHECK(run("$LINNET inspect cut").exit == 0);
+    CHECK(
+        run("mkdir elsewhere && cd elsewhere && $LINNET train --out ../cut --resume --steps 110 2>/dev/null")
+            .exit == 0);
+    CHECK(run("mv text moved; $LINNET train --out cut --resume --steps 120 2>/dev/null").exit == 4);
+    CHECK(run("$LINNET train --out cut --resume --steps 120 --data moved 2>/dev/null").exit == 0);
+    CHECK(run("$LINNET train --out none").exit == 2);  // a new run needs it
+}
+
+TEST_CASE("where the text is memorised the best model is kept, and the run ends; resumed, it is the same") {
+    Run run;
+    std::string noise;  // nothing can be learned from it but itself
+    for (unsigned i = 0, x = 1; i < 1500; i++)
+        noise += static_cast<char>('a' + (x = x * 1664525 + 1013904223) / 65536 % 26);
+    write_text(run.scratch / "noise", noise);
+    const std::string line =
+        "$LINNET train config --data noise --threads 1 --set train.steps=2000 --set "
+        "train.eval_every=20 --set train.checkpoint_every=20 --set train.optimizer.lr=1e-2 --set "
+        "train.schedule.kind=constant --set train.validation_fraction=0.3 ";
+    Outcome outcome = run(line + "--out a");
+    CHECK(outcome.exit == 0);
+    CHECK(has(outcome.err, "being memorised"));
+    CHECK(has(run.file("a/log.jsonl"), R"("reason":"memorised")"));
+    CHECK(run.file("a/model.gguf") != run.file("a/last.gguf"));
+    CHECK(has(run.file("a/report.html"), "being memorised"));
+    run(line +
+        "--out b 2>/dev/null & pid=$!\nuntil [ \"$(wc -l 2>/dev/null < b/log.jsonl)\" -gt 50 ]; do sleep "
+        "0.01; "
+        "done 2>/dev/null; kill -9 $pid; wait $pid 2>/dev/null");
+    CHECK(run(line + "--out b --resume 2>/dev/null").exit == 0);
+    CHECK(run.file("b/model.gguf") == run.file("a/model.gguf"));
+    Outcome on = run(line + "--out c --steps 400 --no-early-stop");
+    CHECK(on.exit == 0);
+    CHECK(has(on.err, "step 400 of 400"));
+}
+
+TEST_CASE("train reads what corpus reads, says what it was, and refuses what is no text") {
+    Run run;
+    const std::string line = "$LINNET train config --threads 1 --steps 2 ";
+    CHECK(
+        run("i=0; while [ $i -lt 300 ]; do echo '{\"text\": \"line '$i' of a text that goes on\", \"id\": "
+            "7}'; i=$((i+1)); "
+            "done > many.jsonl; gzip -k many.jsonl; mkdir folder; cp text folder/a.txt; cp text folder/b.txt")
+            .exit == 0);
+    Outcome packed = run(line + "--data many.jsonl.gz --out gz");
+    CHECK(packed.exit == 0);
+    CHECK(has(packed.err, "300 documents of the field text"));
+    Outcome folder = run(line + "--data folder --out folder-run");
+    CHECK(folder.exit == 0);
+    CHECK(has(folder.err, "2 documents in 2 files"));
+    CHECK(run(line + "--data folder/a.txt --data many.jsonl --out both 2>/dev/null").exit == 0);
+    CHECK(run("cat text | " + line + "--data - --out piped 2>/dev/null").exit == 0);
+    CHECK(run(line + "--data text --out plain 2>/dev/null").exit == 0);
+    CHECK(run.file("piped/model.gguf") == run.file("plain/model.gguf"));
+    Outcome again = run("$LINNET train --out piped --resume --steps 3");
+    CHECK(again.exit == 2);
+    CHECK(has(again.err, "stdin"));
+    Outcome binary = run(line + "--data plain/model.gguf --out no");
+    CHECK(binary.exit == 3);
+    CHECK(has(binary.err, "plain/model.gguf: expected UTF-8 text, got a GGUF model file"));
+    CHECK(is_one_error_line(binary.err));
 }
 
 TEST_CASE("on a terminal a live line shows step, loss, speed, share of the peak and time left") {

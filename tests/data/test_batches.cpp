@@ -36,6 +36,14 @@ class Bytes : public Tokenizer {
     TokenId size_;
 };
 
+TokenSource from_text(const std::string& text, const Tokenizer& tokenizer, double fraction, int threads) {
+    Documents one;
+    one.text = text;
+    one.ends = {text.size()};
+    one.hashes = {0};
+    return TokenSource::from_documents(split_documents(one, fraction), false, tokenizer, threads);
+}
+
 std::string counting_text(std::size_t n) {
     std::string text;
     for (std::size_t i = 0; i < n; i++) text += static_cast<char>(i % 251);
@@ -65,15 +73,14 @@ std::string error_of(auto&& call) {
 
 TEST_CASE("a text's tail is its validation split, cut between characters") {
     Bytes bytes;
-    TokenSource source =
-        TokenSource::from_text("aaaaaaa\xC3\xA9zz", bytes, 0.25, 1);  // 11 bytes; 8.25 is inside é
+    TokenSource source = from_text("aaaaaaa\xC3\xA9zz", bytes, 0.25, 1);  // 11 bytes; 8.25 is inside é
     CHECK(source.size(DataSplit::train) == 7);
     CHECK(source.size(DataSplit::validation) == 4);
     CHECK(source.bytes(DataSplit::validation) == 4);
 }
 
 TEST_CASE("targets are the inputs one token later") {
-    TokenSource source = TokenSource::from_text(counting_text(1000), Bytes(), 0.1, 1);
+    TokenSource source = from_text(counting_text(1000), Bytes(), 0.1, 1);
     std::vector<std::int32_t> in(16), out(16);
     source.window(DataSplit::train, 300, in, out);
     for (int i = 0; i < 16; i++) {
@@ -83,9 +90,9 @@ TEST_CASE("targets are the inputs one token later") {
 }
 
 TEST_CASE("a training window depends on seed and index alone, and reaches both ends of the text") {
-    WindowSampler a(TokenSource::from_text(counting_text(40), Bytes(), 0, 1), 7, 8);
-    WindowSampler b(TokenSource::from_text(counting_text(40), Bytes(), 0, 1), 7, 8);
-    WindowSampler other(TokenSource::from_text(counting_text(40), Bytes(), 0, 1), 8, 8);
+    WindowSampler a(from_text(counting_text(40), Bytes(), 0, 1), 7, 8);
+    WindowSampler b(from_text(counting_text(40), Bytes(), 0, 1), 7, 8);
+    WindowSampler other(from_text(counting_text(40), Bytes(), 0, 1), 8, 8);
     std::vector<std::int32_t> in(8), out(8), in2(8), out2(8);
     std::set<std::int32_t> starts;
     int same = 0;
@@ -102,7 +109,7 @@ TEST_CASE("a training window depends on seed and index alone, and reaches both e
 }
 
 TEST_CASE("an epoch's training windows are disjoint, and epochs differ") {
-    WindowSampler sampler(TokenSource::from_text(counting_text(250), Bytes(), 0, 1), 3, 8);
+    WindowSampler sampler(from_text(counting_text(250), Bytes(), 0, 1), 3, 8);
     std::vector<std::int32_t> in(8), out(8), orders[2];
     for (int epoch = 0; epoch < 2; epoch++) {
         std::set<std::int32_t> seen;
@@ -116,7 +123,7 @@ TEST_CASE("an epoch's training windows are disjoint, and epochs differ") {
 }
 
 TEST_CASE("validation windows are disjoint and in order") {
-    WindowSampler sampler(TokenSource::from_text(counting_text(100), Bytes(), 0.5, 1), 1, 12);
+    WindowSampler sampler(from_text(counting_text(100), Bytes(), 0.5, 1), 1, 12);
     CHECK(sampler.validation_windows() == 4);  // 50 tokens hold 4 windows and their last target
     std::vector<std::int32_t> in(12), out(12);
     for (std::uint64_t i = 0; i < 4; i++) {
@@ -126,7 +133,7 @@ TEST_CASE("validation windows are disjoint and in order") {
 }
 
 TEST_CASE("a text shorter than one window says how many tokens are needed and found") {
-    std::string line = error_of([] { WindowSampler(TokenSource::from_text("short", Bytes(), 0, 1), 1, 8); });
+    std::string line = error_of([] { WindowSampler(from_text("short", Bytes(), 0, 1), 1, 8); });
     CHECK(line.find("at least 9 tokens") != std::string::npos);
     CHECK(line.find("got 5") != std::string::npos);
 }
@@ -142,18 +149,18 @@ TEST_CASE("a folder of shards reads as one stream across shard borders") {
     test::write_text(scratch / "a.bin", shard_bytes(20240520, 1, {1, 2, 3}, 2));
     test::write_text(scratch / "b.bin", shard_bytes(20240520, 1, {50, 51}, 2));
     test::write_text(scratch / "c.bin", shard_bytes(20240520, 1, {4, 5, 6, 99}, 2));
-    TokenSource source = TokenSource::open(scratch.path, Bytes(100), 0, 1);
+    TokenSource source = TokenSource::open_corpus(scratch.path, Bytes(100));
     CHECK(source.size(DataSplit::train) == 7);
     CHECK(source.bytes(DataSplit::train) == 70);
     std::vector<std::int32_t> in(4), out(4);
     source.window(DataSplit::train, 1, in, out);
     CHECK(in == std::vector<std::int32_t>{2, 3, 4, 5});
     CHECK(out == std::vector<std::int32_t>{3, 4, 5, 6});
-    CHECK(error_of([&] { TokenSource::open(scratch.path, Bytes(101), 0, 1); }).find("vocab_size") !=
+    CHECK(error_of([&] { TokenSource::open_corpus(scratch.path, Bytes(101)); }).find("vocab_size") !=
           std::string::npos);
 
     test::write_text(scratch / "c.bin", shard_bytes(20240520, 1, {4, 5, 6, 100}, 2));
-    TokenSource damaged = TokenSource::open(scratch.path, Bytes(100), 0, 1);
+    TokenSource damaged = TokenSource::open_corpus(scratch.path, Bytes(100));
     CHECK(error_of([&] { damaged.window(DataSplit::train, 2, in, out); }).find("below 100") !=
           std::string::npos);
 }

@@ -102,7 +102,7 @@ TEST_CASE("a corpus holds every document once, bordered, in llm.c's layout, with
     CHECK(tokens == index.tokens);
     CHECK(validation_documents > 50);
     CHECK(validation_documents < 150);
-    TokenSource source = TokenSource::open(s / "out", Bytes(), 0, 1);
+    TokenSource source = TokenSource::open_corpus(s / "out", Bytes());
     CHECK(source.size(DataSplit::train) == train_tokens);
     CHECK_FALSE(std::filesystem::exists(s / "out/progress.json"));
     // Each document is a run of one letter, and ends with the border.

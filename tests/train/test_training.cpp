@@ -75,7 +75,7 @@ TEST_CASE("a run that was killed and resumed ends in the same file, and in the s
                        "' 2>/dev/null; do sleep 0.002; done; "
                        "kill -9 $pid; wait $pid 2>/dev/null; true";
     run_shell(line);
-    REQUIRE_FALSE(std::filesystem::exists(run.scratch / "cut/model.gguf"));
+    REQUIRE_FALSE(std::filesystem::exists(run.scratch / "cut/last.gguf"));
     REQUIRE(run_linnet(run.arguments("cut", {"--resume"})).exit == 0);
     CHECK(run.model_hash("cut") == run.model_hash("whole"));
     std::vector<double> losses[2];

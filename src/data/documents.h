@@ -1,0 +1,47 @@
+// What a training run reads: documents from anywhere `linnet corpus` reads them, held in memory, and which of
+// them are held out.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/document_reader.h"
+
+namespace linnet {
+
+/// Documents end to end.
+struct Documents {
+    std::string text;
+    std::vector<std::size_t> ends;      // of each in `text`, ascending
+    std::vector<std::uint64_t> hashes;  // DocumentPart::hash of each
+    std::uint64_t files = 0;
+    std::uint64_t skipped = 0;  // bad ones
+    std::string first_skipped;  // why the first was bad
+
+    std::size_t count() const { return ends.size(); }
+    std::string_view operator[](std::size_t i) const {
+        std::size_t begin = i == 0 ? 0 : ends[i - 1];
+        return std::string_view(text).substr(begin, ends[i] - begin);
+    }
+    /// Of one document: of its bytes. Of several: of their bytes and lengths.
+    std::string sha256() const;
+};
+
+/// Every document of `inputs` (files, folders, "-"). Error(Exit::input) where there is none.
+Documents read_documents(const std::vector<std::string>& inputs, ReadOptions options);
+
+/// The two parts of a training text, as documents or pieces of them.
+struct TextSplit {
+    std::vector<std::string_view> train, validation;
+};
+
+/// Few documents (one text, some books): the tail of each is held out, `fraction` of it, cut between
+/// characters. Many: whole ones, by the hash of each as `linnet corpus` chooses them, so that equal ones lie
+/// on one side.
+TextSplit split_documents(const Documents& documents, double fraction);
+
+/// Whether a document of this hash is held out, where `fraction` of many are.
+bool held_out(std::uint64_t document_hash, double fraction);
+
+}  // namespace linnet

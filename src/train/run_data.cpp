@@ -1,0 +1,134 @@
+#include "train/run_data.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/sha256.h"
+#include "base/terminal.h"
+
+namespace linnet {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+std::string joined(const std::vector<std::string_view>& parts) {
+    std::string text;
+    for (std::string_view part : parts) text += part;
+    return text;
+}
+
+}  // namespace
+
+json DataOptions::to_json() const {
+    std::vector<std::string> paths;
+    for (const std::string& input : inputs)
+        paths.push_back(input == "-" ? input : fs::absolute(input).lexically_normal().string());
+    return {{"inputs", paths},         {"format", read.format},
+            {"field", read.field},     {"separator", read.separator},
+            {"invalid", read.invalid}, {"skip_bad", read.skip_bad}};
+}
+
+DataOptions DataOptions::from_json(const json& json) {
+    DataOptions options;
+    options.inputs = json.at("inputs").get<std::vector<std::string>>();
+    options.read.format = json.at("format").get<std::string>();
+    options.read.field = json.at("field").get<std::string>();
+    options.read.separator = json.at("separator").get<std::string>();
+    options.read.invalid = json.at("invalid").get<std::string>();
+    options.read.skip_bad = json.at("skip_bad").get<bool>();
+    return options;
+}
+
+RunData::RunData(DataOptions options) : options_(std::move(options)) {
+    const std::vector<std::string>& inputs = options_.inputs;
+    for (const std::string& input : inputs) {
+        std::string index = input + "/index.json";
+        if (input == "-" || !fs::exists(index)) continue;
+        if (inputs.size() > 1)
+            fail_input(input, "", "texts, or one folder made by `linnet corpus` alone",
+                       "a corpus among " + std::to_string(inputs.size()) + " inputs");
+        corpus_ = read_corpus_index(input);
+        sha256_ = linnet::sha256(MappedFile(index).text());
+        bytes_ = corpus_->bytes;
+        count_ = corpus_->documents;
+        return;
+    }
+    documents_ = read_documents(inputs, options_.read);
+    sha256_ = documents_->sha256();
+    bytes_ = documents_->text.size();
+    count_ = documents_->count();
+}
+
+std::string RunData::name() const {
+    const std::vector<std::string>& inputs = options_.inputs;
+    if (inputs.size() > 1) return inputs[0] + " and " + std::to_string(inputs.size() - 1) + " more";
+    return inputs[0] == "-" ? "stdin" : inputs[0];
+}
+
+std::uint64_t RunData::bytes() const {
+    return bytes_;
+}
+std::uint64_t RunData::documents() const {
+    return count_;
+}
+
+bool RunData::jsonl() const {
+    if (options_.read.format != "auto") return options_.read.format == "jsonl";
+    std::vector<std::string> files = expand_inputs(options_.inputs);
+    return std::any_of(files.begin(), files.end(), [](const std::string& file) { return is_jsonl(file); });
+}
+
+std::string RunData::description() const {
+    std::string size = human_bytes(static_cast<double>(bytes_));
+    if (corpus_)
+        return grouped(count_) + " documents, " + grouped(corpus_->tokens) + " tokens of " + size +
+               " of text";
+    std::string said = count_ == 1 ? "one document" : grouped(count_) + " documents";
+    if (jsonl()) said += " of the field " + options_.read.field;
+    if (documents_ && documents_->files > 1) said += " in " + grouped(documents_->files) + " files";
+    said += ", " + size;
+    if (documents_ && documents_->skipped > 0)
+        said += "; " + grouped(documents_->skipped) +
+                " bad ones skipped, the first: " + documents_->first_skipped;
+    return said;
+}
+
+std::string RunData::own_tokenizer() const {
+    return corpus_ ? options_.inputs[0] + "/" + corpus_tokenizer : "";
+}
+
+TokenizerPtr RunData::tokenizer(const TokenizerConfig& config, double fraction, int threads) const {
+    if (config.kind == "file") return load_tokenizer(config.file);
+    if (corpus_) {  // its tokens are made, whatever the config would have made
+        const std::string path = own_tokenizer();
+        if (!fs::exists(path))
+            fail_input(options_.inputs[0], corpus_tokenizer, "the tokenizer that the corpus was made with",
+                       "nothing", "--set tokenizer.kind=file --set tokenizer.file=PATH names another");
+        const std::string there = linnet::sha256(MappedFile(path).text());
+        if (there != corpus_->tokenizer_sha256)
+            fail_input(path, "sha256", corpus_->tokenizer_sha256 + ", which made the corpus", there);
+        return load_tokenizer(path);
+    }
+    auto size = static_cast<TokenId>(config.vocab_size);
+    // Characters must all be known, also those of the held-out part (and the newline that parts documents);
+    // merges are learned from the training part only.
+    if (config.kind != "bpe")
+        return train_tokenizer(config.kind, count_ == 1 ? documents_->text : documents_->text + "\n", size,
+                               threads);
+    std::vector<std::string_view> parts = split_documents(*documents_, fraction).train;
+    if (parts.size() == 1) return train_tokenizer(config.kind, parts[0], size, threads);
+    return train_tokenizer(config.kind, joined(parts), size, threads);
+}
+
+TokenSource RunData::tokens(const Tokenizer& tokenizer, double fraction, int threads) {
+    if (corpus_) return TokenSource::open_corpus(options_.inputs[0], tokenizer);
+    TokenSource source = TokenSource::from_documents(split_documents(*documents_, fraction), count_ > 1,
+                                                     tokenizer, threads, name());
+    documents_.reset();
+    return source;
+}
+
+}  // namespace linnet

@@ -1,0 +1,55 @@
+// The text of a run: documents held in memory, or a folder that `linnet corpus` made.
+#pragma once
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/batches.h"
+#include "data/corpus_index.h"
+#include "train/config.h"
+
+namespace linnet {
+
+/// What --data and the reading options say.
+struct DataOptions {
+    std::vector<std::string> inputs;  // files, folders, "-"; or one corpus folder
+    ReadOptions read;
+
+    /// As a checkpoint keeps it, so that a resume needs no --data: paths are absolute.
+    nlohmann::json to_json() const;
+    static DataOptions from_json(const nlohmann::json& json);
+};
+
+class RunData {
+  public:
+    /// Reads the documents, or the corpus's index. Error naming the input where there is no text in it.
+    explicit RunData(DataOptions options);
+
+    std::string name() const;                              // of the input, for messages
+    const std::string& sha256() const { return sha256_; }  // of the text, or of the corpus's index
+    std::uint64_t bytes() const;                           // of text, both splits
+    std::uint64_t documents() const;
+    /// "23 410 documents of the field text, 45.1 MB"
+    std::string description() const;
+    const DataOptions& options() const { return options_; }
+    /// The corpus's own tokenizer file; empty where the data is text.
+    std::string own_tokenizer() const;
+
+    /// As the config says; a corpus brings its own unless the config names a file. `fraction` of the text is
+    /// held out.
+    TokenizerPtr tokenizer(const TokenizerConfig& config, double fraction, int threads) const;
+    /// The tokens; the text is let go.
+    TokenSource tokens(const Tokenizer& tokenizer, double fraction, int threads);
+
+  private:
+    bool jsonl() const;
+    DataOptions options_;
+    std::optional<Documents> documents_;
+    std::optional<CorpusIndex> corpus_;
+    std::uint64_t bytes_ = 0, count_ = 0;
+    std::string sha256_;
+};
+
+}  // namespace linnet

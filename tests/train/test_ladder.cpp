@@ -1,0 +1,102 @@
+#include "train/ladder.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "model/architectures.h"
+#include "model/trace.h"
+
+using namespace linnet;
+
+namespace {
+
+RunConfig chosen(std::uint64_t bytes, double seconds, double flops = 5e11) {
+    RunConfig config = read_run_config(choose_config({bytes, seconds, flops}), "default config", {});
+    config.model.vocabulary = config.tokenizer.kind == "byte" ? 256 : config.tokenizer.vocab_size;
+    return config;
+}
+
+std::int64_t parameters(const RunConfig& config) {
+    return trace(config.model, false).graph.parameter_count();
+}
+
+}  // namespace
+
+TEST_CASE(
+    "more text and more time never choose a smaller model, and every choice is one that other runtimes "
+    "load") {
+    double sizes[] = {1, 1e3, 1e5, 3e5, 1e6, 4e6, 1e7, 1e8, 1e9, 1e11, 1e15},
+           times[] = {0.1, 5, 60, 120, 600, 3600, 86400, 1e7};
+    std::int64_t before_size = 0;
+    for (double bytes : sizes) {
+        std::int64_t before_time = 0;
+        for (double seconds : times) {
+            CAPTURE(bytes);
+            CAPTURE(seconds);
+            RunConfig config = chosen(static_cast<std::uint64_t>(bytes), seconds);
+            CHECK(architecture_of(config.model).name == "llama");
+            CHECK(config.train.optimizer.lr > 1e-4);
+            CHECK(parameters(config) >= before_time);
+            before_time = parameters(config);
+        }
+        CHECK(before_time >= before_size);
+        before_size = before_time;
+    }
+    CHECK(before_size > 50'000'000);
+}
+
+TEST_CASE("a default schedule fits the time, reads a small text only so often, and leaves what was set") {
+    RunConfig config = chosen(10'000'000, 150);
+    fit_schedule(config, {}, 0.05, 150, {10'000'000, 3'500'000});
+    const TrainConfig& t = config.train;
+    CHECK(static_cast<double>(t.steps) * 0.05 < 150);
+    CHECK(static_cast<double>(t.steps) * 0.05 > 0.9 * 150);
+    CHECK(learning_rate(t, t.steps) == 0);
+    CHECK(learning_rate(t, t.schedule.warmup) == doctest::Approx(t.optimizer.lr));
+    CHECK(static_cast<double>(t.eval_every) * 0.05 < 60);
+    CHECK(t.schedule.warmup < t.steps / 4);
+
+    RunConfig set = chosen(10'000'000, 150);
+    fit_schedule(set, {"train.steps=7", "train.eval_every=3"}, 0.05, 150, {10'000'000, 3'500'000});
+    CHECK(set.train.steps == TrainConfig().steps);
+    CHECK(set.train.eval_every == TrainConfig().eval_every);
+
+    RunConfig small = chosen(100'000, 1e6);
+    fit_schedule(small, {}, 0.01, 1e6, {100'000, 90'000});
+    double epochs =
+        static_cast<double>(small.train.steps * small.train.batch * small.train.sequence) / 90'000;
+    CHECK(epochs < 100);
+
+    for (double step : {1e-6, 1.0, 1e4}) {  // a step may be longer than the time
+        RunConfig odd = chosen(10'000'000, 1);
+        fit_schedule(odd, {}, step, 1, {10'000'000, 3'500'000});
+        CHECK(odd.train.steps >= 1);
+        CHECK(odd.train.eval_every >= 1);
+        CHECK(odd.train.schedule.warmup <= odd.train.steps);
+    }
+}
+
+TEST_CASE(
+    "the end follows the clock until the learning rate decays, and never changes a step that was made") {
+    RunConfig config = chosen(10'000'000, 100);
+    TextSize text{10'000'000, 3'500'000};
+    fit_schedule(config, {}, 0.1, 100, text);
+    TrainConfig t = config.train;
+    std::int64_t planned = t.steps;
+    CHECK(fitting_steps(t, 100, 10.0, 100, text) ==
+          doctest::Approx(static_cast<double>(planned)).epsilon(0.06));
+    TrainConfig slow = t;
+    slow.steps = fitting_steps(t, 100, 20.0, 100, text);  // half as fast as measured
+    CHECK(slow.steps < 0.6 * static_cast<double>(planned));
+    CHECK(slow.steps > 0.4 * static_cast<double>(planned));
+    for (std::int64_t step = 0; step <= 100; step++)
+        CHECK(learning_rate(slow, step) == learning_rate(t, step));
+    CHECK(learning_rate(slow, slow.steps) == 0);
+    TrainConfig late = t;
+    std::int64_t done = planned / 2;
+    late.steps = fitting_steps(t, done, 99.0, 100, text);  // hardly any time is left
+    for (std::int64_t step = 0; step < done; step++)
+        CHECK(learning_rate(late, step) == learning_rate(t, step));
+    CHECK(fitting_steps(t, planned * 7 / 10, 99.0, 100, text) == planned);  // it decays: left as it is
+}
