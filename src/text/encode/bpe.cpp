@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/team.h"
 #include "text/encode/word_cache.h"
 
 namespace linnet {
@@ -88,29 +87,13 @@ BpeModel::BpeModel(const Vocabulary& vocabulary, MergeTable merges, BpeOptions o
     may_cut_ = !has_affixes_ && (!options_.fuse_unknown || all_bytes);
 }
 
-std::unique_ptr<BpeModel> make_bpe(const Vocabulary& vocabulary, BpeOptions options, const MergeList& list) {
-    std::unique_ptr<BpeModel> model;
-    const std::string continuing = options.continuing_prefix;
-    const int threads = vocabulary.size() < 10'000 ? 1 : std::min(2, physical_cores());
-    // Making the model takes as long as every other merge: what the two threads have to do is about the same.
-    const std::size_t share = threads == 1 ? list.size : list.size / 4 * 3;
-    MergeTable first, second;
-    run_team(threads, [&](Worker worker) {
-        const bool is_last = worker.index == worker.count - 1;
-        auto read = [&](std::size_t begin, std::size_t end, std::size_t room) {
-            MergeReader reader(vocabulary, begin, room, continuing, list.fail);
-            list.add(reader, begin, end);
-            return reader.finish();
-        };
-        if (worker.index == 0) first = read(0, share, list.size);
-        if (is_last) model = std::make_unique<BpeModel>(vocabulary, MergeTable(), options);
-        if (is_last) second = read(share, list.size, list.size - share);
-    });
-    second.each([&](TokenId left, TokenId right, std::uint32_t rank, TokenId joined) {
-        first.add(left, right, rank, joined);
-    });
-    model->set_merges(std::move(first));
-    return model;
+void MergeReader::add(std::string_view left, std::string_view right) {
+    const TokenId left_id = vocabulary_.find(left), right_id = vocabulary_.find(right);
+    if (left_id < 0 || right_id < 0) fail_(next_, "two tokens of the vocabulary");
+    if (!continuing_.empty() && right.starts_with(continuing_)) right.remove_prefix(continuing_.size());
+    const TokenId joined = vocabulary_.find(joined_.assign(left).append(right));
+    if (joined < 0) fail_(next_, "a merge whose joined spelling is a token");
+    table_.add(left_id, right_id, next_++, joined);
 }
 
 std::unique_ptr<ModelScratch> BpeModel::scratch() const {

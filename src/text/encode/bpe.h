@@ -10,7 +10,6 @@
 
 #include "text/encode/merges.h"
 #include "text/encode/model.h"
-#include "text/encode/rank_feed.h"
 #include "text/encode/vocabulary.h"
 
 namespace linnet {
@@ -25,44 +24,25 @@ struct BpeOptions {
         end_suffix;  // characters: "##" before all but the first, "</w>" after the last
 };
 
-/// Merges as a file lists them, by spelling and in order of rank, resolved against the vocabulary. Three
-/// look-ups a merge in tables larger than the cache are most of a large vocabulary's load time: they are made
-/// in batches, their slots fetched ahead, and the joined token is guessed to follow the last one before it is
-/// looked up.
+/// Merges as a file lists them, by spelling and in order of rank, resolved against the vocabulary.
 class MergeReader {
   public:
     /// `fail(index, expected)` must throw. `continuing`: the prefix of the right part that the joined token
     /// lacks.
     using Fail = std::function<void(std::size_t index, const char* expected)>;
-    /// For `count` merges, the first of which has the index and rank `first`.
-    MergeReader(const Vocabulary& vocabulary, std::size_t first, std::size_t count,
-                std::string_view continuing, Fail fail);
-    /// The spellings must live until finish().
-    void add(std::string_view left, std::string_view right) {
-        if (waiting_.size() == 64) flush();
-        waiting_.push_back({left, right, hash_bytes(left), hash_bytes(right), -1, -1, -1});
-        vocabulary_.prefetch(waiting_.back().left_hash);
-        vocabulary_.prefetch(waiting_.back().right_hash);
+    MergeReader(const Vocabulary& vocabulary, std::size_t expected, std::string_view continuing, Fail fail)
+        : vocabulary_(vocabulary), continuing_(continuing), fail_(std::move(fail)) {
+        table_.reserve(expected);
     }
-    MergeTable finish() {
-        flush();
-        return std::move(table_);
-    }
+    void add(std::string_view left, std::string_view right);
+    MergeTable take() { return std::move(table_); }
 
   private:
-    struct Waiting {
-        std::string_view left, right;
-        std::uint64_t left_hash, right_hash;
-        TokenId left_id, right_id, joined_id;
-    };
-    void flush();
     const Vocabulary& vocabulary_;
     std::string continuing_, joined_;
     Fail fail_;
     MergeTable table_;
-    std::vector<Waiting> waiting_;
-    std::size_t next_;  // the index of the next merge to be entered
-    TokenId last_ = -1;
+    std::uint32_t next_ = 0;  // the index and rank of the next merge
 };
 
 /// Where a word may be cut because no token has these bytes side by side: a border is safe when no token
@@ -105,7 +85,6 @@ class BpeModel final : public WordModel {
     bool cuts_before_marks() const override { return cuts_before_marks_; }
 
     const MergeTable& merges() const { return merges_; }
-    void set_merges(MergeTable merges) { merges_ = std::move(merges); }
     const BpeOptions& options() const { return options_; }
 
   private:
@@ -134,15 +113,6 @@ class BpeModel final : public WordModel {
     bool has_affixes_ = false, may_cut_ = true, cuts_before_marks_ = true;
 };
 
-/// A file's merges. Two threads may call both functions at a time.
-struct MergeList {
-    std::size_t size = 0;
-    std::function<void(MergeReader&, std::size_t begin, std::size_t end)> add;  // those merges
-    MergeReader::Fail fail;
-};
-/// A model whose merges are read while another thread learns what the vocabulary's tokens are made of.
-std::unique_ptr<BpeModel> make_bpe(const Vocabulary& vocabulary, BpeOptions options, const MergeList& list);
-
 /// The merges that a vocabulary ordered by rank or score implies (.tiktoken, SentencePiece): any two symbols
 /// whose joined spelling is a token merge into it, at that token's rank (`rank[id]`; no_merge: the token
 /// never arises). A character that is part of a token without being one itself is a symbol from
@@ -159,6 +129,6 @@ ImpliedMerges implied_merges(const Vocabulary& vocabulary, const std::vector<std
 /// turn, all lower ranks are exhausted, and inside the token's bytes they have done exactly what they do to
 /// those bytes alone. (Every split of every token, as above, makes five times as many merges and takes 0.4 s
 /// for 200 000 tokens.)
-MergeTable ranked_merges(RankFeed& ranks, std::size_t expected);
+MergeTable ranked_merges(std::span<const std::string_view> ranks);
 
 }  // namespace linnet

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "base/keyed_hash.h"
 
 namespace linnet {
 
@@ -126,7 +127,7 @@ void Merger::merge(const MergeTable& table, std::size_t begin, std::size_t end, 
     // Positions waiting at each rank. A list is sorted when its turn comes; positions that a merge adds at a
     // rank that is not above the current one (possible with scores, not with trained ranks) go through
     // `urgent`.
-    std::unordered_map<std::uint32_t, std::vector<std::int32_t>> waiting;
+    std::unordered_map<std::uint32_t, std::vector<std::int32_t>, KeyedHash> waiting;
     std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> ranks;
     std::priority_queue<std::uint64_t, std::vector<std::uint64_t>, std::greater<>> urgent;
     std::uint32_t last_rank = no_merge;

@@ -45,10 +45,6 @@ class MergeTable {
         const auto other = others_.find({left, right});
         return other == others_.end() ? first_of(id) : other->second;
     }
-    /// For a rank() or add() of this pair that will come soon.
-    void prefetch(TokenId left, TokenId right) const {
-        ranks_.prefetch(static_cast<std::uint32_t>(left), static_cast<std::uint32_t>(right));
-    }
     std::size_t size() const { return ranks_.size(); }
     struct Ranked {
         std::uint32_t rank;
@@ -125,14 +121,6 @@ class ShortRow {
     template <class F>
     void each(F&& f) const {
         for (std::size_t i = 1; i <= size_; i = next_[i]) f(symbol_[i]);
-    }
-    /// The symbols, where two are left.
-    bool is_pair(TokenId& left, TokenId& right) const {
-        const std::size_t second = next_[1];
-        if (second > size_ || next_[second] <= size_) return false;
-        left = symbol_[1];
-        right = symbol_[second];
-        return true;
     }
 
   private:

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/arena.h"
+#include "base/keyed_hash.h"
 
 namespace linnet {
 
@@ -50,9 +51,13 @@ class PackedPairs {
             [[unlikely]] slot = slot == &slots_[mask_] ? &slots_[0] : slot + 1;
         return static_cast<std::uint32_t>(*slot & none);
     }
-    /// For a find() or add() of this pair that will come soon.
-    void prefetch(std::uint32_t left, std::uint32_t right) const {
-        __builtin_prefetch(&slots_[hash_of(pack(left, right)) >> shift_]);
+    /// The most slots that a find() of a pair that is there looks at.
+    std::size_t longest_probe() const {
+        std::size_t longest = 0;
+        for (std::size_t i = 0; i < slots_.size(); i++)
+            if (slots_[i] != free_slot)
+                longest = std::max(longest, ((i - (hash_of(slots_[i] >> value_bits) >> shift_)) & mask_) + 1);
+        return longest;
     }
     std::size_t size() const { return size_; }
     /// f(left, right, value) for every pair, in no order.
@@ -70,7 +75,7 @@ class PackedPairs {
     static std::uint64_t pack(std::uint32_t left, std::uint32_t right) {
         return std::uint64_t{left} << right_bits | right;
     }
-    static std::uint64_t hash_of(std::uint64_t key) { return key * 0x9E3779B97F4A7C15u; }
+    std::uint64_t hash_of(std::uint64_t key) const { return key * odd_; }
     bool enter(std::uint64_t slot) {
         const std::uint64_t key = slot >> value_bits, hash = hash_of(key);
         std::size_t i = hash >> shift_;
@@ -82,6 +87,7 @@ class PackedPairs {
     }
     using Slots = std::vector<std::uint64_t, LargePageAllocator<std::uint64_t>>;
     Slots slots_ = Slots(16, free_slot);
+    std::uint64_t odd_ = hash_secret.odd;  // beside what find() reads anyway
     std::size_t mask_ = 15, size_ = 0;
     int shift_ = 60;
     // Most pairs asked for are absent: one bit a hash, eight a slot, answers nine tenths of those from a

@@ -3,31 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstring>
 
+#include "base/keyed_hash.h"
 #include "text/unicode/unicode.h"
 
 namespace linnet {
 
-std::uint64_t hash_bytes(const char* p, std::size_t n) {
-    constexpr std::uint64_t k = 0x9E3779B97F4A7C15u;
-    std::uint64_t h = n * k, v;
-    auto mix = [&](std::uint64_t x) {
-        unsigned __int128 product = static_cast<unsigned __int128>(h ^ x) * k;
-        h = static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
-    };
-    while (n >= 8) {
-        std::memcpy(&v, p, 8);
-        mix(v);
-        p += 8;
-        n -= 8;
-    }
-    if (n) {
-        v = 0;
-        std::memcpy(&v, p, n);
-        mix(v + 1);
-    }
-    return h ^ h >> 29;
+static std::uint32_t hash_of(std::string_view spelling) {
+    return static_cast<std::uint32_t>(keyed_hash(spelling));
 }
 
 void Vocabulary::reserve(std::size_t tokens, std::size_t bytes) {
@@ -50,19 +33,21 @@ void Vocabulary::grow() {
     }
 }
 
+std::size_t Vocabulary::slot_of(std::string_view spelling, std::uint32_t hash) const {
+    const std::size_t mask = slots_.size() - 1;
+    std::size_t i = hash & mask;
+    while (slots_[i].id >= 0 && !(slots_[i].hash == hash && this->spelling(slots_[i].id) == spelling))
+        i = (i + 1) & mask;
+    return i;
+}
+
 TokenId Vocabulary::add(std::string_view spelling, TokenType type, float score) {
     if (slots_.size() < (types_.size() + 1) * 2) grow();
     const TokenId id = size();
-    const std::uint32_t hash = static_cast<std::uint32_t>(hash_bytes(spelling));
-    const std::size_t mask = slots_.size() - 1;
-    std::size_t i = hash & mask;
-    TokenId found = -1;
-    for (; slots_[i].id >= 0; i = (i + 1) & mask)
-        if (slots_[i].hash == hash && this->spelling(slots_[i].id) == spelling) {
-            found = slots_[i].id;
-            break;
-        }
-    if (found < 0) slots_[i] = {hash, id};
+    const std::uint32_t hash = hash_of(spelling);
+    Slot& slot = slots_[slot_of(spelling, hash)];
+    const TokenId found = slot.id;
+    if (found < 0) slot = {hash, id};
     blob_ += spelling;
     begin_.push_back(blob_.size());
     types_.push_back(type);
@@ -70,13 +55,15 @@ TokenId Vocabulary::add(std::string_view spelling, TokenType type, float score) 
     return found;
 }
 
-TokenId Vocabulary::find(std::string_view spelling, std::uint64_t full) const {
-    if (slots_.empty()) return -1;
-    const std::uint32_t hash = static_cast<std::uint32_t>(full);
-    const std::size_t mask = slots_.size() - 1;
-    for (std::size_t i = hash & mask; slots_[i].id >= 0; i = (i + 1) & mask)
-        if (slots_[i].hash == hash && this->spelling(slots_[i].id) == spelling) return slots_[i].id;
-    return -1;
+TokenId Vocabulary::find(std::string_view spelling) const {
+    return slots_.empty() ? -1 : slots_[slot_of(spelling, hash_of(spelling))].id;
+}
+
+std::size_t Vocabulary::longest_probe() const {
+    std::size_t longest = 0;
+    for (std::size_t i = 0; i < slots_.size(); i++)
+        if (slots_[i].id >= 0) longest = std::max(longest, ((i - slots_[i].hash) & (slots_.size() - 1)) + 1);
+    return longest;
 }
 
 namespace byte_alphabet {

@@ -21,12 +21,6 @@ enum class TokenType : std::uint8_t {
     byte = 6
 };
 
-/// FNV-like hash of a short byte string, eight bytes a step.
-std::uint64_t hash_bytes(const char* data, std::size_t size);
-inline std::uint64_t hash_bytes(std::string_view s) {
-    return hash_bytes(s.data(), s.size());
-}
-
 /// Spellings in one block, ids in order of adding, one flat hash table. Ids are [0, size()).
 class Vocabulary {
   public:
@@ -44,14 +38,9 @@ class Vocabulary {
     float score(TokenId id) const { return scores_[id]; }
     void set_type(TokenId id, TokenType type) { types_[id] = type; }
     void set_score(TokenId id, float score) { scores_[id] = score; }
-    TokenId find(std::string_view spelling) const {
-        return find(spelling, hash_bytes(spelling));
-    }  // -1: none
-    TokenId find(std::string_view spelling, std::uint64_t hash) const;
-    /// For a find() of this hash that will come soon.
-    void prefetch(std::uint64_t hash) const {
-        if (!slots_.empty()) __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]);
-    }
+    TokenId find(std::string_view spelling) const;  // -1: none
+    /// The most slots that a find() of a spelling that is there looks at.
+    std::size_t longest_probe() const;
 
   private:
     struct Slot {
@@ -60,6 +49,8 @@ class Vocabulary {
     };
     using Slots = std::vector<Slot, LargePageAllocator<Slot>>;
     void grow();
+    /// The slot of this spelling, or the free one where it belongs.
+    std::size_t slot_of(std::string_view spelling, std::uint32_t hash) const;
     std::string blob_;
     std::vector<std::uint64_t> begin_ = {0};
     std::vector<TokenType> types_;

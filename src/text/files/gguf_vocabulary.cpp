@@ -119,16 +119,15 @@ void read_byte_bpe(const Gguf& file, Parts& parts) {
     parts.decoder.kind = Decoder::Kind::bytes;
     BpeOptions options;
     options.ignore_merges = pre.ignore_merges;
-    auto add = [&](MergeReader& reader, std::size_t begin, std::size_t end) {
-        for (std::size_t i = begin; i < end; i++) {
-            const std::string_view line = (*merges)[i];
-            const std::size_t blank = line.find(' ', 1);
-            if (line.size() < 3 || blank == std::string_view::npos || blank + 1 == line.size())
-                bad(i, "two tokens with a blank between");
-            reader.add(line.substr(0, blank), line.substr(blank + 1));
-        }
-    };
-    parts.model = make_bpe(vocabulary, options, {merges->size(), add, bad});
+    MergeReader reader(vocabulary, merges->size(), {}, bad);
+    for (std::size_t i = 0; i < merges->size(); i++) {
+        const std::string_view line = (*merges)[i];
+        const std::size_t space = line.find(' ', 1);
+        if (line.size() < 3 || space == std::string_view::npos || space + 1 == line.size())
+            bad(i, "two tokens with a space between");
+        reader.add(line.substr(0, space), line.substr(space + 1));
+    }
+    parts.model = std::make_unique<BpeModel>(vocabulary, reader.take(), options);
     read_surroundings(file, parts, pre.add_bos, false, false);
 }
 

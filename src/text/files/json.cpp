@@ -8,6 +8,7 @@
 #include <span>
 
 #include "base/error.h"
+#include "base/keyed_hash.h"
 #include "base/team.h"
 #include "text/encode/vocabulary.h"
 #include "text/unicode/unicode.h"
@@ -265,7 +266,7 @@ void Json::check_keys(std::uint32_t object) {
         count = 0;
     };
     for (std::uint32_t i = object + 1; i < end; i = behind(i + 1)) {
-        batch[count++] = {static_cast<std::uint32_t>(hash_bytes(text_of(i))), i};
+        batch[count++] = {static_cast<std::uint32_t>(keyed_hash(text_of(i))), i};
         __builtin_prefetch(&slots[batch[count - 1].hash & mask]);
         if (count == std::size(batch)) flush();
     }

@@ -2,11 +2,9 @@
 #include <array>
 #include <charconv>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "base/error.h"
-#include "base/team.h"
 #include "text/encode/bpe.h"
 #include "text/encode/pipeline.h"
 #include "text/files/foreign.h"
@@ -82,83 +80,54 @@ struct Ranks {
     TokenId count = 0;
     std::size_t size = 0;  // bytes of all tokens
     std::unique_ptr<char[]> bytes;
-    std::vector<std::vector<std::string_view>> before;  // what `token` was when it was published
 };
 
-/// Reads ranks and publishes them as far as they come without a gap, after all single bytes.
-class RankReader {
-  public:
-    /// `lines`: of the text.
-    RankReader(std::string_view text, std::size_t lines, const std::string& file, Ranks& ranks,
-               RankFeed& feed)
-        : file_(file), ranks_(ranks), feed_(feed) {
-        ranks.bytes = std::make_unique_for_overwrite<char[]>(text.size() + 1);
-        ranks.token.reserve(lines + 1024);
-        while (!text.empty()) {
-            number_++;
-            const std::size_t end = std::min(text.find('\n'), text.size());
-            std::string_view line = text.substr(0, end);
-            text.remove_prefix(std::min(end + 1, text.size()));
-            if (line.ends_with('\r')) line.remove_suffix(1);
-            if (!line.empty()) read(line);
-        }
-        feed.finish(ranks.token);
+/// Reads one line; `number` is its own.
+void read_line(std::string_view line, std::size_t number, const std::string& file, Ranks& ranks) {
+    auto bad = [&](std::string_view expected) {
+        fail_input(file, "line " + std::to_string(number), expected,
+                   "'" + std::string(line.substr(0, 60)) + "'");
+    };
+    const std::size_t space = std::min(line.find(' '), line.size());
+    char* const bytes = ranks.bytes.get() + ranks.size;
+    const std::size_t size = decode_base64(line.substr(0, space), bytes);
+    if (size == 0 || space == line.size()) bad("base64, a space and a rank");
+    std::uint32_t rank = 0;
+    auto [stop, error] = std::from_chars(line.data() + space + 1, line.data() + line.size(), rank);
+    if (error != std::errc() || stop != line.data() + line.size() || rank >= MergeTable::most_symbols)
+        bad("a rank below " + std::to_string(MergeTable::most_symbols));
+    if (rank >= ranks.token.size()) {
+        if (rank > ranks.token.size() + (1u << 20)) bad("a rank near the others");
+        ranks.token.resize(rank + std::size_t{1});
     }
+    if (!ranks.token[rank].empty()) bad("a rank of its own");
+    ranks.token[rank] = {bytes, size};
+    ranks.size += size;
+    ranks.count++;
+}
 
-  private:
-    void read(std::string_view line) {
-        auto bad = [&](std::string_view expected) {
-            fail_input(file_, "line " + std::to_string(number_), expected,
-                       "'" + std::string(line.substr(0, 60)) + "'");
-        };
-        const std::size_t blank = std::min(line.find(' '), line.size());
-        char* const bytes = ranks_.bytes.get() + ranks_.size;
-        const std::size_t size = decode_base64(line.substr(0, blank), bytes);
-        if (size == 0 || blank == line.size()) bad("base64, a blank and a rank");
-        std::uint32_t rank = 0;
-        auto [stop, error] = std::from_chars(line.data() + blank + 1, line.data() + line.size(), rank);
-        if (error != std::errc() || stop != line.data() + line.size() || rank >= MergeTable::most_symbols)
-            bad("a rank below " + std::to_string(MergeTable::most_symbols));
-        std::vector<std::string_view>& token = ranks_.token;
-        if (rank >= token.size()) {
-            if (rank > token.size() + (1u << 20)) bad("a rank near the others");
-            has_gaps_ = has_gaps_ || rank > token.size();
-            make_room(rank + std::size_t{1});
-            token.resize(rank + std::size_t{1});
-        }
-        if (!token[rank].empty()) bad("a rank of its own");
-        token[rank] = {bytes, size};
-        ranks_.size += size;
-        ranks_.count++;
-        if (size == 1) singles_++;
-        if (!has_gaps_ && singles_ == 256 && token.size() % 256 == 0) feed_.publish(token);
+Ranks read_ranks(std::string_view text, const std::string& file) {
+    Ranks ranks;
+    ranks.bytes = std::make_unique_for_overwrite<char[]>(text.size() + 1);
+    for (std::size_t number = 1; !text.empty(); number++) {
+        const std::size_t end = std::min(text.find('\n'), text.size());
+        std::string_view line = text.substr(0, end);
+        text.remove_prefix(std::min(end + 1, text.size()));
+        if (line.ends_with('\r')) line.remove_suffix(1);
+        if (!line.empty()) read_line(line, number, file, ranks);
     }
-    /// What is published stays where it is.
-    void make_room(std::size_t size) {
-        if (size <= ranks_.token.capacity()) return;
-        std::vector<std::string_view> more;
-        more.reserve(size * 2);
-        more.assign(ranks_.token.begin(), ranks_.token.end());
-        ranks_.before.push_back(std::exchange(ranks_.token, std::move(more)));
-    }
-
-    const std::string& file_;
-    Ranks& ranks_;
-    RankFeed& feed_;
-    std::size_t number_ = 0;
-    int singles_ = 0;
-    bool has_gaps_ = false;
-};
+    return ranks;
+}
 
 }  // namespace
 
 bool looks_like_tiktoken(std::string_view text) {
     const std::string_view line = text.substr(0, std::min(text.find('\n'), text.size()));
-    const std::size_t blank = line.find(' ');
+    const std::size_t space = line.find(' ');
     char token[1000];
-    return line.size() < 1000 && blank != std::string_view::npos &&
-           decode_base64(line.substr(0, blank), token) > 0 &&
-           line.find_first_not_of("0123456789\r", blank + 1) == std::string_view::npos;
+    return line.size() < 1000 && space != std::string_view::npos &&
+           decode_base64(line.substr(0, space), token) > 0 &&
+           line.find_first_not_of("0123456789\r", space + 1) == std::string_view::npos;
 }
 
 namespace {
@@ -214,35 +183,16 @@ void add_tokens(const Ranks& ranks, const Published* known, const std::string& f
 }  // namespace
 
 TokenizerPtr tokenizer_from_tiktoken(std::string_view text, const std::string& file) {
-    const auto lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) + 1;
-    Ranks ranks;
-    RankFeed feed;
+    const Ranks ranks = read_ranks(text, file);
+    check_bytes(ranks, file);
     const Published* known = nullptr;
+    for (const Published& p : published)
+        if (p.ranks == ranks.count) known = &p;
     Parts parts;
-    std::unique_ptr<BpeModel> model;
-    auto read = [&] {
-        RankReader(text, lines, file, ranks, feed);
-        check_bytes(ranks, file);
-        for (const Published& p : published)
-            if (p.ranks == ranks.count) known = &p;
-        add_tokens(ranks, known, file, parts);
-        BpeOptions options;
-        options.ignore_merges = true;  // tiktoken takes a word that is a token as it is
-        model = std::make_unique<BpeModel>(*parts.vocabulary, MergeTable(), options);
-    };
-    MergeTable merges;
-    const std::size_t expected = std::min(lines, std::size_t{MergeTable::most_symbols});
-    run_team(std::min(2, physical_cores()), [&](Worker worker) {
-        if (worker.index == 0) try {
-                read();
-            } catch (...) {
-                feed.finish({});
-                throw;
-            }
-        if (worker.index == worker.count - 1) merges = ranked_merges(feed, expected);
-    });
-    model->set_merges(std::move(merges));
-    parts.model = std::move(model);
+    add_tokens(ranks, known, file, parts);
+    BpeOptions options;
+    options.ignore_merges = true;  // tiktoken takes a word that is a token as it is
+    parts.model = std::make_unique<BpeModel>(*parts.vocabulary, ranked_merges(ranks.token), options);
     const PreName& pre = find_pre_name(known ? known->pre : "cl100k", file, "pattern");
     if (known) parts.special.eos = known->special[0].id;
     parts.special.bos = known && known->special[1].spelling == "<|begin_of_text|>"

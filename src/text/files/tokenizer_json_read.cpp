@@ -91,17 +91,15 @@ std::vector<AddedToken> read_added(Value list, Collected& tokens) {
     list.fail(expected, "nothing");
 }
 
-void add_merges(Value list, MergeReader& reader, std::size_t begin, std::size_t end) {
-    std::size_t index = 0;
+void add_merges(Value list, MergeReader& reader) {
     list.elements([&](Value v) {
-        if (index++ < begin || index > end) return;
         if (v.is(Json::Kind::string)) {
             const std::string_view line = v.string();
-            const std::size_t blank = line.find(' ');
-            if (blank == std::string_view::npos || blank == 0 || blank + 1 == line.size() ||
-                line.find(' ', blank + 1) != std::string_view::npos)
-                v.fail("two tokens with a blank between", "'" + std::string(line) + "'");
-            reader.add(line.substr(0, blank), line.substr(blank + 1));
+            const std::size_t space = line.find(' ');
+            if (space == std::string_view::npos || space == 0 || space + 1 == line.size() ||
+                line.find(' ', space + 1) != std::string_view::npos)
+                v.fail("two tokens with a space between", "'" + std::string(line) + "'");
+            reader.add(line.substr(0, space), line.substr(space + 1));
             return;
         }
         std::string_view left, right;
@@ -138,11 +136,11 @@ void read_model(Value model, std::string_view type, bool byte_level, Parts& part
         options.unknown = unknown = named_token(model["unk_token"], vocabulary);
         parts.kind = "bpe";
         const Value merges = model["merges"];
-        auto add = [&](MergeReader& reader, std::size_t begin, std::size_t end) {
-            if (!merges.is_null()) add_merges(merges, reader, begin, end);
-        };
-        auto fail = [&](std::size_t index, const char* expected) { fail_merge(merges, index, expected); };
-        parts.model = make_bpe(vocabulary, options, {merges.is_null() ? 0 : merges.size(), add, fail});
+        MergeReader reader(
+            vocabulary, merges.size(), options.continuing_prefix,
+            [&](std::size_t index, const char* expected) { fail_merge(merges, index, expected); });
+        if (!merges.is_null()) add_merges(merges, reader);
+        parts.model = std::make_unique<BpeModel>(vocabulary, reader.take(), options);
     } else if (type == "WordPiece") {
         WordPieceOptions options;
         options.unknown = unknown = named_token(model["unk_token"], vocabulary);

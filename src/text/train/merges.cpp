@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "base/keyed_hash.h"
 #include "text/train/pairs.h"
 
 namespace linnet {
@@ -58,7 +59,7 @@ class Census {
 struct PairMerger::State {
     MergeLimits limits;
     std::vector<std::string> symbols;
-    std::unordered_map<std::string, std::uint32_t> ids;
+    std::unordered_map<std::string, std::uint32_t, KeyedHash> ids;
     std::vector<std::pair<std::uint32_t, std::uint32_t>> merges;
 
     virtual ~State() = default;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/arena.h"
+#include "base/keyed_hash.h"
 
 namespace linnet {
 
@@ -65,15 +66,18 @@ class PairTable {
     static std::uint64_t key(const Pair& pair) { return pair.key == ~std::uint64_t{0} ? 0 : pair.key; }
     std::size_t size() const { return size_; }
     std::size_t memory() const { return slots_.size() * sizeof(Pair); }
+    std::size_t longest_probe() const {  // the most slots that find() looks at for a pair that is there
+        std::size_t longest = 0;
+        for (std::size_t i = 0; i < slots_.size(); i++)
+            if (slots_[i].key != 0) longest = std::max(longest, ((i - home(slots_[i].key)) & mask()) + 1);
+        return longest;
+    }
     bool full() const { return (size_ + 1) * 10 > slots_.size() * 7; }  // a new key makes it grow
 
   private:
     static std::uint64_t stored(std::uint64_t key) { return key == 0 ? ~std::uint64_t{0} : key; }
     std::size_t mask() const { return slots_.size() - 1; }
-    std::size_t home(std::uint64_t key) const {
-        std::uint64_t h = key * 0x9E3779B97F4A7C15u;
-        return (h ^ h >> 32) & mask();
-    }
+    std::size_t home(std::uint64_t key) const { return keyed_hash(key) >> 32 & mask(); }
     std::size_t vacancy(std::uint64_t key) const {
         std::size_t i = home(key);
         while (slots_[i].key != 0) i = (i + 1) & mask();

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "base/hash.h"
+#include "base/keyed_hash.h"
 #include "base/system.h"
 
 namespace linnet {
@@ -16,7 +16,7 @@ namespace linnet {
 WordTable::WordTable() : slots_(1024) {}
 
 void WordTable::add(std::string_view word, std::uint64_t count) {
-    std::uint64_t hash = hash_bytes(word);
+    std::uint64_t hash = keyed_hash(word);
     auto tag = static_cast<std::uint32_t>(hash >> 32);
     std::size_t mask = slots_.size() - 1, slot = hash & mask;
     for (;; slot = (slot + 1) & mask) {
@@ -52,11 +52,21 @@ void WordTable::grow() {
     std::size_t mask = larger.size() - 1;
     for (std::uint64_t s : slots_) {
         if (s == 0) continue;
-        std::size_t slot = hash_bytes(text(entry((s & 0xFFFFFFFFu) - 1))) & mask;
+        std::size_t slot = keyed_hash(text(entry((s & 0xFFFFFFFFu) - 1))) & mask;
         while (larger[slot] != 0) slot = (slot + 1) & mask;
         larger[slot] = s;
     }
     slots_.swap(larger);
+}
+
+std::size_t WordTable::longest_probe() const {
+    const std::size_t mask = slots_.size() - 1;
+    std::size_t longest = 0;
+    for (std::size_t i = 0; i <= mask; i++)
+        if (slots_[i] != 0)
+            longest =
+                std::max(longest, ((i - keyed_hash(text(entry((slots_[i] & 0xFFFFFFFFu) - 1)))) & mask) + 1);
+    return longest;
 }
 
 std::size_t WordTable::memory() const {

@@ -22,8 +22,9 @@ class WordTable {
     /// 1 <= word.size() <= longest_word.
     void add(std::string_view word, std::uint64_t count);
     std::size_t size() const { return entries_; }
-    std::size_t memory() const;  // bytes held
-    void clear();                // gives the memory back
+    std::size_t memory() const;         // bytes held
+    void clear();                       // gives the memory back
+    std::size_t longest_probe() const;  // the most slots that add() looks at for a word that is there
     /// Every word, in the order of first sight.
     void each(const std::function<void(std::string_view, std::uint64_t)>& visit) const;
     /// Every word in the order of its bytes; the table may only be cleared afterwards.

@@ -51,7 +51,7 @@ TEST_CASE("a malformed tokenizer.json is refused, and the message says where") {
     CHECK(has(message_of(model(vocab, R"(["a c"])")),
               "model.merges[0]: expected two tokens of the vocabulary"));
     CHECK(has(message_of(model(vocab, R"(["b a"])")), "joined spelling is a token"));
-    CHECK(has(message_of(model(vocab, R"(["ab"])")), "two tokens with a blank between"));
+    CHECK(has(message_of(model(vocab, R"(["ab"])")), "two tokens with a space between"));
     CHECK(
         has(message_of(model(vocab, "[]", R"(, "pre_tokenizer": {"type": "Magic"})")), "pre_tokenizer.type"));
     CHECK(has(message_of(model(vocab, "[]", R"(, "normalizer": {"type": "NFX"})")), "normalizer.type"));
