@@ -27,6 +27,8 @@ LDFLAGS  := $(filter-out -fopenmp,$(LDFLAGS)) -L$(BREW)/lib -L$(BREW)/opt/libomp
 LDLIBS   += -lomp
 endif
 
+LDLIBS   += -lsimdjson
+
 OPT.release  := -O2
 OPT.debug    := -O0 -g3 -D_GLIBCXX_ASSERTIONS
 OPT.asan     := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -D_GLIBCXX_ASSERTIONS

@@ -158,8 +158,9 @@ Action add_corpus(CLI::App& app, const Globals& globals) {
     add_real(app, "--validation", corpus.validation_fraction, 0, 1,
              "share of the documents kept for validation");
     add_integer(app, "--shard-tokens", options->shard_tokens, 1, 2'147'483'647, "tokens a shard");
-    add_choice(app, "--invalid", corpus.read.invalid, {"error", "replace", "keep"},
-               "bytes that are no UTF-8: stop, put U+FFFD, or leave them");
+    add_choice(
+        app, "--invalid", corpus.read.invalid, {"error", "replace", "keep"},
+        "bytes that are no UTF-8: stop, put U+FFFD, or leave them (not in JSON lines, which must be UTF-8)");
     app.add_flag("--no-end-tokens", options->no_end_tokens, "no end-of-text token after each document");
     add_overwrite(app, corpus.overwrite, "replace the corpus in DIR")
         ->excludes(app.add_flag("--resume", corpus.resume, "go on with the unfinished corpus in DIR"));

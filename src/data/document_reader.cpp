@@ -11,8 +11,8 @@
 #include "base/hash.h"
 #include "data/binary_check.h"
 #include "data/byte_source.h"
-#include "data/json_line.h"
 #include "data/utf8_check.h"
+#include "text/files/json_scanner.h"
 #include "text/unicode/unicode.h"
 
 namespace linnet {
@@ -65,7 +65,7 @@ std::vector<std::string> expand_inputs(const std::vector<std::string>& paths) {
 }
 
 DocumentReader::DocumentReader(std::vector<std::string> files, ReadOptions options)
-    : files_(std::move(files)), options_(std::move(options)) {
+    : files_(std::move(files)), options_(std::move(options)), scanner_(std::make_unique<JsonScanner>()) {
     for (const std::string& path : files_) {
         struct stat status {};
         if (path == "-" || ::stat(path.c_str(), &status) != 0) {
@@ -167,27 +167,21 @@ bool DocumentReader::next_line(std::string& text, DocumentPart& part) {
         };
         part = {};
         part.begin = text.size();
-        JsonFieldError error;
-        if (!extract_json_field(line, options_.field, text, error)) {
-            bad(where(error.at) + error.expected + ", got " + error.got);
+        JsonFault fault;
+        bool is_good = scanner_->extract(line, options_.field, text, fault);
+        if (!is_good && fault.utf8 && options_.invalid == "replace") {
+            repaired_.clear();
+            append_repaired(line, repaired_);
+            line = repaired_;
+            is_good = scanner_->extract(line, options_.field, text, fault);
+        }
+        if (!is_good) {
+            bad(where(fault.at) + fault.expected + ", got " +
+                (fault.utf8 ? utf8_fault_name(line, fault.at) : fault.got));
             drop(size);
             continue;
         }
         std::string_view document = std::string_view(text).substr(part.begin);
-        std::size_t fault = options_.invalid == "keep" ? document.size() : valid_utf8_prefix(document);
-        if (fault < document.size() && options_.invalid == "replace") {
-            std::string original(document);
-            text.resize(part.begin);
-            append_repaired(original, text);
-            document = std::string_view(text).substr(part.begin);
-        } else if (fault < document.size()) {
-            std::string name = utf8_fault_name(document, fault);
-            bad(path_ + ": line " + std::to_string(line_) + ": expected UTF-8, got " + name + " in \"" +
-                options_.field + "\"");
-            text.resize(part.begin);
-            drop(size);
-            continue;
-        }
         drop(size);
         if (document.empty()) continue;
         part.end = text.size();

@@ -10,14 +10,16 @@
 namespace linnet {
 
 class ByteSource;
+class JsonScanner;
 
 struct ReadOptions {
     std::string format =
         "auto";  // "text", "jsonl"; auto: by the name (.jsonl and .ndjson, also before .gz and .zst)
-    std::string field = "text";     // of a JSON object that holds the document
-    std::string separator;          // between the documents of a text file; empty: a file is a document
-    std::string invalid = "error";  // bytes that are no UTF-8: "error", "replace" (each by U+FFFD), "keep"
-    bool skip_bad = false;          // count bad documents instead of stopping at the first
+    std::string field = "text";  // of a JSON object that holds the document
+    std::string separator;       // between the documents of a text file; empty: a file is a document
+    // Bytes that are no UTF-8: "error", "replace" (each by U+FFFD), "keep" (not in JSON, which is UTF-8).
+    std::string invalid = "error";
+    bool skip_bad = false;                     // count bad documents instead of stopping at the first
     std::size_t piece = std::size_t{1} << 20;  // longer documents come in pieces of about this many bytes …
     std::size_t longest = std::size_t{256} << 20;  // … but what cannot be cut must not be longer than this
     /// The first place at or after `from` where a document may be cut, or its size where there is none.
@@ -71,6 +73,8 @@ class DocumentReader {
     std::size_t file_ = 0;  // files opened so far
     std::string path_;
     std::unique_ptr<ByteSource> source_;
+    std::unique_ptr<JsonScanner> scanner_;
+    std::string repaired_;  // a line that was no UTF-8
     bool jsonl_ = false, ended_ = true;
     std::string buffer_;  // from start_: bytes read and not yet used
     std::size_t start_ = 0, scanned_ = 0;

@@ -1,4 +1,4 @@
-#include "data/json_line.h"
+#include "text/files/json_scanner.h"
 
 #include <doctest/doctest.h>
 
@@ -69,8 +69,9 @@ std::optional<std::string> by_library(const std::string& line, int& unsure) {
 
 std::optional<std::string> by_linnet(const std::string& line) {
     std::string out = "before";
-    JsonFieldError error;
-    if (!extract_json_field(line, "text", out, error)) {
+    static JsonScanner scanner;  // keeps memory, and nothing else, between lines
+    JsonFault error;
+    if (!scanner.extract(line, "text", out, error)) {
         CHECK(out == "before");
         CHECK(error.at <= line.size());
         CHECK_FALSE(error.expected.empty());
@@ -116,9 +117,9 @@ TEST_CASE(
         std::string bad = line;
         bad[at] = '\x01';
         spoiled++;
-        JsonFieldError error;
+        JsonFault error;
         std::string out;
-        refused += !extract_json_field(bad, "text", out, error) && error.at <= at && out.empty();
+        refused += !JsonScanner().extract(bad, "text", out, error) && error.at <= at && out.empty();
     }
     CHECK(differences == 0);
     CHECK(refused == spoiled);
@@ -134,11 +135,29 @@ TEST_CASE("what is no such line is refused, and where it goes wrong is said") {
         CHECK_FALSE(by_linnet(line));
     std::string deep = "{\"a\":" + std::string(100000, '[') + ",\"text\":\"b\"}";
     CHECK_FALSE(by_linnet(deep));
-    JsonFieldError error;
-    std::string out;
-    CHECK_FALSE(extract_json_field("{\"a\": nul}", "text", out, error));
-    CHECK(error.at == 6);
-    CHECK(error.expected == "a value");
+    struct Case {
+        const char *line, *expected;
+        std::size_t at;
+    };
+    for (const Case& c :
+         {Case{"{\"a\": nul}", "a value", 6}, Case{"{\"a\":[1 2],\"text\":\"b\"}", "a comma", 8},
+          Case{"{\"a\" 1}", "a colon", 5}, Case{"{\"a\":1,}", "a name", 7},
+          Case{"{\"text\":\"b\"} {}", "nothing behind", 13}, Case{"{\"a\":\"b", "'\"'", 5},
+          Case{"{\"a\":\"b\tc\"}", "control characters", 7}, Case{"{\"text\":\"b\xFF\"}", "UTF-8", 10}}) {
+        CAPTURE(c.line);
+        JsonFault fault;
+        std::string out;
+        CHECK_FALSE(JsonScanner().extract(c.line, "text", out, fault));
+        CHECK(fault.at == c.at);
+        CHECK(fault.expected.find(c.expected) != std::string::npos);
+        CHECK(fault.utf8 == (std::string(c.expected) == "UTF-8"));
+    }
+    JsonFault fault;
+    CHECK(JsonScanner(2).check("{\"a\":[1]}", fault));
+    CHECK_FALSE(JsonScanner(2).check("{\"a\":[[1]]}", fault));
+    CHECK(JsonScanner(2, false).check("{\"a\":1e400}", fault));
+    CHECK_FALSE(JsonScanner(2, true).check("{\"a\":1e400}", fault));
+    CHECK(fault.at == 5);
 }
 
 TEST_CASE("the extractor agrees with nlohmann/json on mutated lines") {
