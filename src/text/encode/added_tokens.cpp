@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "text/encode/vocabulary.h"
 #include "text/unicode/unicode.h"
 
 namespace linnet {
@@ -30,6 +31,7 @@ AddedTokens::AddedTokens(const std::vector<AddedToken>& tokens) : tokens_(tokens
     for (std::size_t t = 0; t < tokens_.size(); t++) {
         const std::string& content = tokens_[t].content;
         if (content.empty()) continue;
+        refuse_long(content);
         std::uint32_t node = 0;
         for (char c : content) {
             const std::uint8_t byte = static_cast<std::uint8_t>(c);
@@ -84,8 +86,10 @@ AddedTokens::Match AddedTokens::next(std::string_view text, std::size_t from, bo
         if (best < 0) continue;
         const AddedToken& token = tokens_[static_cast<std::size_t>(best)];
         if (token.single_word && ((at > 0 && word_at(text, previous_start(text, at))) ||
-                                  (best_end < text.size() && word_at(text, best_end))))
+                                  (best_end < text.size() && word_at(text, best_end)))) {
+            at = best_end - 1;  // Hugging Face's search goes on behind it, too
             continue;
+        }
         Match match{at, best_end, token.id};
         std::uint8_t size;
         while (token.lstrip && match.begin > from && is_space(text, previous_start(text, match.begin), size))

@@ -61,9 +61,10 @@ BpeModel::BpeModel(const Vocabulary& vocabulary, MergeTable merges, BpeOptions o
             continue;
         }
         borders_.add_token(spelling);
-        constexpr std::string_view mark = "\xE2\x96\x81";
-        for (std::size_t at = mark.size(); (at = spelling.find(mark, at)) != std::string_view::npos; at++)
-            if (spelling.substr(at - mark.size(), mark.size()) != mark) cuts_before_marks_ = false;
+        for (std::size_t at = space_mark.size();
+             (at = spelling.find(space_mark, at)) != std::string_view::npos; at++)
+            if (spelling.substr(at - space_mark.size(), space_mark.size()) != space_mark)
+                cuts_before_marks_ = false;
         const char *p = spelling.data(), *end = p + spelling.size();
         while (p < end) {
             Char c = decode_utf8(p, end);
@@ -76,7 +77,7 @@ BpeModel::BpeModel(const Vocabulary& vocabulary, MergeTable merges, BpeOptions o
             byte_symbol_[b] = vocabulary_.find(byte_alphabet::spell(static_cast<std::uint8_t>(b)));
     // Any other mark at offset 1 or 2 stands behind a character of one or two bytes.
     for (TokenId id = 0; id < vocabulary_.size() && cuts_before_marks_; id++) {
-        const std::size_t at = vocabulary_.spelling(id).find("\xE2\x96\x81");
+        const std::size_t at = vocabulary_.spelling(id).find(space_mark);
         if (at == 1 || at == 2) cuts_before_marks_ = false;
     }
     has_affixes_ = !options_.continuing_prefix.empty() || !options_.end_suffix.empty();
@@ -91,9 +92,15 @@ void MergeReader::add(std::string_view left, std::string_view right) {
     const TokenId left_id = vocabulary_.find(left), right_id = vocabulary_.find(right);
     if (left_id < 0 || right_id < 0) fail_(next_, "two tokens of the vocabulary");
     if (!continuing_.empty() && right.starts_with(continuing_)) right.remove_prefix(continuing_.size());
-    const TokenId joined = vocabulary_.find(joined_.assign(left).append(right));
-    if (joined < 0) fail_(next_, "a merge whose joined spelling is a token");
-    table_.add(left_id, right_id, next_++, joined);
+    joined_.assign(left).append(right);
+    // Most lists are in the order of the tokens that they make, so that the next id is tried before a look-up
+    // (not where a spelling may be repeated: there find() says which).
+    const TokenId guess = last_ + 1;
+    const bool is_next = vocabulary_.valid(guess) && vocabulary_.type(guess) == TokenType::normal &&
+                         vocabulary_.spelling(guess) == joined_;
+    last_ = is_next ? guess : vocabulary_.find(joined_);
+    if (last_ < 0) fail_(next_, "a merge whose joined spelling is a token");
+    table_.add(left_id, right_id, next_++, last_);
 }
 
 std::unique_ptr<ModelScratch> BpeModel::scratch() const {

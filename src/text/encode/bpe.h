@@ -43,6 +43,7 @@ class MergeReader {
     Fail fail_;
     MergeTable table_;
     std::uint32_t next_ = 0;  // the index and rank of the next merge
+    TokenId last_ = -1;       // what the last merge made
 };
 
 /// Where a word may be cut because no token has these bytes side by side: a border is safe when no token

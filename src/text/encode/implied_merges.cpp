@@ -29,6 +29,7 @@ MergeTable ranked_merges(std::span<const std::string_view> ranks) {
             continue;
         }
         // No lower ranks lead to it; parts of higher rank might, so every split counts.
+        refuse_long(token);
         if (id_of.empty())
             for (std::size_t i = 0; i < ranks.size(); i++) id_of.emplace(ranks[i], static_cast<TokenId>(i));
         for (std::size_t i = 1; i < token.size(); i++) {
@@ -57,6 +58,7 @@ ImpliedMerges implied_merges(const Vocabulary& vocabulary, const std::vector<std
         const std::uint32_t own = rank[static_cast<std::size_t>(id)];
         const std::string_view t = vocabulary.spelling(id);
         if (own == no_merge || vocabulary.find(t) != id) continue;
+        refuse_long(t);
         const char *begin = t.data(), *end = begin + t.size();
         const char* first_end = t.empty() ? end : begin + decode_utf8(begin, end).size;
         for (const char* p = first_end; p < end; p += decode_utf8(p, end).size) {

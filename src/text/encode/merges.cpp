@@ -142,6 +142,7 @@ void Merger::merge(const MergeTable& table, std::size_t begin, std::size_t end, 
         last_list->push_back(at);
     };
     auto look = [&](std::int32_t left, std::int32_t right) {
+        steps_++;
         return rank_[left] = table.rank(symbol_[left], symbol_[right]);
     };
     for (std::int32_t i = 0; i < n; i++) {

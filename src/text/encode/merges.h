@@ -149,6 +149,8 @@ class Merger {
     void apply(const MergeTable& table);
     /// Frees what a giant word has made large.
     void trim();
+    /// Pairs that were looked up for rows of more than 48 symbols; the measure of their work.
+    std::size_t steps() const { return steps_; }
 
   private:
     struct Token {
@@ -161,7 +163,7 @@ class Merger {
     void merge(const MergeTable& table, std::size_t begin, std::size_t end, std::vector<Token>& out);
     bool is_crossed(const MergeTable& table, std::size_t begin, std::size_t border, std::size_t end);
 
-    std::size_t window_;
+    std::size_t window_, steps_ = 0;
     std::vector<TokenId> symbols_;
     std::vector<Token> done_, tokens_, beside_;
     std::vector<TokenId> symbol_;

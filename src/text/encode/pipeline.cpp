@@ -20,24 +20,28 @@ constexpr std::string_view end_spellings[] = {
     "<end_of_utterance>", "<|return|>",
 };
 
-constexpr std::string_view mark = "\xE2\x96\x81";
-
 /// WordPiece's cleanup of one decoded token (Hugging Face's decoder applies it a token at a time).
 void clean_up(std::string& text) {
     constexpr std::pair<std::string_view, std::string_view> rules[] = {
         {" .", "."},   {" ?", "?"},           {" !", "!"},   {" ,", ","},     {" ' ", "'"},   {" n't", "n't"},
         {" 'm", "'m"}, {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
-    for (auto [from, to] : rules)
-        for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
-            text.replace(at, from.size(), to);
+    std::string out;
+    for (auto [from, to] : rules) {
+        out.clear();
+        std::size_t at = 0;
+        for (std::size_t hit; (hit = text.find(from, at)) != std::string::npos; at = hit + from.size())
+            out.append(text, at, hit - at).append(to);
+        out.append(text, at);
+        text.swap(out);
+    }
 }
 
-std::string with_blanks(std::string_view spelling, std::string_view blank_mark) {
+std::string with_spaces(std::string_view spelling, std::string_view mark) {
     std::string out;
     for (std::size_t i = 0; i < spelling.size();) {
-        if (spelling.substr(i, blank_mark.size()) == blank_mark) {
+        if (spelling.substr(i, mark.size()) == mark) {
             out += ' ';
-            i += blank_mark.size();
+            i += mark.size();
         } else {
             out += spelling[i++];
         }
@@ -60,11 +64,12 @@ std::string decoded_piece(const Decoder& decoder, const Vocabulary& vocabulary, 
         case Decoder::Kind::marks:
             if (int byte = byte_of_spelling(spelling); byte >= 0)
                 return std::string(1, static_cast<char>(byte));
-            out = with_blanks(spelling, decoder.marker.empty() ? mark : std::string_view(decoder.marker));
+            out =
+                with_spaces(spelling, decoder.marker.empty() ? space_mark : std::string_view(decoder.marker));
             break;
         case Decoder::Kind::pieces:
             if (decoder.word_mark)
-                out = with_blanks(spelling, mark);
+                out = with_spaces(spelling, space_mark);
             else if (spelling.starts_with(decoder.marker) && !decoder.marker.empty())
                 out = spelling.substr(decoder.marker.size());
             else

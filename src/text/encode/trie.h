@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "text/encode/packed_pairs.h"
+#include "text/encode/vocabulary.h"
 #include "text/tokenizer.h"
 
 namespace linnet {
@@ -13,6 +14,7 @@ class Trie {
   public:
     void reserve(std::size_t bytes) { edges_.reserve(bytes); }
     void add(std::string_view key, TokenId id) {
+        refuse_long(key);
         TokenId node = 0;
         for (char c : key) {
             TokenId next = step(node, c);

@@ -9,8 +9,6 @@
 namespace linnet {
 namespace {
 
-constexpr std::string_view mark = "\xE2\x96\x81";
-
 /// SentencePiece's kUnkPenalty: an unknown character costs this much more than the rarest token.
 constexpr double unknown_penalty = 10.0;
 
@@ -37,8 +35,9 @@ UnigramModel::UnigramModel(const Vocabulary& vocabulary, UnigramOptions options)
             continue;
         if (spelling.empty() || id == options_.unknown) continue;
         trie_.add(spelling, id);
-        for (std::size_t at = 1; (at = spelling.find(mark, at)) != std::string_view::npos; at++)
-            if (at < mark.size() || spelling.substr(at - mark.size(), mark.size()) != mark)
+        for (std::size_t at = 1; (at = spelling.find(space_mark, at)) != std::string_view::npos; at++)
+            if (at < space_mark.size() ||
+                spelling.substr(at - space_mark.size(), space_mark.size()) != space_mark)
                 cuts_before_marks_ = false;
     }
     unknown_score_ = (lowest == std::numeric_limits<double>::max() ? 0 : lowest) - unknown_penalty;
@@ -53,9 +52,10 @@ void UnigramModel::encode(std::string_view word, IdSink& out, ModelScratch& base
     // Where no token reaches across the border before a mark, the best way of the whole is that of its parts.
     std::size_t begin = 0;
     if (cuts_before_marks_)
-        for (std::size_t at = mark.size(); (at = word.find(mark, at)) != std::string_view::npos;
-             at += mark.size()) {
-            if (at < begin + 1 || word.substr(at - mark.size(), mark.size()) == mark) continue;
+        for (std::size_t at = space_mark.size(); (at = word.find(space_mark, at)) != std::string_view::npos;
+             at += space_mark.size()) {
+            if (at < begin + 1 || word.substr(at - space_mark.size(), space_mark.size()) == space_mark)
+                continue;
             encode_piece(word.substr(begin, at - begin), out, scratch);
             begin = at;
         }

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 
+#include "base/error.h"
 #include "base/keyed_hash.h"
 #include "text/unicode/unicode.h"
 
@@ -64,6 +65,13 @@ std::size_t Vocabulary::longest_probe() const {
     for (std::size_t i = 0; i < slots_.size(); i++)
         if (slots_[i].id >= 0) longest = std::max(longest, ((i - slots_[i].hash) & (slots_.size() - 1)) + 1);
     return longest;
+}
+
+void refuse_long(std::string_view spelling) {
+    if (spelling.size() > longest_searched)
+        fail_input("tokenizer", "vocabulary",
+                   "tokens of at most " + std::to_string(longest_searched) + " bytes for this kind",
+                   "one of " + std::to_string(spelling.size()));
 }
 
 namespace byte_alphabet {

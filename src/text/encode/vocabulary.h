@@ -58,6 +58,11 @@ class Vocabulary {
     Slots slots_;
 };
 
+/// Where tokens are searched for byte by byte at every place of a text, work grows with the longest.
+inline constexpr std::size_t longest_searched = 1024;
+/// Error(Exit::input) where a token that is searched for is longer.
+void refuse_long(std::string_view spelling);
+
 /// GPT-2's printable alphabet for bytes (the "Ġ" of "Ġthe"): every byte is a character of one or two UTF-8
 /// bytes.
 namespace byte_alphabet {

@@ -14,8 +14,8 @@ struct WordPieceModel::Scratch final : ModelScratch {
 
 WordPieceModel::WordPieceModel(const Vocabulary& vocabulary, WordPieceOptions options)
     : options_(std::move(options)) {
-    constexpr std::string_view mark = "\xE2\x96\x81";
-    const std::string_view prefix = options_.word_mark ? mark : std::string_view(options_.continuing_prefix);
+    const std::string_view prefix =
+        options_.word_mark ? space_mark : std::string_view(options_.continuing_prefix);
     for (TokenId id = 0; id < vocabulary.size(); id++) {
         std::string_view spelling = vocabulary.spelling(id);
         const TokenType type = vocabulary.type(id);

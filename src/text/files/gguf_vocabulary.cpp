@@ -18,7 +18,6 @@ namespace linnet {
 namespace {
 
 const std::string prefix = "tokenizer.ggml.";
-constexpr std::string_view mark = "\xE2\x96\x81";
 
 struct Role {
     const char* key;
@@ -160,14 +159,14 @@ NormalizerStep blanks_to_marks() {
     NormalizerStep step;
     step.kind = NormalizerStep::Kind::replace;
     step.pattern = " ";
-    step.content = mark;
+    step.content = space_mark;
     return step;
 }
 
 NormalizerStep leading_mark() {
     NormalizerStep step;
     step.kind = NormalizerStep::Kind::prepend;
-    step.content = mark;
+    step.content = space_mark;
     return step;
 }
 
@@ -288,7 +287,7 @@ static std::string_view gguf_spelling(const Parts& parts, TokenId id, std::strin
     const std::string& marker = parts.decoder.marker;
     if (spelling.starts_with(marker) && spelling.size() > marker.size())
         return spelling.substr(marker.size());
-    return memory.assign(mark).append(spelling);
+    return memory.assign(space_mark).append(spelling);
 }
 
 void Pipeline::write(GgufWriter& out) const {

@@ -1,9 +1,11 @@
 // tokenizer.json's component trees as our lists of steps.
 #include <algorithm>
 
+#include "base/error.h"
 #include "text/files/tokenizer_json.h"
 #include "text/unicode/charsmap.h"
 #include "text/unicode/regex.h"
+#include "text/unicode/unicode.h"
 
 namespace linnet {
 namespace {
@@ -143,9 +145,12 @@ void read_metaspace(Value value, PreTokenizerStep& step) {
     only(value, {"replacement", "prepend_scheme", "add_prefix_space", "split", "str_rep"});
     using Prepend = PreTokenizerStep::Prepend;
     step.kind = PreTokenizerStep::Kind::metaspace;
-    step.literal = value["replacement"].is_null() ? std::string("\xE2\x96\x81")
-                                                  : std::string(value["replacement"].string());
-    if (step.literal.empty()) value["replacement"].fail("a character", "an empty string");
+    step.literal =
+        value["replacement"].is_null() ? std::string(space_mark) : std::string(value["replacement"].string());
+    const char* const literal = step.literal.data();
+    if (step.literal.empty() ||
+        decode_utf8(literal, literal + step.literal.size()).size != step.literal.size())
+        value["replacement"].fail("one character", quoted(std::string_view(step.literal)));
     step.each = flag(value, "split", true);
     step.prepend = flag(value, "add_prefix_space", true) ? Prepend::always : Prepend::never;
     if (Value scheme = value["prepend_scheme"]; !scheme.is_null()) {
@@ -287,9 +292,19 @@ TokenId named_pair(Value value, const Parts& parts) {
     return id;
 }
 
+/// A list of tokens around a text; what a file asks for is bounded, as every text pays for it.
+void put_around(Value value, TokenId id, Parts& parts, std::vector<TokenId>& list) {
+    constexpr std::size_t most = 1024;
+    if (parts.prefix.size() + parts.suffix.size() == most)
+        value.fail("at most " + std::to_string(most) + " tokens around a text", "more");
+    list.push_back(id);
+}
+
 void read_template(Value value, Parts& parts) {
     only(value, {"single", "pair", "special_tokens"});
     bool behind = false;
+    if (value["single"].size() > 1024)
+        value["single"].fail("at most 1024 parts", std::to_string(value["single"].size()));
     value["single"].elements([&](Value item) {
         only(item, {"SpecialToken", "Sequence"});
         if (!item["Sequence"].is_null()) {
@@ -299,8 +314,9 @@ void read_template(Value value, Parts& parts) {
         const std::string_view name = item["SpecialToken"]["id"].string();
         Value special = value["special_tokens"][name];
         if (special.is_null()) item.fail("a name of special_tokens", "'" + std::string(name) + "'");
-        special["ids"].elements(
-            [&](Value id) { (behind ? parts.suffix : parts.prefix).push_back(token_id(id, parts)); });
+        special["ids"].elements([&](Value id) {
+            put_around(id, token_id(id, parts), parts, behind ? parts.suffix : parts.prefix);
+        });
     });
 }
 
@@ -346,8 +362,8 @@ void post_processor_from_json(Value value, Parts& parts) {
         read_template(value, parts);
     } else if (type == "BertProcessing" || type == "RobertaProcessing") {
         only(value, {"sep", "cls", "trim_offsets", "add_prefix_space"});
-        parts.prefix.push_back(named_pair(value["cls"], parts));
-        parts.suffix.push_back(named_pair(value["sep"], parts));
+        put_around(value, named_pair(value["cls"], parts), parts, parts.prefix);
+        put_around(value, named_pair(value["sep"], parts), parts, parts.suffix);
     } else if (type != "ByteLevel") {
         value["type"].fail(
             "a post-processor (Sequence TemplateProcessing BertProcessing RobertaProcessing ByteLevel)",

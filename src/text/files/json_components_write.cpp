@@ -6,8 +6,6 @@
 namespace linnet {
 namespace {
 
-constexpr std::string_view mark = "\xE2\x96\x81";
-
 std::string boolean(bool b) {
     return b ? "true" : "false";
 }
@@ -179,7 +177,7 @@ std::string decoder_to_json(const Decoder& d) {
         case Decoder::Kind::bytes:
             return R"({"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true})";
         case Decoder::Kind::marks: {
-            const std::string marker = d.marker.empty() ? std::string(mark) : d.marker;
+            const std::string marker = d.marker.empty() ? std::string(space_mark) : d.marker;
             std::string out =
                 R"({"type": "Sequence", "decoders": [{"type": "Replace", "pattern": {"String": )" +
                 json_quoted(marker) + R"(}, "content": " "}, {"type": "ByteFallback"}, {"type": "Fuse"})";

@@ -20,8 +20,12 @@ struct Collected {
         bool there = false;
     };
     std::vector<Entry> entries;
+    std::size_t most = 0;  // as many as the file lists: ids have no gaps
 
     void put(Value value, std::int64_t id, std::string_view spelling, float score = 0) {
+        if (id >= static_cast<std::int64_t>(most))
+            value.fail("an id below " + std::to_string(most) + ", as there are no more tokens",
+                       std::to_string(id));
         if (id >= static_cast<std::int64_t>(entries.size())) entries.resize(static_cast<std::size_t>(id) + 1);
         Entry& entry = entries[static_cast<std::size_t>(id)];
         if (entry.there && entry.spelling != spelling)
@@ -198,7 +202,7 @@ void use_scores(Parts& parts) {
     const bool marks =
         std::any_of(parts.normalizer.steps.begin(), parts.normalizer.steps.end(), [](const auto& step) {
             return step.kind == NormalizerStep::Kind::replace && step.pattern == " " &&
-                   step.content == "\xE2\x96\x81";
+                   step.content == space_mark;
         });
     if (bpe.options().byte_level || !bpe.options().byte_fallback || !marks ||
         !parts.pre_tokenizer.steps.empty())
@@ -238,6 +242,7 @@ TokenizerPtr tokenizer_from_json(std::string_view text, const std::string& file)
     parts.pre_tokenizer = pre_tokenizer_from_json(root["pre_tokenizer"], byte_level);
     parts.decoder = decoder_from_json(root["decoder"]);
     Collected tokens;
+    tokens.most = model["vocab"].size() + root["added_tokens"].size();
     read_vocabulary(model, type, tokens);
     parts.added = read_added(root["added_tokens"], tokens);
     std::size_t bytes = 0;

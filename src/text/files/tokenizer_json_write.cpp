@@ -16,14 +16,14 @@ std::string boolean(bool b) {
 /// Spellings as Hugging Face has them: GGUF's WordPiece writes "▁word" and "piece", which is "word" and
 /// "##piece".
 std::vector<std::string> spellings(const Parts& parts) {
-    constexpr std::string_view mark = "\xE2\x96\x81";
     std::vector<std::string> out;
     const Vocabulary& v = *parts.vocabulary;
     for (TokenId id = 0; id < v.size(); id++) {
         std::string s(v.spelling(id));
         const bool piece = v.type(id) == TokenType::normal || v.type(id) == TokenType::unused;
         if (parts.decoder.word_mark && piece)
-            s = s.starts_with(mark) && s.size() > mark.size() ? s.substr(mark.size()) : "##" + s;
+            s = s.starts_with(space_mark) && s.size() > space_mark.size() ? s.substr(space_mark.size())
+                                                                          : "##" + s;
         out.push_back(std::move(s));
     }
     return out;

@@ -15,8 +15,6 @@ namespace {
 constexpr std::string_view one_digit = digit_pattern;
 constexpr std::string_view three_digits = "[0-9][0-9][0-9]";
 constexpr std::string_view up_to_three = "\\p{N}{1,3}";
-constexpr std::string_view gpt2 =
-    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 constexpr std::string_view bloom = R"( ?[^(\s|.,!?…。，、।۔،)]+)";
 constexpr std::string_view kana_and_han = "[一-龥぀-ゟ゠-ヿ]+";
 constexpr std::string_view deepseek3 =
@@ -31,7 +29,7 @@ constexpr std::string_view default_marks = R"([\p{P}\$\+<=>\^~\|]+)";
 constexpr Split none = Split::whole;
 constexpr PreName names[] = {
     // name, hand-written splitter, stages, ignore_merges, add_bos
-    {"default", none, {default_marks, gpt2, "\\p{N}+", three_digits}},
+    {"default", none, {default_marks, gpt2_pattern, "\\p{N}+", three_digits}},
     {"gpt-2", Split::gpt2, {}},
     {"mpt", Split::gpt2, {}},
     {"olmo", Split::gpt2, {}},
@@ -86,7 +84,7 @@ constexpr PreName names[] = {
     {"deepseek-coder", none, {"[\\r\\n]", "\\s?\\p{L}+", "\\s?\\p{P}+", deepseek_han, one_digit}},
     {"deepseek-v3", none, {up_to_three, kana_and_han, deepseek3}},
     {"hunyuan-dense", none, {up_to_three, kana_and_han, deepseek3}},
-    {"falcon", none, {falcon_marks, gpt2, three_digits}},
+    {"falcon", none, {falcon_marks, gpt2_pattern, three_digits}},
     {"bloom", none, {bloom}},
     {"poro-chat", none, {bloom}},
     {"gpt3-finnish", none, {bloom}},

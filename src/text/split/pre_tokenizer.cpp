@@ -224,7 +224,9 @@ void PreTokenizer::apply(std::string& text, bool first, bool opens, Words& words
                     Cutter cutter(SplitBehavior::merged_with_next, false, next);
                     for (auto [b, e] : words) {
                         cutter.begin(b);
-                        for (std::size_t at = b; (at = text.find(step.literal, at)) < e;
+                        const std::string_view piece = std::string_view(text).substr(0, e);
+                        for (std::size_t at = b;
+                             (at = piece.find(step.literal, at)) != std::string_view::npos;
                              at += step.literal.size())
                             cutter.separator(at, at + step.literal.size());
                         cutter.finish(e);

@@ -11,7 +11,7 @@ struct Pattern {
 // The first line of each splitter is the one that is written out; the others are spellings of the same
 // language (possessive quantifiers and anchors change the speed of a backtracking engine, not its answer).
 constexpr Pattern patterns[] = {
-    {Split::gpt2, R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)"},
+    {Split::gpt2, gpt2_pattern},
     {Split::gpt2, R"('(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)"},
     {Split::gpt2, R"('(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s)"},
     {Split::cl100k,

@@ -19,6 +19,8 @@ enum class Split : std::uint8_t { whole, gpt2, gpt2_digits, cl100k, llama3, qwen
 /// digit_pattern.
 std::string_view split_pattern(Split split);
 inline constexpr std::string_view digit_pattern = "\\p{N}";
+inline constexpr std::string_view gpt2_pattern =
+    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
 /// The splitter whose pattern this is, under any of the spellings in use, or `whole` where there is none.
 Split split_of_pattern(std::string_view pattern);

@@ -15,7 +15,6 @@ namespace linnet {
 namespace {
 
 using Piece = TrainedVocabulary::Piece;
-constexpr std::string_view space_mark = "\xE2\x96\x81";  // ▁
 
 /// Adds a word, in parts where it is overlong (cut between characters of UTF-8 where there are any).
 void add_word(WordTable& table, std::string_view word) {

@@ -31,8 +31,9 @@ std::size_t CharsMap::longest(std::string_view text, std::size_t& replacement) c
     // bits 0–30.
     auto offset = [](std::uint32_t unit) { return (unit >> 10) << ((unit & (1u << 9)) >> 6); };
     std::size_t node = offset(units_[0]), length = 0;
-    for (std::size_t i = 0; i < std::min<std::size_t>(text.size(), 256);
-         i++) {  // a map made to mislead ends too
+    // A map made to mislead ends too.
+    const std::size_t most = std::min<std::size_t>(text.size(), 256);
+    for (std::size_t i = 0; i < most; i++) {
         const std::uint8_t byte = static_cast<std::uint8_t>(text[i]);
         if (byte == 0) break;
         node ^= byte;
@@ -52,7 +53,7 @@ std::size_t CharsMap::longest(std::string_view text, std::size_t& replacement) c
     return length;
 }
 
-void CharsMap::apply(std::string& text) const {
+bool CharsMap::apply(std::string& text, std::size_t most) const {
     std::string out;
     out.reserve(text.size());
     const char *p = text.data(), *end = p + text.size();
@@ -60,6 +61,7 @@ void CharsMap::apply(std::string& text) const {
         std::size_t replacement = 0;
         if (std::size_t n = longest({p, static_cast<std::size_t>(end - p)}, replacement)) {
             out += replacements_.c_str() + replacement;
+            if (out.size() > most) return false;
             p += n;
             continue;
         }
@@ -71,6 +73,7 @@ void CharsMap::apply(std::string& text) const {
         p += c.size;
     }
     text.swap(out);
+    return text.size() <= most;
 }
 
 }  // namespace linnet

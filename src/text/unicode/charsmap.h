@@ -14,8 +14,9 @@ class CharsMap {
     /// Error(Exit::input) naming `file` and `where` if it does not hold together.
     CharsMap(std::string_view blob, std::string_view file, std::string_view where);
 
-    /// Replaces the longest known sequence at each place; a byte that is no UTF-8 becomes U+FFFD.
-    void apply(std::string& text) const;
+    /// Replaces the longest known sequence at each place; a byte that is no UTF-8 becomes U+FFFD. Stops with
+    /// false as soon as the text is longer than `most` bytes.
+    bool apply(std::string& text, std::size_t most = SIZE_MAX) const;
 
   private:
     /// The length of the longest sequence at the head of `text` and where its replacement begins; 0: none.

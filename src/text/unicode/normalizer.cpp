@@ -14,24 +14,27 @@ namespace {
 
 using Step = NormalizerStep;
 
-void replace_all(std::string& text, const Step& step) {
+/// False as soon as the text would be longer than `most` bytes.
+bool replace_all(std::string& text, const Step& step, std::size_t most) {
     std::string out;
-    out.reserve(text.size() + text.size() / 4);
     std::size_t at = 0;
     auto put = [&](std::size_t begin, std::size_t end) {
         out.append(text, at, begin - at);
         out += step.content;
         at = end;
+        return out.size() <= most;
     };
     if (step.regex) {
         Regex::Matches matches(*step.regex, text);
-        for (std::size_t begin, end; matches.next(begin, end);) put(begin, end);
+        for (std::size_t begin, end; matches.next(begin, end);)
+            if (!put(begin, end)) return false;
     } else if (!step.pattern.empty()) {
         for (std::size_t hit; (hit = text.find(step.pattern, at)) != std::string::npos;)
-            put(hit, hit + step.pattern.size());
+            if (!put(hit, hit + step.pattern.size())) return false;
     }
     out.append(text, at);
     text.swap(out);
+    return text.size() <= most;
 }
 
 bool is_ascii(std::string_view text) {
@@ -176,19 +179,19 @@ void strip(std::string& text, bool left, bool right) {
     text = std::string(p, static_cast<std::size_t>(end - p));
 }
 
-/// What SentencePiece's NMT rules do to control characters and odd blanks.
+/// What SentencePiece's NMT rules do to control characters and odd spaces.
 void nmt(std::string& text) {
     transform(text, [](char32_t c, std::string& out) {
         if ((c >= 1 && c <= 8) || c == 0xB || (c >= 0xE && c <= 0x1F) || c == 0x7F || c == 0x8F || c == 0x9F)
             return;
-        const bool blank = c == 9 || c == 0xA || c == 0xC || c == 0xD || c == 0x1680 ||
-                           (c >= 0x200B && c <= 0x200F) || c == 0x2028 || c == 0x2029 || c == 0x2581 ||
-                           c == 0xFEFF || c == 0xFFFD;
-        append_utf8(out, blank ? U' ' : c);
+        const bool is_space = c == 9 || c == 0xA || c == 0xC || c == 0xD || c == 0x1680 ||
+                              (c >= 0x200B && c <= 0x200F) || c == 0x2028 || c == 0x2029 || c == 0x2581 ||
+                              c == 0xFEFF || c == 0xFFFD;
+        append_utf8(out, is_space ? U' ' : c);
     });
 }
 
-void collapse_blanks(std::string& text) {
+void collapse_spaces(std::string& text) {
     std::string out;
     for (char c : text)
         if (c != ' ' || (!out.empty() && out.back() != ' ')) out += c;
@@ -214,7 +217,9 @@ void Normalizer::apply(std::string& text, bool opens) const {
                            "this vocabulary's normalizer is defined on characters");
             drop_invalid(text);  // BERT's clean-up ignores them
         }
+    const std::size_t most = longest(text.size());
     for (const Step& step : steps) {
+        bool fits = true;
         switch (step.kind) {
             case Step::Kind::nfc:
                 normalize(text, false, true);
@@ -238,24 +243,28 @@ void Normalizer::apply(std::string& text, bool opens) const {
                 strip_marks(text, false);
                 break;
             case Step::Kind::replace:
-                replace_all(text, step);
+                fits = replace_all(text, step, most);
                 break;
             case Step::Kind::prepend:
-                if (opens && !text.empty()) text.insert(0, step.content);
+                fits = step.content.size() <= most;
+                if (fits && opens && !text.empty()) text.insert(0, step.content);
                 break;
             case Step::Kind::bert:
                 bert(text, step);
                 break;
             case Step::Kind::precompiled:
-                step.charsmap->apply(text);
+                fits = step.charsmap->apply(text, most);
                 break;
             case Step::Kind::nmt:
                 nmt(text);
                 break;
             case Step::Kind::collapse_blanks:
-                collapse_blanks(text);
+                collapse_spaces(text);
                 break;
         }
+        if (!fits || text.size() > most)
+            fail_input("text", "normalizer", "at most " + std::to_string(most) + " bytes from this text",
+                       "more", "the vocabulary's replacements make it grow");
     }
 }
 

@@ -43,7 +43,10 @@ class Normalizer {
     /// Needs valid UTF-8 (replace and prepend take anything).
     bool needs_utf8() const;
     /// `opens`: the text begins a stretch (prepend has nothing to do in the middle of one).
+    /// Error(Exit::input) where the text would grow beyond longest(its size).
     void apply(std::string& text, bool opens) const;
+    /// Bytes that a text of `size` may become. (Unicode's own forms make at most 11 of one.)
+    static std::size_t longest(std::size_t size) { return 32 * size + 4096; }
 };
 
 }  // namespace linnet

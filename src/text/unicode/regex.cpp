@@ -15,15 +15,29 @@ constexpr std::string_view space_members =
     "\\t-\\r\\x20\\x{85}\\x{A0}\\x{1680}\\x{2000}-\\x{200A}\\x{2028}\\x{2029}\\x{202F}\\x{205F}\\x{3000}";
 constexpr std::string_view word_members = "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{200C}\\x{200D}";
 
-std::string translated(std::string_view pattern) {
+/// What only PCRE2 understands, and what would make matches go backwards.
+std::string_view refused_part(std::string_view rest) {
+    for (std::string_view part : {"(*", "\\K"})
+        if (rest.starts_with(part)) return part;
+    return {};
+}
+
+struct Translation {
+    std::string text;
+    std::string_view refused;  // a part that is no such expression's
+};
+
+Translation translated(std::string_view pattern) {
     // Anchored at the end, this one is tried from every blank of a long run; a match always begins where its
     // run begins, and saying so makes it linear.
     if (pattern == "\\s+$")
-        return "(?<![" + std::string(space_members) + "])[" + std::string(space_members) + "]++$";
+        return {"(?<![" + std::string(space_members) + "])[" + std::string(space_members) + "]++$", {}};
     std::string out;
     bool inside = false;
     for (std::size_t i = 0; i < pattern.size(); i++) {
         const char c = pattern[i];
+        if (const std::string_view part = refused_part(pattern.substr(i)); !inside && !part.empty())
+            return {{}, part};
         if (c != '\\' || i + 1 == pattern.size()) {
             if (c == '[' && !inside) {
                 inside = true;
@@ -60,7 +74,13 @@ std::string translated(std::string_view pattern) {
         else
             (out += '\\') += next;
     }
-    return out;
+    return {out, {}};
+}
+
+/// Whether a match was given up because it took too many steps.
+bool is_limit(int code) {
+    return code == PCRE2_ERROR_MATCHLIMIT || code == PCRE2_ERROR_DEPTHLIMIT ||
+           code == PCRE2_ERROR_HEAPLIMIT || code == PCRE2_ERROR_JIT_STACKLIMIT;
 }
 
 /// A thread's own workspace for matching.
@@ -99,14 +119,19 @@ Regex::Regex(std::string_view pattern, std::string_view file, std::string_view w
     : pattern_(pattern), place_(file), compiled_(std::make_unique<Compiled>()) {
     if (pattern.size() > (1u << 16))
         fail_input(file, where, "a pattern of at most 64 KiB", std::to_string(pattern.size()) + " bytes");
-    const std::string text = translated(pattern);
+    const auto [text, refused] = translated(pattern);
+    if (!refused.empty())
+        fail_input(file, where, "a regular expression without '" + std::string(refused) + "'",
+                   quoted(pattern_));
     int error = 0;
     PCRE2_SIZE offset = 0;
     compiled_->code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(),
                                     PCRE2_UTF | PCRE2_UCP, &error, &offset, nullptr);
     if (!compiled_->code)
         fail_input(file, where, "a regular expression", "'" + pattern_ + "'", message_of(error));
-    compiled_->jit = pcre2_jit_compile(compiled_->code, PCRE2_JIT_COMPLETE) == 0;
+    std::size_t size = 0;  // of machine code; none where the processor or the pattern has no use for it
+    compiled_->jit = pcre2_jit_compile(compiled_->code, PCRE2_JIT_COMPLETE) == 0 &&
+                     pcre2_pattern_info(compiled_->code, PCRE2_INFO_JITSIZE, &size) == 0 && size > 0;
 }
 
 Regex::~Regex() = default;
@@ -125,10 +150,13 @@ bool Regex::Matches::next(std::size_t& begin, std::size_t& end) {
             return false;
         }
         if (code < 0)
-            fail_input(regex_.place_, "pattern '" + regex_.pattern_ + "'",
+            fail_input(regex_.place_, "pattern " + quoted(regex_.pattern_),
                        "an expression that a text is soon matched by", message_of(code),
-                       "it backtracks without end on this text");
+                       is_limit(code) ? "it backtracks without end on this text" : "");
         const PCRE2_SIZE* found = pcre2_get_ovector_pointer(workspace.data);
+        if (found[0] < at_ || found[1] < found[0])
+            fail_input(regex_.place_, "pattern " + quoted(regex_.pattern_), "matches that go forwards",
+                       "one that ends before it begins");
         begin = found[0];
         end = found[1];
         if (end > begin) {

@@ -50,6 +50,9 @@ inline Char decode_utf8(const char* p, const char* end) {
     return {b, 1, false};
 }
 
+/// U+2581, which stands for a space in SentencePiece's tokens.
+inline constexpr std::string_view space_mark = "\xE2\x96\x81";
+
 void append_utf8(std::string& out, char32_t code);
 /// The same at `to`, which has room for four bytes; returns what lies behind it.
 char* put_utf8(char* to, char32_t code);

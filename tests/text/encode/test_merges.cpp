@@ -1,7 +1,5 @@
 #include <doctest/doctest.h>
 
-#include <chrono>
-
 #include "base/error.h"
 #include "base/rng.h"
 #include "text/encode/merges.h"
@@ -61,6 +59,24 @@ TEST_CASE("merging equals its definition, for short and long rows, trained ranks
                 REQUIRE(windows.symbols() == expected);
             }
         }
+    }
+}
+
+TEST_CASE("ten times as many equal symbols take ten times as many steps") {
+    MergeTable powers, neighbours;  // a, aa, aaaa, …; and one in which each merge adds one symbol
+    for (TokenId k = 0; k < 12; k++) powers.add(k, k, static_cast<std::uint32_t>(k), k + 1);
+    for (TokenId k = 0; k < 12; k++) neighbours.add(k, 0, static_cast<std::uint32_t>(12 - k), k + 1);
+    for (const MergeTable* table : {&powers, &neighbours}) {
+        auto steps = [&](std::size_t n) {
+            Merger merger;
+            merger.symbols().assign(n, 0);
+            merger.apply(*table);
+            return merger.steps();
+        };
+        const std::size_t few = steps(100'000), many = steps(1'000'000);
+        CHECK(few > 100'000);
+        CHECK(many < 12 * few);
+        CHECK(many < 8'000'000);
     }
 }
 

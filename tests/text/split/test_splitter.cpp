@@ -1,8 +1,6 @@
 // The hand-written splitters are their published expressions, on random and on hard text.
 #include <doctest/doctest.h>
 
-#include <chrono>
-
 #include "base/rng.h"
 #include "text/split/splitter.h"
 #include "text/unicode/regex.h"
