@@ -2,24 +2,20 @@
 
 #include <cstring>
 
+#include "base/terminal.h"
+
 namespace linnet {
 namespace {
 
-/// One line, whatever the text: control bytes (also DEL) become \xNN. Bytes from 0x80 on pass: names may be
-/// UTF-8.
-std::string one_line(std::string_view text) {
-    static const char digits[] = "0123456789abcdef";
-    std::string line;
-    for (unsigned char c : text) {
-        if (c < 0x20 || c == 0x7F) {
-            line += "\\x";
-            line += digits[c >> 4];
-            line += digits[c & 15];
-        } else {
-            line += static_cast<char>(c);
-        }
-    }
-    return line;
+// Bytes of a part of the line; what is longer is cut. A place and a value may be a file's own, of any length;
+// an expectation or a hint may list names.
+constexpr std::size_t longest_value = 200, longest_list = 800, longest_path = 4096;
+
+/// `text`, or as many whole characters of it as `limit` bytes hold, and "…".
+std::string shortened(std::string_view text, std::size_t limit) {
+    if (text.size() <= limit) return std::string(text);
+    while (limit > 0 && (static_cast<unsigned char>(text[limit]) & 0xC0) == 0x80) limit--;
+    return std::string(text.substr(0, limit)) + "…";
 }
 
 void append_part(std::string& line, std::string_view separator, std::string_view text) {
@@ -33,13 +29,13 @@ void append_part(std::string& line, std::string_view separator, std::string_view
 void fail(Exit exit, std::string_view file, std::string_view where, std::string_view expected,
           std::string_view got, std::string_view hint) {
     std::string difference;
-    if (!expected.empty()) difference = "expected " + std::string(expected);
-    if (!got.empty()) append_part(difference, ", ", "got " + std::string(got));
-    std::string line(file);
-    append_part(line, ": ", where);
+    if (!expected.empty()) difference = "expected " + shortened(expected, longest_list);
+    if (!got.empty()) append_part(difference, ", ", "got " + shortened(got, longest_value));
+    std::string line = shortened(file, longest_path);
+    append_part(line, ": ", shortened(where, longest_value));
     append_part(line, ": ", difference);
-    if (!hint.empty()) append_part(line, " ", "(" + std::string(hint) + ")");
-    throw Error(exit, one_line(line));
+    if (!hint.empty()) append_part(line, " ", "(" + shortened(hint, longest_list) + ")");
+    throw Error(exit, printable(line));
 }
 
 void fail_input(std::string_view file, std::string_view where, std::string_view expected,
@@ -51,14 +47,11 @@ void fail_errno(std::string_view file, std::string_view where, int errno_value) 
     std::string line(file);
     append_part(line, ": ", where);
     append_part(line, ": ", std::strerror(errno_value));
-    throw Error(Exit::io, one_line(line));
+    throw Error(Exit::io, printable(line));
 }
 
 std::string quoted(std::string_view name, std::size_t limit) {
-    if (name.size() <= limit) return "'" + std::string(name) + "'";
-    while (limit > 0 && (static_cast<unsigned char>(name[limit]) & 0xC0) == 0x80)
-        limit--;  // whole characters
-    return "'" + std::string(name.substr(0, limit)) + "…'";
+    return "'" + shortened(name, limit) + "'";
 }
 
 }  // namespace linnet

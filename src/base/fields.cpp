@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "base/utf8.h"
 
 namespace linnet {
 namespace {
@@ -44,9 +45,24 @@ void check_range(const Field& field, double value, std::string_view file) {
     fail_input(file, field.key, expected, number_text(value));
 }
 
+/// A value for a message; bytes that are no UTF-8 (--set takes any) do not stop it.
+std::string shown(const json& value) {
+    return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+bool is_utf8(std::string_view text) {
+    const char *p = text.data(), *end = p + text.size();
+    while (p < end) {
+        const Char c = decode_utf8(p, end);
+        if (!c.valid) return false;
+        p += c.size;
+    }
+    return true;
+}
+
 /// Stores `value`, checked, in the field.
 void store(const Field& field, const json& value, std::string_view file) {
-    auto wrong = [&]() { fail_input(file, field.key, std::visit(Kind{}, field.target), value.dump()); };
+    auto wrong = [&]() { fail_input(file, field.key, std::visit(Kind{}, field.target), shown(value)); };
     if (auto* to = std::get_if<std::int64_t*>(&field.target)) {
         bool whole = value.is_number_integer() ||
                      (value.is_number_float() && std::nearbyint(value.get<double>()) == value.get<double>() &&
@@ -64,6 +80,7 @@ void store(const Field& field, const json& value, std::string_view file) {
     } else {
         if (!value.is_string()) wrong();
         std::string text = value.get<std::string>();
+        if (!is_utf8(text)) fail_input(file, field.key, "text in UTF-8", "other bytes", shown(value));
         bool allowed = field.choices.empty();
         std::string list;
         for (const std::string& choice : field.choices) {
@@ -119,8 +136,8 @@ void apply_setting(std::vector<Field>& fields, std::string_view setting) {
     std::string key(setting.substr(0, equals)), text(setting.substr(equals + 1));
     const Field* field = find(fields, key);
     if (!field) unknown_key(fields, "--set", key);
-    json value =
-        std::holds_alternative<std::string*>(field->target) ? json(text) : json::parse(text, nullptr, false);
+    const bool plain = std::holds_alternative<std::string*>(field->target) || nests_too_deep(text);
+    json value = plain ? json(text) : json::parse(text, nullptr, false);
     if (value.is_discarded()) value = json(text);  // the field says what it expected
     store(*field, value, "--set");
 }
@@ -137,7 +154,28 @@ nlohmann::ordered_json to_json(const std::vector<Field>& fields) {
     return out;
 }
 
+bool nests_too_deep(std::string_view text) {
+    constexpr int deepest = 100;
+    int depth = 0;
+    bool in_string = false;
+    for (std::size_t i = 0; i < text.size(); i++) {
+        const char c = text[i];
+        if (in_string) {
+            if (c == '\\') i++;
+            in_string = c != '"';
+        } else if (c == '"') {
+            in_string = true;
+        } else if (c == '[' || c == '{') {
+            if (++depth > deepest) return true;
+        } else if (c == ']' || c == '}') {
+            depth--;
+        }
+    }
+    return false;
+}
+
 json parse_json(std::string_view text, std::string_view file) {
+    if (nests_too_deep(text)) fail_input(file, "", "JSON nested at most 100 deep", "deeper nesting");
     // nlohmann keeps the last of two equal keys; a config that says two things is a mistake, so they are
     // refused here.
     std::vector<std::set<std::string>> open;
@@ -160,6 +198,8 @@ json parse_json(std::string_view text, std::string_view file) {
         for (std::size_t i = 0; i < at; i++) text[i] == '\n' ? (line++, column = 1) : column++;
         fail_input(file, "line " + std::to_string(line) + ", column " + std::to_string(column), "JSON",
                    at >= text.size() ? "the end of the file" : std::string("'") + text[at] + "'");
+    } catch (const json::out_of_range&) {  // has no place
+        fail_input(file, "", "numbers up to 1.8e308", "a larger one");
     }
 }
 

@@ -33,7 +33,12 @@ void apply_setting(std::vector<Field>& fields, std::string_view setting);
 /// The fields as an object of nested objects.
 nlohmann::ordered_json to_json(const std::vector<Field>& fields);
 
-/// JSON text to a value; Error(Exit::input) with file, line and column. Duplicate keys are errors.
+/// JSON text to a value; Error(Exit::input) with file, line and column. Duplicate keys, numbers beyond a
+/// double and nesting deeper than 100 are errors.
 nlohmann::json parse_json(std::string_view text, std::string_view file);
+
+/// Arrays and objects stand more than 100 deep in each other. nlohmann reads such a text, but copies and
+/// prints its value by recursion: whoever parses without parse_json asks this first.
+bool nests_too_deep(std::string_view json_text);
 
 }  // namespace linnet

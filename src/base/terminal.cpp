@@ -8,17 +8,30 @@
 #include <cstdlib>
 #include <string>
 
+#include "base/utf8.h"
+
 namespace linnet {
 namespace {
 
 bool be_quiet = false;
 StatusLine* live = nullptr;
 
+bool takes_escapes(int fd) {
+    const char* term = std::getenv("TERM");
+    return ::isatty(fd) && !(term && std::string_view(term) == "dumb");
+}
+
 bool colours_on(int fd) {
     const char* no_color = std::getenv("NO_COLOR");
-    const char* term = std::getenv("TERM");
-    if (no_color && *no_color) return false;
-    return ::isatty(fd) && !(term && std::string_view(term) == "dumb");
+    return !(no_color && *no_color) && takes_escapes(fd);
+}
+
+int width_of(int fd) {
+    winsize size = {};
+    if (::ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+    const char* columns = std::getenv("COLUMNS");
+    int width = columns ? std::atoi(columns) : 0;
+    return width > 0 ? width : 80;
 }
 
 /// stderr is for people: where it is gone there is nobody to tell.
@@ -63,12 +76,71 @@ bool stderr_colours() {
     return colours_on(STDERR_FILENO);
 }
 
+bool stderr_redraws() {
+    return takes_escapes(STDERR_FILENO);
+}
+
 int terminal_width() {
-    winsize size = {};
-    if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-    const char* columns = std::getenv("COLUMNS");
-    int width = columns ? std::atoi(columns) : 0;
-    return width > 0 ? width : 80;
+    return width_of(STDERR_FILENO);
+}
+int stdout_width() {
+    return width_of(STDOUT_FILENO);
+}
+
+std::string printable(std::string_view text, bool lines) {
+    static const char digits[] = "0123456789abcdef";
+    std::string out;
+    const char *p = text.data(), *end = p + text.size();
+    while (p < end) {
+        const Char c = decode_utf8(p, end);
+        const bool control = c.code < 0x20 || (c.code >= 0x7F && c.code < 0xA0);
+        const bool stays = lines && (c.code == '\n' || c.code == '\t');
+        if (c.valid && (!control || stays)) {
+            out.append(p, c.size);
+        } else {
+            out += "\\x";
+            out += digits[c.code >> 4];
+            out += digits[c.code & 15];
+        }
+        p += c.size;
+    }
+    return out;
+}
+
+int character_count(std::string_view text) {
+    int n = 0;
+    for (char c : text) n += (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+    return n;
+}
+
+std::string folded(std::string_view text, int width, int indent, int used) {
+    std::string out;
+    int at = used;
+    bool fresh = true;  // no word on this line yet
+    auto next_line = [&] {
+        out += "\n" + std::string(static_cast<std::size_t>(indent), ' ');
+        at = indent;
+        fresh = true;
+    };
+    while (!text.empty()) {
+        // A word, with the spaces before it that a line may have at its beginning or between words.
+        const std::size_t begin = std::min(text.find_first_not_of(' '), text.size());
+        const std::size_t end = std::min(text.find_first_of(" \n", begin), text.size());
+        std::string_view word = text.substr(0, end);
+        if (at + character_count(word) > width && !(fresh && at <= indent)) {
+            next_line();
+            word.remove_prefix(begin);
+        }
+        out += word;
+        at += character_count(word);
+        fresh = fresh && word.empty();
+        text.remove_prefix(end);
+        if (!text.empty() && text.front() == '\n') {
+            next_line();
+            text.remove_prefix(1);
+        }
+    }
+    return out;
 }
 
 void set_quiet(bool quiet) {
@@ -78,10 +150,13 @@ bool quiet() {
     return be_quiet;
 }
 
-void note(std::string_view line) {
+void note(std::string_view line, bool faint) {
     if (be_quiet) return;
     bool redraw = live && live->drawn_;
-    put((redraw ? "\r\x1b[K" : "") + std::string(line) + "\n");
+    std::string text = printable(line, true);
+    if (stderr_is_terminal()) text = folded(text, terminal_width());
+    if (faint && stderr_colours()) text = "\x1b[2m" + text + "\x1b[0m";
+    put((redraw ? "\r\x1b[K" : "") + text + "\n");
     if (redraw) live->draw();
 }
 
@@ -130,7 +205,7 @@ std::string human_count(double count) {
 }
 
 StatusLine::StatusLine(double log_seconds) : log_seconds_(log_seconds) {
-    if (stderr_is_terminal()) log_seconds_ = 0.1;
+    if (stderr_redraws()) log_seconds_ = 0.1;
     last_ = std::chrono::steady_clock::now() - std::chrono::hours(24);  // the first text shows at once
     live = this;
 }
@@ -138,7 +213,7 @@ StatusLine::StatusLine(double log_seconds) : log_seconds_(log_seconds) {
 StatusLine::~StatusLine() {
     if (live == this) live = nullptr;
     if (be_quiet) return;
-    if (stderr_is_terminal()) {
+    if (stderr_redraws()) {
         if (pending_) draw();
         if (drawn_) put("\n");
     } else if (pending_ && log_seconds_ > 0) {
@@ -158,7 +233,7 @@ void StatusLine::show(std::string_view text) {
     if (log_seconds_ <= 0 || std::chrono::duration<double>(now - last_).count() < log_seconds_) return;
     last_ = now;
     pending_ = false;
-    if (stderr_is_terminal()) {
+    if (stderr_redraws()) {
         draw();
         drawn_ = true;
     } else {

@@ -12,15 +12,32 @@ bool stderr_is_terminal();
 /// Colours are wanted on stderr: a terminal, not TERM=dumb, and NO_COLOR unset or empty (no-color.org).
 bool stderr_colours();
 bool stdout_colours();
+/// A line can be drawn over on stderr: a terminal, not TERM=dumb.
+bool stderr_redraws();
 /// Columns of the terminal on stderr; 80 where unknown.
 int terminal_width();
+/// The same for stdout.
+int stdout_width();
+
+/// Text that may hold anything, safe to show: control characters (C0, DEL, C1) and bytes that are no UTF-8
+/// become \xNN. With `lines`, line feeds and tabs stay.
+std::string printable(std::string_view text, bool lines = false);
+
+/// Characters of a text; each is taken to be one column wide.
+int character_count(std::string_view text);
+
+/// `text` folded at its spaces into lines of at most `width` characters (a longer word keeps a line of its
+/// own), every line but the first after `indent` spaces. `used`: columns of the first line that are taken
+/// already. Line feeds in the text stay.
+std::string folded(std::string_view text, int width, int indent = 0, int used = 0);
 
 /// --quiet: notes and progress are not shown; errors are.
 void set_quiet(bool quiet);
 bool quiet();
 
-/// One line on stderr (a live line is cleared first and drawn again); nothing where quiet.
-void note(std::string_view line);
+/// One line on stderr (a live line is cleared first and drawn again), made printable, folded at spaces on a
+/// terminal, in a faint colour where `faint` and there are colours. Nothing where quiet.
+void note(std::string_view line, bool faint = false);
 
 std::string human_bytes(double bytes);      // "512 B", "1.2 GB" (powers of 1000)
 std::string human_seconds(double seconds);  // "0.8s", "3m 20s", "2h 05m", "3d 04h"
@@ -42,7 +59,7 @@ class StatusLine {
     void clear();
 
   private:
-    friend void note(std::string_view line);
+    friend void note(std::string_view line, bool faint);
     void draw() const;
     std::string text_;
     bool drawn_ = false, pending_ = false;

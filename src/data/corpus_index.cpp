@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/fields.h"
 #include "base/file.h"
 #include "data/corpus_progress.h"
 
@@ -62,8 +63,9 @@ Json shard_json(const CorpusShard& shard) {
 }
 
 Json parse(const std::string& file) {
-    Json json = Json::parse(read_file(file, std::size_t{1} << 28), nullptr, false);
-    if (json.is_discarded())
+    const std::string text = read_file(file, std::size_t{1} << 28);
+    Json json = nests_too_deep(text) ? Json() : Json::parse(text, nullptr, false);
+    if (!json.is_object())
         fail_input(file, "", "JSON", "something else", "a folder that linnet corpus wrote");
     return json;
 }

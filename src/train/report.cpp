@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/fields.h"
 #include "base/file.h"
 #include "base/html.h"
 #include "base/terminal.h"
@@ -39,7 +40,8 @@ Run read_run(std::string_view log) {
     Run run;
     for (std::size_t begin = 0; begin < log.size();) {
         std::size_t end = std::min(log.find('\n', begin), log.size());
-        Json record = Json::parse(log.substr(begin, end - begin), nullptr, false);
+        std::string_view line = log.substr(begin, end - begin);
+        Json record = nests_too_deep(line) ? Json() : Json::parse(line, nullptr, false);
         begin = end + 1;
         if (!record.is_object()) continue;
         std::string event = text(record, "event");

@@ -30,6 +30,15 @@ TEST_CASE("an error is one line of file, place, expected and got; empty parts ar
 TEST_CASE("an error shows bytes that would end the line or steer a terminal as hexadecimal") {
     CHECK(line_of("a\nb", "", "x", "\x1b[2J\x7f") == "a\\x0ab: expected x, got \\x1b[2J\\x7f");
     CHECK(line_of("é", "", "x", "y") == "é: expected x, got y");
+    CHECK(line_of("f",
+                  "\xC2\x9B"
+                  "2J",
+                  "x", "\xFF") == "f: \\x9b2J: expected x, got \\xff");
+}
+
+TEST_CASE("a place or a value of any length leaves a line that can be read") {
+    const std::string line = line_of("f", std::string(5000, 'w'), "x", std::string(5000, 'v'), "h");
+    CHECK(line == "f: " + std::string(200, 'w') + "…: expected x, got " + std::string(200, 'v') + "… (h)");
 }
 
 TEST_CASE("a refusal of the operating system is told in its words, with exit code 4") {

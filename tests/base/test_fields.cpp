@@ -63,6 +63,11 @@ TEST_CASE("what does not fit a setting is refused by its key") {
     CHECK(set("kind=fency") == "--set: kind: expected one of plain, fancy, got fency (did you mean fancy?)");
     CHECK(set("a.count", Exit::usage).find("expected key=value") != std::string::npos);
     CHECK(set("a.rate=nan").find("a.rate") != std::string::npos);
+    CHECK(set("a.rate=1e400") == "--set: a.rate: expected a number, got \"1e400\"");
+    CHECK(set("a.count=\xFF") == "--set: a.count: expected a whole number, got \"\xEF\xBF\xBD\"");
+    CHECK(set("kind=\xFF").find("kind: expected text in UTF-8") != std::string::npos);
+    const std::string deep = "a.count=" + std::string(300000, '[');
+    CHECK(set(deep.c_str()).find("a.count: expected a whole number, got \"[[[") != std::string::npos);
 }
 
 TEST_CASE("JSON faults are named by line and column") {
@@ -74,5 +79,18 @@ TEST_CASE("JSON faults are named by line and column") {
     CHECK(parse(R"({"a": 1, "a": 2})") == "f.json: a: expected each key once, got a second one");
     CHECK(parse("{} x").find("line 1, column 4") != std::string::npos);
     std::string deep(100000, '[');
-    CHECK(parse(deep.c_str()).find("expected JSON") != std::string::npos);
+    CHECK(parse(deep.c_str()) == "f.json: expected JSON nested at most 100 deep, got deeper nesting");
+    const std::string closed = R"({"a": )" + deep + std::string(100000, ']') + "}";
+    CHECK(parse(closed.c_str()) == "f.json: expected JSON nested at most 100 deep, got deeper nesting");
+    CHECK(parse(R"({"a": 1e400})") == "f.json: expected numbers up to 1.8e308, got a larger one");
+}
+
+TEST_CASE("a hundred levels of JSON are read; brackets in strings are no levels") {
+    auto nested = [](int depth) {
+        return std::string(static_cast<std::size_t>(depth), '[') +
+               std::string(static_cast<std::size_t>(depth), ']');
+    };
+    CHECK(parse_json(nested(100), "f").is_array());
+    CHECK_THROWS_AS(parse_json(nested(101), "f"), Error);
+    CHECK(parse_json("\"\\\"" + std::string(500, '[') + "\"", "f").is_string());
 }

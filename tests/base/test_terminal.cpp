@@ -28,6 +28,26 @@ TEST_CASE("numbers are told in human units") {
     CHECK(human_count(3.14159) == "3.14");
 }
 
+TEST_CASE("what is printable steers no terminal: C0, DEL, C1 and bytes that are no UTF-8 are spelled out") {
+    CHECK(printable("café \xE4\xB8\xAD") == "café \xE4\xB8\xAD");
+    CHECK(printable("\x1b[2J\x07\x7f") == "\\x1b[2J\\x07\\x7f");
+    CHECK(printable("\xC2\x9B"
+                    "2J\xC2\xA0") == "\\x9b2J\xC2\xA0");  // U+009B is CSI, U+00A0 a space
+    CHECK(printable("a\xFF\xC2") == "a\\xff\\xc2");
+    CHECK(printable(std::string_view("\0\n", 2)) == "\\x00\\x0a");
+    CHECK(printable("a\tb\nc\rd\n", true) == "a\tb\nc\\x0dd\n");
+}
+
+TEST_CASE("a note is folded at its spaces; a longer word has a line of its own") {
+    CHECK(folded("one two three", 7) == "one two\nthree");
+    CHECK(folded("one two three", 20) == "one two three");
+    CHECK(folded("abcdefghij kl", 5) == "abcdefghij\nkl");
+    CHECK(folded("one two three", 8, 2, 5) == "one\n  two\n  three");
+    CHECK(folded("été là", 6) == "été là");
+    CHECK(folded("a\n  b c", 80, 2) == "a\n    b c");
+    CHECK(folded("", 5).empty());
+}
+
 TEST_CASE("a status line never writes to a stderr that is no terminal unless a log was asked for") {
     // The test program's own stderr may be a terminal; only then is there nothing to check here.
     if (stderr_is_terminal()) return;

@@ -3,52 +3,22 @@
 #include <cstdio>
 
 #include "base/html.h"
-#include "text/unicode/unicode.h"
+#include "base/terminal.h"
 
 namespace linnet {
 namespace {
 
-/// A token's text, or its spelling where it adds none (a control token) or is a part of a character.
+/// A token's text, or its spelling where it adds none (a control token), printable.
 std::string shown(const Tokenizer& tokenizer, TokenId id, bool first) {
     std::string text;
     tokenizer.decode(id, first, text);
-    if (text.empty()) return std::string(tokenizer.piece(id));
-    if (valid_utf8_prefix(text) == text.size()) return text;
-    std::string out;
-    const char *p = text.data(), *end = p + text.size();
-    while (p < end) {
-        Char c = decode_utf8(p, end);
-        char hex[8];
-        std::snprintf(hex, sizeof hex, "\\x%02X", static_cast<unsigned>(static_cast<unsigned char>(*p)));
-        out += c.valid ? std::string(p, c.size) : std::string(hex);
-        p += c.size;
-    }
-    return out;
+    return printable(text.empty() ? tokenizer.piece(id) : text, true);
 }
 
-/// Control characters (an escape sequence in a text must not reach the terminal) as \xNN; line ends and tabs
-/// stay.
-std::string harmless(const std::string& text) {
-    std::string out;
-    const char *p = text.data(), *end = p + text.size();
-    while (p < end) {
-        Char c = decode_utf8(p, end);
-        if (c.code != '\n' && c.code != '\t' && (c.code < 0x20 || (c.code >= 0x7F && c.code < 0xA0))) {
-            char hex[8];
-            std::snprintf(hex, sizeof hex, "\\x%02X", static_cast<unsigned>(c.code));
-            out += hex;
-        } else {
-            out.append(p, c.size);
-        }
-        p += c.size;
-    }
-    return out;
-}
-
-/// For a page: blanks and line ends seen.
+/// For a page: line ends and tabs seen.
 std::string visible(const std::string& text) {
     std::string out;
-    for (char c : escape_html(harmless(text))) {
+    for (char c : escape_html(text)) {
         if (c == '\n')
             out += "<i>↵</i><br>";
         else if (c == '\t')
@@ -77,7 +47,7 @@ std::string pieces_for_terminal(const Tokenizer& tokenizer, std::span<const Toke
                                            "\x1b[48;5;225;30m"};
     std::string out;
     for (std::size_t i = 0; i < ids.size(); i++) {
-        const std::string text = harmless(shown(tokenizer, ids[i], first && i == 0));
+        const std::string text = shown(tokenizer, ids[i], first && i == 0);
         if (!colours) {
             out += text + "|";
             continue;
@@ -98,15 +68,15 @@ std::string pieces_for_terminal(const Tokenizer& tokenizer, std::span<const Toke
 
 std::string pieces_page(const Tokenizer& tokenizer, std::string_view text, std::span<const TokenId> ids,
                         std::string_view title) {
+    const std::string name = escape_html(printable(title));
     std::string out =
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
         "content=\"width=device-width\"><title>" +
-        escape_html(title) + "</title>\n" + std::string(style) + "</head><body>\n<h1>" + escape_html(title) +
-        "</h1>\n";
+        name + "</title>\n" + std::string(style) + "</head><body>\n<h1>" + name + "</h1>\n";
     char line[200];
     const double per = ids.empty() ? 0 : static_cast<double>(text.size()) / static_cast<double>(ids.size());
     std::snprintf(line, sizeof line,
-                  "<p class=\"n\">%zu bytes, %zu tokens, %.2f bytes a token; vocabulary of %d (%s)</p>\n",
+                  "<p class=\"n\">%zu bytes, %zu tokens, %.2f bytes per token; vocabulary of %d (%s)</p>\n",
                   text.size(), ids.size(), per, tokenizer.size(), std::string(tokenizer.kind()).c_str());
     out += line;
     out += "<h2>Tokens</h2>\n<div class=\"t\">";
@@ -115,16 +85,17 @@ std::string pieces_page(const Tokenizer& tokenizer, std::string_view text, std::
         bytes.clear();
         tokenizer.decode(ids[i], i == 0, bytes);
         out += "<span title=\"" + std::to_string(ids[i]) + " · " +
-               escape_html(harmless(std::string(tokenizer.piece(ids[i])))) + " · " +
-               std::to_string(bytes.size()) + (bytes.size() == 1 ? " byte" : " bytes") + "\">" +
-               visible(shown(tokenizer, ids[i], i == 0)) + "</span>";
+               escape_html(printable(tokenizer.piece(ids[i]))) + " · " + std::to_string(bytes.size()) +
+               (bytes.size() == 1 ? " byte" : " bytes") + "\">" + visible(shown(tokenizer, ids[i], i == 0)) +
+               "</span>";
     }
     const std::vector<std::string> words = tokenizer.words(text);
     std::snprintf(line, sizeof line, "</div>\n<h2>Words of the pre-tokenizer (%zu)</h2>\n<div class=\"t\">",
                   words.size());
     out += line;
     for (const std::string& word : words)
-        out += "<span title=\"" + std::to_string(word.size()) + " bytes\">" + visible(word) + "</span>";
+        out += "<span title=\"" + std::to_string(word.size()) + " bytes\">" + visible(printable(word, true)) +
+               "</span>";
     return out + "</div>\n</body></html>\n";
 }
 

@@ -1,4 +1,4 @@
-// Unicode for tokenizers: strict UTF-8 decoding and character classes in tables that cost one or two loads.
+// Unicode for tokenizers: character classes in tables that cost one or two loads.
 // The facts come from utf8proc (its version decides the Unicode version).
 #pragma once
 #include <cstddef>
@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/utf8.h"
 
 namespace linnet {
 
@@ -21,34 +23,6 @@ constexpr std::uint8_t lower = 32;        // \p{Ll}
 constexpr std::uint8_t punctuation = 64;  // \p{P}
 constexpr std::uint8_t symbol = 128;      // \p{S}
 }  // namespace char_class
-
-/// A character read from a text. `size` is 1 and `valid` false where the bytes there are no UTF-8: overlong,
-/// truncated, a surrogate, beyond U+10FFFF.
-struct Char {
-    char32_t code;
-    std::uint8_t size;
-    bool valid;
-};
-
-/// The character at p (p < end).
-inline Char decode_utf8(const char* p, const char* end) {
-    auto byte = [&](int i) { return static_cast<std::uint8_t>(p[i]); };
-    auto tail = [&](int i) { return (byte(i) & 0xC0) == 0x80; };
-    const std::uint32_t b = byte(0);
-    const std::ptrdiff_t left = end - p;
-    if (b < 0x80) return {b, 1, true};
-    if (b >= 0xC2 && b <= 0xDF && left >= 2 && tail(1)) return {(b & 0x1F) << 6 | (byte(1) & 0x3F), 2, true};
-    if (b >= 0xE0 && b <= 0xEF && left >= 3 && tail(1) && tail(2)) {
-        char32_t code = (b & 0x0F) << 12 | (byte(1) & 0x3Fu) << 6 | (byte(2) & 0x3F);
-        if (code >= 0x800 && (code < 0xD800 || code > 0xDFFF)) return {code, 3, true};
-    }
-    if (b >= 0xF0 && b <= 0xF4 && left >= 4 && tail(1) && tail(2) && tail(3)) {
-        char32_t code =
-            (b & 0x07) << 18 | (byte(1) & 0x3Fu) << 12 | (byte(2) & 0x3Fu) << 6 | (byte(3) & 0x3F);
-        if (code >= 0x10000 && code <= 0x10FFFF) return {code, 4, true};
-    }
-    return {b, 1, false};
-}
 
 /// U+2581, which stands for a space in SentencePiece's tokens.
 inline constexpr std::string_view space_mark = "\xE2\x96\x81";

@@ -1,0 +1,36 @@
+// Strict UTF-8 (RFC 3629), a character at a time.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace linnet {
+
+/// A character read from a text. `size` is 1 and `valid` false where the bytes there are no UTF-8: overlong,
+/// truncated, a surrogate, beyond U+10FFFF.
+struct Char {
+    char32_t code;
+    std::uint8_t size;
+    bool valid;
+};
+
+/// The character at p (p < end).
+inline Char decode_utf8(const char* p, const char* end) {
+    auto byte = [&](int i) { return static_cast<std::uint8_t>(p[i]); };
+    auto tail = [&](int i) { return (byte(i) & 0xC0) == 0x80; };
+    const std::uint32_t b = byte(0);
+    const std::ptrdiff_t left = end - p;
+    if (b < 0x80) return {b, 1, true};
+    if (b >= 0xC2 && b <= 0xDF && left >= 2 && tail(1)) return {(b & 0x1F) << 6 | (byte(1) & 0x3F), 2, true};
+    if (b >= 0xE0 && b <= 0xEF && left >= 3 && tail(1) && tail(2)) {
+        char32_t code = (b & 0x0F) << 12 | (byte(1) & 0x3Fu) << 6 | (byte(2) & 0x3F);
+        if (code >= 0x800 && (code < 0xD800 || code > 0xDFFF)) return {code, 3, true};
+    }
+    if (b >= 0xF0 && b <= 0xF4 && left >= 4 && tail(1) && tail(2) && tail(3)) {
+        char32_t code =
+            (b & 0x07) << 18 | (byte(1) & 0x3Fu) << 12 | (byte(2) & 0x3Fu) << 6 | (byte(3) & 0x3F);
+        if (code >= 0x10000 && code <= 0x10FFFF) return {code, 4, true};
+    }
+    return {b, 1, false};
+}
+
+}  // namespace linnet
