@@ -69,9 +69,9 @@ TEST_CASE("model files are written byte for byte as they always were") {
         const char* kind;
         const char* sha256;
     } files[] = {
-        {"gpt2", "d762c564863cf2c18a932cc21db39c65d7b5d27e885f9810a8f3af57ea906a68"},
-        {"llama", "c14a095f75874a7878a04685f1f57ab6c7f7376811a397ec598a0ad1dce32386"},
-        {"linnet", "be2d457dadab88844662150d912123f1cf28ba41f755ae186db39f99e8dae42d"},
+        {"gpt2", "ef493a80346c8fdcdb5e24f015dc60b6e9023115095e0926dcdf23f2ed018ee4"},
+        {"llama", "677621b70b31e6df9964d1fff121db505536e127263e8a0d1c0abf673fdaed25"},
+        {"linnet", "64d8a9d9feaeb2b5ee3e03e546559f4280f000558153c4e6f78956eff71c68d0"},
     };
     for (const auto& file : files) {
         CAPTURE(file.kind);

@@ -130,6 +130,83 @@ void read_byte_bpe(const Gguf& file, Parts& parts) {
     read_surroundings(file, parts, pre.add_bos, false, false);
 }
 
+/// A token per byte or per character.
+void use_plain_model(Parts& parts, std::string_view kind) {
+    parts.kind = std::string(kind);
+    parts.decoder.kind = Decoder::Kind::plain;
+    if (kind == "char")
+        parts.model = std::make_unique<CharModel>(*parts.vocabulary, parts.special.unknown.value_or(-1));
+    else
+        parts.model = std::make_unique<ByteModel>(*parts.vocabulary);
+}
+
+// Two kinds of ours are written under names that other runtimes know, and read back as what they are:
+// - bytes as "gpt2", byte-level BPE of 256 tokens without merges;
+// - characters as "rwkv", the longest of the tokens at each place. (As "gpt2" only ASCII could be written,
+// and
+//   llama.cpp would take the character with id 11, its default end token, for the end of the text.)
+
+/// `spelling` as an rwkv vocabulary writes it.
+std::string rwkv_escaped(std::string_view spelling) {
+    std::string out;
+    for (char c : spelling) {
+        const std::size_t at = std::string_view("\n\t\r\\").find(c);
+        out += at == std::string_view::npos ? std::string(1, c) : std::string("\\") + "ntr\\"[at];
+    }
+    return out;
+}
+
+std::string rwkv_unescaped(std::string_view escaped) {
+    std::string out;
+    for (std::size_t i = 0; i < escaped.size(); i++) {
+        if (escaped[i] != '\\' || i + 1 == escaped.size()) {
+            out += escaped[i];
+            continue;
+        }
+        const std::size_t at = std::string_view("ntr").find(escaped[++i]);
+        out += at == std::string_view::npos ? escaped[i] : "\n\t\r"[at];
+    }
+    return out;
+}
+
+/// True where the file's BPE is 256 bytes and nothing else: `parts` then holds them as bytes, by the same
+/// ids.
+bool read_bytes(const Gguf& file, Parts& parts) {
+    const auto* merges = file.strings(prefix + "merges");
+    const Vocabulary& spelled = *parts.vocabulary;
+    if (!merges || !merges->empty() || spelled.size() != 256) return false;
+    for (const Role& role : roles)
+        if (parts.special.*role.id) return false;
+    auto bytes = std::make_unique<Vocabulary>();
+    for (TokenId id = 0; id < spelled.size(); id++) {
+        std::string own;
+        byte_alphabet::unspell(spelled.spelling(id), own);
+        if (spelled.type(id) != TokenType::normal || own.size() != 1 ||
+            spelled.spelling(id) != byte_alphabet::spell(own))
+            return false;
+        bytes->add(spelling_of_byte(static_cast<std::uint8_t>(own[0])), TokenType::byte);
+    }
+    parts.vocabulary = std::move(bytes);
+    use_plain_model(parts, "byte");
+    return true;
+}
+
+void read_characters(const Gguf& file, Parts& parts) {
+    auto characters = std::make_unique<Vocabulary>();
+    for (TokenId id = 0; id < parts.vocabulary->size(); id++) {
+        const std::string own = rwkv_unescaped(parts.vocabulary->spelling(id));
+        const TokenType type = parts.vocabulary->type(id);
+        if (type == TokenType::normal &&
+            (own.empty() || decode_utf8(own.data(), own.data() + own.size()).size != own.size()))
+            fail_input(file.path(), prefix + "tokens[" + std::to_string(id) + "]",
+                       "one character, as linnet writes rwkv vocabularies", quoted(own),
+                       "others are not supported yet");
+        characters->add(own, type);
+    }
+    parts.vocabulary = std::move(characters);
+    use_plain_model(parts, "char");
+}
+
 std::vector<std::uint32_t> ranks_of_scores(const Vocabulary& vocabulary) {
     std::vector<TokenId> order(static_cast<std::size_t>(vocabulary.size()));
     std::iota(order.begin(), order.end(), 0);
@@ -254,7 +331,7 @@ TokenizerPtr tokenizer_from_gguf(const Gguf& file) {
     read_tokens(file, parts);
     read_roles(file, parts);
     if (*model == "gpt2") {
-        read_byte_bpe(file, parts);
+        if (!read_bytes(file, parts)) read_byte_bpe(file, parts);
     } else if (*model == "llama") {
         use_spm_model(parts, file.boolean(prefix + "add_space_prefix").value_or(true));
         read_surroundings(file, parts, true, false, false);
@@ -262,16 +339,13 @@ TokenizerPtr tokenizer_from_gguf(const Gguf& file) {
         read_unigram(file, parts);
     } else if (*model == "bert") {
         read_wordpiece(file, parts);
-    } else if (*model == "char" || *model == "byte") {
-        parts.kind = std::string(*model);
-        parts.decoder.kind = Decoder::Kind::plain;
-        if (*model == "char")
-            parts.model = std::make_unique<CharModel>(*parts.vocabulary, parts.special.unknown.value_or(-1));
-        else
-            parts.model = std::make_unique<ByteModel>(*parts.vocabulary);
+    } else if (*model == "rwkv") {
+        read_characters(file, parts);
+    } else if (*model == "char" || *model == "byte") {  // of linnet 0.1.0
+        use_plain_model(parts, *model);
         read_surroundings(file, parts, false, false, false);
     } else {
-        fail_input(file.path(), prefix + "model", "gpt2, llama, t5, bert, char or byte",
+        fail_input(file.path(), prefix + "model", "gpt2, llama, t5, bert or rwkv",
                    "'" + std::string(*model) + "'");
     }
     return std::make_shared<Pipeline>(std::move(parts));
@@ -281,6 +355,9 @@ TokenizerPtr tokenizer_from_gguf(const Gguf& file) {
 static std::string_view gguf_spelling(const Parts& parts, TokenId id, std::string& memory) {
     const std::string_view spelling = parts.vocabulary->spelling(id);
     const TokenType type = parts.vocabulary->type(id);
+    if (parts.kind == "char") return memory = rwkv_escaped(spelling);
+    if (parts.kind == "byte")
+        return byte_alphabet::spell(static_cast<std::uint8_t>(byte_of_spelling(spelling)));
     if (parts.kind != "wordpiece" || parts.decoder.word_mark ||
         (type != TokenType::normal && type != TokenType::unused))
         return spelling;
@@ -299,20 +376,26 @@ void Pipeline::write(GgufWriter& out) const {
                    "its own normalizer or pre-tokenizer", "tokenizer.json can hold it");
     constexpr std::pair<std::string_view, const char*> models[] = {{"bpe", "gpt2"},   {"spm", "llama"},
                                                                    {"unigram", "t5"}, {"wordpiece", "bert"},
-                                                                   {"char", "char"},  {"byte", "byte"}};
+                                                                   {"char", "rwkv"},  {"byte", "gpt2"}};
     for (auto [kind, name] : models)
         if (parts_.kind == kind) out.add(prefix + "model", name);
-    out.add(prefix + "pre",
-            parts_.ggml_pre.empty() ? std::string_view("default") : std::string_view(parts_.ggml_pre));
+    const bool bytes = parts_.kind == "byte";
+    for (TokenId id = 0; bytes && id < vocabulary.size(); id++)
+        if (byte_of_spelling(vocabulary.spelling(id)) < 0)
+            fail_input("tokenizer", "GGUF", "tokens of one byte each", quoted(vocabulary.spelling(id)));
+    out.add(prefix + "pre", bytes                     ? std::string_view("gpt-2")
+                            : parts_.ggml_pre.empty() ? std::string_view("default")
+                                                      : std::string_view(parts_.ggml_pre));
     std::vector<std::int32_t> types;
     std::vector<float> scores;
     for (TokenId id = 0; id < vocabulary.size(); id++) {
-        types.push_back(static_cast<std::int32_t>(vocabulary.type(id)));
+        types.push_back(static_cast<std::int32_t>(bytes ? TokenType::normal : vocabulary.type(id)));
         scores.push_back(vocabulary.score(id));
     }
     std::string memory;
     out.add(prefix + "tokens", types.size(),
             [&](std::size_t id) { return gguf_spelling(parts_, static_cast<TokenId>(id), memory); });
+    if (bytes) out.add(prefix + "merges", 0, [](std::size_t) { return std::string_view(); });
     if (parts_.scores) out.add(prefix + "scores", std::span<const float>(scores));
     out.add(prefix + "token_type", std::span<const std::int32_t>(types));
     if (const auto* bpe = dynamic_cast<const BpeModel*>(parts_.model.get()); bpe && parts_.kind == "bpe") {

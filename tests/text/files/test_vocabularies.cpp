@@ -5,6 +5,7 @@
 
 #include "formats/gguf.h"
 #include "support.h"
+#include "text/encode/vocabulary.h"
 #include "text/tokenizer.h"
 
 using namespace linnet;
@@ -114,4 +115,76 @@ TEST_CASE("a byte-level BPE trained on a text spells any bytes, and survives GGU
     TokenizerPtr again = load_tokenizer(scratch / "bpe.gguf");
     CHECK(again->encode(text) == ids);
     CHECK(again->eos() == tokenizer->eos());
+}
+
+TEST_CASE(
+    "bytes and characters are written under names that other runtimes know, and read back as what they are") {
+    test::Scratch scratch;
+    const std::string path = scratch / "t.gguf";
+    auto through_file = [&](const Tokenizer& tokenizer) {
+        GgufWriter writer;
+        tokenizer.write(writer);
+        writer.write(path);
+        return load_tokenizer(path);
+    };
+    std::string every;
+    for (int b = 0; b < 256; b++) every += static_cast<char>(b);
+    TokenizerPtr bytes = train_tokenizer("byte", "", 0, 1), again = through_file(*bytes);
+    {
+        Gguf file(path);
+        CHECK(file.string("tokenizer.ggml.model") == "gpt2");
+        CHECK(file.string("tokenizer.ggml.pre") == "gpt-2");
+        CHECK(file.strings("tokenizer.ggml.tokens")->size() == 256);
+        CHECK((*file.strings("tokenizer.ggml.tokens"))[' '] == "\xC4\xA0");  // "Ġ"
+        CHECK(file.strings("tokenizer.ggml.merges")->empty());
+        for (const char* role : {"bos", "eos", "unknown", "padding"})
+            CHECK(!file.find("tokenizer.ggml." + std::string(role) + "_token_id"));
+    }
+    CHECK(again->kind() == "byte");
+    CHECK(again->encode(every) == bytes->encode(every));
+    CHECK(again->decode(again->encode(every)) == every);
+    CHECK(again->piece(10) == bytes->piece(10));
+
+    // Characters are tokens of an rwkv vocabulary, whatever they are; it escapes line ends and backslashes.
+    const std::string text = "to be,\nor\t\\n caf\xC3\xA9 \xF0\x9F\x98\x80\r";
+    TokenizerPtr characters = train_tokenizer("char", text, 0, 1), back = through_file(*characters);
+    Gguf file(path);
+    CHECK(file.string("tokenizer.ggml.model") == "rwkv");
+    CHECK((*file.strings("tokenizer.ggml.tokens"))[1] == "\\n");
+    CHECK(back->kind() == "char");
+    CHECK(back->encode(text) == characters->encode(text));
+    CHECK(back->decode(back->encode(text)) == text);
+    CHECK_THROWS(back->encode("x"));
+}
+
+TEST_CASE("an rwkv vocabulary of longer tokens is refused by the token") {
+    test::Scratch scratch;
+    GgufWriter writer;
+    writer.add("tokenizer.ggml.model", "rwkv");
+    const std::vector<std::string> tokens = {"a", "the"};
+    writer.add("tokenizer.ggml.tokens", 2, [&](std::size_t i) { return std::string_view(tokens[i]); });
+    writer.write(scratch / "t.gguf");
+    CHECK_THROWS_WITH(load_tokenizer(scratch / "t.gguf"),
+                      doctest::Contains("tokens[1]: expected one character"));
+}
+
+TEST_CASE("a BPE of 256 bytes with an end token, or with a merge, stays a BPE") {
+    test::Scratch scratch;
+    for (bool merge : {false, true}) {
+        std::vector<std::string> tokens;
+        for (int b = 0; b < 256; b++) tokens.emplace_back(byte_alphabet::spell(static_cast<std::uint8_t>(b)));
+        if (merge) tokens.push_back("ab");
+        GgufWriter writer;
+        writer.add("tokenizer.ggml.model", "gpt2");
+        writer.add("tokenizer.ggml.pre", "gpt-2");
+        writer.add("tokenizer.ggml.tokens", tokens.size(),
+                   [&](std::size_t i) { return std::string_view(tokens[i]); });
+        writer.add("tokenizer.ggml.merges", merge ? 1 : 0,
+                   [](std::size_t) { return std::string_view("a b"); });
+        if (!merge) writer.add("tokenizer.ggml.eos_token_id", std::uint32_t{0});
+        writer.write(scratch / "t.gguf");
+        TokenizerPtr tokenizer = load_tokenizer(scratch / "t.gguf");
+        CHECK(tokenizer->kind() == "bpe");
+        CHECK(tokenizer->encode("cab").size() == (merge ? 2 : 3));
+    }
 }
