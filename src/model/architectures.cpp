@@ -112,6 +112,10 @@ const Architecture& architecture_of(const ModelConfig& config) {
     return architectures().back();
 }
 
+bool has_standard_architecture(const ModelConfig& config) {
+    return &architecture_of(config) != &architectures().back();
+}
+
 ModelConfig read_config(const Gguf& file, const Architecture*& architecture) {
     auto name = file.string("general.architecture");
     if (!name) fail_input(file.path(), "general.architecture", "a string", "no such key");

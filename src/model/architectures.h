@@ -35,6 +35,9 @@ const std::vector<Architecture>& architectures();
 /// The row whose meaning is exactly `config` (ours where no other is).
 const Architecture& architecture_of(const ModelConfig& config);
 
+/// GGUF has a name for `config`, so that other runtimes can load it.
+bool has_standard_architecture(const ModelConfig& config);
+
 /// The config of a GGUF file, resolved; sets `architecture` to its row. Metadata of the architecture that is
 /// not understood is an error.
 ModelConfig read_config(const Gguf& file, const Architecture*& architecture);

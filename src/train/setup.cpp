@@ -7,6 +7,7 @@
 #include "base/terminal.h"
 #include "data/corpus_check.h"
 #include "kernels/peaks.h"
+#include "model/architectures.h"
 #include "train/ladder.h"
 #include "train/timing.h"
 
@@ -167,6 +168,10 @@ RunSetup set_up(const TrainingOptions& options) {
     setup.text_size = {data.bytes(), source.size(DataSplit::train)};
     setup.windows.emplace(std::move(source), static_cast<std::uint64_t>(t.seed), t.sequence);
     note(description);
+    if (!has_standard_architecture(setup.config.model))
+        note(
+            "GGUF has no name for these model settings: only linnet will load model.gguf (README.md, \"Other "
+            "runtimes\", has those that it has)");
     if (!data.own_tokenizer().empty() && setup.config.tokenizer.kind != "file")
         note("the tokenizer is that of the corpus: " + data.own_tokenizer());
     if (setup.chosen) {
