@@ -13,6 +13,7 @@
 #include "base/terminal.h"
 #include "commands/commands.h"
 #include "commands/options.h"
+#include "commands/text_input.h"
 #include "kernels/kernels.h"
 #include "model/engine.h"
 
@@ -122,17 +123,17 @@ int run_model(const ModelOptions& options, const Globals& globals) {
 }
 
 struct TokenizeOptions {
-    std::string model, file;
+    std::string tokenizer, file;
     std::int64_t repeats = 3;
     bool json = false;
 };
 
 int run_tokenize(const TokenizeOptions& options, const Globals& globals) {
     const auto before = Clock::now();
-    TokenizerPtr tokenizer = load_tokenizer(options.model);
+    TokenizerPtr tokenizer = open_tokenizer(options.tokenizer);
     const double load = since(before);
-    MappedFile file(options.file);
-    if (file.text().empty()) fail_input(options.file, "", "a text", "an empty file");
+    const TextInput file(options.file);
+    if (file.text().empty()) fail_input(file.name(), "", "a text", "an empty file");
     EncodeOptions encode;
     encode.threads = threads_of(globals);
     std::vector<double> speeds;
@@ -179,8 +180,9 @@ Action add_bench(CLI::App& app, const Globals& globals) {
 
 Action add_bench_tokenize(CLI::App& app, const Globals& globals) {
     auto options = std::make_shared<TokenizeOptions>();
-    add_text(app, "-m,--model", options->model, "model or tokenizer file")->type_name("MODEL")->required();
-    add_file(app, "FILE", options->file, "text to tokenize");
+    add_tokenizer(app, options->tokenizer);
+    auto* file = add_file(app, "FILE", options->file, "text to tokenize; -: stdin");
+    add_hidden_names(app, "-f,--file", file);
     add_integer(app, "-r,--repeats", options->repeats, 1, 1000, "rounds; the median is printed");
     app.add_flag("--json", options->json, "one JSON object: mb_per_s, …");
     return [options, &globals] { return run_tokenize(*options, globals); };

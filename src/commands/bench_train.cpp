@@ -52,7 +52,7 @@ int run(const Options& options, const Globals& globals) {
     char text[300];
     std::snprintf(text, sizeof text,
                   "step        %10.2f ms\n"
-                  "tokens      %10.0f a second\n"
+                  "tokens      %10.0f per second\n"
                   "arithmetic  %10.1f GFLOP/s, %.0f%% of the measured peak of %.0f\n"
                   "(median of %lld steps, vocabulary %lld, %d threads, %s)\n",
                   timing.step_ms, timing.tokens_per_s, timing.flops_per_s / 1e9, 100 * mfu, peak / 1e9,

@@ -36,8 +36,8 @@ constexpr Command table[] = {
     {"tokenizer verify", "compare two tokenizers on texts", "linnet tokenizer verify a.json b.gguf my.txt",
      add_tokenizer_verify},
     {"inspect", "show what is in a model file", "linnet inspect my-model/model.gguf", add_inspect},
-    {"inspect logits", "print the logits after a text, one a line, in id order",
-     "linnet inspect logits -p \"ROMEO:\" | sort -g | tail -3", add_inspect_logits},
+    {"inspect logits", "print the logits after a text, one per line, or the largest",
+     "linnet inspect logits -p \"ROMEO:\" --top 5", add_inspect_logits},
     {"inspect graph", "print the plan that runs a model, or run it and check every value",
      "linnet inspect graph -m model.gguf\n"
      "linnet inspect graph -m model.gguf --check -p \"Once upon a time\"",

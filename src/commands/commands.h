@@ -22,7 +22,7 @@ struct Globals {
 using Action = std::function<int()>;
 
 struct Command {
-    const char* name;     // words divided by one blank: "bench", "bench train"
+    const char* name;     // words divided by one space: "bench", "bench train"
     const char* summary;  // one line, lower case, no full stop
     const char* example;  // one or more shell lines, divided by \n
     /// Declares the command's options on `app`. Null: a group that only holds the commands named after it.
@@ -36,7 +36,7 @@ std::span<const Command> commands();
 /// The whole program after the table: parses, runs, prints errors; returns the exit code (base/error.h).
 int run_program(int argc, char** argv);
 
-// One function a command, each in the file named after it.
+// One function per command, each in the file named after it.
 Action add_generate(CLI::App& app, const Globals& globals);
 Action add_train(CLI::App& app, const Globals& globals);
 Action add_eval(CLI::App& app, const Globals& globals);

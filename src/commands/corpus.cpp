@@ -84,8 +84,8 @@ void print_result(const Options& options, const CorpusIndex& index, double secon
     std::snprintf(
         line, sizeof line,
         "documents  %llu (train %llu, validation %llu), %llu bad ones skipped\n"
-        "text       %s, %.3f bytes a token\n"
-        "tokens     %llu (train %llu, validation %llu), %.1f a document\n"
+        "text       %s, %.3f bytes per token\n"
+        "tokens     %llu (train %llu, validation %llu), %.1f per document\n"
         "shards     %llu + %llu in %s\n"
         "time       %s, %.1f MB/s\n",
         static_cast<unsigned long long>(index.documents), static_cast<unsigned long long>(train.documents),
@@ -157,7 +157,7 @@ Action add_corpus(CLI::App& app, const Globals& globals) {
     add_read_options(app, corpus.read);
     add_real(app, "--validation", corpus.validation_fraction, 0, 1,
              "share of the documents kept for validation");
-    add_integer(app, "--shard-tokens", options->shard_tokens, 1, 2'147'483'647, "tokens a shard");
+    add_integer(app, "--shard-tokens", options->shard_tokens, 1, 2'147'483'647, "tokens per shard");
     add_choice(
         app, "--invalid", corpus.read.invalid, {"error", "replace", "keep"},
         "bytes that are no UTF-8: stop, put U+FFFD, or leave them (not in JSON lines, which must be UTF-8)");

@@ -6,6 +6,7 @@
 #include "commands/commands.h"
 #include "commands/options.h"
 #include "commands/text_input.h"
+#include "text/files/json.h"
 
 namespace linnet {
 namespace {
@@ -13,38 +14,41 @@ namespace {
 struct Options {
     std::string tokenizer;
     std::vector<std::string> files;
+    bool json = false;
 };
 
-/// Every line of ids is a text of its own; their texts follow each other as they were.
-void print(const Tokenizer& tokenizer, const TextInput& input) {
-    const std::string_view text = input.text();
-    std::string out;
-    std::size_t line = 1;
+[[noreturn]] void refuse_word(const Tokenizer& tokenizer, const TextInput& input, std::size_t line,
+                              std::string_view word) {
+    fail_input(input.name(), "line " + std::to_string(line),
+               "a token id from 0 to " + std::to_string(tokenizer.size() - 1), quoted(word, 40));
+}
+
+/// Appends the text of a line of ids.
+void append_text(const Tokenizer& tokenizer, const TextInput& input, std::size_t line, std::string_view ids,
+                 std::string& out) {
     bool first = true;
-    for (std::size_t i = 0; i < text.size();) {
-        const char c = text[i];
-        if (c == '\n') {
-            line++;
-            first = true;
-        }
-        if (c == '\n' || c == ' ' || c == '\t' || c == '\r') {
-            i++;
-            continue;
-        }
+    for (std::size_t i = 0; (i = ids.find_first_not_of(" \t\r", i)) != ids.npos;) {
+        const std::string_view word = ids.substr(i, ids.find_first_of(" \t\r", i) - i);
         TokenId id = -1;
-        const char *begin = text.data() + i, *end = text.data() + text.size();
-        auto [stop, error] = std::from_chars(begin, end, id);
-        const bool whole = stop == end || *stop == ' ' || *stop == '\n' || *stop == '\t' || *stop == '\r';
-        if (error != std::errc() || !whole || id < 0 || id >= tokenizer.size()) {
-            const std::size_t length = std::min(text.find_first_of(" \t\r\n", i), text.size()) - i;
-            fail_input(input.name(), "line " + std::to_string(line),
-                       "a token id from 0 to " + std::to_string(tokenizer.size() - 1),
-                       "'" + std::string(text.substr(i, std::min<std::size_t>(length, 40))) + "'");
-        }
+        auto [stop, error] = std::from_chars(word.data(), word.data() + word.size(), id);
+        if (error != std::errc() || stop != word.data() + word.size() || id < 0 || id >= tokenizer.size())
+            refuse_word(tokenizer, input, line, word);
         tokenizer.decode(id, first, out);
         first = false;
-        i = static_cast<std::size_t>(stop - text.data());
-        if (out.size() > (1u << 16)) {
+        i += word.size();
+    }
+}
+
+/// Every line of ids is a text of its own. They follow each other as they were, or are an object each.
+void print(const Tokenizer& tokenizer, const TextInput& input, bool json) {
+    std::string_view rest = input.text();
+    std::string out;
+    for (std::size_t line = 1; !rest.empty(); line++) {
+        const std::size_t end = std::min(rest.find('\n'), rest.size());
+        append_text(tokenizer, input, line, rest.substr(0, end), out);
+        rest.remove_prefix(std::min(end + 1, rest.size()));
+        if (json) out = "{\"text\":" + json_quoted(out) + "}\n";
+        if (json || out.size() > (1u << 16)) {
             write_stdout(out);
             out.clear();
         }
@@ -55,7 +59,7 @@ void print(const Tokenizer& tokenizer, const TextInput& input) {
 int run(const Options& options) {
     const TokenizerPtr tokenizer = open_tokenizer(options.tokenizer);
     for (const std::string& path : options.files.empty() ? std::vector<std::string>{"-"} : options.files)
-        print(*tokenizer, TextInput(path));
+        print(*tokenizer, TextInput(path), options.json);
     flush_stdout();
     return 0;
 }
@@ -64,8 +68,9 @@ int run(const Options& options) {
 
 Action add_detokenize(CLI::App& app, const Globals&) {
     auto options = std::make_shared<Options>();
-    add_text(app, "-m,--model", options->tokenizer, "the tokenizer; left out: the built-in model's");
-    app.add_option("FILE", options->files, "lines of token ids; none or -: stdin");
+    add_tokenizer(app, options->tokenizer);
+    add_files(app, "FILE", options->files, "lines of token ids; none or -: stdin");
+    app.add_flag("--json", options->json, "one JSON object per line of ids: text");
     return [options] { return run(*options); };
 }
 

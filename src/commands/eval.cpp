@@ -12,6 +12,7 @@
 #include "base/terminal.h"
 #include "commands/commands.h"
 #include "commands/options.h"
+#include "commands/text_input.h"
 #include "model/engine.h"
 
 namespace linnet {
@@ -37,7 +38,7 @@ std::int64_t predicted_bytes(const Tokenizer& tokenizer, std::span<const TokenId
 
 int run(const Options& options, const Globals& globals) {
     install_stop_signals();
-    MappedFile file(options.file);
+    const TextInput file(options.file);
     std::shared_ptr<const Model> model = Model::open(options.model);
     EncodeOptions encode;  // no begin token: windows start anywhere, and peers measure it so
     encode.threads = globals.threads > 0 ? globals.threads : physical_cores();
@@ -52,7 +53,7 @@ int run(const Options& options, const Globals& globals) {
     std::size_t size = static_cast<std::size_t>(sequence.context()), count = ids.size() / size;
     if (size < 2) usage_error("--ctx", "at least 2 tokens", std::to_string(size));
     if (count == 0)
-        fail_input(options.file, "", "a text of at least one window, " + std::to_string(size) + " tokens",
+        fail_input(file.name(), "", "a text of at least one window, " + std::to_string(size) + " tokens",
                    std::to_string(ids.size()) + " tokens", "--ctx makes windows smaller");
     if (options.windows > 0) count = std::min(count, static_cast<std::size_t>(options.windows));
 
@@ -91,9 +92,8 @@ int run(const Options& options, const Globals& globals) {
 Action add_eval(CLI::App& app, const Globals& globals) {
     auto options = std::make_shared<Options>();
     add_model(app, options->model);
-    add_text(app, "--file", options->file, "text to predict")->type_name("TEXT")->required();
-    add_integer(app, "--ctx", options->context, 2, INT64_MAX, "tokens a window")
-        ->default_str("the model's own");
+    add_text(app, "-f,--file", options->file, "text to predict; -: stdin")->type_name("FILE")->required();
+    add_context(app, options->context, 2, "tokens per window");
     add_integer(app, "--windows", options->windows, 1, INT64_MAX, "windows at most")->default_str("all");
     app.add_flag("--json", options->json, "one JSON object: nll, ppl, bpb, tokens");
     return [options, &globals] { return run(*options, globals); };

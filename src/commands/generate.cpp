@@ -2,7 +2,6 @@
 #include "generate/generator.h"
 
 #include <signal.h>
-#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 #include <random>
@@ -13,6 +12,7 @@
 #include "base/terminal.h"
 #include "commands/commands.h"
 #include "commands/options.h"
+#include "commands/text_input.h"
 #include "generate/stream.h"
 
 namespace linnet {
@@ -21,18 +21,28 @@ namespace {
 constexpr std::int64_t most = INT64_MAX;
 
 struct Options {
-    std::string model, prompt, file, format = "text";
-    bool prompt_given = false, echo = false, special = false;
+    std::string model, file, format = "text";
+    std::optional<std::string> prompt;
+    bool echo = false, special = false, keep_newline = false, json = false;
     std::int64_t context = 0, seed = -1;
     GenerateOptions generate;
 };
 
-std::string prompt_text(const Options& options) {
-    if (options.prompt_given) return options.prompt;
-    if (!options.file.empty()) return read_file(options.file);
-    if (isatty(STDIN_FILENO)) return {};  // nobody is kept waiting: the model begins by itself
-    return read_stdin();
-}
+/// Text for a terminal, in pieces of whole characters: line ends stay (CR LF as LF), all else that could
+/// steer it is spelled out.
+class TerminalText {
+  public:
+    std::string push(std::string_view piece) {
+        std::string text = (held_ ? "\r" : "") + std::string(piece);
+        held_ = text.ends_with('\r');  // the LF may come with the next piece
+        if (held_) text.pop_back();
+        for (std::size_t at; (at = text.find("\r\n")) != std::string::npos;) text.erase(at, 1);
+        return printable(text, true);
+    }
+
+  private:
+    bool held_ = false;
+};
 
 /// The three output formats: each says what a prompt, a token and the end look like on stdout. All flush at
 /// once, for the reader who watches.
@@ -44,7 +54,7 @@ class Printer {
         if (!options_.echo) return;
         if (options_.format == "text") {
             Utf8Stream whole;
-            std::string shown = whole.push(text);
+            std::string shown = for_reader(whole.push(text));
             put(stdout_colours() ? "\x1b[1m" + shown + "\x1b[0m" : shown);
         } else if (options_.format == "ids") {
             for (TokenId id : ids) token(id, {});
@@ -55,7 +65,7 @@ class Printer {
 
     void token(std::optional<TokenId> id, std::string_view text) {
         if (options_.format == "text") {
-            put(text);
+            put(for_reader(text));
         } else if (options_.format == "ids") {
             if (id) put((any_ ? " " : "") + std::to_string(*id));
         } else if (id || !text.empty()) {
@@ -83,6 +93,10 @@ class Printer {
     void record(const nlohmann::ordered_json& line) {
         put(line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
     }
+    /// A pipe gets the text as it is.
+    std::string for_reader(std::string_view text) {
+        return stdout_is_terminal() ? terminal_.push(text) : std::string(text);
+    }
     void put(std::string_view text) {
         if (text.empty()) return;
         write_stdout(text);
@@ -92,13 +106,13 @@ class Printer {
     }
 
     const Options& options_;
+    TerminalText terminal_;
     bool any_ = false;
     char last_ = '\n';
 };
 
 /// What a person wants to know afterwards; on stderr.
-void report(const Generated& result, std::size_t prompt_tokens, const Options& options, std::int64_t context,
-            std::int64_t seed) {
+void report(const Generated& result, std::size_t prompt_tokens, std::int64_t context, std::int64_t seed) {
     std::size_t tokens = result.ids.size();
     if (result.end == GenerateEnd::context)
         note("linnet: the context of " + std::to_string(context) + " tokens is full; ended after " +
@@ -109,13 +123,13 @@ void report(const Generated& result, std::size_t prompt_tokens, const Options& o
                   "[prompt %zu tokens, %.0f tokens/s; written %zu, %.0f tokens/s; seed %lld]", prompt_tokens,
                   static_cast<double>(prompt_tokens) / std::max(result.prompt_seconds, 1e-9), tokens,
                   static_cast<double>(tokens) / std::max(result.seconds, 1e-9), static_cast<long long>(seed));
-    note(stderr_colours() ? "\x1b[2m" + std::string(line) + "\x1b[0m" : line);
-    (void)options;
+    note(line, true);
 }
 
 int run(Options& options, const Globals& globals) {
     install_stop_signals();
-    std::string text = prompt_text(options);
+    if (options.json) options.format = "jsonl";
+    std::string text = prompt_text(options.prompt, options.file, options.keep_newline);
     std::shared_ptr<const Model> model = Model::open(options.model);
     const Tokenizer& tokenizer = model->tokenizer();
     std::vector<TokenId> prompt = encode_prompt(tokenizer, text, options.special);
@@ -133,7 +147,7 @@ int run(Options& options, const Globals& globals) {
         generate(source, tokenizer, prompt, options.generate,
                  [&](std::optional<TokenId> id, std::string_view piece) { printer.token(id, piece); });
     printer.end(result, prompt.size(), seed);
-    report(result, prompt.size(), options, source.context(), seed);
+    report(result, prompt.size(), source.context(), seed);
     if (result.end != GenerateEnd::interrupted) return 0;
     return 128 + stop_signal();
 }
@@ -145,17 +159,7 @@ Action add_generate(CLI::App& app, const Globals& globals) {
     GenerateOptions& generate = options->generate;
     SamplerOptions& sampler = generate.sampler;
     add_model(app, options->model);
-    auto* prompt = app.add_option_function<std::string>(
-        "-p,--prompt",
-        [options](const std::string& text) {
-            options->prompt = text;
-            options->prompt_given = true;
-        },
-        "text to continue");
-    prompt->type_name("TEXT")->default_str("stdin");
-    add_text(app, "-f,--file", options->file, "text to continue, from a file")
-        ->type_name("FILE")
-        ->excludes(prompt);
+    add_prompt(app, "text to continue", options->prompt, options->file, options->keep_newline);
     add_integer(app, "-n,--tokens", generate.tokens, -1, most,
                 "tokens to write; -1: until something else ends it");
     add_real(app, "--temp", sampler.temperature, 0, 1e9, "temperature; 0: always the likeliest token");
@@ -170,17 +174,20 @@ Action add_generate(CLI::App& app, const Globals& globals) {
              "above 1: recent tokens become less likely")
         ->type_name("R");
     add_integer(app, "--repeat-window", sampler.repeat_window, 0, most, "how many recent tokens that means");
-    add_integer(app, "--seed", options->seed, 0, most, "same seed, same text")
-        ->type_name("S")
-        ->default_str("random");
-    add_integer(app, "--ctx", options->context, 1, most, "tokens to have room for")
-        ->default_str("the model's own");
+    auto* seed = add_integer(app, "--seed", options->seed, 0, most, "same seed, same text")
+                     ->type_name("S")
+                     ->default_str("random");
+    add_hidden_names(app, "-s", seed);
+    add_context(app, options->context, 1, "tokens to have room for");
     add_texts(app, "--stop", generate.stops, "end before this text (may be given several times)");
     app.add_flag("--slide", generate.slide, "when the context is full, forget its older half and go on");
-    app.add_flag("--ignore-end", generate.ignore_end, "go on after the model's end token");
+    auto* ignore_end = app.add_flag("--ignore-end", generate.ignore_end, "go on after the model's end token");
+    add_hidden_names(app, "--ignore-eos", ignore_end);  // llama.cpp's name
     app.add_flag("--special", options->special, "text in the prompt that spells a control token is one");
     app.add_flag("--echo", options->echo, "print the prompt, too");
-    add_choice(app, "--format", options->format, {"text", "ids", "jsonl"}, "what to print");
+    auto* format = add_choice(app, "--format", options->format, {"text", "ids", "jsonl"}, "what to print");
+    app.add_flag("--json", options->json, "one JSON object per token, and one at the end (--format jsonl)")
+        ->excludes(format);
     return [options, &globals] { return run(*options, globals); };
 }
 

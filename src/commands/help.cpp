@@ -4,39 +4,29 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/terminal.h"
 #include "commands/commands.h"
 #include "commands/version.h"
 
 namespace linnet {
 namespace {
 
-constexpr std::size_t text_column = 30, line_width = 100;
+/// Columns that help may take.
+int width() {
+    constexpr int narrowest = 30, widest = 100;
+    return stdout_is_terminal() ? std::clamp(stdout_width(), narrowest, widest) : widest;
+}
 
-/// `left` in its column, then `text` folded beside it.
-std::string entry(const std::string& left, const std::string& text, std::size_t column = text_column) {
+/// `left` in its column, then `text` folded beside it; below it on a narrow terminal.
+std::string entry(const std::string& left, const std::string& text, int column = 30) {
+    if (width() < 2 * column) column = 6;
+    const auto indent = static_cast<std::size_t>(column);
     std::string out = "  " + left;
-    std::size_t at = out.size();
-    if (at + 2 > column) {
-        out += "\n";
-        at = 0;
-    }
-    out.append(column - at, ' ');
-    at = column;
-    std::size_t begin = 0;
-    while (begin < text.size()) {
-        std::size_t end = std::min(text.find(' ', begin), text.size());
-        if (at + (end - begin) > line_width && at > column) {
-            out += "\n" + std::string(column, ' ');
-            at = column;
-        } else if (at > column) {
-            out += ' ';
-            at++;
-        }
-        out += text.substr(begin, end - begin);
-        at += end - begin;
-        begin = end + 1;
-    }
-    return out + "\n";
+    if (out.size() + 2 > indent)
+        out += "\n" + std::string(indent, ' ');
+    else
+        out.append(indent - out.size(), ' ');
+    return out + folded(text, width(), column, column) + "\n";
 }
 
 /// "-n, --tokens N" of an option; "FILE..." of an argument.
@@ -109,36 +99,44 @@ std::string command_list(std::string_view under) {
 
 }  // namespace
 
+namespace {
+
+constexpr const char* one_line = "from a text file to a language model that talks, on the CPU you own.\n";
+
+}  // namespace
+
 std::string overview_text() {
-    return std::string("linnet ") + version_number +
-           ": from a text file to a language model that talks, on the CPU you own.\n"
+    return folded(std::string("linnet ") + version_number + ": " + one_line, width()) +
            "\n"
            "Two commands to try:\n"
            "\n"
            "  linnet generate -p \"ROMEO:\" -n 200\n"
-           "      the built-in model continues a play\n"
-           "\n"
+           "      " +
+           folded("the built-in model continues a play", width(), 6, 6) +
+           "\n\n"
            "  linnet train --data my.txt --out my-model\n"
-           "      trains a tokenizer and a model on your own text; then\n"
+           "      " +
+           folded("trains a tokenizer and a model on your own text; then", width(), 6, 6) +
+           "\n"
            "      linnet generate -m my-model/model.gguf\n"
            "\n"
            "Commands:\n" +
            command_list("") +
-           "\n"
-           "`linnet COMMAND --help` explains each, with its defaults and an example.\n";
+           folded("\n`linnet COMMAND --help` explains each, with its defaults and an example.\n", width());
 }
 
 std::string program_help(const CLI::App& root) {
-    return "linnet: from a text file to a language model that talks, on the CPU you own.\n"
-           "\nusage: linnet [OPTIONS] COMMAND …\n\ncommands:\n" +
-           command_list("") + option_group(root, "Everywhere", "options, before or after the command") +
+    return folded(std::string("linnet: ") + one_line, width()) +
+           "\nusage: linnet [OPTIONS] COMMAND …\n\ncommands:\n" + command_list("") +
+           option_group(root, "Everywhere", "options, before or after the command") +
            "\nexample:\n"
            "  linnet generate -p \"ROMEO:\" -n 200\n"
-           "\n"
-           "Results go to stdout, all else to stderr. Exit codes: 0 done, 1 a bug of ours, 2 usage, 3 "
-           "invalid input,\n"
-           "4 I/O or memory, 5 training diverged or resume refused, 130/143 ended by a signal with the work "
-           "saved.\n";
+           "\n" +
+           folded(
+               "Results go to stdout, all else to stderr. Exit codes: 0 done, 1 a bug of ours, 2 usage, "
+               "3 invalid input, 4 I/O or memory, 5 training diverged or resume refused, 130/143 ended by a "
+               "signal with the work saved.\n",
+               width());
 }
 
 std::string command_help(const CLI::App& app, const Command& command) {

@@ -3,15 +3,18 @@
 
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/fields.h"
 #include "base/file.h"
 #include "base/nearest.h"
 #include "base/terminal.h"
 #include "commands/commands.h"
 #include "commands/options.h"
 #include "formats/gguf.h"
+#include "model/engine.h"
 #include "train/run_model.h"
 
 namespace linnet {
@@ -108,8 +111,54 @@ std::int64_t size_of(const std::string& path) {
     return stat(path.c_str(), &status) == 0 ? status.st_size : 0;
 }
 
+struct TypeTotal {
+    std::int64_t tensors = 0, bytes = 0;
+};
+
+/// What the tensors take, by type, the largest first.
+std::vector<std::pair<DType, TypeTotal>> type_totals(const Gguf& file) {
+    std::map<DType, TypeTotal> totals;
+    for (const GgufTensor& tensor : file.tensors()) {
+        totals[tensor.type].tensors++;
+        totals[tensor.type].bytes += static_cast<std::int64_t>(tensor.bytes.size());
+    }
+    std::vector<std::pair<DType, TypeTotal>> sorted(totals.begin(), totals.end());
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [](const auto& a, const auto& b) { return a.second.bytes > b.second.bytes; });
+    return sorted;
+}
+
+/// Why this file is no model that runs here; empty where it is one.
+std::vector<std::string> obstacles(const Gguf& file) {
+    std::vector<std::string> reasons;
+    if (file.tensors().empty())
+        return {file.find("tokenizer.ggml.model") ? "it holds a vocabulary alone" : "it holds no tensors"};
+    for (const auto& [type, total] : type_totals(file))
+        if (!info(type).is_weight)
+            reasons.push_back("tensors of type " + std::string(info(type).name) + " (" +
+                              std::to_string(total.tensors) + ")");
+    try {
+        Model::open(file.path());
+    } catch (const Error& error) {
+        std::string line = error.what();
+        if (line.starts_with(file.path() + ": ")) line.erase(0, file.path().size() + 2);
+        // A type that is on the list already is no second reason.
+        const bool is_type = !reasons.empty() && line.find("computes with") != line.npos;
+        if (!is_type) reasons.push_back(line);
+    }
+    return reasons;
+}
+
 void print_json(const Gguf& file) {
-    Json out{{"file", file.path()}, {"bytes", size_of(file.path())}, {"parameters", parameters(file)}};
+    const std::vector<std::string> reasons = obstacles(file);
+    Json out{{"file", file.path()},
+             {"bytes", size_of(file.path())},
+             {"parameters", parameters(file)},
+             {"runs", reasons.empty()},
+             {"obstacles", reasons}};
+    Json& types = out["types"] = Json::object();
+    for (const auto& [type, total] : type_totals(file))
+        types[std::string(info(type).name)] = {{"tensors", total.tensors}, {"bytes", total.bytes}};
     Json& metadata = out["metadata"] = Json::object();
     for (const auto& [key, value] : file.values()) metadata[std::string(key)] = shown(value);
     Json& tensors = out["tensors"] = Json::array();
@@ -150,32 +199,51 @@ std::string line_of(const Json& value) {
     return text + (value["count"].get<std::uint64_t>() > value["first"].size() ? " …" : "");
 }
 
-void print_text(const Gguf& file) {
-    std::string_view architecture = file.string("general.architecture").value_or("none");
+/// What kind of file it is, how large, of which types, and whether it runs.
+std::string summary(const Gguf& file) {
+    const std::string architecture = printable(file.string("general.architecture").value_or("none"));
     std::string out =
-        file.path() + ": GGUF, " + human_bytes(static_cast<double>(size_of(file.path()))) + "\n";
-    out += "architecture " + std::string(architecture) + ", " +
-           human_count(static_cast<double>(parameters(file))) + " parameters in " +
-           std::to_string(file.tensors().size()) + " tensors\n";
+        printable(file.path()) + ": GGUF, " + human_bytes(static_cast<double>(size_of(file.path()))) + "\n";
+    out += "architecture " + architecture + ", " + human_count(static_cast<double>(parameters(file))) +
+           " parameters in " + std::to_string(file.tensors().size()) + " tensors\n";
+    for (const auto& [type, total] : type_totals(file))
+        out += "  " + column(info(type).name, 8) + column(human_bytes(static_cast<double>(total.bytes)), 8) +
+               "in " + std::to_string(total.tensors) + (total.tensors == 1 ? " tensor\n" : " tensors\n");
+    const std::vector<std::string> reasons = obstacles(file);
+    out += reasons.empty() ? "runs here\n" : "does not run here:\n";
+    for (const std::string& reason : reasons) out += "  " + printable(reason) + "\n";
+    return out;
+}
+
+void print_text(const Gguf& file) {
+    std::string out = summary(file);
     std::size_t width = 0;
     for (const auto& [key, value] : file.values())
         width = std::max(width, std::min<std::size_t>(key.size(), 44));
     out += "\nmetadata (" + std::to_string(file.values().size()) + "):\n";
     for (const auto& [key, value] : file.values())
-        out += "  " + column(key, width) + line_of(shown(value)) + "\n";
+        out += "  " + column(printable(key), width) + printable(line_of(shown(value))) + "\n";
+    std::size_t type_width = 4;
     width = 0;
-    for (const GgufTensor& tensor : file.tensors()) width = std::max(width, tensor.name.size());
+    for (const GgufTensor& tensor : file.tensors()) {
+        width = std::max(width, std::min<std::size_t>(tensor.name.size(), 64));
+        type_width = std::max(type_width, info(tensor.type).name.size());
+    }
     out += "\ntensors (" + std::to_string(file.tensors().size()) + "; outermost dimension first):\n";
     for (const GgufTensor& tensor : file.tensors()) {
         std::string shape;
         for (std::int64_t d : dimensions(tensor.shape))
             shape += (shape.empty() ? "" : " x ") + std::to_string(d);
-        out += "  " + column(tensor.name, width) + column(info(tensor.type).name, 4) + column(shape, 16) +
-               human_bytes(static_cast<double>(tensor.bytes.size())) + "\n";
+        out += "  " + column(printable(tensor.name), width) + column(info(tensor.type).name, type_width) +
+               column(shape, 16) + human_bytes(static_cast<double>(tensor.bytes.size())) + "\n";
     }
-    for (char& c : out)  // names come from the file: nothing in them may steer a terminal
-        if ((static_cast<unsigned char>(c) < 0x20 && c != '\n') || c == 0x7F) c = '?';
     write_stdout(out);
+}
+
+/// A checkpoint's manifest or a corpus's index: as it stands, or on one line.
+void print_json_file(const std::string& path, bool one_line) {
+    const std::string text = read_file(path);
+    write_stdout(one_line ? parse_json(text, path).dump() + "\n" : printable(text, true));
 }
 
 bool exists(const std::string& path) {
@@ -190,7 +258,7 @@ int run(const Options& options) {
         // A training folder is known by its model, a checkpoint by its manifest, a corpus by its index.
         for (const char* json : {"manifest.json", "index.json"})
             if (exists(path + "/" + json)) {
-                write_stdout(read_file(path + "/" + json));
+                print_json_file(path + "/" + json, options.json);
                 return 0;
             }
         path = model_of_run(path);
@@ -217,8 +285,11 @@ int run(const Options& options) {
 Action add_inspect(CLI::App& app, const Globals&) {
     auto options = std::make_shared<Options>();
     // Required unless `inspect logits` is meant: then this command does not run at all.
-    add_text(app, "FILE", options->path, "GGUF file, or a folder made by linnet")->type_name("FILE");
-    app.add_flag("--json", options->json, "one JSON object: file, bytes, parameters, metadata, tensors");
+    auto* file = add_text(app, "FILE", options->path, "GGUF file, or a folder made by linnet");
+    file->type_name("FILE");
+    add_hidden_names(app, "-m,--model", file);
+    app.add_flag("--json", options->json,
+                 "one JSON object: file, bytes, parameters, runs, obstacles, types, metadata, tensors");
     return [options] {
         if (options->path.empty()) usage_error("FILE", "a file to inspect", "none", "linnet inspect FILE");
         return run(*options);

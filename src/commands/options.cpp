@@ -86,7 +86,16 @@ CLI::Option* add_text(CLI::App& app, const std::string& names, std::string& valu
 
 CLI::Option* add_texts(CLI::App& app, const std::string& names, std::vector<std::string>& values,
                        const std::string& help) {
-    return app.add_option(names, values, help)->allow_extra_args(false)->type_name("TEXT")->default_str("");
+    std::string name = shown_name(names);
+    auto take = [&values, name](const std::vector<std::string>& given) {
+        for (const std::string& text : given)
+            if (text.empty()) usage_error(name, "a value", "an empty text");
+        values = given;
+    };
+    return app.add_option_function<std::vector<std::string>>(names, take, help)
+        ->allow_extra_args(false)
+        ->type_name("TEXT")
+        ->default_str("");
 }
 
 CLI::Option* add_choice(CLI::App& app, const std::string& names, std::string& value,
@@ -114,6 +123,41 @@ CLI::Option* add_overwrite(CLI::App& app, bool& overwrite, const std::string& he
     return app.add_flag("--overwrite", overwrite, help);
 }
 
+void add_hidden_names(CLI::App& app, const std::string& names, CLI::Option* option) {
+    // What they are given becomes the option's own before any option is looked at.
+    if (option->get_items_expected_max() == 0)
+        app.add_flag_callback(names, [option] { option->add_result("true"); })->trigger_on_parse()->group("");
+    else
+        app.add_option_function<std::string>(names,
+                                             [option](const std::string& text) { option->add_result(text); })
+            ->trigger_on_parse()
+            ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+            ->group("");
+}
+
+CLI::Option* add_files(CLI::App& app, const std::string& name, std::vector<std::string>& files,
+                       const std::string& help) {
+    CLI::Option* option = app.add_option(name, files, help)->type_name("FILE");
+    add_hidden_names(app, "-f,--file", option);
+    return option;
+}
+
+CLI::Option* add_context(CLI::App& app, std::int64_t& context, std::int64_t min, const std::string& help) {
+    CLI::Option* option =
+        add_integer(app, "--ctx", context, min, INT64_MAX, help)->default_str("the model's own");
+    add_hidden_names(app, "-c", option);
+    return option;
+}
+
+CLI::Option* add_tokenizer(CLI::App& app, std::string& path) {
+    CLI::Option* option = add_text(app, "-t,--tokenizer", path,
+                                   "GGUF, tokenizer.json, .tiktoken or SentencePiece model, or a folder")
+                              ->type_name("FILE")
+                              ->default_str("the built-in model's");
+    add_hidden_names(app, "-m,--model", option);
+    return option;
+}
+
 CLI::Option* add_model(CLI::App& app, std::string& path) {
     auto take = [&path](const std::string& text) {
         if (text.empty()) usage_error("--model", "a value", "an empty text");
@@ -125,18 +169,45 @@ CLI::Option* add_model(CLI::App& app, std::string& path) {
         ->default_str("the built-in model");
 }
 
-double parse_duration(const std::string& option, const std::string& text) {
-    double unit = 1;
-    std::string digits = text;
-    if (!digits.empty()) {
-        char last = digits.back();
-        unit = last == 'm' ? 60 : last == 'h' ? 3600 : 1;
-        if (last == 's' || last == 'm' || last == 'h') digits.pop_back();
+namespace {
+
+/// "1:30" and "1:30:00": minutes:seconds, hours:minutes:seconds, as Slurm and players write them.
+std::optional<double> clock_time(std::string_view text) {
+    double seconds = 0;
+    int parts = 0;
+    for (;; parts++) {
+        const std::size_t colon = std::min(text.find(':'), text.size());
+        const auto part = parse_whole<std::int64_t>(std::string(text.substr(0, colon)));
+        if (!part || *part < 0 || (parts > 0 && *part > 59)) return std::nullopt;
+        seconds = seconds * 60 + static_cast<double>(*part);
+        if (colon == text.size()) break;
+        text.remove_prefix(colon + 1);
     }
-    auto number = parse_whole<double>(digits);
-    if (!number || !std::isfinite(*number) || *number <= 0)
-        usage_error(option, "a time such as 90s, 10m or 1.5h", linnet::quoted(text));
-    return *number * unit;
+    return parts == 1 || parts == 2 ? std::optional(seconds) : std::nullopt;
+}
+
+/// A number and its unit; none means seconds.
+std::optional<double> time_of_unit(std::string text) {
+    constexpr std::pair<char, double> units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}};
+    double scale = 1;
+    for (auto [letter, seconds] : units)
+        if (text.ends_with(letter)) {
+            scale = seconds;
+            text.pop_back();
+            break;
+        }
+    const auto number = parse_whole<double>(text);
+    return number ? std::optional(*number * scale) : std::nullopt;
+}
+
+}  // namespace
+
+double parse_duration(const std::string& option, const std::string& text) {
+    const auto seconds = text.find(':') == std::string::npos ? time_of_unit(text) : clock_time(text);
+    if (!seconds || !std::isfinite(*seconds) || *seconds <= 0)
+        usage_error(option, "a time such as 90s, 10m, 1.5h, 2d or 1:30 (minutes:seconds)",
+                    linnet::quoted(text));
+    return *seconds;
 }
 
 }  // namespace linnet

@@ -42,7 +42,21 @@ inline Existing existing(bool overwrite) {
 /// -m MODEL; empty means the built-in model, and the folder of a run its best model (train/run_model.h).
 CLI::Option* add_model(CLI::App& app, std::string& path);
 
-/// Seconds from "90", "90s", "10m", "1.5h"; a usage error naming `option` otherwise.
+/// Other names of an option, as older versions or other programs spell it: understood, not in help.
+void add_hidden_names(CLI::App& app, const std::string& names, CLI::Option* option);
+
+/// -f, --file: texts that may also be named as arguments.
+CLI::Option* add_files(CLI::App& app, const std::string& name, std::vector<std::string>& files,
+                       const std::string& help);
+
+/// --ctx N, of the model's own length where it is left out (0); llama.cpp's -c is understood.
+CLI::Option* add_context(CLI::App& app, std::int64_t& context, std::int64_t min, const std::string& help);
+
+/// -t, --tokenizer; empty means the built-in model's. (-m, --model are understood, too: a model has one.)
+CLI::Option* add_tokenizer(CLI::App& app, std::string& path);
+
+/// Seconds from "90", "90s", "10m", "1.5h", "2d", "1:30" (minutes:seconds), "1:30:00"; a usage error naming
+/// `option` otherwise.
 double parse_duration(const std::string& option, const std::string& text);
 
 /// Throws the usage error `OPTION: expected X, got 'Y' (hint)`.

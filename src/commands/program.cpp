@@ -43,10 +43,13 @@ void add_globals(CLI::App& app, Globals& globals, const Command* command) {
     };
     const char* group = "Everywhere";
     app.set_help_flag();
-    app.add_option_function<std::string>("--threads", threads, "threads to use")
-        ->type_name("N")
-        ->default_str("physical cores")
-        ->group(group);
+    CLI::Option* option = app.add_option_function<std::string>("--threads", threads, "threads to use")
+                              ->type_name("N")
+                              ->default_str("physical cores")
+                              ->group(group);
+    // llama.cpp's short name, where a model runs; where text is tokenized, -t is the tokenizer.
+    if (app.get_option_no_throw("--model") && !app.get_option_no_throw("-t"))
+        add_hidden_names(app, "-t", option);
     add_text(app, "--isa", globals.isa, "instruction set of the kernels (or LINNET_ISA; see --version)")
         ->type_name("NAME")
         ->default_str("the best found")
@@ -54,7 +57,7 @@ void add_globals(CLI::App& app, Globals& globals, const Command* command) {
     app.add_flag("--quiet", globals.quiet, "no progress on stderr")->group(group);
     // Both act the moment they are read, so that they win over a missing or wrong option beside them.
     app.add_flag_callback(
-           "--version", [] { throw VersionWanted(); }, "print version, compiler, instruction sets")
+           "-V,--version", [] { throw VersionWanted(); }, "print version, compiler, instruction sets")
         ->trigger_on_parse()
         ->group(group);
     app.add_flag_callback(
@@ -75,10 +78,10 @@ std::vector<Node> build(CLI::App& root, Globals& globals) {
     root.require_subcommand(0, 1);
     for (const Command& command : commands()) {
         std::string name = command.name;
-        std::size_t blank = name.rfind(' ');
-        CLI::App* parent = by_name.at(blank == std::string::npos ? "" : name.substr(0, blank));
+        std::size_t space = name.rfind(' ');
+        CLI::App* parent = by_name.at(space == std::string::npos ? "" : name.substr(0, space));
         CLI::App* app =
-            parent->add_subcommand(name.substr(blank == std::string::npos ? 0 : blank + 1), command.summary);
+            parent->add_subcommand(name.substr(space == std::string::npos ? 0 : space + 1), command.summary);
         by_name[name] = app;
         app->require_subcommand(0, 1);
         nodes.push_back({app, &command, command.add ? command.add(*app, globals) : Action()});
@@ -112,6 +115,7 @@ void reject_unknown(const CLI::App& root) {
             for (const CLI::Option* known : app->get_options()) arguments |= known->get_positional();
             if (option && word.size() > 2) {
                 for (const CLI::Option* known : app->get_options()) {
+                    if (known->get_group().empty()) continue;  // another program's name is no suggestion
                     for (const std::string& name : known->get_lnames()) names.push_back("--" + name);
                     for (const std::string& name : known->get_snames()) names.push_back("-" + name);
                 }
@@ -142,7 +146,7 @@ void reject_unknown(const CLI::App& root) {
     std::string help = "see " + path_of(app) + " --help";
     if (dynamic_cast<const CLI::RequiredError*>(&error)) usage_error(option, "a value", "none", help);
     if (dynamic_cast<const CLI::ArgumentMismatch*>(&error))
-        usage_error(option, "one value", "another number", help);
+        usage_error(option, "one value", what.find("missing") != what.npos ? "none" : "more than one", help);
     if (dynamic_cast<const CLI::ExcludesError*>(&error)) {
         std::string other = what.substr(what.rfind(' ') + 1);
         usage_error(option, "not both " + option + " and " + other, "both", help);

@@ -1,9 +1,12 @@
 #include "commands/text_input.h"
 
+#include <unistd.h>
+
 #include <cstdint>
 #include <filesystem>
 
 #include "base/error.h"
+#include "commands/options.h"
 #include "data/utf8_check.h"
 #include "model/model.h"
 #include "text/unicode/unicode.h"
@@ -20,6 +23,15 @@ TextInput::TextInput(const std::string& path, std::string_view invalid)
         file_ = MappedFile(path);
         text_ = file_.text();
     }
+    check(invalid);
+}
+
+TextInput::TextInput(Given given, std::string_view invalid)
+    : buffer_(std::move(given.text)), name_("--prompt"), text_(buffer_) {
+    check(invalid);
+}
+
+void TextInput::check(std::string_view invalid) {
     refuse_wide_encoding(name_, text_);
     if (invalid == "keep") return;
     const std::size_t fault = valid_utf8_prefix(text_);
@@ -31,6 +43,29 @@ TextInput::TextInput(const std::string& path, std::string_view invalid)
     append_repaired(text_, repaired);
     buffer_ = std::move(repaired);
     text_ = buffer_;
+}
+
+void add_prompt(CLI::App& app, const std::string& what, std::optional<std::string>& prompt, std::string& file,
+                bool& keep_newline) {
+    CLI::Option* given = app.add_option_function<std::string>(
+                                "-p,--prompt", [&prompt](const std::string& text) { prompt = text; }, what)
+                             ->type_name("TEXT")
+                             ->default_str("stdin");
+    add_text(app, "-f,--file", file, what + ", from a file; -: stdin")->type_name("FILE")->excludes(given);
+    app.add_flag("--keep-newline", keep_newline, "keep the line end at the end of FILE or stdin");
+}
+
+std::string prompt_text(const std::optional<std::string>& prompt, const std::string& file,
+                        bool keep_newline) {
+    if (prompt) return *prompt;
+    const bool from_file = !file.empty() && file != "-";
+    if (!from_file && file.empty() && ::isatty(STDIN_FILENO)) return {};
+    std::string text = from_file ? read_file(file) : read_stdin();
+    if (!keep_newline && text.ends_with('\n')) {
+        text.pop_back();
+        if (text.ends_with('\r')) text.pop_back();
+    }
+    return text;
 }
 
 TokenizerPtr open_tokenizer(const std::string& path) {

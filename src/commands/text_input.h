@@ -1,10 +1,15 @@
 // What the tokenizer commands read: texts from files or stdin, vocabularies from files or the built-in model.
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/file.h"
 #include "text/tokenizer.h"
+
+namespace CLI {
+class App;
+}
 
 namespace linnet {
 
@@ -13,14 +18,31 @@ namespace linnet {
 class TextInput {
   public:
     explicit TextInput(const std::string& path, std::string_view invalid = "keep");
+    /// The text of --prompt.
+    struct Given {
+        std::string text;
+    };
+    explicit TextInput(Given given, std::string_view invalid = "keep");
+    TextInput(const TextInput&) = delete;  // text() may lie inside
     std::string_view text() const { return text_; }
     const std::string& name() const { return name_; }
 
   private:
+    void check(std::string_view invalid);
     MappedFile file_;
     std::string buffer_, name_;
     std::string_view text_;
 };
+
+/// -p TEXT, -f FILE (- is stdin) and --keep-newline, as every command that takes one text declares them.
+/// `what` begins the help: "text to continue".
+void add_prompt(CLI::App& app, const std::string& what, std::optional<std::string>& prompt, std::string& file,
+                bool& keep_newline);
+
+/// The text that they mean: `prompt`, else the file's, else stdin's (nothing where stdin is a terminal:
+/// nobody is kept waiting). Of a file and of stdin one line end at the end is not the text's but the editor's
+/// or echo's, and dropped unless `keep_newline`.
+std::string prompt_text(const std::optional<std::string>& prompt, const std::string& file, bool keep_newline);
 
 /// load_tokenizer, or the built-in model's where `path` is empty. Error for a directory without a
 /// tokenizer.json; a Hugging Face directory is its tokenizer.json.

@@ -1,10 +1,7 @@
 // linnet tokenize: a text as token ids, pieces, counts or JSON.
 #include <nlohmann/json.hpp>
 
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
+#include <optional>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -22,7 +19,8 @@ namespace {
 struct Options {
     std::string tokenizer, format = "ids", html, invalid = "keep";
     std::vector<std::string> files;
-    bool special = false, add_special = false, overwrite = false;
+    std::optional<std::string> prompt;
+    bool special = false, add_special = false, json = false, overwrite = false;
 };
 
 void append_number(std::string& out, TokenId id) {
@@ -58,39 +56,71 @@ void print(const Tokenizer& tokenizer, const std::string& name, std::string_view
         count += ids.size();
     });
     if (options.format == "count")
-        write_stdout(std::to_string(count) + (options.files.size() > 1 ? " " + name : std::string()) + "\n");
+        write_stdout(std::to_string(count) + (options.files.size() > 1 ? " " + printable(name) : "") + "\n");
     else
         write_stdout("\n");
 }
 
-int run(const Options& options, const Globals& globals) {
+/// A page of more would be one that no browser likes to show: every token takes some 80 bytes of it.
+constexpr std::size_t most_shown = 1'000'000;
+
+/// The beginning of `text` that a page shows: whole lines where there are any, whole characters always.
+std::string_view shown_part(std::string_view text) {
+    if (text.size() <= most_shown) return text;
+    const std::size_t line = text.rfind('\n', most_shown - 1);
+    std::size_t end = line != text.npos && line >= most_shown / 2 ? line + 1 : most_shown;
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) end--;
+    return text.substr(0, end);
+}
+
+void write_page(const Tokenizer& tokenizer, const TextInput& input, const Options& options,
+                const EncodeOptions& encode) {
+    const std::string_view part = shown_part(input.text());
+    std::string title = input.name();
+    if (part.size() < input.text().size()) {
+        const std::string share = "the first " + human_bytes(static_cast<double>(part.size())) + " of " +
+                                  human_bytes(static_cast<double>(input.text().size()));
+        title += " (" + share + ")";
+        note("linnet: the page shows " + share);
+    }
+    write_file(options.html, pieces_page(tokenizer, part, tokenizer.encode(part, encode), title),
+               existing(options.overwrite));
+    note_written(options.html);
+}
+
+void tokenize(const Tokenizer& tokenizer, const TextInput& input, const Options& options,
+              const EncodeOptions& encode) {
+    try {
+        if (options.html.empty())
+            print(tokenizer, input.name() == "stdin" ? "-" : input.name(), input.text(), options, encode);
+        else
+            write_page(tokenizer, input, options, encode);
+    } catch (const Error& e) {
+        // The tokenizer does not know whose text it has.
+        const std::string line = e.what();
+        if (line.starts_with("text: ")) throw Error(e.exit(), input.name() + line.substr(4));
+        throw;
+    }
+}
+
+int run(Options& options, const Globals& globals) {
+    if (options.json) options.format = "jsonl";
+    if (options.prompt && !options.files.empty())
+        usage_error("--prompt", "not both --prompt and FILE", "both");
+    if (!options.html.empty() && options.files.size() > 1)
+        usage_error("--html", "one text", std::to_string(options.files.size()));
     const TokenizerPtr tokenizer = open_tokenizer(options.tokenizer);
     EncodeOptions encode;
     encode.threads = globals.threads > 0 ? globals.threads : physical_cores();
     encode.parse_special = options.special;
     encode.add_special = options.add_special;
-    const std::vector<std::string> files =
-        options.files.empty() ? std::vector<std::string>{"-"} : options.files;
-    if (!options.html.empty() && files.size() != 1)
-        usage_error("--html", "one text", std::to_string(files.size()));
     if (!options.html.empty()) prepare_output(options.html, existing(options.overwrite));
-    for (const std::string& path : files) {
-        TextInput input(path, options.invalid);
-        try {
-            if (options.html.empty()) {
-                print(*tokenizer, path, input.text(), options, encode);
-                continue;
-            }
-            const std::vector<TokenId> ids = tokenizer->encode(input.text(), encode);
-            write_file(options.html, pieces_page(*tokenizer, input.text(), ids, path == "-" ? "stdin" : path),
-                       existing(options.overwrite));
-            note_written(options.html);
-        } catch (const Error& e) {
-            // The tokenizer does not know whose text it has.
-            const std::string line = e.what();
-            if (line.starts_with("text: ")) throw Error(e.exit(), input.name() + line.substr(4));
-            throw;
-        }
+    if (options.prompt) {
+        tokenize(*tokenizer, TextInput(TextInput::Given{*options.prompt}, options.invalid), options, encode);
+    } else {
+        if (options.files.empty()) options.files = {"-"};
+        for (const std::string& path : options.files)
+            tokenize(*tokenizer, TextInput(path, options.invalid), options, encode);
     }
     flush_stdout();
     return 0;
@@ -100,9 +130,15 @@ int run(const Options& options, const Globals& globals) {
 
 Action add_tokenize(CLI::App& app, const Globals& globals) {
     auto options = std::make_shared<Options>();
-    add_text(app, "-m,--model", options->tokenizer,
-             "GGUF, tokenizer.json, .tiktoken or SentencePiece model; left out: the built-in model's");
-    add_choice(app, "--format", options->format, {"ids", "pieces", "count", "jsonl"}, "what to print");
+    add_tokenizer(app, options->tokenizer);
+    app.add_option_function<std::string>(
+           "-p,--prompt", [options](const std::string& text) { options->prompt = text; },
+           "a text to tokenize instead of files")
+        ->type_name("TEXT");
+    auto* format =
+        add_choice(app, "--format", options->format, {"ids", "pieces", "count", "jsonl"}, "what to print");
+    app.add_flag("--json", options->json, "one JSON object per text: file, ids (--format jsonl)")
+        ->excludes(format);
     add_choice(
         app, "--invalid", options->invalid, {"keep", "replace", "error"},
         "bytes that are no UTF-8: encode them as they are, as U+FFFD (as llama.cpp and tiktoken do), or "
@@ -112,7 +148,7 @@ Action add_tokenize(CLI::App& app, const Globals& globals) {
                  "put the vocabulary's begin and end tokens around each text");
     add_text(app, "--html", options->html, "write a page to look at instead of printing")->type_name("OUT");
     add_overwrite(app, options->overwrite, "replace OUT where there is such a file");
-    app.add_option("FILE", options->files, "texts; none or -: stdin");
+    add_files(app, "FILE", options->files, "texts; none or -: stdin");
     return [options, &globals] { return run(*options, globals); };
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -156,6 +157,7 @@ int run_train(const TrainArguments& arguments, const Globals& globals) {
              (skipped ? "; " + std::to_string(skipped) + " bad documents skipped" : std::string()));
     } catch (const Stopped& stopped) {
         status.clear();
+        note("linnet: stopped; " + arguments.out.path + " is not written");
         return 128 + stopped.signal;
     }
     return 0;
@@ -169,21 +171,58 @@ struct ConvertArguments {
 struct VerifyArguments {
     std::string a, b;
     std::vector<std::string> files;
+    bool json = false;
 };
 
 std::string quoted_context(std::string_view text, std::size_t begin, std::size_t end) {
     std::size_t from = begin > 30 ? begin - 30 : 0, to = std::min(text.size(), end + 30);
     while (from > 0 && (static_cast<unsigned char>(text[from]) & 0xC0) == 0x80) from--;
     while (to < text.size() && (static_cast<unsigned char>(text[to]) & 0xC0) == 0x80) to++;
-    return json_quoted(text.substr(from, begin - from)) + " [" +
-           json_quoted(text.substr(begin, end - begin)) + "] " + json_quoted(text.substr(end, to - end));
+    return printable(json_quoted(text.substr(from, begin - from)) + " [" +
+                     json_quoted(text.substr(begin, end - begin)) + "] " +
+                     json_quoted(text.substr(end, to - end)));
 }
 
 std::string list(const Tokenizer& tokenizer, const std::vector<TokenId>& ids) {
     std::string out;
     for (std::size_t i = 0; i < ids.size() && i < 16; i++)
-        out += " " + std::to_string(ids[i]) + " " + json_quoted(tokenizer.piece(ids[i]));
+        out += " " + std::to_string(ids[i]) + " " + printable(json_quoted(tokenizer.piece(ids[i])));
     return ids.size() > 16 ? out + " …" : out;
+}
+
+std::int64_t line_of(std::string_view text, std::size_t byte) {
+    return std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(byte), '\n') + 1;
+}
+
+std::string verdict(const VerifyArguments& arguments, const Tokenizer& a, const Tokenizer& b,
+                    const TextInput& input, const Comparison& c) {
+    const std::string both = std::to_string(c.tokens_a) + " and " + std::to_string(c.tokens_b) + " tokens";
+    std::string out = printable(input.name()) + ": ";
+    if (c.differences == 0) return out + "the same " + std::to_string(c.tokens_a) + " tokens\n";
+    if (!c.aligned)
+        return out + "first difference at token " + std::to_string(c.first.begin) + ":" + list(a, c.first.a) +
+               " against" + list(b, c.first.b) + "; " + std::to_string(c.differences) + " in all (" + both +
+               ")\n";
+    return out + "first difference at byte " + std::to_string(c.first.begin) + ", line " +
+           std::to_string(line_of(input.text(), c.first.begin)) + ": " +
+           quoted_context(input.text(), c.first.begin, c.first.end) + "\n  " + printable(arguments.a) + ":" +
+           list(a, c.first.a) + "\n  " + printable(arguments.b) + ":" + list(b, c.first.b) + "\n  " +
+           std::to_string(c.differences - 1) + " more differences (" + both + ")\n";
+}
+
+std::string verdict_json(const TextInput& input, const Comparison& c) {
+    nlohmann::ordered_json out{{"file", input.name()},
+                               {"same", c.differences == 0},
+                               {"tokens_a", c.tokens_a},
+                               {"tokens_b", c.tokens_b},
+                               {"differences", c.differences}};
+    if (c.differences > 0) {
+        nlohmann::ordered_json& first = out["first"] = {{c.aligned ? "byte" : "token", c.first.begin}};
+        if (c.aligned) first["line"] = line_of(input.text(), c.first.begin);
+        first["ids_a"] = c.first.a;
+        first["ids_b"] = c.first.b;
+    }
+    return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 /// Exit code 0 where both agree on every text, 3 where not.
@@ -192,28 +231,10 @@ int run_verify(const VerifyArguments& arguments, const Globals& globals) {
     const int threads = globals.threads > 0 ? globals.threads : physical_cores();
     std::size_t all = 0;
     for (const std::string& path : arguments.files) {
-        TextInput input(path);
+        const TextInput input(path);
         const Comparison c = compare_tokenizers(*a, *b, input.text(), threads);
         all += c.differences;
-        std::string out = input.name() + ": ";
-        if (c.differences == 0) {
-            out += "the same " + std::to_string(c.tokens_a) + " tokens\n";
-        } else if (!c.aligned) {
-            out += "first difference at token " + std::to_string(c.first.begin) + ":" + list(*a, c.first.a) +
-                   " against" + list(*b, c.first.b) + "; " + std::to_string(c.differences) + " in all (" +
-                   std::to_string(c.tokens_a) + " and " + std::to_string(c.tokens_b) + " tokens)\n";
-        } else {
-            const auto line =
-                std::count(input.text().begin(),
-                           input.text().begin() + static_cast<std::ptrdiff_t>(c.first.begin), '\n') +
-                1;
-            out += "first difference at byte " + std::to_string(c.first.begin) + ", line " +
-                   std::to_string(line) + ": " + quoted_context(input.text(), c.first.begin, c.first.end) +
-                   "\n  " + arguments.a + ":" + list(*a, c.first.a) + "\n  " + arguments.b + ":" +
-                   list(*b, c.first.b) + "\n  " + std::to_string(c.differences - 1) + " more differences (" +
-                   std::to_string(c.tokens_a) + " and " + std::to_string(c.tokens_b) + " tokens)\n";
-        }
-        write_stdout(out);
+        write_stdout(arguments.json ? verdict_json(input, c) : verdict(arguments, *a, *b, input, c));
     }
     flush_stdout();
     return all == 0 ? 0 : 3;
@@ -239,16 +260,18 @@ Action add_tokenizer_train(CLI::App& app, const Globals& globals) {
         ->type_name("OUT");
     options->out.add_options(app);
     add_read_options(app, options->read);
-    app.add_option("FILE", options->files,
-                   "texts or folders of them (.txt, .jsonl, also .gz or .zst; - is stdin)")
+    add_files(app, "FILE", options->files,
+              "texts or folders of them (.txt, .jsonl, also .gz or .zst; - is stdin)")
         ->required();
     return [options, &globals] { return run_train(*options, globals); };
 }
 
 Action add_tokenizer_convert(CLI::App& app, const Globals&) {
     auto options = std::make_shared<ConvertArguments>();
-    add_file(app, "IN", options->in, "GGUF, tokenizer.json, .tiktoken or SentencePiece model");
-    add_file(app, "OUT", options->out.path, "the file to write: .json or .gguf");
+    auto* in = add_file(app, "IN", options->in, "GGUF, tokenizer.json, .tiktoken or SentencePiece model");
+    add_hidden_names(app, "-t,--tokenizer", in);
+    auto* out = add_file(app, "OUT", options->out.path, "the file to write: .json or .gguf");
+    add_hidden_names(app, "-o,--out", out);
     options->out.add_options(app);
     return [options] {
         options->out.prepare();
@@ -261,7 +284,8 @@ Action add_tokenizer_verify(CLI::App& app, const Globals& globals) {
     auto options = std::make_shared<VerifyArguments>();
     add_file(app, "A", options->a, "a tokenizer");
     add_file(app, "B", options->b, "the other");
-    app.add_option("FILE", options->files, "texts to compare on")->required();
+    add_files(app, "FILE", options->files, "texts to compare on; -: stdin")->required();
+    app.add_flag("--json", options->json, "one JSON object per text: file, same, tokens_a, tokens_b, …");
     return [options, &globals] { return run_verify(*options, globals); };
 }
 

@@ -46,7 +46,7 @@ Action add_train(CLI::App& app, const Globals& globals) {
         "--no-early-stop", [&train] { train.early_stop = false; },
         "go on also where the text is being memorised");
     app.add_flag("--dry-run", train.dry_run, "only say what would be trained, and the memory it takes");
-    app.add_flag("--json", train.json, "progress as one JSON object a line on stdout");
+    app.add_flag("--json", train.json, "progress as one JSON object per line on stdout");
     return [options, &globals] {
         TrainingOptions& train = options->train;
         if (options->steps > 0) train.steps = options->steps;

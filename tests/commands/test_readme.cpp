@@ -6,6 +6,7 @@
 
 #include "commands/commands.h"
 #include "commands/tiny.h"
+#include "model/architectures.h"
 #include "support.h"
 
 using namespace linnet;
@@ -59,6 +60,29 @@ TEST_CASE("README's commands run on the built-in model") {
     run_block(block);
 }
 
+TEST_CASE("README's sample is what its command prints, on every instruction set") {
+    if (!std::filesystem::exists(root() / "models/shakespeare.gguf")) return;
+    const std::string readme = read_text((root() / "README.md").string()),
+                      mark = "```text\n$ linnet generate";
+    const std::size_t begin = readme.find(mark);
+    REQUIRE(begin != std::string::npos);
+    const std::size_t line = begin + std::string("```text\n$ ").size(), end = readme.find("\n", line) + 1;
+    const std::string command = readme.substr(line, end - line),
+                      printed = readme.substr(end, readme.find("```", end) - end);
+    std::istringstream words(run_linnet({"--version"}).out);
+    for (std::string word; words >> word && word != "here:";) {
+    }
+    int sets = 0;
+    for (std::string name; words >> name && name != "in"; sets++) {
+        if (name.ends_with(';')) name.pop_back();
+        CAPTURE(name);
+        const Outcome outcome = run_shell("PATH=${LINNET%/*}:$PATH LINNET_ISA=" + name + " " + command);
+        CHECK(outcome.exit == 0);
+        CHECK(outcome.out == printed);
+    }
+    CHECK(sets > 0);
+}
+
 TEST_CASE("README names every command and every exit code, and the rooms explain themselves") {
     std::string readme = read_text((root() / "README.md").string());
     for (const Command& command : commands())
@@ -67,6 +91,13 @@ TEST_CASE("README names every command and every exit code, and the rooms explain
         CHECK(has(readme, code));
     CHECK(has(readme, "./tools/quickstart.sh"));
     CHECK(has(readme, "make test"));
+}
+
+TEST_CASE("README says which architectures other runtimes know") {
+    const std::string readme = read_text((root() / "README.md").string());
+    for (const Architecture& a : architectures())
+        if (&a != &architectures().back())
+            CHECK_MESSAGE(has(readme, "\n| `" + std::string(a.name) + "` |"), a.name);
 }
 
 TEST_CASE("README's links lead somewhere") {
