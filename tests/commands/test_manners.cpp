@@ -247,8 +247,9 @@ TEST_CASE("tokenizer train ended by Ctrl-C says so in a line, and writes nothing
     const Outcome outcome = run_shell(
         "cd \"$(mktemp -d)\"; mkfifo words; yes 'some words of a long text' > words 2>/dev/null &\n"
         "env --default-signal=INT $LINNET tokenizer train --vocab-size 300 -o t.json - < words & pid=$!\n"
-        "until [ \"$(readlink /proc/$pid/exe)\" = \"$(readlink -f $LINNET)\" ]; do sleep 0.05; done; sleep "
-        "0.5\n"
+        // It catches the signal: bit 1 of the mask.
+        "until [ \"$(readlink /proc/$pid/exe)\" = \"$(readlink -f $LINNET)\" ] && grep -q "
+        "'SigCgt:.*[2367abef]$' /proc/$pid/status; do sleep 0.05; done\n"
         "kill -INT $pid; wait $pid; code=$?; ls; exit $code");
     CHECK(outcome.exit == 130);
     CHECK(has(outcome.err, "stopped; t.json is not written"));
