@@ -22,8 +22,8 @@ std::atomic<int> assumed{0};
 
 }  // namespace
 
-void assume_processors(int count) {
-    assumed = count;
+int assume_processors(int count) {
+    return assumed.exchange(count);
 }
 
 int usable_processors() {

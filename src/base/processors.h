@@ -9,8 +9,8 @@ int physical_cores();
 /// Logical processors that this process may run on now; at least 1.
 int usable_processors();
 
-/// What usable_processors() answers from now on; 0: what the system says. For tests, to make teams of more
-/// threads than the machine has processors.
-void assume_processors(int count);
+/// What usable_processors() answers from now on; 0: what the system says. Returns what was assumed before.
+/// For tests, to make teams of more threads than the machine has processors.
+int assume_processors(int count);
 
 }  // namespace linnet

@@ -238,6 +238,7 @@ bool StageWalker::walk(int each, void* context, Call call) {
     constexpr std::chrono::microseconds little{2};
     std::uint32_t passed;
     if (!eager_) {
+        if (team_->passed_.spin({}, over, passed)) return !team_->failed();
         team_->leave(index_);
         bool done = team_->passed_.spin(little, over, passed);
         if (!team_->enter(index_, run_)) return false;

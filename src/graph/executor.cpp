@@ -227,13 +227,27 @@ void convert(const Call<Real>& call, DType from, DType to) {
         call.kernels->load(i.size(), from, at(call.in[0], from), call.out + i.begin);
 }
 
+/// How long a product takes, in multiply-adds: few rows take as long as reading the matrix does.
+double work_of_product(double elements, double rows) {
+    constexpr double read = 8;
+    return elements * std::max(rows, read);
+}
+
+/// Parts of a stage per member. Smaller ones let others take more of the share of a member that has lost its
+/// processor, but every part of a product packs its operands again: so several only where a part is still
+/// about a millisecond, a third of the time for which a processor is usually lost.
+int parts_of(double work, int members) {
+    constexpr double least = 5e7, most = 4;
+    return static_cast<int>(std::clamp(work / members / least, 1.0, most));
+}
+
 }  // namespace
 
 template <class Real>
-Call<Real> Executor<Real>::call_of(std::size_t index, const Batch& batch, Worker worker) const {
-    const Node& node = graph_.node(plan_.steps[index].node);
-    Call<Real> call = calls_[index];
-    call.worker = worker;
+Call<Real> Executor<Real>::call_of(std::size_t step, const Batch& batch, Worker part, int member) const {
+    const Node& node = graph_.node(plan_.steps[step].node);
+    Call<Real> call = calls_[step];
+    call.worker = part;
     call.batch = &batch;
     call.space = rows_[static_cast<std::size_t>(node.space)];
     call.rows = counts_[static_cast<std::size_t>(node.space)];
@@ -247,15 +261,16 @@ Call<Real> Executor<Real>::call_of(std::size_t index, const Batch& batch, Worker
         call.in_rows[k] = counts_[space];
     }
     call.workspace = static_cast<std::byte*>(binding_.memory->workspaces.get()) +
-                     binding_.memory->workspace_stride * static_cast<std::size_t>(worker.index);
+                     binding_.memory->workspace_stride * static_cast<std::size_t>(member);
     return call;
 }
 
 template <class Real>
-void Executor<Real>::step(std::size_t index, const Batch& batch, Worker worker) const {
-    const PlanStep& step = plan_.steps[index];
+void Executor<Real>::part_of(Round round, const Batch& batch, Worker part, int member) const {
+    const PlanStep& step = plan_.steps[round.step];
     const Node& node = graph_.node(step.node);
-    Call<Real> call = call_of(index, batch, worker);
+    Call<Real> call = call_of(round.step, batch, part, member);
+    call.round = round.number;
     switch (step.kind) {
         case StepKind::convert: {
             auto type = [&](ValueId v) { return plan_.values[static_cast<std::size_t>(v)].type; };
@@ -265,18 +280,50 @@ void Executor<Real>::step(std::size_t index, const Batch& batch, Worker worker) 
         case StepKind::recompute:
             return node.op->forward(call);
         case StepKind::backward:
-            if (node.op->passes_gradient) pass_gradient(call);
+            if (node.op->passes_gradient && round.number == 0) pass_gradient(call);
             return node.op->backward(call);
+    }
+}
+
+/// Cuts the plan into stages, where a step or a round needs what another made.
+template <class Real>
+void Executor<Real>::arrange(const Batch& batch) {
+    if (arranged_ == counts_) return;
+    arranged_ = counts_;
+    rounds_.clear(), stages_.clear();
+    for (std::size_t i = 0; i < plan_.steps.size(); i++) {
+        const PlanStep& step = plan_.steps[i];
+        const Node& node = graph_.node(step.node);
+        const bool converts = step.kind == StepKind::convert, backward = step.kind == StepKind::backward;
+        const Call<Real> call = call_of(i, batch, {}, 0);
+        const Rounds& rule = backward ? node.op->backward_rounds : node.op->forward_rounds;
+        const std::int64_t rounds = converts ? 1 : rule.of(call);
+        double work = 0;
+        if (node.op->product && !converts)
+            work = work_of_product(static_cast<double>(call.parameter[0].shape.count()),
+                                   static_cast<double>(call.rows)) *
+                   (backward ? 2 : 1) / static_cast<double>(rounds);
+        for (std::int64_t number = 0; number < rounds; number++) {
+            if (stages_.empty() || step.barrier || number > 0)
+                stages_.push_back({rounds_.size(), rounds_.size(), 0});
+            rounds_.push_back({i, number});
+            stages_.back().end++;
+            stages_.back().work += work;
+        }
     }
 }
 
 template <class Real>
 void Executor<Real>::run(const Batch& batch) {
     admit(batch);
-    run_team(threads_, [&](Worker worker) {
-        for (std::size_t i = 0; i < plan_.steps.size(); i++) {
-            if (plan_.steps[i].barrier) worker.sync();
-            step(i, batch, worker);
+    arrange(batch);
+    run_stages(threads_, [&](StageWalker& walker) {
+        for (const Stage& stage : stages_) {
+            auto work = [&](Worker part) {
+                for (std::size_t i = stage.begin; i < stage.end; i++)
+                    part_of(rounds_[i], batch, part, walker.index());
+            };
+            if (!walker.stage(parts_of(stage.work, walker.count()), work)) return;
         }
     });
 }
@@ -285,18 +332,18 @@ template <class Real>
 void Executor<Real>::check(const Batch& batch,
                            const std::function<void(const PlanStep&, const Real*, std::int64_t)>& see) {
     admit(batch);
-    run_team(1, [&](Worker worker) {
-        for (std::size_t i = 0; i < plan_.steps.size(); i++) {
-            const PlanStep& s = plan_.steps[i];
-            step(i, batch, worker);
-            const Node& node = graph_.node(s.result);
-            ValueId made = s.runs_forward() || (s.kind == StepKind::backward && node.op->loss) ? s.out
-                           : s.din.empty()                                                     ? none
-                                                                                               : s.din[0];
-            if (made == none || node.op->integers) continue;
-            see(s, at(made), counts_[static_cast<std::size_t>(node.space)] * node.width);
-        }
-    });
+    arrange(batch);
+    for (std::size_t i = 0; i < rounds_.size(); i++) {
+        part_of(rounds_[i], batch, {}, 0);
+        if (i + 1 < rounds_.size() && rounds_[i + 1].step == rounds_[i].step) continue;
+        const PlanStep& s = plan_.steps[rounds_[i].step];
+        const Node& node = graph_.node(s.result);
+        ValueId made = s.runs_forward() || (s.kind == StepKind::backward && node.op->loss) ? s.out
+                       : s.din.empty()                                                     ? none
+                                                                                           : s.din[0];
+        if (made == none || node.op->integers) continue;
+        see(s, at(made), counts_[static_cast<std::size_t>(node.space)] * node.width);
+    }
 }
 
 template class Tables<float>;

@@ -1,5 +1,5 @@
-// Runs a plan: one parallel region per run, every member of the team walking the same steps (README.md has
-// the measurement behind that choice).
+// Runs a plan: every member of the team walks the same stages of it and does parts of them (README.md has the
+// measurement behind that choice).
 #pragma once
 #include <functional>
 #include <map>
@@ -67,10 +67,21 @@ class Executor {
     static std::size_t bytes(const Graph& graph, const std::vector<const Plan*>& plans, int threads);
 
   private:
+    /// A round of a step's op.
+    struct Round {
+        std::size_t step;
+        std::int64_t number;
+    };
+    /// Rounds that need none of each other's results.
+    struct Stage {
+        std::size_t begin = 0, end = 0;  // of rounds_
+        double work = 0;                 // takes about as long as so many multiply-adds
+    };
     void prepare();
     void admit(const Batch& batch);
-    void step(std::size_t index, const Batch& batch, Worker worker) const;
-    Call<Real> call_of(std::size_t index, const Batch& batch, Worker worker) const;
+    void arrange(const Batch& batch);
+    void part_of(Round round, const Batch& batch, Worker part, int member) const;
+    Call<Real> call_of(std::size_t step, const Batch& batch, Worker part, int member) const;
     Real* at(ValueId value) const;
 
     const Graph& graph_;
@@ -82,6 +93,9 @@ class Executor {
     std::vector<std::int64_t> counts_;  // of each space in this run
     std::vector<std::span<const std::int32_t>> ids_;  // of each stream in this run
     std::vector<const float*> vectors_;
+    std::vector<Round> rounds_;  // of this run; the number of rows decides
+    std::vector<Stage> stages_;
+    std::vector<std::int64_t> arranged_;  // counts_ that rounds_ and stages_ were made for
 };
 
 }  // namespace linnet

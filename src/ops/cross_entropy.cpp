@@ -32,54 +32,76 @@ std::int64_t scratch(const NodeShape& s, std::int64_t rows) {
     return chunk_rows(rows, vocabulary) * vocabulary;
 }
 
-/// Logits of rows [first, first + count), then loss (and its gradient in place) of each.
+/// A chunk of rows at a time, in rounds: logits, then losses, then (backward) what follows from their
+/// gradients.
+constexpr std::int64_t forward_rounds = 2, backward_rounds = 3;
+
 template <class Real>
-void chunk_loss(Call<Real>& call, std::int64_t first, std::int64_t count, bool gradient) {
+std::int64_t chunks(const Call<Real>& call) {
+    std::int64_t chunk = chunk_rows(call.rows, call.parameter[0].shape.dim[0]);
+    return (call.rows + chunk - 1) / chunk;
+}
+
+/// Rows [first, first + count).
+struct Chunk {
+    std::int64_t first, count;
+    template <class Real>
+    Chunk(const Call<Real>& call, std::int64_t index) {
+        std::int64_t rows = chunk_rows(call.rows, call.parameter[0].shape.dim[0]);
+        first = index * rows, count = std::min(rows, call.rows - first);
+    }
+};
+
+template <class Real>
+void make_logits(const Call<Real>& call, Chunk chunk) {
     const Tensor& w = call.parameter[0];
     std::int64_t c = call.in_width[0], v = w.shape.dim[0];
     Gemm<Real> g;
-    g.m = count, g.n = v, g.k = c;
-    g.a = {call.in[0] + first * c, kernel_type<Real>, c, 1};
+    g.m = chunk.count, g.n = v, g.k = c;
+    g.a = {call.in[0] + chunk.first * c, kernel_type<Real>, c, 1};
     g.c = call.scratch, g.c_row = v;
     team_project(call, g, w, ProductKernel::panels);
-    call.worker.sync();
-    Range rows = call.worker.share(count);
+}
+
+/// The loss of each row, and its gradient in place of the logits.
+template <class Real>
+void make_losses(const Call<Real>& call, Chunk chunk, bool gradient) {
+    std::int64_t v = call.parameter[0].shape.dim[0];
+    Range rows = call.worker.share(chunk.count);
     for (std::int64_t r = rows.begin; r < rows.end; r++) {
-        std::int32_t target = call.ids[static_cast<std::size_t>(first + r)];
+        std::int32_t target = call.ids[static_cast<std::size_t>(chunk.first + r)];
         Real* logits = call.scratch + r * v;
         if (target >= 0) {
-            call.out[first + r] = static_cast<Real>(call.kernels->cross_entropy(
+            call.out[chunk.first + r] = static_cast<Real>(call.kernels->cross_entropy(
                 v, target, static_cast<Real>(call.batch->loss_scale), gradient, logits));
         } else {
-            call.out[first + r] = 0;
+            call.out[chunk.first + r] = 0;
             if (gradient) std::fill_n(logits, v, Real(0));
         }
     }
-    call.worker.sync();
 }
 
 template <class Real>
 void forward(Call<Real>& call) {
-    std::int64_t chunk = chunk_rows(call.rows, call.parameter[0].shape.dim[0]);
-    for (std::int64_t first = 0; first < call.rows; first += chunk)
-        chunk_loss(call, first, std::min(chunk, call.rows - first), false);
+    Chunk chunk(call, call.round / forward_rounds);
+    if (call.round % forward_rounds == 0) return make_logits(call, chunk);
+    make_losses(call, chunk, false);
 }
 
 // With dlogits = (softmax - onehot) · scale:  dx = dlogits · W,  dW += dlogitsᵀ · x.
 template <class Real>
 void backward(Call<Real>& call) {
+    Chunk chunk(call, call.round / backward_rounds);
+    if (call.round % backward_rounds == 0) return make_logits(call, chunk);
+    if (call.round % backward_rounds == 1) return make_losses(call, chunk, true);
     const Tensor& w = call.parameter[0];
-    std::int64_t c = call.in_width[0], v = w.shape.dim[0], chunk = chunk_rows(call.rows, v);
-    for (std::int64_t first = 0; first < call.rows; first += chunk) {
-        std::int64_t count = std::min(chunk, call.rows - first);
-        chunk_loss(call, first, count, true);
-        if (call.din[0])
-            team_project_back(call, call.scratch, count, w, call.din[0] + first * c, call.accumulate[0]);
-        if (call.parameter_grad[0])
-            team_weight_gradient(call, call.scratch, call.in[0] + first * c, count, v, c,
-                                 call.parameter_grad[0]);
-        call.worker.sync();
-    }
+    std::int64_t c = call.in_width[0], v = w.shape.dim[0];
+    if (call.din[0])
+        team_project_back(call, call.scratch, chunk.count, w, call.din[0] + chunk.first * c,
+                          call.accumulate[0]);
+    if (call.parameter_grad[0])
+        team_weight_gradient(call, call.scratch, call.in[0] + chunk.first * c, chunk.count, v, c,
+                             call.parameter_grad[0]);
 }
 
 }  // namespace
@@ -92,6 +114,8 @@ const Op cross_entropy_op = {
     .flops = flops,
     .forward = [](auto& call) { forward(call); },
     .backward = [](auto& call) { backward(call); },
+    .forward_rounds = [](const auto& call) { return forward_rounds * chunks(call); },
+    .backward_rounds = [](const auto& call) { return backward_rounds * chunks(call); },
     .reads_inputs = 1,
     .stream = true,
     .product = true,

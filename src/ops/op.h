@@ -72,7 +72,9 @@ struct StateView {
     explicit operator bool() const { return data != nullptr; }
 };
 
-/// One execution of a node by one member of the team. Matrices are [rows, width], contiguous.
+/// One part of the execution of a node, by whichever member of the team takes it: an output's bits depend
+/// neither on how many parts there are nor on who does which. `worker` is the part. Matrices are [rows,
+/// width], contiguous.
 template <class Real>
 struct Call {
     Worker worker;
@@ -101,8 +103,9 @@ struct Call {
     std::array<Real*, max_inputs> din{};  // null: not wanted
     std::array<bool, max_inputs> accumulate{};
     StateView reads, writes;    // without memory: none
-    void* workspace = nullptr;  // this thread's, workspace_bytes()
+    void* workspace = nullptr;  // this member's, workspace_bytes()
     Real* scratch = nullptr;    // the team's
+    std::int64_t round = 0;     // of Op::forward_rounds, backward_rounds
 
     const Real* vector(int i) const { return parameter[static_cast<std::size_t>(i)].template as<Real>(); }
     const std::int32_t* integers(std::size_t i) const { return reinterpret_cast<const std::int32_t*>(in[i]); }
@@ -135,6 +138,19 @@ struct Pass {
     void operator()(Call<double>& call) const { in_double(call); }
 };
 
+/// How many rounds a pass has, from the numbers of rows in the call: the parts of a round begin when all
+/// parts of the one before are done.
+struct Rounds {
+    std::int64_t (*in_single)(const Call<float>&) = nullptr;
+    std::int64_t (*in_double)(const Call<double>&) = nullptr;
+
+    constexpr Rounds() = default;
+    template <class Generic>
+    constexpr Rounds(Generic generic) : in_single(generic), in_double(generic) {}
+    std::int64_t of(const Call<float>& call) const { return in_single ? in_single(call) : 1; }
+    std::int64_t of(const Call<double>& call) const { return in_double ? in_double(call) : 1; }
+};
+
 struct Op {
     std::string_view name;
     std::size_t inputs = 1, parameters = 0;  // parameters: at most; optional ones come last
@@ -142,7 +158,8 @@ struct Op {
     std::int64_t (*width)(const NodeShape&);
     /// Forward, per row, in sequences of `length` rows; a multiply-add counts as two.
     double (*flops)(const NodeShape&, double length);
-    Pass forward, backward = {};  // an op without a backward leaves it out
+    Pass forward, backward = {};                       // an op without a backward leaves it out
+    Rounds forward_rounds = {}, backward_rounds = {};  // one where left out; the pass asks Call::round
 
     unsigned reads_inputs = 0;      // bit i: backward reads input i
     unsigned from_state = 0;        // bit i: input i is read from the state where the plan has states

@@ -113,33 +113,44 @@ double Learner::update(const TrainConfig& config, double learning_rate, std::int
     const KernelTable<float>& k = kernels();
     std::vector<double> squares(chunks_.size());
     double norm = 0;
-    run_team(threads_, [&](Worker worker) {
-        Range share = worker.share(static_cast<std::int64_t>(chunks_.size()));
-        auto mine = std::span(chunks_).subspan(static_cast<std::size_t>(share.begin),
-                                               static_cast<std::size_t>(share.size()));
-        auto at = static_cast<std::size_t>(share.begin);
-        for (const Chunk& c : mine) squares[at++] = k.sum_squares(c.size, gradients + c.begin);
-        worker.sync();
-        double sum = 0;  // every member adds all chunks in the same order
-        for (double square : squares) sum += square;
-        double total = std::sqrt(sum);
-        if (worker.index == 0) norm = total;
-        bool clip = config.clip > 0 && total > config.clip;
-        AdamW<float> a{};
-        a.lr = static_cast<float>(learning_rate);
-        a.beta1 = static_cast<float>(config.optimizer.beta1),
-        a.beta2 = static_cast<float>(config.optimizer.beta2);
-        a.epsilon = static_cast<float>(config.optimizer.epsilon);
-        a.correction1 = static_cast<float>(1 - std::pow(config.optimizer.beta1, static_cast<double>(step)));
-        a.correction2 = static_cast<float>(1 - std::pow(config.optimizer.beta2, static_cast<double>(step)));
-        a.gradient_scale = clip ? static_cast<float>(config.clip / total) : 1.0f;
-        for (const Chunk& c : mine) {
-            a.weight_decay = c.decay ? static_cast<float>(config.optimizer.weight_decay) : 0.0f;
-            if (std::isfinite(total))
-                k.adamw(c.size, a, gradients + c.begin, values + c.begin, first_moment() + c.begin,
-                        second_moment() + c.begin);
-            std::memset(gradients + c.begin, 0, static_cast<std::size_t>(c.size) * sizeof(float));
-        }
+    AdamW<float> settings{};
+    settings.lr = static_cast<float>(learning_rate);
+    settings.beta1 = static_cast<float>(config.optimizer.beta1);
+    settings.beta2 = static_cast<float>(config.optimizer.beta2);
+    settings.epsilon = static_cast<float>(config.optimizer.epsilon);
+    settings.correction1 =
+        static_cast<float>(1 - std::pow(config.optimizer.beta1, static_cast<double>(step)));
+    settings.correction2 =
+        static_cast<float>(1 - std::pow(config.optimizer.beta2, static_cast<double>(step)));
+    // Parts of about a tenth of a millisecond: chunks are apart from each other.
+    const int each = static_cast<int>(std::clamp<std::size_t>(chunks_.size() / 16, 1, 16));
+    auto chunks_of = [&](Worker part) { return part.share(static_cast<std::int64_t>(chunks_.size())); };
+    auto at = [](std::int64_t i) { return static_cast<std::size_t>(i); };
+    run_stages(threads_, [&](StageWalker& walker) {
+        auto measure = [&](Worker part) {
+            Range range = chunks_of(part);
+            for (std::int64_t i = range.begin; i < range.end; i++)
+                squares[at(i)] = k.sum_squares(chunks_[at(i)].size, gradients + chunks_[at(i)].begin);
+        };
+        auto step_chunks = [&](Worker part) {
+            double sum = 0;  // every part adds all chunks in the same order
+            for (double square : squares) sum += square;
+            double total = std::sqrt(sum);
+            if (part.index == 0) norm = total;
+            bool clip = config.clip > 0 && total > config.clip;
+            AdamW<float> a = settings;
+            a.gradient_scale = clip ? static_cast<float>(config.clip / total) : 1.0f;
+            Range range = chunks_of(part);
+            for (std::int64_t i = range.begin; i < range.end; i++) {
+                const Chunk& c = chunks_[at(i)];
+                a.weight_decay = c.decay ? static_cast<float>(config.optimizer.weight_decay) : 0.0f;
+                if (std::isfinite(total))
+                    k.adamw(c.size, a, gradients + c.begin, values + c.begin, first_moment() + c.begin,
+                            second_moment() + c.begin);
+                std::memset(gradients + c.begin, 0, static_cast<std::size_t>(c.size) * sizeof(float));
+            }
+        };
+        if (!walker.stage(each, measure) || !walker.stage(each, step_chunks)) return;
     });
     return norm;
 }

@@ -23,8 +23,9 @@ namespace {
 
 /// Teams of more threads than this machine has processors.
 struct Processors {
-    explicit Processors(int count) { assume_processors(count); }
-    ~Processors() { assume_processors(0); }
+    int before;
+    explicit Processors(int count) : before(assume_processors(count)) {}
+    ~Processors() { assume_processors(before); }
 };
 
 /// The sums of a chain of stages, each of which reads what parts of the one before wrote. `disturb` may delay
