@@ -150,7 +150,7 @@ $(BUILD)/kernel-tests: $(KERNEL_TEST_OBJECTS)
 	$(Q)$(CXX) $(LDFLAGS) -o $@ $^
 
 # Speed of the matrix products and attention beside the machine's peaks (src/kernels/README.md has a run).
-BENCH_OBJECTS := $(filter $(BUILD)/obj/src/kernels/% $(BUILD)/obj/src/tensor/%,$(OBJECTS)) $(BUILD)/obj/tools/bench_kernels.o
+BENCH_OBJECTS := $(filter $(addprefix $(BUILD)/obj/src/,base/% tensor/% kernels/%),$(OBJECTS)) $(BUILD)/obj/tools/bench_kernels.o
 $(BUILD)/bench-kernels: $(BENCH_OBJECTS)
 	@echo "link    $@"
 	$(Q)$(CXX) $(LDFLAGS) -o $@ $(BENCH_OBJECTS)
