@@ -1,5 +1,5 @@
 # linnet: `make` builds build/linnet; `make test` runs every test; `make help` lists the rest.
-#   VARIANT=release|debug|asan|coverage    CXX=g++|clang++|aarch64-linux-gnu-g++    V=1 shows the commands
+#   VARIANT=release|debug|asan|tsan|coverage    CXX=g++|clang++|aarch64-linux-gnu-g++    V=1 shows the commands
 VARIANT ?= release
 ifeq ($(origin CXX),default)
 CXX     := g++
@@ -16,15 +16,14 @@ AGAIN    = +@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(C
 
 CPPFLAGS += -Isrc -MMD -MP
 CXXFLAGS += -std=c++20 -Wall -Wextra -fopenmp -g1 -ffp-contract=off
-LDFLAGS  += -fopenmp
+LDFLAGS  += -pthread
 LDLIBS   += -lpcre2-8 -lutf8proc -lz -lzstd
 ifeq ($(SYSTEM),Darwin)
-# Apple's clang takes OpenMP from Homebrew's libomp, and so the other packages.
+# Homebrew has the packages; bench-kernels alone needs its OpenMP to link.
 BREW     := $(shell brew --prefix 2>/dev/null)
 CPPFLAGS += -I$(BREW)/include -I$(BREW)/opt/libomp/include
 CXXFLAGS := $(patsubst -fopenmp,-Xpreprocessor -fopenmp,$(CXXFLAGS))
-LDFLAGS  := $(filter-out -fopenmp,$(LDFLAGS)) -L$(BREW)/lib -L$(BREW)/opt/libomp/lib
-LDLIBS   += -lomp
+LDFLAGS  += -L$(BREW)/lib -L$(BREW)/opt/libomp/lib
 endif
 
 LDLIBS   += -lsimdjson
@@ -32,9 +31,10 @@ LDLIBS   += -lsimdjson
 OPT.release  := -O2
 OPT.debug    := -O0 -g3 -D_GLIBCXX_ASSERTIONS
 OPT.asan     := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -D_GLIBCXX_ASSERTIONS
+OPT.tsan     := -O1 -g -fsanitize=thread -D_GLIBCXX_ASSERTIONS
 OPT.coverage := -O0 -g --coverage
 OPT.fuzz     := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -D_GLIBCXX_ASSERTIONS
-CXXFLAGS += $(or $(OPT.$(VARIANT)),$(error VARIANT must be release, debug, asan or coverage))
+CXXFLAGS += $(or $(OPT.$(VARIANT)),$(error VARIANT must be release, debug, asan, tsan or coverage))
 LDFLAGS  += $(filter -fsanitize% --coverage,$(OPT.$(VARIANT))) $(if $(CROSS),-static)
 
 # Instruction-set flags go to the kernel files alone; a file that this machine's kind cannot build is left out.
@@ -60,7 +60,8 @@ KERNEL_TEST_OBJECTS := $(filter $(addprefix $(BUILD)/obj/src/,base/% tensor/% ke
 PROGRAM := $(if $(wildcard src/main.cpp),$(BUILD)/linnet)
 FORMATTED := $(shell find src tests -name '*.cpp' -o -name '*.h' -o -name '*.inl')
 
-.PHONY: all everything test run-tests test-faults run-test-faults kernel-test check run-checks format tidy fuzz run-fuzz print-program clean help install bench-kernels
+.PHONY: all everything test run-tests tsan coverage test-faults run-test-faults kernel-test check run-checks format tidy fuzz run-fuzz
+.PHONY: print-program clean help bench-kernels install run-install uninstall deb run-deb static check-install
 all:          ## build the program (the default)
 	$(AGAIN) $(BUILD)/linnet
 everything: $(BUILD)/linnet $(BUILD)/tests
@@ -81,6 +82,11 @@ run-test-faults: $(PROGRAM) $(BUILD)/faults.so
 $(BUILD)/faults.so: tests/faults/shim.c
 	@echo "link    $@"
 	$(Q)$(CC) -O1 -Wall -Wextra -shared -fPIC -o $@ $< -ldl
+tsan:         ## every test under ThreadSanitizer; TEST_ARGS chooses
+	$(AGAIN) VARIANT=tsan run-tests
+coverage:     ## lines and branches of src/ that the tests run, by file and folder
+	$(AGAIN) VARIANT=coverage run-tests
+	@tools/coverage.sh build-coverage
 
 check:        ## formatting, layers, kernel symbols, clang-tidy
 	$(AGAIN) run-checks
@@ -110,22 +116,65 @@ $(BUILD)/tidy/%.ok: $(BUILD)/obj/%.o .clang-tidy
 format:       ## rewrite the sources in the house's format
 	$(Q)clang-format -i $(FORMATTED)
 
-FUZZ_SECONDS ?= 60
-fuzz:         ## every fuzz target for FUZZ_SECONDS (60) each, or one: make fuzz FUZZERS=fuzz_gguf (needs clang++)
+SECONDS ?= 60
+fuzz:         ## every fuzz target for SECONDS (60) each, or one: make fuzz FUZZERS=fuzz_gguf (needs clang++)
 	$(AGAIN) VARIANT=fuzz CXX=clang++ run-fuzz
 run-fuzz: $(FUZZERS:%=run-%)
 run-fuzz_%: $(BUILD)/fuzz_%
 	@mkdir -p $(BUILD)/corpus/$*
-	$(BUILD)/fuzz_$* -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=4096 -print_final_stats=1 -verbosity=0 \
+	$(BUILD)/fuzz_$* -max_total_time=$(SECONDS) -timeout=10 -rss_limit_mb=4096 -print_final_stats=1 -verbosity=0 \
 	    -artifact_prefix=$(BUILD)/ $(BUILD)/corpus/$* $(wildcard tests/fuzz/seeds/$*)
 $(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(LIBRARY)
 	@echo "link    $@"
 	$(Q)$(CXX) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(LDLIBS)
 .SECONDARY: $(FUZZERS:%=$(BUILD)/obj/tests/fuzz/%.o) $(FUZZERS:%=$(BUILD)/%)
 
-install: all  ## put the program under PREFIX (/usr/local)
-	install -d $(DESTDIR)$(PREFIX)/bin
-	install -m 755 $(BUILD)/linnet $(DESTDIR)$(PREFIX)/bin/linnet
+# The program itself prints its manual pages and completions; build/share mirrors PREFIX/share.
+RUN   := $(if $(CROSS),qemu-$(CROSS)-static )
+SHARE := $(BUILD)/share
+$(SHARE)/made: $(BUILD)/linnet README.md $(wildcard models/*.json) models/README.md
+	@echo "make    $(SHARE)"
+	$(Q)rm -rf $(SHARE)
+	$(Q)cd $(BUILD) && mkdir -p share/man/man1 share/bash-completion/completions share/zsh/site-functions \
+	    share/fish/vendor_completions.d share/doc/linnet/models
+	$(Q)for page in $$($(RUN)$(BUILD)/linnet manual --list); do \
+	    $(RUN)$(BUILD)/linnet manual $$page >$(SHARE)/man/man1/$$page.1 || exit 1; done
+	$(Q)$(RUN)$(BUILD)/linnet completion bash >$(SHARE)/bash-completion/completions/linnet
+	$(Q)$(RUN)$(BUILD)/linnet completion zsh >$(SHARE)/zsh/site-functions/_linnet
+	$(Q)$(RUN)$(BUILD)/linnet completion fish >$(SHARE)/fish/vendor_completions.d/linnet.fish
+	$(Q)cp README.md $(SHARE)/doc/linnet && cp models/README.md models/*.json $(SHARE)/doc/linnet/models
+	$(Q)touch $@
+
+# Everything of ours below PREFIX, as uninstall removes it; a test installs, uninstalls and finds nothing left.
+INSTALLED := bin/linnet share/man/man1/linnet.1 share/man/man1/linnet-*.1 share/bash-completion/completions/linnet \
+             share/zsh/site-functions/_linnet share/fish/vendor_completions.d/linnet.fish share/doc/linnet
+TO         = $(DESTDIR)$(PREFIX)
+install:      ## program, manual pages, completions and model configs under PREFIX (/usr/local); DESTDIR stages them
+	$(AGAIN) run-install
+run-install: $(BUILD)/linnet $(SHARE)/made
+	$(Q)install -d "$(TO)/bin" && install -m 755 $(BUILD)/linnet "$(TO)/bin/linnet"
+	$(Q)cd $(SHARE) && for file in $$(find * -type f ! -path made); do \
+	    install -d "$(TO)/share/$${file%/*}" && install -m 644 $$file "$(TO)/share/$$file" || exit 1; done
+	@echo "installed $(TO)/bin/linnet"
+
+uninstall:    ## remove what install put under PREFIX
+	$(Q)if cd "$(TO)" 2>/dev/null; then rm -rf $(INSTALLED); fi
+	$(if $(DESTDIR),$(Q)if cd "$(TO)" 2>/dev/null; then \
+	    find . -depth -type d -exec rmdir {} + 2>/dev/null; cd "$(DESTDIR)/" && rmdir -p ".$(PREFIX)" 2>/dev/null; fi; true)
+
+deb:          ## build/linnet_VERSION_ARCH.deb, for Debian and its relatives
+	$(AGAIN) run-deb
+run-deb: $(BUILD)/linnet $(SHARE)/made
+	$(Q)MAKE="$(MAKE)" CXX="$(CXX)" STRIP="$(if $(CROSS),$(CROSS)-linux-gnu-)strip" tools/make_deb.sh $(BUILD)
+
+check-install: $(BUILD)/linnet  ## install, uninstall, the .deb and the static program, tried in folders that go away
+	$(Q)MAKE="$(MAKE)" tools/check_install.sh $(BUILD)
+
+static:       ## build/linnet-static, which needs no library of the machine that it runs on
+	$(AGAIN) $(BUILD)/linnet-static
+$(BUILD)/linnet-static: $(OBJECTS)
+	@echo "link    $@"
+	$(Q)$(CXX) $(LDFLAGS) -static -o $@ $(OBJECTS) $(LDLIBS)
 
 print-program:
 	@echo $(BUILD)/linnet
@@ -135,7 +184,7 @@ clean:        ## remove what was built
 
 help:         ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile | awk -F'\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
-	@echo "  VARIANT=debug|asan|coverage, CXX=clang++, V=1 and -jN go with any of them."
+	@echo "  VARIANT=debug|asan|tsan|coverage, CXX=clang++, V=1 and -jN go with any of them."
 
 $(BUILD)/linnet: $(OBJECTS)
 	@echo "link    $@"
@@ -153,7 +202,7 @@ $(BUILD)/kernel-tests: $(KERNEL_TEST_OBJECTS)
 BENCH_OBJECTS := $(filter $(addprefix $(BUILD)/obj/src/,base/% tensor/% kernels/%),$(OBJECTS)) $(BUILD)/obj/tools/bench_kernels.o
 $(BUILD)/bench-kernels: $(BENCH_OBJECTS)
 	@echo "link    $@"
-	$(Q)$(CXX) $(LDFLAGS) -o $@ $(BENCH_OBJECTS)
+	$(Q)$(CXX) $(LDFLAGS) $(if $(filter Darwin,$(SYSTEM)),-lomp,-fopenmp) -o $@ $(BENCH_OBJECTS)
 bench-kernels: $(BUILD)/bench-kernels  ## speed of the kernels beside the machine's peaks
 	$(BUILD)/bench-kernels $(BENCH)
 

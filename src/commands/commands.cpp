@@ -50,6 +50,12 @@ constexpr Command table[] = {
      "linnet bench tokenize -m model.gguf my.txt", add_bench_tokenize},
     {"bench machine", "measure this machine's peaks: arithmetic and memory", "linnet bench machine --json",
      add_bench_machine},
+    {"completion", "print the completion script of a shell",
+     "linnet completion bash >~/.local/share/bash-completion/completions/linnet\n"
+     "linnet completion zsh >~/.zfunc/_linnet\n"
+     "linnet completion fish >~/.config/fish/completions/linnet.fish",
+     add_completion},
+    {"manual", "print a manual page", "linnet manual train | man -l -", add_manual},
 };
 
 }  // namespace

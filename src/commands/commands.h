@@ -53,5 +53,7 @@ Action add_bench(CLI::App& app, const Globals& globals);
 Action add_bench_train(CLI::App& app, const Globals& globals);
 Action add_bench_tokenize(CLI::App& app, const Globals& globals);
 Action add_bench_machine(CLI::App& app, const Globals& globals);
+Action add_completion(CLI::App& app, const Globals& globals);
+Action add_manual(CLI::App& app, const Globals& globals);
 
 }  // namespace linnet

@@ -150,7 +150,7 @@ Action add_corpus(CLI::App& app, const Globals& globals) {
     add_text(app, "-o,--out", corpus.folder, "folder for the shards and index.json")
         ->type_name("DIR")
         ->required();
-    app.add_option("files", corpus.inputs,
+    app.add_option("FILE", corpus.inputs,
                    "texts or folders of them (.txt, .jsonl, also .gz or .zst; - is stdin)")
         ->type_name("FILE")
         ->required();

@@ -1,10 +1,10 @@
 #include "commands/help.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <string_view>
 
 #include "base/terminal.h"
+#include "commands/arguments.h"
 #include "commands/commands.h"
 #include "commands/version.h"
 
@@ -29,49 +29,18 @@ std::string entry(const std::string& left, const std::string& text, int column =
     return out + folded(text, width(), column, column) + "\n";
 }
 
-/// "-n, --tokens N" of an option; "FILE..." of an argument.
-std::string spelled(const CLI::Option& option) {
-    std::string text;
-    for (const std::string& name : option.get_snames()) text += (text.empty() ? "-" : ", -") + name;
-    if (option.get_snames().empty() && !option.get_lnames().empty()) text += "    ";
-    for (const std::string& name : option.get_lnames())
-        text += (text.empty() || text == "    " ? "--" : ", --") + name;
-    if (option.get_items_expected_max() > 0 && !option.get_type_name().empty())
-        text += " " + option.get_type_name();
-    if (option.get_items_expected_max() > 1) text += "...";
-    return text;
-}
-
-std::string explained(const CLI::Option& option) {
-    std::string text = option.get_description();
-    if (option.get_required()) return text + " (required)";
-    if (!option.get_default_str().empty()) text += " [" + option.get_default_str() + "]";
-    return text;
-}
-
-std::string usage(const CLI::App& app, const std::string& name, bool has_children) {
-    std::string text = "usage: linnet " + name;
-    bool options = false;
-    for (const CLI::Option* option : app.get_options()) {
-        options |= option->nonpositional();
-        if (option->nonpositional() && option->get_required())
-            text += " " + ("--" + option->get_lnames().front()) + " " + option->get_type_name();
-    }
-    if (options) text += " [OPTIONS]";
-    for (const CLI::Option* option : app.get_options()) {
-        if (option->nonpositional()) continue;
-        std::string argument = option->get_name() + (option->get_items_expected_max() > 1 ? "..." : "");
-        text += option->get_required() ? " " + argument : " [" + argument + "]";
-    }
+std::string usage(const std::vector<Argument>& arguments, const std::string& name, bool has_children) {
+    std::string text = "usage: linnet " + name + usage_of(arguments);
     if (has_children) text += std::string("\n       linnet ") + name + " COMMAND …";
     return text + "\n";
 }
 
-std::string option_group(const CLI::App& app, const std::string& group, const std::string& title) {
+/// The options of every command, or those of its own, under a title.
+std::string option_group(const std::vector<Argument>& arguments, bool everywhere, const std::string& title) {
     std::string text;
-    for (const CLI::Option* option : app.get_options())
-        if (option->get_group() == group && option->nonpositional())
-            text += entry(spelled(*option), explained(*option));
+    for (const Argument& argument : arguments)
+        if (argument.everywhere == everywhere && !argument.positional)
+            text += entry(spelled(argument), explained(argument));
     return text.empty() ? text : "\n" + title + ":\n" + text;
 }
 
@@ -125,31 +94,43 @@ std::string overview_text() {
            folded("\n`linnet COMMAND --help` explains each, with its defaults and an example.\n", width());
 }
 
+std::span<const ExitCode> exit_codes() {
+    static constexpr ExitCode table[] = {
+        {"0", "done"},
+        {"1", "a bug of linnet"},
+        {"2", "the command line"},
+        {"3", "invalid input: a file's content, a config, a text"},
+        {"4", "the operating system: unreadable, no space, no memory"},
+        {"5", "training diverged, or a resume was refused"},
+        {"130, 143", "ended by Ctrl-C or SIGTERM, with the work saved"},
+    };
+    return table;
+}
+
 std::string program_help(const CLI::App& root) {
+    std::string codes;
+    for (const ExitCode& exit : exit_codes()) codes += entry(exit.code, exit.meaning, 12);
     return folded(std::string("linnet: ") + one_line, width()) +
            "\nusage: linnet [OPTIONS] COMMAND …\n\ncommands:\n" + command_list("") +
-           option_group(root, "Everywhere", "options, before or after the command") +
+           option_group(arguments_of(root), true, "options, before or after the command") +
            "\nexample:\n"
            "  linnet generate -p \"ROMEO:\" -n 200\n"
            "\n" +
-           folded(
-               "Results go to stdout, all else to stderr. Exit codes: 0 done, 1 a bug of ours, 2 usage, "
-               "3 invalid input, 4 I/O or memory, 5 training diverged or resume refused, 130/143 ended by a "
-               "signal with the work saved.\n",
-               width());
+           folded("Results go to stdout, all else to stderr. Exit codes:\n", width()) + codes;
 }
 
 std::string command_help(const CLI::App& app, const Command& command) {
-    std::string children = command_list(command.name), arguments;
+    std::vector<Argument> arguments = arguments_of(app);
+    std::string children = command_list(command.name), positional;
     std::string text = std::string("linnet ") + command.name + ": " + command.summary + "\n\n";
-    text += command.add ? usage(app, command.name, !children.empty())
+    text += command.add ? usage(arguments, command.name, !children.empty())
                         : "usage: linnet " + std::string(command.name) + " COMMAND …\n";
     if (!children.empty()) text += "\ncommands:\n" + children;
-    for (const CLI::Option* option : app.get_options())
-        if (!option->nonpositional()) arguments += entry(option->get_name(), explained(*option));
-    if (!arguments.empty()) text += "\narguments:\n" + arguments;
-    text += option_group(app, "Options", "options");
-    text += option_group(app, "Everywhere", "options of every command");
+    for (const Argument& argument : arguments)
+        if (argument.positional) positional += entry(spelled(argument), explained(argument));
+    if (!positional.empty()) text += "\narguments:\n" + positional;
+    text += option_group(arguments, false, "options");
+    text += option_group(arguments, true, "options of every command");
     text += "\nexample:\n" + example_lines(command.example);
     return text;
 }

@@ -1,5 +1,6 @@
 // What the program says of itself: the overview of bare `linnet`, and --help.
 #pragma once
+#include <span>
 #include <string>
 
 namespace CLI {
@@ -10,6 +11,13 @@ namespace linnet {
 
 /// For `linnet` alone: what it is, two commands to try, and where to read on.
 std::string overview_text();
+
+struct ExitCode {
+    const char* code;  // "0", "130, 143"
+    const char* meaning;
+};
+/// The exit codes of base/error.h as people read them, here and in manual pages.
+std::span<const ExitCode> exit_codes();
 
 /// For `linnet --help`: every command with its line.
 std::string program_help(const CLI::App& root);

@@ -100,9 +100,11 @@ CLI::Option* add_texts(CLI::App& app, const std::string& names, std::vector<std:
 
 CLI::Option* add_choice(CLI::App& app, const std::string& names, std::string& value,
                         std::vector<std::string> choices, const std::string& help) {
-    std::string name = shown_name(names), listed;
-    for (std::size_t i = 0; i < choices.size(); i++)
+    std::string name = shown_name(names), listed, value_name;
+    for (std::size_t i = 0; i < choices.size(); i++) {
         listed += (i == 0 ? "" : i + 1 == choices.size() ? " or " : ", ") + choices[i];
+        value_name += (i == 0 ? "" : "|") + choices[i];
+    }
     auto take = [&value, name, listed, choices](const std::string& text) {
         if (std::find(choices.begin(), choices.end(), text) == choices.end()) {
             auto near = nearest(text, choices);
@@ -110,9 +112,8 @@ CLI::Option* add_choice(CLI::App& app, const std::string& names, std::string& va
         }
         value = text;
     };
-    return app.add_option_function<std::string>(names, take, help + ": " + listed)
-        ->type_name("NAME")
-        ->default_str(value);
+    // The choices are the value's name, which help shows and completions offer (arguments.h).
+    return app.add_option_function<std::string>(names, take, help)->type_name(value_name)->default_str(value);
 }
 
 CLI::Option* add_file(CLI::App& app, const std::string& name, std::string& path, const std::string& help) {

@@ -26,7 +26,8 @@ CLI::Option* add_text(CLI::App& app, const std::string& names, std::string& valu
 CLI::Option* add_texts(CLI::App& app, const std::string& names, std::vector<std::string>& values,
                        const std::string& help);
 
-/// One of some names; another is a usage error that lists them.
+/// One of some names; another is a usage error that lists them. Help and completions
+/// show them as the value's name, "a|b|c".
 CLI::Option* add_choice(CLI::App& app, const std::string& names, std::string& value,
                         std::vector<std::string> choices, const std::string& help);
 

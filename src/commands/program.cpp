@@ -33,6 +33,13 @@ struct Node {
     Action action;
 };
 
+/// "scalar|avx2|avx512": what this build has.
+std::string isa_names() {
+    std::string names = built_kernels();
+    std::replace(names.begin(), names.end(), ' ', '|');
+    return names;
+}
+
 void add_globals(CLI::App& app, Globals& globals, const Command* command) {
     auto threads = [&globals](const std::string& text) {
         char* end = nullptr;
@@ -51,7 +58,7 @@ void add_globals(CLI::App& app, Globals& globals, const Command* command) {
     if (app.get_option_no_throw("--model") && !app.get_option_no_throw("-t"))
         add_hidden_names(app, "-t", option);
     add_text(app, "--isa", globals.isa, "instruction set of the kernels (or LINNET_ISA; see --version)")
-        ->type_name("NAME")
+        ->type_name(isa_names())
         ->default_str("the best found")
         ->group(group);
     app.add_flag("--quiet", globals.quiet, "no progress on stderr")->group(group);

@@ -25,7 +25,8 @@ std::string unescaped(const std::string& text) {
 }  // namespace
 
 void add_read_options(CLI::App& app, ReadOptions& read) {
-    add_choice(app, "--format", read.format, {"auto", "text", "jsonl"}, "auto: by the file's name");
+    add_choice(app, "--format", read.format, {"auto", "text", "jsonl"},
+               "what the files hold; auto: by the name");
     add_text(app, "--field", read.field, "of a JSON line that holds the document")->type_name("NAME");
     add_text(app, "--separator", read.separator, "between the documents of a text file, such as '\\n\\n'")
         ->type_name("TEXT")

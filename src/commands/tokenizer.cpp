@@ -252,8 +252,9 @@ Action add_tokenizer_train(CLI::App& app, const Globals& globals) {
                 "a pair seen less often is not merged");
     add_texts(app, "--special", options->special, "a special token (several times; the first ends a text)");
     add_text(app, "--pretokenizer", options->pre,
-             "how bpe cuts words: gpt-2, llama-bpe, qwen2, gpt-4o, starcoder, …");
-    add_text(app, "--mem", options->memory, "memory for counting; the rest goes to disk");
+             "how bpe cuts words: gpt-2, llama-bpe, qwen2, gpt-4o, starcoder, …")
+        ->type_name("PRE");
+    add_text(app, "--mem", options->memory, "memory for counting; the rest goes to disk")->type_name("SIZE");
     app.add_flag("--lowercase", options->lowercase, "wordpiece: lower-case the text, without accents");
     add_text(app, "-o,--out", options->out.path, "tokenizer.json or GGUF to write")
         ->required()

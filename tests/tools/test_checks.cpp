@@ -88,3 +88,35 @@ TEST_CASE(
     CHECK(contains(check(table + "int seed(); namespace { [[gnu::used]] int s = seed(); }\n").err,
                    "expected no dynamic initialisers"));
 }
+
+TEST_CASE("every test and fuzz target that tests/README.md names as a promise's is there") {
+    const fs::path build = fs::read_symlink("/proc/self/exe").parent_path(), root = build.parent_path();
+    if (!fs::exists(root / "tests/README.md")) return test::skip("needs the checkout's tests/");
+    const std::string readme = test::read_text((root / "tests/README.md").string());
+    const std::string tests = test::run_shell("'" + (build / "tests").string() + "' --list-test-cases").out;
+    const std::size_t begin = readme.find("| promise | test |");
+    REQUIRE(begin != readme.npos);
+    const std::string table = readme.substr(begin, readme.find("\n\n", begin) - begin);
+    int names = 0;
+    for (std::size_t at = table.find('`'); at != table.npos; at = table.find('`', at + 1)) {
+        const std::size_t end = table.find('`', at + 1);
+        const std::string name = table.substr(at + 1, end - at - 1);
+        const bool target = name.starts_with("fuzz_");
+        CHECK_MESSAGE(
+            (target ? fs::exists(root / "tests/fuzz" / (name + ".cpp")) : contains(tests, name + "\n")),
+            name);
+        names++;
+        at = end;
+    }
+    CHECK(names > 10);
+}
+
+TEST_CASE("every fuzz target has seeds to start from") {
+    const fs::path folder = fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "tests/fuzz";
+    if (!fs::exists(folder)) return test::skip("needs the checkout's tests/");
+    for (const auto& file : fs::directory_iterator(folder)) {
+        if (file.path().extension() != ".cpp") continue;
+        const std::string target = file.path().stem().string().substr(5);
+        CHECK_MESSAGE(fs::exists(folder / "seeds" / target), target);
+    }
+}

@@ -1,0 +1,20 @@
+// libFuzzer: any bytes as a training config are settings that can be printed and read again, or an Error.
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "base/error.h"
+#include "train/config.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    using namespace linnet;
+    const std::string_view text(reinterpret_cast<const char*>(data), size);
+    try {
+        RunConfig config = read_run_config(parse_json(text, "fuzz"), "fuzz", {});
+        const nlohmann::ordered_json first = to_json(run_fields(config));
+        RunConfig again = read_run_config(parse_json(first.dump(), "printed"), "printed", {});
+        if (to_json(run_fields(again)) != first) std::abort();
+    } catch (const Error&) {
+    }
+    return 0;
+}
