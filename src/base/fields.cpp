@@ -31,18 +31,17 @@ std::string did_you_mean(std::string_view name, const std::vector<std::string>& 
     fail_input(file, key, "a known key", "an unknown one", did_you_mean(key, keys));
 }
 
-struct Kind {
-    std::string operator()(std::int64_t*) const { return "a whole number"; }
-    std::string operator()(double*) const { return "a number"; }
-    std::string operator()(bool*) const { return "true or false"; }
-    std::string operator()(std::string*) const { return "a string"; }
+template <class T>
+constexpr bool repeats = requires {
+    typename T::Element;
 };
 
-void check_range(const Field& field, double value, std::string_view file) {
-    if (value >= field.low && value <= field.high) return;
-    std::string expected = field.high >= 1e18 ? "at least " + number_text(field.low)
-                                              : number_text(field.low) + " to " + number_text(field.high);
-    fail_input(file, field.key, expected, number_text(value));
+template <class T>
+const char* kind_name() {
+    if constexpr (std::is_same_v<T, std::int64_t>) return "a whole number";
+    if constexpr (std::is_same_v<T, double>) return "a number";
+    if constexpr (std::is_same_v<T, bool>) return "true or false";
+    if constexpr (std::is_same_v<T, std::string>) return "a string";
 }
 
 /// A value for a message; bytes that are no UTF-8 (--set takes any) do not stop it.
@@ -60,44 +59,112 @@ bool is_utf8(std::string_view text) {
     return true;
 }
 
-/// Stores `value`, checked, in the field.
-void store(const Field& field, const json& value, std::string_view file) {
-    auto wrong = [&]() { fail_input(file, field.key, std::visit(Kind{}, field.target), shown(value)); };
-    if (auto* to = std::get_if<std::int64_t*>(&field.target)) {
-        bool whole = value.is_number_integer() ||
-                     (value.is_number_float() && std::nearbyint(value.get<double>()) == value.get<double>() &&
-                      std::abs(value.get<double>()) < 9e15);
-        if (!whole) wrong();
-        check_range(field, value.get<double>(), file);
-        **to = value.get<std::int64_t>();
-    } else if (auto* to = std::get_if<double*>(&field.target)) {
-        if (!value.is_number()) wrong();
-        check_range(field, value.get<double>(), file);
-        **to = value.get<double>();
-    } else if (auto* to = std::get_if<bool*>(&field.target)) {
-        if (!value.is_boolean()) wrong();
-        **to = value.get<bool>();
-    } else {
-        if (!value.is_string()) wrong();
-        std::string text = value.get<std::string>();
-        if (!is_utf8(text)) fail_input(file, field.key, "text in UTF-8", "other bytes", shown(value));
+/// One value of a field; `place` is its key, or key[i] in a list.
+struct Place {
+    const Field& field;
+    std::string_view file;
+    std::string place;
+
+    template <class T>
+    [[noreturn]] void wrong_kind(const json& value) const {
+        fail_input(file, place, kind_name<T>(), shown(value));
+    }
+
+    void check_range(double value) const {
+        if (value >= field.low && value <= field.high) return;
+        std::string expected = field.high >= 1e18 ? "at least " + number_text(field.low)
+                                                  : number_text(field.low) + " to " + number_text(field.high);
+        fail_input(file, place, expected, number_text(value));
+    }
+
+    void check_choice(const std::string& text) const {
+        if (!is_utf8(text)) fail_input(file, place, "text in UTF-8", "other bytes", shown(text));
         bool allowed = field.choices.empty();
         std::string list;
         for (const std::string& choice : field.choices) {
             allowed |= choice == text;
             list += (list.empty() ? "" : ", ") + choice;
         }
-        if (!allowed) {
-            fail_input(file, field.key, "one of " + list, text, did_you_mean(text, field.choices));
-        }
-        *std::get<std::string*>(field.target) = text;
+        if (!allowed) fail_input(file, place, "one of " + list, text, did_you_mean(text, field.choices));
     }
+
+    template <class T>
+    T read(const json& value) const {
+        if constexpr (std::is_same_v<T, std::int64_t>) {
+            bool whole =
+                value.is_number_integer() ||
+                (value.is_number_float() && std::nearbyint(value.get<double>()) == value.get<double>() &&
+                 std::abs(value.get<double>()) < 9e15);
+            if (!whole) wrong_kind<T>(value);
+        } else if constexpr (std::is_same_v<T, double>) {
+            if (!value.is_number()) wrong_kind<T>(value);
+        } else if constexpr (std::is_same_v<T, bool>) {
+            if (!value.is_boolean()) wrong_kind<T>(value);
+        } else {
+            if (!value.is_string()) wrong_kind<T>(value);
+            check_choice(value.get<std::string>());
+        }
+        if constexpr (std::is_same_v<T, std::int64_t> || std::is_same_v<T, double>)
+            check_range(value.get<double>());
+        return value.get<T>();
+    }
+};
+
+/// Stores `value`, checked, in the field.
+void store(const Field& field, const json& value, std::string_view file) {
+    auto one = [&](auto* to) {
+        *to = Place{field, file, field.key}.read<std::decay_t<decltype(*to)>>(value);
+    };
+    auto list = [&](auto* to) {
+        using T = typename std::decay_t<decltype(*to)>::Element;
+        if (!value.is_array()) {
+            *to = Place{field, file, field.key}.read<T>(value);
+            return;
+        }
+        if (value.empty())
+            fail_input(file, field.key, kind_name<T>() + std::string(", or a list of them"), "an empty list");
+        std::vector<T> values;
+        for (const json& element : value)
+            values.push_back(
+                Place{field, file, field.key + "[" + std::to_string(values.size()) + "]"}.template read<T>(
+                    element));
+        *to = Repeating<T>(std::move(values));
+    };
+    std::visit(
+        [&](auto* to) {
+            if constexpr (repeats<std::decay_t<decltype(*to)>>)
+                list(to);
+            else
+                one(to);
+        },
+        field.target);
 }
 
 const Field* find(const std::vector<Field>& fields, std::string_view key) {
     for (const Field& f : fields)
         if (f.key == key) return &f;
     return nullptr;
+}
+
+bool holds_text(const Field& field) {
+    return std::holds_alternative<std::string*>(field.target) ||
+           std::holds_alternative<Repeating<std::string>*>(field.target);
+}
+
+/// A string as it was typed; for a field that may repeat also [one,two] or ["one","two"].
+json text_value(const Field& field, const std::string& text) {
+    if (std::holds_alternative<std::string*>(field.target) || !text.starts_with('[') || !text.ends_with(']'))
+        return text;
+    if (nests_too_deep(text)) return text;
+    json list = json::parse(text, nullptr, false);
+    if (!list.is_discarded()) return list;
+    list = json::array();
+    for (std::size_t begin = 1; begin < text.size();) {
+        std::size_t end = std::min(text.find(',', begin), text.size() - 1);
+        list.push_back(text.substr(begin, end - begin));
+        begin = end + 1;
+    }
+    return list;
 }
 
 bool is_group(const std::vector<Field>& fields, const std::string& key) {
@@ -136,20 +203,38 @@ void apply_setting(std::vector<Field>& fields, std::string_view setting) {
     std::string key(setting.substr(0, equals)), text(setting.substr(equals + 1));
     const Field* field = find(fields, key);
     if (!field) unknown_key(fields, "--set", key);
-    const bool plain = std::holds_alternative<std::string*>(field->target) || nests_too_deep(text);
-    json value = plain ? json(text) : json::parse(text, nullptr, false);
+    json value = json(text);
+    if (holds_text(*field))
+        value = text_value(*field, text);
+    else if (!nests_too_deep(text))
+        value = json::parse(text, nullptr, false);
     if (value.is_discarded()) value = json(text);  // the field says what it expected
     store(*field, value, "--set");
+}
+
+nlohmann::ordered_json value_of(const Field& field) {
+    return std::visit(
+        [](auto* value) -> nlohmann::ordered_json {
+            if constexpr (!repeats<std::decay_t<decltype(*value)>>)
+                return *value;
+            else if (value->is_list())
+                return value->list();
+            else
+                return value->at(0);
+        },
+        field.target);
 }
 
 nlohmann::ordered_json to_json(const std::vector<Field>& fields) {
     nlohmann::ordered_json out = nlohmann::ordered_json::object();
     for (const Field& field : fields) {
+        nlohmann::ordered_json value = value_of(field);
+        if (!field.silent.is_null() && value == nlohmann::ordered_json(field.silent)) continue;
         nlohmann::ordered_json* at = &out;
         std::size_t begin = 0;
         for (std::size_t dot; (dot = field.key.find('.', begin)) != std::string::npos; begin = dot + 1)
             at = &(*at)[field.key.substr(begin, dot - begin)];
-        std::visit([&](auto* value) { (*at)[field.key.substr(begin)] = *value; }, field.target);
+        (*at)[field.key.substr(begin)] = std::move(value);
     }
     return out;
 }

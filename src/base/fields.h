@@ -7,15 +7,21 @@
 #include <variant>
 #include <vector>
 
+#include "base/repeating.h"
+
 namespace linnet {
 
-/// One setting of one object: where it lives, what it may be. Keys are dotted paths: "model.ffn.width".
+/// One setting of one object: where it lives, what it may be. Keys are dotted paths: "model.ffn.width". A
+/// setting that may repeat takes a value or a list of values; a list of one is printed as its value.
 struct Field {
     std::string key;
-    std::variant<std::int64_t*, double*, bool*, std::string*> target;
+    std::variant<std::int64_t*, double*, bool*, std::string*, Repeating<std::int64_t>*, Repeating<double>*,
+                 Repeating<bool>*, Repeating<std::string>*>
+        target;
     std::string help;
     double low = 0, high = 1e18;         // numbers: inclusive limits
     std::vector<std::string> choices{};  // strings: what is allowed; empty: anything
+    nlohmann::json silent{};  // not printed where it has this value: files from before it stay as they are
 };
 
 /// Sets fields from an object of nested objects. Unknown keys are errors that name the nearest key; so are
@@ -27,10 +33,13 @@ void apply_json(std::vector<Field>& fields, const nlohmann::json& object, std::s
 void set_field(std::vector<Field>& fields, std::string_view key, const nlohmann::json& value,
                std::string_view file);
 
-/// "key=value"; the value is read as the field's kind.
+/// "key=value"; the value is read as the field's kind. A list is [64,0]; strings in it need no quotes.
 void apply_setting(std::vector<Field>& fields, std::string_view setting);
 
-/// The fields as an object of nested objects.
+/// The field's value: plain, or an array where it differs.
+nlohmann::ordered_json value_of(const Field& field);
+
+/// The fields as an object of nested objects, but those that are silent.
 nlohmann::ordered_json to_json(const std::vector<Field>& fields);
 
 /// JSON text to a value; Error(Exit::input) with file, line and column. Duplicate keys, numbers beyond a

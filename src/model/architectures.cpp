@@ -37,7 +37,7 @@ ModelConfig through(const Architecture& a, const ModelConfig& config) {
     kept.tie_embeddings = config.tie_embeddings;  // told by whether output.weight is there
     kept.vocabulary = config.vocabulary;
     kept.dropout = config.dropout, kept.init_std = config.init_std;  // of training alone
-    kept.position.theta = config.position.kind == "rope" ? kept.position.theta : config.position.theta;
+    kept.position.theta = config.position.kind.at(0) == "rope" ? kept.position.theta : config.position.theta;
     resolve(kept, a.name);
     return kept;
 }

@@ -28,6 +28,13 @@ std::vector<Field> model_fields(ModelConfig& c) {
         {"model.position.theta", &c.position.theta, "base of the rotary angles", 1, 1e12},
         {"model.position.halves", &c.position.halves, "rotary pairs (i, i + D/2) instead of (2i, 2i + 1)"},
         {"model.attention.bias", &c.attention.bias, "biases in the projections"},
+        {"model.attention.output_bias",
+         &c.attention.output_bias,
+         "false: q, k and v alone have the biases of attention.bias",
+         0,
+         0,
+         {},
+         true},
         {"model.attention.window", &c.attention.window, "positions that attention looks back; 0: all", 0,
          many},
         {"model.tie_embeddings", &c.tie_embeddings, "the output product uses the token embedding"},
@@ -36,31 +43,86 @@ std::vector<Field> model_fields(ModelConfig& c) {
     };
 }
 
-void resolve(ModelConfig& c, std::string_view file) {
-    auto need = [&](bool holds, const char* key, const std::string& expected, const std::string& got) {
-        if (!holds) fail_input(file, key, expected, got);
-    };
+namespace {
+
+/// Calls visit(field, list) for every setting that may differ by layer.
+template <class Visit>
+void each_per_layer(ModelConfig& c, const Visit& visit) {
+    for (const Field& field : model_fields(c))
+        std::visit(
+            [&](auto* to) {
+                if constexpr (requires { to->list(); }) visit(field, *to);
+            },
+            field.target);
+}
+
+/// `list` with the values that are 0 replaced by what(layer).
+template <class What>
+PerLayer<std::int64_t> filled(const PerLayer<std::int64_t>& list, std::int64_t layers, const What& what) {
+    std::vector<std::int64_t> values;
+    for (std::int64_t layer = 0; layer < layers; layer++)
+        values.push_back(list.at(layer) == 0 ? what(layer) : list.at(layer));
+    return PerLayer<std::int64_t>(std::move(values));
+}
+
+void check_heads(ModelConfig& c, std::string_view file) {
     auto text = [](std::int64_t n) { return std::to_string(n); };
-    need(c.width > 0, "model.width", "a positive number", text(c.width));
-    need(c.layers > 0, "model.layers", "a positive number", text(c.layers));
-    need(c.heads > 0, "model.heads", "a positive number", text(c.heads));
-    if (c.kv_heads == 0) c.kv_heads = c.heads;
-    need(c.heads % c.kv_heads == 0, "model.kv_heads", "a divisor of heads (" + text(c.heads) + ")",
-         text(c.kv_heads));
+    for (std::int64_t heads : c.heads.list())
+        if (heads <= 0) fail_input(file, "model.heads", "a positive number", text(heads));
+    c.kv_heads = filled(c.kv_heads, c.layers, [&](std::int64_t layer) { return c.heads.at(layer); });
+    for (std::int64_t layer = 0; layer < c.layers; layer++)
+        if (c.heads.at(layer) % c.kv_heads.at(layer) != 0)
+            fail_input(file, "model.kv_heads", "a divisor of heads (" + text(c.heads.at(layer)) + ")",
+                       text(c.kv_heads.at(layer)));
     if (c.head_width == 0) {
-        need(c.width % c.heads == 0, "model.heads", "a divisor of width (" + text(c.width) + ")",
-             text(c.heads));
-        c.head_width = c.width / c.heads;
+        if (c.heads.is_list())
+            fail_input(file, "model.head_width", "a number, as heads differ by layer", "none");
+        if (c.width % c.heads.at(0) != 0)
+            fail_input(file, "model.heads", "a divisor of width (" + text(c.width) + ")",
+                       text(c.heads.at(0)));
+        c.head_width = c.width / c.heads.at(0);
     }
-    need(c.head_width <= kernels().attention_max_head_width, "model.head_width",
-         "at most " + text(kernels().attention_max_head_width), text(c.head_width));
-    if (c.ffn.width == 0) c.ffn.width = 4 * c.width;
-    need(c.position.kind != "rope" || c.head_width % 2 == 0, "model.head_width", "an even number for rope",
-         text(c.head_width));
+    if (c.head_width > kernels().attention_max_head_width)
+        fail_input(file, "model.head_width", "at most " + text(kernels().attention_max_head_width),
+                   text(c.head_width));
+}
+
+void check_positions(const ModelConfig& c, std::string_view file) {
+    for (const std::string& kind : c.position.kind.list()) {
+        if (kind == "rope" && c.head_width % 2 != 0)
+            fail_input(file, "model.head_width", "an even number for rope", std::to_string(c.head_width));
+        if (c.position.kind.is_list() && kind != "rope" && kind != "none")
+            fail_input(file, "model.position.kind", "rope or none in a list", kind,
+                       "other kinds serve all layers at once");
+    }
+}
+
+}  // namespace
+
+void shorten_lists(ModelConfig& c) {
+    each_per_layer(c, [&](const Field&, auto& list) { list.shorten(c.layers); });
+}
+
+void resolve(ModelConfig& c, std::string_view file) {
+    if (c.width <= 0) fail_input(file, "model.width", "a positive number", std::to_string(c.width));
+    if (c.layers <= 0) fail_input(file, "model.layers", "a positive number", std::to_string(c.layers));
+    each_per_layer(c, [&](const Field& field, auto& list) {
+        if (list.list().size() > static_cast<std::size_t>(c.layers))
+            fail_input(file, field.key, "at most " + std::to_string(c.layers) + " values, one per layer",
+                       std::to_string(list.list().size()));
+    });
+    check_heads(c, file);
+    if (!c.attention.bias) c.attention.output_bias = true;  // means nothing then
+    c.ffn.width = filled(c.ffn.width, c.layers, [&](std::int64_t) { return 4 * c.width; });
+    shorten_lists(c);
+    check_positions(c, file);
     std::int64_t limit = std::int64_t{1} << 40;
-    auto elements = checked_mul(c.width, c.ffn.width);
-    if (elements) elements = checked_mul(*elements, 3 * c.layers);
-    need(elements && *elements < limit, "model.width", "a model of fewer than 2^40 parameters", "more");
+    for (std::int64_t width : c.ffn.width.list()) {
+        auto elements = checked_mul(c.width, width);
+        if (elements) elements = checked_mul(*elements, 3 * c.layers);
+        if (!elements || *elements >= limit)
+            fail_input(file, "model.width", "a model of fewer than 2^40 parameters", "more");
+    }
 }
 
 }  // namespace linnet

@@ -7,8 +7,13 @@
 #include <vector>
 
 #include "base/fields.h"
+#include "base/repeating.h"
 
 namespace linnet {
+
+/// A setting that differs by layer: a value, or a list that repeats over the layers (`at(layer)`).
+template <class T>
+using PerLayer = Repeating<T>;
 
 /// The `model` part of a config. Letters: C width, H heads, D head width, F feed-forward width, V vocabulary.
 struct ModelConfig {
@@ -16,12 +21,12 @@ struct ModelConfig {
     std::int64_t context = 256;  // positions
     std::int64_t width = 0;      // C
     std::int64_t layers = 0;
-    std::int64_t heads = 0;       // H
-    std::int64_t kv_heads = 0;    // 0 in a config: H
-    std::int64_t head_width = 0;  // D; 0 in a config: C / H
-    std::int64_t vocabulary = 0;  // V; from the tokenizer
+    PerLayer<std::int64_t> heads = 0;     // H
+    PerLayer<std::int64_t> kv_heads = 0;  // 0 in a config: H
+    std::int64_t head_width = 0;          // D; 0 in a config: C / H
+    std::int64_t vocabulary = 0;          // V; from the tokenizer
     struct {
-        std::int64_t width = 0;  // F; 0 in a config: 4 C
+        PerLayer<std::int64_t> width = 0;  // F; 0 in a config: 4 C
         std::string activation = "gelu-tanh";
         bool gated = false;
         bool bias = true;
@@ -31,13 +36,14 @@ struct ModelConfig {
         double epsilon = 1e-5;
     } norm;
     struct {
-        std::string kind = "learned";
+        PerLayer<std::string> kind = "learned";  // a list has rope and none alone
         double theta = 10000;
         bool halves = false;  // RoPE turns pairs (i, i + D/2) rather than (2i, 2i + 1)
     } position;
     struct {
-        bool bias = true;         // of the projections q, k, v and output
-        std::int64_t window = 0;  // tokens; 0: none
+        bool bias = true;                   // of the projections q, k, v and output
+        bool output_bias = true;            // false: of q, k and v alone
+        PerLayer<std::int64_t> window = 0;  // tokens; 0: none
     } attention;
     bool tie_embeddings = true;
     double dropout = 0;
@@ -48,7 +54,11 @@ struct ModelConfig {
 /// tokenizer's).
 std::vector<Field> model_fields(ModelConfig& config);
 
-/// Fills in what was left out and checks that nothing contradicts: Error(Exit::input) naming the key.
+/// Makes every list as short as it can be and say the same of config.layers layers.
+void shorten_lists(ModelConfig& config);
+
+/// Fills in what was left out, makes lists as short as they can be and checks that nothing contradicts:
+/// Error(Exit::input) naming the key.
 void resolve(ModelConfig& config, std::string_view file);
 
 }  // namespace linnet

@@ -32,9 +32,9 @@ class Tracer {
         ParameterId table = matrix("token_embd.weight", c_.vocabulary, c_.width, c_.init_std);
         NodeId x = graph().add(embedding_op, "embed", {}, {table}, {}, {tokens, ids});
         x = dropout("embed.dropout", positions(x));
-        for (std::int64_t layer = 0; layer < c_.layers; layer++) {
-            graph().begin_block(static_cast<int>(layer));
-            x = block("blk." + std::to_string(layer), x);
+        for (layer_ = 0; layer_ < c_.layers; layer_++) {
+            graph().begin_block(static_cast<int>(layer_));
+            x = block("blk." + std::to_string(layer_), x);
         }
         graph().begin_block(none);
         if (c_.norm.placement != "post") x = norm("norm", "output_norm", x);
@@ -65,10 +65,10 @@ class Tracer {
     }
 
     NodeId positions(NodeId x) {
-        if (c_.position.kind == "learned")
+        if (c_.position.kind.at(0) == "learned")
             return graph().add(position_embedding_op, "positions", {x},
                                {matrix("position_embd.weight", c_.context, c_.width, c_.init_std)});
-        if (c_.position.kind == "sinusoidal") return graph().add(sinusoidal_op, "positions", {x});
+        if (c_.position.kind.at(0) == "sinusoidal") return graph().add(sinusoidal_op, "positions", {x});
         return x;
     }
 
@@ -98,12 +98,13 @@ class Tracer {
     NodeId attention(const std::string& blk, NodeId x) {
         std::string path = blk + ".attn";
         std::int64_t d = c_.head_width;
-        auto h = static_cast<double>(c_.heads), kv = static_cast<double>(c_.kv_heads);
+        std::int64_t heads = c_.heads.at(layer_), kv_heads = c_.kv_heads.at(layer_);
+        auto h = static_cast<double>(heads), kv = static_cast<double>(kv_heads);
         bool bias = c_.attention.bias;
-        NodeId q = linear(path + ".q", blk + ".attn_q", x, c_.heads * d, bias, c_.init_std);
-        NodeId k = linear(path + ".k", blk + ".attn_k", x, c_.kv_heads * d, bias, c_.init_std);
-        NodeId v = linear(path + ".v", blk + ".attn_v", x, c_.kv_heads * d, bias, c_.init_std);
-        if (c_.position.kind == "rope") {
+        NodeId q = linear(path + ".q", blk + ".attn_q", x, heads * d, bias, c_.init_std);
+        NodeId k = linear(path + ".k", blk + ".attn_k", x, kv_heads * d, bias, c_.init_std);
+        NodeId v = linear(path + ".v", blk + ".attn_v", x, kv_heads * d, bias, c_.init_std);
+        if (c_.position.kind.at(layer_) == "rope") {
             Attributes turn{{"head_width", static_cast<double>(d)},
                             {"theta", c_.position.theta},
                             {"halves", c_.position.halves ? 1.0 : 0.0}};
@@ -112,7 +113,7 @@ class Tracer {
         }
         StateId state = none;
         if (!training_) {
-            state = graph().state({path, 2 * c_.kv_heads, d});
+            state = graph().state({path, 2 * kv_heads, d});
             appends_.push_back(graph().add(append_op, path + ".append", {k, v}, {}, {{"kv_heads", kv}},
                                            {none, none, none, state}));
         }
@@ -120,24 +121,25 @@ class Tracer {
                                {{"heads", h},
                                 {"kv_heads", kv},
                                 {"head_width", static_cast<double>(d)},
-                                {"window", static_cast<double>(c_.attention.window)},
+                                {"window", static_cast<double>(c_.attention.window.at(layer_))},
                                 {"causal", 1}},
                                {none, none, state});
-        NodeId y = linear(path + ".output", blk + ".attn_output", a, c_.width, bias, residual_std());
+        NodeId y = linear(path + ".output", blk + ".attn_output", a, c_.width,
+                          bias && c_.attention.output_bias, residual_std());
         return dropout(path + ".dropout", y);
     }
 
     NodeId feed_forward(const std::string& blk, NodeId x) {
         std::string path = blk + ".ffn";
         Attributes kind{{"kind", static_cast<double>(activation_from_name(c_.ffn.activation))}};
+        std::int64_t width = c_.ffn.width.at(layer_);
         NodeId h;
         if (c_.ffn.gated) {
-            NodeId gate =
-                linear(path + ".gate", blk + ".ffn_gate", x, c_.ffn.width, c_.ffn.bias, c_.init_std);
-            NodeId up = linear(path + ".up", blk + ".ffn_up", x, c_.ffn.width, c_.ffn.bias, c_.init_std);
+            NodeId gate = linear(path + ".gate", blk + ".ffn_gate", x, width, c_.ffn.bias, c_.init_std);
+            NodeId up = linear(path + ".up", blk + ".ffn_up", x, width, c_.ffn.bias, c_.init_std);
             h = graph().add(gated_op, path + ".gated", {gate, up}, {}, kind);
         } else {
-            NodeId up = linear(path + ".up", blk + ".ffn_up", x, c_.ffn.width, c_.ffn.bias, c_.init_std);
+            NodeId up = linear(path + ".up", blk + ".ffn_up", x, width, c_.ffn.bias, c_.init_std);
             h = graph().add(activation_op, path + ".act", {up}, {}, kind);
         }
         NodeId y = linear(path + ".down", blk + ".ffn_down", h, c_.width, c_.ffn.bias, residual_std());
@@ -161,6 +163,7 @@ class Tracer {
 
     const ModelConfig& c_;
     bool training_;
+    std::int64_t layer_ = 0;  // the block being traced
     TracedModel model_;
     std::vector<NodeId> appends_;
 };

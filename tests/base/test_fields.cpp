@@ -13,13 +13,19 @@ struct Settings {
     double rate = 0.5;
     bool on = false;
     std::string kind = "plain";
+    Repeating<std::int64_t> window = 0;
+    Repeating<std::string> shape = "round";
+    bool late = true;
 };
 
 std::vector<Field> table(Settings& s) {
     return {{"a.count", &s.count, "", 1, 10},
             {"a.rate", &s.rate, "", 0, 1},
             {"a.b.on", &s.on, ""},
-            {"kind", &s.kind, "", 0, 0, {"plain", "fancy"}}};
+            {"kind", &s.kind, "", 0, 0, {"plain", "fancy"}},
+            {"a.window", &s.window, "", 0, 100},
+            {"shape", &s.shape, "", 0, 0, {"round", "flat"}},
+            {"a.late", &s.late, "", 0, 0, {}, true}};
 }
 
 std::string refusal(const std::function<void(std::vector<Field>&)>& change, Exit exit = Exit::input) {
@@ -45,7 +51,8 @@ TEST_CASE("settings are read from JSON and from key=value, and printed as they w
     CHECK(s.count == 7);
     CHECK(s.on);
     CHECK(s.rate == 0.25);
-    CHECK(to_json(fields).dump() == R"({"a":{"count":7,"rate":0.25,"b":{"on":true}},"kind":"fancy"})");
+    CHECK(to_json(fields).dump() ==
+          R"({"a":{"count":7,"rate":0.25,"b":{"on":true},"window":0},"kind":"fancy","shape":"round"})");
     apply_setting(fields, "a.count=1e1");  // a whole number, however it is written
     CHECK(s.count == 10);
 }
@@ -68,6 +75,57 @@ TEST_CASE("what does not fit a setting is refused by its key") {
     CHECK(set("kind=\xFF").find("kind: expected text in UTF-8") != std::string::npos);
     const std::string deep = "a.count=" + std::string(300000, '[');
     CHECK(set(deep.c_str()).find("a.count: expected a whole number, got \"[[[") != std::string::npos);
+}
+
+TEST_CASE("a setting that may repeat takes a value or a list, and is printed as what it is") {
+    Settings s;
+    std::vector<Field> fields = table(s);
+    auto printed = [&] { return to_json(fields)["a"]["window"].dump() + to_json(fields)["shape"].dump(); };
+    apply_json(fields, parse_json(R"({"a": {"window": [64, 0]}, "shape": ["flat", "round"]})", "f"), "f");
+    CHECK(printed() == R"([64,0]["flat","round"])");
+    CHECK(s.window.at(0) == 64);
+    CHECK(s.window.at(5) == 0);
+    apply_setting(fields, "a.window=[1,2,3]");
+    apply_setting(fields, "shape=[flat,flat,round]");
+    CHECK(printed() == R"([1,2,3]["flat","flat","round"])");
+    apply_setting(fields, R"(shape=["round"])");
+    apply_setting(fields, "a.window=[7]");
+    CHECK(printed() == R"(7"round")");
+    apply_setting(fields, "shape=flat");
+    CHECK(printed() == R"(7"flat")");
+    auto set = [](const char* text) {
+        return refusal([&](std::vector<Field>& f) { apply_setting(f, text); });
+    };
+    CHECK(set("a.window=[1,200]") == "--set: a.window[1]: expected 0 to 100, got 200");
+    CHECK(set("a.window=[1,true]") == "--set: a.window[1]: expected a whole number, got true");
+    CHECK(set("a.window=[[1]]") == "--set: a.window[0]: expected a whole number, got [1]");
+    CHECK(set("a.window=[]") ==
+          "--set: a.window: expected a whole number, or a list of them, got an empty list");
+    CHECK(set("shape=[flat,oval]").starts_with("--set: shape[1]: expected one of round, flat, got oval"));
+    CHECK(set("a.count=[1,2]") == "--set: a.count: expected a whole number, got [1,2]");
+}
+
+TEST_CASE("a list is made as short as it can be without saying anything else") {
+    auto shortened = [](std::vector<std::int64_t> list, std::int64_t count) {
+        Repeating<std::int64_t> r(std::move(list));
+        r.shorten(count);
+        return r.list();
+    };
+    using List = std::vector<std::int64_t>;
+    CHECK(shortened({5, 5, 5, 5}, 4) == List{5});
+    CHECK(shortened({5, 0, 5, 0}, 4) == List{5, 0});
+    CHECK(shortened({1, 2, 1, 1, 2, 1}, 6) == List{1, 2, 1});
+    CHECK(shortened({1, 2, 1, 2, 1}, 5) == List{1, 2});
+    CHECK(shortened({1, 2, 3}, 3) == List{1, 2, 3});
+    CHECK(shortened({1, 1, 2}, 2) == List{1});
+}
+
+TEST_CASE("a setting that files from before do not know is printed only where it differs") {
+    Settings s;
+    std::vector<Field> fields = table(s);
+    CHECK(!to_json(fields)["a"].contains("late"));
+    apply_setting(fields, "a.late=false");
+    CHECK(to_json(fields)["a"]["late"] == false);
 }
 
 TEST_CASE("JSON faults are named by line and column") {
