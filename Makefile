@@ -51,7 +51,9 @@ ISA_SKIP := $(foreach f,$(ISA_ALL),$(if $(or $(filter scalar double,$(call isa_o
 SOURCES := $(filter-out $(ISA_SKIP),$(shell find src -name '*.cpp' | sort))
 TESTS   := $(shell find tests -name '*.cpp' -not -path 'tests/fuzz/*' | sort)
 FUZZERS := $(patsubst tests/fuzz/%.cpp,%,$(wildcard tests/fuzz/*.cpp))
-OBJECTS := $(SOURCES:%.cpp=$(BUILD)/obj/%.o)
+# The data files of architectures as one generated source: a file more or less needs no edit here.
+ARCHITECTURES := $(sort $(wildcard models/architectures/*.json))
+OBJECTS := $(SOURCES:%.cpp=$(BUILD)/obj/%.o) $(BUILD)/obj/architecture_files.o
 LIBRARY := $(filter-out $(BUILD)/obj/src/main.o,$(OBJECTS))
 TEST_OBJECTS := $(TESTS:%.cpp=$(BUILD)/obj/%.o)
 # What the kernels need and no more, so that a cross compiler needs no library for its machine.
@@ -221,6 +223,18 @@ REVISION := $(shell git describe --always --dirty --exclude '*' 2>/dev/null || e
 $(shell mkdir -p $(BUILD); echo '$(REVISION)' | cmp -s - $(BUILD)/revision || echo '$(REVISION)' > $(BUILD)/revision)
 $(BUILD)/obj/src/commands/version.o: CPPFLAGS += -DLINNET_REVISION='"$(REVISION)"'
 $(BUILD)/obj/src/commands/version.o: $(BUILD)/revision
+
+$(shell echo '$(ARCHITECTURES)' | cmp -s - $(BUILD)/architectures || echo '$(ARCHITECTURES)' > $(BUILD)/architectures)
+$(BUILD)/architecture_files.cpp: $(ARCHITECTURES) $(BUILD)/architectures Makefile
+	@{ echo '#include "model/architecture_files.h"'; \
+	   echo 'std::span<const linnet::ArchitectureFile> linnet::architecture_files() {'; \
+	   echo 'static constexpr ArchitectureFile files[] = {'; \
+	   for file in $(ARCHITECTURES); do printf '{"%s", R"file(' $$file; cat $$file; echo ')file"},'; done; \
+	   echo '}; return files; }'; } > $@
+$(BUILD)/obj/architecture_files.o: $(BUILD)/architecture_files.cpp
+	@mkdir -p $(@D)
+	@echo "compile $<"
+	$(Q)$(CXX) $(CPPFLAGS) $(CXXFLAGS) -c -o $@ $<
 
 # The built-in model, embedded by one file; nothing yet where it has not been trained.
 BUILTIN := $(or $(wildcard models/shakespeare.gguf),$(BUILD)/no-model)

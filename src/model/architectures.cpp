@@ -1,6 +1,7 @@
+// Configs read from a file's metadata and written to it, by the rows of the architectures.
 #include "model/architectures.h"
 
-#include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/error.h"
 
@@ -9,106 +10,228 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view own_config = "linnet.config";
+constexpr std::string_view layer_mark = "{layer}";
+constexpr std::uint64_t most_layers = 4096;
 
-json config_json(ModelConfig config) {
-    json j = to_json(model_fields(config));
-    j["model"]["vocabulary"] = config.vocabulary;
-    return j;
+/// Every field's value by its key.
+json values_of(ModelConfig config) {
+    json values = json::object();
+    for (const Field& field : model_fields(config)) values[field.key] = value_of(field);
+    return values;
 }
 
-json at_path(const json& object, std::string_view dotted) {
-    const json* at = &object;
-    for (std::size_t begin = 0; begin <= dotted.size();) {
-        std::size_t dot = std::min(dotted.find('.', begin), dotted.size());
-        at = &at->at(std::string(dotted.substr(begin, dot - begin)));
-        begin = dot + 1;
-    }
-    return *at;
+std::string with_layer(std::string name, std::int64_t layer) {
+    std::size_t at = name.find(layer_mark);
+    if (at != std::string::npos) name.replace(at, layer_mark.size(), std::to_string(layer));
+    return name;
 }
 
-/// What `config` would become if only this architecture's keys were kept of it.
-ModelConfig through(const Architecture& a, const ModelConfig& config) {
+/// What `config` would become if only this architecture's rows were kept of it; nothing where they cannot
+/// say one of its values.
+std::optional<ModelConfig> through(const Architecture& a, const ModelConfig& config) {
     ModelConfig kept;
     std::vector<Field> fields = model_fields(kept);
-    apply_json(fields, json::parse(a.fixed), a.name);
-    json all = config_json(config);
-    for (const ArchitectureKey& key : a.keys) set_field(fields, key.field, at_path(all, key.field), a.name);
-    kept.tie_embeddings = config.tie_embeddings;  // told by whether output.weight is there
+    const json wanted = values_of(config);
+    for (const auto& [field, value] : a.constants.items()) set_field(fields, field, value, a.name);
+    for (const TensorPresence& row : a.presence) {
+        const json& value = wanted[row.field];
+        if (value != row.present && value != row.absent) return std::nullopt;
+        set_field(fields, row.field, value, a.name);
+    }
+    for (const ArchitectureKey& row : a.keys) {
+        if (row.field.empty()) continue;
+        const json& value = wanted[row.field];
+        if (value.is_array() && !row.per_layer) return std::nullopt;
+        bool told = row.values.is_null();
+        for (const json& one : row.values) told |= one == value;
+        if (!told) return std::nullopt;
+        set_field(fields, row.field, value, a.name);
+    }
     kept.vocabulary = config.vocabulary;
-    kept.dropout = config.dropout, kept.init_std = config.init_std;  // of training alone
-    kept.position.theta = config.position.kind.at(0) == "rope" ? kept.position.theta : config.position.theta;
-    resolve(kept, a.name);
+    kept.dropout = config.dropout, kept.init_std = config.init_std;               // of training alone
+    if (config.position.kind.at(0) != "rope" && !config.position.kind.is_list())  // of rope alone
+        kept.position.theta = config.position.theta, kept.position.halves = config.position.halves;
+    shorten_lists(kept);
+    try {
+        resolve(kept, a.name);
+    } catch (const Error&) {  // a value that the rows cannot say was needed
+        return std::nullopt;
+    }
     return kept;
 }
 
-json read_value(const Gguf& file, const std::string& key, const GgufValue& value) {
-    if (std::holds_alternative<double>(value)) return *file.number(key);
-    return *file.integer(key, INT64_MAX);  // names the key where the kind is wrong
+/// A value of the metadata as JSON; an array only where there is one value per layer.
+json read_value(const Gguf& file, const std::string& key, const GgufValue& value, bool per_layer) {
+    const auto* array = std::get_if<GgufArray>(&value);
+    if (!array)
+        return std::visit(
+            [](const auto& v) -> json {
+                if constexpr (std::is_same_v<std::decay_t<decltype(v)>, GgufArray>)
+                    return json();
+                else
+                    return v;
+            },
+            value);
+    if (!per_layer) fail_input(file.path(), key, "one value", "an array of " + std::to_string(array->count));
+    if (array->count > most_layers)
+        fail_input(file.path(), key, "at most " + std::to_string(most_layers) + " values, one per layer",
+                   std::to_string(array->count));
+    if (array->kind == GgufKind::string) return array->strings;
+    if (array->kind == GgufKind::f32 || array->kind == GgufKind::f64) return *file.numbers(key);
+    return *file.integers(key);
 }
 
-void read_standard(const Gguf& file, const Architecture& a, ModelConfig& config) {
-    std::vector<Field> fields = model_fields(config);
-    apply_json(fields, json::parse(a.fixed), file.path());
-    std::string prefix = std::string(a.name) + ".";
-    json seen = json::object();
-    for (const auto& [name, value] : file.values()) {
-        if (!name.starts_with(prefix)) continue;
-        std::string key(name), suffix = key.substr(prefix.size());
-        if (suffix == "vocab_size") continue;  // the embedding's shape says it
-        const ArchitectureKey* row = nullptr;
-        for (const ArchitectureKey& k : a.keys)
-            if (k.suffix == suffix) row = &k;
-        if (!row) fail_input(file.path(), key, "metadata that this program understands", "an unknown key");
-        json number = read_value(file, key, value);
-        std::string field(row->field);
-        if (seen.contains(field) && seen[field] != number)
-            fail_input(file.path(), key, seen[field].dump() + " as said before", number.dump());
-        seen[field] = number;
-        set_field(fields, field, number, file.path() + ": " + key);
+/// The field's value for what the key says.
+json mapped(const Gguf& file, const std::string& key, const ArchitectureKey& row, const json& value) {
+    if (row.values.is_null()) return value;
+    std::string says = value.is_string() ? value.get<std::string>() : value.dump(), known;
+    if (row.values.contains(says)) return row.values[says];
+    for (const auto& [one, meaning] : row.values.items()) known += (known.empty() ? "" : ", ") + one;
+    fail_input(file.path(), key, "one of " + known, says, "others are not supported");
+}
+
+/// Reads the keys of one file into a config.
+class KeyReader {
+  public:
+    KeyReader(const Gguf& file, const Architecture& a, ModelConfig& config)
+        : file_(file), a_(a), config_(config), fields_(model_fields(config)) {}
+
+    void read() {
+        for (const auto& [field, value] : a_.constants.items())
+            set_field(fields_, field, value, file_.path());
+        std::map<std::string_view, const ArchitectureKey*> rows;
+        for (const ArchitectureKey& row : a_.keys) rows[row.key] = &row;
+        std::string prefix = a_.name + ".";
+        for (const auto& [name, value] : file_.values()) {
+            if (!name.starts_with(prefix)) continue;
+            auto row = rows.find(name.substr(prefix.size()));
+            if (row == rows.end())
+                fail_input(file_.path(), name, "metadata that this program understands", "an unknown key");
+            take(std::string(name), *row->second, value);
+        }
+        for (const ArchitectureKey& row : a_.keys) {
+            std::string key = prefix + row.key;
+            if (file_.find(key)) continue;
+            if (row.required) fail_input(file_.path(), key, "a value", "no such key");
+            if (!row.missing.is_null() && !seen_.contains(row.field))
+                set_field(fields_, row.field, row.missing, file_.path());
+        }
+        for (const auto& [key, length] : lists_)
+            if (length != static_cast<std::size_t>(config_.layers))
+                fail_input(file_.path(), key, std::to_string(config_.layers) + " values, one per layer",
+                           std::to_string(length));
+        shorten_lists(config_);  // constants' lists are longer than a model of few layers
     }
-    for (const ArchitectureKey& k : a.keys)
-        if (k.required && !file.find(prefix + std::string(k.suffix)))
-            fail_input(file.path(), prefix + std::string(k.suffix), "a number", "no such key");
+
+  private:
+    void take(const std::string& key, const ArchitectureKey& row, const GgufValue& value) {
+        if (row.ignored) return;
+        json says = read_value(file_, key, value, row.per_layer);
+        if (!row.equals.is_null()) {
+            if (says != row.equals)
+                fail_input(file_.path(), key, row.equals.dump(), shown(says), "others are not supported");
+            return;
+        }
+        if (says.is_array()) lists_.emplace_back(key, says.size());
+        says = mapped(file_, key, row, says);
+        auto [before, first] = seen_.emplace(row.field, says);
+        if (!first && before->second != says)
+            fail_input(file_.path(), key, shown(before->second) + " as said before", shown(says));
+        set_field(fields_, row.field, says, file_.path() + ": " + key);
+    }
+
+    static std::string shown(const json& value) {
+        return value.dump(-1, ' ', false, json::error_handler_t::replace);
+    }
+
+    const Gguf& file_;
+    const Architecture& a_;
+    ModelConfig& config_;
+    std::vector<Field> fields_;
+    std::map<std::string, json> seen_;  // by field
+    std::vector<std::pair<std::string, std::size_t>> lists_;
+};
+
+void read_presence(const Gguf& file, const Architecture& a, ModelConfig& config) {
+    std::vector<Field> fields = model_fields(config);
+    for (const TensorPresence& row : a.presence) {
+        bool each = row.tensor.find(layer_mark) != std::string::npos;
+        bool first = file.tensor(with_layer(row.tensor, 0));
+        for (std::int64_t layer = 1; each && layer < config.layers; layer++)
+            if (bool(file.tensor(with_layer(row.tensor, layer))) != first)
+                fail_input(file.path(), with_layer(row.tensor, layer), "in every layer or in none",
+                           first ? "none here" : "one here");
+        set_field(fields, row.field, first ? row.present : row.absent, file.path());
+    }
+}
+
+void write_value(GgufWriter& out, const std::string& key, const json& value, std::int64_t layers) {
+    if (value.is_array()) {
+        std::vector<float> numbers;
+        std::vector<std::int32_t> integers;
+        for (std::int64_t layer = 0; layer < layers; layer++) {
+            const json& one = value[static_cast<std::size_t>(layer) % value.size()];
+            one.is_number_float() ? numbers.push_back(one) : integers.push_back(one);
+        }
+        numbers.empty() ? out.add(key, integers) : out.add(key, numbers);
+    } else if (value.is_string()) {
+        out.add(key, value.get<std::string>());
+    } else if (value.is_boolean()) {
+        out.add(key, value.get<bool>());
+    } else if (value.is_number_float()) {
+        out.add(key, value.get<float>());
+    } else {
+        out.add(key, value.get<std::uint32_t>());
+    }
+}
+
+/// What the key says for a value of its field: a number or a truth value where the row's text is one.
+json said(const ArchitectureKey& row, const json& value) {
+    if (row.values.is_null()) return value;
+    for (const auto& [says, meaning] : row.values.items()) {
+        if (meaning != value) continue;
+        json plain = json::parse(says, nullptr, false);
+        return plain.is_primitive() && !plain.is_discarded() && !plain.is_null() ? plain : json(says);
+    }
+    return value;
+}
+
+/// "blk.12.attn_q.bias" -> "blk.{layer}.attn_q", "12", ".bias".
+struct NameParts {
+    std::string stem, layer, suffix;
+};
+
+NameParts parts_of(std::string_view name) {
+    NameParts parts;
+    for (std::string_view suffix : {".weight", ".bias"})
+        if (name.ends_with(suffix)) {
+            parts.suffix = suffix;
+            name.remove_suffix(suffix.size());
+            break;
+        }
+    for (std::size_t begin = 0; begin < name.size();) {
+        std::size_t end = std::min(name.find('.', begin), name.size());
+        std::string_view piece = name.substr(begin, end - begin);
+        bool number = !piece.empty() && piece.find_first_not_of("0123456789") == std::string_view::npos;
+        if (number && parts.layer.empty())
+            parts.layer = piece, parts.stem += layer_mark;
+        else
+            parts.stem += piece;
+        if (end < name.size()) parts.stem += '.';
+        begin = end + 1;
+    }
+    return parts;
 }
 
 }  // namespace
 
-const std::vector<Architecture>& architectures() {
-    static const std::vector<Architecture> rows = {
-        {"gpt2",
-         R"({"model": {"norm": {"kind": "layer"}, "position": {"kind": "learned"}, "ffn": {"activation": "gelu-tanh"}}})",
-         {{"context_length", "model.context", true},
-          {"embedding_length", "model.width", true},
-          {"feed_forward_length", "model.ffn.width", true},
-          {"block_count", "model.layers", true},
-          {"attention.head_count", "model.heads", true},
-          {"attention.layer_norm_epsilon", "model.norm.epsilon", true}},
-         {{"attn_qkv", {"attn_q", "attn_k", "attn_v"}}}},
-        {"llama",
-         R"({"model": {"norm": {"kind": "rms"}, "position": {"kind": "rope"}, "attention": {"bias": false},
-             "ffn": {"activation": "silu", "gated": true, "bias": false}}})",
-         {{"context_length", "model.context", true},
-          {"embedding_length", "model.width", true},
-          {"feed_forward_length", "model.ffn.width", true},
-          {"block_count", "model.layers", true},
-          {"attention.head_count", "model.heads", true},
-          {"attention.head_count_kv", "model.kv_heads"},
-          {"rope.dimension_count", "model.head_width"},
-          {"attention.key_length", "model.head_width"},
-          {"attention.value_length", "model.head_width"},
-          {"rope.freq_base", "model.position.theta"},
-          {"attention.layer_norm_rms_epsilon", "model.norm.epsilon", true}},
-         {}},
-        {"linnet", "{}", {}, {}},
-    };
-    return rows;
-}
-
 const Architecture& architecture_of(const ModelConfig& config) {
-    json wanted = config_json(config);
-    for (const Architecture& a : architectures())
-        if (!a.keys.empty() && config_json(through(a, config)) == wanted) return a;
+    const json wanted = values_of(config);
+    for (const Architecture& a : architectures()) {
+        if (!a.config_key.empty()) continue;
+        auto kept = through(a, config);
+        if (kept && values_of(*kept) == wanted) return a;
+    }
     return architectures().back();
 }
 
@@ -123,55 +246,60 @@ ModelConfig read_config(const Gguf& file, const Architecture*& architecture) {
     std::string known;
     for (const Architecture& a : architectures()) {
         if (a.name == *name) architecture = &a;
-        known += (known.empty() ? "" : ", ") + std::string(a.name);
+        known += (known.empty() ? "" : ", ") + a.name;
     }
     if (!architecture) fail_input(file.path(), "general.architecture", "one of " + known, *name);
+    return read_config(file, *architecture);
+}
+
+ModelConfig read_config(const Gguf& file, const Architecture& architecture) {
     ModelConfig config;
-    if (!architecture->keys.empty()) {
-        read_standard(file, *architecture, config);
+    if (architecture.config_key.empty()) {
+        KeyReader(file, architecture, config).read();
     } else {
-        auto text = file.string(own_config);
-        if (!text) fail_input(file.path(), own_config, "a JSON config", "no such key");
+        const std::string& key = architecture.config_key;
+        auto text = file.string(key);
+        if (!text) fail_input(file.path(), key, "a JSON config", "no such key");
         std::vector<Field> fields = model_fields(config);
-        apply_json(fields, parse_json(*text, file.path() + ": " + std::string(own_config)), file.path());
+        apply_json(fields, parse_json(*text, file.path() + ": " + key), file.path());
     }
     const GgufTensor* table = file.tensor("token_embd.weight");
     if (!table)
         fail_input(file.path(), "token_embd.weight", "a tensor", "none (a vocabulary without a model?)");
     config.vocabulary = table->shape.dim[0];
-    config.tie_embeddings = file.tensor("output.weight") == nullptr;
+    read_presence(file, architecture, config);
     resolve(config, file.path());
     return config;
 }
 
 void write_config(GgufWriter& out, const Architecture& a, ModelConfig config) {
     out.add("general.architecture", a.name);
-    if (a.keys.empty()) {
-        out.add(std::string(own_config), to_json(model_fields(config)).dump());
+    if (!a.config_key.empty()) {
+        out.add(a.config_key, to_json(model_fields(config)).dump());
         return;
     }
-    json all = config_json(config);
-    for (const ArchitectureKey& key : a.keys) {
-        json value = at_path(all, key.field);
-        std::string name = std::string(a.name) + "." + std::string(key.suffix);
-        if (value.is_number_float())
-            out.add(name, value.get<float>());
-        else
-            out.add(name, value.get<std::uint32_t>());
+    const json values = values_of(config);
+    for (const ArchitectureKey& row : a.keys) {
+        std::string key = a.name + "." + row.key;
+        if (!row.field.empty())
+            write_value(out, key, said(row, values[row.field]), config.layers);
+        else if (row.required && !row.equals.is_null())
+            write_value(out, key, row.equals, config.layers);
     }
 }
 
 TensorPlace place_of(const Architecture& a, const std::string& parameter) {
-    for (const FusedTensor& f : a.fused)
-        for (std::size_t part = 0; part < f.parts.size(); part++) {
-            std::string middle = "." + std::string(f.parts[part]) + ".";
-            std::size_t at = parameter.find(middle);
-            if (at == std::string::npos) continue;
-            std::string tensor = parameter;
-            tensor.replace(at, middle.size(), "." + std::string(f.name) + ".");
-            return {tensor, static_cast<int>(part), &f};
-        }
-    return {parameter, -1, nullptr};
+    NameParts name = parts_of(parameter);
+    auto part = a.parts.find(name.stem);
+    if (part == a.parts.end()) return {parameter, 0};
+    std::string tensor = a.tensors[part->second.first].tensor;
+    std::size_t at = tensor.find(layer_mark);
+    if (at != std::string::npos) tensor.replace(at, layer_mark.size(), name.layer);
+    return {tensor + name.suffix, part->second.second};
+}
+
+bool is_ignored(const Architecture& a, std::string_view tensor) {
+    return !a.ignored_tensors.empty() && a.ignored_tensors.contains(parts_of(tensor).stem);
 }
 
 }  // namespace linnet

@@ -1,6 +1,9 @@
-// How the standard GGUF architectures spell what a config says: metadata keys, tensor names. All of it is
-// data.
+// How GGUF spells what a config says, one data file per architecture (models/architectures/README.md explains
+// the rows): metadata keys, tensor names.
 #pragma once
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,29 +13,50 @@
 
 namespace linnet {
 
-/// A metadata key "<architecture>.<suffix>" and the config key it holds.
+/// A metadata key "<architecture>.<key>". One of: it holds `field`; its only supported value is `equals`; it
+/// is `ignored`.
 struct ArchitectureKey {
-    std::string_view suffix, field;
-    bool required = false;
+    std::string key, field;
+    bool required = false, per_layer = false, ignored = false;
+    nlohmann::json missing;  // the field's value where the file lacks the key; null: the config's own default
+    nlohmann::json values;   // an object: what the key may say -> the field's value; null: as it stands
+    nlohmann::json equals;   // null: any
 };
 
-/// Several parameters stored as one tensor, their rows one after another ("attn_qkv" of GPT-2).
-struct FusedTensor {
-    std::string_view name;
-    std::vector<std::string_view> parts;
+/// One tensor of the file that holds the rows of one or more parameters, one after another. Names are without
+/// ".weight" and ".bias"; "{layer}" stands for the number.
+struct ArchitectureTensor {
+    std::string tensor;
+    std::vector<std::string> holds;  // none: the tensor is ignored
+};
+
+/// A field told by whether a tensor (its whole name) is in the file.
+struct TensorPresence {
+    std::string tensor, field;
+    nlohmann::json present, absent;
 };
 
 struct Architecture {
-    std::string_view name;
-    std::string_view fixed;  // JSON: what the architecture means without saying
+    std::string name;
+    int order = 100;           // of several that could say a config, the lowest is written
+    nlohmann::json constants;  // field -> value: what the architecture means without saying
+    std::string config_key;    // where this key holds the whole config as JSON; then there are no `keys`
     std::vector<ArchitectureKey> keys;
-    std::vector<FusedTensor> fused;
+    std::vector<ArchitectureTensor> tensors;
+    std::vector<TensorPresence> presence;
+    std::map<std::string, std::pair<std::size_t, int>, std::less<>>
+        parts;  // parameter -> row of `tensors`, part
+    std::set<std::string, std::less<>> ignored_tensors;
 };
 
-/// Every architecture that other runtimes know by a name, then our own ("linnet": the config itself as JSON).
+/// A data file's text, checked: Error(Exit::input) with `path` and the place in it.
+Architecture parse_architecture(std::string_view text, const std::string& path);
+
+/// Every architecture in the executable, by `order`, then name. The last is our own, which can say any
+/// config.
 const std::vector<Architecture>& architectures();
 
-/// The row whose meaning is exactly `config` (ours where no other is).
+/// The first architecture that can say all of `config`.
 const Architecture& architecture_of(const ModelConfig& config);
 
 /// GGUF has a name for `config`, so that other runtimes can load it.
@@ -41,17 +65,21 @@ bool has_standard_architecture(const ModelConfig& config);
 /// The config of a GGUF file, resolved; sets `architecture` to its row. Metadata of the architecture that is
 /// not understood is an error.
 ModelConfig read_config(const Gguf& file, const Architecture*& architecture);
+/// The same, as a file of this architecture.
+ModelConfig read_config(const Gguf& file, const Architecture& architecture);
 
 /// Writes general.architecture and the architecture's keys.
 void write_config(GgufWriter& out, const Architecture& architecture, ModelConfig config);
 
-/// Where a parameter's rows stand: the tensor's name and, for a fused one, which part (-1: the tensor is not
-/// fused).
+/// Where a parameter's rows stand: the tensor's name, and which part of it they are (0 where it has no
+/// other).
 struct TensorPlace {
     std::string tensor;
-    int part = -1;
-    const FusedTensor* fused = nullptr;
+    int part = 0;
 };
 TensorPlace place_of(const Architecture& architecture, const std::string& parameter);
+
+/// Whether the architecture says that this tensor of a file means nothing.
+bool is_ignored(const Architecture& architecture, std::string_view tensor);
 
 }  // namespace linnet

@@ -1,6 +1,8 @@
 #include "model/weights.h"
 
-#include <set>
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "base/error.h"
 #include "kernels/kernels.h"
@@ -23,63 +25,77 @@ std::string computed_types() {
     return "a type that this program computes with (" + list + ")";
 }
 
-/// The parameters that stand in the same tensor as `parameter`, in the order of their rows.
-struct Group {
-    std::vector<const Parameter*> parts;
-    Shape shape;  // of the whole tensor
+/// A tensor of the file and the parameters whose rows it holds, one after another.
+struct Stored {
+    std::string name;
+    std::vector<std::size_t> parts;  // indices of parameters
+    Shape shape;                     // of the whole
 };
 
-Group group_of(const Graph& graph, const Architecture& a, const Parameter& parameter) {
-    TensorPlace place = place_of(a, parameter.name);
-    if (!place.fused) return {{&parameter}, parameter.shape};
-    Group group;
-    for (std::size_t part = 0; part < place.fused->parts.size(); part++)
-        for (const Parameter& p : graph.parameters()) {
-            TensorPlace other = place_of(a, p.name);
-            if (other.tensor == place.tensor && other.part == static_cast<int>(part))
-                group.parts.push_back(&p);
+/// Every tensor of a model, in the order of its first parameter. Linear in their number.
+std::vector<Stored> stored_tensors(const Graph& graph, const Architecture& a) {
+    std::vector<Stored> tensors;
+    std::vector<std::vector<std::pair<int, std::size_t>>> parts;  // of each tensor: (place, parameter)
+    std::unordered_map<std::string, std::size_t> found;           // names of ours, by tensor
+    for (std::size_t i = 0; i < graph.parameters().size(); i++) {
+        const Parameter& p = graph.parameters()[i];
+        TensorPlace place = place_of(a, p.name);
+        auto [at, first] = found.emplace(place.tensor, tensors.size());
+        if (first) {
+            tensors.push_back({place.tensor, {}, p.shape});
+            tensors.back().shape.dim[0] = 0;
+            parts.emplace_back();
         }
-    group.shape = parameter.shape;
-    group.shape.dim[0] = 0;
-    for (const Parameter* p : group.parts) group.shape.dim[0] += p->shape.dim[0];
-    return group;
+        tensors[at->second].shape.dim[0] += p.shape.dim[0];
+        parts[at->second].emplace_back(place.part, i);
+    }
+    for (std::size_t t = 0; t < tensors.size(); t++) {
+        std::sort(parts[t].begin(), parts[t].end());
+        for (const auto& [place, parameter] : parts[t]) tensors[t].parts.push_back(parameter);
+    }
+    return tensors;
+}
+
+/// One parameter: the rows of the tensor from `first_row` on. Vectors become float.
+Tensor bind(const Parameter& p, const GgufTensor& t, std::int64_t first_row,
+            std::vector<std::vector<float>>& converted) {
+    Tensor tensor{const_cast<std::byte*>(t.bytes.data()), t.type, p.shape};
+    // Of a vector, each element counts as a row.
+    tensor.data =
+        p.shape.rank > 1 ? tensor.row(first_row) : tensor.as<std::byte>() + first_row * info(t.type).bytes;
+    if (p.shape.rank == 1 && t.type != DType::f32) {
+        converted.emplace_back(static_cast<std::size_t>(p.shape.count()));
+        kernels().load(p.shape.count(), t.type, tensor.data, converted.back().data());
+        tensor.data = converted.back().data();
+        tensor.type = DType::f32;
+    }
+    return tensor;
 }
 
 }  // namespace
 
 std::vector<Tensor> bind_parameters(const Graph& graph, const Gguf& file, const Architecture& a,
                                     std::vector<std::vector<float>>& converted) {
-    std::vector<Tensor> bound;
-    std::set<std::string_view> used;
-    for (const Parameter& p : graph.parameters()) {
-        TensorPlace place = place_of(a, p.name);
-        const GgufTensor* t = file.tensor(place.tensor);
-        if (!t) fail_input(file.path(), place.tensor, "a tensor", "none");
-        used.insert(t->name);
-        Group group = group_of(graph, a, p);
-        if (t->shape != group.shape)
-            fail_input(file.path(), place.tensor, "shape " + text(group.shape), text(t->shape));
-        if (!info(t->type).is_weight)
-            fail_input(file.path(), place.tensor, computed_types(), std::string(info(t->type).name));
-        Tensor tensor{const_cast<std::byte*>(t->bytes.data()), t->type, p.shape};
-        std::int64_t first_row = 0;
-        for (const Parameter* part : group.parts) {
-            if (part == &p) break;
-            first_row += part->shape.dim[0];
+    std::vector<Tensor> bound(graph.parameters().size());
+    std::unordered_set<const GgufTensor*> used;
+    for (const Stored& stored : stored_tensors(graph, a)) {
+        const GgufTensor* t = file.tensor(stored.name);
+        if (!t) fail_input(file.path(), stored.name, "a tensor", "none");
+        used.insert(t);
+        if (t->shape != stored.shape)
+            fail_input(file.path(), stored.name, "shape " + text(stored.shape), text(t->shape));
+        // A vector of blocks is nothing that any tool writes.
+        if (!info(t->type).is_weight || (stored.shape.rank == 1 && info(t->type).block > 1))
+            fail_input(file.path(), stored.name, computed_types(), std::string(info(t->type).name));
+        std::int64_t row = 0;
+        for (std::size_t part : stored.parts) {
+            const Parameter& p = graph.parameters()[part];
+            bound[part] = bind(p, *t, row, converted);
+            row += p.shape.dim[0];
         }
-        // Of a vector, each element counts as a row.
-        tensor.data = p.shape.rank > 1 ? tensor.row(first_row)
-                                       : tensor.as<std::byte>() + first_row * info(t->type).bytes;
-        if (p.shape.rank == 1 && t->type != DType::f32) {
-            converted.emplace_back(static_cast<std::size_t>(p.shape.count()));
-            kernels().load(p.shape.count(), t->type, tensor.data, converted.back().data());
-            tensor.data = converted.back().data();
-            tensor.type = DType::f32;
-        }
-        bound.push_back(tensor);
     }
     for (const GgufTensor& t : file.tensors())
-        if (!used.contains(t.name))
+        if (!used.contains(&t) && !is_ignored(a, t.name))
             fail_input(file.path(), t.name, "a tensor of the architecture " + std::string(a.name),
                        "an unknown one");
     return bound;
@@ -117,17 +133,13 @@ std::string save_model(const std::string& path, const ModelConfig& config, const
     out.add("general.name", name);
     tokenizer.write(out);
     for (const auto& [key, value] : provenance) out.add("linnet." + key, value);
-    std::set<std::string> written;
-    for (const Parameter& p : graph.parameters()) {
-        TensorPlace place = place_of(a, p.name);
-        if (!written.insert(place.tensor).second) continue;
-        Group group = group_of(graph, a, p);
+    for (const Stored& tensor : stored_tensors(graph, a)) {
+        const Parameter& p = graph.parameters()[tensor.parts[0]];
         // Runtimes add the position table to activations as it is, so it stays in f32; it is small.
         DType stored = p.shape.rank == 1 || p.name.starts_with("position_embd") ? DType::f32 : type;
         std::vector<Tensor> parts;
-        for (const Parameter* part : group.parts)
-            parts.push_back(parameters[static_cast<std::size_t>(part - graph.parameters().data())]);
-        out.add_tensor(place.tensor, stored, group.shape, [parts, stored](const GgufWriter::Sink& sink) {
+        for (std::size_t part : tensor.parts) parts.push_back(parameters[part]);
+        out.add_tensor(tensor.name, stored, tensor.shape, [parts, stored](const GgufWriter::Sink& sink) {
             for (const Tensor& part : parts) emit(part, stored, sink);
         });
     }

@@ -62,6 +62,215 @@ bool contains(const std::string& text, const std::string& part) {
 
 }  // namespace
 
+namespace {
+
+/// A small config that `a` can say, with every field that a key of it holds set to something of its own.
+ModelConfig sample(const Architecture& a, bool present, TokenId vocabulary) {
+    const nlohmann::json values = {
+        {"model.context", 24},   {"model.width", 32},          {"model.layers", 5},
+        {"model.heads", 4},      {"model.kv_heads", 2},        {"model.head_width", 16},
+        {"model.ffn.width", 48}, {"model.norm.epsilon", 0.25}, {"model.position.theta", 500.0}};
+    ModelConfig config;
+    std::vector<Field> fields = model_fields(config);
+    for (const ArchitectureKey& key : a.keys)
+        if (values.contains(key.field)) set_field(fields, key.field, values[key.field], a.name);
+    if (a.keys.empty())
+        for (const auto& [field, value] : values.items()) set_field(fields, field, value, a.name);
+    for (const auto& [field, value] : a.constants.items()) set_field(fields, field, value, a.name);
+    for (const TensorPresence& p : a.presence)
+        set_field(fields, p.field, present ? p.present : p.absent, a.name);
+    config.vocabulary = vocabulary;
+    resolve(config, a.name);
+    return config;
+}
+
+std::string text_of(ModelConfig config) {
+    std::string text;
+    for (const Field& field : model_fields(config)) text += field.key + "=" + value_of(field).dump() + "\n";
+    return text;
+}
+
+/// What the schema says of a file; "accepted" where nothing.
+std::string parsed(const std::string& text) {
+    return refusal([&] { parse_architecture(text, "models/architectures/new.json"); });
+}
+
+/// A file with one key, one tensor, one presence row put into it.
+std::string file_with(const std::string& key, const std::string& tensor = "",
+                      const std::string& presence = "") {
+    return R"({"name": "new", "gguf": {"keys": [)" + key + R"(], "tensors": [)" + tensor +
+           R"(], "presence": [)" + presence + "]}}";
+}
+
+}  // namespace
+
+TEST_CASE("every architecture says its configs: written, opened, the same config and the same tensors") {
+    Scratch scratch;
+    auto tokenizer = train_tokenizer("byte", "text", 256, 1);
+    CHECK(architectures().size() >= 3);
+    CHECK(!architectures().back().config_key.empty());  // the last can say any
+    for (const Architecture& a : architectures())
+        for (bool present : {false, true}) {
+            CAPTURE(a.name);
+            CAPTURE(present);
+            ModelConfig config = sample(a, present, tokenizer->size());
+            const Architecture& written = architecture_of(config);
+            CHECK(written.order <= a.order);  // another may say the same, and is then preferred
+            save(scratch / "m.gguf", config, *tokenizer);
+            auto model = Model::open(scratch / "m.gguf");
+            CHECK(*model->file()->string("general.architecture") == written.name);
+            CHECK(text_of(model->config()) == text_of(config));
+            for (const GgufTensor& t : model->file()->tensors()) CHECK(!is_ignored(a, t.name));
+        }
+}
+
+TEST_CASE("a data file that says something wrong is refused, and the line names file and key") {
+    CHECK(parsed(file_with(R"({"key": "w", "field": "model.width"})")) == "accepted");
+    CHECK(parsed("{") ==
+          "models/architectures/new.json: line 1, column 2: expected JSON, got the end of the file");
+    CHECK(contains(parsed(R"({"name": "other", "gguf": {}})"),
+                   "new.json: name: expected the file's name, got other"));
+    CHECK(contains(parsed(R"({"nam": "new"})"), "new.json: nam: expected a known key"));
+    CHECK(contains(parsed(R"({"name": "new"})"), "gguf: expected an object, got nothing"));
+    CHECK(contains(parsed(R"({"name": "new", "order": "x", "gguf": {}})"), "order: expected a whole number"));
+    CHECK(contains(parsed(R"({"name": "new", "constants": {"model.widht": 1}, "gguf": {}})"), "model.widht"));
+    CHECK(contains(parsed(R"({"name": "new", "constants": {"model.width": "x"}, "gguf": {}})"),
+                   "new.json: constants: model.width: expected a whole number"));
+    CHECK(contains(parsed(R"({"name": "new", "gguf": {}})"),
+                   "gguf: expected either keys or config, got neither"));
+    auto key = [](const char* row) { return parsed(file_with(row)); };
+    CHECK(contains(key(R"({"field": "model.width"})"), "gguf.keys[0].key: expected a string, got nothing"));
+    CHECK(contains(key(R"({"key": "w", "feild": "model.width"})"), "keys[0].feild"));
+    CHECK(contains(key(R"({"key": "w", "field": "model.widht"})"), "did you mean model.width?"));
+    CHECK(contains(key(R"({"key": "w", "field": "model.width", "required": 1})"),
+                   "gguf.keys[0].required: expected true or false, got 1"));
+    CHECK(contains(key(R"({"key": "w", "field": "model.width", "missing": 0})"),
+                   "keys[0].missing: model.width: expected 1 to"));
+    CHECK(contains(key(R"({"key": "w", "field": "model.width", "equals": 3})"),
+                   "one of field, equals and ignore"));
+    CHECK(contains(key(R"({"key": "w"})"), "expected one of field, equals and ignore, got 0 of them"));
+    CHECK(contains(key(R"({"key": "w", "field": "model.norm.kind", "values": {"a": "b"}})"),
+                   "keys[0].values.a: model.norm.kind: expected one of layer, rms, got b"));
+    CHECK(contains(key(R"({"key": "w", "ignore": "why", "required": true})"), "ignore or required"));
+    CHECK(contains(parsed(file_with(R"({"key": "w", "equals": 1}, {"key": "w", "equals": 2})")),
+                   "keys[1].key: expected each key once, got w"));
+    auto tensor = [](const char* row) { return parsed(file_with(R"({"key": "w", "equals": 1})", row)); };
+    CHECK(tensor(R"({"tensor": "rope_freqs", "ignore": "why"})") == "accepted");
+    CHECK(contains(tensor(R"({"tensor": "a"})"), "tensors[0]: expected either holds or ignore, got neither"));
+    CHECK(contains(tensor(R"({"tensor": "a.{layer}", "holds": ["b"]})"),
+                   "{layer} in both names or in neither"));
+    CHECK(contains(tensor(R"({"tensor": "a", "holds": ["b", "b"]})"),
+                   "holds[1]: expected each parameter once"));
+    CHECK(contains(tensor(R"({"tensor": "a", "holds": []})"), "holds: expected parameters' names"));
+    CHECK(contains(parsed(file_with(R"({"key": "w", "equals": 1})", "",
+                                    R"({"tensor": "a", "field": "model.width", "present": 1})")),
+                   "presence[0].absent: model.width: expected a whole number, got null"));
+}
+
+TEST_CASE("a file's keys become settings by the rows: defaults, values that select, values that must be") {
+    Architecture a = parse_architecture(
+        R"({"name": "new", "constants": {"model.position.kind": ["rope", "rope", "rope", "none"]},
+            "gguf": {"keys": [
+            {"key": "width", "field": "model.width", "required": true},
+            {"key": "layers", "field": "model.layers", "required": true},
+            {"key": "heads", "field": "model.heads", "required": true, "per_layer": true},
+            {"key": "theta", "field": "model.position.theta", "missing": 777},
+            {"key": "post", "field": "model.norm.placement", "values": {"true": "post", "false": "pre"}},
+            {"key": "causal", "equals": true, "required": true},
+            {"key": "gone", "ignore": "means nothing"},
+            {"key": "head", "field": "model.head_width", "missing": 8}],
+            "tensors": [{"tensor": "wte", "holds": ["token_embd"]}, {"tensor": "b.{layer}.kv", "holds":
+            ["blk.{layer}.attn_k", "blk.{layer}.attn_v"]}, {"tensor": "b.{layer}.old", "ignore": "why"}],
+            "presence": [{"tensor": "b.{layer}.up.bias", "field": "model.ffn.bias", "present": true,
+            "absent": false}]}})",
+        "architectures/new.json");
+    Scratch scratch;
+    struct Keys {
+        bool post = true, causal = true, odd_bias = false;
+        std::vector<std::int32_t> heads{4, 2};
+        std::string extra = "";
+    };
+    auto read = [&](const Keys& keys) {
+        GgufWriter out;
+        out.add("new.width", 32u), out.add("new.layers", 2u);
+        out.add("new.heads", std::span<const std::int32_t>(keys.heads));
+        out.add("new.post", keys.post), out.add("new.causal", keys.causal), out.add("new.gone", "x");
+        if (!keys.extra.empty()) out.add(keys.extra, "x");
+        auto zeros = [](const GgufWriter::Sink& sink) { sink(std::vector<float>(4).data(), 16); };
+        out.add_tensor("token_embd.weight", DType::f32, Shape(2, 2), zeros);
+        out.add_tensor("b.1.up.bias", DType::f32, Shape(4), zeros);
+        if (!keys.odd_bias) out.add_tensor("b.0.up.bias", DType::f32, Shape(4), zeros);
+        out.write(scratch / "m.gguf");
+        return read_config(Gguf(scratch / "m.gguf"), a);
+    };
+    ModelConfig config = read({});
+    CHECK(config.heads.list() == std::vector<std::int64_t>{4, 2});
+    CHECK(config.kv_heads.list() == std::vector<std::int64_t>{4, 2});
+    CHECK(config.position.kind.list() == std::vector<std::string>{"rope"});  // of four, two layers have two
+    CHECK(config.position.theta == 777);
+    CHECK(config.head_width == 8);
+    CHECK(config.norm.placement == "post");
+    CHECK(config.ffn.bias);
+    CHECK(read({.post = false}).norm.placement == "pre");
+    CHECK(read({.heads = {4, 4}}).heads.is_list() == false);
+    auto wrong = [&](const Keys& keys) { return refusal([&] { read(keys); }); };
+    CHECK(contains(wrong({.causal = false}),
+                   "new.causal: expected true, got false (others are not supported)"));
+    CHECK(
+        contains(wrong({.odd_bias = true}), "b.1.up.bias: expected in every layer or in none, got one here"));
+    CHECK(contains(wrong({.heads = {4, 2, 4}}), "new.heads: expected 2 values, one per layer, got 3"));
+    CHECK(contains(wrong({.heads = {4}}), "new.heads: expected 2 values, one per layer, got 1"));
+    CHECK(contains(wrong({.heads = {}}), "new.heads: model.heads: expected a whole number, or a list"));
+    CHECK(contains(wrong({.heads = {4, 5000}}), "model.heads[1]: expected 1 to 4096, got 5000"));
+    CHECK(contains(wrong({.extra = "new.head"}), "new.head: model.head_width: expected a whole number"));
+    CHECK(contains(wrong({.extra = "new.other"}), "new.other: expected metadata that this program"));
+    CHECK(place_of(a, "token_embd.weight").tensor == "wte.weight");
+    CHECK(place_of(a, "blk.12.attn_v.bias").tensor == "b.12.kv.bias");
+    CHECK(place_of(a, "blk.12.attn_v.bias").part == 1);
+    CHECK(place_of(a, "blk.12.attn_q.weight").tensor == "blk.12.attn_q.weight");
+    CHECK(is_ignored(a, "b.3.old.weight"));
+    CHECK(!is_ignored(a, "b.old.weight"));
+}
+
+TEST_CASE("settings that differ by layer are kept by files of either kind, and checked") {
+    Scratch scratch;
+    auto tokenizer = train_tokenizer("byte", "text", 256, 1);
+    using List = std::vector<std::int64_t>;
+    for (bool own : {true, false}) {
+        ModelConfig c = config_of("llama", tokenizer->size());
+        c.layers = 3, c.norm.epsilon = 0.25, c.heads = PerLayer<std::int64_t>(List{4, 2}), c.head_width = 8;
+        c.kv_heads = PerLayer<std::int64_t>(List{2, 1, 4}),
+        c.ffn.width = PerLayer<std::int64_t>(List{48, 32});
+        if (own) {  // no standard architecture says these
+            c.attention.window = PerLayer<std::int64_t>(List{4, 0, 0});
+            c.position.kind = PerLayer<std::string>(std::vector<std::string>{"rope", "none", "rope"});
+        }
+        resolve(c, "test");
+        save(scratch / "m.gguf", c, *tokenizer);
+        auto model = Model::open(scratch / "m.gguf");
+        const Gguf& file = *model->file();
+        CHECK((*file.string("general.architecture") == "linnet") == own);
+        CHECK(text_of(model->config()) == text_of(c));
+        CHECK(model->config().kv_heads.list() == List{2, 1, 4});
+        if (own) continue;
+        std::string prefix(*file.string("general.architecture"));
+        CHECK(*file.integers(prefix + ".attention.head_count") == List{4, 2, 4});  // one for every layer
+        CHECK(*file.integers(prefix + ".feed_forward_length") == List{48, 32, 48});
+        CHECK(*file.integer(prefix + ".embedding_length") == 32);
+    }
+    ModelConfig c = config_of("llama", 8);
+    c.attention.window = PerLayer<std::int64_t>(std::vector<std::int64_t>{1, 2, 3});
+    CHECK(contains(refusal([&] { resolve(c, "f"); }),
+                   "f: model.attention.window: expected at most 2 values, one per layer, got 3"));
+    c = config_of("llama", 8), c.head_width = 0;
+    c.heads = PerLayer<std::int64_t>(std::vector<std::int64_t>{4, 2});
+    CHECK(
+        contains(refusal([&] { resolve(c, "f"); }), "model.head_width: expected a number, as heads differ"));
+    c = config_of("llama", 8);
+    c.position.kind = PerLayer<std::string>(std::vector<std::string>{"rope", "learned"});
+    CHECK(contains(refusal([&] { resolve(c, "f"); }), "expected rope or none in a list, got learned"));
+}
+
 TEST_CASE("model files are written byte for byte as they always were") {
     Scratch scratch;
     auto tokenizer = train_tokenizer("byte", "text", 256, 1);

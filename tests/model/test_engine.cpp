@@ -324,5 +324,5 @@ TEST_CASE("files that contradict themselves are refused, and the line names the 
     GgufWriter unknown;
     unknown.add("general.architecture", "mystery");
     unknown.write(path);
-    CHECK(refusal(path).find("expected one of gpt2, llama, linnet, got mystery") != std::string::npos);
+    CHECK(refusal(path).find(", linnet, got mystery") != std::string::npos);
 }

@@ -1,0 +1,188 @@
+// The data files of architectures, read and checked.
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/nearest.h"
+#include "model/architecture_files.h"
+#include "model/architectures.h"
+
+namespace linnet {
+namespace {
+
+using nlohmann::json;
+
+/// An object of the file: every key must be known, every value of its kind.
+class Row {
+  public:
+    Row(const json& object, const std::string& path, std::string where, std::vector<std::string> known)
+        : object_(object), path_(path), where_(std::move(where)) {
+        if (!object.is_object()) fail_input(path, where_, "an object", object.type_name());
+        for (const auto& [key, value] : object.items()) {
+            if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+            auto near = nearest(key, known);
+            fail_input(path, place(key), "a known key", "an unknown one",
+                       near ? "did you mean " + *near + "?" : "");
+        }
+    }
+
+    std::string place(const std::string& key) const { return where_.empty() ? key : where_ + "." + key; }
+    bool has(const char* key) const { return object_.contains(key); }
+    json value(const char* key) const { return has(key) ? object_[key] : json(); }
+
+    std::string text(const char* key, bool required) const {
+        if (!has(key) && !required) return "";
+        if (!has(key) || !object_[key].is_string() || object_[key].get<std::string>().empty())
+            fail_input(path_, place(key), "a string", has(key) ? object_[key].dump() : "nothing");
+        return object_[key];
+    }
+    bool flag(const char* key) const {
+        if (has(key) && !object_[key].is_boolean())
+            fail_input(path_, place(key), "true or false", object_[key].dump());
+        return has(key) && object_[key].get<bool>();
+    }
+    /// Calls visit(element, where) for every element of an array that may be absent.
+    template <class Visit>
+    void each(const char* key, const Visit& visit) const {
+        if (!has(key)) return;
+        if (!object_[key].is_array()) fail_input(path_, place(key), "an array", object_[key].type_name());
+        for (std::size_t i = 0; i < object_[key].size(); i++)
+            visit(object_[key][i], place(key) + "[" + std::to_string(i) + "]");
+    }
+
+  private:
+    const json& object_;
+    const std::string& path_;
+    std::string where_;
+};
+
+/// Says of fields and values whether the config has them.
+class FieldCheck {
+  public:
+    explicit FieldCheck(const std::string& path) : path_(path), fields_(model_fields(config_)) {}
+
+    void known(const std::string& where, const std::string& field) {
+        for (const Field& f : fields_)
+            if (f.key == field) return;
+        set_field(fields_, field, json(), path_ + ": " + where);  // says so, and which is near
+    }
+    void value(const std::string& where, const std::string& field, const json& value) {
+        set_field(fields_, field, value, path_ + ": " + where);
+    }
+
+  private:
+    const std::string& path_;
+    ModelConfig config_;
+    std::vector<Field> fields_;
+};
+
+ArchitectureKey read_key(const json& object, const std::string& path, const std::string& where,
+                         FieldCheck& check) {
+    Row row(object, path, where,
+            {"key", "field", "required", "per_layer", "missing", "values", "equals", "ignore"});
+    ArchitectureKey key;
+    key.key = row.text("key", true);
+    key.field = row.text("field", false);
+    key.required = row.flag("required"), key.per_layer = row.flag("per_layer");
+    key.missing = row.value("missing"), key.values = row.value("values"), key.equals = row.value("equals");
+    key.ignored = !row.text("ignore", false).empty();
+    int kinds = !key.field.empty() + row.has("equals") + key.ignored;
+    if (kinds != 1)
+        fail_input(path, where, "one of field, equals and ignore", std::to_string(kinds) + " of them");
+    if (key.field.empty() && (row.has("missing") || row.has("values") || key.per_layer))
+        fail_input(path, where, "a field beside missing, values and per_layer", "none");
+    if (key.ignored && key.required) fail_input(path, where, "ignore or required", "both");
+    if (key.required && row.has("missing")) fail_input(path, where, "missing or required", "both");
+    if (key.per_layer && row.has("values")) fail_input(path, where, "values or per_layer", "both");
+    if (key.field.empty()) return key;
+    check.known(where + ".field", key.field);
+    if (row.has("missing")) check.value(where + ".missing", key.field, key.missing);
+    if (!row.has("values")) return key;
+    if (!key.values.is_object() || key.values.empty())
+        fail_input(path, where + ".values", "an object of what the key may say", key.values.dump());
+    for (const auto& [says, value] : key.values.items())
+        check.value(where + ".values." + says, key.field, value);
+    return key;
+}
+
+void add_tensor(Architecture& a, const json& object, const std::string& path, const std::string& where) {
+    Row row(object, path, where, {"tensor", "holds", "ignore"});
+    ArchitectureTensor tensor{row.text("tensor", true), {}};
+    if (row.has("holds") == !row.text("ignore", false).empty())
+        fail_input(path, where, "either holds or ignore", row.has("holds") ? "both" : "neither");
+    auto has_layer = [](const std::string& name) { return name.find("{layer}") != std::string::npos; };
+    row.each("holds", [&](const json& part, const std::string& place) {
+        if (!part.is_string()) fail_input(path, place, "a parameter's name", part.dump());
+        std::string name = part;
+        if (has_layer(name) != has_layer(tensor.tensor))
+            fail_input(path, place, "{layer} in both names or in neither", name);
+        auto here = std::pair(a.tensors.size(), static_cast<int>(tensor.holds.size()));
+        if (!a.parts.emplace(name, here).second) fail_input(path, place, "each parameter once", name);
+        tensor.holds.push_back(name);
+    });
+    if (row.has("holds") && tensor.holds.empty())
+        fail_input(path, where + ".holds", "parameters' names", "an empty list");
+    if (tensor.holds.empty()) a.ignored_tensors.insert(tensor.tensor);
+    for (const ArchitectureTensor& other : a.tensors)
+        if (other.tensor == tensor.tensor)
+            fail_input(path, where + ".tensor", "each tensor once", tensor.tensor);
+    a.tensors.push_back(std::move(tensor));
+}
+
+void read_gguf(Architecture& a, const json& object, const std::string& path, FieldCheck& check) {
+    Row gguf(object, path, "gguf", {"config", "keys", "tensors", "presence"});
+    a.config_key = gguf.text("config", false);
+    std::set<std::string> seen;
+    gguf.each("keys", [&](const json& row, const std::string& where) {
+        a.keys.push_back(read_key(row, path, where, check));
+        if (!seen.insert(a.keys.back().key).second)
+            fail_input(path, where + ".key", "each key once", a.keys.back().key);
+    });
+    if (a.config_key.empty() == a.keys.empty())
+        fail_input(path, "gguf", "either keys or config", a.keys.empty() ? "neither" : "both");
+    gguf.each("tensors", [&](const json& row, const std::string& where) { add_tensor(a, row, path, where); });
+    gguf.each("presence", [&](const json& object, const std::string& where) {
+        Row row(object, path, where, {"tensor", "field", "present", "absent"});
+        TensorPresence presence{row.text("tensor", true), row.text("field", true), row.value("present"),
+                                row.value("absent")};
+        check.value(where + ".present", presence.field, presence.present);
+        check.value(where + ".absent", presence.field, presence.absent);
+        a.presence.push_back(std::move(presence));
+    });
+}
+
+}  // namespace
+
+Architecture parse_architecture(std::string_view text, const std::string& path) {
+    json file = parse_json(text, path);
+    Row row(file, path, "", {"name", "order", "constants", "gguf"});
+    FieldCheck check(path);
+    Architecture a;
+    a.name = row.text("name", true);
+    if (!path.ends_with("/" + a.name + ".json")) fail_input(path, "name", "the file's name", a.name);
+    if (row.has("order")) {
+        if (!row.value("order").is_number_integer())
+            fail_input(path, "order", "a whole number", row.value("order").dump());
+        a.order = row.value("order");
+    }
+    a.constants = row.has("constants") ? row.value("constants") : json::object();
+    if (!a.constants.is_object()) fail_input(path, "constants", "an object", a.constants.type_name());
+    for (const auto& [field, value] : a.constants.items()) check.value("constants", field, value);
+    if (!row.has("gguf")) fail_input(path, "gguf", "an object", "nothing");
+    read_gguf(a, row.value("gguf"), path, check);
+    return a;
+}
+
+const std::vector<Architecture>& architectures() {
+    static const std::vector<Architecture> all = [] {
+        std::vector<Architecture> list;
+        for (const ArchitectureFile& file : architecture_files())
+            list.push_back(parse_architecture(file.text, std::string(file.path)));
+        std::sort(list.begin(), list.end(), [](const Architecture& a, const Architecture& b) {
+            return std::pair(a.order, a.name) < std::pair(b.order, b.name);
+        });
+        return list;
+    }();
+    return all;
+}
+
+}  // namespace linnet
