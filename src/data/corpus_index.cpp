@@ -40,6 +40,12 @@ struct Fields {
             fail_input(file, where + key, "at most 2^53", std::to_string(number(key)));
         return number(key);
     }
+    std::string sha256(const char* key) const {
+        std::string hex = text(key);
+        if (hex.size() != 64 || hex.find_first_not_of("0123456789abcdef") != std::string::npos)
+            fail_input(file, where + key, "64 hexadecimal digits", hex.empty() ? "none" : hex);
+        return hex;
+    }
     const Json& array(const char* key) const {
         if (!at(key).is_array()) fail_input(file, where + key, "an array", at(key).type_name());
         return at(key);
@@ -91,7 +97,7 @@ CorpusIndex read_corpus_index(const std::string& folder) {
         fail_input(file, "vocab_size", "a positive 31-bit number", std::to_string(vocab_size));
     index.vocab_size = static_cast<TokenId>(vocab_size);
     index.tokenizer = fields.text("tokenizer");
-    index.tokenizer_sha256 = fields.text("tokenizer_sha256");
+    index.tokenizer_sha256 = fields.sha256("tokenizer_sha256");
     if (fields.at("validation_fraction").is_number())
         index.validation_fraction = fields.at("validation_fraction").get<double>();
     index.documents = fields.count("documents");
@@ -103,8 +109,7 @@ CorpusIndex read_corpus_index(const std::string& folder) {
         std::string where = "shards[" + std::to_string(i) + "].";
         index.shards.push_back(read_shard(shards[i], file, where));
         if (index.shards.back().file.empty()) fail_input(file, where + "file", "a name", "none");
-        if (index.shards.back().sha256.size() != 64)
-            fail_input(file, where + "sha256", "64 digits", index.shards.back().sha256);
+        Fields{shards[i], file, where}.sha256("sha256");
     }
     return index;
 }

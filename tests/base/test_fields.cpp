@@ -136,6 +136,8 @@ TEST_CASE("JSON faults are named by line and column") {
     CHECK(parse("").find("got the end of the file") != std::string::npos);
     CHECK(parse(R"({"a": 1, "a": 2})") == "f.json: a: expected each key once, got a second one");
     CHECK(parse("{} x").find("line 1, column 4") != std::string::npos);
+    CHECK(parse((std::string(1 << 20, ' ') + "{}").c_str()) ==
+          "f.json: expected at most 1 MiB of JSON, got 1048578 bytes");
     std::string deep(100000, '[');
     CHECK(parse(deep.c_str()) == "f.json: expected JSON nested at most 100 deep, got deeper nesting");
     const std::string closed = R"({"a": )" + deep + std::string(100000, ']') + "}";

@@ -142,9 +142,11 @@ TEST_CASE("a folder of shards reads as one stream across shard borders") {
     test::Scratch scratch;
     CorpusIndex index;
     index.vocab_size = 100;
-    index.shards = {{"a.bin", "train", 1, 3, 30, ""},
-                    {"b.bin", "validation", 1, 2, 20, ""},
-                    {"c.bin", "train", 1, 4, 40, ""}};
+    const std::string sum(64, '0');
+    index.tokenizer_sha256 = sum;
+    index.shards = {{"a.bin", "train", 1, 3, 30, sum},
+                    {"b.bin", "validation", 1, 2, 20, sum},
+                    {"c.bin", "train", 1, 4, 40, sum}};
     test::write_text(scratch / "index.json", corpus_index_json(index));
     test::write_text(scratch / "a.bin", shard_bytes(20240520, 1, {1, 2, 3}, 2));
     test::write_text(scratch / "b.bin", shard_bytes(20240520, 1, {50, 51}, 2));
@@ -163,6 +165,29 @@ TEST_CASE("a folder of shards reads as one stream across shard borders") {
     TokenSource damaged = TokenSource::open_corpus(scratch.path, Bytes(100));
     CHECK(error_of([&] { damaged.window(DataSplit::train, 2, in, out); }).find("below 100") !=
           std::string::npos);
+}
+
+TEST_CASE("an index whose counts or checksums cannot be is refused, and the key is named") {
+    test::Scratch scratch;
+    CorpusIndex index;
+    index.vocab_size = 100, index.tokenizer_sha256 = std::string(64, '0');
+    index.shards = {{"a.bin", "train", 1, 3, 30, std::string(64, 'a')}};
+    const std::string good = corpus_index_json(index);
+    auto refused = [&](const std::string& what, const std::string& with) {
+        std::string text = good;
+        REQUIRE(text.find(what) != std::string::npos);
+        text.replace(text.find(what), what.size(), with);
+        test::write_text(scratch / "index.json", text);
+        return error_of([&] { read_corpus_index(scratch.path); }).substr(scratch.path.size() + 1);
+    };
+    CHECK(refused("\"bytes\": 30", "\"bytes\": 1e300") ==
+          "index.json: shards[0].bytes: expected a count, got 1e+300");
+    CHECK(refused("\"tokens\": 3,", "\"tokens\": 18446744073709551615,") ==
+          "index.json: shards[0].tokens: expected a count, got 18446744073709551615");
+    CHECK(refused(std::string(64, 'a'), "") ==
+          "index.json: shards[0].sha256: expected 64 hexadecimal digits, got none");
+    CHECK(refused(std::string(64, '0'), "0") ==
+          "index.json: tokenizer_sha256: expected 64 hexadecimal digits, got 0");
 }
 
 TEST_CASE("a damaged shard is refused by name") {
