@@ -36,9 +36,10 @@ struct Fields {
     }
     /// At most 2^53, so that sums of them are exact and stay in range.
     std::uint64_t count(const char* key) const {
-        if (number(key) > std::uint64_t{1} << 53)
-            fail_input(file, where + key, "at most 2^53", std::to_string(number(key)));
-        return number(key);
+        const Json& value = at(key);
+        if (!value.is_number_unsigned() || value.get<std::uint64_t>() > std::uint64_t{1} << 53)
+            fail_input(file, where + key, "a count", value.is_number() ? value.dump() : value.type_name());
+        return value.get<std::uint64_t>();
     }
     std::string sha256(const char* key) const {
         std::string hex = text(key);

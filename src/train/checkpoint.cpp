@@ -170,9 +170,12 @@ Checkpoint read_checkpoint(const std::string& folder) {
     json m = parse_json(read_file(path), path);
     Checkpoint state;
     auto count = [&](const char* key) {
-        const json& value = m.at(key);
-        if (!value.is_number_unsigned() || value.get<std::uint64_t>() > std::uint64_t{1} << 62)
-            fail_input(path, key, "a count", value.is_primitive() ? value.dump() : value.type_name());
+        const json value = m.is_object() ? m.value(key, json()) : json();
+        if (!value.is_number_unsigned() || value.get<std::uint64_t>() > std::uint64_t{1} << 53)
+            fail_input(path, key, "a count",
+                       value.is_number() ? value.dump()
+                       : value.is_null() ? "none"
+                                         : value.type_name());
         return value.get<std::uint64_t>();
     };
     try {
@@ -185,8 +188,14 @@ Checkpoint read_checkpoint(const std::string& folder) {
         if (m.contains("read")) state.inputs = DataOptions::from_json(m.at("read"));
         if (m.contains("evaluations")) state.keeper = Keeper::from_json(m.at("evaluations"));
         if (fs::exists(folder + "/" + best_name)) state.best = folder + "/" + best_name;
+        const json sums = m.value("sha256", json::object());
+        for (const auto& [name, ignored] : sums.items())
+            if (std::find(std::begin(files), std::end(files), name) == std::end(files))
+                fail_input(path, "sha256", "model.gguf and optimizer.bin", name);
         for (const char* name : files) {
-            const std::string expected = m.at("sha256").at(name).get<std::string>();
+            if (!sums.contains(name))
+                fail_input(path, "sha256", "a checksum of " + std::string(name), "none");
+            const std::string expected = sums.at(name).get<std::string>();
             MappedFile file(folder + "/" + name);
             const std::string found = sha256(file.text());
             if (found != expected)

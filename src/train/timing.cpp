@@ -52,8 +52,8 @@ StepTiming time_steps(const RunConfig& config, std::int64_t vocabulary, int thre
     double median = times[times.size() / 2];
     timing.step_ms = median * 1e3;
     timing.tokens_per_s = static_cast<double>(rows * run.train.accumulate) / median;
-    timing.flops_per_s = timing.tokens_per_s * 3 *
-                         forward_flops(learner.traced(), static_cast<double>(run.train.sequence));
+    timing.flops_per_s =
+        timing.tokens_per_s * 3 * forward_flops(learner.traced(), static_cast<double>(run.train.sequence));
     return timing;
 }
 

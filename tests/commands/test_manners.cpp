@@ -269,7 +269,8 @@ TEST_CASE("a page of tokens of a large text shows a part of it and says so; it i
     CHECK(has(large.err, "the page shows the first 1.0 MB of 1.2 MB"));
     const std::string page = read_text(scratch / "page.html");
     CHECK(has(page, "the first 1.0 MB of 1.2 MB"));
-    const Outcome small = run_linnet({"tokenize", "--html", scratch / "page.html", scratch / "bytes"});
+    const Outcome small =
+        run_linnet({"tokenize", "--html", scratch / "page.html", "--overwrite", scratch / "bytes"});
     CHECK(small.exit == 0);
     CHECK_FALSE(has(small.err, "shows"));
     const std::string bytes = read_text(scratch / "page.html");
