@@ -174,9 +174,11 @@ check-install: $(BUILD)/linnet  ## install, uninstall, the .deb and the static p
 
 static:       ## build/linnet-static, which needs no library of the machine that it runs on
 	$(AGAIN) $(BUILD)/linnet-static
-$(BUILD)/linnet-static: $(OBJECTS)
+$(BUILD)/linnet-static: $(OBJECTS) $(BUILD)/static/libsimdjson.a
 	@echo "link    $@"
-	$(Q)$(CXX) $(LDFLAGS) -static -o $@ $(OBJECTS) $(LDLIBS)
+	$(Q)$(CXX) $(LDFLAGS) -L$(BUILD)/static -static -o $@ $(OBJECTS) $(LDLIBS)
+$(BUILD)/static/libsimdjson.a:
+	@CXX="$(CXX)" tools/static_simdjson.sh $@
 
 print-program:
 	@echo $(BUILD)/linnet

@@ -98,18 +98,18 @@ std::span<const ExitCode> exit_codes() {
     static constexpr ExitCode table[] = {
         {"0", "done"},
         {"1", "a bug of linnet"},
-        {"2", "the command line"},
+        {"2", "the command line, or something is there already and --overwrite is not given"},
         {"3", "invalid input: a file's content, a config, a text"},
-        {"4", "the operating system: unreadable, no space, no memory"},
+        {"4", "the operating system: unreadable, no space, no memory, a folder in use"},
         {"5", "training diverged, or a resume was refused"},
-        {"130, 143", "ended by Ctrl-C or SIGTERM, with the work saved"},
+        {"129, 130, 143", "ended by SIGHUP, Ctrl-C or SIGTERM, with the work saved"},
     };
     return table;
 }
 
 std::string program_help(const CLI::App& root) {
     std::string codes;
-    for (const ExitCode& exit : exit_codes()) codes += entry(exit.code, exit.meaning, 12);
+    for (const ExitCode& exit : exit_codes()) codes += entry(exit.code, exit.meaning, 17);
     return folded(std::string("linnet: ") + one_line, width()) +
            "\nusage: linnet [OPTIONS] COMMAND …\n\ncommands:\n" + command_list("") +
            option_group(arguments_of(root), true, "options, before or after the command") +

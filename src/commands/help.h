@@ -13,7 +13,7 @@ namespace linnet {
 std::string overview_text();
 
 struct ExitCode {
-    const char* code;  // "0", "130, 143"
+    const char* code;  // "0", "129, 130, 143"
     const char* meaning;
 };
 /// The exit codes of base/error.h as people read them, here and in manual pages.
