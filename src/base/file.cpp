@@ -274,10 +274,18 @@ bool exchange_names(const std::string& a, const std::string& b) {
 }
 
 bool remove_all(const std::string& path) {
-    std::error_code error;
-    do std::filesystem::remove_all(path, error);
-    while (error == std::errc::interrupted);
-    return !error;
+    const auto absent = [](int result) { return result == 0 || errno == ENOENT; };
+    struct stat status;
+    if (::lstat(path.c_str(), &status) != 0) return errno == ENOENT;
+    if (!S_ISDIR(status.st_mode)) return absent(uninterrupted([&] { return ::unlink(path.c_str()); }));
+    // Not std::filesystem's, which begins again from the start where a signal breaks off one of its calls.
+    bool all = true;
+    try {
+        for (const std::string& name : names_in(path)) all = remove_all(path + "/" + name) && all;
+    } catch (const Error&) {
+        return false;
+    }
+    return absent(uninterrupted([&] { return ::rmdir(path.c_str()); })) && all;
 }
 
 void sync_directory(const std::string& path) {
