@@ -38,11 +38,12 @@ complain() {
     broken=$((broken + 1))
     echo "BROKEN: $name, $kind at operation $n of $total: $1"
 }
-# What counts of a folder: models, checkpoints, shards, files; not logs, which hold times, nor how far one was.
+# What counts of a folder: models, checkpoints, shards, files; not logs, which hold times, nor how far one was, nor
+# what waits to be cleared away under a hidden name.
 state() {
     [ -d "$1" ] || return 0
     (cd "$1" && find . -type f ! -name log.jsonl ! -name report.html ! -name manifest.json ! -name progress.json \
-        ! -name '.linnet*' | sort | xargs -r sha256sum)
+        ! -path '*/.*' | sort | xargs -r sha256sum)
 }
 index_is_true() { # a corpus's index speaks of shards that are there, with those bytes
     [ ! -e out/index.json ] || "$linnet" --quiet train config --data out --out none --dry-run --verify > /dev/null 2>&1
