@@ -28,7 +28,7 @@ Action add_train(CLI::App& app, const Globals& globals) {
               "folder made by "
               "`linnet corpus`; may be given several times")
         ->type_name("PATH");
-    add_text(app, "--out", train.out,
+    add_text(app, "-o,--out", train.out,
              "folder for model.gguf, config.json, checkpoints, log.jsonl, report.html")
         ->type_name("DIR")
         ->required();
@@ -39,7 +39,9 @@ Action add_train(CLI::App& app, const Globals& globals) {
                                 "go on from the newest checkpoint in --out, with its data and config"));
     add_integer(app, "--steps", options->steps, 1, INT64_MAX, "end after this step")
         ->default_str("train.steps");
-    add_text(app, "--time", options->time, "end after this time, such as 90s, 10m, 1.5h")->type_name("TIME");
+    add_text(app, "--time", options->time,
+             "end after this time, such as 90s, 10m, 1.5h, 2d or 1:30 (minutes:seconds)")
+        ->type_name("TIME");
     app.add_flag("--verify", train.verify, "check all of a corpus's checksums, not a sample of 128 MiB");
     add_read_options(app, train.data.read);
     app.add_flag_callback(

@@ -18,9 +18,9 @@ struct TokenizerConfig {
 };
 
 struct TrainConfig {
-    std::int64_t batch = 12;      // B: sequences a micro-batch
-    std::int64_t sequence = 0;    // T: tokens a sequence; 0: model.context
-    std::int64_t accumulate = 1;  // micro-batches an optimizer step
+    std::int64_t batch = 12;      // B: sequences per micro-batch
+    std::int64_t sequence = 0;    // T: tokens per sequence; 0: model.context
+    std::int64_t accumulate = 1;  // micro-batches per optimizer step
     std::int64_t steps = 2000;    // optimizer steps
     std::int64_t seed = 1337;
     std::string precision = "auto";

@@ -13,8 +13,8 @@ namespace linnet {
 /// Where a run stands. NaN: not known (yet), and not shown.
 struct Progress {
     std::int64_t step = 0, steps = 0;
-    double loss = NAN;        // nats a token, of this step or smoothed
-    double validation = NAN;  // nats a token, of the last evaluation
+    double loss = NAN;        // nats per token, of this step or smoothed
+    double validation = NAN;  // nats per token, of the last evaluation
     double lr = NAN;          // learning rate
     double tokens_per_s = NAN;
     double peak_share = NAN;  // 0 to 1: arithmetic done over the machine's measured peak
@@ -28,11 +28,11 @@ std::string progress_line(const Progress& progress, int width);
 /// Nothing where quiet (base/terminal.h). One at a time.
 class LiveLine {
   public:
-    /// After every step: loss in nats a token; share: 0 to 1, 0 where the machine's peak is not known;
+    /// After every step: loss in nats per token; share: 0 to 1, 0 where the machine's peak is not known;
     /// seconds_left: until the run ends whatever its step, infinity where it does not.
     void step(std::int64_t step, std::int64_t steps, double loss, double lr, double tokens_per_s,
               double share, double seconds_left);
-    /// After an evaluation: nats a token, bits a byte. A line that stays.
+    /// After an evaluation: nats per token, bits per byte. A line that stays.
     void evaluated(std::int64_t step, double loss, double bpb);
     /// What the model wrote, after the prompt it was given.
     void sample(const std::string& prompt, const std::string& text);

@@ -1,4 +1,4 @@
-// log.jsonl: everything a run says, one JSON object a line. report.html is made from it.
+// log.jsonl: everything a run says, one JSON object per line. report.html is made from it.
 #pragma once
 #include <cstdint>
 #include <nlohmann/json.hpp>

@@ -129,13 +129,13 @@ std::string tiles(const Run& run) {
     if (std::isfinite(parameters)) out += tile(human_count(parameters), "parameters");
     if (!run.steps.empty()) out += tile(std::to_string(run.steps.rbegin()->first), "steps");
     if (best) {
-        out += tile(short_number(number(*best, "loss")), "best validation loss, nats a token");
+        out += tile(short_number(number(*best, "loss")), "best validation loss, nats per token");
         if (double bpb = number(*best, "bpb"); std::isfinite(bpb))
-            out += tile(short_number(bpb), "bits a byte there");
+            out += tile(short_number(bpb), "bits per byte there");
     } else if (!run.steps.empty()) {
-        out += tile(short_number(number(run.steps.rbegin()->second, "loss")), "last loss, nats a token");
+        out += tile(short_number(number(run.steps.rbegin()->second, "loss")), "last loss, nats per token");
     }
-    if (counted) out += tile(human_count(speed / static_cast<double>(counted)), "tokens a second");
+    if (counted) out += tile(human_count(speed / static_cast<double>(counted)), "tokens per second");
     double took = number(run.end, "seconds");
     if (!std::isfinite(took)) took = seconds;
     if (took > 0) out += tile(human_seconds(took), "of training");
@@ -160,8 +160,8 @@ std::string figures(const Run& run) {
     std::vector<Series> lines{loss};
     if (any(validation)) lines.push_back(validation);
     std::string out =
-        figure("Loss", "Cross-entropy in nats a token, of each step's batch and of the held-out text.",
-               {"step", "nats a token", lines, 340, false});
+        figure("Loss", "Cross-entropy in nats per token, of each step's batch and of the held-out text.",
+               {"step", "nats per token", lines, 340, false});
     Series rate = series(run.steps, "lr", "rate", "a"), norm = series(run.steps, "grad_norm", "norm", "c");
     Series speed = series(run.steps, "tokens_per_s", "tokens/s", "a"),
            mfu = series(run.steps, "mfu", "share", "c", 100);
@@ -169,7 +169,8 @@ std::string figures(const Run& run) {
         out += figure("Learning rate", "Warm-up, then decay.", {"step", "rate", {rate}, 200, true});
     if (any(norm)) out += figure("Gradient norm", "Before clipping.", {"step", "norm", {norm}, 200, true});
     if (any(speed))
-        out += figure("Speed", "Tokens trained a second.", {"step", "tokens a second", {speed}, 200, true});
+        out +=
+            figure("Speed", "Tokens trained per second.", {"step", "tokens per second", {speed}, 200, true});
     if (any(mfu))
         out += figure("Share of the machine's peak", "Arithmetic done over the measured f32 peak.",
                       {"step", "percent", {mfu}, 200, true});

@@ -178,7 +178,7 @@ class Trainer {
                   : "a lower train.optimizer.lr may help");
     }
 
-    /// The mean loss of the held-out text in nats a token; nothing where there is none.
+    /// The mean loss of the held-out text in nats per token; nothing where there is none.
     std::optional<double> validation_loss() {
         double nats = 0;
         std::int64_t tokens = 0;

@@ -139,7 +139,7 @@ TEST_CASE("--json is one object per line in every command that prints results") 
         {"bench", "-m", model, "-p", "4", "-n", "4", "-r", "1"},
         {"bench", "train", config, "--steps", "1"},
         {"bench", "tokenize", "-t", model, text, "-r", "1"},
-        {"train", config, "--data", text, "--out", scratch / "out", "--steps", "2"},
+        {"train", config, "--data", text, "-o", scratch / "out", "--steps", "2"},
         {"corpus", "-t", model, "-o", scratch / "corpus", text, "--no-end-tokens"}};
     for (std::vector<std::string> line : lines) {
         CAPTURE(line[0] + " " + line[1]);
