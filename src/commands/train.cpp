@@ -41,7 +41,8 @@ Action add_train(CLI::App& app, const Globals& globals) {
         ->default_str("train.steps");
     add_text(app, "--time", options->time,
              "end after this time, such as 90s, 10m, 1.5h, 2d or 1:30 (minutes:seconds)")
-        ->type_name("TIME");
+        ->type_name("TIME")
+        ->default_str("10m where neither a config nor --steps is given");
     app.add_flag("--verify", train.verify, "check all of a corpus's checksums, not a sample of 128 MiB");
     add_read_options(app, train.data.read);
     app.add_flag_callback(

@@ -12,9 +12,10 @@ inline constexpr double default_seconds = 600;  // of training, where neither ti
 
 /// What a choice depends on.
 struct Prospect {
-    std::uint64_t bytes = 0;  // of text
-    double seconds = 0;       // for training
-    double flops = 0;         // a second: the machine's measured f32 peak
+    std::uint64_t bytes = 0;      // of text
+    double seconds = 0;           // for training
+    double flops = 0;             // a second: the machine's measured f32 peak
+    std::int64_t vocabulary = 0;  // of the tokenizer that the data brings; 0: to be chosen
 };
 
 /// Model, vocabulary, batch and optimizer. The schedule is not set yet: see fit_schedule.

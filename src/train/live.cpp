@@ -13,13 +13,6 @@ std::string formatted(const char* format, double value) {
     return text;
 }
 
-/// A model may write anything, also what would move the cursor.
-std::string without_controls(std::string text) {
-    for (char& c : text)
-        if ((static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t') || c == 0x7F) c = '?';
-    return text;
-}
-
 }  // namespace
 
 std::string progress_line(const Progress& p, int width) {
@@ -85,13 +78,13 @@ void LiveLine::evaluated(std::int64_t step, double loss, double bpb) {
 void LiveLine::sample(const std::string& prompt, const std::string& text) {
     // A glance: the report has all of it.
     constexpr std::size_t most_lines = 6;
-    std::string whole = without_controls(prompt + text);
+    std::string whole = prompt + text;
     for (std::size_t begin = 0, shown = 0; shown < most_lines && begin < whole.size();) {
         std::size_t end = std::min(whole.find('\n', begin), whole.size());
         std::string line = whole.substr(begin, end - begin);
         begin = end + 1;
         if (line.find_first_not_of(" \t") == std::string::npos) continue;
-        note("    " + line);
+        note("    " + line, true);
         shown++;
     }
 }

@@ -31,6 +31,7 @@ class RunData {
     const std::string& sha256() const { return sha256_; }  // of the text, or of the corpus's index
     std::uint64_t bytes() const;                           // of text, both splits
     std::uint64_t documents() const;
+    std::int64_t vocabulary() const { return corpus_ ? corpus_->vocab_size : 0; }  // of a corpus; 0: none yet
     /// "23 410 documents of the field text, 45.1 MB"
     std::string description() const;
     const DataOptions& options() const { return options_; }

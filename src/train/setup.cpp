@@ -38,6 +38,7 @@ RunConfig default_config(const TrainingOptions& options, const RunData& data, Ru
     const std::vector<std::string> settings = settings_of(options);
     Prospect prospect;
     prospect.bytes = data.bytes();
+    prospect.vocabulary = data.vocabulary();
     setup.by_time = options.time_limit_s > 0 || !sets(settings, "train.steps");
     if (setup.by_time) {
         if (setup.time_limit_s == 0) {

@@ -12,7 +12,7 @@ using namespace linnet;
 namespace {
 
 RunConfig chosen(std::uint64_t bytes, double seconds, double flops = 5e11) {
-    RunConfig config = read_run_config(choose_config({bytes, seconds, flops}), "default config", {});
+    RunConfig config = read_run_config(choose_config({bytes, seconds, flops, 0}), "default config", {});
     config.model.vocabulary = config.tokenizer.kind == "byte" ? 256 : config.tokenizer.vocab_size;
     return config;
 }
@@ -44,6 +44,20 @@ TEST_CASE(
         before_size = before_time;
     }
     CHECK(before_size > 50'000'000);
+}
+
+TEST_CASE("a large vocabulary that the data brings chooses a smaller model, never a larger one") {
+    auto width = [](std::int64_t vocabulary, double seconds) {
+        return choose_config({10'000'000'000, seconds, 5e11, vocabulary})["model"]["width"]
+            .get<std::int64_t>();
+    };
+    bool smaller = false;
+    for (double seconds = 1; seconds < 1e7; seconds *= 1.5) {
+        CHECK(width(50257, seconds) <= width(0, seconds));
+        CHECK(width(300, seconds) == width(0, seconds));
+        smaller |= width(50257, seconds) < width(0, seconds);
+    }
+    CHECK(smaller);
 }
 
 TEST_CASE("a default schedule fits the time, reads a small text only so often, and leaves what was set") {
