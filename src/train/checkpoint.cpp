@@ -93,13 +93,16 @@ std::string write_moments(const std::string& path, Learner& learner) {
 }  // namespace
 
 void link_or_copy(const std::string& from, const std::string& to) {
-    const std::string temporary = to + ".part";
+    const fs::path target(to);
+    const std::string temporary =
+        (target.parent_path() / ("." + target.filename().string() + ".part")).string();
     std::error_code error;
     fs::remove(temporary, error);
     fs::create_hard_link(from, temporary, error);
     if (error) fs::copy_file(from, temporary, error);  // a file system without links, or another one
     if (error) fail_errno(to, "", error.value());
     if (int failed = rename_file(temporary, to)) fail_errno(to, "", failed);
+    fs::remove(temporary, error);  // rename does nothing where both are names of one file
 }
 
 void save_checkpoint(const std::string& folder, const Checkpoint& state, Learner& learner,
