@@ -38,12 +38,15 @@ complain() {
     broken=$((broken + 1))
     echo "BROKEN: $name, $kind at operation $n of $total: $1"
 }
-# What counts of a folder: models, checkpoints, shards, files; not logs, which hold times, nor how far one was, nor
-# what waits to be cleared away under a hidden name.
+# What counts of a folder: models, the newest two checkpoints, shards, files; not logs, which hold times, nor how far one
+# was, nor what waits to be cleared away: under a hidden name, or an old checkpoint that could not be removed (the next
+# one to be saved tries again).
 state() {
     [ -d "$1" ] || return 0
-    (cd "$1" && find . -type f ! -name log.jsonl ! -name report.html ! -name manifest.json ! -name progress.json \
-        ! -path '*/.*' | sort | xargs -r sha256sum)
+    (cd "$1" && kept=() && for old in $(ls -d checkpoints/step-* 2> /dev/null | sort | head -n -2); do
+        kept+=(! -path "./$old/*")
+    done && find . -type f ! -name log.jsonl ! -name report.html ! -name manifest.json ! -name progress.json \
+        ! -path '*/.*' "${kept[@]}" | sort | xargs -r sha256sum)
 }
 index_is_true() { # a corpus's index speaks of shards that are there, with those bytes
     [ ! -e out/index.json ] || "$linnet" --quiet train config --data out --out none --dry-run --verify > /dev/null 2>&1
