@@ -56,7 +56,7 @@ class Tokenizer {
     /// What the pre-tokenizer makes of a text (after normalization), for people.
     virtual std::vector<std::string> words(std::string_view text) const { return {std::string(text)}; }
     /// The bytes that one token adds to a text (a control token: nothing). `first`: nothing stands before it
-    /// (SentencePiece drops its leading blank there).
+    /// (SentencePiece drops its leading space there).
     virtual void decode(TokenId id, bool first, std::string& out) const = 0;
     /// The token as the vocabulary spells it, for people ("Ġthe", "▁the", "<|endoftext|>").
     virtual std::string_view piece(TokenId id) const = 0;
@@ -94,8 +94,8 @@ std::string tokenizer_to_gguf(const Tokenizer& tokenizer);
 /// Any tokenizer file, told by its content: GGUF, tokenizer.json, .tiktoken, SentencePiece .model.
 TokenizerPtr load_tokenizer(const std::string& path);
 
-/// A tokenizer made of a text: one token a character (`kind` "char"), one a byte ("byte"), or byte-level BPE
-/// ("bpe": 256 bytes, vocab_size - 257 merges, <|endoftext|>).
+/// A tokenizer made of a text: one token per character (`kind` "char"), one per byte ("byte"), or byte-level
+/// BPE ("bpe": 256 bytes, vocab_size - 257 merges, <|endoftext|>).
 TokenizerPtr train_tokenizer(std::string_view kind, std::string_view text, TokenId vocab_size, int threads);
 
 }  // namespace linnet

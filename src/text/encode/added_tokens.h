@@ -15,7 +15,7 @@ struct AddedToken {
     std::string content;
     bool special = false;      // matched only with EncodeOptions::parse_special
     bool single_word = false;  // not inside a word
-    bool lstrip = false;       // takes the blanks before it along
+    bool lstrip = false;       // takes the white space before it along
     bool rstrip = false;       // and those behind it
     bool normalized = false;   // matched in the normalized text
 };

@@ -124,7 +124,7 @@ struct ImpliedMerges {
 };
 ImpliedMerges implied_merges(const Vocabulary& vocabulary, const std::vector<std::uint32_t>& rank);
 
-/// The same for a byte-level vocabulary whose rank is the id (.tiktoken), one merge a token: each, given as
+/// The same for a byte-level vocabulary whose rank is the id (.tiktoken), one merge per token: each, given as
 /// bytes (none: no such rank; every single byte is there), is encoded by the merges of those before it. If
 /// two symbols are left, that pair is the only one from which the token can ever arise: when its rank has its
 /// turn, all lower ranks are exhausted, and inside the token's bytes they have done exactly what they do to

@@ -3,7 +3,7 @@
 // The answer is defined by the slow procedure (Sennrich et al., "Neural machine translation of rare words
 // with subword units", ACL 2016, section 3.2): of all adjacent pairs take the one of lowest rank, of equal
 // ranks the leftmost, join it, repeat. Short rows do exactly that on an array; long ones keep positions in
-// one list a rank, so that a million equal letters cost a million steps (a binary heap over positions costs
+// one list per rank, so that a million equal letters cost a million steps (a binary heap over positions costs
 // 20 times as many).
 #pragma once
 #include <algorithm>

@@ -90,7 +90,7 @@ class PackedPairs {
     std::uint64_t odd_ = hash_secret.odd;  // beside what find() reads anyway
     std::size_t mask_ = 15, size_ = 0;
     int shift_ = 60;
-    // Most pairs asked for are absent: one bit a hash, eight a slot, answers nine tenths of those from a
+    // Most pairs asked for are absent: one bit per hash, eight per slot, answers nine tenths of those from a
     // table that stays in the second-level cache, where the slots of a large vocabulary do not.
     std::vector<std::uint64_t> filter_ = std::vector<std::uint64_t>(2);
     int filter_shift_ = 57;

@@ -20,7 +20,7 @@ constexpr std::string_view end_spellings[] = {
     "<end_of_utterance>", "<|return|>",
 };
 
-/// WordPiece's cleanup of one decoded token (Hugging Face's decoder applies it a token at a time).
+/// WordPiece's cleanup of one decoded token (Hugging Face's decoder applies it to one token at a time).
 void clean_up(std::string& text) {
     constexpr std::pair<std::string_view, std::string_view> rules[] = {
         {" .", "."},   {" ?", "?"},           {" !", "!"},   {" ,", ","},     {" ' ", "'"},   {" n't", "n't"},
@@ -178,7 +178,7 @@ void Pipeline::encode_plain(std::string_view text, bool opens, bool first, const
     }
 }
 
-/// Whether a text may be cut for size: at a blank behind a letter, which no splitter and no step here looks
+/// Whether a text may be cut for size: at a space behind a letter, which no splitter and no step here looks
 /// across.
 bool Pipeline::may_cut() const {
     if (direct_ && *direct_ != Split::whole) return true;
@@ -186,7 +186,7 @@ bool Pipeline::may_cut() const {
     if (added_.any(true, true)) return false;
     using Normal = NormalizerStep::Kind;
     for (const NormalizerStep& step : parts_.normalizer.steps) {
-        if (step.kind == Normal::strip || step.kind == Normal::collapse_blanks ||
+        if (step.kind == Normal::strip || step.kind == Normal::collapse_spaces ||
             step.kind == Normal::precompiled)
             return false;
         if (step.kind == Normal::replace &&
@@ -194,19 +194,19 @@ bool Pipeline::may_cut() const {
             return false;
     }
     using Pre = PreTokenizerStep::Kind;
-    bool at_blanks = parts_.model->cuts_before_marks();
+    bool at_spaces = parts_.model->cuts_before_marks();
     for (const PreTokenizerStep& step : parts_.pre_tokenizer.steps) {
         if (step.kind == Pre::pattern) {
             if (step.regex || step.literal != " " || step.behavior == SplitBehavior::merged_with_previous)
                 return false;
-            at_blanks = true;
+            at_spaces = true;
         } else if (step.kind == Pre::words || step.kind == Pre::whitespace ||
                    step.kind == Pre::whitespace_split || step.kind == Pre::bert ||
                    (step.kind == Pre::metaspace && step.each)) {
-            at_blanks = true;
+            at_spaces = true;
         }
     }
-    return at_blanks;
+    return at_spaces;
 }
 
 std::size_t Pipeline::cut(std::string_view text, std::size_t from) const {

@@ -25,14 +25,14 @@ struct SpecialIds {
 struct Decoder {
     enum class Kind {
         bytes,   // byte_alphabet
-        marks,   // a mark (U+2581) is a blank, <0x..> a byte; the first blank of a text goes
-        pieces,  // WordPiece: continuation pieces join, others follow a blank
-        suffix,  // an end-of-word suffix is a blank
+        marks,   // a mark (U+2581) is a space, <0x..> a byte; the first space of a text goes
+        pieces,  // WordPiece: continuation pieces join, others follow a space
+        suffix,  // an end-of-word suffix is a space
         plain,   // as spelled
     };
     Kind kind = Kind::bytes;
-    bool strip_first = false;  // of the first token, one leading blank
-    bool cleanup = false;      // pieces: no blank before . ? ! , and English contractions
+    bool strip_first = false;  // of the first token, one leading space
+    bool cleanup = false;      // pieces: no space before . ? ! , and English contractions
     std::string marker;        // pieces: "##" (or "" with word_mark); suffix: "</w>"; marks: U+2581
     bool word_mark = false;    // pieces: words begin with U+2581 and continuations are bare (GGUF's way)
 };

@@ -44,7 +44,7 @@ void read_tokens(const Gguf& file, Parts& parts) {
     const auto scores = file.numbers(prefix + "scores");
     auto same = [&](const auto& list, const char* key) {
         if (list && list->size() != tokens->size())
-            fail_input(file.path(), prefix + key, std::to_string(tokens->size()) + " entries, one a token",
+            fail_input(file.path(), prefix + key, std::to_string(tokens->size()) + " entries, one per token",
                        std::to_string(list->size()));
     };
     same(types, "token_type");
@@ -232,7 +232,7 @@ std::string bytes_of(const Gguf& file, const std::string& key) {
     return {reinterpret_cast<const char*>(array->bytes.data()), array->bytes.size()};
 }
 
-NormalizerStep blanks_to_marks() {
+NormalizerStep spaces_to_marks() {
     NormalizerStep step;
     step.kind = NormalizerStep::Kind::replace;
     step.pattern = " ";
@@ -293,11 +293,11 @@ void use_unigram_model(Parts& parts, bool space_prefix, bool collapse, bool byte
     }
     if (collapse) {
         NormalizerStep step;
-        step.kind = NormalizerStep::Kind::collapse_blanks;
+        step.kind = NormalizerStep::Kind::collapse_spaces;
         steps.push_back(step);
     }
     if (space_prefix) steps.push_back(leading_mark());
-    steps.push_back(blanks_to_marks());
+    steps.push_back(spaces_to_marks());
     UnigramOptions options;
     options.unknown = parts.special.unknown.value_or(-1);
     options.byte_fallback = byte_fallback;
@@ -317,7 +317,7 @@ void use_spm_model(Parts& parts, bool space_prefix) {
     parts.model = std::make_unique<BpeModel>(*parts.vocabulary, std::move(implied.merges), options,
                                              std::move(implied.extra));
     if (space_prefix) parts.normalizer.steps.push_back(leading_mark());
-    parts.normalizer.steps.push_back(blanks_to_marks());
+    parts.normalizer.steps.push_back(spaces_to_marks());
     parts.decoder.kind = Decoder::Kind::marks;
     parts.decoder.strip_first = space_prefix;
 }
@@ -418,7 +418,7 @@ void Pipeline::write(GgufWriter& out) const {
     if (parts_.kind == "spm" || parts_.kind == "unigram")
         out.add(prefix + "add_space_prefix", parts_.decoder.strip_first);
     for (const NormalizerStep& step : parts_.normalizer.steps) {
-        if (step.kind == NormalizerStep::Kind::collapse_blanks)
+        if (step.kind == NormalizerStep::Kind::collapse_spaces)
             out.add(prefix + "remove_extra_whitespaces", true);
         if (step.kind == NormalizerStep::Kind::bert) {
             out.add(prefix + "normalizer.lowercase", step.lowercase);

@@ -261,14 +261,14 @@ void read_decoder(Value value, Decoder& decoder) {
         std::shared_ptr<const Regex> regex;
         read_pattern(value["pattern"], literal, regex);
         if (regex || value["content"].string() != " ")
-            value.fail("a replacement of a mark by a blank", "another");
+            value.fail("a replacement of a mark by a space", "another");
         decoder.kind = Kind::marks;
         decoder.marker = literal;
     } else if (type == "Strip") {
         only(value, {"content", "start", "stop"});
         if (value["content"].string() != " " || value["start"].integer(0, 1 << 20) > 1 ||
             value["stop"].integer(0, 1 << 20) > 0)
-            value.fail("a strip of one leading blank", "another");
+            value.fail("a strip of one leading space", "another");
         decoder.strip_first = value["start"].integer(0, 1) == 1;
     } else if (type != "ByteFallback" && type != "Fuse") {
         value["type"].fail(

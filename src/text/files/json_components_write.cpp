@@ -70,7 +70,7 @@ std::string normalizer_step(const NormalizerStep& s) {
                    "}";
         case Kind::precompiled:
             return R"({"type": "Precompiled", "precompiled_charsmap": ")" + base64(s.content) + "\"}";
-        case Kind::collapse_blanks:
+        case Kind::collapse_spaces:
             return R"({"type": "Strip", "strip_left": true, "strip_right": true}, )"
                    R"({"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "})";
     }
@@ -141,8 +141,8 @@ std::string pre_step(const PreTokenizerStep& s) {
 std::string normalizer_to_json(const Normalizer& normalizer) {
     std::vector<std::string> parts;
     for (const NormalizerStep& step : normalizer.steps) parts.push_back(normalizer_step(step));
-    // collapse_blanks is two components, so that even one step may need the sequence.
-    if (parts.size() == 1 && normalizer.steps[0].kind == NormalizerStep::Kind::collapse_blanks)
+    // collapse_spaces is two components, so that even one step may need the sequence.
+    if (parts.size() == 1 && normalizer.steps[0].kind == NormalizerStep::Kind::collapse_spaces)
         return R"({"type": "Sequence", "normalizers": [)" + parts[0] + "]}";
     return sequence(parts, "normalizers");
 }

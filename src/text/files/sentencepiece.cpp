@@ -186,8 +186,8 @@ TokenizerPtr tokenizer_from_sentencepiece(std::string_view bytes, const std::str
     }
     if (parts.vocabulary->size() == 0) fail_input(file, "pieces", "at least one", "none");
     if (settings.whitespace_suffix)
-        fail_input(file, "trainer_spec", "blanks before words", "treat_whitespace_as_suffix");
-    if (!settings.escape) fail_input(file, "normalizer_spec", "escaped blanks", "escape_whitespaces = false");
+        fail_input(file, "trainer_spec", "spaces before words", "treat_whitespace_as_suffix");
+    if (!settings.escape) fail_input(file, "normalizer_spec", "escaped spaces", "escape_whitespaces = false");
     auto role = [&](std::int64_t id) -> std::optional<TokenId> {
         if (id < 0 || id >= parts.vocabulary->size()) return std::nullopt;
         return static_cast<TokenId>(id);
@@ -207,7 +207,7 @@ TokenizerPtr tokenizer_from_sentencepiece(std::string_view bytes, const std::str
         auto& steps = parts.normalizer.steps;
         NormalizerStep step;
         if (settings.collapse) {
-            step.kind = NormalizerStep::Kind::collapse_blanks;
+            step.kind = NormalizerStep::Kind::collapse_spaces;
             steps.insert(steps.begin(), step);
         }
         if (!settings.charsmap.empty()) {

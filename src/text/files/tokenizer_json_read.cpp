@@ -194,7 +194,7 @@ void guess_roles(Parts& parts) {
     s.mask = first_of({"[MASK]", "<mask>"});
 }
 
-/// A BPE over characters with byte fallback and marks for blanks is SentencePiece's, exported: the merges'
+/// A BPE over characters with byte fallback and marks for spaces is SentencePiece's, exported: the merges'
 /// order is that of the scores (earlier is higher; characters come after all merges), which is how GGUF keeps
 /// it.
 void use_scores(Parts& parts) {

@@ -13,8 +13,8 @@ namespace linnet {
 std::string pieces_for_terminal(const Tokenizer& tokenizer, std::span<const TokenId> ids, bool first,
                                 bool colours);
 
-/// One self-contained HTML page: every token with its id, spelling and bytes on hover, bytes a token, and the
-/// words of the pre-tokenizer below.
+/// One self-contained HTML page: every token with its id, spelling and bytes on hover, bytes per token, and
+/// the words of the pre-tokenizer below.
 std::string pieces_page(const Tokenizer& tokenizer, std::string_view text, std::span<const TokenId> ids,
                         std::string_view title);
 

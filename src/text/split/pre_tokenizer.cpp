@@ -150,8 +150,8 @@ void cut_word_runs(const std::string& text, const Words& words, Words& out) {
     }
 }
 
-/// Puts `lead` before every piece that does not begin with it, and `blank` for every blank where it is given.
-void rewrite(std::string& text, Words& words, std::string_view lead, std::string_view blank, bool all,
+/// Puts `lead` before every piece that does not begin with it, and `mark` for every space where it is given.
+void rewrite(std::string& text, Words& words, std::string_view lead, std::string_view mark, bool all,
              bool first_piece) {
     std::string out;
     out.reserve(text.size() + text.size() / 4 + lead.size());
@@ -159,14 +159,14 @@ void rewrite(std::string& text, Words& words, std::string_view lead, std::string
         auto& [b, e] = words[i];
         const std::size_t begin = out.size();
         std::string_view piece = std::string_view(text).substr(b, e - b);
-        const bool has = piece.starts_with(lead) || (!blank.empty() && piece.starts_with(' '));
+        const bool has = piece.starts_with(lead) || (!mark.empty() && piece.starts_with(' '));
         if (!has && (i == 0 ? first_piece : all)) out += lead;
-        if (blank.empty())
+        if (mark.empty())
             out += piece;
         else
             for (char c : piece)
                 if (c == ' ')
-                    out += blank;
+                    out += mark;
                 else
                     out += c;
         b = begin;

@@ -25,9 +25,9 @@ struct PreTokenizerStep {
         punctuation,
         whitespace,  // \w+|[^\w\s]+
         whitespace_split,
-        bert,          // at blanks, punctuation apart
-        metaspace,     // blanks become `literal` (a mark), words begin at marks where `each`
-        prefix_space,  // a blank before a text that does not begin with one (ByteLevel's add_prefix_space)
+        bert,          // at spaces, punctuation apart
+        metaspace,     // spaces become `literal` (a mark), words begin at marks where `each`
+        prefix_space,  // a space before a text that does not begin with one (ByteLevel's add_prefix_space)
     };
     Kind kind = Kind::words;
     Split words = Split::whole;

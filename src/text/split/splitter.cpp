@@ -42,7 +42,7 @@ Split split_of_pattern(std::string_view pattern) {
     return Split::whole;
 }
 
-std::size_t safe_cut(std::string_view text, std::size_t from, bool blank_only) {
+std::size_t safe_cut(std::string_view text, std::size_t from, bool space_only) {
     const ClassTable& table = ClassTable::get();
     const char *begin = text.data(), *end = begin + text.size(), *p = begin + from;
     while (p > begin && p < end && (static_cast<std::uint8_t>(*p) & 0xC0) == 0x80)
@@ -51,7 +51,7 @@ std::size_t safe_cut(std::string_view text, std::size_t from, bool blank_only) {
     for (std::uint8_t size; p < end; p += size) {
         const std::uint8_t c = table.at(p, end, size);
         const bool border =
-            blank_only ? *p == ' ' : *p != '\'' && c & (char_class::space | char_class::punctuation);
+            space_only ? *p == ' ' : *p != '\'' && c & (char_class::space | char_class::punctuation);
         if (after_letter && border && static_cast<std::size_t>(p - begin) >= from)
             return static_cast<std::size_t>(p - begin);
         after_letter = c & char_class::letter;

@@ -82,9 +82,9 @@ const char* contraction(const char* p, const char* end) {
     return (a == 'r' && b == 'e') || (a == 'v' && b == 'e') || (a == 'l' && b == 'l') ? p + 3 : nullptr;
 }
 
-/// \s+(?!\S)|\s+ : a run of blanks gives its last one to the word behind it, unless it is alone or ends the
+/// \s+(?!\S)|\s+ : a run of spaces gives its last one to the word behind it, unless it is alone or ends the
 /// text.
-inline const char* blanks(const char* p, const char* end, const ClassTable& table) {
+inline const char* spaces(const char* p, const char* end, const ClassTable& table) {
     std::uint8_t size;
     const char *q = p, *last = p;
     while (q < end && table.at(q, end, size) & space) {
@@ -105,13 +105,13 @@ struct Gpt2 {
         const char* q = *p == ' ' && end - p > 1 ? p + 1 : p;
         const std::uint8_t c = table.at(q, end, size);
         if (c & letter) return run<letter>(q + size, end, table);
-        if (c & space) return digits ? digit_blanks(p, end, table) : blanks(p, end, table);
+        if (c & space) return digits ? digit_spaces(p, end, table) : spaces(p, end, table);
         if (c & number) return digits ? q == p ? q + size : q : run<number>(q + size, end, table);
         return run_without<space | letter | number>(q + size, end, table);
     }
-    /// Before a digit a run of blanks ends its piece, so it keeps its last blank.
-    static const char* digit_blanks(const char* p, const char* end, const ClassTable& table) {
-        const char *q = run<space>(p, end, table), *r = blanks(p, end, table);
+    /// Before a digit a run of spaces ends its piece, so it keeps its last space.
+    static const char* digit_spaces(const char* p, const char* end, const ClassTable& table) {
+        const char *q = run<space>(p, end, table), *r = spaces(p, end, table);
         std::uint8_t size;
         return q < end && table.at(q, end, size) & number ? q : r;
     }
@@ -125,7 +125,7 @@ const char* number_group(const char* p, const char* end, const ClassTable& table
     return p;
 }
 
-/// \s*[\r\n]+|\s+(?!\S)|\s+ : blanks up to and with the last line end of the run, else as above.
+/// \s*[\r\n]+|\s+(?!\S)|\s+ : spaces up to and with the last line end of the run, else as above.
 inline const char* blank_lines(const char* p, const char* end, const ClassTable& table) {
     std::uint8_t size;
     const char *q = p, *last = p, *line_end = nullptr;
@@ -258,8 +258,8 @@ auto with_splitter(Split split, F&& f) {
 }  // namespace splitting
 
 /// The smallest position >= `from` where the text may be cut without changing any word of any of the
-/// splitters above: after a letter, before a blank (0x20) or, unless `blank_only`, before any white space or
+/// splitters above: after a letter, before a space (0x20) or, unless `space_only`, before any white space or
 /// a punctuation mark that is no apostrophe. text.size() where there is none.
-std::size_t safe_cut(std::string_view text, std::size_t from, bool blank_only = false);
+std::size_t safe_cut(std::string_view text, std::size_t from, bool space_only = false);
 
 }  // namespace linnet

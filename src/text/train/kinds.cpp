@@ -148,7 +148,7 @@ class SpmKind : public CharacterKind {
     explicit SpmKind(const TrainOptions& options)
         : CharacterKind(options), special_(or_default(options.special, {"<unk>", "<s>", "</s>"})) {}
 
-    /// Words: an optional ▁ and a run of letters, digits or other signs; blanks beyond one are a word of
+    /// Words: an optional ▁ and a run of letters, digits or other signs; spaces beyond one are a word of
     /// their own; a line feed is left to its byte. Scripts are not told apart (SentencePiece does), classes
     /// are.
     void count(std::string_view text, bool first, WordTable& table) const override {
@@ -168,7 +168,7 @@ class SpmKind : public CharacterKind {
             }
             if (c.code == ' ') {
                 bool more =
-                    at < text.size() && text[at] == ' ';  // the last blank of a run goes to what follows
+                    at < text.size() && text[at] == ' ';  // the last space of a run goes to what follows
                 if (kind != WordClass::none || !more) flush();
                 word += space_mark;
                 continue;
@@ -235,7 +235,7 @@ class SpmKind : public CharacterKind {
   private:
     enum class WordClass : std::uint8_t { none, letter, number, sign };
 
-    /// Combining marks go with the letters they stand on; any blank but 0x20 is a sign.
+    /// Combining marks go with the letters they stand on; any space but 0x20 is a sign.
     static WordClass class_joined(char32_t code) {
         const std::uint8_t bits = ClassTable::get().of(code);
         if (bits & char_class::letter) return WordClass::letter;
@@ -270,7 +270,7 @@ class WordPieceKind : public CharacterKind {
         for (std::size_t at = 0; at < text.size();) {
             const Char c = character_at(text, at);
             at += c.size;
-            if (is_blank(c.code)) {
+            if (is_white(c.code)) {
                 flush();
                 continue;
             }
@@ -341,7 +341,7 @@ class WordPieceKind : public CharacterKind {
     static utf8proc_category_t category(std::uint32_t code) {
         return utf8proc_category(static_cast<utf8proc_int32_t>(code));
     }
-    static bool is_blank(std::uint32_t code) {
+    static bool is_white(std::uint32_t code) {
         return code == ' ' || code == '\t' || code == '\n' || code == '\r' ||
                category(code) == UTF8PROC_CATEGORY_ZS;
     }

@@ -176,7 +176,7 @@ TrainedVocabulary VocabularyTrainer::finish() {
 
 std::size_t training_cut(std::string_view text, std::size_t from) {
     for (std::size_t at = std::max<std::size_t>(from, 1); at < text.size(); at++) {
-        // memchr finds blanks faster than a loop, and in text most are behind letters.
+        // memchr finds spaces faster than a loop, and in text most are behind letters.
         at = std::min(text.find(' ', at), text.size());
         if (at < text.size() && is_ascii_letter(text[at - 1])) return at;
     }

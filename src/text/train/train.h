@@ -24,7 +24,7 @@ namespace linnet {
 
 /// Cuts a text into words (pre-tokens), none of which a token may span: appends the end of every word to
 /// `ends`, ascending, the last one text.size(). Called from many threads at once. It must cut between an
-/// ASCII letter and a blank (0x20) after it, and the words before that cut must not depend on what follows:
+/// ASCII letter and a space (0x20) after it, and the words before that cut must not depend on what follows:
 /// long documents are shared out among threads there.
 using WordSplitter = std::function<void(std::string_view text, std::vector<std::uint32_t>& ends)>;
 
@@ -33,7 +33,7 @@ WordSplitter word_splitter(Split split);
 
 struct TrainOptions {
     /// "bpe": bytes, merged inside words of `splitter`, merges and ties by the rule of Hugging Face's
-    /// BpeTrainer. "spm": characters with "▁" for a blank and bytes for what is rare, as SentencePiece's BPE.
+    /// BpeTrainer. "spm": characters with "▁" for a space and bytes for what is rare, as SentencePiece's BPE.
     /// "wordpiece": characters, "##" inside a word, words as BERT cuts them.
     std::string kind = "bpe";
     TokenId vocab_size = 32000;
@@ -90,7 +90,7 @@ class VocabularyTrainer {
 };
 
 /// The first place at or after `from` where a document may be parted for training (between an ASCII letter
-/// and a blank), or its size where there is none.
+/// and a space), or its size where there is none.
 std::size_t training_cut(std::string_view text, std::size_t from);
 
 }  // namespace linnet

@@ -1,4 +1,4 @@
-// Distinct words and how often each occurs: hash tables a thread, sorted runs on disk where they outgrow
+// Distinct words and how often each occurs: one hash table per thread, sorted runs on disk where they outgrow
 // memory.
 #pragma once
 #include <cstdint>

@@ -204,7 +204,7 @@ void collapse_spaces(std::string& text) {
 bool Normalizer::needs_utf8() const {
     for (const Step& step : steps)
         if (step.regex || (step.kind != Step::Kind::replace && step.kind != Step::Kind::prepend &&
-                           step.kind != Step::Kind::collapse_blanks && step.kind != Step::Kind::precompiled))
+                           step.kind != Step::Kind::collapse_spaces && step.kind != Step::Kind::precompiled))
             return true;
     return false;
 }
@@ -258,7 +258,7 @@ void Normalizer::apply(std::string& text, bool opens) const {
             case Step::Kind::nmt:
                 nmt(text);
                 break;
-            case Step::Kind::collapse_blanks:
+            case Step::Kind::collapse_spaces:
                 collapse_spaces(text);
                 break;
         }

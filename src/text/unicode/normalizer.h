@@ -17,14 +17,14 @@ struct NormalizerStep {
         nfkc,
         nfkd,
         lowercase,
-        strip,            // blanks at the ends: left, right
+        strip,            // spaces at the ends: left, right
         strip_accents,    // marks (\p{Mn})
         replace,          // `pattern` (a literal, or `regex`) by `content`
         prepend,          // `content` before a text that is not empty
         bert,             // clean_text, cjk, accents, lowercase flags
         precompiled,      // SentencePiece's character map
-        nmt,              // control characters go, odd blanks become blanks
-        collapse_blanks,  // runs of blanks become one, none at the ends (SentencePiece's
+        nmt,              // control characters go, other white space becomes spaces
+        collapse_spaces,  // runs of spaces become one, none at the ends (SentencePiece's
                           // remove_extra_whitespaces)
     };
     Kind kind = Kind::nfc;

@@ -28,7 +28,7 @@ struct Translation {
 };
 
 Translation translated(std::string_view pattern) {
-    // Anchored at the end, this one is tried from every blank of a long run; a match always begins where its
+    // Anchored at the end, this one is tried from every space of a long run; a match always begins where its
     // run begins, and saying so makes it linear.
     if (pattern == "\\s+$")
         return {"(?<![" + std::string(space_members) + "])[" + std::string(space_members) + "]++$", {}};

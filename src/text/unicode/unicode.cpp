@@ -36,7 +36,7 @@ constexpr std::array<std::uint8_t, 30> class_of_category = [] {
 
 ClassTable::ClassTable() {
     std::map<std::array<std::uint8_t, 128>, std::uint16_t> seen;
-    const std::array<std::uint8_t, 128> blank{};
+    const std::array<std::uint8_t, 128> none{};
     for (std::uint32_t page = 0; page < (0x110000 >> 7); page++) {
         std::array<std::uint8_t, 128> classes{};
         // Planes 4 to 13 have no characters, and 15 and 16 are private: asking about each would cost 2 ms.
@@ -49,7 +49,7 @@ ClassTable::ClassTable() {
                                                        (is_white_space(code) ? char_class::space : 0));
             }
         else
-            classes = blank;
+            classes = none;
         auto [it, fresh] = seen.try_emplace(classes, static_cast<std::uint16_t>(seen.size()));
         if (fresh) pages_.insert(pages_.end(), classes.begin(), classes.end());
         page_of_[page] = it->second;

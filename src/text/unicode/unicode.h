@@ -57,7 +57,7 @@ class ClassTable {
 
   private:
     ClassTable();
-    std::vector<std::uint8_t> pages_;  // 128 classes a page; equal pages are stored once
+    std::vector<std::uint8_t> pages_;  // 128 classes per page; equal pages are stored once
     std::uint16_t page_of_[0x110000 >> 7];
 };
 
