@@ -234,10 +234,11 @@ double work_of_product(double elements, double rows) {
 }
 
 /// Parts of a stage per member. Smaller ones let others take more of the share of a member that has lost its
-/// processor, but every part of a product packs its operands again: so several only where a part is still
-/// about a millisecond, a third of the time for which a processor is usually lost.
+/// processor, but every part of a product packs its operands again: up to four, from a millisecond on, cost
+/// prompts of a 124M model 11 % and its training steps 5 %; two, from about six milliseconds on, cost
+/// nothing.
 int parts_of(double work, int members) {
-    constexpr double least = 5e7, most = 4;
+    constexpr double least = 4e8, most = 2;
     return static_cast<int>(std::clamp(work / members / least, 1.0, most));
 }
 
