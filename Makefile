@@ -43,7 +43,7 @@ ISA.x86_64.avx512  := -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mf16c -m
 ISA.aarch64.neon   := -march=armv8.2-a+fp16
 ISA.arm64.neon     := $(ISA.aarch64.neon)
 # Kernels are compiled for speed and contracted where the source says so; never -ffast-math.
-KERNEL_FLAGS := -O3 -fno-exceptions -fno-rtti -fno-math-errno -fno-trapping-math -fno-stack-protector
+KERNEL_FLAGS := -O3 -fno-exceptions -fno-rtti -fno-math-errno -fno-trapping-math -fno-stack-protector -Wno-psabi
 isa_of    = $(patsubst src/kernels/isa_%.cpp,%,$(1))
 ISA_ALL  := $(wildcard src/kernels/isa_*.cpp)
 ISA_SKIP := $(foreach f,$(ISA_ALL),$(if $(or $(filter scalar double,$(call isa_of,$f)),$(ISA.$(MACHINE).$(call isa_of,$f))),,$f))

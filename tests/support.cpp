@@ -76,6 +76,10 @@ Outcome run_linnet(const std::vector<std::string>& arguments, const std::string&
     return run_shell(line + " <" + quoted(scratch / "in"));
 }
 
+bool has(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
 void write_text(const std::string& path, const std::string& text) {
     std::ofstream file(path, std::ios::binary);
     file << text;

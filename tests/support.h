@@ -33,6 +33,9 @@ Outcome run_linnet(const std::vector<std::string>& arguments, const std::string&
 /// Runs a shell command line (LINNET is the program's path there).
 Outcome run_shell(const std::string& line);
 
+/// `part` occurs in `text`.
+bool has(const std::string& text, const std::string& part);
+
 void write_text(const std::string& path, const std::string& text);
 std::string read_text(const std::string& path);
 

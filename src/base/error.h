@@ -10,7 +10,7 @@ namespace linnet {
 enum class Exit : int {
     ok = 0,
     bug = 1,            // a fault of ours
-    usage = 2,          // the command line
+    usage = 2,          // the command line; what it would write is there already
     input = 3,          // a file's content, a config, a text
     io = 4,             // the operating system: unreadable, no space, no memory
     diverged = 5,       // training diverged, or a resume was refused

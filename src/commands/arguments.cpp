@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "commands/commands.h"
+#include "model/quantize_types.h"
 #include "text/split/pre_names.h"
 #include "train/config.h"
 
@@ -41,6 +42,12 @@ std::vector<std::string> command_words() {
     return words;
 }
 
+std::vector<std::string> quantize_types() {
+    std::vector<std::string> words;
+    for (const QuantizeMix& mix : quantize_mixes()) words.emplace_back(mix.name);
+    return words;
+}
+
 struct Kind {
     std::string_view value;  // the name of the value in help
     Offer offer;
@@ -67,6 +74,8 @@ constexpr Kind kinds[] = {
     {"TIME", Offer::nothing},
     {"NAME", Offer::nothing},
     {"TEXT", Offer::nothing},
+    {"PATTERN=TYPE", Offer::nothing},
+    {"TYPE", Offer::words, quantize_types},
 };
 
 void set_offer(Argument& argument, const std::string& owner) {

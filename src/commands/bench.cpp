@@ -1,13 +1,12 @@
 // linnet bench: speeds of a model and of a tokenizer. (bench_train.cpp: of training and of the machine.)
-#include <sys/resource.h>
-
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/memory_use.h"
 #include "base/rng.h"
 #include "base/team.h"
 #include "base/terminal.h"
@@ -20,24 +19,13 @@
 namespace linnet {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-double since(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 double median(std::vector<double> values) {
     std::sort(values.begin(), values.end());
     return values[values.size() / 2];
 }
 
 double peak_rss_mib() {
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-#ifdef __APPLE__
-    return static_cast<double>(usage.ru_maxrss) / (1 << 20);
-#else
-    return static_cast<double>(usage.ru_maxrss) / (1 << 10);
-#endif
+    return static_cast<double>(peak_memory()) / (1 << 20);
 }
 
 int threads_of(const Globals& globals) {
@@ -56,7 +44,7 @@ double read_speed(Sequence& sequence, std::span<const TokenId> prompt) {
     sequence.rewind(0);
     auto start = Clock::now();
     sequence.append(prompt, Phase::read);
-    return static_cast<double>(prompt.size()) / since(start);
+    return static_cast<double>(prompt.size()) / seconds_since(start);
 }
 
 double write_speed(Sequence& sequence, std::span<const TokenId> tokens) {
@@ -66,7 +54,7 @@ double write_speed(Sequence& sequence, std::span<const TokenId> tokens) {
         if (sequence.position() == sequence.context()) sequence.rewind(0);
         sequence.append(tokens.subspan(i, 1), Phase::write);
     }
-    return static_cast<double>(tokens.size()) / since(start);
+    return static_cast<double>(tokens.size()) / seconds_since(start);
 }
 
 int run_model(const ModelOptions& options, const Globals& globals) {
@@ -79,7 +67,7 @@ int run_model(const ModelOptions& options, const Globals& globals) {
     wanted.context = std::min(std::max<std::int64_t>(need, 1), model->config().context);
     Engine engine(model, wanted);
     Sequence sequence = engine.start();
-    double load = since(start);
+    double load = seconds_since(start);
 
     Rng rng(1, 0);
     auto vocabulary = static_cast<std::uint64_t>(model->config().vocabulary);
@@ -131,7 +119,7 @@ struct TokenizeOptions {
 int run_tokenize(const TokenizeOptions& options, const Globals& globals) {
     const auto before = Clock::now();
     TokenizerPtr tokenizer = open_tokenizer(options.tokenizer);
-    const double load = since(before);
+    const double load = seconds_since(before);
     const TextInput file(options.file);
     if (file.text().empty()) fail_input(file.name(), "", "a text", "an empty file");
     EncodeOptions encode;
@@ -142,7 +130,7 @@ int run_tokenize(const TokenizeOptions& options, const Globals& globals) {
         ids.clear();
         auto start = Clock::now();
         tokenizer->encode(file.text(), ids, encode);
-        speeds.push_back(static_cast<double>(file.text().size()) / since(start) / 1e6);
+        speeds.push_back(static_cast<double>(file.text().size()) / seconds_since(start) / 1e6);
     }
     // The first round is that of a new process: no word is known yet, no memory has been touched.
     const double first = speeds[0], best = *std::max_element(speeds.begin(), speeds.end());

@@ -18,6 +18,10 @@ constexpr Command table[] = {
      add_train},
     {"eval", "measure how well a model predicts a text",
      "linnet eval -m my-model/model.gguf --file held-out.txt", add_eval},
+    {"quantize", "write a model with smaller weights",
+     "linnet quantize my-model/model.gguf small.gguf --type q4_k_m\n"
+     "linnet quantize model.gguf small.gguf --type q8_0 --check held-out.txt",
+     add_quantize},
     // Before tokenize: of two names equally near to a mistyped one the first is suggested, and "dtokenize" is
     // this.
     {"detokenize", "turn lines of token ids back into texts", "linnet tokenize my.txt | linnet detokenize",

@@ -1,8 +1,8 @@
 // linnet corpus: texts in, token shards out.
-#include <chrono>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/output.h"
@@ -16,11 +16,6 @@
 
 namespace linnet {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-double since(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 struct Options {
     CorpusOptions corpus;
@@ -113,7 +108,7 @@ int run(Options options, const Globals& globals) {
     std::uint64_t bytes_before = 0;
     corpus.progress = [&](const CorpusOptions::Progress& progress) {
         if (progress.skipping) bytes_before = progress.bytes;
-        status.show(status_text(progress, since(start)));
+        status.show(status_text(progress, seconds_since(start)));
         return stop_signal() != 0;
     };
     CorpusResult result = build_corpus(*tokenizer, corpus);
@@ -133,7 +128,7 @@ int run(Options options, const Globals& globals) {
             "divides a "
             "text file into documents");
     if (!result.was_done) note_written(corpus.folder);
-    print_result(options, result.index, since(start),
+    print_result(options, result.index, seconds_since(start),
                  result.was_done ? 0 : result.index.bytes - bytes_before);
     return 0;
 }

@@ -1,10 +1,10 @@
 // linnet eval: how well a model predicts a text, over disjoint windows.
 #include <nlohmann/json.hpp>
 
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/signals.h"
@@ -59,7 +59,7 @@ int run(const Options& options, const Globals& globals) {
 
     Score score;
     StatusLine status;
-    auto start = std::chrono::steady_clock::now();
+    auto start = Clock::now();
     for (std::size_t i = 0; i < count; i++) {
         std::span<const TokenId> window = std::span(ids).subspan(i * size, size);
         sequence.rewind(0);
@@ -69,7 +69,7 @@ int run(const Options& options, const Globals& globals) {
         char line[120];
         std::snprintf(line, sizeof line, "window %zu of %zu, nll %.4f", i + 1, count,
                       score.nll / static_cast<double>(score.tokens));
-        if (std::chrono::steady_clock::now() - start > std::chrono::seconds(1)) status.show(line);
+        if (seconds_since(start) > 1) status.show(line);
         if (int signal = stop_signal()) return 128 + signal;
     }
     status.clear();

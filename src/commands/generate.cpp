@@ -120,7 +120,8 @@ void report(const Generated& result, std::size_t prompt_tokens, std::int64_t con
     if (!stderr_is_terminal()) return;
     char line[160];
     std::snprintf(line, sizeof line,
-                  "[prompt %zu tokens, %.0f tokens/s; written %zu, %.0f tokens/s; seed %lld]", prompt_tokens,
+                  "[prompt %zu token%s, %.0f tokens/s; written %zu, %.0f tokens/s; seed %lld]", prompt_tokens,
+                  prompt_tokens == 1 ? "" : "s",
                   static_cast<double>(prompt_tokens) / std::max(result.prompt_seconds, 1e-9), tokens,
                   static_cast<double>(tokens) / std::max(result.seconds, 1e-9), static_cast<long long>(seed));
     note(line, true);

@@ -206,9 +206,16 @@ int dispatch(int argc, char** argv) {
     return static_cast<int>(Exit::bug);
 }
 
+constexpr char before_errors[] = "linnet: error: ";
+
 int complain(const char* line, Exit exit) {
-    std::fprintf(stderr, "linnet: error: %s\n", line);
+    std::fprintf(stderr, "%s%s\n", before_errors, line);
     return static_cast<int>(exit);
+}
+
+/// One line in a log; on a terminal folded at words, as notes are.
+std::string for_reader(const char* line) {
+    return stderr_is_terminal() ? folded(line, terminal_width(), 0, sizeof before_errors - 1) : line;
 }
 
 }  // namespace
@@ -229,7 +236,7 @@ int run_program(int argc, char** argv) {
     } catch (const Stopped& stopped) {
         return 128 + stopped.signal;
     } catch (const Error& error) {
-        return complain(error.what(), error.exit());
+        return complain(for_reader(error.what()).c_str(), error.exit());
     } catch (const std::bad_alloc&) {
         return complain(
             "memory: expected enough for this task, got none (a smaller model, context or batch needs less)",

@@ -1,9 +1,9 @@
 // linnet tokenizer: train one, convert one, compare two.
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/output.h"
@@ -97,10 +97,6 @@ WordSplitter splitter_of(const std::string& name) {
     return word_splitter(pre.words);
 }
 
-double since(std::chrono::steady_clock::time_point start) {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 /// "1.2 GB of 4.8 GB, 12s left at most" (merges grow faster as they go on)
 std::string progress_text(std::uint64_t done, std::uint64_t total, double seconds,
                           std::string (*human)(double)) {
@@ -131,12 +127,12 @@ int run_train(const TrainArguments& arguments, const Globals& globals) {
     options.lowercase = arguments.lowercase;
     if (arguments.kind == "bpe") options.splitter = splitter_of(arguments.pre);
     StatusLine status;
-    const auto start = std::chrono::steady_clock::now();
+    const auto start = Clock::now();
     auto merging = start;
     options.progress = [&](std::string_view phase, std::uint64_t done, std::uint64_t total) {
         if (int signal = stop_signal()) throw Stopped{signal};
         if (phase == "merges")
-            status.show("merges " + progress_text(done, total, since(merging), human_count));
+            status.show("merges " + progress_text(done, total, seconds_since(merging), human_count));
     };
     try {
         VocabularyTrainer trainer(options);
@@ -144,16 +140,16 @@ int run_train(const TrainArguments& arguments, const Globals& globals) {
         finish_read_options(read);
         const std::uint64_t skipped =
             train_on_files(trainer, arguments.files, read, [&](std::uint64_t done, std::uint64_t total) {
-                status.show("words of " + progress_text(done, total, since(start), human_bytes));
+                status.show("words of " + progress_text(done, total, seconds_since(start), human_bytes));
             });
-        merging = std::chrono::steady_clock::now();
+        merging = Clock::now();
         const TrainedVocabulary trained = trainer.finish();
         status.clear();
         arguments.out.save(*trained_tokenizer(trained, arguments.pre, arguments.lowercase));
         note(std::to_string(trained.tokens.size()) + " tokens from " +
              human_bytes(static_cast<double>(trainer.bytes())) + " and " +
              human_count(static_cast<double>(trainer.distinct_words())) + " distinct words in " +
-             human_seconds(since(start)) +
+             human_seconds(seconds_since(start)) +
              (skipped ? "; " + std::to_string(skipped) + " bad documents skipped" : std::string()));
     } catch (const Stopped& stopped) {
         status.clear();

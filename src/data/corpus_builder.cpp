@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <future>
@@ -12,6 +11,7 @@
 #include <span>
 
 #include "base/aside.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -101,7 +101,7 @@ class Builder {
     bool read_whole_ = false;
     CorpusProgress progress_;
     std::uint64_t resume_at_ = 0, resume_hash_ = 0;
-    std::chrono::steady_clock::time_point last_checkpoint_;
+    Clock::time_point last_checkpoint_;
     std::unique_ptr<ShardWriter> writers_[2];
     std::future<void> checkpoint_;  // one at a time
     CorpusOptions::Progress shown_;
@@ -254,7 +254,6 @@ void Builder::settle() {
 
 /// False where no more is to be written.
 bool Builder::write(const Batch& batch) {
-    using Clock = std::chrono::steady_clock;
     const std::size_t shards = writers_[0]->state().finished.size() + writers_[1]->state().finished.size();
     const bool changed = batch.index + 1 == resume_at_ && batch.input_hash != resume_hash_;
     if (changed || (batch.end && batch.index + 1 < resume_at_))
@@ -273,8 +272,7 @@ bool Builder::write(const Batch& batch) {
     if (batch.end) return false;
     stopped_ = options_.progress && options_.progress(shown_);
     const bool closed = writers_[0]->state().finished.size() + writers_[1]->state().finished.size() != shards;
-    const bool due =
-        std::chrono::duration<double>(Clock::now() - last_checkpoint_).count() >= options_.checkpoint_seconds;
+    const bool due = seconds_since(last_checkpoint_) >= options_.checkpoint_seconds;
     if (!batch.skip && (closed || due || stopped_)) {
         checkpoint();
         last_checkpoint_ = Clock::now();
@@ -362,7 +360,7 @@ CorpusResult Builder::run() {
     prepare_folder();
     resume_at_ = progress_.batches;
     resume_hash_ = progress_.input_hash;
-    last_checkpoint_ = std::chrono::steady_clock::now();
+    last_checkpoint_ = Clock::now();
     try {
         run_ordered<Batch>(options_.threads, {[this](Batch& batch) { return read(batch); },
                                               [this](Batch& batch) { encode(batch); },

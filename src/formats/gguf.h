@@ -62,6 +62,8 @@ class Gguf {
     const std::string& path() const { return file_.path(); }
     const GgufValue* find(std::string_view key) const;
     std::span<const std::pair<std::string_view, GgufValue>> values() const { return values_; }
+    /// Kind and value of values()[i], as they stand in the file: for GgufWriter::add_stored.
+    std::span<const std::byte> stored_value(std::size_t i) const { return stored_values_[i]; }
     std::span<const GgufTensor> tensors() const { return tensors_; }
     const GgufTensor* tensor(std::string_view name) const;
 
@@ -77,6 +79,7 @@ class Gguf {
   private:
     MappedFile file_;
     std::vector<std::pair<std::string_view, GgufValue>> values_;
+    std::vector<std::span<const std::byte>> stored_values_;
     std::vector<GgufTensor> tensors_;
     std::vector<std::uint32_t> value_order_, tensor_order_;  // indices, sorted by name
 };
@@ -98,6 +101,8 @@ class GgufWriter {
              const std::function<std::string_view(std::size_t)>& at);
     void add(const std::string& key, std::span<const std::int32_t> values);
     void add(const std::string& key, std::span<const float> values);
+    /// A value of another file as it stands there (Gguf::stored_value).
+    void add_stored(const std::string& key, std::span<const std::byte> kind_and_value);
 
     /// The tensor's bytes are asked for while writing: `emit` must call its argument with pieces that add up
     /// to exactly the bytes of (type, shape).

@@ -288,11 +288,14 @@ Gguf::Gguf(MappedFile file) : file_(std::move(file)) {
     std::uint64_t tensor_count = in.count(33, "tensor count"), value_count = in.count(14, "metadata count");
 
     values_.reserve(value_count);
+    stored_values_.reserve(value_count);
     for (std::uint64_t i = 0; i < value_count; i++) {
         std::string_view key = in.name("metadata " + std::to_string(i) + ": key");
         std::string where = "key " + quoted(key);
+        std::uint64_t start = in.position();
         GgufKind kind = in.kind(where);
         values_.emplace_back(key, in.value(kind, where));
+        stored_values_.push_back(file_.bytes().subspan(start, in.position() - start));
     }
     value_order_ = order_of(
         values_.size(), [&](std::uint32_t i) { return values_[i].first; }, in, "key");

@@ -93,6 +93,12 @@ void GgufWriter::add(const std::string& key, std::span<const float> values) {
     metadata_.append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
 }
 
+void GgufWriter::add_stored(const std::string& key, std::span<const std::byte> kind_and_value) {
+    if (!keys_.insert(key).second) throw std::logic_error("GgufWriter: key " + key + " given twice");
+    append(metadata_, std::string_view(key));
+    metadata_.append(reinterpret_cast<const char*>(kind_and_value.data()), kind_and_value.size());
+}
+
 void GgufWriter::add_tensor(std::string name, DType type, Shape shape,
                             std::function<void(const Sink&)> emit) {
     if (!names_.insert(name).second) throw std::logic_error("GgufWriter: tensor " + name + " given twice");

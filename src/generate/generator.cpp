@@ -2,19 +2,14 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/signals.h"
 #include "generate/stream.h"
 
 namespace linnet {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-double since(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// Reads a token; where the context is full, first forgets all but the newer half of `text` (and its begin
 /// token). Recomputing the half costs one prompt every half context; shifting cached positions would be
@@ -75,7 +70,7 @@ Generated generate(LogitSource& source, const Tokenizer& tokenizer, std::span<co
 
     Clock::time_point start = Clock::now();
     std::span<const float> logits = read_prompt(source, prompt);
-    result.prompt_seconds = since(start);
+    result.prompt_seconds = seconds_since(start);
     start = Clock::now();
     for (std::int64_t n = 0; options.tokens < 0 || n < options.tokens; n++) {
         if (n > 0) {
@@ -106,7 +101,7 @@ Generated generate(LogitSource& source, const Tokenizer& tokenizer, std::span<co
         }
     }
     emit(std::nullopt, characters.push(stops.finish()) + characters.finish());
-    result.seconds = since(start);
+    result.seconds = seconds_since(start);
     return result;
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/utf8.h"
+
 namespace linnet {
 
 StopFilter::StopFilter(std::vector<std::string> stops) : stops_(std::move(stops)) {
@@ -37,51 +39,37 @@ namespace {
 
 constexpr std::string_view replacement = "\xEF\xBF\xBD";
 
-/// The lead byte's length, and the range of its second byte (table 3-7 of the standard: overlong forms,
-/// surrogates and values past U+10FFFF are told by the second byte). Length 0: no lead byte.
-struct Lead {
-    int length;
-    unsigned char low, high;
-};
-
-Lead lead(unsigned char c) {
-    if (c < 0x80) return {1, 0, 0};
-    if (c >= 0xC2 && c <= 0xDF) return {2, 0x80, 0xBF};
-    if (c == 0xE0) return {3, 0xA0, 0xBF};
-    if (c == 0xED) return {3, 0x80, 0x9F};
-    if (c >= 0xE1 && c <= 0xEF) return {3, 0x80, 0xBF};
-    if (c == 0xF0) return {4, 0x90, 0xBF};
-    if (c >= 0xF1 && c <= 0xF3) return {4, 0x80, 0xBF};
-    if (c == 0xF4) return {4, 0x80, 0x8F};
-    return {0, 0, 0};
+/// Whether the n bytes at p are the beginning of a longer character: one of the two extreme ways to go on
+/// makes a character of every such beginning.
+bool begins_character(const char* p, std::size_t n) {
+    for (char rest : {'\x80', '\xBF'}) {
+        char whole[4] = {rest, rest, rest, rest};
+        std::copy_n(p, n, whole);
+        const Char c = decode_utf8(whole, whole + sizeof whole);
+        if (c.valid && c.size > n) return true;
+    }
+    return false;
 }
 
 }  // namespace
 
 std::string Utf8Stream::push(std::string_view bytes) {
-    std::string in = held_ + std::string(bytes), out;
+    const std::string in = held_ + std::string(bytes);
+    std::string out;
     held_.clear();
     for (std::size_t i = 0; i < in.size();) {
-        Lead l = lead(static_cast<unsigned char>(in[i]));
-        if (l.length == 0) {
-            out += replacement;
-            i++;
-            continue;
-        }
-        std::size_t n = 1;  // bytes that fit so far
-        while (n < static_cast<std::size_t>(l.length) && i + n < in.size()) {
-            unsigned char c = static_cast<unsigned char>(in[i + n]);
-            if (c < (n == 1 ? l.low : 0x80) || c > (n == 1 ? l.high : 0xBF)) break;
-            n++;
-        }
-        if (n == static_cast<std::size_t>(l.length)) {
+        const Char c = decode_utf8(in.data() + i, in.data() + in.size());
+        std::size_t n = c.valid ? c.size : 0;
+        if (n > 0) {
             out.append(in, i, n);
-        } else if (i + n == in.size()) {
-            held_ = in.substr(i);
         } else {
-            out += replacement;
+            while (n < 3 && i + n < in.size() && begins_character(in.data() + i, n + 1)) n++;
+            if (n > 0 && i + n == in.size())
+                held_ = in.substr(i);
+            else
+                out += replacement;
         }
-        i += n;
+        i += std::max<std::size_t>(n, 1);
     }
     return out;
 }

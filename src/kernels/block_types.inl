@@ -2,6 +2,18 @@
 // tensor/dtype.cpp. A test walks that table and fails where a type lacks one of the three.
 #pragma once
 #include "kernels/common.inl"
+#include "kernels/type_iq4_nl.inl"
+#include "kernels/type_iq4_xs.inl"
+#include "kernels/type_mxfp4.inl"
+#include "kernels/type_q2_k.inl"
+#include "kernels/type_q3_k.inl"
+#include "kernels/type_q4_0.inl"
+#include "kernels/type_q4_1.inl"
+#include "kernels/type_q4_k.inl"
+#include "kernels/type_q5_0.inl"
+#include "kernels/type_q5_1.inl"
+#include "kernels/type_q5_k.inl"
+#include "kernels/type_q6_k.inl"
 #include "kernels/type_q8_0.inl"
 
 namespace linnet {
@@ -16,7 +28,8 @@ struct BlockTypes {
     }
 };
 
-using AllBlockTypes = BlockTypes<BlockQ8_0>;
+using AllBlockTypes = BlockTypes<BlockQ4_0, BlockQ4_1, BlockQ5_0, BlockQ5_1, BlockQ8_0, BlockQ2_K, BlockQ3_K,
+                                 BlockQ4_K, BlockQ5_K, BlockQ6_K, BlockIQ4_NL, BlockIQ4_XS, BlockMXFP4>;
 
 }  // namespace
 }  // namespace linnet

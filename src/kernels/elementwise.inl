@@ -177,7 +177,8 @@ void load_stored(int64_t n, DType type, const void* source, Real* target) {
     bool blocks = AllBlockTypes::with(type, [&](auto block) {
         using Block = decltype(block);
         const char* from = static_cast<const char*>(source);
-        for (int64_t i = 0; i < n; i += Block::elements, from += Block::bytes) Block::load(from, target + i);
+        for (int64_t i = 0; i < n; i += Block::elements, from += Block::bytes)
+            load_block<Block>(from, target + i);
     });
     if (blocks) return;
     with_stored(type, [&](auto stored) {
@@ -186,6 +187,15 @@ void load_stored(int64_t n, DType type, const void* source, Real* target) {
         each_vector(n, [&](int64_t i, int64_t some) {
             store_n(target + i, some == W ? Stored::get(from + i) : Stored::get_n(from + i, some), some);
         });
+    });
+}
+
+void quantize_stored(int64_t n, DType type, const Real* source, const Real* importance, void* target) {
+    AllBlockTypes::with(type, [&](auto block) {
+        using Block = decltype(block);
+        char* to = static_cast<char*>(target);
+        for (int64_t i = 0; i < n; i += Block::elements, to += Block::bytes)
+            Block::quantize(source + i, importance ? importance + i : nullptr, to);
     });
 }
 

@@ -90,10 +90,11 @@ struct TileTarget {
     const Real* bias;  // at the tile's first column, or null
     const Real* add;   // at the tile's first element, or null
     int64_t add_row;
-    int64_t last;      // lanes in use of the last vector, 1 … W
-    const char* soon;  // memory to ask for along the way: soon + p · soon_step for every p of the depth
-    int64_t soon_step;
-    int64_t a_row, a_col;  // A's strides, where it is not packed
+    int64_t last;  // lanes in use of the last vector, 1 … W
+    // Memory to ask for along the way: soon + p · soon_step for every p of the depth.
+    const char* soon = nullptr;
+    int64_t soon_step = 0;
+    int64_t a_row = 0, a_col = 0;  // A's strides, where it is not packed
 };
 
 /// R × NV vectors of sums over `depth`, then added to their start.

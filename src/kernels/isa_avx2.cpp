@@ -1,9 +1,10 @@
 // The kernels in AVX2. One symbol leaves this file: the table (tools/check_kernel_symbols.sh).
-#include "kernels/simd_avx2.h"
+#include "kernels/simd/avx2.h"
 
-#include "kernels/table.inl"
+#include "kernels/block_panels.inl"
+#include "kernels/block_table.inl"
 
 namespace linnet {
 extern const KernelTable<float> avx2_kernels;
-constinit const KernelTable<float> avx2_kernels = make_table("avx2");
+constinit const KernelTable<float> avx2_kernels = with_block_panels(with_block_rows(make_table("avx2")));
 }  // namespace linnet

@@ -1,6 +1,6 @@
 // The kernels in double precision, for checking gradients. One symbol leaves this file: the table
 // (tools/check_kernel_symbols.sh).
-#include "kernels/simd_double.h"
+#include "kernels/simd/double.h"
 
 #include "kernels/table.inl"
 

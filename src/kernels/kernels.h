@@ -15,7 +15,7 @@ namespace linnet {
 /// An operand of a matrix product: element (i, j) stands at data[i * row + j * col], counted in elements.
 struct Operand {
     const void* data = nullptr;
-    DType type = DType::f32;  // f32, f16, bf16 (f64 in the table for double)
+    DType type = DType::f32;  // f32, f16, bf16 (f64 in the table for double); B also a block type, where told
     std::int64_t row = 0, col = 1;
 };
 
@@ -86,6 +86,12 @@ struct KernelTable {
     /// workspace.
     void (*gemv)(const Gemm<Real>&);
 
+    /// gemm and gemv for B of a block type, stored [N,K], and A with col 1: the same promises. Activations
+    /// are rounded to integers of 12 bits (panels) or 8 (rows). Null: unpack B and use the plain ones.
+    void (*block_panels)(const Gemm<Real>&, void* workspace) = nullptr;
+    void (*block_rows)(const Gemm<Real>&, void* workspace) = nullptr;
+    std::int64_t block_rows_longest = 0;  // K at most
+
     // Attention without a stored T×T matrix (Dao et al. 2022; online softmax of Milakov & Gimelshein 2018).
     std::size_t attention_workspace;  // bytes, for any head width up to attention_max_head_width
     std::int64_t attention_max_head_width;
@@ -146,6 +152,10 @@ struct KernelTable {
     /// even; not to block types).
     void (*load)(std::int64_t n, DType type, const void* source, Real* target);
     void (*store)(std::int64_t n, DType type, const Real* source, void* target);
+    /// To a block type, with the least squared error that its search finds; n is a whole number of blocks,
+    /// the source finite. importance: [n], the weight of each error, or null. Without it q8_0 and q4_0 are
+    /// llama.cpp's bytes.
+    void (*quantize)(std::int64_t n, DType type, const Real* source, const Real* importance, void* target);
 
     // The machine's limits (peaks.h times them). fma_probe: multiply-adds on registers alone, returns the
     // operations done; read_probe: reads n values once, returns their sum.

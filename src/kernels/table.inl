@@ -51,6 +51,7 @@ consteval KernelTable<Real> make_table(const char* name) {
             .adamw = adamw,
             .load = load_stored,
             .store = store_stored,
+            .quantize = quantize_stored,
             .fma_probe = fma_probe,
             .read_probe = read_probe,
             .bf16_probe = no_probe,

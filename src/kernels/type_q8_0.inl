@@ -1,19 +1,29 @@
 // q8_0: 32 weights per block, one f16 scale d, then 32 signed bytes: w = d · q.
 #pragma once
+#include "kernels/block_fit.inl"
 
 namespace linnet {
 namespace {
 
 struct BlockQ8_0 {
     static constexpr DType type = DType::q8_0;
-    static constexpr int64_t elements = 32, bytes = 34;
+    static constexpr int64_t elements = 32, bytes = 34, group = 32;
+    static constexpr bool has_offset = false;
 
-    static void load(const char* block, Real* to) {
-        uint16_t scale;
-        __builtin_memcpy(&scale, block, sizeof scale);
-        Real d = sum(StoredF16::get_n(&scale, 1));
-        const auto* q = reinterpret_cast<const signed char*>(block + sizeof scale);
-        for (int64_t i = 0; i < elements; i++) to[i] = d * static_cast<Real>(q[i]);
+    static void whole(const char* block, Whole* q) { __builtin_memcpy(q, block + 2, elements); }
+    static void scales(const char* block, Real* scale, Real*) { scale[0] = half_at(block); }
+
+    /// Importances change nothing here. As llama.cpp does it, to the bit: halves are rounded away from 0.
+    static void quantize(const Real* x, const Real*, char* block) {
+        Real extreme = 0;
+        for (int64_t i = 0; i < elements; i++) extreme = most_of(extreme, magnitude(x[i]));
+        Real d = extreme / 127, inverse = inverse_of(d);
+        as_half(d, block);
+        for (int64_t i = 0; i < elements; i++) {
+            Real v = x[i] * inverse, whole = static_cast<Real>(static_cast<int>(v)), rest = v - whole;
+            int step = rest >= Real(0.5) ? 1 : rest <= Real(-0.5) ? -1 : 0;
+            block[2 + i] = static_cast<char>(static_cast<int>(whole) + step);
+        }
     }
 };
 

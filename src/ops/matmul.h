@@ -1,6 +1,6 @@
-// Matrix products spread over the team: each member computes a rectangle of the output. Weights of block
-// types (quantized) are unpacked a few rows at a time into the member's workspace, then multiplied as plain
-// ones.
+// Matrix products spread over the team: each member computes a rectangle of the output. For weights of block
+// types (quantized) there are kernels of their own; where there are none, and in training, they are unpacked
+// a few rows at a time into the member's workspace, then multiplied as plain ones.
 #pragma once
 #include "ops/op.h"
 
@@ -60,6 +60,13 @@ void team_project(const Call<Real>& call, Gemm<Real> g, const Tensor& w, Product
     }
     if (g.m_begin >= g.m_end || g.n_begin >= g.n_end) return;
     if (!blocks) return call.kernels->gemv(g);
+    // What is differentiated must be the product itself, not one of rounded activations.
+    if (call.phase != Phase::train) {
+        if (kernel == ProductKernel::panels && call.kernels->block_panels)
+            return call.kernels->block_panels(g, call.workspace);
+        if (kernel == ProductKernel::rows && g.k <= call.kernels->block_rows_longest)
+            return call.kernels->block_rows(g, call.workspace);
+    }
     for (std::int64_t n = g.n_begin; n < g.n_end; n += unpacked_rows) {
         Gemm<Real> part = columns_of(g, n, std::min(unpacked_rows, g.n_end - n));
         part.b = {unpack(call, w, n, part.n), kernel_type<Real>, 1, g.k};

@@ -43,10 +43,15 @@ struct TextRow {
 };
 
 constexpr TextRow text_rows[] = {
-    {300'000, 2, 256, 0.1, 24, 0.1},          {700'000, 3, 512, 0.1, 24, 0.1},
-    {3'000'000, 4, 1024, 0.1, 20, 0.1},       {8'000'000, 5, 2048, 0.05, 16, 0.1},
-    {40'000'000, 7, 4096, 0.0, 10, 0.05},     {200'000'000, 8, 8192, 0.0, 8, 0.02},
-    {2'000'000'000, 10, 16384, 0.0, 8, 0.01}, {UINT64_MAX, std::size(rungs) - 1, 32768, 0.0, 8, 0.005},
+    {300'000, 2, 256, 0.1, 24, 0.1},
+    {700'000, 3, 512, 0.1, 24, 0.1},
+    {1'500'000, 3, 1024, 0.15, 12, 0.1},
+    {3'000'000, 4, 1024, 0.1, 20, 0.1},
+    {8'000'000, 5, 2048, 0.05, 16, 0.1},
+    {40'000'000, 7, 4096, 0.0, 10, 0.05},
+    {200'000'000, 8, 8192, 0.0, 8, 0.02},
+    {2'000'000'000, 10, 16384, 0.0, 8, 0.01},
+    {UINT64_MAX, std::size(rungs) - 1, 32768, 0.0, 8, 0.005},
 };
 
 // What a step reaches of the machine's peak, before it has been measured.
@@ -58,13 +63,13 @@ const TextRow& row_of(std::uint64_t bytes) {
     return *row;
 }
 
-/// A vocabulary that is given may be larger than the rung's own: the arithmetic grows with the square of the
-/// parameters, as a larger model also wants more tokens.
+/// The vocabulary may be larger than the rung's own (the data brings it) or smaller (the text is short): the
+/// arithmetic grows with the square of the parameters, as a larger model also wants more tokens.
 double wanted_flops(const Rung& rung, std::int64_t vocabulary) {
     auto width = static_cast<double>(rung.width);
     double blocks =
         static_cast<double>(rung.layers) * (4 * width * width + 3 * width * static_cast<double>(rung.ffn));
-    double grown = (blocks + width * static_cast<double>(std::max(vocabulary, rung.vocabulary))) /
+    double grown = (blocks + width * static_cast<double>(vocabulary)) /
                    (blocks + width * static_cast<double>(rung.vocabulary));
     return rung.flops * grown * grown;
 }
@@ -81,9 +86,13 @@ json choose_config(const Prospect& prospect) {
     const TextRow& text = row_of(prospect.bytes);
     double flops = usual_share * prospect.flops * prospect.seconds;
     std::size_t at = 0;
-    while (at < text.rung && wanted_flops(rungs[at + 1], prospect.vocabulary) <= flops) at++;
+    const auto vocabulary_at = [&](const Rung& rung) { return std::min(text.vocabulary, rung.vocabulary); };
+    const auto wanted = [&](const Rung& rung) {
+        return wanted_flops(rung, prospect.vocabulary > 0 ? prospect.vocabulary : vocabulary_at(rung));
+    };
+    while (at < text.rung && wanted(rungs[at + 1]) <= flops) at++;
     const Rung& rung = rungs[at];
-    std::int64_t vocabulary = std::min(text.vocabulary, rung.vocabulary);
+    std::int64_t vocabulary = vocabulary_at(rung);
     json tokenizer = {{"kind", "bpe"}, {"vocab_size", vocabulary}};
     if (vocabulary == 256) tokenizer = {{"kind", "byte"}};
     auto width = static_cast<double>(rung.width);

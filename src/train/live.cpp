@@ -57,7 +57,7 @@ void LiveLine::step(std::int64_t step, std::int64_t steps, double loss, double l
     // Speed wobbles from step to step on a shared machine; an average over some ten steps can be read.
     double before = progress_.tokens_per_s, weight = std::isfinite(before) ? 0.1 : 1.0;
     double smooth = weight * tokens_per_s + (weight < 1 ? (1 - weight) * before : 0);
-    double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
+    double elapsed = seconds_since(started_);
     progress_.step = step;
     progress_.steps = steps;
     progress_.loss = loss;

@@ -1,11 +1,11 @@
 // What a person sees while a model trains: one live line on a terminal, a plain line now and then elsewhere.
 #pragma once
-#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "base/clock.h"
 #include "base/terminal.h"
 
 namespace linnet {
@@ -43,7 +43,7 @@ class LiveLine {
     StatusLine status_{30};
     Progress progress_;
     std::int64_t first_ = -1;  // the step before the first that was seen: a resumed run does not begin at 0
-    std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+    Clock::time_point started_ = Clock::now();
 };
 
 }  // namespace linnet

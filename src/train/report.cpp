@@ -36,6 +36,13 @@ std::string text(const Json& record, const char* key) {
     return found != record.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
+/// A default run follows the clock, a resumed one may be given another end: the config is shown as it is now.
+void set_steps(Json& start, const Json& record) {
+    const Json::json_pointer steps("/config/train/steps");
+    const auto now = record.find("steps");
+    if (now != record.end() && start.contains(steps)) start[steps] = *now;
+}
+
 Run read_run(std::string_view log) {
     Run run;
     for (std::size_t begin = 0; begin < log.size();) {
@@ -57,7 +64,10 @@ Run read_run(std::string_view log) {
             run.samples[step] = std::move(record);
         else if (event == "end")
             run.end = std::move(record);
+        else if (event == "plan")
+            set_steps(run.start, record);
         else if (event == "resume") {
+            set_steps(run.start, record);
             run.resumes++;
             run.end = Json::object();
             for (auto* records : {&run.steps, &run.evals, &run.samples})

@@ -83,10 +83,8 @@ bool RunData::jsonl() const {
 
 std::string RunData::description() const {
     std::string size = human_bytes(static_cast<double>(bytes_));
-    if (corpus_)
-        return grouped(count_) + " documents, " + grouped(corpus_->tokens) + " tokens of " + size +
-               " of text";
     std::string said = count_ == 1 ? "one document" : grouped(count_) + " documents";
+    if (corpus_) return said + ", " + grouped(corpus_->tokens) + " tokens of " + size + " of text";
     if (jsonl()) said += " of the field " + options_.read.field;
     if (documents_ && documents_->files > 1) said += " in " + grouped(documents_->files) + " files";
     said += ", " + size;

@@ -44,7 +44,8 @@ bool is_folder(const std::string& path) {
 /// The path, where there is a run to resume; asked before the folder would be made.
 const std::string& checked(const std::string& path, RunStart start) {
     if (start == RunStart::resume && !is_folder(path))
-        fail(Exit::diverged, path, "", "a folder of a run to resume", "no such folder");
+        fail(Exit::diverged, path, "", "a folder of a run to resume",
+             there(path) ? "a file" : "no such folder");
     return path;
 }
 

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "base/error.h"
 #include "train/checkpoint.h"
 
 namespace linnet {
@@ -12,7 +13,10 @@ std::string model_of_run(const std::string& path) {
     std::string best = path + "/" + best_model;
     if (std::filesystem::exists(best, ignored)) return best;
     auto newest = newest_checkpoint(path + "/checkpoints");
-    return newest ? *newest + "/model.gguf" : path;
+    if (newest) return *newest + "/model.gguf";
+    if (std::filesystem::exists(path + "/log.jsonl", ignored))
+        fail_input(path, "", "a model, or a run that has one", "a run before its first evaluation");
+    return path;
 }
 
 }  // namespace linnet

@@ -8,7 +8,7 @@ inline constexpr const char* best_model = "model.gguf";  // by validation
 inline constexpr const char* last_model = "last.gguf";
 
 /// A path that names a model: a run's folder stands for its best model, or where it has none yet for that of
-/// its newest checkpoint. Any other path is itself.
+/// its newest checkpoint; Error(Exit::input) where it has none either. Any other path is itself.
 std::string model_of_run(const std::string& path);
 
 }  // namespace linnet

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/terminal.h"
@@ -14,12 +15,7 @@
 namespace linnet {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using nlohmann::json;
-
-double since(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// The settings that options stand for: --set, then --steps.
 std::vector<std::string> settings_of(const TrainingOptions& options) {
@@ -41,10 +37,7 @@ RunConfig default_config(const TrainingOptions& options, const RunData& data, Ru
     prospect.vocabulary = data.vocabulary();
     setup.by_time = options.time_limit_s > 0 || !sets(settings, "train.steps");
     if (setup.by_time) {
-        if (setup.time_limit_s == 0) {
-            setup.time_limit_s = default_seconds;
-            note("no --time given: training takes " + human_seconds(default_seconds) + " at most");
-        }
+        if (setup.time_limit_s == 0) setup.time_limit_s = default_seconds;
         setup.peak_flops = measured_peak_flops(setup.threads);
         prospect.seconds = setup.time_limit_s;
         prospect.flops = setup.peak_flops;
@@ -76,7 +69,7 @@ void choose_schedule(const TrainingOptions& options, RunSetup& setup) {
                                      std::min(2.0, 0.03 * setup.time_limit_s))
                               .step_ms /
                           1e3;
-    double left = std::max(0.1, setup.time_limit_s - since(setup.started));
+    double left = std::max(0.1, setup.time_limit_s - seconds_since(setup.started));
     fit_schedule(config, settings, step_seconds, left, setup.text_size);
     // The end follows the clock only where its steps were ours to choose, and do not change those before.
     setup.by_time = config.train.schedule.kind == "wsd" && config.train.schedule.decay < 1 &&
@@ -176,6 +169,8 @@ RunSetup set_up(const TrainingOptions& options) {
     if (!data.own_tokenizer().empty() && setup.config.tokenizer.kind != "file")
         note("the tokenizer is that of the corpus: " + data.own_tokenizer());
     if (setup.chosen) {
+        if (setup.by_time && options.time_limit_s == 0)
+            note("no --time given: training takes " + human_seconds(default_seconds) + " at most");
         choose_schedule(options, setup);
         setup.config_json = whole_config(setup.config);
         say_choice(setup);

@@ -1,10 +1,10 @@
 // Everything a run needs before its first step: config, vocabulary, data, folders.
 #pragma once
-#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "base/clock.h"
 #include "train/checkpoint.h"
 #include "train/config.h"
 #include "train/ladder.h"
@@ -15,9 +15,9 @@
 namespace linnet {
 
 struct RunSetup {
-    std::chrono::steady_clock::time_point started;  // of all, reading the data included
-    double time_limit_s = 0;                        // from then; 0: none
-    std::unique_ptr<RunFolder> folder;              // where the run writes; null for a dry run
+    Clock::time_point started;          // of all, reading the data included
+    double time_limit_s = 0;            // from then; 0: none
+    std::unique_ptr<RunFolder> folder;  // where the run writes; null for a dry run
     RunConfig config;
     nlohmann::json config_json;  // whole, as checkpoints and provenance keep it
     bool chosen = false;         // the config is ours: none was given

@@ -1,22 +1,13 @@
 #include "train/timing.h"
 
 #include <algorithm>
-#include <chrono>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/rng.h"
 #include "train/learner.h"
 
 namespace linnet {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double since(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-}  // namespace
 
 StepTiming time_steps(const RunConfig& config, std::int64_t vocabulary, int threads, int steps,
                       double seconds) {
@@ -39,14 +30,14 @@ StepTiming time_steps(const RunConfig& config, std::int64_t vocabulary, int thre
     std::vector<double> times;
     StepTiming timing;
     Clock::time_point start = Clock::now();
-    for (int step = -1; step < steps && (times.empty() || since(start) < seconds);
+    for (int step = -1; step < steps && (times.empty() || seconds_since(start) < seconds);
          step++) {  // the first warms up
         Clock::time_point begin = Clock::now();
         timing.loss = 0;
         for (std::int64_t micro = 0; micro < run.train.accumulate; micro++)
             timing.loss += learner.learn(batch) * batch.loss_scale;
         learner.update(run.train, learning_rate(run.train, step + 1), step + 2);
-        if (step >= 0) times.push_back(since(begin));
+        if (step >= 0) times.push_back(seconds_since(begin));
     }
     std::sort(times.begin(), times.end());
     double median = times[times.size() / 2];

@@ -1,18 +1,15 @@
 #include "train/trainer.h"
 
-#include <sys/resource.h>
-#include <unistd.h>
-
-#include <chrono>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <optional>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/memory_use.h"
 #include "base/output.h"
 #include "base/signals.h"
 #include "base/terminal.h"
@@ -27,19 +24,7 @@
 namespace linnet {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using nlohmann::ordered_json;
-
-double since(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-/// The memory this process has needed so far, at its highest, in bytes.
-std::size_t peak_memory() {
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    return static_cast<std::size_t>(usage.ru_maxrss) * 1024;
-}
 
 double mib(std::size_t bytes) {
     return static_cast<double>(bytes >> 10) / 1024.0;
@@ -77,7 +62,7 @@ class Trainer {
             train_step();
             if (t.eval_every > 0 && step_ % t.eval_every == 0) evaluate(true);
             if (step_ < t.steps && t.checkpoint_every > 0 && step_ % t.checkpoint_every == 0) save();
-            if (!keeper_.any() && evaluated_ < 0 && since(begun_) >= first_look_s) evaluate(false);
+            if (!keeper_.any() && evaluated_ < 0 && seconds_since(begun_) >= first_look_s) evaluate(false);
             if (setup_.by_time) follow_clock();
         }
         finish(signal);
@@ -85,8 +70,8 @@ class Trainer {
     }
 
   private:
-    double elapsed() const { return since(setup_.started); }
-    double seconds() const { return setup_.checkpoint.seconds + since(begun_); }
+    double elapsed() const { return seconds_since(setup_.started); }
+    double seconds() const { return setup_.checkpoint.seconds + seconds_since(begun_); }
     bool out_of_time() const { return setup_.time_limit_s > 0 && elapsed() >= setup_.time_limit_s; }
     std::string file(const char* name) const { return options_.out + "/" + name; }
 
@@ -102,7 +87,7 @@ class Trainer {
         first_step_ = step_;
         const TokenSource& source = setup_.windows->source();
         if (setup_.resumed) {
-            log_.write({{"event", "resume"}, {"step", step_}});
+            log_.write({{"event", "resume"}, {"step", step_}, {"steps", setup_.config.train.steps}});
             note("resuming at step " + grouped(static_cast<std::uint64_t>(step_)));
         } else {
             log_.write({{"event", "start"},
@@ -136,7 +121,7 @@ class Trainer {
         double norm = learner_.update(t, lr, step_ + 1);
         if (!std::isfinite(loss) || !std::isfinite(norm)) diverged(loss, norm);
         step_++;
-        double took = since(begin), speed = static_cast<double>(setup_.rows() * t.accumulate) / took;
+        double took = seconds_since(begin), speed = static_cast<double>(setup_.rows() * t.accumulate) / took;
         double share = peak_ > 0 ? speed * flops_a_token_ / peak_ : 0;
         log_.write({{"event", "step"},
                     {"step", step_},
@@ -158,8 +143,9 @@ class Trainer {
         double due = setup_.time_limit_s * (1 - t.schedule.decay) / plans * (planned_ + 1);
         if (elapsed() < due || step_ - first_step_ < 5) return;
         planned_++;
-        double before = setup_.time_limit_s - elapsed() + since(begun_);  // of the time, this is for steps
-        std::int64_t steps = fitting_steps(t, step_, since(begun_), before, setup_.text_size);
+        double before =
+            setup_.time_limit_s - elapsed() + seconds_since(begun_);  // of the time, this is for steps
+        std::int64_t steps = fitting_steps(t, step_, seconds_since(begun_), before, setup_.text_size);
         if (steps == t.steps) return;
         t.steps = steps;
         setup_.config_json = whole_config(setup_.config);
@@ -309,17 +295,10 @@ class Trainer {
     Clock::time_point begun_;
 };
 
-/// The memory this process holds now, in bytes: what preparing the data took and gave back is not in it.
-std::size_t current_memory() {
-    std::ifstream statm("/proc/self/statm");
-    std::size_t pages = 0, resident = 0;
-    if (!(statm >> pages >> resident)) return peak_memory();  // not Linux
-    return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-}
-
 int dry_run(const RunSetup& setup) {
     const ModelConfig& model = setup.config.model;
     TracedModel traced = trace(model, true);
+    // What preparing the data took and gave back counts once, not on top of the learner.
     std::size_t peak =
         std::max(peak_memory(), current_memory() + Learner::bytes(model, setup.rows(), setup.threads));
     const TokenSource& source = setup.windows->source();

@@ -25,10 +25,6 @@ std::vector<std::string> words(const std::string& text) {
     return out;
 }
 
-bool has(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
-
 bool installed(const std::string& program) {
     return run_shell("command -v " + program + " >/dev/null").exit == 0;
 }

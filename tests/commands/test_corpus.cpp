@@ -10,10 +10,6 @@ using namespace linnet::test;
 
 namespace {
 
-bool has(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
-
 std::string quoted_lines(int n) {
     std::string lines;
     for (int i = 0; i < n; i++)

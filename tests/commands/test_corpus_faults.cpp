@@ -12,24 +12,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool has(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
-
 /// A folder with `text`, another text `more`, t.json, and the corpora `old` and `new` of the two.
-struct Place {
-    Scratch s;
-    Place() {
-        write_text(s / "text", counting_text());
+struct Place : Workplace {
+    Place() : Workplace("CORPUS=\"$LINNET corpus -t t.json --shard-tokens 500\"") {
         write_text(s / "more", counting_text() + counting_text() + "eleven\n");
         REQUIRE((*this)("$LINNET tokenizer train --vocab-size 270 -o t.json text 2>/dev/null; "
                         "$CORPUS -o old text 2>/dev/null >&2; $CORPUS -o new more 2>/dev/null >&2; "
                         "cp -r old out; echo mine > out/notes; mkdir out/sub; echo mine > out/sub/x")
                     .exit == 0);
-    }
-    Outcome operator()(const std::string& line) const {
-        return run_shell("cd '" + s.path + "'\nCORPUS=\"$LINNET corpus -t t.json --shard-tokens 500\"\n" +
-                         line);
     }
     /// `out` is the corpus `name`, with the user's files, and nothing stands beside it.
     void check_is(const std::string& name) const {

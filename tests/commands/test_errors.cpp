@@ -10,10 +10,6 @@ using namespace linnet::test;
 
 namespace {
 
-bool has(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
-
 void refused(const std::vector<std::string>& arguments, int exit, const std::string& message,
              const std::string& input = {}) {
     std::string line;

@@ -14,10 +14,6 @@ using nlohmann::json;
 
 namespace {
 
-bool has(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
-
 std::string made(std::vector<std::string> arguments, const std::string& input = {}) {
     arguments.insert(arguments.begin(), {"generate", "-m", tiny_model()});
     Outcome outcome = run_linnet(arguments, input);

@@ -16,10 +16,6 @@ using nlohmann::json;
 
 namespace {
 
-bool has(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
-
 std::string made(std::vector<std::string> arguments, const std::string& input = {}) {
     arguments.insert(arguments.begin(), {"generate", "-m", tiny_model(), "-n", "8", "--temp", "0"});
     Outcome outcome = run_linnet(arguments, input);
@@ -320,7 +316,7 @@ TEST_CASE("generate spells out control characters on a terminal, and gives them 
     CHECK_FALSE(has(shown, "\x1b]0;x"));
 }
 
-TEST_CASE("a dumb terminal gets no escapes; a narrow one gets notes and help folded at words") {
+TEST_CASE("a dumb terminal gets no escapes; a narrow one gets notes, errors and help folded at words") {
     Scratch scratch;
     write_text(scratch / "text", counting_text());
     write_text(scratch / "config", tiny_config());
@@ -342,6 +338,9 @@ TEST_CASE("a dumb terminal gets no escapes; a narrow one gets notes and help fol
     fits(on_terminal("$LINNET generate --help", 40), 40);
     fits(on_terminal("$LINNET --help", 40), 40);
     fits(on_terminal("$LINNET", 40), 40);
+    const std::string refused = on_terminal(train, 40);
+    CHECK(has(refused, "linnet: error: "));
+    fits(refused.substr(refused.find(": expected")), 40);  // the path before it is one long word
     const std::string full = on_terminal(
         "$LINNET generate -m " + tiny_model() + " -p one -n 99 --temp 0 2>&1 >/dev/null", 40, "dumb");
     CHECK(has(full, "the context of 32 tokens"));

@@ -15,10 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool has(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
-
 /// A command that writes: its line but for where to, and the file that it leaves there.
 struct Writer {
     const char* command;  // as in the table of commands
@@ -34,25 +30,25 @@ constexpr Writer writers[] = {
     {"tokenizer convert", "tokenizer convert t.json $OUT", ".json", ""},
     {"tokenize", "tokenize -m t.json --html $OUT text", ".html", ""},
     {"corpus", "corpus -t t.json -o $OUT text", "", "/index.json"},
+    {"quantize", "quantize m.gguf $OUT --type q8_0", ".gguf", ""},
     {"train", "train config --data text --steps 2 --threads 1 --out $OUT", "", "/model.gguf"},
 };
 
-struct Place {
-    Scratch s;
+struct Place : Workplace {
     Place() {
-        write_text(s / "text", counting_text());
         write_text(s / "config", tiny_config());
+        fs::copy_file(tiny_model(), s / "m.gguf");
         REQUIRE(
             run_linnet({"tokenizer", "train", "--vocab-size", "270", "-o", s / "t.json", s / "text"}).exit ==
             0);
     }
+    using Workplace::operator();
     Outcome operator()(const Writer& writer, const std::string& out, const std::string& more = "") const {
-        return run_shell("cd '" + s.path + "'; OUT='" + out + "'; $LINNET " + writer.line + " " + more);
+        return (*this)("OUT='" + out + "'; $LINNET " + writer.line + " " + more);
     }
     /// Names, kinds and contents of all that is below `name`.
     std::string state(const std::string& name) const {
-        return run_shell("cd '" + s.path + "'; find '" + name + "' | sort; find '" + name +
-                         "' -type f | sort | xargs -r sha256sum")
+        return (*this)("find '" + name + "' | sort; find '" + name + "' -type f | sort | xargs -r sha256sum")
             .out;
     }
 };
@@ -126,8 +122,8 @@ TEST_CASE("no command replaces what it finds, unless --overwrite is given") {
             all.insert(all.end(), std::begin(run_found), std::end(run_found));
         for (const Found& found : all) {
             INFO(std::string(found.what));
-            run_shell("cd '" + place.s.path + "'; OUT='" + out + "' MODEL='" + tiny_model() + "'; LINE=\"" +
-                      writer.line + "\"; " + found.make);
+            place("OUT='" + out + "' MODEL='" + tiny_model() + "'; LINE=\"" + writer.line + "\"; " +
+                  found.make);
             const std::string before = place.state(out) + place.state("real");
             const Outcome refused = place(writer, out);
             CHECK(refused.exit == found.exit);
@@ -140,7 +136,7 @@ TEST_CASE("no command replaces what it finds, unless --overwrite is given") {
                 CHECK(has(replaced.err, "wrote " + out));
                 CHECK(fs::exists(place.s / (out + writer.leaves)));
             }
-            run_shell("cd '" + place.s.path + "'; rm -rf out* real nowhere .out*");
+            place("rm -rf out* real nowhere .out*");
         }
     }
 }
@@ -164,9 +160,8 @@ TEST_CASE("a folder that another process writes into is refused at once, by that
         if (*writer.suffix) continue;
         INFO(std::string(writer.line));
         // A corpus from a pipe that nobody writes to holds its folder for as long as we like.
-        const Outcome outcome = run_shell(
-            "cd '" + place.s.path +
-            "'; OUT=out; mkfifo pipe; $LINNET corpus -t t.json -o out - < pipe 2>/dev/null &\n"
+        const Outcome outcome = place(
+            "OUT=out; mkfifo pipe; $LINNET corpus -t t.json -o out - < pipe 2>/dev/null &\n"
             "holder=$!; exec 9> pipe; until [ -e out/.linnet.lock ]; do sleep 0.01; done\n"
             "$LINNET " +
             std::string(writer.line) +
@@ -201,10 +196,10 @@ TEST_CASE(
     CHECK(place(train, "out", "--overwrite --set model.width=7").exit == 2 + 1);
     CHECK(place.state("out") == before);
     // Killed after its first steps: --resume finds the old run again.
-    run_shell("cd '" + place.s.path +
-              "'; $LINNET train config --data text --out out --overwrite --set train.steps=1000000 "
-              "--set train.checkpoint_every=0 2>/dev/null & p=$!; until [ -e out/.replaced/report.html ] && "
-              "[ -e out/log.jsonl ]; do sleep 0.01; done; kill -9 $p; wait $p 2>/dev/null");
+    place(
+        "$LINNET train config --data text --out out --overwrite --set train.steps=1000000 "
+        "--set train.checkpoint_every=0 2>/dev/null & p=$!; until [ -e out/.replaced/report.html ] && "
+        "[ -e out/log.jsonl ]; do sleep 0.01; done; kill -9 $p; wait $p 2>/dev/null");
     const Outcome resumed = place(train, "out", "--resume");
     CHECK_MESSAGE(resumed.exit == 0, resumed.err);
     CHECK(has(resumed.err, "put back"));

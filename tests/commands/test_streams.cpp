@@ -8,10 +8,6 @@ using namespace linnet::test;
 
 namespace {
 
-bool has(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
-
 /// `MODEL` in the line is the tiny model.
 Outcome shell(const std::string& line) {
     return run_shell("MODEL='" + tiny_model() + "'\n" + line);

@@ -19,10 +19,6 @@ std::vector<std::string> words(const std::string& text) {
     return out;
 }
 
-bool has(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
-
 std::vector<std::string> with(std::vector<std::string> args, const std::string& last) {
     args.push_back(last);
     return args;

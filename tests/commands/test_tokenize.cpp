@@ -9,10 +9,6 @@ using namespace linnet::test;
 
 namespace {
 
-bool has(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
-
 /// A vocabulary of 300 tokens and texts to use it on.
 struct Setting {
     Scratch s;

@@ -14,22 +14,11 @@ using nlohmann::json;
 
 namespace {
 
-bool has(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
-
 /// A folder with `text` and `config`; lines run in it, with $TRAIN for all but the output folder.
-struct Run {
-    Scratch scratch;
-    Run() {
-        write_text(scratch / "text", counting_text());
-        write_text(scratch / "config", tiny_config());
+struct Run : Workplace {
+    Run() : Workplace("TRAIN=\"$LINNET train config --data text --threads 1 --out\"") {
+        write_text(s / "config", tiny_config());
     }
-    Outcome operator()(const std::string& line) const {
-        return run_shell("cd '" + scratch.path +
-                         "'\nTRAIN=\"$LINNET train config --data text --threads 1 --out\"\n" + line);
-    }
-    std::string file(const std::string& name) const { return read_text(scratch / name); }
 };
 
 const char* const longer =
@@ -70,10 +59,9 @@ TEST_CASE("train leaves a model, a report, a log of every step, and its last che
     CHECK(samples == 2);
     CHECK(last < first);
     CHECK(has(run.file("out/report.html"), "<svg"));
-    CHECK(run_linnet({"inspect", run.scratch / "out"}).exit == 0);
+    CHECK(run_linnet({"inspect", run.s / "out"}).exit == 0);
     int checkpoints = 0;
-    for ([[maybe_unused]] const auto& entry :
-         std::filesystem::directory_iterator(run.scratch / "out/checkpoints"))
+    for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(run.s / "out/checkpoints"))
         checkpoints++;
     CHECK(checkpoints <= 2);
 }
@@ -99,7 +87,7 @@ TEST_CASE("a run that was interrupted, terminated or killed goes on to the bytes
         CAPTURE(signal);
         std::string name = signal;
         CHECK(run(cut_short(name, signal)).exit == code);
-        CHECK(std::filesystem::exists(run.scratch / (name + "/last.gguf")) == (code != 137));
+        CHECK(std::filesystem::exists(run.s / (name + "/last.gguf")) == (code != 137));
         CHECK(run.file(name + "/model.gguf") != whole);  // of the first evaluation
         Outcome resumed = run("$TRAIN " + name + " --resume" + longer);
         CHECK_MESSAGE(resumed.exit == 0, resumed.err);
@@ -119,7 +107,7 @@ TEST_CASE("train refuses to write over a run, and to resume another one") {
     Outcome other = run("$TRAIN out --resume --set model.width=32");
     CHECK(other.exit == 5);
     CHECK(is_one_error_line(other.err));
-    write_text(run.scratch / "text", counting_text() + "eleven\n");
+    write_text(run.s / "text", counting_text() + "eleven\n");
     CHECK(run("$TRAIN out --resume").exit == 5);
     CHECK(run("$TRAIN none --resume").exit == 5);
     CHECK(run.file("out/model.gguf") == before);
@@ -164,10 +152,10 @@ TEST_CASE("--json puts the log on stdout; --dry-run writes nothing; --time ends 
     Outcome dry = run("$TRAIN dry --dry-run");
     CHECK(dry.exit == 0);
     CHECK(has(dry.out, "peak_memory_mib"));
-    CHECK_FALSE(std::filesystem::exists(run.scratch / "dry"));
+    CHECK_FALSE(std::filesystem::exists(run.s / "dry"));
     Outcome timed = run("$TRAIN timed --time 1s --set train.steps=1000000");
     CHECK(timed.exit == 0);
-    CHECK(std::filesystem::exists(run.scratch / "timed/model.gguf"));
+    CHECK(std::filesystem::exists(run.s / "timed/model.gguf"));
 }
 
 TEST_CASE("without a config one is chosen that ends on time, and config.json gives the same run again") {
@@ -210,6 +198,9 @@ TEST_CASE("a resume needs no --data, and a run's folder stands for its model, al
     CHECK(run("mv text moved; $LINNET train --out cut --resume --steps 120 2>/dev/null").exit == 4);
     CHECK(run("$LINNET train --out cut --resume --steps 120 --data moved 2>/dev/null").exit == 0);
     CHECK(run("$LINNET train --out none").exit == 2);  // a new run needs it
+    const Outcome young = run("mkdir young; echo '{}' > young/log.jsonl; $LINNET eval -m young --file moved");
+    CHECK(young.exit == 3);
+    CHECK_MESSAGE(has(young.err, "a run before its first evaluation"), young.err);
 }
 
 TEST_CASE("where the text is memorised the best model is kept, and the run ends; resumed, it is the same") {
@@ -217,7 +208,7 @@ TEST_CASE("where the text is memorised the best model is kept, and the run ends;
     std::string noise;  // nothing can be learned from it but itself
     for (unsigned i = 0, x = 1; i < 1500; i++)
         noise += static_cast<char>('a' + (x = x * 1664525 + 1013904223) / 65536 % 26);
-    write_text(run.scratch / "noise", noise);
+    write_text(run.s / "noise", noise);
     const std::string line =
         "$LINNET train config --data noise --threads 1 --set train.steps=2000 --set "
         "train.eval_every=20 --set train.checkpoint_every=20 --set train.optimizer.lr=1e-2 --set "

@@ -12,21 +12,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool has(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
-
-/// A folder with `text`, `config`, and `corpus` made of the text; $TRAIN lacks --data and what follows.
-struct Place {
-    Scratch s;
-    Place() {
-        write_text(s / "text", counting_text());
+/// A folder with `text` and `config`; $TRAIN lacks --data and what follows.
+struct Place : Workplace {
+    Place() : Workplace("TRAIN=\"$LINNET train config --threads 1\"") {
         write_text(s / "config", tiny_config());
     }
-    Outcome operator()(const std::string& line) const {
-        return run_shell("cd '" + s.path + "'\nTRAIN=\"$LINNET train config --threads 1\"\n" + line);
-    }
-    std::string file(const std::string& name) const { return read_text(s / name); }
 };
 
 /// Steps enough to be caught in the middle of.

@@ -1,8 +1,7 @@
 #include "commands/tiny.h"
 
 #include <stdexcept>
-
-#include "support.h"
+#include <utility>
 
 namespace linnet::test {
 
@@ -30,6 +29,14 @@ const std::string& tiny_model() {
         return folder / "out/model.gguf";
     }();
     return path;
+}
+
+Workplace::Workplace(std::string before) : before_(std::move(before)) {
+    write_text(s / "text", counting_text());
+}
+
+Outcome Workplace::operator()(const std::string& line) const {
+    return run_shell("cd '" + s.path + "'\n" + before_ + "\n" + line);
 }
 
 bool is_one_error_line(const std::string& err) {

@@ -2,6 +2,8 @@
 #pragma once
 #include <string>
 
+#include "support.h"
+
 namespace linnet::test {
 
 /// A few hundred lines of text with a pattern in it: "one two three …" counted out.
@@ -13,6 +15,19 @@ const std::string& tiny_model();
 
 /// Settings that make a model of that size.
 std::string tiny_config();
+
+/// A folder with counting_text() in `text`, and shell lines that run in it.
+class Workplace {
+  public:
+    /// `before`: shell that goes before each line, such as NAME=value.
+    explicit Workplace(std::string before = {});
+    Outcome operator()(const std::string& line) const;
+    std::string file(const std::string& name) const { return read_text(s / name); }
+    Scratch s;
+
+  private:
+    std::string before_;
+};
 
 /// Exactly one line on stderr, `linnet: error: …`.
 bool is_one_error_line(const std::string& err);

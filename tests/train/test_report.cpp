@@ -8,6 +8,7 @@
 #include "train/report.h"
 
 using namespace linnet;
+using linnet::test::has;
 
 namespace {
 
@@ -25,10 +26,6 @@ std::size_t count(const std::string& text, const std::string& part) {
     std::size_t n = 0;
     for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) n++;
     return n;
-}
-
-bool has(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
 }
 
 }  // namespace
@@ -71,6 +68,21 @@ TEST_CASE("steps done again after a resume stand once, and a cut line is passed 
     CHECK(has(page, "3: 3.25<"));
     CHECK(has(page, "<th>resumed</th><td>1 time</td>"));
     CHECK(has(page, "not ended yet"));
+}
+
+TEST_CASE("a report shows the number of steps that the run came to have") {
+    const std::string first = R"({"event":"start","config":{"train":{"steps":799}}})"
+                              "\n",
+                      plan = R"({"event":"plan","step":1,"steps":741})"
+                             "\n",
+                      resume = R"({"event":"resume","step":1,"steps":900})"
+                               "\n";
+    CHECK(has(report_html(first, "run"), "<th>train.steps</th><td>799</td>"));
+    CHECK(has(report_html(first + plan, "run"), "<th>train.steps</th><td>741</td>"));
+    CHECK(has(report_html(first + plan + resume, "run"), "<th>train.steps</th><td>900</td>"));
+    for (const char* odd : {"[]", "5", "{\"train\":[]}", "null"})
+        CHECK(has(report_html(R"({"event":"start","config":)" + std::string(odd) + "}\n" + plan, "run"),
+                  "</html>"));
 }
 
 TEST_CASE("a report of nothing, of nonsense and of values that are no numbers is still a page") {

@@ -8,6 +8,7 @@
 #include "text/files/tokenizer_json.h"
 
 using namespace linnet;
+using linnet::test::has;
 
 namespace {
 
@@ -20,10 +21,6 @@ std::string message_of(const std::string& json, std::string_view text = "some te
         return e.what();
     }
     return "accepted";
-}
-
-bool has(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
 }
 
 std::string with(const std::string& rest, const std::string& vocab = R"({"?": 0, "a": 1})") {

@@ -9,6 +9,7 @@
 #include "text/train/make.h"
 
 using namespace linnet;
+using linnet::test::has;
 
 namespace {
 
@@ -20,10 +21,6 @@ std::string message_of(const std::string& json) {
         return e.what();
     }
     return "accepted";
-}
-
-bool has(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
 }
 
 std::string model(const std::string& vocab, const std::string& merges, const std::string& rest = {}) {

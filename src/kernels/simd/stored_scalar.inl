@@ -58,5 +58,18 @@ struct StoredBF16 {
     }
 };
 
+inline Real one_half(uint16_t h) {
+    return static_cast<Real>(widen_f16(h));
+}
+inline uint16_t to_half(float x) {
+    return narrow_f16(x);
+}
+inline Vec widen_bytes(const signed char* p) {
+    return static_cast<Real>(*p);
+}
+inline void look_up_16(const signed char* table, const unsigned char* places, signed char* to) {
+    for (int i = 0; i < 16; i++) to[i] = table[places[i]];
+}
+
 }  // namespace
 }  // namespace linnet

@@ -208,7 +208,67 @@ struct StoredBF16 {
 };
 using StoredReal = StoredF32;
 
+/// One half as a float, and back.
+inline float one_half(uint16_t h) {
+    return _cvtsh_ss(h);
+}
+inline uint16_t to_half(float x) {  // to nearest even
+    return _cvtss_sh(x, _MM_FROUND_TO_NEAREST_INT);
+}
+/// W signed bytes as floats.
+inline Vec widen_bytes(const signed char* p) {
+    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+}
+/// to[i] = table[places[i]] for 16 places below 16; the table stands at a multiple of 16 bytes.
+/// 32 products of signed bytes, in eight sums: the first 16 in lanes 0–3. |a| ≤ 127, so that two products of
+/// magnitudes fit into 16 bits.
+template <class Sums>
+inline Sums dot_32(const signed char* w, const signed char* a) {
+    // By halves: weights were just unpacked 16 at a time, and a longer load would wait for those stores to
+    // end.
+    const auto* half = reinterpret_cast<const __m128i*>(w);
+    __m256i x =
+        _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(half)), _mm_loadu_si128(half + 1), 1);
+    __m256i y = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(a));
+    __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(x), _mm256_sign_epi8(y, x));
+    return reinterpret_cast<Sums>(_mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+}
+
+/// Neighbouring lanes of a and b added: a0+a1, a2+a3, b0+b1, b2+b3, then the same of the upper halves.
+template <class Sums>
+inline Sums add_neighbours(Sums a, Sums b) {
+    return reinterpret_cast<Sums>(
+        _mm256_hadd_epi32(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
+}
+
+/// W sums of products of two 16-bit integers.
+// of a tile of pairs of integers: a product and its sum are two instructions, and need a register between
+// them
+constexpr int pair_rows = 4;
+using Integers = __m256i;
+inline Integers no_integers() {
+    return _mm256_setzero_si256();
+}
+inline Integers load_integers(const float* p) {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+}
+inline Integers set1_integer(int32_t x) {
+    return _mm256_set1_epi32(x);
+}
+inline Integers add_pairs(Integers sum, Integers a, Integers b) {
+    return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b));
+}
+inline Vec to_real(Integers x) {
+    return _mm256_cvtepi32_ps(x);
+}
+
+inline void look_up_16(const signed char* table, const unsigned char* places, signed char* to) {
+    __m128i t = _mm_load_si128(reinterpret_cast<const __m128i*>(table));
+    __m128i p = _mm_loadu_si128(reinterpret_cast<const __m128i*>(places));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm_shuffle_epi8(t, p));
+}
+
 }  // namespace
 }  // namespace linnet
 
-#include "kernels/math_float.inl"
+#include "kernels/simd/math_float.inl"

@@ -12,8 +12,8 @@ using Real = double;
 }  // namespace
 }  // namespace linnet
 
-#include "kernels/simd_one.inl"
-#include "kernels/stored_scalar.inl"
+#include "kernels/simd/one.inl"
+#include "kernels/simd/stored_scalar.inl"
 
 namespace linnet {
 namespace {
@@ -29,6 +29,10 @@ struct StoredF64 {
 
 using StoredReal = StoredF64;
 
+inline Vec round(Vec a) {  // to nearest even, |a| < 2^51: the adder rounds
+    double shift = 6755399441055744.0;
+    return (a + shift) - shift;
+}
 inline Vec exp(Vec x) {
     return __builtin_exp(x);
 }

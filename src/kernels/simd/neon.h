@@ -192,7 +192,46 @@ struct StoredBF16 {
 };
 using StoredReal = StoredF32;
 
+/// One half as a float, and back.
+inline float one_half(uint16_t h) {
+    return static_cast<float>(__builtin_bit_cast(__fp16, h));
+}
+inline uint16_t to_half(float x) {  // to nearest even
+    return __builtin_bit_cast(uint16_t, static_cast<__fp16>(x));
+}
+/// W signed bytes as floats.
+inline Vec widen_bytes(const signed char* p) {
+    int32_t four;
+    __builtin_memcpy(&four, p, sizeof four);
+    int16x8_t wide = vmovl_s8(vreinterpret_s8_s32(vdup_n_s32(four)));
+    return vcvtq_f32_s32(vmovl_s16(vget_low_s16(wide)));
+}
+/// to[i] = table[places[i]] for 16 places below 16; the table stands at a multiple of 16 bytes.
+/// 32 products of signed bytes, in eight sums: the first 16 in lanes 0–3.
+template <class Sums>
+inline Sums dot_32(const signed char* w, const signed char* a) {
+    int32x4_t half[2];
+    for (int i = 0; i < 2; i++) {
+        int8x16_t x = vld1q_s8(w + 16 * i), y = vld1q_s8(a + 16 * i);
+        half[i] = vpadalq_s16(vpaddlq_s16(vmull_s8(vget_low_s8(x), vget_low_s8(y))), vmull_high_s8(x, y));
+    }
+    Sums sums;
+    __builtin_memcpy(&sums, half, sizeof sums);
+    return sums;
+}
+
+/// Neighbouring lanes of a and b added: a0+a1, a2+a3, b0+b1, b2+b3, then the same of the upper halves.
+template <class Sums>
+inline Sums add_neighbours(Sums a, Sums b) {
+    return __builtin_shufflevector(a, b, 0, 2, 8, 10, 4, 6, 12, 14) +
+           __builtin_shufflevector(a, b, 1, 3, 9, 11, 5, 7, 13, 15);
+}
+
+inline void look_up_16(const signed char* table, const unsigned char* places, signed char* to) {
+    vst1q_s8(to, vqtbl1q_s8(vld1q_s8(table), vld1q_u8(places)));
+}
+
 }  // namespace
 }  // namespace linnet
 
-#include "kernels/math_float.inl"
+#include "kernels/simd/math_float.inl"

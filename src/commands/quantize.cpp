@@ -1,0 +1,196 @@
+// linnet quantize: a model written again with smaller weights, and what that costs.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/output.h"
+#include "base/processors.h"
+#include "base/signals.h"
+#include "base/terminal.h"
+#include "commands/commands.h"
+#include "commands/options.h"
+#include "commands/text_input.h"
+#include "model/divergence.h"
+#include "model/model.h"
+#include "model/quantize.h"
+
+namespace linnet {
+namespace {
+
+struct Options {
+    std::string in, out, type, check;
+    std::vector<std::string> tensors;
+    std::int64_t context = 0;
+    bool pure = false, requantize = false, overwrite = false, json = false;
+};
+
+/// What --type (or, `single`, one tensor) may be, for messages.
+std::string type_names(bool single) {
+    std::string list;
+    for (const QuantizeMix& mix : quantize_mixes())
+        if (!single || dtype_from_name(mix.name)) list += (list.empty() ? "" : ", ") + std::string(mix.name);
+    return list;
+}
+
+/// "PATTERN=TYPE".
+std::pair<std::string, DType> tensor_choice(const std::string& text) {
+    std::size_t equals = text.rfind('=');
+    if (equals == text.npos || equals == 0) usage_error("--tensor", "PATTERN=TYPE", quoted(text));
+    std::string name = text.substr(equals + 1);
+    std::optional<DType> type = dtype_from_name(name);
+    if (!type || !info(*type).is_weight)
+        usage_error("--tensor", "a type of " + type_names(true), linnet::quoted(name));
+    return {text.substr(0, equals), *type};
+}
+
+/// "12 %" on a live line, from the second second on.
+class Percent {
+  public:
+    explicit Percent(std::string what) : what_(std::move(what)) {}
+    void operator()(double done, double all) {
+        if (std::chrono::steady_clock::now() - start_ < std::chrono::seconds(1)) return;
+        status_.show(what_ + " " + std::to_string(static_cast<int>(100 * done / std::max(all, 1.0))) + " %");
+    }
+    void clear() { status_.clear(); }
+
+  private:
+    std::string what_;
+    StatusLine status_;
+    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+Divergence check(const Options& options, const Globals& globals, const TextInput& text) {
+    std::shared_ptr<const Model> source = Model::open(options.in), result = Model::open(options.out);
+    EncodeOptions encode;  // as eval: no begin token
+    encode.threads = globals.threads > 0 ? globals.threads : physical_cores();
+    std::vector<TokenId> ids;
+    source->tokenizer().encode(text.text(), ids, encode);
+    std::int64_t window = options.context > 0 ? options.context : source->config().context;
+    if (static_cast<std::int64_t>(ids.size()) < window)
+        fail_input(text.name(), "", "a text of at least one window, " + std::to_string(window) + " tokens",
+                   std::to_string(ids.size()) + " tokens", "--ctx makes windows smaller");
+    Percent percent("compared");
+    Divergence measured =
+        measure_divergence(source, result, ids, window, 0, globals.threads, std::ref(percent));
+    percent.clear();
+    return measured;
+}
+
+std::string shape_text(const Shape& shape) {
+    std::string text;
+    for (int i = 0; i < shape.rank; i++)
+        text += (i ? " x " : "") + std::to_string(shape.dim[static_cast<std::size_t>(i)]);
+    return text;
+}
+
+std::string text_report(const std::vector<QuantizedTensor>& tensors, const Divergence* divergence) {
+    std::string text;
+    std::size_t widest = 0;
+    for (const QuantizedTensor& t : tensors) widest = std::max(widest, t.name.size());
+    char line[256];
+    double bytes = 0, weights = 0;
+    for (const QuantizedTensor& t : tensors) {
+        bytes += static_cast<double>(t.bytes), weights += static_cast<double>(t.shape.count());
+        std::string name = printable(t.name), from(info(t.from).name), to(info(t.to).name);
+        name.resize(std::max(widest, name.size()), ' ');
+        std::snprintf(line, sizeof line, "  %-14s %6s -> %-6s %9s", shape_text(t.shape).c_str(), from.c_str(),
+                      to.c_str(), human_bytes(static_cast<double>(t.bytes)).c_str());
+        text += name + line;
+        if (t.from != t.to) {
+            std::snprintf(line, sizeof line, "  error %.4f %%", 100 * t.error);
+            text += line;
+        }
+        text += "\n";
+    }
+    std::snprintf(line, sizeof line, "%s, %.2f bits per weight\n", human_bytes(bytes).c_str(),
+                  8 * bytes / weights);
+    text += line;
+    if (divergence) {
+        std::snprintf(line, sizeof line,
+                      "perplexity %.4f -> %.4f  KL divergence: mean %.6f, 99th percentile %.6f  same top "
+                      "token %.2f %%\n",
+                      std::exp(divergence->reference_nll), std::exp(divergence->candidate_nll),
+                      divergence->mean, divergence->percentile99, 100 * divergence->same_top);
+        text += line;
+    }
+    return text;
+}
+
+std::string json_report(const Options& options, const std::vector<QuantizedTensor>& tensors,
+                        const Divergence* divergence) {
+    nlohmann::ordered_json out{{"file", options.out}, {"type", options.type}},
+        list = nlohmann::ordered_json::array();
+    std::int64_t bytes = 0;
+    for (const QuantizedTensor& t : tensors) {
+        bytes += t.bytes;
+        std::vector<std::int64_t> shape(t.shape.dim.begin(), t.shape.dim.begin() + t.shape.rank);
+        list.push_back({{"name", t.name},
+                        {"shape", shape},
+                        {"from", info(t.from).name},
+                        {"type", info(t.to).name},
+                        {"bytes", t.bytes},
+                        {"error", t.error}});
+    }
+    out["bytes"] = bytes;
+    out["tensors"] = list;
+    if (divergence)
+        out["check"] = {{"tokens", divergence->tokens},
+                        {"source_ppl", std::exp(divergence->reference_nll)},
+                        {"ppl", std::exp(divergence->candidate_nll)},
+                        {"kl_mean", divergence->mean},
+                        {"kl_p99", divergence->percentile99},
+                        {"same_top", divergence->same_top}};
+    return out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+int run(const Options& options, const Globals& globals) {
+    install_stop_signals();
+    QuantizeOptions wanted;
+    wanted.mix = quantize_mix(options.type);
+    if (!wanted.mix) usage_error("--type", "one of " + type_names(false), linnet::quoted(options.type));
+    wanted.pure = options.pure, wanted.requantize = options.requantize, wanted.threads = globals.threads;
+    for (const std::string& text : options.tensors) wanted.tensors.push_back(tensor_choice(text));
+    std::unique_ptr<TextInput> text;
+    if (!options.check.empty()) text = std::make_unique<TextInput>(options.check);
+    const Gguf file(options.in);
+    std::vector<QuantizedTensor> tensors = plan_quantization(file, wanted);
+    prepare_output(options.out, existing(options.overwrite));
+    Percent percent("quantized");
+    write_quantized(file, wanted, tensors, options.out, std::ref(percent));
+    percent.clear();
+    note_written(options.out);
+    std::optional<Divergence> measured;
+    if (text) measured = check(options, globals, *text);
+    const Divergence* divergence = measured ? &*measured : nullptr;
+    write_stdout(options.json ? json_report(options, tensors, divergence) : text_report(tensors, divergence));
+    return 0;
+}
+
+}  // namespace
+
+Action add_quantize(CLI::App& app, const Globals& globals) {
+    auto options = std::make_shared<Options>();
+    add_file(app, "FILE", options->in, "model to read: GGUF");
+    add_file(app, "OUT", options->out, "model to write: GGUF");
+    add_text(app, "--type", options->type,
+             "type of the matrices, or a mix by llama.cpp's rules: " + type_names(false))
+        ->type_name("TYPE")
+        ->required();
+    add_texts(app, "--tensor", options->tensors, "another type for matrices of this name; * is any text")
+        ->type_name("PATTERN=TYPE");
+    app.add_flag("--pure", options->pure, "every matrix in the type itself, without rules");
+    app.add_flag("--requantize", options->requantize, "read matrices that are quantized already, too");
+    add_text(app, "--check", options->check, "text on which to compare the result with the source; -: stdin")
+        ->type_name("FILE");
+    add_context(app, options->context, 2, "tokens per window of --check");
+    add_overwrite(app, options->overwrite, "replace OUT where there is such a file");
+    app.add_flag("--json", options->json, "one JSON object: every tensor's type, bytes, relative error");
+    return [options, &globals] { return run(*options, globals); };
+}
+
+}  // namespace linnet

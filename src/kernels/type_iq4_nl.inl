@@ -1,0 +1,28 @@
+// iq4_nl: 32 weights per block, one f16 scale d, then 16 bytes, weight i in the low nibble of byte i, weight
+// i + 16 in the high one; a nibble is a place in iq4_values: w = d · iq4_values[nibble].
+#pragma once
+#include "kernels/block_fit.inl"
+
+namespace linnet {
+namespace {
+
+struct BlockIQ4_NL {
+    static constexpr DType type = DType::iq4_nl;
+    static constexpr int64_t elements = 32, bytes = 18, group = 32;
+    static constexpr bool has_offset = false;
+
+    static void whole(const char* block, Whole* q) { table_32(iq4_values, bytes_at(block, 2), q); }
+    static void scales(const char* block, Real* scale, Real*) { scale[0] = half_at(block); }
+
+    using Levels = Table<iq4_values, 16>;
+    static void quantize(const Real* x, const Real* importance, char* block) {
+        Weights<elements> w(x, importance);
+        Whole q[elements];
+        Real d = as_half(fit_scale<Levels, elements>(x, w.of).scale, block);
+        choose<Levels, elements>(x, d, 0, q);
+        pack_table_32(iq4_values, q, bytes_at(block, 2));
+    }
+};
+
+}  // namespace
+}  // namespace linnet

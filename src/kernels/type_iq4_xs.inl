@@ -1,0 +1,47 @@
+// iq4_xs: 256 weights per block in 8 groups of 32. One f16 scale d; 2 bytes with the high two bits of the
+// groups' scales s (bits 2g and 2g + 1), 4 bytes with the low four (the nibbles of byte g / 2); then 16 bytes
+// per group, weight i in the low nibble of byte i, weight i + 16 in the high one; a nibble is a place in
+// iq4_values: w = d · (s - 32) · iq4_values[nibble].
+#pragma once
+#include "kernels/block_fit.inl"
+
+namespace linnet {
+namespace {
+
+struct BlockIQ4_XS {
+    static constexpr DType type = DType::iq4_xs;
+    static constexpr int64_t elements = 256, bytes = 136, group = 32;
+    static constexpr bool has_offset = false;
+
+    static void whole(const char* block, Whole* q) {
+        for (int g = 0; g < 8; g++) table_32(iq4_values, bytes_at(block, 8 + 16 * g), q + 32 * g);
+    }
+    static void scales(const char* block, Real* scale, Real*) {
+        const Byte *high = bytes_at(block, 2), *low = bytes_at(block, 4);
+        Real d = half_at(block);
+        for (int g = 0; g < 8; g++) {
+            int s = (low[g / 2] >> 4 * (g % 2) & 15) | (high[g / 4] >> 2 * (g % 4) & 3) << 4;
+            scale[g] = d * static_cast<Real>(s - 32);
+        }
+    }
+
+    using Levels = Table<iq4_values, 16>;
+    static void quantize(const Real* x, const Real* importance, char* block) {
+        Weights<elements> w(x, importance);
+        Whole q[elements];
+        ScaledCodes<8> best;
+        fit_scaled<BlockIQ4_XS, Levels>(x, w.of, -32, 31, best, q);
+        as_half(best.d, block);
+        Byte *high = bytes_at(block, 2), *low = bytes_at(block, 4);
+        for (int i = 0; i < 6; i++) high[i] = 0;
+        for (int g = 0; g < 8; g++) {
+            int s = best.code[g] + 32;
+            low[g / 2] |= static_cast<Byte>((s & 15) << 4 * (g % 2));
+            high[g / 4] |= static_cast<Byte>(s >> 4 << 2 * (g % 4));
+            pack_table_32(iq4_values, q + 32 * g, bytes_at(block, 8 + 16 * g));
+        }
+    }
+};
+
+}  // namespace
+}  // namespace linnet

@@ -1,0 +1,40 @@
+// q4_0: 32 weights per block, one f16 scale d, then 16 bytes, weight i in the low nibble of byte i, weight i
+// + 16 in the high one: w = d · (q - 8).
+#pragma once
+#include "kernels/block_fit.inl"
+
+namespace linnet {
+namespace {
+
+struct BlockQ4_0 {
+    static constexpr DType type = DType::q4_0;
+    static constexpr int64_t elements = 32, bytes = 18, group = 32;
+    static constexpr bool has_offset = false;
+
+    static void whole(const char* block, Whole* q) { nibbles<16>(bytes_at(block, 2), 8, q); }
+    static void scales(const char* block, Real* scale, Real*) { scale[0] = half_at(block); }
+
+    using Levels = Steps<-8, 7>;
+    /// Without importances as llama.cpp does it, to the bit: the weight farthest from 0 becomes -8.
+    static void quantize(const Real* x, const Real* importance, char* block) {
+        Whole q[elements];
+        if (importance) {
+            Real d = as_half(fit_scale<Levels, elements>(x, importance).scale, block);
+            choose<Levels, elements>(x, d, 0, q);
+        } else {
+            Real extreme = 0;
+            for (int64_t i = 0; i < elements; i++)
+                if (magnitude(x[i]) > magnitude(extreme)) extreme = x[i];
+            Real d = extreme / -8, inverse = inverse_of(d);
+            as_half(d, block);
+            for (int64_t i = 0; i < elements; i++) {
+                int level = static_cast<int>(x[i] * inverse + Real(8.5));
+                q[i] = static_cast<Whole>((level > 15 ? 15 : level) - 8);
+            }
+        }
+        pack_nibbles<16>(q, 8, bytes_at(block, 2));
+    }
+};
+
+}  // namespace
+}  // namespace linnet

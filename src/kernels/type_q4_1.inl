@@ -1,0 +1,32 @@
+// q4_1: 32 weights per block, two f16, the scale d and the minimum m, then 16 bytes, weight i in the low
+// nibble of byte i, weight i + 16 in the high one: w = d · q + m.
+#pragma once
+#include "kernels/block_fit.inl"
+
+namespace linnet {
+namespace {
+
+struct BlockQ4_1 {
+    static constexpr DType type = DType::q4_1;
+    static constexpr int64_t elements = 32, bytes = 20, group = 32;
+    static constexpr bool has_offset = true;
+
+    static void whole(const char* block, Whole* q) { nibbles<16>(bytes_at(block, 4), 0, q); }
+    static void scales(const char* block, Real* scale, Real* offset) {
+        scale[0] = half_at(block);
+        offset[0] = half_at(block + 2);
+    }
+
+    using Levels = Steps<0, 15>;
+    static void quantize(const Real* x, const Real* importance, char* block) {
+        Weights<elements> w(x, importance);
+        Whole q[elements];
+        Line line = fit_line<Levels, elements, false>(x, w.of);
+        line.scale = as_half(line.scale, block), line.offset = as_half(line.offset, block + 2);
+        choose<Levels, elements>(x, line.scale, line.offset, q);
+        pack_nibbles<16>(q, 0, bytes_at(block, 4));
+    }
+};
+
+}  // namespace
+}  // namespace linnet

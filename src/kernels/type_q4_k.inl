@@ -1,0 +1,38 @@
+// q4_k: 256 weights per block in 8 groups of 32. Two f16, d and dmin; 12 bytes with the groups' scales s and
+// minima m of 6 bits (six_bits); 128 bytes, of each 32 of which the low nibbles are one group and the high
+// ones the next: w = d · s · q - dmin · m.
+#pragma once
+#include "kernels/block_fit.inl"
+
+namespace linnet {
+namespace {
+
+struct BlockQ4_K {
+    static constexpr DType type = DType::q4_k;
+    static constexpr int64_t elements = 256, bytes = 144, group = 32;
+    static constexpr bool has_offset = true;
+
+    static void whole(const char* block, Whole* q) {
+        const Byte* four = bytes_at(block, 16);
+        for (int pair = 0; pair < 4; pair++) nibbles<32>(four + 32 * pair, 0, q + 64 * pair);
+    }
+    static void scales(const char* block, Real* scale, Real* offset) {
+        scales_and_minima(half_at(block), half_at(block + 2), bytes_at(block, 4), scale, offset);
+    }
+
+    using Levels = Steps<0, 15>;
+    static void quantize(const Real* x, const Real* importance, char* block) {
+        Weights<elements> w(x, importance);
+        Whole q[elements];
+        LineCodes<8> best;
+        fit_lines<BlockQ4_K, Levels>(x, w.of, 63, best, q);
+        as_half(best.d, block);
+        as_half(best.dmin, block + 2);
+        pack_six_bits(best.s, best.m, bytes_at(block, 4));
+        for (int pair = 0; pair < 4; pair++)
+            pack_nibbles<32>(q + 64 * pair, 0, bytes_at(block, 16 + 32 * pair));
+    }
+};
+
+}  // namespace
+}  // namespace linnet

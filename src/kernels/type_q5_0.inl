@@ -1,0 +1,31 @@
+// q5_0: 32 weights per block, one f16 scale d, 4 bytes with the fifth bit of weight i at bit i, then 16 bytes
+// with the other four, weight i in the low nibble of byte i, weight i + 16 in the high one: w = d · (q - 16).
+#pragma once
+#include "kernels/block_fit.inl"
+
+namespace linnet {
+namespace {
+
+struct BlockQ5_0 {
+    static constexpr DType type = DType::q5_0;
+    static constexpr int64_t elements = 32, bytes = 22, group = 32;
+    static constexpr bool has_offset = false;
+
+    static void whole(const char* block, Whole* q) {
+        five_bits_32(bytes_at(block, 2), bytes_at(block, 6), 16, q);
+    }
+    static void scales(const char* block, Real* scale, Real*) { scale[0] = half_at(block); }
+
+    using Levels = Steps<-16, 15>;
+    static void quantize(const Real* x, const Real* importance, char* block) {
+        Weights<elements> w(x, importance);
+        Whole q[elements];
+        Real d = as_half(fit_scale<Levels, elements>(x, w.of).scale, block);
+        choose<Levels, elements>(x, d, 0, q);
+        pack_fifth_32(q, 16, bytes_at(block, 2));
+        pack_nibbles<16>(q, 16, bytes_at(block, 6));
+    }
+};
+
+}  // namespace
+}  // namespace linnet

@@ -1,0 +1,47 @@
+// q5_k: 256 weights per block in 8 groups of 32. Two f16, d and dmin; 12 bytes with the groups' scales s and
+// minima m of 6 bits (six_bits); 32 bytes, bit g of which is the fifth bit of the weights of group g; 128
+// bytes with the other four, of each 32 of which the low nibbles are one group and the high ones the next: w
+// = d · s · q - dmin · m.
+#pragma once
+#include "kernels/block_fit.inl"
+
+namespace linnet {
+namespace {
+
+struct BlockQ5_K {
+    static constexpr DType type = DType::q5_k;
+    static constexpr int64_t elements = 256, bytes = 176, group = 32;
+    static constexpr bool has_offset = true;
+
+    static void whole(const char* block, Whole* q) {
+        const Byte *fifth = bytes_at(block, 16), *four = bytes_at(block, 48);
+        for (int pair = 0; pair < 4; pair++) nibbles<32>(four + 32 * pair, 0, q + 64 * pair);
+        for (int g = 0; g < 8; g++)
+            for (int i = 0; i < 32; i++)
+                q[32 * g + i] = static_cast<Whole>(q[32 * g + i] + (fifth[i] >> g & 1) * 16);
+    }
+    static void scales(const char* block, Real* scale, Real* offset) {
+        scales_and_minima(half_at(block), half_at(block + 2), bytes_at(block, 4), scale, offset);
+    }
+
+    using Levels = Steps<0, 31>;
+    static void quantize(const Real* x, const Real* importance, char* block) {
+        Weights<elements> w(x, importance);
+        Whole q[elements];
+        LineCodes<8> best;
+        fit_lines<BlockQ5_K, Levels>(x, w.of, 63, best, q);
+        as_half(best.d, block);
+        as_half(best.dmin, block + 2);
+        pack_six_bits(best.s, best.m, bytes_at(block, 4));
+        Byte* fifth = bytes_at(block, 16);
+        for (int i = 0; i < 32; i++) {
+            fifth[i] = 0;
+            for (int g = 0; g < 8; g++) fifth[i] |= static_cast<Byte>(q[32 * g + i] >> 4 << g);
+        }
+        for (int pair = 0; pair < 4; pair++)
+            pack_nibbles<32>(q + 64 * pair, 0, bytes_at(block, 48 + 32 * pair));
+    }
+};
+
+}  // namespace
+}  // namespace linnet

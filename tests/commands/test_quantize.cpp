@@ -1,0 +1,53 @@
+// linnet quantize, as a person runs it.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "commands/tiny.h"
+#include "support.h"
+
+using namespace linnet::test;
+using nlohmann::json;
+
+TEST_CASE("quantize writes a model that runs, the same for any number of threads, and says what it costs") {
+    Scratch scratch;
+    write_text(scratch / "text", counting_text());
+    for (const char* type : {"q8_0", "q4_k_m", "bf16"}) {
+        CAPTURE(type);
+        Outcome one = run_linnet({"quantize", tiny_model(), scratch / "one.gguf", "--type", type,
+                                  "--overwrite", "--check", scratch / "text", "--json", "--threads", "1"});
+        CHECK_MESSAGE(one.exit == 0, one.err);
+        CHECK(one.err.find("wrote ") != std::string::npos);
+        json report = json::parse(one.out);
+        CHECK(report.at("check").at("kl_mean").get<double>() < 0.1);
+        CHECK(report.at("check").at("same_top").get<double>() > 0.8);
+        for (const json& tensor : report.at("tensors")) {
+            CHECK(tensor.at("error").get<double>() < 0.1);
+            if (tensor.at("shape").size() == 1) CHECK(tensor.at("type") == "f32");
+        }
+        run_linnet({"quantize", tiny_model(), scratch / "two.gguf", "--type", type, "--overwrite",
+                    "--threads", "2"});
+        CHECK(read_text(scratch / "one.gguf") == read_text(scratch / "two.gguf"));
+        CHECK(run_linnet({"generate", "-m", scratch / "one.gguf", "-n", "4", "-p", "one"}).exit == 0);
+    }
+}
+
+TEST_CASE("quantize refuses what it cannot do, with one line and the documented exit code") {
+    Scratch scratch;
+    write_text(scratch / "text", "not a model");
+    auto code = [&](std::vector<std::string> more, const std::string& in = tiny_model()) {
+        std::vector<std::string> all{"quantize", in, scratch / "out.gguf"};
+        all.insert(all.end(), more.begin(), more.end());
+        Outcome outcome = run_linnet(all);
+        CHECK_MESSAGE(is_one_error_line(outcome.err), outcome.err);
+        return outcome.exit;
+    };
+    CHECK(code({"--type", "q9_0"}) == 2);
+    CHECK(code({"--type", "q8_0", "--tensor", "blk"}) == 2);
+    CHECK(code({"--type", "q8_0", "--tensor", "*=q9_0"}) == 2);
+    CHECK(code({"--type", "q8_0", "--tensor", "nothing=q4_0"}) == 2);
+    CHECK(code({"--type", "q8_0"}, scratch / "text") == 3);
+    CHECK(code({"--type", "q8_0"}, scratch / "missing") == 4);
+    CHECK(run_linnet({"quantize", tiny_model(), scratch / "q.gguf", "--type", "q8_0"}).exit == 0);
+    CHECK(code({"--type", "q4_0"}, scratch / "q.gguf") == 3);
+}
