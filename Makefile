@@ -38,10 +38,13 @@ CXXFLAGS += $(or $(OPT.$(VARIANT)),$(error VARIANT must be release, debug, asan,
 LDFLAGS  += $(filter -fsanitize% --coverage,$(OPT.$(VARIANT))) $(if $(CROSS),-static)
 
 # Instruction-set flags go to the kernel files alone; a file that this machine's kind cannot build is left out.
-ISA.x86_64.avx2    := -mavx2 -mfma -mf16c
-ISA.x86_64.avx512  := -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mf16c -mprefer-vector-width=512
-ISA.aarch64.neon   := -march=armv8.2-a+fp16
-ISA.arm64.neon     := $(ISA.aarch64.neon)
+ISA.x86_64.avx2       := -mavx2 -mfma -mf16c
+ISA.x86_64.avx512     := -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mf16c -mprefer-vector-width=512
+ISA.x86_64.avxvnni    := $(ISA.x86_64.avx2) -mavxvnni
+ISA.x86_64.avx512vnni := $(ISA.x86_64.avx512) -mavx512vnni
+ISA.x86_64.amx        := $(ISA.x86_64.avx512) -mavx512bf16 -mamx-tile -mamx-bf16
+ISA.aarch64.neon      := -march=armv8.2-a+fp16
+ISA.arm64.neon        := $(ISA.aarch64.neon)
 # Kernels are compiled for speed and contracted where the source says so; never -ffast-math.
 KERNEL_FLAGS := -O3 -fno-exceptions -fno-rtti -fno-math-errno -fno-trapping-math -fno-stack-protector -Wno-psabi
 isa_of    = $(patsubst src/kernels/isa_%.cpp,%,$(1))

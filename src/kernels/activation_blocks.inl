@@ -9,33 +9,14 @@
 namespace linnet {
 namespace {
 
-using Floats8 = float __attribute__((vector_size(32)));
-using Ints8 = int32_t __attribute__((vector_size(32)));
-
-constexpr int64_t activation_block = 256;  // the longest block of a weight type
-
 /// 256 activations, in 8 groups of 32 and 16 halves of such groups. A shorter last block is filled with
 /// zeros.
 struct alignas(32) ActivationBlock {
-    Whole q[activation_block];
+    Whole q[run_length];
     float d[8];
     float first[8], second[8];  // d · Σ q over the first and the second half of each group
 };
 
-template <class V>
-inline V get_vector(const void* p) {
-    V v;
-    __builtin_memcpy(&v, p, sizeof v);
-    return v;
-}
-template <class V>
-inline void put_vector(void* p, V v) {
-    __builtin_memcpy(p, &v, sizeof v);
-}
-
-inline Floats8 all_of(float x) {
-    return Floats8{x, x, x, x, x, x, x, x};
-}
 inline Floats8 larger(Floats8 a, Floats8 b) {
     return a > b ? a : b;
 }
@@ -97,7 +78,7 @@ inline void quantize_group(const float* x, int group, ActivationBlock& to) {
 
 /// Rows of k activations, a multiple of 32, as ceil(k / 256) blocks.
 inline void quantize_activations(const float* x, int64_t k, ActivationBlock* to) {
-    for (; k > 0; k -= activation_block, x += activation_block, to++) {
+    for (; k > 0; k -= run_length, x += run_length, to++) {
         for (int group = 0; group < 8; group++) {
             if (32 * group < k) {
                 quantize_group(x + 32 * group, group, *to);

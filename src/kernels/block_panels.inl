@@ -8,7 +8,7 @@
 #pragma once
 #include "kernels/activation_blocks.inl"
 #include "kernels/block_types.inl"
-#include "kernels/gemm.inl"
+#include "kernels/packing.inl"
 
 namespace linnet {
 namespace {
@@ -16,7 +16,7 @@ namespace {
 constexpr float weight_most = 2047, activation_most = 4095;
 static_assert(256.0 * 2047 * 4095 < 2147483648.0);
 
-constexpr int64_t panel_depth = activation_block, panel_pairs = panel_depth / 2;
+constexpr int64_t panel_depth = run_length, panel_pairs = panel_depth / 2;
 constexpr int64_t panel_rows_most = (520 + pair_rows - 1) / pair_rows * pair_rows;  // of A, at once in L2
 
 /// Where a member keeps its panels: pairs of integers, each pair as the bits of one float, because the panels
@@ -73,10 +73,7 @@ template <class Block>
 inline void pack_weights(const Gemm<Real>& g, int64_t j, int64_t count, int64_t k0, int64_t depth,
                          BlockPanels& p) {
     for (int64_t c = 0; c < count; c++) {
-        const char* from =
-            static_cast<const char*>(g.b.data) + ((j + c) * g.b.col + k0) / Block::elements * Block::bytes;
-        for (int64_t i = 0; i < depth; i += Block::elements, from += Block::bytes)
-            load_block<Block>(from, p.wide + i);
+        load_run<Block>(block_at<Block>(g.b, j + c, k0), depth, p.wide);
         p.b_scale[c] = whole_16(p.wide, depth, weight_most, p.rows + c * panel_pairs);
     }
     pack_pairs<tile_columns>(p.rows, count, depth / 2, p.b);
@@ -171,11 +168,6 @@ void block_panels(const Gemm<Real>& g, void* workspace) {
             for (int64_t k = 0; k < g.k; k += panel_depth)
                 block_panel<decltype(block)>(g, i, least(i + rows, g.m_end), k, panels);
     });
-}
-
-consteval KernelTable<float> with_block_panels(KernelTable<float> table) {
-    table.block_panels = block_panels;
-    return table;
 }
 
 }  // namespace

@@ -1,87 +1,116 @@
-// What the block types share. All of them say the same sum: the weights of a block stand in groups, and
-// weight i of group g is scale[g] · q[i] + offset[g] with a small whole number q. So a type's file says
-//     elements, bytes, group       weights and bytes per block, weights per group
-//     has_offset                   whether there is an offset
-//     whole(block, q)              q[elements], in the order of the weights
-//     scales(block, scale, offset) [elements / group] each; offset is left alone where there is none
-// and load_block follows from it. The loops are short, of fixed length and over bytes, so that compilers make
-// vectors of them. Layouts: ggml-common.h (the structs block_*), their meaning: ggml-quants.c
+// What the block types share. All of them say the same sum: the weights of a block stand in groups, and a
+// weight is scale · (code - zero) + offset with the scale and the offset of its group and a small whole
+// number, its code. So a type's file says
+//     elements, bytes, group    weights and bytes per block, weights per group (16 or 32)
+//     is_signed                 whether codes are signed bytes; else they are unsigned, at most 63
+//     zero, has_offset          the code of 0; whether there are offsets
+//     codes<g>(from)            the codes of weights 32g … 32g + 31 of the 256 that begin at `from`
+//     scales(from)              the scales and offsets of those 256 weights
+// and whatever reads blocks follows from it (load_run below, block_rows.inl). Codes stay in registers: as
+// bytes in memory, stored in pieces of 16 and loaded in pieces of 32, they waited for the stores and took
+// twice the time. Layouts: ggml-common.h (the structs block_*), their meaning: ggml-quants.c
 // (dequantize_row_*).
 #pragma once
+#include <utility>
+
 #include "kernels/common.inl"
+#include "kernels/simd/lanes.h"
 
 namespace linnet {
 namespace {
 
 using Byte = unsigned char;
-using Whole = signed char;  // q: every type's fits into a byte
+using Whole = signed char;  // every type's (code - zero) fits into a byte
+
+constexpr int64_t run_length = 256;  // weights that are unpacked together: the longest block of a type
 
 inline const Byte* bytes_at(const char* block, int64_t offset) {
     return reinterpret_cast<const Byte*>(block + offset);
 }
+inline Byte* bytes_at(char* block, int64_t offset) {
+    return reinterpret_cast<Byte*>(block + offset);
+}
+
+/// Of the eight groups of 32 weights in a run; [1]: of the second halves of the groups, where a group of the
+/// type has 16 weights.
+struct Scales {
+    Floats8 scale[2], offset[2];
+};
 
 /// The half-precision number at `p`, which may be misaligned.
-inline Real half_at(const char* p) {
-    uint16_t half;
-    __builtin_memcpy(&half, p, sizeof half);
-    return one_half(half);
+inline float half_at(const char* p) {
+    return static_cast<float>(one_half(get_vector<uint16_t>(p)));
+}
+/// Eight of them, `stride` bytes apart.
+template <int64_t stride>
+inline Floats8 halves_at(const char* p) {
+    auto half = [p](int i) { return get_vector<uint16_t>(p + i * stride); };
+    return widen_halves(Halves8{half(0), half(1), half(2), half(3), half(4), half(5), half(6), half(7)});
 }
 
-/// 16 bytes as one vector of any instruction set (GCC's and Clang's extension): left to themselves compilers
-/// unroll loops over 16 bytes into single ones.
-using Bytes16 = Byte __attribute__((vector_size(16)));
+/// Eight bytes as numbers.
+inline Floats8 floats_of(uint64_t bytes) {
+    using Bytes8 = Byte __attribute__((vector_size(8)));
+    Ints8 whole = __builtin_convertvector(__builtin_bit_cast(Bytes8, bytes), Ints8);
+    return __builtin_convertvector(whole, Floats8);
+}
+/// The same of 16 bits each, signed.
+inline Floats8 floats_of(Halves8 v) {
+    using Signed = int16_t __attribute__((vector_size(16)));
+    Ints8 whole = __builtin_convertvector(reinterpret_cast<Signed>(v), Ints8);
+    return __builtin_convertvector(whole, Floats8);
+}
+
+// Bits of every byte: shifts move 64 bits at a time, and the mask takes away what came over from the
+// neighbours.
 using Longs2 = uint64_t __attribute__((vector_size(16)));
+using Longs4 = uint64_t __attribute__((vector_size(32)));
+constexpr uint64_t every_byte = 0x0101010101010101u;
 
-inline Bytes16 get_16(const Byte* p) {
-    Bytes16 v;
-    __builtin_memcpy(&v, p, sizeof v);
-    return v;
+/// Bits of `v` from bit `from` on, moved to bit `to`; `mask` says which of them, where they arrive.
+template <int from, int to>
+inline Bytes32 bits(Bytes32 v, uint64_t mask) {
+    auto wide = reinterpret_cast<Longs4>(v);
+    wide = from < to ? wide << (from < to ? to - from : 0) : wide >> (from < to ? 0 : from - to);
+    return reinterpret_cast<Bytes32>(wide & mask * every_byte);
 }
-inline void put_16(Whole* p, Bytes16 v) {
-    __builtin_memcpy(p, &v, sizeof v);
+inline Bytes32 get_32(const Byte* p) {
+    return get_vector<Bytes32>(p);
 }
 
-/// 2n weights of 4 bits in n bytes: the low nibbles are the first n; less `zero`.
-template <int n>
-inline void nibbles(const Byte* bytes, Byte zero, Whole* q) {
-    for (int i = 0; i < n; i += 16) {
-        Bytes16 v = get_16(bytes + i);
-        put_16(q + i, (v & 15) - zero);
-        put_16(q + n + i, (v >> 4) - zero);
-    }
+/// 32 weights of 4 bits in 16 bytes: the low nibbles are the first 16.
+inline Bytes32 nibbles_16(const Byte* p) {
+    return reinterpret_cast<Bytes32>(load_twice<Longs4>(p) >> Longs4{0, 0, 4, 4} & 15 * every_byte);
+}
+/// The nibbles of 32 bytes, low or high.
+template <bool high>
+inline Bytes32 nibbles_32(const Byte* p) {
+    return bits < high ? 4 : 0, 0 > (get_32(p), 15);
 }
 
 /// 32 weights of 5 bits: 16 bytes as above, and four bytes with the fifth bit of weight i at bit i.
-inline void five_bits_32(const Byte* fifth, const Byte* bytes, Byte zero, Whole* q) {
-    constexpr uint64_t every_byte = 0x0101010101010101u, byte_i_bit_i = 0x8040201008040201u;
-    auto sixteen = [&](const Byte* two) {
-        auto spread = Longs2{two[0] * every_byte, two[1] * every_byte} & byte_i_bit_i;
-        return reinterpret_cast<Bytes16>(reinterpret_cast<Bytes16>(spread) != 0) & 16;
-    };
-    Bytes16 v = get_16(bytes);
-    put_16(q, ((v & 15) | sixteen(fifth)) - zero);
-    put_16(q + 16, ((v >> 4) | sixteen(fifth + 2)) - zero);
+inline Bytes32 five_bits_32(const Byte* fifth, const Byte* four) {
+    constexpr uint64_t bit_i = 0x8040201008040201u;  // of byte i
+    auto all = get_vector<int32_t>(fifth);
+    auto four_times = reinterpret_cast<Bytes32>(Ints8{all, all, all, all, all, all, all, all});
+    auto spread = reinterpret_cast<Longs4>(
+        __builtin_shufflevector(four_times, four_times, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 18,
+                                18, 18, 18, 18, 18, 18, 18, 19, 19, 19, 19, 19, 19, 19, 19));
+    auto set = reinterpret_cast<Bytes32>(reinterpret_cast<Bytes32>(spread & bit_i) != 0);
+    return nibbles_16(four) | (set & 16);
 }
 
-/// Eight scales and eight minima of 6 bits in 12 bytes (q4_k, q5_k). Those of groups 0 to 3 are the low bits
-/// of bytes 0–3 and 4–7; those of groups 4 to 7 have their low four bits in bytes 8–11 and the high two on
-/// top of the others.
-inline void six_bits(const Byte* p, Byte (&scale)[8], Byte (&minimum)[8]) {
-    for (int i = 0; i < 4; i++) {
-        scale[i] = p[i] & 63;
-        minimum[i] = p[i + 4] & 63;
-        scale[i + 4] = static_cast<Byte>((p[i + 8] & 15) | p[i] >> 6 << 4);
-        minimum[i + 4] = static_cast<Byte>(p[i + 8] >> 4 | p[i + 4] >> 6 << 4);
-    }
-}
-
-inline void scales_and_minima(Real d, Real dmin, const Byte* packed, Real* scale, Real* offset) {
-    Byte s[8], m[8];
-    six_bits(packed, s, m);
-    for (int g = 0; g < 8; g++) {
-        scale[g] = d * static_cast<Real>(s[g]);
-        offset[g] = -(dmin * static_cast<Real>(m[g]));
-    }
+/// Eight scales and eight minima of 6 bits in 12 bytes (q4_k, q5_k), times d and -dmin. Those of groups 0 to
+/// 3 are the low bits of bytes 0–3 and 4–7; those of groups 4 to 7 have their low four bits in bytes 8–11 and
+/// the high two on top of the others.
+inline Scales scales_and_minima(float d, float dmin, const char* packed) {
+    auto first = get_vector<uint32_t>(packed), second = get_vector<uint32_t>(packed + 4),
+         third = get_vector<uint32_t>(packed + 8);
+    constexpr uint32_t low_6 = 0x3F3F3F3F, low_4 = 0x0F0F0F0F, two_on_top = 0x30303030;
+    auto both = [](uint32_t low, uint32_t high) { return uint64_t{high} << 32 | low; };
+    uint64_t scale = both(first & low_6, (third & low_4) | (first >> 2 & two_on_top));
+    uint64_t minimum = both(second & low_6, (third >> 4 & low_4) | (second >> 2 & two_on_top));
+    return {{all_of(d) * floats_of(scale), all_of(0)}, {all_of(-dmin) * floats_of(minimum), all_of(0)}};
 }
 
 // The same the other way: from whole numbers to bytes. q + zero is not negative.
@@ -124,31 +153,57 @@ alignas(16) constexpr Whole iq4_values[16] = {-127, -104, -83, -65, -49, -35, -2
                                               1,    13,   25,  38,  53,  69,  89,  113};
 
 /// 32 weights whose nibbles are places in a table of 16.
-inline void table_32(const Whole (&table)[16], const Byte* bytes, Whole* q) {
-    Whole places[32];
-    nibbles<16>(bytes, 0, places);
-    look_up_16(table, reinterpret_cast<const Byte*>(places), q);
-    look_up_16(table, reinterpret_cast<const Byte*>(places) + 16, q + 16);
+inline Bytes32 table_32(const Whole (&table)[16], const Byte* p) {
+    return look_up(get_vector<Bytes16>(table), nibbles_16(p));
 }
 
-inline Byte* bytes_at(char* block, int64_t offset) {
-    return reinterpret_cast<Byte*>(block + offset);
-}
-
-template <class Block>
-inline void load_block(const char* block, Real* to) {
-    constexpr int64_t group = Block::group, groups = Block::elements / group;
-    Whole q[Block::elements];
-    Real scale[groups], offset[groups];
-    Block::whole(block, q);
-    Block::scales(block, scale, offset);
-    for (int64_t g = 0; g < groups; g++) {
-        for (int64_t i = g * group; i < (g + 1) * group; i += W) {
-            Vec w = set1(scale[g]) * widen_bytes(q + i);
-            if constexpr (Block::has_offset) w = w + set1(offset[g]);
-            store(to + i, w);
-        }
+/// Calls f.operator()<g>() for the eight groups of a run.
+template <class F>
+LINNET_INLINE void each_group(F f) {
+    [&]<int... g>(std::integer_sequence<int, g...>) LINNET_LAMBDA_INLINE {
+        (f.template operator()<g>(), ...);
     }
+    (std::make_integer_sequence<int, run_length / 32>());
+}
+
+/// Bytes of a run of 256 weights.
+template <class Block>
+constexpr int64_t run_bytes = run_length / Block::elements* Block::bytes;
+
+/// Where weight k of row j stands: k is a multiple of the block.
+template <class Block>
+inline const char* block_at(const Operand& w, int64_t j, int64_t k) {
+    return static_cast<const char*>(w.data) + (j * w.col + k) / Block::elements * Block::bytes;
+}
+
+/// The run at `from`; where only `count` < 256 weights are left of the row, a copy of them, filled up with
+/// zeros.
+template <class Block>
+inline const char* whole_run(const char* from, int64_t count, char (&copy)[run_bytes<Block>]) {
+    if (count >= run_length) return from;
+    __builtin_memset(copy, 0, sizeof copy);
+    __builtin_memcpy(copy, from, static_cast<size_t>(count / Block::elements * Block::bytes));
+    return copy;
+}
+
+/// `count` weights, a whole number of blocks and at most 256.
+template <class Block>
+inline void load_run(const char* from, int64_t count, Real* to) {
+    char copy[run_bytes<Block>];
+    from = whole_run<Block>(from, count, copy);
+    const Scales s = Block::scales(from);
+    each_group([&]<int g>() {
+        if (32 * g >= count) return;
+        Whole q[32];
+        put_vector(q, Block::template codes<g>(from) - static_cast<Byte>(Block::zero));
+        for (int64_t i = 0; i < 32; i += W) {
+            constexpr bool halves = Block::group == 16;
+            int half = halves && i >= 16;
+            Vec w = set1(static_cast<Real>(s.scale[half][g])) * widen_bytes(q + i);
+            if constexpr (Block::has_offset) w = w + set1(static_cast<Real>(s.offset[half][g]));
+            store(to + 32 * g + i, w);
+        }
+    });
 }
 
 }  // namespace

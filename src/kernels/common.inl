@@ -12,9 +12,16 @@ namespace {
 #define LINNET_UNROLL _Pragma("GCC unroll 32")
 #endif
 
+/// For what must become part of its caller, so that vectors stay in registers.
+#define LINNET_LAMBDA_INLINE __attribute__((always_inline))
+#define LINNET_INLINE inline LINNET_LAMBDA_INLINE
+
 /// Makes the compiler take a value as new, so that it works addresses out again instead of keeping dozens of
 /// them.
 #define LINNET_FORGET(value) __asm__("" : "+r"(value))
+
+constexpr int64_t read_ahead =
+    12288;  // bytes from the multiplication to the prefetching, where a matrix is read once
 
 inline int64_t ceil_divide(int64_t a, int64_t b) {
     return (a + b - 1) / b;

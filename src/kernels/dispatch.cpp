@@ -1,11 +1,16 @@
 // Which kernels this processor can run, and which are in force.
 #include <atomic>
 #include <cstring>
+#include <string>
 
 #include "kernels/kernels.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#endif
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
 namespace linnet {
@@ -14,6 +19,7 @@ extern const KernelTable<float> scalar_kernels;
 extern const KernelTable<double> double_table;
 #if defined(__x86_64__)
 extern const KernelTable<float> avx2_kernels, avx512_kernels;
+extern const AddedKernels avxvnni_kernels, avx512vnni_kernels, amx_kernels;
 #elif defined(__aarch64__)
 extern const KernelTable<float> neon_kernels;
 #endif
@@ -53,30 +59,76 @@ bool has_avx512() {
     return has(zmm_state, fma_f16c, avx2 | avx512_f_dq_bw_vl);
 }
 
+/// A bit of leaf 7, part `part`, in register 0 to 3: EAX, EBX, ECX, EDX.
+bool has_feature(unsigned part, int in, unsigned bit) {
+    unsigned r[4];
+    return __get_cpuid_count(7, part, &r[0], &r[1], &r[2], &r[3]) && (r[in] & 1u << bit);
+}
+bool has_avxvnni() {
+    return has_avx2() && has_feature(1, 0, 4);
+}
+bool has_avx512vnni() {
+    return has_avx512() && has_feature(0, 2, 11);
+}
+
+/// The registers of tiles must be asked for, once per process: Linux refuses where a signal stack is too
+/// small for them.
+bool may_use_tiles() {
+#if defined(__linux__)
+    constexpr long request_permission = 0x1023, tile_data = 18;  // arch_prctl(2): ARCH_REQ_XCOMP_PERM
+    return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+#else
+    return false;
+#endif
+}
+bool has_amx() {
+    constexpr std::uint64_t tile_state = 0x60000;
+    return has_avx512vnni() && has_feature(1, 0, 5) && has_feature(0, 3, 22) && has_feature(0, 3, 24) &&
+           (saved_state() & tile_state) == tile_state && may_use_tiles();
+}
+
 #endif
 
 /// What is built in, best last, and how to know whether this machine has it. (NEON is part of every AArch64.)
+/// What is added stands on the one before.
 struct Tier {
-    const KernelTable<float>* table;
     bool (*usable)();
+    const KernelTable<float>* table;
+    const AddedKernels* added = nullptr;
+
+    const char* name() const { return added ? added->name : table->name; }
 };
 constexpr Tier tiers[] = {
-    {&scalar_kernels, always},
+    {always, &scalar_kernels},
 #if defined(__x86_64__)
-    {&avx2_kernels, has_avx2},
-    {&avx512_kernels, has_avx512},
+    {has_avx2, &avx2_kernels},        {has_avxvnni, nullptr, &avxvnni_kernels},
+    {has_avx512, &avx512_kernels},    {has_avx512vnni, nullptr, &avx512vnni_kernels},
+    {has_amx, nullptr, &amx_kernels},
 #elif defined(__aarch64__)
-    {&neon_kernels, always},
+    {always, &neon_kernels},
 #endif
 };
 constexpr int tier_count = sizeof(tiers) / sizeof(tiers[0]);
 
+KernelTable<float> with(KernelTable<float> below, const AddedKernels& added) {
+    below.name = added.name;
+    if (added.block.panels) {
+        below.block.panels = added.block.panels;
+        below.block.panels_take_halves = added.block.panels_take_halves;
+    }
+    if (added.block.rows)
+        below.block.rows = added.block.rows, below.block.rows_longest = added.block.rows_longest;
+    return below;
+}
+
 struct Usable {
+    KernelTable<float> made[tier_count];
     const KernelTable<float>* table[tier_count];
     int count = 0;
     Usable() {
-        for (const Tier& tier : tiers) {
-            if (tier.usable()) table[count++] = tier.table;
+        for (int i = 0; i < tier_count; i++) {
+            made[i] = tiers[i].added ? with(made[i - 1], *tiers[i].added) : *tiers[i].table;
+            if (tiers[i].usable()) table[count++] = &made[i];
         }
     }
 };
@@ -91,6 +143,15 @@ std::atomic<const KernelTable<float>*>& in_force() {
     return table;
 }
 
+bool is_intel() {
+#if defined(__x86_64__)
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    return __get_cpuid(0, &a, &b, &c, &d) && b == signature_INTEL_ebx;
+#else
+    return false;
+#endif
+}
+
 }  // namespace
 
 KernelList usable_kernels() {
@@ -98,13 +159,17 @@ KernelList usable_kernels() {
 }
 
 const char* built_kernels() {
-#if defined(__x86_64__)
-    return "scalar avx2 avx512";
-#elif defined(__aarch64__)
-    return "scalar neon";
-#else
-    return "scalar";
-#endif
+    static const std::string names = [] {
+        std::string all;
+        for (const Tier& tier : tiers) all += std::string(all.empty() ? "" : " ") + tier.name();
+        return all;
+    }();
+    return names.c_str();
+}
+
+int memory_streams() {
+    static const int streams = is_intel() ? 4 : 1;
+    return streams;
 }
 
 const KernelTable<float>& kernels() {

@@ -2,7 +2,7 @@
 // not depend on where in the array it stands: tails take the same instructions as whole vectors, on fewer
 // lanes.
 #pragma once
-#include "kernels/block_types.inl"
+#include "kernels/stored.inl"
 
 namespace linnet {
 namespace {
@@ -169,24 +169,6 @@ void rope(int64_t head_width, bool halves, const Real* cos_sin, Real sign, const
     int64_t half = head_width / 2;
     each_vector(half, [&](int64_t i, int64_t some) {
         rope_vector(halves, half, cos_sin, set1(sign), x, y, i, some, accumulate);
-    });
-}
-
-/// Blocks are loaded whole: n is a multiple of the type's.
-void load_stored(int64_t n, DType type, const void* source, Real* target) {
-    bool blocks = AllBlockTypes::with(type, [&](auto block) {
-        using Block = decltype(block);
-        const char* from = static_cast<const char*>(source);
-        for (int64_t i = 0; i < n; i += Block::elements, from += Block::bytes)
-            load_block<Block>(from, target + i);
-    });
-    if (blocks) return;
-    with_stored(type, [&](auto stored) {
-        using Stored = decltype(stored);
-        const typename Stored::Element* from = static_cast<const typename Stored::Element*>(source);
-        each_vector(n, [&](int64_t i, int64_t some) {
-            store_n(target + i, some == W ? Stored::get(from + i) : Stored::get_n(from + i, some), some);
-        });
     });
 }
 

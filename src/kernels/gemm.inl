@@ -9,93 +9,15 @@
 #pragma once
 #include <utility>
 
-#include "kernels/common.inl"
+#include "kernels/packing.inl"
 
 namespace linnet {
 namespace {
-
-constexpr int tile_columns = tile_vectors * W;
 
 /// The length of K's blocks: as few as fit, equally long.
 inline int64_t depth_of_block(int64_t k) {
     return k > 0 ? ceil_divide(k, ceil_divide(k, block_k)) : 1;
 }
-
-/// Copies `lines` <= P lines of `depth` elements into one panel dst[depth][P]; element (i, p) stands at
-/// src[i * line + p * step]. Lines up to P are filled with zeros. Where P is no multiple of W, rows of the
-/// panel are written whole and the next row overwrites what stood out (the workspace has W spare elements at
-/// its end).
-template <class Stored, int P>
-void pack_panel(const typename Stored::Element* src, int64_t line, int64_t step, int64_t lines, int64_t depth,
-                Real* dst) {
-    constexpr int groups = (P + W - 1) / W;
-    if (step == 1) {  // lines are contiguous: transpose W × W squares in registers
-        for (int64_t p = 0; p < depth; p += W) {
-            int64_t some = least(W, depth - p);
-            for (int g = 0; g < groups; g++) {
-                Vec square[W];
-                int64_t full = lines - g * W;
-                const typename Stored::Element* from = src + g * W * line + p;
-                for (int i = 0; i < W; i++) {
-                    square[i] = i >= full   ? zero()
-                                : some == W ? Stored::get(from + i * line)
-                                            : Stored::get_n(from + i * line, some);
-                }
-                transpose(square);
-                if (some == W) {
-                    for (int i = 0; i < W; i++) store(dst + (p + i) * P + g * W, square[i]);
-                } else {
-                    for (int64_t i = 0; i < some; i++) store(dst + (p + i) * P + g * W, square[i]);
-                }
-            }
-        }
-    } else if (line == 1) {  // the elements of one k are contiguous
-        for (int64_t p = 0; p < depth; p++) {
-            const typename Stored::Element* from = src + p * step;
-            for (int g = 0; g < groups; g++) {
-                int64_t some = lines - g * W;
-                Vec v =
-                    some >= W ? Stored::get(from + g * W) : Stored::get_n(from + g * W, some < 0 ? 0 : some);
-                store(dst + p * P + g * W, v);
-            }
-        }
-    } else {
-        for (int64_t p = 0; p < depth; p++) {
-            for (int i = 0; i < P; i++) {
-                dst[p * P + i] = i < lines ? sum(Stored::get_n(src + i * line + p * step, 1)) : Real(0);
-            }
-        }
-    }
-}
-
-/// Copies lines [begin, end) × depth [from, from + depth) of an operand, panel after panel.
-template <int P>
-void pack(const void* data, DType type, int64_t line, int64_t step, int64_t begin, int64_t end, int64_t from,
-          int64_t depth, Real* dst) {
-    with_stored(type, [&](auto stored) {
-        using Stored = decltype(stored);
-        const typename Stored::Element* src =
-            static_cast<const typename Stored::Element*>(data) + from * step;
-        for (int64_t i = begin; i < end; i += P, dst += P * depth) {
-            pack_panel<Stored, P>(src + i * line, line, step, least(P, end - i), depth, dst);
-        }
-    });
-}
-
-/// Where a tile of sums goes and what it is added to.
-struct TileTarget {
-    Real* c;
-    int64_t c_row;
-    bool accumulate;
-    const Real* bias;  // at the tile's first column, or null
-    const Real* add;   // at the tile's first element, or null
-    int64_t add_row;
-    int64_t last;  // lanes in use of the last vector, 1 … W
-    // Memory to ask for along the way: soon + p · soon_step for every p of the depth.
-    const char* soon = nullptr;
-    int64_t soon_step = 0;
-    int64_t a_row = 0, a_col = 0;  // A's strides, where it is not packed
-};
 
 /// R × NV vectors of sums over `depth`, then added to their start.
 template <int R, int NV, bool Packed>
@@ -157,10 +79,6 @@ constexpr GemmTiles make_tiles(std::integer_sequence<int, NV...>) {
     return tiles;
 }
 constexpr GemmTiles gemm_tiles = make_tiles(std::make_integer_sequence<int, tile_vectors>());
-
-constexpr int64_t packed_a = (block_m + tile_rows) * block_k + 64,
-                  packed_b = (block_n + tile_columns) * block_k + 64;
-constexpr size_t gemm_workspace_bytes = sizeof(Real) * static_cast<size_t>(packed_a + packed_b);
 
 /// What comes of B: its next panel's place in memory, in bytes, so that it can be asked for while this one is
 /// multiplied.

@@ -11,7 +11,6 @@
 namespace linnet {
 namespace {
 
-constexpr int64_t gemv_ahead = 12288;  // bytes from the multiplication to the prefetching
 constexpr int gemv_chains = 4;
 
 /// R rows of A (from row) times row j of B.
@@ -32,7 +31,7 @@ void gemv_tile(const Gemm<Real>& g, int64_t row, int64_t j) {
         constexpr int64_t lines = U * W * sizeof(Element) / 64;
         LINNET_UNROLL
         for (int64_t line = 0; line < (lines > 0 ? lines : 1); line++) {
-            prefetch(reinterpret_cast<const char*>(b + p) + gemv_ahead + line * 64);
+            prefetch(reinterpret_cast<const char*>(b + p) + read_ahead + line * 64);
         }
         LINNET_UNROLL
         for (int u = 0; u < U; u++) {

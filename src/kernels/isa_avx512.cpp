@@ -2,11 +2,14 @@
 #include "kernels/simd/avx512.h"
 
 #include "kernels/block_panels.inl"
-#include "kernels/block_table.inl"
+#include "kernels/block_rows.inl"
 #include "kernels/peak_avx512.inl"
+#include "kernels/table.inl"
 
 namespace linnet {
 extern const KernelTable<float> avx512_kernels;
-constinit const KernelTable<float> avx512_kernels =
-    with_dot_probes(with_block_panels(with_block_rows(make_table("avx512"))), bf16_probe, int8_probe);
+constinit const KernelTable<float> avx512_kernels = with_dot_probes(
+    with_block(make_table("avx512"),
+               {.panels = block_panels, .rows = block_rows, .rows_longest = block_rows_longest}),
+    bf16_probe, int8_probe);
 }  // namespace linnet

@@ -2,9 +2,11 @@
 #include "kernels/simd/scalar.h"
 
 #include "kernels/block_panels.inl"
-#include "kernels/block_table.inl"
+#include "kernels/block_rows.inl"
+#include "kernels/table.inl"
 
 namespace linnet {
 extern const KernelTable<float> scalar_kernels;
-constinit const KernelTable<float> scalar_kernels = with_block_panels(with_block_rows(make_table("scalar")));
+constinit const KernelTable<float> scalar_kernels = with_block(
+    make_table("scalar"), {.panels = block_panels, .rows = block_rows, .rows_longest = block_rows_longest});
 }  // namespace linnet

@@ -32,6 +32,7 @@ struct Gemm {
     const Real* add = nullptr;   // [M,N] or null, rows add_row apart; may be c itself
     std::int64_t add_row = 0;
     std::int64_t m_begin = 0, m_end = 0, n_begin = 0, n_end = 0;
+    int streams = 1;  // rows of W that products of writing read together: 1 or 4 (no bit depends on it)
 };
 
 /// One sequence's attention. Query row i sits at position cached + i and sees key positions j with
@@ -70,9 +71,21 @@ struct AdamW {
     Real gradient_scale;                           // from clipping
 };
 
+/// gemm and gemv for B of a block type, stored [N,K], and A with col 1: the same promises, and gemm's
+/// workspace. Null: unpack B and use the plain ones.
+template <class Real>
+struct BlockProducts {
+    /// Reading. Activations are rounded to integers of 12 bits, or bf16 on matrix units.
+    void (*panels)(const Gemm<Real>&, void* workspace) = nullptr;
+    /// Writing. Activations are rounded to integers of 8 bits. K is at most rows_longest.
+    void (*rows)(const Gemm<Real>&, void* workspace) = nullptr;
+    std::int64_t rows_longest = 0;
+    bool panels_take_halves = false;  // B may also be f16 or bf16
+};
+
 template <class Real>
 struct KernelTable {
-    const char* name;  // "scalar", "avx2", "avx512", "neon", "double"
+    const char* name;  // "scalar", "avx2", "avxvnni", "avx512", "avx512vnni", "amx", "neon", "double"
     int lanes;         // Reals a vector
 
     // Matrix products. The tile a caller should cut outputs at, and the bytes of scratch (64-byte aligned) a
@@ -86,11 +99,7 @@ struct KernelTable {
     /// workspace.
     void (*gemv)(const Gemm<Real>&);
 
-    /// gemm and gemv for B of a block type, stored [N,K], and A with col 1: the same promises. Activations
-    /// are rounded to integers of 12 bits (panels) or 8 (rows). Null: unpack B and use the plain ones.
-    void (*block_panels)(const Gemm<Real>&, void* workspace) = nullptr;
-    void (*block_rows)(const Gemm<Real>&, void* workspace) = nullptr;
-    std::int64_t block_rows_longest = 0;  // K at most
+    BlockProducts<Real> block = {};
 
     // Attention without a stored T×T matrix (Dao et al. 2022; online softmax of Milakov & Gimelshein 2018).
     std::size_t attention_workspace;  // bytes, for any head width up to attention_max_head_width
@@ -167,6 +176,12 @@ struct KernelTable {
     double (*int8_probe)(std::int64_t iterations);
 };
 
+/// A set of instructions for products alone: what it replaces in the table of the set below it.
+struct AddedKernels {
+    const char* name;
+    BlockProducts<float> block;
+};
+
 /// Thread `index`'s part of a whole product, of `count` threads: a grid of count = rows × columns parts, cut
 /// at tiles, the split chosen that packs least (each part packs its own rows of A and columns of B) and keeps
 /// the largest part small. Empty (m_begin == m_end) where there are fewer tiles than threads.
@@ -182,8 +197,13 @@ struct KernelList {
     const KernelTable<float>* const* end() const { return end_; }
 };
 KernelList usable_kernels();
-/// Names of all tiers built into this program, usable here or not ("scalar avx2 avx512").
+/// Names of all tiers built into this program, usable here or not ("scalar avx2 …").
 const char* built_kernels();
+
+/// Rows of a matrix that a thread had best read together when it reads all of it once: 4 on processors whose
+/// memory delivers more to several streams (Intel's; 30 to 45 % on Sapphire Rapids), else 1 (Zen 5: 4 cost a
+/// fifth).
+int memory_streams();
 
 /// The table in force: the best usable one, or the one forced by select_kernels (--isa, LINNET_ISA).
 const KernelTable<float>& kernels();

@@ -64,6 +64,10 @@ consteval KernelTable<Real> make_table(const char* name) {
     table.int8_probe = int8;
     return table;
 }
+[[maybe_unused]] consteval KernelTable<Real> with_block(KernelTable<Real> table, BlockProducts<Real> block) {
+    table.block = block;
+    return table;
+}
 
 }  // namespace
 }  // namespace linnet

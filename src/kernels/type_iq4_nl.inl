@@ -9,10 +9,16 @@ namespace {
 struct BlockIQ4_NL {
     static constexpr DType type = DType::iq4_nl;
     static constexpr int64_t elements = 32, bytes = 18, group = 32;
-    static constexpr bool has_offset = false;
+    static constexpr bool is_signed = true, has_offset = false;
+    static constexpr int zero = 0;
 
-    static void whole(const char* block, Whole* q) { table_32(iq4_values, bytes_at(block, 2), q); }
-    static void scales(const char* block, Real* scale, Real*) { scale[0] = half_at(block); }
+    template <int g>
+    static Bytes32 codes(const char* from) {
+        return table_32(iq4_values, bytes_at(from, g * bytes + 2));
+    }
+    static Scales scales(const char* from) {
+        return {{halves_at<bytes>(from), all_of(0)}, {all_of(0), all_of(0)}};
+    }
 
     using Levels = Table<iq4_values, 16>;
     static void quantize(const Real* x, const Real* importance, char* block) {

@@ -11,18 +11,22 @@ namespace {
 struct BlockIQ4_XS {
     static constexpr DType type = DType::iq4_xs;
     static constexpr int64_t elements = 256, bytes = 136, group = 32;
-    static constexpr bool has_offset = false;
+    static constexpr bool is_signed = true, has_offset = false;
+    static constexpr int zero = 0;
 
-    static void whole(const char* block, Whole* q) {
-        for (int g = 0; g < 8; g++) table_32(iq4_values, bytes_at(block, 8 + 16 * g), q + 32 * g);
+    template <int g>
+    static Bytes32 codes(const char* from) {
+        return table_32(iq4_values, bytes_at(from, 8 + 16 * g));
     }
-    static void scales(const char* block, Real* scale, Real*) {
-        const Byte *high = bytes_at(block, 2), *low = bytes_at(block, 4);
-        Real d = half_at(block);
-        for (int g = 0; g < 8; g++) {
-            int s = (low[g / 2] >> 4 * (g % 2) & 15) | (high[g / 4] >> 2 * (g % 4) & 3) << 4;
-            scale[g] = d * static_cast<Real>(s - 32);
-        }
+    static Scales scales(const char* from) {
+        uint64_t low = get_vector<uint32_t>(from + 4), high = get_vector<uint16_t>(from + 2);
+        // Nibble g to byte g, and the pair of bits g likewise.
+        low = (low | low << 16) & 0x0000FFFF0000FFFFu, low = (low | low << 8) & 0x00FF00FF00FF00FFu;
+        low = (low | low << 4) & 15 * every_byte;
+        high = (high | high << 24) & 0x000000FF000000FFu, high = (high | high << 12) & 0x000F000F000F000Fu;
+        high = (high | high << 6) & 3 * every_byte;
+        Floats8 d = all_of(half_at(from));
+        return {{d * (floats_of(low | high << 4) - all_of(32)), all_of(0)}, {all_of(0), all_of(0)}};
     }
 
     using Levels = Table<iq4_values, 16>;

@@ -14,12 +14,19 @@ constexpr Whole mxfp4_sorted[16] = {-12, -8, -6, -4, -3, -2, -1, 0, 1, 2, 3, 4, 
 struct BlockMXFP4 {
     static constexpr DType type = DType::mxfp4;
     static constexpr int64_t elements = 32, bytes = 17, group = 32;
-    static constexpr bool has_offset = false;
+    static constexpr bool is_signed = true, has_offset = false;
+    static constexpr int zero = 0;
 
-    static void whole(const char* block, Whole* q) { table_32(mxfp4_values, bytes_at(block, 1), q); }
-    static void scales(const char* block, Real* scale, Real*) {  // 2^(e - 128) by its bits; below 2 subnormal
-        uint32_t e = bytes_at(block, 0)[0], bits = e < 2 ? 0x00200000u << e : (e - 1) << 23;
-        scale[0] = static_cast<Real>(__builtin_bit_cast(float, bits));
+    template <int g>
+    static Bytes32 codes(const char* from) {
+        return table_32(mxfp4_values, bytes_at(from, g * bytes + 1));
+    }
+    static Scales scales(const char* from) {
+        auto e = [from](int g) { return static_cast<int32_t>(bytes_at(from, g * bytes)[0]); };
+        Ints8 exponent = {e(0), e(1), e(2), e(3), e(4), e(5), e(6), e(7)};
+        // 2^(e - 128) by its bits; below 2 it is subnormal.
+        Ints8 bits = exponent < 2 ? 0x00200000 << (exponent & 1) : (exponent - 1) << 23;
+        return {{reinterpret_cast<Floats8>(bits), all_of(0)}, {all_of(0), all_of(0)}};
     }
 
     using Levels = Table<mxfp4_sorted, 15>;
@@ -35,8 +42,7 @@ struct BlockMXFP4 {
         for (int e = middle - 2; e <= middle + 1; e++) {
             if (e < 2 || e > 254) continue;  // below: no reciprocal in f32
             char byte = static_cast<char>(e);
-            Real d;
-            scales(&byte, &d, nullptr);
+            auto d = static_cast<Real>(__builtin_bit_cast(float, (e - 1) << 23));
             Real here = measure<Levels, elements>(x, w.of, d, 0).error;
             if (error >= 0 && here >= error) continue;
             error = here, scale = d, block[0] = byte;

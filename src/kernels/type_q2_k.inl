@@ -11,22 +11,18 @@ namespace {
 struct BlockQ2_K {
     static constexpr DType type = DType::q2_k;
     static constexpr int64_t elements = 256, bytes = 84, group = 16;
-    static constexpr bool has_offset = true;
+    static constexpr bool is_signed = false, has_offset = true;
+    static constexpr int zero = 0;
 
-    static void whole(const char* block, Whole* q) {
-        const Byte* two = bytes_at(block, 16);
-        for (int run = 0; run < 2; run++)
-            for (int part = 0; part < 4; part++)
-                for (int i = 0; i < 32; i++)
-                    q[128 * run + 32 * part + i] = static_cast<Whole>(two[32 * run + i] >> 2 * part & 3);
+    template <int g>
+    static Bytes32 codes(const char* from) {
+        return bits<g % 4 * 2, 0>(get_32(bytes_at(from, 16 + g / 4 * 32)), 3);
     }
-    static void scales(const char* block, Real* scale, Real* offset) {
-        const Byte* packed = bytes_at(block, 0);
-        Real d = half_at(block + 80), dmin = half_at(block + 82);
-        for (int g = 0; g < 16; g++) {
-            scale[g] = d * static_cast<Real>(packed[g] & 15);
-            offset[g] = -(dmin * static_cast<Real>(packed[g] >> 4));
-        }
+    static Scales scales(const char* from) {
+        auto packed = get_vector<Halves8>(from);
+        Floats8 d = all_of(half_at(from + 80)), dmin = all_of(-half_at(from + 82));
+        return {{d * floats_of(packed & 15), d * floats_of(packed >> 8 & 15)},
+                {dmin * floats_of(packed >> 4 & 15), dmin * floats_of(packed >> 12)}};
     }
 
     using Levels = Steps<0, 3>;

@@ -13,25 +13,25 @@ namespace {
 struct BlockQ3_K {
     static constexpr DType type = DType::q3_k;
     static constexpr int64_t elements = 256, bytes = 110, group = 16;
-    static constexpr bool has_offset = false;
+    static constexpr bool is_signed = false, has_offset = false;
+    static constexpr int zero = 4;
 
-    static void whole(const char* block, Whole* q) {
-        const Byte *third = bytes_at(block, 0), *two = bytes_at(block, 32);
-        for (int run = 0; run < 2; run++)
-            for (int part = 0; part < 4; part++)
-                for (int i = 0; i < 32; i++) {
-                    int low = two[32 * run + i] >> 2 * part & 3, high = third[i] >> (4 * run + part) & 1;
-                    q[128 * run + 32 * part + i] = static_cast<Whole>(low + 4 * high - 4);
-                }
+    template <int g>
+    static Bytes32 codes(const char* from) {
+        Bytes32 two = get_32(bytes_at(from, 32 + g / 4 * 32)), third = get_32(bytes_at(from, 0));
+        return bits<g % 4 * 2, 0>(two, 3) | bits<g, 2>(third, 4);
     }
-    static void scales(const char* block, Real* scale, Real*) {
-        const Byte* packed = bytes_at(block, 96);
-        Real d = half_at(block + 108);
-        for (int g = 0; g < 16; g++) {
-            int low = g < 8 ? packed[g] & 15 : packed[g - 8] >> 4,
-                high = packed[8 + g % 4] >> 2 * (g / 4) & 3;
-            scale[g] = d * static_cast<Real>(low + 16 * high - 32);
-        }
+    static Scales scales(const char* from) {
+        auto low = get_vector<uint64_t>(from + 96);
+        uint64_t high = get_vector<uint32_t>(from + 104);
+        constexpr uint64_t nibble = 15 * every_byte, pair = 3 * every_byte;
+        using Words = uint64_t __attribute__((vector_size(16)));
+        Words six = {(low & nibble) | ((high | high >> 2 << 32) & pair) << 4,
+                     (low >> 4 & nibble) | ((high >> 4 | high >> 6 << 32) & pair) << 4};
+        auto packed = reinterpret_cast<Halves8>(six);
+        Floats8 d = all_of(half_at(from + 108)), less = all_of(32);
+        return {{d * (floats_of(packed & 63) - less), d * (floats_of(packed >> 8) - less)},
+                {all_of(0), all_of(0)}};
     }
 
     using Levels = Steps<-4, 3>;

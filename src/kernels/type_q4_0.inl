@@ -9,10 +9,16 @@ namespace {
 struct BlockQ4_0 {
     static constexpr DType type = DType::q4_0;
     static constexpr int64_t elements = 32, bytes = 18, group = 32;
-    static constexpr bool has_offset = false;
+    static constexpr bool is_signed = false, has_offset = false;
+    static constexpr int zero = 8;
 
-    static void whole(const char* block, Whole* q) { nibbles<16>(bytes_at(block, 2), 8, q); }
-    static void scales(const char* block, Real* scale, Real*) { scale[0] = half_at(block); }
+    template <int g>
+    static Bytes32 codes(const char* from) {
+        return nibbles_16(bytes_at(from, g * bytes + 2));
+    }
+    static Scales scales(const char* from) {
+        return {{halves_at<bytes>(from), all_of(0)}, {all_of(0), all_of(0)}};
+    }
 
     using Levels = Steps<-8, 7>;
     /// Without importances as llama.cpp does it, to the bit: the weight farthest from 0 becomes -8.

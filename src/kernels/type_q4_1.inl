@@ -9,12 +9,15 @@ namespace {
 struct BlockQ4_1 {
     static constexpr DType type = DType::q4_1;
     static constexpr int64_t elements = 32, bytes = 20, group = 32;
-    static constexpr bool has_offset = true;
+    static constexpr bool is_signed = false, has_offset = true;
+    static constexpr int zero = 0;
 
-    static void whole(const char* block, Whole* q) { nibbles<16>(bytes_at(block, 4), 0, q); }
-    static void scales(const char* block, Real* scale, Real* offset) {
-        scale[0] = half_at(block);
-        offset[0] = half_at(block + 2);
+    template <int g>
+    static Bytes32 codes(const char* from) {
+        return nibbles_16(bytes_at(from, g * bytes + 4));
+    }
+    static Scales scales(const char* from) {
+        return {{halves_at<bytes>(from), all_of(0)}, {halves_at<bytes>(from + 2), all_of(0)}};
     }
 
     using Levels = Steps<0, 15>;

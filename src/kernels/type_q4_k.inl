@@ -1,6 +1,6 @@
 // q4_k: 256 weights per block in 8 groups of 32. Two f16, d and dmin; 12 bytes with the groups' scales s and
-// minima m of 6 bits (six_bits); 128 bytes, of each 32 of which the low nibbles are one group and the high
-// ones the next: w = d · s · q - dmin · m.
+// minima m of 6 bits (scales_and_minima); 128 bytes, of each 32 of which the low nibbles are one group and
+// the high ones the next: w = d · s · q - dmin · m.
 #pragma once
 #include "kernels/block_fit.inl"
 
@@ -10,14 +10,15 @@ namespace {
 struct BlockQ4_K {
     static constexpr DType type = DType::q4_k;
     static constexpr int64_t elements = 256, bytes = 144, group = 32;
-    static constexpr bool has_offset = true;
+    static constexpr bool is_signed = false, has_offset = true;
+    static constexpr int zero = 0;
 
-    static void whole(const char* block, Whole* q) {
-        const Byte* four = bytes_at(block, 16);
-        for (int pair = 0; pair < 4; pair++) nibbles<32>(four + 32 * pair, 0, q + 64 * pair);
+    template <int g>
+    static Bytes32 codes(const char* from) {
+        return nibbles_32<g % 2 == 1>(bytes_at(from, 16 + g / 2 * 32));
     }
-    static void scales(const char* block, Real* scale, Real* offset) {
-        scales_and_minima(half_at(block), half_at(block + 2), bytes_at(block, 4), scale, offset);
+    static Scales scales(const char* from) {
+        return scales_and_minima(half_at(from), half_at(from + 2), from + 4);
     }
 
     using Levels = Steps<0, 15>;

@@ -9,12 +9,16 @@ namespace {
 struct BlockQ5_0 {
     static constexpr DType type = DType::q5_0;
     static constexpr int64_t elements = 32, bytes = 22, group = 32;
-    static constexpr bool has_offset = false;
+    static constexpr bool is_signed = false, has_offset = false;
+    static constexpr int zero = 16;
 
-    static void whole(const char* block, Whole* q) {
-        five_bits_32(bytes_at(block, 2), bytes_at(block, 6), 16, q);
+    template <int g>
+    static Bytes32 codes(const char* from) {
+        return five_bits_32(bytes_at(from, g * bytes + 2), bytes_at(from, g * bytes + 6));
     }
-    static void scales(const char* block, Real* scale, Real*) { scale[0] = half_at(block); }
+    static Scales scales(const char* from) {
+        return {{halves_at<bytes>(from), all_of(0)}, {all_of(0), all_of(0)}};
+    }
 
     using Levels = Steps<-16, 15>;
     static void quantize(const Real* x, const Real* importance, char* block) {

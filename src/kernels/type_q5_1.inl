@@ -10,14 +10,15 @@ namespace {
 struct BlockQ5_1 {
     static constexpr DType type = DType::q5_1;
     static constexpr int64_t elements = 32, bytes = 24, group = 32;
-    static constexpr bool has_offset = true;
+    static constexpr bool is_signed = false, has_offset = true;
+    static constexpr int zero = 0;
 
-    static void whole(const char* block, Whole* q) {
-        five_bits_32(bytes_at(block, 4), bytes_at(block, 8), 0, q);
+    template <int g>
+    static Bytes32 codes(const char* from) {
+        return five_bits_32(bytes_at(from, g * bytes + 4), bytes_at(from, g * bytes + 8));
     }
-    static void scales(const char* block, Real* scale, Real* offset) {
-        scale[0] = half_at(block);
-        offset[0] = half_at(block + 2);
+    static Scales scales(const char* from) {
+        return {{halves_at<bytes>(from), all_of(0)}, {halves_at<bytes>(from + 2), all_of(0)}};
     }
 
     using Levels = Steps<0, 31>;

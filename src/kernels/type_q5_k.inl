@@ -1,7 +1,7 @@
 // q5_k: 256 weights per block in 8 groups of 32. Two f16, d and dmin; 12 bytes with the groups' scales s and
-// minima m of 6 bits (six_bits); 32 bytes, bit g of which is the fifth bit of the weights of group g; 128
-// bytes with the other four, of each 32 of which the low nibbles are one group and the high ones the next: w
-// = d · s · q - dmin · m.
+// minima m of 6 bits (scales_and_minima); 32 bytes, bit g of which is the fifth bit of the weights of group
+// g; 128 bytes with the other four, of each 32 of which the low nibbles are one group and the high ones the
+// next: w = d · s · q - dmin · m.
 #pragma once
 #include "kernels/block_fit.inl"
 
@@ -11,17 +11,16 @@ namespace {
 struct BlockQ5_K {
     static constexpr DType type = DType::q5_k;
     static constexpr int64_t elements = 256, bytes = 176, group = 32;
-    static constexpr bool has_offset = true;
+    static constexpr bool is_signed = false, has_offset = true;
+    static constexpr int zero = 0;
 
-    static void whole(const char* block, Whole* q) {
-        const Byte *fifth = bytes_at(block, 16), *four = bytes_at(block, 48);
-        for (int pair = 0; pair < 4; pair++) nibbles<32>(four + 32 * pair, 0, q + 64 * pair);
-        for (int g = 0; g < 8; g++)
-            for (int i = 0; i < 32; i++)
-                q[32 * g + i] = static_cast<Whole>(q[32 * g + i] + (fifth[i] >> g & 1) * 16);
+    template <int g>
+    static Bytes32 codes(const char* from) {
+        Bytes32 fifth = get_32(bytes_at(from, 16));
+        return nibbles_32<g % 2 == 1>(bytes_at(from, 48 + g / 2 * 32)) | bits<g, 4>(fifth, 16);
     }
-    static void scales(const char* block, Real* scale, Real* offset) {
-        scales_and_minima(half_at(block), half_at(block + 2), bytes_at(block, 4), scale, offset);
+    static Scales scales(const char* from) {
+        return scales_and_minima(half_at(from), half_at(from + 2), from + 4);
     }
 
     using Levels = Steps<0, 31>;

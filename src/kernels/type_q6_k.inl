@@ -11,23 +11,24 @@ namespace {
 struct BlockQ6_K {
     static constexpr DType type = DType::q6_k;
     static constexpr int64_t elements = 256, bytes = 210, group = 16;
-    static constexpr bool has_offset = false;
+    static constexpr bool is_signed = false, has_offset = false;
+    static constexpr int zero = 32;
 
-    static void whole(const char* block, Whole* q) {
-        const Byte *four = bytes_at(block, 0), *two = bytes_at(block, 128);
-        for (int run = 0; run < 2; run++) {
-            nibbles<64>(four + 64 * run, 32, q + 128 * run);
-            for (int part = 0; part < 4; part++)
-                for (int i = 0; i < 32; i++) {
-                    Whole& to = q[128 * run + 32 * part + i];
-                    to = static_cast<Whole>(to + (two[32 * run + i] >> 2 * part & 3) * 16);
-                }
-        }
+    template <int g>
+    static Bytes32 codes(const char* from) {
+        constexpr int part = g % 4;
+        Bytes32 two = get_32(bytes_at(from, 128 + g / 4 * 32));
+        return nibbles_32<part / 2 == 1>(bytes_at(from, g / 4 * 64 + part % 2 * 32)) |
+               bits<2 * part, 4>(two, 48);
     }
-    static void scales(const char* block, Real* scale, Real*) {
-        const auto* s = reinterpret_cast<const Whole*>(block + 192);
-        Real d = half_at(block + 208);
-        for (int g = 0; g < 16; g++) scale[g] = d * static_cast<Real>(s[g]);
+    static Scales scales(const char* from) {
+        using Signed = int16_t __attribute__((vector_size(16)));
+        auto both = get_vector<Signed>(from + 192);
+        auto first = reinterpret_cast<Signed>(both << 8) >> 8, second = both >> 8;
+        Floats8 d = all_of(half_at(from + 208));
+        return {{d * floats_of(reinterpret_cast<Halves8>(first)),
+                 d * floats_of(reinterpret_cast<Halves8>(second))},
+                {all_of(0), all_of(0)}};
     }
 
     using Levels = Steps<-32, 31>;

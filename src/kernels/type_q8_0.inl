@@ -8,10 +8,16 @@ namespace {
 struct BlockQ8_0 {
     static constexpr DType type = DType::q8_0;
     static constexpr int64_t elements = 32, bytes = 34, group = 32;
-    static constexpr bool has_offset = false;
+    static constexpr bool is_signed = true, has_offset = false;
+    static constexpr int zero = 0;
 
-    static void whole(const char* block, Whole* q) { __builtin_memcpy(q, block + 2, elements); }
-    static void scales(const char* block, Real* scale, Real*) { scale[0] = half_at(block); }
+    template <int g>
+    static Bytes32 codes(const char* from) {
+        return get_32(bytes_at(from, g * bytes + 2));
+    }
+    static Scales scales(const char* from) {
+        return {{halves_at<bytes>(from), all_of(0)}, {all_of(0), all_of(0)}};
+    }
 
     /// Importances change nothing here. As llama.cpp does it, to the bit: halves are rounded away from 0.
     static void quantize(const Real* x, const Real*, char* block) {

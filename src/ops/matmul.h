@@ -48,29 +48,30 @@ void team_matmul(const Call<Real>& call, Gemm<Real> g) {
 /// every row stands by itself.
 template <class Real>
 void team_project(const Call<Real>& call, Gemm<Real> g, const Tensor& w, ProductKernel kernel) {
-    bool blocks = info(w.type).block > 1;
+    const BlockProducts<Real>& own = call.kernels->block;
+    // What is differentiated must be the product itself, not one of rounded activations.
+    bool blocks = info(w.type).block > 1, reading = kernel == ProductKernel::panels,
+         rounded = call.phase != Phase::train;
+    bool halves =
+        reading && rounded && own.panels_take_halves && (w.type == DType::f16 || w.type == DType::bf16);
     g.b = {w.data, w.type, 1, g.k};
-    if (kernel == ProductKernel::panels && !blocks) return team_matmul(call, g);
+    if (reading && !blocks && !halves) return team_matmul(call, g);
     g.m_begin = 0, g.m_end = g.m, g.n_begin = 0, g.n_end = g.n;
-    if (kernel == ProductKernel::panels) {
+    if (reading) {
         g = gemm_share(*call.kernels, g, call.worker.index, call.worker.count);
     } else {
         Range n = call.worker.share(g.n, 16);
         g.n_begin = n.begin, g.n_end = n.end;
     }
     if (g.m_begin >= g.m_end || g.n_begin >= g.n_end) return;
-    if (!blocks) return call.kernels->gemv(g);
-    // What is differentiated must be the product itself, not one of rounded activations.
-    if (call.phase != Phase::train) {
-        if (kernel == ProductKernel::panels && call.kernels->block_panels)
-            return call.kernels->block_panels(g, call.workspace);
-        if (kernel == ProductKernel::rows && g.k <= call.kernels->block_rows_longest)
-            return call.kernels->block_rows(g, call.workspace);
-    }
+    g.streams = memory_streams();
+    if (!reading && !blocks) return call.kernels->gemv(g);
+    if (reading && rounded && own.panels) return own.panels(g, call.workspace);
+    if (!reading && rounded && g.k <= own.rows_longest) return own.rows(g, call.workspace);
     for (std::int64_t n = g.n_begin; n < g.n_end; n += unpacked_rows) {
         Gemm<Real> part = columns_of(g, n, std::min(unpacked_rows, g.n_end - n));
         part.b = {unpack(call, w, n, part.n), kernel_type<Real>, 1, g.k};
-        if (kernel == ProductKernel::panels)
+        if (reading)
             call.kernels->gemm(part, call.workspace);
         else
             call.kernels->gemv(part);

@@ -67,7 +67,7 @@ TEST_CASE("no table has a gap") {
         // The table is a name, two counts and then words that must all be set, but for products with block
         // types: those have a plain way too.
         const auto* words = reinterpret_cast<const std::uintptr_t*>(&table);
-        const auto* free_from = reinterpret_cast<const std::uintptr_t*>(&table.block_panels);
+        const auto* free_from = reinterpret_cast<const std::uintptr_t*>(&table.block);
         const auto* free_to = reinterpret_cast<const std::uintptr_t*>(&table.attention_workspace);
         for (std::size_t i = 0; i < sizeof(table) / sizeof(std::uintptr_t); i++) {
             if (words + i >= free_from && words + i < free_to) continue;

@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/simd/lanes.h"
+
 namespace linnet {
 namespace {
 
@@ -219,26 +221,34 @@ inline uint16_t to_half(float x) {  // to nearest even
 inline Vec widen_bytes(const signed char* p) {
     return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
 }
-/// to[i] = table[places[i]] for 16 places below 16; the table stands at a multiple of 16 bytes.
-/// 32 products of signed bytes, in eight sums: the first 16 in lanes 0–3. |a| ≤ 127, so that two products of
-/// magnitudes fit into 16 bits.
-template <class Sums>
-inline Sums dot_32(const signed char* w, const signed char* a) {
-    // By halves: weights were just unpacked 16 at a time, and a longer load would wait for those stores to
-    // end.
-    const auto* half = reinterpret_cast<const __m128i*>(w);
-    __m256i x =
-        _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(half)), _mm_loadu_si128(half + 1), 1);
-    __m256i y = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(a));
-    __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(x), _mm256_sign_epi8(y, x));
-    return reinterpret_cast<Sums>(_mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+/// 16 bytes of memory, twice.
+template <class V>
+inline V load_twice(const void* p) {
+    return reinterpret_cast<V>(_mm256_broadcastsi128_si256(_mm_loadu_si128(static_cast<const __m128i*>(p))));
 }
-
-/// Neighbouring lanes of a and b added: a0+a1, a2+a3, b0+b1, b2+b3, then the same of the upper halves.
-template <class Sums>
-inline Sums add_neighbours(Sums a, Sums b) {
-    return reinterpret_cast<Sums>(
-        _mm256_hadd_epi32(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
+/// Eight halves as floats.
+inline Floats8 widen_halves(Halves8 v) {
+    return _mm256_cvtph_ps(reinterpret_cast<__m128i>(v));
+}
+/// table[places[i]], places below 16.
+inline Bytes32 look_up(Bytes16 table, Bytes32 places) {
+    __m256i both = _mm256_broadcastsi128_si256(reinterpret_cast<__m128i>(table));
+    return reinterpret_cast<Bytes32>(_mm256_shuffle_epi8(both, reinterpret_cast<__m256i>(places)));
+}
+/// Sums of four neighbouring products: lane l is that of bytes 4l … 4l + 3. a: signed, |a| ≤ 127; codes:
+/// below 64, or (dot_signed) signed, so that two products fit into 16 bits.
+inline Ints8 dot_codes(Bytes32 codes, Bytes32 a) {
+    auto x = reinterpret_cast<__m256i>(codes), y = reinterpret_cast<__m256i>(a);
+#if defined(__AVXVNNI__)
+    return reinterpret_cast<Ints8>(_mm256_dpbusd_avx_epi32(_mm256_setzero_si256(), x, y));
+#else
+    return reinterpret_cast<Ints8>(_mm256_madd_epi16(_mm256_maddubs_epi16(x, y), _mm256_set1_epi16(1)));
+#endif
+}
+inline Ints8 dot_signed(Bytes32 codes, Bytes32 a) {
+    auto x = reinterpret_cast<__m256i>(codes), y = reinterpret_cast<__m256i>(a);
+    return dot_codes(reinterpret_cast<Bytes32>(_mm256_abs_epi8(x)),
+                     reinterpret_cast<Bytes32>(_mm256_sign_epi8(y, x)));
 }
 
 /// W sums of products of two 16-bit integers.
@@ -256,16 +266,14 @@ inline Integers set1_integer(int32_t x) {
     return _mm256_set1_epi32(x);
 }
 inline Integers add_pairs(Integers sum, Integers a, Integers b) {
+#if defined(__AVXVNNI__)
+    return _mm256_dpwssd_avx_epi32(sum, a, b);
+#else
     return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b));
+#endif
 }
 inline Vec to_real(Integers x) {
     return _mm256_cvtepi32_ps(x);
-}
-
-inline void look_up_16(const signed char* table, const unsigned char* places, signed char* to) {
-    __m128i t = _mm_load_si128(reinterpret_cast<const __m128i*>(table));
-    __m128i p = _mm_loadu_si128(reinterpret_cast<const __m128i*>(places));
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm_shuffle_epi8(t, p));
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/simd/lanes.h"
+
 // GCC 12's own <immintrin.h> passes undefined vectors to masked built-ins and warns about it (GCC bug
 // 105593).
 #if defined(__GNUC__) && !defined(__clang__)
@@ -195,17 +197,45 @@ struct StoredBF16 {
         return widen(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
     }
     static Vec get_n(const uint16_t* p, int64_t n) { return widen(_mm256_maskz_loadu_epi16(first(n), p)); }
-    static void put_n(uint16_t* p, Vec v, int64_t n) {
+    static __m256i narrow(Vec v) {
         __m512i x = _mm512_castps_si512(v), high = _mm512_srli_epi32(x, 16);
         __m512i odd = _mm512_and_si512(high, _mm512_set1_epi32(1));
         __m512i rounded =
             _mm512_srli_epi32(_mm512_add_epi32(x, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7FFF))), 16);
         __mmask16 nan = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
         rounded = _mm512_mask_or_epi32(rounded, nan, high, _mm512_set1_epi32(0x40));
-        _mm256_mask_storeu_epi16(p, first(n), _mm512_cvtepi32_epi16(rounded));
+        return _mm512_cvtepi32_epi16(rounded);
+    }
+    static void put_n(uint16_t* p, Vec v, int64_t n) { _mm256_mask_storeu_epi16(p, first(n), narrow(v)); }
+    /// For matrix units: W numbers, of which those below the normal ones may become 0. Returns what was
+    /// stored.
+    static Vec put(uint16_t* p, Vec v) {
+#if defined(__AVX512BF16__)
+        auto half = reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(v));
+#else
+        __m256i half = narrow(v);
+#endif
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), half);
+        return widen(half);
     }
 };
 using StoredReal = StoredF32;
+
+#if defined(__AVX512BF16__)
+/// 2W numbers as W words of two bf16 (those below the normal ones as 0), and in `low` what that leaves of
+/// them.
+template <bool split>
+inline Vec bf16_words(const float* x, Vec& low) {
+    Vec a = load(x), b = load(x + W);
+    auto words = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(b, a));
+    if constexpr (split) {
+        Vec first = StoredBF16::widen(_mm512_castsi512_si256(words)),
+            second = StoredBF16::widen(_mm512_extracti64x4_epi64(words, 1));
+        low = reinterpret_cast<Vec>(_mm512_cvtne2ps_pbh(b - second, a - first));
+    }
+    return _mm512_castsi512_ps(words);
+}
+#endif
 
 /// One half as a float, and back.
 inline float one_half(uint16_t h) {
@@ -218,26 +248,34 @@ inline uint16_t to_half(float x) {  // to nearest even
 inline Vec widen_bytes(const signed char* p) {
     return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
 }
-/// to[i] = table[places[i]] for 16 places below 16; the table stands at a multiple of 16 bytes.
-/// 32 products of signed bytes, in eight sums: the first 16 in lanes 0–3. |a| ≤ 127, so that two products of
-/// magnitudes fit into 16 bits. (In 256 bits: a group of 32 has a scale of its own.)
-template <class Sums>
-inline Sums dot_32(const signed char* w, const signed char* a) {
-    // By halves: weights were just unpacked 16 at a time, and a longer load would wait for those stores to
-    // end.
-    const auto* half = reinterpret_cast<const __m128i*>(w);
-    __m256i x =
-        _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(half)), _mm_loadu_si128(half + 1), 1);
-    __m256i y = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(a));
-    __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(x), _mm256_sign_epi8(y, x));
-    return reinterpret_cast<Sums>(_mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+/// 16 bytes of memory, twice.
+template <class V>
+inline V load_twice(const void* p) {
+    return reinterpret_cast<V>(_mm256_broadcastsi128_si256(_mm_loadu_si128(static_cast<const __m128i*>(p))));
 }
-
-/// Neighbouring lanes of a and b added: a0+a1, a2+a3, b0+b1, b2+b3, then the same of the upper halves.
-template <class Sums>
-inline Sums add_neighbours(Sums a, Sums b) {
-    return reinterpret_cast<Sums>(
-        _mm256_hadd_epi32(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
+/// Eight halves as floats.
+inline Floats8 widen_halves(Halves8 v) {
+    return _mm256_cvtph_ps(reinterpret_cast<__m128i>(v));
+}
+/// table[places[i]], places below 16.
+inline Bytes32 look_up(Bytes16 table, Bytes32 places) {
+    __m256i both = _mm256_broadcastsi128_si256(reinterpret_cast<__m128i>(table));
+    return reinterpret_cast<Bytes32>(_mm256_shuffle_epi8(both, reinterpret_cast<__m256i>(places)));
+}
+/// Sums of four neighbouring products: lane l is that of bytes 4l … 4l + 3. a: signed, |a| ≤ 127; codes:
+/// below 64, or (dot_signed) signed, so that two products fit into 16 bits.
+inline Ints8 dot_codes(Bytes32 codes, Bytes32 a) {
+    auto x = reinterpret_cast<__m256i>(codes), y = reinterpret_cast<__m256i>(a);
+#if defined(__AVX512VNNI__)
+    return reinterpret_cast<Ints8>(_mm256_dpbusd_epi32(_mm256_setzero_si256(), x, y));
+#else
+    return reinterpret_cast<Ints8>(_mm256_madd_epi16(_mm256_maddubs_epi16(x, y), _mm256_set1_epi16(1)));
+#endif
+}
+inline Ints8 dot_signed(Bytes32 codes, Bytes32 a) {
+    auto x = reinterpret_cast<__m256i>(codes), y = reinterpret_cast<__m256i>(a);
+    return dot_codes(reinterpret_cast<Bytes32>(_mm256_abs_epi8(x)),
+                     reinterpret_cast<Bytes32>(_mm256_sign_epi8(y, x)));
 }
 
 /// W sums of products of two 16-bit integers.
@@ -255,16 +293,14 @@ inline Integers set1_integer(int32_t x) {
     return _mm512_set1_epi32(x);
 }
 inline Integers add_pairs(Integers sum, Integers a, Integers b) {
+#if defined(__AVX512VNNI__)
+    return _mm512_dpwssd_epi32(sum, a, b);
+#else
     return _mm512_add_epi32(sum, _mm512_madd_epi16(a, b));
+#endif
 }
 inline Vec to_real(Integers x) {
     return _mm512_cvtepi32_ps(x);
-}
-
-inline void look_up_16(const signed char* table, const unsigned char* places, signed char* to) {
-    __m128i t = _mm_load_si128(reinterpret_cast<const __m128i*>(table));
-    __m128i p = _mm_loadu_si128(reinterpret_cast<const __m128i*>(places));
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm_shuffle_epi8(t, p));
 }
 
 }  // namespace

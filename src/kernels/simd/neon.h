@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/simd/lanes.h"
+
 namespace linnet {
 namespace {
 
@@ -206,29 +208,42 @@ inline Vec widen_bytes(const signed char* p) {
     int16x8_t wide = vmovl_s8(vreinterpret_s8_s32(vdup_n_s32(four)));
     return vcvtq_f32_s32(vmovl_s16(vget_low_s16(wide)));
 }
-/// to[i] = table[places[i]] for 16 places below 16; the table stands at a multiple of 16 bytes.
-/// 32 products of signed bytes, in eight sums: the first 16 in lanes 0–3.
-template <class Sums>
-inline Sums dot_32(const signed char* w, const signed char* a) {
-    int32x4_t half[2];
+/// The two halves of 32 bytes, and together again.
+struct Halves32 {
+    uint8x16_t half[2];
+};
+/// 16 bytes of memory, twice.
+template <class V>
+inline V load_twice(const void* p) {
+    uint8x16_t v = vld1q_u8(static_cast<const uint8_t*>(p));
+    return __builtin_bit_cast(V, Halves32{v, v});
+}
+/// Eight halves as floats.
+inline Floats8 widen_halves(Halves8 v) {
+    auto all = reinterpret_cast<float16x8_t>(v);
+    float32x4_t both[2] = {vcvt_f32_f16(vget_low_f16(all)), vcvt_high_f32_f16(all)};
+    return __builtin_bit_cast(Floats8, both);
+}
+/// table[places[i]], places below 16.
+inline Bytes32 look_up(Bytes16 table, Bytes32 places) {
+    auto p = __builtin_bit_cast(Halves32, places);
+    auto t = reinterpret_cast<uint8x16_t>(table);
+    return __builtin_bit_cast(Bytes32, Halves32{vqtbl1q_u8(t, p.half[0]), vqtbl1q_u8(t, p.half[1])});
+}
+/// Sums of four neighbouring products: lane l is that of bytes 4l … 4l + 3; all are signed.
+inline Ints8 dot_signed(Bytes32 codes, Bytes32 a) {
+    auto both_x = __builtin_bit_cast(Halves32, codes), both_y = __builtin_bit_cast(Halves32, a);
+    int32x4_t sums[2];
     for (int i = 0; i < 2; i++) {
-        int8x16_t x = vld1q_s8(w + 16 * i), y = vld1q_s8(a + 16 * i);
-        half[i] = vpadalq_s16(vpaddlq_s16(vmull_s8(vget_low_s8(x), vget_low_s8(y))), vmull_high_s8(x, y));
+        auto x = vreinterpretq_s8_u8(both_x.half[i]), y = vreinterpretq_s8_u8(both_y.half[i]);
+        int32x4_t low = vpaddlq_s16(vmull_s8(vget_low_s8(x), vget_low_s8(y)));
+        sums[i] = vpaddq_s32(low, vpaddlq_s16(vmull_high_s8(x, y)));
     }
-    Sums sums;
-    __builtin_memcpy(&sums, half, sizeof sums);
-    return sums;
+    return __builtin_bit_cast(Ints8, sums);
 }
-
-/// Neighbouring lanes of a and b added: a0+a1, a2+a3, b0+b1, b2+b3, then the same of the upper halves.
-template <class Sums>
-inline Sums add_neighbours(Sums a, Sums b) {
-    return __builtin_shufflevector(a, b, 0, 2, 8, 10, 4, 6, 12, 14) +
-           __builtin_shufflevector(a, b, 1, 3, 9, 11, 5, 7, 13, 15);
-}
-
-inline void look_up_16(const signed char* table, const unsigned char* places, signed char* to) {
-    vst1q_s8(to, vqtbl1q_s8(vld1q_s8(table), vld1q_u8(places)));
+/// The same of codes below 64.
+inline Ints8 dot_codes(Bytes32 codes, Bytes32 a) {
+    return dot_signed(codes, a);
 }
 
 }  // namespace

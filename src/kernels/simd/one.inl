@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/simd/lanes.h"
+
 namespace linnet {
 namespace {
 

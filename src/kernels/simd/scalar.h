@@ -30,20 +30,16 @@ inline Vec scale2(Vec a, Vec n) {  // a · 2^n, n whole, in two steps: 2^n alone
 
 using StoredReal = StoredF32;
 
-/// 32 products of signed bytes, in eight sums: the first 16 in lanes 0–3.
-template <class Sums>
-inline Sums dot_32(const signed char* w, const signed char* a) {
-    Sums sums{};
-    for (int lane = 0; lane < 8; lane++)
-        for (int i = 4 * lane; i < 4 * lane + 4; i++) sums[lane] += w[i] * a[i];
+/// Sums of four neighbouring products of signed bytes: lane l is that of bytes 4l … 4l + 3.
+inline Ints8 dot_signed(Bytes32 codes, Bytes32 a) {
+    Ints8 sums{};
+    for (int i = 0; i < 32; i++)
+        sums[i / 4] += static_cast<signed char>(codes[i]) * static_cast<signed char>(a[i]);
     return sums;
 }
-
-/// Neighbouring lanes of a and b added: a0+a1, a2+a3, b0+b1, b2+b3, then the same of the upper halves.
-template <class Sums>
-inline Sums add_neighbours(Sums a, Sums b) {
-    return __builtin_shufflevector(a, b, 0, 2, 8, 10, 4, 6, 12, 14) +
-           __builtin_shufflevector(a, b, 1, 3, 9, 11, 5, 7, 13, 15);
+/// The same of codes below 64.
+inline Ints8 dot_codes(Bytes32 codes, Bytes32 a) {
+    return dot_signed(codes, a);
 }
 
 /// The sum of products of two 16-bit integers, two to a word.

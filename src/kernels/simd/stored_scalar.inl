@@ -56,7 +56,24 @@ struct StoredBF16 {
     static void put_n(uint16_t* p, Vec v, int64_t n) {
         if (n > 0) *p = narrow_bf16(static_cast<float>(v));
     }
+    static Vec put(uint16_t* p, Vec v) {
+        put_n(p, v, 1);
+        return get(p);
+    }
 };
+
+template <bool split>
+inline Vec bf16_words(const Real* x, Vec& low) {
+    auto both = [](Real first, Real second) {
+        auto low_half = narrow_bf16(static_cast<float>(first)),
+             high_half = narrow_bf16(static_cast<float>(second));
+        uint32_t bits = static_cast<uint32_t>(high_half) << 16 | low_half;
+        return static_cast<Vec>(__builtin_bit_cast(float, bits));
+    };
+    auto left = [](Real v) { return v - static_cast<Real>(widen_bf16(narrow_bf16(static_cast<float>(v)))); };
+    if constexpr (split) low = both(left(x[0]), left(x[1]));
+    return both(x[0], x[1]);
+}
 
 inline Real one_half(uint16_t h) {
     return static_cast<Real>(widen_f16(h));
@@ -67,8 +84,23 @@ inline uint16_t to_half(float x) {
 inline Vec widen_bytes(const signed char* p) {
     return static_cast<Real>(*p);
 }
-inline void look_up_16(const signed char* table, const unsigned char* places, signed char* to) {
-    for (int i = 0; i < 16; i++) to[i] = table[places[i]];
+/// 16 bytes of memory, twice.
+template <class V>
+inline V load_twice(const void* p) {
+    auto v = get_vector<Bytes16>(p);
+    return reinterpret_cast<V>(__builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14,
+                                                       15, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14,
+                                                       15));
+}
+inline Floats8 widen_halves(Halves8 v) {
+    Floats8 wide{};
+    for (int i = 0; i < 8; i++) wide[i] = widen_f16(v[i]);
+    return wide;
+}
+inline Bytes32 look_up(Bytes16 table, Bytes32 places) {
+    Bytes32 to{};
+    for (int i = 0; i < 32; i++) to[i] = table[places[i]];
+    return to;
 }
 
 }  // namespace

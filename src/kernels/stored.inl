@@ -1,0 +1,35 @@
+// Stored weights of any type as numbers.
+#pragma once
+#include "kernels/block_types.inl"
+
+namespace linnet {
+namespace {
+
+/// Where element k of row j of W stands; of a block type: k is a multiple of the block.
+inline const char* stored_at(const Operand& w, int64_t j, int64_t k) {
+    const char* at = nullptr;
+    if (!AllBlockTypes::with(w.type, [&](auto block) { at = block_at<decltype(block)>(w, j, k); }))
+        at = static_cast<const char*>(w.data) + (j * w.col + k) * size_of(w.type);
+    return at;
+}
+
+/// Blocks are loaded whole: n is a multiple of the type's.
+void load_stored(int64_t n, DType type, const void* source, Real* target) {
+    bool blocks = AllBlockTypes::with(type, [&](auto block) {
+        using Block = decltype(block);
+        const char* from = static_cast<const char*>(source);
+        for (int64_t i = 0; i < n; i += run_length, from += run_bytes<Block>)
+            load_run<Block>(from, least(run_length, n - i), target + i);
+    });
+    if (blocks) return;
+    with_stored(type, [&](auto stored) {
+        using Stored = decltype(stored);
+        const typename Stored::Element* from = static_cast<const typename Stored::Element*>(source);
+        each_vector(n, [&](int64_t i, int64_t some) {
+            store_n(target + i, some == W ? Stored::get(from + i) : Stored::get_n(from + i, some), some);
+        });
+    });
+}
+
+}  // namespace
+}  // namespace linnet
