@@ -172,6 +172,18 @@ void rope(int64_t head_width, bool halves, const Real* cos_sin, Real sign, const
     });
 }
 
+/// Elements of a block, and bytes of n elements in whole blocks.
+inline int64_t block_of(DType type) {
+    int64_t elements = 1;
+    AllBlockTypes::with(type, [&](auto block) { elements = block.elements; });
+    return elements;
+}
+inline int64_t bytes_of(DType type, int64_t n) {
+    int64_t bytes = n * size_of(type);
+    AllBlockTypes::with(type, [&](auto block) { bytes = n / block.elements * block.bytes; });
+    return bytes;
+}
+
 /// Blocks are loaded whole: n is a multiple of the type's.
 void load_stored(int64_t n, DType type, const void* source, Real* target) {
     bool blocks = AllBlockTypes::with(type, [&](auto block) {

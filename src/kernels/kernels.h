@@ -43,16 +43,18 @@ struct Attention {
     std::int64_t heads = 0, kv_heads = 0, head_width = 0, window = 0;
     bool causal = true;
     Real scale = 1;
-    const Real *q = nullptr, *k = nullptr, *v = nullptr;
-    std::int64_t q_row = 0, k_row = 0, v_row = 0;     // elements from one position to the next
-    std::int64_t q_head = 0, k_head = 0, v_head = 0;  // elements from one head to the next
-    Real* out = nullptr;                              // [T, H·D]: head h at h * D
+    const Real* q = nullptr;
+    const void *k = nullptr, *v = nullptr;
+    DType stored = sizeof(Real) == 8 ? DType::f64 : DType::f32;  // of k and v: rows of D, in whole blocks
+    std::int64_t q_row = 0, k_row = 0, v_row = 0;                // elements from one position to the next
+    std::int64_t q_head = 0, k_head = 0, v_head = 0;             // elements from one head to the next
+    Real* out = nullptr;                                         // [T, H·D]: head h at h * D
     std::int64_t out_row = 0;
     Real* lse = nullptr;  // [H, T] log-sum-exp of each query's scores (null where no backward follows)
 };
 
 /// Adds to dk, dv and writes dq, for the same sequence (no cache: cached must be 0). dq/dk/dv have the
-/// strides of q/k/v; dout has those of out.
+/// strides of q/k/v (k and v: Real); dout has those of out.
 template <class Real>
 struct AttentionBackward {
     Attention<Real> forward;

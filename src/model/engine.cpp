@@ -37,7 +37,7 @@ struct Engine::Impl {
         written = std::max(options.sequences, least_written);
         position.assign(static_cast<std::size_t>(options.sequences), 0);
         taken.assign(static_cast<std::size_t>(options.sequences), 0);
-        states.emplace(model->traced().graph, context, options.sequences);
+        states.emplace(model->traced().graph, context, options.sequences, options.state);
         lower(options.threads > 0 ? options.threads : physical_cores());
     }
 

@@ -15,6 +15,7 @@ struct EngineOptions {
     int threads = 0;             // 0: physical cores
     std::int64_t batch = 512;    // most rows read at once
     std::int64_t sequences = 1;  // most sequences at a time
+    DType state = DType::f16;    // what keys and values are kept in: one of state_types()
 };
 
 class Sequence;

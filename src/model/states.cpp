@@ -6,18 +6,25 @@
 namespace linnet {
 namespace {
 
-constexpr std::size_t element = sizeof(float);
+constexpr DType types[] = {DType::f16, DType::q8_0, DType::f32};
 constexpr std::size_t most_snapshots = 16;  // per sequence; beyond that the older ones become sparser
 
 }  // namespace
 
-States::States(const Graph& graph, std::int64_t positions, std::int64_t slots)
+std::span<const DType> state_types() {
+    return types;
+}
+
+States::States(const Graph& graph, std::int64_t positions, std::int64_t slots, DType rows)
     : specs_(graph.states()), snapshots_(static_cast<std::size_t>(slots)) {
     for (const StateSpec& spec : specs_) {
         bool whole = spec.rewind == Rewind::snapshot;
         StateView view;
+        view.type = whole ? DType::f32 : rows;
         view.positions = whole ? 1 : positions;
-        view.slot_bytes = static_cast<std::size_t>(spec.planes * view.positions * spec.width) * element;
+        const DTypeInfo& is = info(view.type);
+        view.row_bytes = (spec.width + is.block - 1) / is.block * is.bytes;
+        view.slot_bytes = static_cast<std::size_t>(spec.planes * view.positions * view.row_bytes);
         memory_.push_back(allocate_arena(view.slot_bytes * static_cast<std::size_t>(slots)));
         view.data = static_cast<std::byte*>(memory_.back().get());
         views_.push_back(view);
@@ -36,7 +43,7 @@ void States::copy(std::int32_t from, std::int32_t to, std::int64_t positions) {
     for (std::size_t i = 0; i < specs_.size(); i++) {
         const StateView& view = views_[i];
         bool whole = specs_[i].rewind == Rewind::snapshot;
-        std::size_t row = static_cast<std::size_t>(specs_[i].width) * element;
+        std::size_t row = static_cast<std::size_t>(view.row_bytes);
         std::size_t plane = row * static_cast<std::size_t>(view.positions);
         std::size_t used = row * static_cast<std::size_t>(whole ? 1 : positions);
         for (std::int64_t p = 0; p < specs_[i].planes; p++) {

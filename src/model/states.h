@@ -1,6 +1,7 @@
 // The memory of an engine's states: what every sequence has left behind for the positions to come.
 #pragma once
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/arena.h"
@@ -8,10 +9,14 @@
 
 namespace linnet {
 
+/// Types that keys and values may be kept in, the default first.
+std::span<const DType> state_types();
+
 /// Room for `slots` sequences of `positions` positions, zeroed. Memory is touched as positions are filled.
+/// States that have a row per position (keys and values) are of type `rows`, others of f32.
 class States {
   public:
-    States(const Graph& graph, std::int64_t positions, std::int64_t slots);
+    States(const Graph& graph, std::int64_t positions, std::int64_t slots, DType rows = DType::f32);
 
     const std::vector<StateView>& views() const { return views_; }  // by StateId
     /// A sequence that begins anew.

@@ -59,10 +59,12 @@ struct StateSpec {
     Rewind rewind = Rewind::truncate;  // of the second form: snapshot
 };
 
-/// A state's memory: a piece of `slot_bytes` per sequence.
+/// A state's memory: a piece of `slot_bytes` per sequence, [planes, positions, row_bytes].
 struct StateView {
     std::byte* data = nullptr;
+    DType type = DType::f32;     // a row of it is a whole number of blocks
     std::int64_t positions = 0;  // room
+    std::int64_t row_bytes = 0;
     std::size_t slot_bytes = 0;
 
     template <class T>
