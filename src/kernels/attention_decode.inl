@@ -8,6 +8,7 @@ namespace linnet {
 namespace {
 
 constexpr int64_t decode_block = 256;
+static_assert(decode_block % key_block == 0);
 
 constexpr int64_t decode_piece = 16;  // keys of a block type that are unpacked at a time: a multiple of W
 static_assert(decode_piece % W == 0);

@@ -48,7 +48,9 @@ struct Attention {
     DType stored = sizeof(Real) == 8 ? DType::f64 : DType::f32;  // of k and v: rows of D, in whole blocks
     std::int64_t q_row = 0, k_row = 0, v_row = 0;                // elements from one position to the next
     std::int64_t q_head = 0, k_head = 0, v_head = 0;             // elements from one head to the next
-    Real* out = nullptr;                                         // [T, H·D]: head h at h * D
+    /// Position j's key and value stand in row j % ring, a multiple of attention_ring where keys reach it.
+    std::int64_t ring = INT64_MAX;
+    Real* out = nullptr;  // [T, H·D]: head h at h * D
     std::int64_t out_row = 0;
     Real* lse = nullptr;  // [H, T] log-sum-exp of each query's scores (null where no backward follows)
 };
@@ -97,6 +99,7 @@ struct KernelTable {
     // Attention without a stored T×T matrix (Dao et al. 2022; online softmax of Milakov & Gimelshein 2018).
     std::size_t attention_workspace;  // bytes, for any head width up to attention_max_head_width
     std::int64_t attention_max_head_width;
+    std::int64_t attention_ring;   // keys [i · this, (i + 1) · this) are read where they lie together
     std::int64_t attention_block;  // queries a task: a task is (head h, queries [i, i + attention_block))
     void (*attention)(const Attention<Real>&, std::int64_t head, std::int64_t query_begin,
                       std::int64_t query_end, void* workspace);

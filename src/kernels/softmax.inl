@@ -20,7 +20,7 @@ inline int64_t visible_end(const Attention<Real>& f, int64_t i) {
 /// The keys or values of positions from j on, of key/value head `head`.
 inline const char* rows_at(const Attention<Real>& f, const void* first, int64_t head, int64_t row,
                            int64_t j) {
-    return static_cast<const char*>(first) + bytes_of(f.stored, head + j * row);
+    return static_cast<const char*>(first) + bytes_of(f.stored, head + j % f.ring * row);
 }
 
 struct RealRows {

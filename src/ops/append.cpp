@@ -41,7 +41,7 @@ void forward(Call<Real>& call) {
         Range work = call.worker.share(s.length * heads);
         for (std::int64_t i = work.begin; i < work.end; i++) {
             std::int64_t t = i / heads, h = i % heads, from = (s.first + t) * row + h * d;
-            std::int64_t to = (h * state.positions + s.position + t) * state.row_bytes;
+            std::int64_t to = (h * state.positions + (s.position + t) % state.positions) * state.row_bytes;
             put(*call.kernels, state.type, d, call.in[0] + from, keys + to);
             put(*call.kernels, state.type, d, call.in[1] + from, values + to);
         }

@@ -61,6 +61,7 @@ void place(Attention<Real>& args, const Call<Real>& call, std::size_t i) {
         args.k = slot, args.v = slot + args.kv_heads * state.positions * state.row_bytes;
         args.k_row = args.v_row = state.row_bytes / info(state.type).bytes * info(state.type).block;
         args.k_head = args.v_head = state.positions * args.k_row;
+        args.ring = state.positions;
     } else {
         args.k = call.in[1] + keys.first * args.k_row;
         args.v = call.in[2] + keys.first * args.v_row;

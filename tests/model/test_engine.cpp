@@ -20,15 +20,16 @@ using linnet::test::Scratch;
 
 namespace {
 
-ModelConfig config_of(const std::string& kind, TokenId vocabulary) {
+ModelConfig config_of(const std::string& kind, TokenId vocabulary, std::int64_t context,
+                      std::int64_t window) {
     ModelConfig c;
-    c.context = 40, c.width = 32, c.layers = 2, c.heads = 4, c.vocabulary = vocabulary;
+    c.context = context, c.width = 32, c.layers = 2, c.heads = 4, c.vocabulary = vocabulary;
     if (kind == "llama") {
         c.kv_heads = 2, c.norm.kind = "rms", c.position.kind = "rope", c.attention.bias = c.ffn.bias = false;
         c.ffn.gated = true, c.ffn.activation = "silu", c.ffn.width = 96, c.tie_embeddings = false;
     }
     if (kind == "linnet") {
-        c.norm.placement = "sandwich", c.position.kind = "sinusoidal", c.attention.window = 5,
+        c.norm.placement = "sandwich", c.position.kind = "sinusoidal", c.attention.window = window,
         c.ffn.activation = "relu";
     }
     resolve(c, kind);
@@ -43,8 +44,8 @@ struct Made {
     std::vector<std::vector<float>> values;
     std::vector<Tensor> parameters;
 
-    explicit Made(const std::string& kind)
-        : config(config_of(kind, tokenizer->size())), traced(trace(config, false)) {
+    explicit Made(const std::string& kind, std::int64_t context = 40, std::int64_t window = 5)
+        : config(config_of(kind, tokenizer->size(), context, window)), traced(trace(config, false)) {
         for (const Parameter& p : traced.graph.parameters()) {
             Rng rng(5, values.size());
             values.emplace_back();
@@ -129,12 +130,46 @@ TEST_CASE("keys and values in fewer bits leave logits near those of f32, and tak
         CHECK(off(DType::f16) < 0.01);
         CHECK(off(DType::q8_0) > off(DType::f16));
         CHECK(off(DType::q8_0) < 0.3);
-        States f16(made.traced.graph, 40, 2, DType::f16), q8_0(made.traced.graph, 40, 2, DType::q8_0);
+        States f16(made.traced.graph, {40, 2, 0, DType::f16}),
+            q8_0(made.traced.graph, {40, 2, 0, DType::q8_0});
         const std::int64_t planes = 2 * made.config.kv_heads.at(0);
         CHECK(f16.views()[0].slot_bytes ==
               static_cast<std::size_t>(planes * 40 * made.config.head_width * 2));
         CHECK(q8_0.views()[0].slot_bytes ==
               static_cast<std::size_t>(planes * 40 * 34));  // 8 in a block of 32
+    }
+}
+
+TEST_CASE("a window's state goes round, with the same bits; what it has forgotten cannot be gone back to") {
+    Made made("linnet", 1200, 9);
+    auto model = Model::view(made.config, made.tokenizer, made.parameters);
+    std::vector<TokenId> ids;
+    for (int i = 0; i < 1100; i++) ids.push_back((i * 31 + i / 7) % 256);
+    for (DType type : state_types()) {
+        INFO(std::string(info(type).name));
+        const States small(made.traced.graph, {1200, 1, 64, type}),
+            large(made.traced.graph, {1200, 1, 0, type});
+        CHECK(small.views()[0].positions == kernels().attention_ring);
+        CHECK(large.views()[0].positions == 1200);
+        Alone round(model, {0, 2, 64, 2, type}), whole(model, {0, 2, 1200, 2, type});
+        CHECK(round.read(ids) == whole.read(ids));
+        for (TokenId id : {1, 2, 3}) CHECK(round.write(id) == whole.write(id));
+        Sequence fork = round.sequence.fork();
+        CHECK(round.sequence.rewind(1100) == 1100);
+        CHECK(whole.sequence.rewind(1100) == 1100);
+        CHECK(round.write(7) == whole.write(7));
+        const TokenId last = 9;
+        CHECK(whole.sequence.rewind(1100) == 1100);
+        for (TokenId id : {1, 2, 3}) whole.write(id);
+        CHECK(Alone::copy(fork.append({&last, 1}, Phase::write)) == whole.write(last));
+        // The last run can be taken back whatever its length; far back, the sequence begins anew.
+        const std::int64_t before = round.sequence.position();
+        round.read(std::span(ids).first(64));
+        CHECK(round.sequence.rewind(before) == before);
+        CHECK(round.sequence.rewind(500) == 0);
+        CHECK(round.sequence.position() == 0);
+        whole.sequence.rewind(0);
+        CHECK(round.read(prompt) == whole.read(prompt));
     }
 }
 
