@@ -1,11 +1,13 @@
-// --kv-type, as a person uses it.
+// --kv-type, and models in several parts, as a person runs them.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
 
 #include "commands/tiny.h"
+#include "formats/gguf.h"
 #include "support.h"
 
+using namespace linnet;
 using namespace linnet::test;
 using nlohmann::json;
 
@@ -58,4 +60,41 @@ TEST_CASE("greedy ids of a trained model are the same with keys and values in f3
     CHECK(ids("f16") == ids("f32"));
     CHECK(has(run_linnet({"generate", "-m", *model, "-p", "Once upon a time", "-n", "40", "--temp", "0"}).out,
               ", there was a little girl named Lily. She loved to play outside in the park."));
+}
+
+TEST_CASE("a model in parts runs as the whole one does; a part that is missing is named, with exit code 3") {
+    Scratch scratch;
+    const Gguf whole(tiny_model());
+    for (std::uint32_t part = 0; part < 2; part++) {
+        GgufWriter out;
+        for (std::size_t i = 0; part == 0 && i < whole.values().size(); i++)
+            out.add_stored(std::string(whole.values()[i].first), whole.stored_value(i));
+        out.add("split.no", part);
+        out.add("split.count", std::uint32_t{2});
+        out.add("split.tensors.count", static_cast<std::int32_t>(whole.tensors().size()));
+        for (std::size_t i = part; i < whole.tensors().size(); i += 2) {
+            const GgufTensor& t = whole.tensors()[i];
+            out.add_tensor(std::string(t.name), t.type, t.shape,
+                           [&t](const GgufWriter::Sink& sink) { sink(t.bytes.data(), t.bytes.size()); });
+        }
+        out.write(scratch / (part == 0 ? "m-00001-of-00002.gguf" : "m-00002-of-00002.gguf"));
+    }
+    auto text = [&](const std::string& model) {
+        return run_linnet({"generate", "-m", model, "-p", "one two ", "-n", "20", "--temp", "0"}).out;
+    };
+    CHECK(text(scratch / "m-00001-of-00002.gguf") == text(tiny_model()));
+    CHECK(text(scratch / "m-00002-of-00002.gguf") == text(tiny_model()));
+    CHECK(run_linnet({"quantize", scratch / "m-00001-of-00002.gguf", scratch / "q.gguf", "--type", "f16"})
+              .exit == 0);
+    CHECK(text(scratch / "q.gguf").size() > 20);
+    CHECK(!Gguf(scratch / "q.gguf").find("split.count"));
+    remove((scratch / "m-00002-of-00002.gguf").c_str());
+    for (const char* command : {"inspect", "generate"}) {
+        std::vector<std::string> arguments{command, "-m", scratch / "m-00001-of-00002.gguf"};
+        if (std::string(command) == "generate") arguments.insert(arguments.end(), {"-p", "one"});
+        Outcome missing = run_linnet(arguments);
+        CHECK(missing.exit == 3);
+        CHECK(is_one_error_line(missing.err));
+        CHECK(has(missing.err, "m-00002-of-00002.gguf: expected part 2 of 2, beside the others"));
+    }
 }
