@@ -163,9 +163,10 @@ struct KernelTable {
     void (*quantize)(std::int64_t n, DType type, const Real* source, const Real* importance, void* target);
 
     // The machine's limits (peaks.h times them). fma_probe: multiply-adds on registers alone, returns the
-    // operations done; read_probe: reads n values once, returns their sum.
+    // operations done; read_probe: reads n values once, in
+    /// `streams` places at a time (1, 4 or 8), returns their sum.
     double (*fma_probe)(std::int64_t iterations);
-    double (*read_probe)(std::int64_t n, const Real* x);
+    double (*read_probe)(std::int64_t n, const Real* x, int streams);
     /// Dot products of bf16 pairs and int8 quadruples, likewise; 0: this set has no such instruction. Only
     /// for CPUs that peaks.cpp has found to have it.
     double (*bf16_probe)(std::int64_t iterations);

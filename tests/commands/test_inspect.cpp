@@ -80,3 +80,11 @@ TEST_CASE("inspect --check passes the models that linnet made, and answers in JS
     CHECK(report.at("skipped") == 0);
     CHECK(report.at("tensors").get<int>() > 5);
 }
+
+TEST_CASE("bench machine measures what it promises") {
+    const json peaks = json::parse(run_linnet({"bench", "machine", "--json"}).out);
+    CHECK(peaks.at("f32_flops").get<double>() > 0);
+    CHECK(peaks.at("memory_read_bytes_per_s").get<double>() > 0);
+    const int streams = peaks.at("memory_read_streams").get<int>();
+    CHECK((streams == 1 || streams == 4 || streams == 8));
+}
