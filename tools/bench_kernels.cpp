@@ -225,7 +225,7 @@ int main(int argc, char** argv) {
         std::int64_t n = std::int64_t{1} << 26;
         float* x = random_floats(static_cast<std::size_t>(n));
         double bytes = static_cast<double>(n) * 4;
-        double rate = bytes / best([&](int i, int count) { k.read_probe(n / count, x + n / count * i); });
+        double rate = bytes / best([&](int i, int count) { k.read_probe(n / count, x + n / count * i, 4); });
         std::free(x);
         std::printf("%s, %d threads: memory read peak %.1f GB/s\n", k.name, threads, rate * 1e-9);
         for (DType type : {DType::f32, DType::f16, DType::bf16}) decode(k, rate, 1, 50257, 768, type);

@@ -35,6 +35,7 @@ int threads_of(const Globals& globals) {
 struct ModelOptions {
     std::string model;
     std::int64_t prompt = 512, tokens = 128, repeats = 3;
+    DType state = EngineOptions().state;
     bool json = false;
 };
 
@@ -62,6 +63,7 @@ int run_model(const ModelOptions& options, const Globals& globals) {
     std::shared_ptr<const Model> model = Model::open(options.model);
     EngineOptions wanted;
     wanted.threads = globals.threads;
+    wanted.state = options.state;
     // Room for what is measured, as a user of so many tokens would ask for, and no more than the model has.
     std::int64_t need = std::max(options.prompt, options.tokens);
     wanted.context = std::min(std::max<std::int64_t>(need, 1), model->config().context);
@@ -162,6 +164,7 @@ Action add_bench(CLI::App& app, const Globals& globals) {
     add_integer(app, "-p,--prompt", options->prompt, 0, 1 << 24, "tokens of the prompt");
     add_integer(app, "-n,--tokens", options->tokens, 0, 1 << 24, "tokens to write");
     add_integer(app, "-r,--repeats", options->repeats, 1, 1000, "rounds; the median is printed");
+    add_state_type(app, options->state);
     app.add_flag("--json", options->json, "one JSON object: pp_tps, tg_tps, load_s, peak_rss_mib, …");
     return [options, &globals] { return run_model(*options, globals); };
 }

@@ -21,6 +21,7 @@ namespace {
 struct Options {
     std::string model, file;
     std::int64_t context = 0, windows = 0;
+    DType state = EngineOptions().state;
     bool json = false;
 };
 
@@ -48,6 +49,7 @@ int run(const Options& options, const Globals& globals) {
     EngineOptions wanted;
     wanted.context = options.context;
     wanted.threads = globals.threads;
+    wanted.state = options.state;
     Engine engine(model, wanted);
     Sequence sequence = engine.start();
     std::size_t size = static_cast<std::size_t>(sequence.context()), count = ids.size() / size;
@@ -94,6 +96,7 @@ Action add_eval(CLI::App& app, const Globals& globals) {
     add_model(app, options->model);
     add_text(app, "-f,--file", options->file, "text to predict; -: stdin")->type_name("FILE")->required();
     add_context(app, options->context, 2, "tokens per window");
+    add_state_type(app, options->state);
     add_integer(app, "--windows", options->windows, 1, INT64_MAX, "windows at most")->default_str("all");
     app.add_flag("--json", options->json, "one JSON object: nll, ppl, bpb, tokens");
     return [options, &globals] { return run(*options, globals); };

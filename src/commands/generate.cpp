@@ -25,6 +25,7 @@ struct Options {
     std::optional<std::string> prompt;
     bool echo = false, special = false, keep_newline = false, json = false;
     std::int64_t context = 0, seed = -1;
+    DType state = EngineOptions().state;
     GenerateOptions generate;
 };
 
@@ -141,6 +142,7 @@ int run(Options& options, const Globals& globals) {
     EngineOptions engine;
     engine.context = options.context;
     engine.threads = globals.threads;
+    engine.state = options.state;
     SequenceSource source(model, engine);
     Printer printer(options);
     printer.prompt(text, prompt);
@@ -180,6 +182,7 @@ Action add_generate(CLI::App& app, const Globals& globals) {
                      ->default_str("random");
     add_hidden_names(app, "-s", seed);
     add_context(app, options->context, 1, "tokens to have room for");
+    add_state_type(app, options->state);
     add_texts(app, "--stop", generate.stops, "end before this text (may be given several times)");
     app.add_flag("--slide", generate.slide, "when the context is full, forget its older half and go on");
     auto* ignore_end = app.add_flag("--ignore-end", generate.ignore_end, "go on after the model's end token");

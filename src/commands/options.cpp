@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <functional>
 #include <optional>
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "model/states.h"
 #include "train/run_model.h"
 
 namespace linnet {
@@ -98,22 +100,42 @@ CLI::Option* add_texts(CLI::App& app, const std::string& names, std::vector<std:
         ->default_str("");
 }
 
-CLI::Option* add_choice(CLI::App& app, const std::string& names, std::string& value,
-                        std::vector<std::string> choices, const std::string& help) {
+namespace {
+
+/// `keep` is called with the name that was chosen.
+CLI::Option* add_chosen(CLI::App& app, const std::string& names, const std::string& value,
+                        std::vector<std::string> choices, const std::string& help,
+                        const std::function<void(const std::string&)>& keep) {
     std::string name = shown_name(names), listed, value_name;
     for (std::size_t i = 0; i < choices.size(); i++) {
         listed += (i == 0 ? "" : i + 1 == choices.size() ? " or " : ", ") + choices[i];
         value_name += (i == 0 ? "" : "|") + choices[i];
     }
-    auto take = [&value, name, listed, choices](const std::string& text) {
+    auto take = [keep, name, listed, choices](const std::string& text) {
         if (std::find(choices.begin(), choices.end(), text) == choices.end()) {
             auto near = nearest(text, choices);
             usage_error(name, listed, linnet::quoted(text), near ? "did you mean " + *near + "?" : "");
         }
-        value = text;
+        keep(text);
     };
     // The choices are the value's name, which help shows and completions offer (arguments.h).
     return app.add_option_function<std::string>(names, take, help)->type_name(value_name)->default_str(value);
+}
+
+}  // namespace
+
+CLI::Option* add_choice(CLI::App& app, const std::string& names, std::string& value,
+                        std::vector<std::string> choices, const std::string& help) {
+    return add_chosen(app, names, value, std::move(choices), help,
+                      [&value](const std::string& text) { value = text; });
+}
+
+CLI::Option* add_state_type(CLI::App& app, DType& type) {
+    std::vector<std::string> names;
+    for (DType each : state_types()) names.emplace_back(info(each).name);
+    return add_chosen(app, "--kv-type", std::string(info(type).name), names,
+                      "type that keys and values of past tokens are kept in",
+                      [&type](const std::string& text) { type = *dtype_from_name(text); });
 }
 
 CLI::Option* add_file(CLI::App& app, const std::string& name, std::string& path, const std::string& help) {

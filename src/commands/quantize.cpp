@@ -16,14 +16,17 @@
 #include "commands/options.h"
 #include "commands/text_input.h"
 #include "model/divergence.h"
+#include "model/importance.h"
 #include "model/model.h"
 #include "model/quantize.h"
 
 namespace linnet {
 namespace {
 
+constexpr std::int64_t longest_window = 2048;  // where --ctx is left out
+
 struct Options {
-    std::string in, out, type, check;
+    std::string in, out, type, importance, check;
     std::vector<std::string> tensors;
     std::int64_t context = 0;
     bool pure = false, requantize = false, overwrite = false, json = false;
@@ -64,19 +67,47 @@ class Percent {
     std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-Divergence check(const Options& options, const Globals& globals, const TextInput& text) {
-    std::shared_ptr<const Model> source = Model::open(options.in), result = Model::open(options.out);
+/// A text as a model reads it: in windows of so many tokens, at least one.
+struct Windows {
+    std::vector<TokenId> ids;
+    std::int64_t size;
+};
+
+Windows windows_of(const Options& options, const Globals& globals, const Model& model,
+                   const TextInput& text) {
+    Windows windows;
     EncodeOptions encode;  // as eval: no begin token
     encode.threads = globals.threads > 0 ? globals.threads : physical_cores();
-    std::vector<TokenId> ids;
-    source->tokenizer().encode(text.text(), ids, encode);
-    std::int64_t window = options.context > 0 ? options.context : source->config().context;
-    if (static_cast<std::int64_t>(ids.size()) < window)
-        fail_input(text.name(), "", "a text of at least one window, " + std::to_string(window) + " tokens",
-                   std::to_string(ids.size()) + " tokens", "--ctx makes windows smaller");
+    model.tokenizer().encode(text.text(), windows.ids, encode);
+    windows.size = options.context;
+    if (windows.size > model.config().context)
+        usage_error("--ctx", "at most " + std::to_string(model.config().context) + ", the model's",
+                    std::to_string(windows.size));
+    const auto count = static_cast<std::int64_t>(windows.ids.size());
+    if (windows.size == 0) windows.size = std::min<std::int64_t>(model.config().context, longest_window);
+    if (count < windows.size)
+        fail_input(text.name(), "",
+                   "a text of at least one window, " + std::to_string(windows.size) + " tokens",
+                   std::to_string(count) + " tokens", "--ctx makes windows smaller");
+    return windows;
+}
+
+Importance importance(const Options& options, const Globals& globals, const TextInput& text) {
+    const std::shared_ptr<const Model> source = Model::open(options.in);
+    const Windows windows = windows_of(options, globals, *source, text);
+    Percent percent("weighed");
+    Importance measured =
+        measure_importance(*source, windows.ids, windows.size, globals.threads, std::ref(percent));
+    percent.clear();
+    return measured;
+}
+
+Divergence check(const Options& options, const Globals& globals, const TextInput& text) {
+    std::shared_ptr<const Model> source = Model::open(options.in), result = Model::open(options.out);
+    const Windows windows = windows_of(options, globals, *source, text);
     Percent percent("compared");
     Divergence measured =
-        measure_divergence(source, result, ids, window, 0, globals.threads, std::ref(percent));
+        measure_divergence(source, result, windows.ids, windows.size, 0, globals.threads, std::ref(percent));
     percent.clear();
     return measured;
 }
@@ -155,9 +186,13 @@ int run(const Options& options, const Globals& globals) {
     if (!wanted.mix) usage_error("--type", "one of " + type_names(false), linnet::quoted(options.type));
     wanted.pure = options.pure, wanted.requantize = options.requantize, wanted.threads = globals.threads;
     for (const std::string& text : options.tensors) wanted.tensors.push_back(tensor_choice(text));
-    std::unique_ptr<TextInput> text;
+    if (options.check == "-" && options.importance == "-")
+        usage_error("--importance", "another file than --check's", "stdin twice");
+    std::unique_ptr<TextInput> text, weighed;
     if (!options.check.empty()) text = std::make_unique<TextInput>(options.check);
+    if (!options.importance.empty()) weighed = std::make_unique<TextInput>(options.importance);
     const Gguf file(options.in);
+    if (weighed) wanted.importance = importance(options, globals, *weighed);
     std::vector<QuantizedTensor> tensors = plan_quantization(file, wanted);
     prepare_output(options.out, existing(options.overwrite));
     Percent percent("quantized");
@@ -185,9 +220,13 @@ Action add_quantize(CLI::App& app, const Globals& globals) {
         ->type_name("PATTERN=TYPE");
     app.add_flag("--pure", options->pure, "every matrix in the type itself, without rules");
     app.add_flag("--requantize", options->requantize, "read matrices that are quantized already, too");
+    add_text(app, "--importance", options->importance,
+             "text by which errors are weighed, as the model's activations on it are large; -: stdin")
+        ->type_name("FILE");
     add_text(app, "--check", options->check, "text on which to compare the result with the source; -: stdin")
         ->type_name("FILE");
-    add_context(app, options->context, 2, "tokens per window of --check");
+    add_context(app, options->context, 2, "tokens per window of --check and --importance")
+        ->default_str("the model's own, 2048 at most");
     add_overwrite(app, options->overwrite, "replace OUT where there is such a file");
     app.add_flag("--json", options->json, "one JSON object: every tensor's type, bytes, relative error");
     return [options, &globals] { return run(*options, globals); };

@@ -56,10 +56,14 @@ struct GgufTensor {
 /// place, expected and found. Time is linear in the header's bytes but for sorting the names. Movable.
 class Gguf {
   public:
+    /// A file that was split ("NAME-00001-of-00003.gguf") is opened whole, by the name of any of its parts.
     explicit Gguf(const std::string& path);
+    /// This one alone: of a part its own tensors.
     explicit Gguf(MappedFile file);
 
-    const std::string& path() const { return file_.path(); }
+    const std::string& path() const { return file_.path(); }  // of a split file: the first part's
+    const std::string& path_of(const GgufTensor& tensor) const;
+    std::uint64_t file_bytes() const;  // of all parts
     const GgufValue* find(std::string_view key) const;
     std::span<const std::pair<std::string_view, GgufValue>> values() const { return values_; }
     /// Kind and value of values()[i], as they stand in the file: for GgufWriter::add_stored.
@@ -77,7 +81,9 @@ class Gguf {
     std::optional<std::vector<std::int64_t>> integers(std::string_view key) const;
 
   private:
+    void join_parts();
     MappedFile file_;
+    std::vector<Gguf> parts_;  // the second and further ones
     std::vector<std::pair<std::string_view, GgufValue>> values_;
     std::vector<std::span<const std::byte>> stored_values_;
     std::vector<GgufTensor> tensors_;

@@ -278,8 +278,6 @@ void place_tensors(const Reader& in, std::span<const std::byte> bytes, std::uint
 
 }  // namespace
 
-Gguf::Gguf(const std::string& path) : Gguf(MappedFile(path)) {}
-
 Gguf::Gguf(MappedFile file) : file_(std::move(file)) {
     Reader in(file_.bytes(), file_.path());
     check_magic(in);

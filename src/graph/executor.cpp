@@ -335,7 +335,7 @@ void Executor<Real>::check(const Batch& batch,
     admit(batch);
     arrange(batch);
     for (std::size_t i = 0; i < rounds_.size(); i++) {
-        part_of(rounds_[i], batch, {}, 0);
+        run_team(threads_, [&](Worker member) { part_of(rounds_[i], batch, member, member.index); });
         if (i + 1 < rounds_.size() && rounds_[i + 1].step == rounds_[i].step) continue;
         const PlanStep& s = plan_.steps[rounds_[i].step];
         const Node& node = graph_.node(s.result);

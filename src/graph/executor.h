@@ -51,7 +51,7 @@ class Executor {
     Executor(const Graph& graph, Plan plan, Binding<Real> binding, int threads);
 
     void run(const Batch& batch);
-    /// Serially, calling `see` after each step with the values it made (`--check`).
+    /// Step after step, calling `see` after each with the values it made (`--check`).
     void check(const Batch& batch,
                const std::function<void(const PlanStep&, const Real*, std::int64_t)>& see);
 

@@ -29,6 +29,7 @@ inline void transpose_block(int64_t rows, int64_t width, const Real* src, int64_
 
 /// The queries of one task, their running sums, and the scores of a few rows against a block of keys.
 struct AttentionWork {
+    alignas(64) Real rows[key_block * widest_head];   // keys, then values, unpacked: [key_block, D]
     alignas(64) Real keys[widest_head * key_block];   // [D, key_block]
     alignas(64) Real out[query_block * widest_head];  // [queries, D]
     alignas(64) Real scores[small_rows * key_block];
@@ -36,7 +37,7 @@ struct AttentionWork {
 };
 
 /// A few rows of queries (from row i, `rows` of them) against the keys [j, j + keys).
-inline void attend(const Attention<Real>& f, const Real* q, const Real* v, int64_t i, int64_t rows, int64_t j,
+inline void attend(const Attention<Real>& f, const Real* q, RealRows v, int64_t i, int64_t rows, int64_t j,
                    int64_t keys, int64_t local, AttentionWork& w) {
     int64_t d = f.head_width;
     int64_t begin = visible_begin(f, i) - j, end = least(visible_end(f, i + rows - 1) - j, keys);
@@ -56,14 +57,14 @@ inline void attend(const Attention<Real>& f, const Real* q, const Real* v, int64
         w.total[local + r] = w.total[local + r] * shrink[r] + sum;
         top[r] = now[r];
     }
-    small_product(rows, d, end, w.scores, key_block, 1, v, f.v_row, w.out + local * d, d, shrink);
+    small_product(rows, d, end, w.scores, key_block, 1, v.data, v.row, w.out + local * d, d, shrink);
 }
 
 void attention(const Attention<Real>& f, int64_t head, int64_t query_begin, int64_t query_end,
                void* workspace) {
     AttentionWork& w = *static_cast<AttentionWork*>(workspace);
     int64_t kv = head / (f.heads / f.kv_heads), d = f.head_width;
-    const Real *q = f.q + head * f.q_head, *k = f.k + kv * f.k_head, *v = f.v + kv * f.v_head;
+    const Real* q = f.q + head * f.q_head;
     for (int64_t q0 = query_begin; q0 < query_end; q0 += query_block) {
         int64_t q1 = least(q0 + query_block, query_end), count = q1 - q0;
         for (int64_t r = 0; r < count; r++) w.top[r] = minus_infinity, w.total[r] = 0;
@@ -71,9 +72,11 @@ void attention(const Attention<Real>& f, int64_t head, int64_t query_begin, int6
         int64_t first = visible_begin(f, q0) / key_block * key_block, last = visible_end(f, q1 - 1);
         for (int64_t j = first; j < last; j += key_block) {
             int64_t keys = least(key_block, f.keys - j);
-            transpose_block(keys, d, k + j * f.k_row, f.k_row, w.keys);
+            RealRows k = real_rows(f, rows_at(f, f.k, kv * f.k_head, f.k_row, j), f.k_row, keys, w.rows);
+            transpose_block(keys, d, k.data, k.row, w.keys);
+            RealRows v = real_rows(f, rows_at(f, f.v, kv * f.v_head, f.v_row, j), f.v_row, keys, w.rows);
             for (int64_t i = q0; i < q1; i += small_rows) {
-                attend(f, q, v + j * f.v_row, i, least(small_rows, q1 - i), j, keys, i - q0, w);
+                attend(f, q, v, i, least(small_rows, q1 - i), j, keys, i - q0, w);
             }
         }
         for (int64_t r = 0; r < count; r++) {

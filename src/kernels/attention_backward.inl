@@ -83,8 +83,15 @@ void attention_backward(const AttentionBackward<Real>& b, int64_t kv_head, void*
     AttentionBackwardWork& w = *static_cast<AttentionBackwardWork*>(workspace);
     const Attention<Real>& f = b.forward;
     int64_t d = f.head_width, group = f.heads / f.kv_heads;
-    HeadGradient h{nullptr, f.k + kv_head * f.k_head,  f.v + kv_head * f.v_head, nullptr, nullptr, nullptr,
-                   nullptr, b.dk + kv_head * f.k_head, b.dv + kv_head * f.v_head};
+    HeadGradient h{nullptr,
+                   static_cast<const Real*>(f.k) + kv_head * f.k_head,
+                   static_cast<const Real*>(f.v) + kv_head * f.v_head,
+                   nullptr,
+                   nullptr,
+                   nullptr,
+                   nullptr,
+                   b.dk + kv_head * f.k_head,
+                   b.dv + kv_head * f.v_head};
     if (!b.accumulate_k) clear_rows(f.keys, d, h.dk, f.k_row);
     if (!b.accumulate_v) clear_rows(f.keys, d, h.dv, f.v_row);
     for (int64_t head = kv_head * group; head < (kv_head + 1) * group; head++) {

@@ -170,12 +170,6 @@ LINNET_INLINE void each_group(F f) {
 template <class Block>
 constexpr int64_t run_bytes = run_length / Block::elements* Block::bytes;
 
-/// Where weight k of row j stands: k is a multiple of the block.
-template <class Block>
-inline const char* block_at(const Operand& w, int64_t j, int64_t k) {
-    return static_cast<const char*>(w.data) + (j * w.col + k) / Block::elements * Block::bytes;
-}
-
 /// The run at `from`; where only `count` < 256 weights are left of the row, a copy of them, filled up with
 /// zeros.
 template <class Block>

@@ -67,7 +67,9 @@ inline void with_stored(DType type, F f) {
     }
 }
 
-/// Bytes of a stored element.
+constexpr DType real_type = sizeof(Real) == sizeof(double) ? DType::f64 : DType::f32;
+
+/// Bytes of a stored element; 0 for block types.
 inline int64_t size_of(DType type) {
     int64_t size = 0;
     with_stored(type, [&](auto stored) { size = sizeof(typename decltype(stored)::Element); });

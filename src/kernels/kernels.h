@@ -44,16 +44,20 @@ struct Attention {
     std::int64_t heads = 0, kv_heads = 0, head_width = 0, window = 0;
     bool causal = true;
     Real scale = 1;
-    const Real *q = nullptr, *k = nullptr, *v = nullptr;
-    std::int64_t q_row = 0, k_row = 0, v_row = 0;     // elements from one position to the next
-    std::int64_t q_head = 0, k_head = 0, v_head = 0;  // elements from one head to the next
-    Real* out = nullptr;                              // [T, H·D]: head h at h * D
+    const Real* q = nullptr;
+    const void *k = nullptr, *v = nullptr;
+    DType stored = sizeof(Real) == 8 ? DType::f64 : DType::f32;  // of k and v: rows of D, in whole blocks
+    std::int64_t q_row = 0, k_row = 0, v_row = 0;                // elements from one position to the next
+    std::int64_t q_head = 0, k_head = 0, v_head = 0;             // elements from one head to the next
+    /// Position j's key and value stand in row j % ring, a multiple of attention_ring where keys reach it.
+    std::int64_t ring = INT64_MAX;
+    Real* out = nullptr;  // [T, H·D]: head h at h * D
     std::int64_t out_row = 0;
     Real* lse = nullptr;  // [H, T] log-sum-exp of each query's scores (null where no backward follows)
 };
 
 /// Adds to dk, dv and writes dq, for the same sequence (no cache: cached must be 0). dq/dk/dv have the
-/// strides of q/k/v; dout has those of out.
+/// strides of q/k/v (k and v: Real); dout has those of out.
 template <class Real>
 struct AttentionBackward {
     Attention<Real> forward;
@@ -104,6 +108,7 @@ struct KernelTable {
     // Attention without a stored T×T matrix (Dao et al. 2022; online softmax of Milakov & Gimelshein 2018).
     std::size_t attention_workspace;  // bytes, for any head width up to attention_max_head_width
     std::int64_t attention_max_head_width;
+    std::int64_t attention_ring;   // keys [i · this, (i + 1) · this) are read where they lie together
     std::int64_t attention_block;  // queries a task: a task is (head h, queries [i, i + attention_block))
     void (*attention)(const Attention<Real>&, std::int64_t head, std::int64_t query_begin,
                       std::int64_t query_end, void* workspace);
@@ -167,9 +172,10 @@ struct KernelTable {
     void (*quantize)(std::int64_t n, DType type, const Real* source, const Real* importance, void* target);
 
     // The machine's limits (peaks.h times them). fma_probe: multiply-adds on registers alone, returns the
-    // operations done; read_probe: reads n values once, returns their sum.
+    // operations done; read_probe: reads n values once, in
+    /// `streams` places at a time (1, 4 or 8), returns their sum.
     double (*fma_probe)(std::int64_t iterations);
-    double (*read_probe)(std::int64_t n, const Real* x);
+    double (*read_probe)(std::int64_t n, const Real* x, int streams);
     /// Dot products of bf16 pairs and int8 quadruples, likewise; 0: this set has no such instruction. Only
     /// for CPUs that peaks.cpp has found to have it.
     double (*bf16_probe)(std::int64_t iterations);

@@ -28,21 +28,33 @@ double no_probe(int64_t) {
     return 0;
 }
 
-/// Reads n values once, several streams deep; returns their sum.
-double read_probe(int64_t n, const Real* x) {
+template <int Streams>
+inline double read_streams(int64_t n, const Real* x) {
+    constexpr int64_t step = 8 * W, ahead = 8192 / sizeof(Real);
     Vec total[8];
     LINNET_UNROLL
     for (int v = 0; v < 8; v++) total[v] = zero();
-    int64_t i = 0;
-    for (; i + 8 * W <= n; i += 8 * W) {
+    int64_t part = n / Streams / step * step, rest = part * Streams;
+    for (int64_t i = 0; i < part; i += step) {
         LINNET_UNROLL
-        for (int v = 0; v < 8; v++) total[v] = total[v] + load(x + i + v * W);
-        prefetch(x + i + 2048);
+        for (int s = 0; s < Streams; s++) {
+            const Real* at = x + s * part + i;
+            LINNET_UNROLL
+            for (int v = 0; v < 8; v++) total[v] = total[v] + load(at + v * W);
+            LINNET_UNROLL
+            for (int64_t line = 0; line < step; line += 64 / sizeof(Real)) prefetch(at + ahead + line);
+        }
     }
-    each_vector(n - i, [&](int64_t j, int64_t some) { total[0] = total[0] + load_n(x + i + j, some); });
+    each_vector(n - rest, [&](int64_t j, int64_t some) { total[0] = total[0] + load_n(x + rest + j, some); });
     LINNET_UNROLL
     for (int v = 1; v < 8; v++) total[0] = total[0] + total[v];
     return static_cast<double>(sum(total[0]));
+}
+
+double read_probe(int64_t n, const Real* x, int streams) {
+    return streams == 8   ? read_streams<8>(n, x)
+           : streams == 4 ? read_streams<4>(n, x)
+                          : read_streams<1>(n, x);
 }
 
 }  // namespace

@@ -1,9 +1,12 @@
 #include "kernels/peaks.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <vector>
 
+#include "base/arena.h"
 #include "base/team.h"
 #include "kernels/kernels.h"
 
@@ -55,13 +58,40 @@ double measured_int8_ops(int threads) {
     return best_rate(threads, [](Worker) { return kernels().int8_probe(probe_iterations); });
 }
 
-double measured_read_bandwidth(int threads) {
-    std::vector<float> memory(std::size_t{64} << 20, 1.0f);  // 256 MiB
-    return best_rate(threads, [&](Worker worker) {
-        Range part = worker.share(static_cast<std::int64_t>(memory.size()), 1024);
-        double sum = kernels().read_probe(part.size(), memory.data() + part.begin);
-        return sum > 0 ? static_cast<double>(part.size()) * sizeof(float) : 0;
+namespace {
+
+/// Bytes of the last cache, as far as the system tells.
+std::size_t last_cache() {
+    long bytes = 0;
+#ifdef _SC_LEVEL3_CACHE_SIZE
+    for (int level : {_SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE, _SC_LEVEL4_CACHE_SIZE})
+        bytes = std::max(bytes, sysconf(level));
+#endif
+    return static_cast<std::size_t>(bytes);
+}
+
+}  // namespace
+
+ReadBandwidth measured_read_bandwidth(int threads) {
+    constexpr std::size_t least = std::size_t{256} << 20, most = std::size_t{1} << 30;
+    const std::size_t bytes = std::clamp(4 * last_cache(), least, most);
+    const Arena memory = allocate_arena(bytes);
+    auto* values = static_cast<float*>(memory.get());
+    const auto count = static_cast<std::int64_t>(bytes / sizeof(float));
+    run_team(threads, [&](Worker worker) {  // pages of one's own, which zeroes would not be
+        Range part = worker.share(count, 1024);
+        std::fill(values + part.begin, values + part.end, 1.0f);
     });
+    ReadBandwidth best;
+    for (int streams : {1, 4, 8}) {
+        const double rate = best_rate(threads, [&](Worker worker) {
+            Range part = worker.share(count, 1024);
+            double sum = kernels().read_probe(part.size(), values + part.begin, streams);
+            return sum > 0 ? static_cast<double>(part.size()) * sizeof(float) : 0;
+        });
+        if (rate > best.bytes_per_s) best = {rate, streams};
+    }
+    return best;
 }
 
 }  // namespace linnet

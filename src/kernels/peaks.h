@@ -12,7 +12,12 @@ double measured_peak_flops(int threads);
 double measured_bf16_flops(int threads);
 double measured_int8_ops(int threads);
 
-/// Bytes a second read from memory by all threads together, from an array far larger than any cache.
-double measured_read_bandwidth(int threads);
+/// Bytes a second read from memory by all threads together, each in `streams` places at a time: the best of
+/// the numbers of places that are tried, from an array several times as large as the last cache.
+struct ReadBandwidth {
+    double bytes_per_s = 0;
+    int streams = 0;
+};
+ReadBandwidth measured_read_bandwidth(int threads);
 
 }  // namespace linnet

@@ -1,7 +1,7 @@
-// What attention's paths share: block sizes, which keys a query sees, and the online softmax (Milakov &
-// Gimelshein 2018).
+// What attention's paths share: block sizes, which keys a query sees, how keys and values are stored, and the
+// online softmax (Milakov & Gimelshein 2018).
 #pragma once
-#include "kernels/common.inl"
+#include "kernels/elementwise.inl"
 
 namespace linnet {
 namespace {
@@ -15,6 +15,26 @@ inline int64_t visible_begin(const Attention<Real>& f, int64_t i) {
 }
 inline int64_t visible_end(const Attention<Real>& f, int64_t i) {
     return f.causal ? f.cached + i + 1 : f.keys;
+}
+
+/// The keys or values of positions from j on, of key/value head `head`.
+inline const char* rows_at(const Attention<Real>& f, const void* first, int64_t head, int64_t row,
+                           int64_t j) {
+    return static_cast<const char*>(first) + bytes_of(f.stored, head + j % f.ring * row);
+}
+
+struct RealRows {
+    const Real* data;
+    int64_t row;
+};
+
+/// `rows` rows of D as Real: where they stand, or unpacked to `to`, which has room for whole blocks.
+inline RealRows real_rows(const Attention<Real>& f, const char* from, int64_t row, int64_t rows, Real* to) {
+    if (f.stored == real_type) return {reinterpret_cast<const Real*>(from), row};
+    int64_t block = block_of(f.stored), width = ceil_divide(f.head_width, block) * block;
+    for (int64_t r = 0; r < rows; r++)
+        load_stored(width, f.stored, from + bytes_of(f.stored, r * row), to + r * width);
+    return {to, width};
 }
 
 /// The largest of s · scale over the keys [begin, end) of one row of scores, `width` (whole vectors) of them

@@ -5,6 +5,24 @@
 namespace linnet {
 namespace {
 
+/// Elements of a block, and bytes of n elements in whole blocks.
+inline int64_t block_of(DType type) {
+    int64_t elements = 1;
+    AllBlockTypes::with(type, [&](auto block) { elements = block.elements; });
+    return elements;
+}
+inline int64_t bytes_of(DType type, int64_t n) {
+    int64_t bytes = n * size_of(type);
+    AllBlockTypes::with(type, [&](auto block) { bytes = n / block.elements * block.bytes; });
+    return bytes;
+}
+
+/// Where weight k of row j stands: k is a multiple of the block.
+template <class Block>
+inline const char* block_at(const Operand& w, int64_t j, int64_t k) {
+    return static_cast<const char*>(w.data) + (j * w.col + k) / Block::elements * Block::bytes;
+}
+
 /// Where element k of row j of W stands; of a block type: k is a multiple of the block.
 inline const char* stored_at(const Operand& w, int64_t j, int64_t k) {
     const char* at = nullptr;

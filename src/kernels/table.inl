@@ -29,6 +29,7 @@ consteval KernelTable<Real> make_table(const char* name) {
             .gemv = gemv,
             .attention_workspace = attention_bytes,
             .attention_max_head_width = widest_head,
+            .attention_ring = decode_block,
             .attention_block = query_block,
             .attention = attention,
             .attention_decode = attention_decode,

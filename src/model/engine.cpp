@@ -37,7 +37,8 @@ struct Engine::Impl {
         written = std::max(options.sequences, least_written);
         position.assign(static_cast<std::size_t>(options.sequences), 0);
         taken.assign(static_cast<std::size_t>(options.sequences), 0);
-        states.emplace(model->traced().graph, context, options.sequences);
+        states.emplace(model->traced().graph,
+                       StateRoom{context, options.sequences, std::max(batch, written), options.state});
         lower(options.threads > 0 ? options.threads : physical_cores());
     }
 
@@ -81,7 +82,7 @@ struct Engine::Impl {
 
     /// Adds a piece to the batch that is being made.
     void add(std::int32_t slot, std::span<const TokenId> piece) {
-        states->remember(slot, at(slot));
+        states->remember(slot, at(slot), static_cast<std::int64_t>(piece.size()));
         work.add(piece.data(), static_cast<std::int64_t>(piece.size()), at(slot), slot);
     }
 

@@ -15,6 +15,7 @@ struct EngineOptions {
     int threads = 0;             // 0: physical cores
     std::int64_t batch = 512;    // most rows read at once
     std::int64_t sequences = 1;  // most sequences at a time
+    DType state = DType::f16;    // what keys and values are kept in: one of state_types()
 };
 
 class Sequence;
@@ -71,7 +72,8 @@ class Sequence {
     /// before.
     double append_nll(std::span<const TokenId> tokens);
     /// Forgets all after the first `position` tokens, and where a state cannot go back to just there, some
-    /// more. Returns the position reached, at most `position`.
+    /// more. Returns the position reached, at most `position`: that itself for the tokens of the last run,
+    /// and 0 where a window's older keys are gone (states.h).
     std::int64_t rewind(std::int64_t position);
     /// A second sequence that holds the same tokens.
     Sequence fork() const;

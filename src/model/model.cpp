@@ -44,8 +44,8 @@ Model::Model(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Model::~Model() = default;
 
 std::shared_ptr<const Model> Model::open(const std::string& path) {
-    MappedFile bytes = path.empty() ? MappedFile::view(builtin_model(), "built-in model") : MappedFile(path);
-    return std::shared_ptr<const Model>(new Model(std::make_unique<Impl>(Gguf(std::move(bytes)))));
+    Gguf file = path.empty() ? Gguf(MappedFile::view(builtin_model(), "built-in model")) : Gguf(path);
+    return std::shared_ptr<const Model>(new Model(std::make_unique<Impl>(std::move(file))));
 }
 
 std::shared_ptr<const Model> Model::view(const ModelConfig& config, TokenizerPtr tokenizer,

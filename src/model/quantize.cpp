@@ -124,7 +124,8 @@ void copy_metadata(const Gguf& file, const QuantizeOptions& options, GgufWriter&
     for (std::size_t i = 0; i < file.values().size(); i++) {
         std::string key(file.values()[i].first);
         // The writer's alignment is the default; the others are told anew.
-        if (key == "general.alignment" || key == "general.file_type" || key == "general.quantization_version")
+        if (key == "general.alignment" || key == "general.file_type" ||
+            key == "general.quantization_version" || key.starts_with("split."))
             continue;
         out.add_stored(key, file.stored_value(i));
     }
@@ -180,7 +181,7 @@ void write_quantized(const Gguf& file, const QuantizeOptions& options, std::vect
         QuantizedTensor& result = plan[i];
         auto emit = [&](const GgufWriter::Sink& sink) {
             auto weights = options.importance.find(result.name);
-            Conversion conversion(file.path(), from, result.to,
+            Conversion conversion(file.path_of(from), from, result.to,
                                   weights == options.importance.end() ? nullptr : &weights->second);
             std::int64_t columns = conversion.columns(), some = std::max<std::int64_t>(1, piece / columns);
             std::vector<std::byte> bytes;

@@ -1,6 +1,7 @@
 // The memory of an engine's states: what every sequence has left behind for the positions to come.
 #pragma once
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/arena.h"
@@ -8,22 +9,35 @@
 
 namespace linnet {
 
-/// Room for `slots` sequences of `positions` positions, zeroed. Memory is touched as positions are filled.
+/// Types that keys and values may be kept in, the default first.
+std::span<const DType> state_types();
+
+/// How large states are to be.
+struct StateRoom {
+    std::int64_t positions = 0, slots = 1;
+    std::int64_t run = 0;     // most positions of a sequence that one run adds; 0: positions
+    DType rows = DType::f32;  // of states that have a row per position (keys and values); others are f32
+};
+
+/// States of several sequences, zeroed. Memory is touched as positions are filled. One that is looked back at
+/// through a window keeps the window's positions and those of one run, no more, however long the sequence is.
 class States {
   public:
-    States(const Graph& graph, std::int64_t positions, std::int64_t slots);
+    States(const Graph& graph, const StateRoom& room);
 
     const std::vector<StateView>& views() const { return views_; }  // by StateId
     /// A sequence that begins anew.
     void clear(std::int32_t slot);
-    /// The first `positions` positions of one sequence become another's.
+    /// The first `positions` positions of one sequence, all that it has, become another's.
     void copy(std::int32_t from, std::int32_t to, std::int64_t positions);
 
-    /// Before a run: what can only be gone back to as a whole is copied, so that `position` can be reached
-    /// again.
-    void remember(std::int32_t slot, std::int64_t position);
+    /// Before a run that adds `length` positions: what can only be gone back to as a whole is copied, so that
+    /// `position` can be reached again.
+    void remember(std::int32_t slot, std::int64_t position, std::int64_t length);
     /// Takes a sequence of `position` positions back to at most `wanted`. Returns the position reached:
-    /// `wanted` itself, or where a snapshot is needed, the newest one before it (0 where there is none).
+    /// `wanted` itself, or where a snapshot is needed, the newest one before it (0 where there is none). With
+    /// windows `wanted` is reached where all that it looks back at is still there, which is sure of where the
+    /// last run began and after; else the sequence begins anew: 0.
     std::int64_t rewind(std::int32_t slot, std::int64_t position, std::int64_t wanted);
 
   private:
@@ -31,11 +45,13 @@ class States {
         std::int64_t position;
         std::vector<std::byte> bytes;
     };
+    bool intact(std::int32_t slot, std::int64_t position) const;
     Snapshot snapshot(std::int32_t slot, std::int64_t position) const;
     void restore(std::int32_t slot, const Snapshot& snapshot);
 
     std::vector<StateSpec> specs_;
     std::vector<std::vector<Snapshot>> snapshots_;  // of each slot, by position
+    std::vector<std::int64_t> furthest_;            // positions that each slot has come to hold
     std::vector<StateView> views_;
     std::vector<Arena> memory_;
     std::size_t snapshot_bytes_ = 0;

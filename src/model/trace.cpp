@@ -113,7 +113,7 @@ class Tracer {
         }
         StateId state = none;
         if (!training_) {
-            state = graph().state({path, 2 * kv_heads, d});
+            state = graph().state({path, 2 * kv_heads, d, Rewind::truncate, c_.attention.window.at(layer_)});
             appends_.push_back(graph().add(append_op, path + ".append", {k, v}, {}, {{"kv_heads", kv}},
                                            {none, none, none, state}));
         }

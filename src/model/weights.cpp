@@ -83,10 +83,10 @@ std::vector<Tensor> bind_parameters(const Graph& graph, const Gguf& file, const 
         if (!t) fail_input(file.path(), stored.name, "a tensor", "none");
         used.insert(t);
         if (t->shape != stored.shape)
-            fail_input(file.path(), stored.name, "shape " + text(stored.shape), text(t->shape));
+            fail_input(file.path_of(*t), stored.name, "shape " + text(stored.shape), text(t->shape));
         // A vector of blocks is nothing that any tool writes.
         if (!info(t->type).is_weight || (stored.shape.rank == 1 && info(t->type).block > 1))
-            fail_input(file.path(), stored.name, computed_types(), std::string(info(t->type).name));
+            fail_input(file.path_of(*t), stored.name, computed_types(), std::string(info(t->type).name));
         std::int64_t row = 0;
         for (std::size_t part : stored.parts) {
             const Parameter& p = graph.parameters()[part];
@@ -96,7 +96,7 @@ std::vector<Tensor> bind_parameters(const Graph& graph, const Gguf& file, const 
     }
     for (const GgufTensor& t : file.tensors())
         if (!used.contains(&t) && !is_ignored(a, t.name))
-            fail_input(file.path(), t.name, "a tensor of the architecture " + std::string(a.name),
+            fail_input(file.path_of(t), t.name, "a tensor of the architecture " + std::string(a.name),
                        "an unknown one");
     return bound;
 }

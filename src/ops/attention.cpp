@@ -55,11 +55,13 @@ void place(Attention<Real>& args, const Call<Real>& call, std::size_t i) {
     args.out = call.out ? call.out + s.first * args.out_row : nullptr;
     args.lse = call.saved ? call.saved + s.first * args.heads : nullptr;
     if (call.reads) {
-        std::int64_t head = call.reads.positions * args.head_width;
-        args.k = call.reads.template slot<Real>(keys.slot);
-        args.v = args.k + args.kv_heads * head;
-        args.k_head = args.v_head = head;
-        args.k_row = args.v_row = args.head_width;
+        const StateView& state = call.reads;
+        const auto* slot = state.slot<std::byte>(keys.slot);
+        args.stored = state.type;
+        args.k = slot, args.v = slot + args.kv_heads * state.positions * state.row_bytes;
+        args.k_row = args.v_row = state.row_bytes / info(state.type).bytes * info(state.type).block;
+        args.k_head = args.v_head = state.positions * args.k_row;
+        args.ring = state.positions;
     } else {
         args.k = call.in[1] + keys.first * args.k_row;
         args.v = call.in[2] + keys.first * args.v_row;

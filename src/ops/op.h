@@ -49,7 +49,7 @@ enum class ProductKernel : std::uint8_t {
 
 /// What a graph asks to be kept of a sequence from run to run, and how it can be taken back.
 enum class Rewind : std::uint8_t {
-    truncate,  // later positions are forgotten: keys and values
+    truncate,  // later positions are forgotten: keys and values, as far back as they are kept
     snapshot,  // one state for all positions so far: copies of it are kept at run boundaries
 };
 struct StateSpec {
@@ -57,12 +57,15 @@ struct StateSpec {
     std::int64_t planes = 1,
                  width = 0;            // a sequence's state is [planes, positions, width], or [planes, width]
     Rewind rewind = Rewind::truncate;  // of the second form: snapshot
+    std::int64_t window = 0;           // positions that are looked back at, with the newest; 0: all
 };
 
-/// A state's memory: a piece of `slot_bytes` per sequence.
+/// A state's memory: a piece of `slot_bytes` per sequence, [planes, positions, row_bytes].
 struct StateView {
     std::byte* data = nullptr;
-    std::int64_t positions = 0;  // room
+    DType type = DType::f32;     // a row of it is a whole number of blocks
+    std::int64_t positions = 0;  // room: position p is in row p % positions
+    std::int64_t row_bytes = 0;
     std::size_t slot_bytes = 0;
 
     template <class T>

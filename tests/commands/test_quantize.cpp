@@ -32,6 +32,53 @@ TEST_CASE("quantize writes a model that runs, the same for any number of threads
     }
 }
 
+TEST_CASE("quantize weighs errors by a text, the same for any number of threads") {
+    Scratch scratch;
+    write_text(scratch / "text", counting_text());
+    auto quantize = [&](const std::string& out, std::vector<std::string> more) {
+        std::vector<std::string> all{"quantize", tiny_model(), scratch / out, "--type", "iq4_nl", "--json"};
+        all.insert(all.end(), more.begin(), more.end());
+        Outcome outcome = run_linnet(all);
+        CHECK_MESSAGE(outcome.exit == 0, outcome.err);
+        return json::parse(outcome.out);
+    };
+    const std::string text = scratch / "text";
+    quantize("one.gguf", {"--importance", text, "--threads", "1"});
+    quantize("two.gguf", {"--importance", text, "--threads", "2"});
+    quantize("plain.gguf", {});
+    CHECK(read_text(scratch / "one.gguf") == read_text(scratch / "two.gguf"));
+    CHECK(read_text(scratch / "one.gguf") != read_text(scratch / "plain.gguf"));
+    // A text shorter than a window, and a window longer than the context.
+    write_text(scratch / "short", "one");
+    CHECK(run_linnet({"quantize", tiny_model(), scratch / "x.gguf", "--type", "q4_0", "--importance",
+                      scratch / "short"})
+              .exit == 3);
+    CHECK(run_linnet({"quantize", tiny_model(), scratch / "x.gguf", "--type", "q4_0", "--importance", text,
+                      "--ctx", "33"})
+              .exit == 2);
+}
+
+TEST_CASE("on a trained model predictions come closer to the source's where errors are weighed") {
+    const auto model = shared_data("data/linuxdoc15m/linuxdoc15m.gguf");
+    if (!model) return;
+    // Any text of the kind that it was trained on serves: its own, sampled.
+    Scratch scratch;
+    std::string text;
+    for (const char* seed : {"1", "2", "3", "4"})
+        text += run_linnet({"generate", "-m", *model, "-p", "The kernel", "-n", "400", "--seed", seed}).out;
+    write_text(scratch / "text", text);
+    auto divergence = [&](std::vector<std::string> more) {
+        std::vector<std::string> all{"quantize",    *model,   scratch / "q.gguf", "--type",         "q2_k",
+                                     "--overwrite", "--json", "--check",          scratch / "text", "--ctx",
+                                     "256"};
+        all.insert(all.end(), more.begin(), more.end());
+        Outcome outcome = run_linnet(all);
+        CHECK_MESSAGE(outcome.exit == 0, outcome.err);
+        return json::parse(outcome.out).at("check").at("kl_mean").get<double>();
+    };
+    CHECK(divergence({"--importance", scratch / "text"}) < divergence({}));
+}
+
 TEST_CASE("quantize refuses what it cannot do, with one line and the documented exit code") {
     Scratch scratch;
     write_text(scratch / "text", "not a model");

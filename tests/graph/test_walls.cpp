@@ -110,7 +110,7 @@ TEST_CASE("an encoder runs once, and its keys and values serve a decoder over ma
     std::vector<float> expected(at_once.executor->value(t.looked),
                                 at_once.executor->value(t.looked) + 10 * width);
 
-    States states(t.graph, 16, 2);
+    States states(t.graph, {16, 2});
     in_steps.binding.states = states.views();
     in_steps.lower("encode", lowering_of(Phase::read, {10, 7}, true));
     for (const PlanStep& step : in_steps.executor->plan().steps) CHECK(step.node != t.looked);
@@ -521,12 +521,12 @@ TEST_CASE("a state that holds all positions at once is taken back by snapshot") 
     NodeId h = g.graph.add(scan_op, "scan", {g.embedded}, {}, {}, {none, none, state, state});
     g.graph.add_program("run", {h});
     GraphRun<float> run(g.graph);
-    States states(g.graph, 16, 2);
+    States states(g.graph, {16, 2});
     run.binding.states = states.views();
     run.lower("run", lowering_of(Phase::write, {16}, true));
     Batch source = batch_of({12});
     auto step = [&](std::int32_t slot, std::int64_t first, std::int64_t count) {
-        states.remember(slot, first);
+        states.remember(slot, first, count);
         Batch piece;
         piece.add(source.tokens.data() + first, count, first, slot);
         run.executor->run(piece);

@@ -10,6 +10,7 @@
 #include "base/rng.h"
 #include "kernels/kernels.h"
 #include "model/engine.h"
+#include "model/states.h"
 #include "model/trace.h"
 #include "model/weights.h"
 #include "support.h"
@@ -19,15 +20,16 @@ using linnet::test::Scratch;
 
 namespace {
 
-ModelConfig config_of(const std::string& kind, TokenId vocabulary) {
+ModelConfig config_of(const std::string& kind, TokenId vocabulary, std::int64_t context,
+                      std::int64_t window) {
     ModelConfig c;
-    c.context = 40, c.width = 32, c.layers = 2, c.heads = 4, c.vocabulary = vocabulary;
+    c.context = context, c.width = 32, c.layers = 2, c.heads = 4, c.vocabulary = vocabulary;
     if (kind == "llama") {
         c.kv_heads = 2, c.norm.kind = "rms", c.position.kind = "rope", c.attention.bias = c.ffn.bias = false;
         c.ffn.gated = true, c.ffn.activation = "silu", c.ffn.width = 96, c.tie_embeddings = false;
     }
     if (kind == "linnet") {
-        c.norm.placement = "sandwich", c.position.kind = "sinusoidal", c.attention.window = 5,
+        c.norm.placement = "sandwich", c.position.kind = "sinusoidal", c.attention.window = window,
         c.ffn.activation = "relu";
     }
     resolve(c, kind);
@@ -42,8 +44,8 @@ struct Made {
     std::vector<std::vector<float>> values;
     std::vector<Tensor> parameters;
 
-    explicit Made(const std::string& kind)
-        : config(config_of(kind, tokenizer->size())), traced(trace(config, false)) {
+    explicit Made(const std::string& kind, std::int64_t context = 40, std::int64_t window = 5)
+        : config(config_of(kind, tokenizer->size(), context, window)), traced(trace(config, false)) {
         for (const Parameter& p : traced.graph.parameters()) {
             Rng rng(5, values.size());
             values.emplace_back();
@@ -97,26 +99,84 @@ TEST_CASE(
     for (const char* kind : kinds) {
         Made made(kind);
         auto model = Model::view(made.config, made.tokenizer, made.parameters);
-        Alone whole(model, {0, 1, 512}), pieces(model, {0, 2, 5}), single(model, {0, 1, 1}),
-            written(model, {});
-        std::vector<float> expected = whole.read(prompt), last, off;
+        for (DType state : state_types()) {
+            Alone whole(model, {0, 1, 512, 1, state}), pieces(model, {0, 2, 5, 1, state}),
+                single(model, {0, 1, 1, 1, state}), written(model, {0, 0, 512, 1, state});
+            std::vector<float> expected = whole.read(prompt), last, off;
+            INFO(kind << " " << info(state).name);
+            CHECK(pieces.read(prompt) == expected);
+            for (TokenId id : prompt) last = single.read({&id, 1}), off = written.write(id);
+            CHECK(last == expected);
+            CHECK(distance(off, expected) < (state == DType::f32 ? 2e-4 : 2e-2));
+            // Going back and on again must give the very bits of going on.
+            std::vector<float> next = whole.write(42);
+            CHECK(whole.sequence.rewind(whole.sequence.position() - 1) ==
+                  static_cast<std::int64_t>(prompt.size()));
+            CHECK(whole.write(42) == next);
+        }
+    }
+}
+
+TEST_CASE("keys and values in fewer bits leave logits near those of f32, and take the memory they say") {
+    for (const char* kind : kinds) {
+        Made made(kind);
+        auto model = Model::view(made.config, made.tokenizer, made.parameters);
+        std::vector<float> exact = Alone(model, {0, 1, 512, 1, DType::f32}).read(prompt);
+        auto off = [&](DType type) {
+            return distance(Alone(model, {0, 1, 512, 1, type}).read(prompt), exact);
+        };
         INFO(kind);
-        CHECK(pieces.read(prompt) == expected);
-        for (TokenId id : prompt) last = single.read({&id, 1}), off = written.write(id);
-        CHECK(last == expected);
-        CHECK(distance(off, expected) < 2e-4);
-        // Going back and on again must give the very bits of going on.
-        std::vector<float> next = whole.write(42);
-        CHECK(whole.sequence.rewind(whole.sequence.position() - 1) ==
-              static_cast<std::int64_t>(prompt.size()));
-        CHECK(whole.write(42) == next);
+        CHECK(off(DType::f16) > 0);
+        CHECK(off(DType::f16) < 0.01);
+        CHECK(off(DType::q8_0) > off(DType::f16));
+        CHECK(off(DType::q8_0) < 0.3);
+        States f16(made.traced.graph, {40, 2, 0, DType::f16}),
+            q8_0(made.traced.graph, {40, 2, 0, DType::q8_0});
+        const std::int64_t planes = 2 * made.config.kv_heads.at(0);
+        CHECK(f16.views()[0].slot_bytes ==
+              static_cast<std::size_t>(planes * 40 * made.config.head_width * 2));
+        CHECK(q8_0.views()[0].slot_bytes ==
+              static_cast<std::size_t>(planes * 40 * 34));  // 8 in a block of 32
+    }
+}
+
+TEST_CASE("a window's state goes round, with the same bits; what it has forgotten cannot be gone back to") {
+    Made made("linnet", 1200, 9);
+    auto model = Model::view(made.config, made.tokenizer, made.parameters);
+    std::vector<TokenId> ids;
+    for (int i = 0; i < 1100; i++) ids.push_back((i * 31 + i / 7) % 256);
+    for (DType type : state_types()) {
+        INFO(std::string(info(type).name));
+        const States small(made.traced.graph, {1200, 1, 64, type}),
+            large(made.traced.graph, {1200, 1, 0, type});
+        CHECK(small.views()[0].positions == kernels().attention_ring);
+        CHECK(large.views()[0].positions == 1200);
+        Alone round(model, {0, 2, 64, 2, type}), whole(model, {0, 2, 1200, 2, type});
+        CHECK(round.read(ids) == whole.read(ids));
+        for (TokenId id : {1, 2, 3}) CHECK(round.write(id) == whole.write(id));
+        Sequence fork = round.sequence.fork();
+        CHECK(round.sequence.rewind(1100) == 1100);
+        CHECK(whole.sequence.rewind(1100) == 1100);
+        CHECK(round.write(7) == whole.write(7));
+        const TokenId last = 9;
+        CHECK(whole.sequence.rewind(1100) == 1100);
+        for (TokenId id : {1, 2, 3}) whole.write(id);
+        CHECK(Alone::copy(fork.append({&last, 1}, Phase::write)) == whole.write(last));
+        // The last run can be taken back whatever its length; far back, the sequence begins anew.
+        const std::int64_t before = round.sequence.position();
+        round.read(std::span(ids).first(64));
+        CHECK(round.sequence.rewind(before) == before);
+        CHECK(round.sequence.rewind(500) == 0);
+        CHECK(round.sequence.position() == 0);
+        whole.sequence.rewind(0);
+        CHECK(round.read(prompt) == whole.read(prompt));
     }
 }
 
 TEST_CASE("summed losses are those of the logits") {
     Made made("llama");
     auto model = Model::view(made.config, made.tokenizer, made.parameters);
-    Alone a(model, {0, 1, 6}), b(model, {0, 1, 1});
+    Alone a(model, {0, 1, 6, 1, DType::f32}), b(model, {0, 1, 1, 1, DType::f32});
     double expected = 0;
     for (std::size_t i = 0; i + 1 < prompt.size(); i++) {
         std::vector<float> l = b.read({&prompt[i], 1});
@@ -240,6 +300,10 @@ TEST_CASE("a sequence gives the bits it gives alone, whatever runs beside it, on
                         INFO(table->name << " " << kind << " " << threads << " threads, cut at " << cut);
                         CHECK(in_company(model, {0, threads, cut == 2 ? 5 : 64}, cut) == expected);
                     }
+                for (DType state : {DType::q8_0, DType::f32}) {
+                    INFO(table->name << " " << kind << " state " << info(state).name);
+                    CHECK(in_company(model, {0, 2, 5, 1, state}, 2) == alone(model, {0, 1, 64, 1, state}));
+                }
             }
     }
     select_kernels(best.c_str());

@@ -19,6 +19,7 @@ struct Options {
     std::string model, file;
     std::optional<std::string> prompt;
     std::int64_t top = 0;
+    DType state = EngineOptions().state;
     bool special = false, keep_newline = false, json = false;
 };
 
@@ -114,6 +115,7 @@ int run(const Options& options, const Globals& globals) {
     std::vector<TokenId> prompt = encode_prompt(model->tokenizer(), text, options.special);
     EngineOptions wanted;
     wanted.threads = globals.threads;
+    wanted.state = options.state;
     SequenceSource source(model, wanted);
     print(options, model->tokenizer(), read_prompt(source, prompt));
     return 0;
@@ -127,6 +129,7 @@ Action add_inspect_logits(CLI::App& app, const Globals& globals) {
     add_prompt(app, "text before the logits", options->prompt, options->file, options->keep_newline);
     add_integer(app, "--top", options->top, 1, INT64_MAX, "only the N largest: id, token, logit, probability")
         ->default_str("all, one per line in id order, the logit alone");
+    add_state_type(app, options->state);
     app.add_flag("--special", options->special, "text that spells a control token is one");
     app.add_flag("--json", options->json, "one JSON object per token: id, token, logit, probability");
     return [options, &globals] { return run(*options, globals); };

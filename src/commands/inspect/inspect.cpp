@@ -6,15 +6,18 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/fields.h"
 #include "base/file.h"
 #include "base/nearest.h"
+#include "base/signals.h"
 #include "base/terminal.h"
 #include "commands/commands.h"
 #include "commands/options.h"
 #include "formats/gguf.h"
 #include "model/engine.h"
+#include "model/finite.h"
 #include "train/run_model.h"
 
 namespace linnet {
@@ -24,7 +27,7 @@ using Json = nlohmann::ordered_json;
 
 struct Options {
     std::string path;
-    bool json = false;
+    bool json = false, check = false;
 };
 
 constexpr std::size_t first_elements = 8;  // of an array that are shown
@@ -106,13 +109,9 @@ std::int64_t parameters(const Gguf& file) {
     return count;
 }
 
-std::int64_t size_of(const std::string& path) {
-    struct stat status {};
-    return stat(path.c_str(), &status) == 0 ? status.st_size : 0;
-}
-
 struct TypeTotal {
-    std::int64_t tensors = 0, bytes = 0;
+    std::int64_t tensors = 0, bytes = 0, weights = 0;
+    double bits() const { return 8 * static_cast<double>(bytes) / static_cast<double>(weights); }
 };
 
 /// What the tensors take, by type, the largest first.
@@ -121,6 +120,7 @@ std::vector<std::pair<DType, TypeTotal>> type_totals(const Gguf& file) {
     for (const GgufTensor& tensor : file.tensors()) {
         totals[tensor.type].tensors++;
         totals[tensor.type].bytes += static_cast<std::int64_t>(tensor.bytes.size());
+        totals[tensor.type].weights += tensor.shape.count();
     }
     std::vector<std::pair<DType, TypeTotal>> sorted(totals.begin(), totals.end());
     std::stable_sort(sorted.begin(), sorted.end(),
@@ -152,13 +152,17 @@ std::vector<std::string> obstacles(const Gguf& file) {
 void print_json(const Gguf& file) {
     const std::vector<std::string> reasons = obstacles(file);
     Json out{{"file", file.path()},
-             {"bytes", size_of(file.path())},
+             {"bytes", file.file_bytes()},
              {"parameters", parameters(file)},
              {"runs", reasons.empty()},
              {"obstacles", reasons}};
     Json& types = out["types"] = Json::object();
     for (const auto& [type, total] : type_totals(file))
-        types[std::string(info(type).name)] = {{"tensors", total.tensors}, {"bytes", total.bytes}};
+        types[std::string(info(type).name)] = {{"tensors", total.tensors},
+                                               {"bytes", total.bytes},
+                                               {"weights", total.weights},
+                                               {"bits_per_weight", total.bits()},
+                                               {"runs", info(type).is_weight}};
     Json& metadata = out["metadata"] = Json::object();
     for (const auto& [key, value] : file.values()) metadata[std::string(key)] = shown(value);
     Json& tensors = out["tensors"] = Json::array();
@@ -199,16 +203,29 @@ std::string line_of(const Json& value) {
     return text + (value["count"].get<std::uint64_t>() > value["first"].size() ? " …" : "");
 }
 
+/// "q4_k      12.3 MB   in 34 tensors    4.50 bits per weight"
+std::string totals_line(std::string_view name, const TypeTotal& total) {
+    char bits[48];
+    std::snprintf(bits, sizeof bits, "%6.2f bits per weight", total.bits());
+    return column(name, 8) + column(human_bytes(static_cast<double>(total.bytes)), 8) +
+           column("in " + std::to_string(total.tensors) + (total.tensors == 1 ? " tensor" : " tensors"), 14) +
+           bits;
+}
+
 /// What kind of file it is, how large, of which types, and whether it runs.
 std::string summary(const Gguf& file) {
     const std::string architecture = printable(file.string("general.architecture").value_or("none"));
     std::string out =
-        printable(file.path()) + ": GGUF, " + human_bytes(static_cast<double>(size_of(file.path()))) + "\n";
+        printable(file.path()) + ": GGUF, " + human_bytes(static_cast<double>(file.file_bytes())) + "\n";
     out += "architecture " + architecture + ", " + human_count(static_cast<double>(parameters(file))) +
            " parameters in " + std::to_string(file.tensors().size()) + " tensors\n";
-    for (const auto& [type, total] : type_totals(file))
-        out += "  " + column(info(type).name, 8) + column(human_bytes(static_cast<double>(total.bytes)), 8) +
-               "in " + std::to_string(total.tensors) + (total.tensors == 1 ? " tensor\n" : " tensors\n");
+    TypeTotal all;
+    for (const auto& [type, total] : type_totals(file)) {
+        out +=
+            "  " + totals_line(info(type).name, total) + (info(type).is_weight ? "\n" : "  does not run\n");
+        all.tensors += total.tensors, all.bytes += total.bytes, all.weights += total.weights;
+    }
+    if (all.tensors > 0) out += "  " + totals_line("all", all) + "\n";
     const std::vector<std::string> reasons = obstacles(file);
     out += reasons.empty() ? "runs here\n" : "does not run here:\n";
     for (const std::string& reason : reasons) out += "  " + printable(reason) + "\n";
@@ -251,7 +268,32 @@ bool exists(const std::string& path) {
     return stat(path.c_str(), &status) == 0;
 }
 
-int run(const Options& options) {
+/// All weights looked at: an Error where one is not finite.
+void scan(const Gguf& file, const Options& options, const Globals& globals) {
+    install_stop_signals();
+    StatusLine status;
+    const Clock::time_point start = Clock::now();
+    const Scanned scanned = scan_weights(file, globals.threads, [&](double done, double all) {
+        if (seconds_since(start) < 1) return;
+        status.show("scanned " + std::to_string(static_cast<int>(100 * done / all)) + " %");
+    });
+    status.clear();
+    if (options.json) {
+        const Json out{{"file", file.path()},
+                       {"finite", true},
+                       {"tensors", scanned.tensors},
+                       {"blocks", scanned.blocks},
+                       {"skipped", scanned.skipped}};
+        return write_stdout(dumped(out) + "\n");
+    }
+    std::string out = "all weights are finite: " + std::to_string(scanned.tensors) + " tensors, " +
+                      std::to_string(scanned.blocks) + " blocks";
+    if (scanned.skipped > 0)
+        out += "; " + std::to_string(scanned.skipped) + " tensors are of types that do not run here";
+    write_stdout(out + "\n");
+}
+
+int run(const Options& options, const Globals& globals) {
     struct stat status {};
     std::string path = options.path;
     if (stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
@@ -276,13 +318,17 @@ int run(const Options& options) {
                         path + ": No such file or directory (did you mean linnet inspect " + *near + "?)");
     }
     Gguf file(path);
+    if (options.check) {
+        scan(file, options, globals);
+        return 0;
+    }
     options.json ? print_json(file) : print_text(file);
     return 0;
 }
 
 }  // namespace
 
-Action add_inspect(CLI::App& app, const Globals&) {
+Action add_inspect(CLI::App& app, const Globals& globals) {
     auto options = std::make_shared<Options>();
     // Required unless `inspect logits` is meant: then this command does not run at all.
     auto* file = add_text(app, "FILE", options->path, "GGUF file, or a folder made by linnet");
@@ -290,9 +336,11 @@ Action add_inspect(CLI::App& app, const Globals&) {
     add_hidden_names(app, "-m,--model", file);
     app.add_flag("--json", options->json,
                  "one JSON object: file, bytes, parameters, runs, obstacles, types, metadata, tensors");
-    return [options] {
+    app.add_flag("--check", options->check,
+                 "look at all weights; one that is not finite is an error that names tensor, row and block");
+    return [options, &globals] {
         if (options->path.empty()) usage_error("FILE", "a file to inspect", "none", "linnet inspect FILE");
-        return run(*options);
+        return run(*options, globals);
     };
 }
 

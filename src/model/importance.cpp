@@ -1,0 +1,89 @@
+#include "model/importance.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/processors.h"
+#include "base/signals.h"
+#include "graph/executor.h"
+#include "model/architectures.h"
+#include "model/trace.h"
+
+namespace linnet {
+namespace {
+
+/// Sums over all rows that a parameter was multiplied by.
+struct Squares {
+    std::vector<double> of;  // by column
+    double rows = 0;
+
+    void add(const float* x, std::int64_t values, std::int64_t width) {
+        of.resize(static_cast<std::size_t>(width), 0);
+        for (std::int64_t i = 0; i < values; i += width)
+            for (std::int64_t c = 0; c < width; c++)
+                of[static_cast<std::size_t>(c)] +=
+                    static_cast<double>(x[i + c]) * static_cast<double>(x[i + c]);
+        rows += static_cast<double>(values / width);
+    }
+    /// A column that was 0 throughout still counts a little, lest its block have no scale.
+    std::vector<float> means() const {
+        const double all = std::accumulate(of.begin(), of.end(), 0.0);
+        const double least = 1e-6 * all / static_cast<double>(of.size());
+        std::vector<float> mean;
+        if (all > 0)
+            for (double sum : of) mean.push_back(static_cast<float>(std::max(sum, least) / rows));
+        return mean;
+    }
+};
+
+/// The parameters that each node's value is multiplied by.
+std::vector<std::vector<ParameterId>> multiplied(const Graph& graph) {
+    std::vector<std::vector<ParameterId>> by(graph.nodes().size());
+    for (const Node& node : graph.nodes())
+        if (node.op->product) by[static_cast<std::size_t>(node.inputs[0])].push_back(node.parameters[0]);
+    return by;
+}
+
+}  // namespace
+
+Importance measure_importance(const Model& model, std::span<const TokenId> ids, std::int64_t window,
+                              int threads, const std::function<void(double done, double all)>& progress) {
+    const TracedModel& traced = model.traced();
+    const Graph& graph = traced.graph;
+    Lowering lowering;
+    lowering.capacity = {window, 1};
+    lowering.positions = window;
+    Binding<float> binding;
+    binding.parameters = model.parameters();
+    for (const Tensor& t : binding.parameters) lowering.stored.push_back(t.type);
+    Executor<float> executor(graph, make_plan(graph, graph.program("logits"), lowering), binding,
+                             threads > 0 ? threads : physical_cores());
+
+    const std::vector<std::vector<ParameterId>> by = multiplied(graph);
+    std::vector<Squares> squares(graph.parameters().size());
+    const auto size = static_cast<std::size_t>(window), count = ids.size() / size;
+    for (std::size_t w = 0; w < count; w++) {
+        Batch batch;
+        batch.add(ids.data() + w * size, window, 0, 0);
+        batch.outputs = {static_cast<std::int32_t>(window - 1)};
+        executor.check(batch, [&](const PlanStep& step, const float* values, std::int64_t n) {
+            for (ParameterId p : by[static_cast<std::size_t>(step.result)])
+                squares[static_cast<std::size_t>(p)].add(values, n, graph.node(step.result).width);
+        });
+        progress(static_cast<double>(w + 1), static_cast<double>(count));
+        if (int signal = stop_signal()) throw Stopped{signal};
+    }
+
+    const Architecture* architecture = nullptr;
+    if (model.file()) read_config(*model.file(), architecture);
+    Importance importance;
+    for (std::size_t p = 0; p < squares.size(); p++) {
+        const std::string& name = graph.parameters()[p].name;
+        std::vector<float> mean = squares[p].means();
+        if (!mean.empty())
+            importance[architecture ? place_of(*architecture, name).tensor : name] = std::move(mean);
+    }
+    return importance;
+}
+
+}  // namespace linnet

@@ -1,0 +1,90 @@
+// linnet inspect: totals by type, and weights that are not finite found in a file of every type.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "commands/tiny.h"
+#include "formats/gguf.h"
+#include "support.h"
+
+using namespace linnet;
+using namespace linnet::test;
+using nlohmann::json;
+
+TEST_CASE("inspect totals tensors, bytes and bits per weight by type, and tells which do not run") {
+    Scratch scratch;
+    GgufWriter out;
+    out.add("general.architecture", "none");
+    auto zeros = [&](const char* name, DType type, Shape shape) {
+        const std::size_t bytes =
+            static_cast<std::size_t>(shape.count() / info(type).block * info(type).bytes);
+        out.add_tensor(name, type, shape, [bytes](const GgufWriter::Sink& sink) {
+            std::vector<char> none(bytes);
+            sink(none.data(), bytes);
+        });
+    };
+    zeros("a", DType::q4_k, Shape(2, 512)), zeros("b", DType::q4_k, Shape(2, 256));
+    zeros("c", DType::f16, Shape(4, 8)), zeros("d", DType::iq2_xs, Shape(1, 256));
+    out.write(scratch / "m.gguf");
+    Outcome text = run_linnet({"inspect", scratch / "m.gguf"});
+    CHECK(text.exit == 0);
+    CHECK(has(text.out, "in 2 tensors      4.50 bits per weight\n"));
+    CHECK(has(text.out, "in 1 tensor      16.00 bits per weight\n"));
+    CHECK(has(text.out, "in 1 tensor       2.31 bits per weight  does not run\n"));
+    CHECK(has(text.out, "in 4 tensors"));
+    CHECK(has(text.out, "tensors of type iq2_xs (1)"));
+    const json types = json::parse(run_linnet({"inspect", scratch / "m.gguf", "--json"}).out).at("types");
+    CHECK(types.at("q4_k").at("tensors") == 2);
+    CHECK(types.at("q4_k").at("weights") == 1536);
+    CHECK(types.at("q4_k").at("bytes") == 864);
+    CHECK(types.at("q4_k").at("bits_per_weight") == 4.5);
+    CHECK(types.at("q4_k").at("runs") == true);
+    CHECK(types.at("iq2_xs").at("runs") == false);
+    Outcome scanned = run_linnet({"inspect", scratch / "m.gguf", "--check"});
+    CHECK(scanned.exit == 0);
+    CHECK(scanned.out ==
+          "all weights are finite: 3 tensors, 38 blocks; 1 tensors are of types that do not run here\n");
+}
+
+TEST_CASE("inspect --check names tensor, row and block of a scale that is not finite, in every type") {
+    Scratch scratch;
+    for (const DTypeInfo& is : dtypes()) {
+        // The scale of mxfp4 is a power of two, of which none is infinite.
+        if (!is.is_weight || is.type == DType::mxfp4) continue;
+        CAPTURE(is.name);
+        // Small numbers throughout, but for one block of bits that are all set: not a number in every float.
+        const std::int64_t columns = 3 * is.block, row_bytes = 3 * is.bytes;
+        const std::string bytes(static_cast<std::size_t>(4 * row_bytes), '\x01');
+        std::string bad = bytes;
+        bad.replace(static_cast<std::size_t>(2 * row_bytes + is.bytes), static_cast<std::size_t>(is.bytes),
+                    std::string(static_cast<std::size_t>(is.bytes), '\xFF'));
+        auto scan = [&](const std::string& data) {
+            GgufWriter out;
+            out.add_tensor("blk.0.ffn_up.weight", is.type, Shape(4, columns),
+                           [&](const GgufWriter::Sink& sink) { sink(data.data(), data.size()); });
+            out.write(scratch / "m.gguf");
+            return run_linnet({"inspect", scratch / "m.gguf", "--check", "--threads", "2"});
+        };
+        CHECK(scan(bytes).exit == 0);
+        Outcome found = scan(bad);
+        CHECK(found.exit == 3);
+        CHECK(is_one_error_line(found.err));
+        CHECK(has(found.err, "tensor 'blk.0.ffn_up.weight', row 2, block 1: expected finite weights, got "));
+    }
+}
+
+TEST_CASE("inspect --check passes the models that linnet made, and answers in JSON where asked") {
+    CHECK(run_linnet({"inspect", tiny_model(), "--check"}).exit == 0);
+    const json report = json::parse(run_linnet({"inspect", tiny_model(), "--check", "--json"}).out);
+    CHECK(report.at("finite") == true);
+    CHECK(report.at("skipped") == 0);
+    CHECK(report.at("tensors").get<int>() > 5);
+}
+
+TEST_CASE("bench machine measures what it promises") {
+    const json peaks = json::parse(run_linnet({"bench", "machine", "--json"}).out);
+    CHECK(peaks.at("f32_flops").get<double>() > 0);
+    CHECK(peaks.at("memory_read_bytes_per_s").get<double>() > 0);
+    const int streams = peaks.at("memory_read_streams").get<int>();
+    CHECK((streams == 1 || streams == 4 || streams == 8));
+}
