@@ -7,7 +7,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 # From the ground up. A folder inside another is a row of its own.
-rooms="base tensor kernels/simd kernels ops graph formats
+rooms="base tensor kernels/simd kernels/types kernels ops graph formats
     text text/unicode text/split text/encode text/files text/train text/inspect
     data model train generate commands commands/inspect"
 longest=600

@@ -4,7 +4,7 @@
 // an exact sum of integers. Every step below has one rounding and one order on all instruction sets: the bits
 // are the same on each of them.
 #pragma once
-#include "kernels/block_parts.inl"
+#include "kernels/types/parts.inl"
 
 namespace linnet {
 namespace {

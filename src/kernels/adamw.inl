@@ -1,7 +1,8 @@
 // AdamW (Loshchilov & Hutter 2019): m ← β1·m + (1-β1)·g, v ← β2·v + (1-β2)·g²,
 // p ← p - lr · (m̂ / (√v̂ + ε) + decay · p) with m̂ = m / (1-β1ᵗ), v̂ = v / (1-β2ᵗ).
 #pragma once
-#include "kernels/common.inl"
+#include "kernels/kernels.h"
+#include "kernels/simd/common.inl"
 
 namespace linnet {
 namespace {

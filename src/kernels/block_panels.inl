@@ -7,8 +7,8 @@
 // what a byte would.
 #pragma once
 #include "kernels/activation_blocks.inl"
-#include "kernels/block_types.inl"
 #include "kernels/packing.inl"
+#include "kernels/stored.inl"
 
 namespace linnet {
 namespace {

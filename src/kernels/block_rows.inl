@@ -9,8 +9,8 @@
 // than one after another: Gemm::streams says how many.
 #pragma once
 #include "kernels/activation_blocks.inl"
-#include "kernels/block_types.inl"
 #include "kernels/packing.inl"
+#include "kernels/stored.inl"
 
 namespace linnet {
 namespace {

@@ -6,7 +6,8 @@
 // of the read bandwidth where this reaches 92 %. Four chains hide fma's latency.
 
 #pragma once
-#include "kernels/common.inl"
+#include "kernels/kernels.h"
+#include "kernels/simd/common.inl"
 
 namespace linnet {
 namespace {

@@ -1,6 +1,7 @@
 // Cross-entropy of one row of logits, and its gradient in place.
 #pragma once
-#include "kernels/common.inl"
+#include "kernels/kernels.h"
+#include "kernels/simd/common.inl"
 
 namespace linnet {
 namespace {

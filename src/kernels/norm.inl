@@ -3,7 +3,8 @@
 // y = (x - mean) · rstd · weight + bias. With h = (x - mean) · rstd and u = dy · weight, the row's backward
 // is dx = rstd · (u - mean(u) - h · mean(u · h)); RMSNorm has no mean(u) term.
 #pragma once
-#include "kernels/common.inl"
+#include "kernels/kernels.h"
+#include "kernels/simd/common.inl"
 
 namespace linnet {
 namespace {

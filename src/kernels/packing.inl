@@ -1,6 +1,7 @@
 // What the products by packed panels share: the panels, where sums go, and the workspace.
 #pragma once
-#include "kernels/common.inl"
+#include "kernels/kernels.h"
+#include "kernels/simd/common.inl"
 
 namespace linnet {
 namespace {

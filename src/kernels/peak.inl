@@ -1,6 +1,7 @@
 // Probes for the machine's limits: what no kernel can beat.
 #pragma once
-#include "kernels/common.inl"
+#include "kernels/kernels.h"
+#include "kernels/simd/common.inl"
 
 namespace linnet {
 namespace {

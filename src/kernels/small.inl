@@ -3,7 +3,8 @@
 #pragma once
 #include <utility>
 
-#include "kernels/common.inl"
+#include "kernels/kernels.h"
+#include "kernels/simd/common.inl"
 
 namespace linnet {
 namespace {

@@ -1,6 +1,7 @@
 // Stored weights of any type as numbers.
 #pragma once
-#include "kernels/block_types.inl"
+#include "kernels/kernels.h"
+#include "kernels/types/all.inl"
 
 namespace linnet {
 namespace {
@@ -32,7 +33,7 @@ inline const char* stored_at(const Operand& w, int64_t j, int64_t k) {
 }
 
 /// Blocks are loaded whole: n is a multiple of the type's.
-void load_stored(int64_t n, DType type, const void* source, Real* target) {
+inline void load_stored(int64_t n, DType type, const void* source, Real* target) {
     bool blocks = AllBlockTypes::with(type, [&](auto block) {
         using Block = decltype(block);
         const char* from = static_cast<const char*>(source);

@@ -1,7 +1,7 @@
 // q4_0: 32 weights per block, one f16 scale d, then 16 bytes, weight i in the low nibble of byte i, weight i
 // + 16 in the high one: w = d · (q - 8).
 #pragma once
-#include "kernels/block_fit.inl"
+#include "kernels/types/fit.inl"
 
 namespace linnet {
 namespace {

@@ -2,7 +2,7 @@
 // at bit i, then 16 bytes with the other four, weight i in the low nibble of byte i, weight i + 16 in the
 // high one: w = d · q + m.
 #pragma once
-#include "kernels/block_fit.inl"
+#include "kernels/types/fit.inl"
 
 namespace linnet {
 namespace {

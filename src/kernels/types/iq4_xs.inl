@@ -3,7 +3,7 @@
 // per group, weight i in the low nibble of byte i, weight i + 16 in the high one; a nibble is a place in
 // iq4_values: w = d · (s - 32) · iq4_values[nibble].
 #pragma once
-#include "kernels/block_fit.inl"
+#include "kernels/types/fit.inl"
 
 namespace linnet {
 namespace {

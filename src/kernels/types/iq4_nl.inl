@@ -1,7 +1,7 @@
 // iq4_nl: 32 weights per block, one f16 scale d, then 16 bytes, weight i in the low nibble of byte i, weight
 // i + 16 in the high one; a nibble is a place in iq4_values: w = d · iq4_values[nibble].
 #pragma once
-#include "kernels/block_fit.inl"
+#include "kernels/types/fit.inl"
 
 namespace linnet {
 namespace {

@@ -3,7 +3,7 @@
 // g; 128 bytes with the other four, of each 32 of which the low nibbles are one group and the high ones the
 // next: w = d · s · q - dmin · m.
 #pragma once
-#include "kernels/block_fit.inl"
+#include "kernels/types/fit.inl"
 
 namespace linnet {
 namespace {

@@ -1,7 +1,7 @@
 // What every algorithm shares. Nothing here or in any other .inl may be seen outside its isa_X.cpp: all of it
 // stands in an anonymous namespace.
 #pragma once
-#include "kernels/kernels.h"
+#include "tensor/dtype.h"
 
 namespace linnet {
 namespace {

@@ -3,7 +3,7 @@
 // float of 1 sign bit, 2 bits of exponent and 1 of mantissa. Twice that float is whole, so the scale here is
 // half the block's.
 #pragma once
-#include "kernels/block_fit.inl"
+#include "kernels/types/fit.inl"
 
 namespace linnet {
 namespace {

@@ -2,7 +2,7 @@
 // minima m of 6 bits (scales_and_minima); 128 bytes, of each 32 of which the low nibbles are one group and
 // the high ones the next: w = d · s · q - dmin · m.
 #pragma once
-#include "kernels/block_fit.inl"
+#include "kernels/types/fit.inl"
 
 namespace linnet {
 namespace {

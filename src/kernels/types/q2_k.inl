@@ -3,7 +3,7 @@
 // · m. Of each 32 of those bytes, bits 0–1 are the weights 0–31 of a run of 128, bits 2–3 the next 32, and so
 // on.
 #pragma once
-#include "kernels/block_fit.inl"
+#include "kernels/types/fit.inl"
 
 namespace linnet {
 namespace {

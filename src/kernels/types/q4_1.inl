@@ -1,7 +1,7 @@
 // q4_1: 32 weights per block, two f16, the scale d and the minimum m, then 16 bytes, weight i in the low
 // nibble of byte i, weight i + 16 in the high one: w = d · q + m.
 #pragma once
-#include "kernels/block_fit.inl"
+#include "kernels/types/fit.inl"
 
 namespace linnet {
 namespace {

@@ -3,7 +3,7 @@
 // weights, the first 64 are the low nibbles of 64 bytes, the others the high ones; of its 32 bytes of high
 // bits, bits 0–1 are the weights 0–31, bits 2–3 the next 32, and so on.
 #pragma once
-#include "kernels/block_fit.inl"
+#include "kernels/types/fit.inl"
 
 namespace linnet {
 namespace {

@@ -1,7 +1,7 @@
 // q5_0: 32 weights per block, one f16 scale d, 4 bytes with the fifth bit of weight i at bit i, then 16 bytes
 // with the other four, weight i in the low nibble of byte i, weight i + 16 in the high one: w = d · (q - 16).
 #pragma once
-#include "kernels/block_fit.inl"
+#include "kernels/types/fit.inl"
 
 namespace linnet {
 namespace {

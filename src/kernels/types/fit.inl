@@ -10,7 +10,7 @@
 // are tried with q chosen anew, and the block's number follows by least squares; that is repeated while the
 // error falls.
 #pragma once
-#include "kernels/block_parts.inl"
+#include "kernels/types/parts.inl"
 
 namespace linnet {
 namespace {

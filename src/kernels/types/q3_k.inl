@@ -5,7 +5,7 @@
 // 8–15 are the nibbles of bytes 0–7, the high two of groups g, g + 4, g + 8, g + 12 the bit pairs of byte 8 +
 // g.
 #pragma once
-#include "kernels/block_fit.inl"
+#include "kernels/types/fit.inl"
 
 namespace linnet {
 namespace {

@@ -1,20 +1,20 @@
 // The weight types that are stored in blocks: one file each, one line each here, one row each in
 // tensor/dtype.cpp. A test walks that table and fails where a type lacks one of the three.
 #pragma once
-#include "kernels/common.inl"
-#include "kernels/type_iq4_nl.inl"
-#include "kernels/type_iq4_xs.inl"
-#include "kernels/type_mxfp4.inl"
-#include "kernels/type_q2_k.inl"
-#include "kernels/type_q3_k.inl"
-#include "kernels/type_q4_0.inl"
-#include "kernels/type_q4_1.inl"
-#include "kernels/type_q4_k.inl"
-#include "kernels/type_q5_0.inl"
-#include "kernels/type_q5_1.inl"
-#include "kernels/type_q5_k.inl"
-#include "kernels/type_q6_k.inl"
-#include "kernels/type_q8_0.inl"
+#include "kernels/simd/common.inl"
+#include "kernels/types/iq4_nl.inl"
+#include "kernels/types/iq4_xs.inl"
+#include "kernels/types/mxfp4.inl"
+#include "kernels/types/q2_k.inl"
+#include "kernels/types/q3_k.inl"
+#include "kernels/types/q4_0.inl"
+#include "kernels/types/q4_1.inl"
+#include "kernels/types/q4_k.inl"
+#include "kernels/types/q5_0.inl"
+#include "kernels/types/q5_1.inl"
+#include "kernels/types/q5_k.inl"
+#include "kernels/types/q6_k.inl"
+#include "kernels/types/q8_0.inl"
 
 namespace linnet {
 namespace {

@@ -1,6 +1,6 @@
 // q8_0: 32 weights per block, one f16 scale d, then 32 signed bytes: w = d · q.
 #pragma once
-#include "kernels/block_fit.inl"
+#include "kernels/types/fit.inl"
 
 namespace linnet {
 namespace {

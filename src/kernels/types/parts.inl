@@ -13,7 +13,7 @@
 #pragma once
 #include <utility>
 
-#include "kernels/common.inl"
+#include "kernels/simd/common.inl"
 #include "kernels/simd/lanes.h"
 
 namespace linnet {
