@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 # From the ground up. A folder inside another is a row of its own.
 rooms="base tensor kernels/simd kernels ops graph formats
     text text/unicode text/split text/encode text/files text/train text/inspect
-    data model train generate commands"
+    data model train generate commands commands/generate"
 longest=600
 largest=4000
 compiler=${CXX:-g++}

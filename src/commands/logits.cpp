@@ -114,8 +114,9 @@ int run(const Options& options, const Globals& globals) {
     std::vector<TokenId> prompt = encode_prompt(model->tokenizer(), text, options.special);
     EngineOptions wanted;
     wanted.threads = globals.threads;
-    SequenceSource source(model, wanted);
-    print(options, model->tokenizer(), read_prompt(source, prompt));
+    EngineSource source(model, wanted);
+    Generator generator(source, model->tokenizer());
+    print(options, model->tokenizer(), generator.read(prompt));
     return 0;
 }
 

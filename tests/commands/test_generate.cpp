@@ -75,6 +75,47 @@ TEST_CASE("the formats of generate agree: ids, and one JSON object a line") {
     CHECK(has(full.out, R"({"end":"context","prompt_tokens":3,"tokens":30)"));
 }
 
+namespace {
+
+std::vector<json> records(const std::string& lines) {
+    std::vector<json> all;
+    std::istringstream in(lines);
+    for (std::string line; std::getline(in, line);) all.push_back(json::parse(line));
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE("--samples writes texts that differ, the same for any number of slots and threads") {
+    const std::vector<std::string> line{"-p", "one two ", "-n", "12", "--temp", "1.5", "--seed", "9"};
+    auto samples = [&](std::vector<std::string> more) {
+        more.insert(more.begin(), line.begin(), line.end());
+        return made(more);
+    };
+    const std::string out = samples({"--samples", "5", "--json"});
+    const std::vector<json> all = records(out);
+    REQUIRE(all.size() == 5);
+    for (std::size_t i = 0; i < 5; i++) {
+        CHECK(all[i]["sample"] == i);
+        CHECK(all[i]["tokens"] == 12);
+        CHECK(all[i]["prompt_tokens"] == 8);
+        CHECK(all[i]["seed"] == 9);
+        for (std::size_t k = 0; k < i; k++) CHECK(all[i]["text"] != all[k]["text"]);
+    }
+    CHECK(all[0]["text"].get<std::string>() + "\n" == samples({}));  // the first is what is written alone
+    for (const char* threads : {"1", "2", "3"})
+        for (const char* slots : {"1", "2", "8"})
+            CHECK(samples({"--samples", "5", "--json", "--threads", threads, "--parallel", slots}) == out);
+    CHECK(has(samples({"--samples", "2", "--echo"}), "==> sample 2 of 2 <==\none two "));
+    std::istringstream ids(samples({"--samples", "5", "--format", "ids"}));
+    std::string one;
+    for (std::size_t i = 0; std::getline(ids, one); i++) {
+        std::string expected;
+        for (int id : all.at(i)["ids"]) expected += (expected.empty() ? "" : " ") + std::to_string(id);
+        CHECK(one == expected);
+    }
+}
+
 TEST_CASE("logits are one number a line in id order; the largest is what generate takes") {
     Outcome logits = run_linnet({"inspect", "logits", "-m", tiny_model(), "-p", "one "});
     CHECK(logits.exit == 0);
