@@ -32,18 +32,32 @@ void States::clear(std::int32_t slot) {
             std::memset(views_[i].slot<std::byte>(slot), 0, views_[i].slot_bytes);
 }
 
-void States::copy(std::int32_t from, std::int32_t to, std::int64_t positions) {
+std::vector<std::span<std::byte>> States::pieces(std::int32_t slot, std::int64_t positions) const {
+    std::vector<std::span<std::byte>> all;
     for (std::size_t i = 0; i < specs_.size(); i++) {
         const StateView& view = views_[i];
         bool whole = specs_[i].rewind == Rewind::snapshot;
         std::size_t row = static_cast<std::size_t>(specs_[i].width) * element;
         std::size_t plane = row * static_cast<std::size_t>(view.positions);
         std::size_t used = row * static_cast<std::size_t>(whole ? 1 : positions);
-        for (std::int64_t p = 0; p < specs_[i].planes; p++) {
-            std::size_t at = plane * static_cast<std::size_t>(p);
-            std::memcpy(view.slot<std::byte>(to) + at, view.slot<std::byte>(from) + at, used);
-        }
+        for (std::int64_t p = 0; p < specs_[i].planes; p++)
+            all.emplace_back(view.slot<std::byte>(slot) + plane * static_cast<std::size_t>(p), used);
     }
+    return all;
+}
+
+std::string States::layout() const {
+    std::string text;
+    for (const StateSpec& spec : specs_)
+        text += spec.name + " " + std::to_string(spec.planes) + "x" + std::to_string(spec.width) +
+                (spec.rewind == Rewind::snapshot ? " whole f32\n" : " f32\n");
+    return text;
+}
+
+void States::copy(std::int32_t from, std::int32_t to, std::int64_t positions) {
+    const std::vector<std::span<std::byte>> source = pieces(from, positions), target = pieces(to, positions);
+    for (std::size_t i = 0; i < source.size(); i++)
+        std::memcpy(target[i].data(), source[i].data(), source[i].size());
     snapshots_[static_cast<std::size_t>(to)] = snapshots_[static_cast<std::size_t>(from)];
 }
 
