@@ -13,6 +13,9 @@ namespace {
 /// Tokens that are worth a copy of another slot's state, or a run to wait for: fewer are read again.
 constexpr std::size_t worth_sharing = 16;
 
+/// Guesses at a time: twice as many after all were right, one more than were right after others.
+constexpr std::size_t first_draft = 3, most_drafted = 15;
+
 std::size_t common(std::span<const TokenId> a, std::span<const TokenId> b) {
     auto [end, other] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
     return static_cast<std::size_t>(end - a.begin());
@@ -31,13 +34,22 @@ struct Generator::Slot {
     std::optional<Continuation> text;  // none: free
     const Request* request = nullptr;
     std::size_t done = 0;  // tokens of the text that were read or written (not all may be held any more)
+    std::vector<TokenId> writing;  // picked tokens that are not held yet, and guesses behind them
+    std::size_t pending = 0;       // the first of these
+    std::size_t ran = 0;           // of `held`, at its end: what the last run appended
+    Phase phase = Phase::read;     // of that run
+    std::unique_ptr<Drafter> drafter;
+    std::size_t draft_length = first_draft;
 
     std::span<const TokenId> shared() const { return std::span(held).first(read); }
     bool full(std::int64_t context) const { return held.size() >= static_cast<std::size_t>(context); }
 };
 
-Generator::Generator(LogitSource& source, const Tokenizer& tokenizer)
-    : source_(source), tokenizer_(tokenizer), slots_(source.slots()) {}
+Generator::Generator(LogitSource& source, const Tokenizer& tokenizer, MakeDrafter make_drafter)
+    : source_(source),
+      tokenizer_(tokenizer),
+      make_drafter_(std::move(make_drafter)),
+      slots_(source.slots()) {}
 Generator::~Generator() = default;
 
 std::size_t Generator::index(const Slot& slot) const {
@@ -100,6 +112,8 @@ bool Generator::admit(const Request& request) {
     free->request = &request;
     free->text.emplace(tokenizer_, request.prompt, request.options, request.emit);
     free->done = request.prompt.size();
+    if (make_drafter_) free->drafter = make_drafter_();
+    free->draft_length = first_draft;
     return true;
 }
 
@@ -119,7 +133,8 @@ void Generator::shift_full() {
 
 void Generator::take(Slot& slot, std::span<const float> logits) {
     if (!slot.text->take(logits))
-        fail_input("", "logits", "finite numbers", "others", "the model's weights are damaged");
+        source_.fail_not_finite(
+            {index(slot), std::span(slot.held).last(slot.ran), slot.phase == Phase::write}, slot.phase);
     totals_.written++;
 }
 
@@ -144,6 +159,8 @@ void Generator::read_planned() {
         slots_[work[i].slot].logits.assign(logits.begin(), logits.end());
     }
     for (Slot* slot : who) {
+        slot->ran = slot->planned.size() - slot->held.size();
+        slot->phase = Phase::read;
         slot->held = std::exchange(slot->planned, {});
         slot->read = slot->held.size();
     }
@@ -152,23 +169,79 @@ void Generator::read_planned() {
         if (slot->text && !slot->text->ended()) take(*slot, slot->logits);
 }
 
-/// Writes the newest token of every text in one run, and takes the next ones.
+/// Fills slot.writing, with at most `rows` tokens unless more are pending.
+void Generator::prepare(Slot& slot, std::size_t rows) {
+    const std::span<const TokenId> pending = std::span(slot.text->text()).subspan(slot.done);
+    slot.writing.assign(pending.begin(), pending.end());
+    slot.pending = pending.size();
+    if (!slot.drafter || rows <= slot.pending) return;
+    const std::size_t used = slot.held.size() + slot.pending,
+                      room = static_cast<std::size_t>(source_.context());
+    std::size_t most = std::min(slot.draft_length, rows - slot.pending);
+    most = std::min(most, room - std::min(room, used));
+    most = std::min<std::size_t>(most, slot.text->left() - 1);
+    if (most > 0) slot.drafter->draft(*slot.text, most, slot.writing);
+}
+
+/// Writes the newest token of every text, with what may follow it, and takes the next ones.
 void Generator::write_pending() {
-    std::vector<LogitSource::Work> work;
     const Clock::time_point start = Clock::now();
+    std::vector<Slot*> ready, together;
     for (Slot& slot : slots_)
-        if (slot.text && !slot.text->ended() && !slot.full(source_.context()))
-            work.push_back({index(slot), std::span(slot.text->text()).subspan(slot.done)});
-    if (work.empty()) return;
-    source_.run(work, Phase::write);
-    stop_at_signal();
-    for (std::size_t i = 0; i < work.size(); i++) {
-        Slot& slot = slots_[work[i].slot];
-        slot.held.insert(slot.held.end(), work[i].tokens.begin(), work[i].tokens.end());
-        slot.done += work[i].tokens.size();
-        if (!slot.text->ended()) take(slot, source_.logits(i));
+        if (slot.text && !slot.text->ended() && !slot.full(source_.context())) ready.push_back(&slot);
+    const auto room = static_cast<std::size_t>(source_.most_written());
+    std::size_t rows = 0;
+    for (Slot* slot : ready) {
+        prepare(*slot, room / ready.size());
+        if (rows + slot->writing.size() > room) {
+            write(together);
+            together.clear();
+            rows = 0;
+        }
+        together.push_back(slot);
+        rows += slot->writing.size();
     }
+    if (!together.empty()) write(together);
     totals_.write_seconds += seconds_since(start);
+}
+
+void Generator::write(std::span<Slot* const> slots) {
+    std::vector<LogitSource::Work> work;
+    for (Slot* slot : slots)
+        work.push_back({index(*slot), slot->writing, slot->writing.size() > slot->pending});
+    source_.run(work, Phase::write);
+    for (Slot* slot : slots) {
+        slot->held.insert(slot->held.end(), slot->writing.begin(), slot->writing.end());
+        slot->ran = slot->writing.size();
+        slot->phase = Phase::write;
+    }
+    stop_at_signal();
+    for (std::size_t i = 0; i < work.size(); i++) verify(*slots[i], source_.logits(i));
+}
+
+/// Picks after the pending tokens, and after every guess as long as guesses are what is picked; takes the
+/// other guesses back. `logits`: after each token of slot.writing where there are guesses, else after the
+/// last.
+void Generator::verify(Slot& slot, std::span<const float> logits) {
+    const std::size_t guesses = slot.writing.size() - slot.pending;
+    const std::size_t width = guesses > 0 ? logits.size() / slot.writing.size() : logits.size();
+    std::size_t right = 0;
+    while (!slot.text->ended()) {
+        take(slot, guesses > 0 ? logits.subspan((slot.pending + right - 1) * width, width) : logits);
+        if (right == guesses || slot.text->text().back() != slot.writing[slot.pending + right]) break;
+        right++;
+    }
+    slot.done += slot.pending + right;
+    totals_.drafted += static_cast<std::int64_t>(guesses);
+    totals_.accepted += static_cast<std::int64_t>(right);
+    if (guesses > 0) slot.draft_length = std::min(right == guesses ? 2 * guesses : right + 1, most_drafted);
+    if (right == guesses) return;
+    const std::size_t wanted = slot.held.size() - (guesses - right);
+    const auto reached =
+        static_cast<std::size_t>(source_.rewind(index(slot), static_cast<std::int64_t>(wanted)));
+    slot.done -= wanted - reached;  // a state that cannot go back to just there: some are written once more
+    slot.held.resize(reached);
+    if (reached < slot.read) slot.read = reached, slot.logits.clear();
 }
 
 void Generator::stop_at_signal() {
@@ -182,6 +255,7 @@ void Generator::free_ended() {
         if (!slot.text || !slot.text->ended()) continue;
         if (slot.request->done) slot.request->done(slot.text->result());
         slot.text.reset();
+        slot.drafter.reset();
     }
 }
 
@@ -190,6 +264,12 @@ std::span<const float> Generator::read(std::span<const TokenId> prompt) {
     place(slots_[0], {prompt.begin(), prompt.end()});
     read_planned();
     return slots_[0].logits;
+}
+
+void Generator::hold(std::vector<TokenId> tokens, std::span<const float> logits) {
+    slots_[0].held = std::move(tokens);
+    slots_[0].read = slots_[0].held.size();
+    slots_[0].logits.assign(logits.begin(), logits.end());
 }
 
 void Generator::run(const std::vector<Request>& requests) {

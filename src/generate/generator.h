@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "generate/continuation.h"
+#include "generate/draft.h"
 #include "generate/source.h"
 
 namespace linnet {
@@ -24,6 +25,7 @@ struct Request {
 /// What was done since the beginning.
 struct GenerateTotals {
     std::int64_t read = 0, written = 0;          // tokens of prompts; tokens picked
+    std::int64_t drafted = 0, accepted = 0;      // guesses; those of them that were picked
     double read_seconds = 0, write_seconds = 0;  // of runs that read; of all else
 };
 
@@ -32,13 +34,15 @@ struct GenerateTotals {
 /// the prompt of another slot are not read again.
 class Generator {
   public:
-    /// Both must outlive it.
-    Generator(LogitSource& source, const Tokenizer& tokenizer);
+    /// Source and tokenizer must outlive it. `make_drafter`: guesses are verified (none: one token a run).
+    Generator(LogitSource& source, const Tokenizer& tokenizer, MakeDrafter make_drafter = {});
     ~Generator();
 
     /// Reads a prompt into slot 0, for run() to find there, and returns the logits [V] after it.
     /// Error(Exit::input) where it does not fit the context.
     std::span<const float> read(std::span<const TokenId> prompt);
+    /// Slot 0 of the source holds these tokens: they were read, and `logits` [V] followed. Before run().
+    void hold(std::vector<TokenId> tokens, std::span<const float> logits);
     /// Error(Exit::input) where a prompt does not fit the context. After a signal (base/signals.h) what has
     /// begun ends with its current token, and the rest does not begin.
     void run(const std::vector<Request>& requests);
@@ -52,6 +56,9 @@ class Generator {
     void shift_full();
     void read_planned();
     void write_pending();
+    void prepare(Slot& slot, std::size_t rows);
+    void write(std::span<Slot* const> slots);
+    void verify(Slot& slot, std::span<const float> logits);
     void take(Slot& slot, std::span<const float> logits);
     void stop_at_signal();
     void free_ended();
@@ -59,6 +66,7 @@ class Generator {
 
     LogitSource& source_;
     const Tokenizer& tokenizer_;
+    MakeDrafter make_drafter_;
     std::vector<Slot> slots_;
     GenerateTotals totals_;
 };

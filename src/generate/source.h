@@ -28,6 +28,9 @@ class LogitSource {
     virtual void fork(std::size_t from, std::size_t to) = 0;
     virtual void run(std::span<const Work> work, Phase phase) = 0;
     virtual std::span<const float> logits(std::size_t work) const = 0;
+    /// Throws Error(Exit::input) for logits that are not finite: those that a slot's last run, which appended
+    /// `work`, came to.
+    [[noreturn]] virtual void fail_not_finite(const Work& work, Phase phase);
 };
 
 /// The sequences of an engine; `options.sequences` slots.
@@ -43,6 +46,9 @@ class EngineSource : public LogitSource {
     void fork(std::size_t from, std::size_t to) override;
     void run(std::span<const Work> work, Phase phase) override;
     std::span<const float> logits(std::size_t work) const override { return engine_.logits(work); }
+    /// Names the node where they began.
+    [[noreturn]] void fail_not_finite(const Work& work, Phase phase) override;
+    const Engine& engine() const { return engine_; }
     Sequence& sequence(std::size_t slot) { return *sequences_[slot]; }
 
   private:

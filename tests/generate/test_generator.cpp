@@ -252,3 +252,115 @@ TEST_CASE("a prompt that was read before the texts begin is not read again") {
     CHECK(generator.totals().read == 12);
     CHECK(generator.totals().written == 8);
 }
+
+namespace {
+
+/// Guesses what `rule` says, but for every third token.
+class PartlyRight : public Drafter {
+  public:
+    void draft(const Continuation& text, std::size_t most, std::vector<TokenId>& out) override {
+        std::vector<TokenId> all = text.text();
+        for (std::size_t i = 0; i < most; i++) {
+            TokenId id = mixed(all);
+            if (all.size() % 3 == 0) id = (id + 1) % 4;
+            all.push_back(id);
+            out.push_back(id);
+        }
+    }
+};
+
+struct Drafted {
+    std::vector<std::vector<TokenId>> ids;
+    std::vector<GenerateEnd> ends;
+    GenerateTotals totals;
+    int runs = 0;
+};
+
+Drafted drafted(const std::vector<Request>& requests, std::size_t slots, const MakeDrafter& drafter) {
+    FakeTokenizer tokenizer(letters);
+    FakeSource source(40, 5, mixed, slots);
+    Generator generator(source, tokenizer, drafter);
+    Drafted told;
+    told.ids.resize(requests.size()), told.ends.resize(requests.size());
+    std::vector<Request> all = requests;
+    for (std::size_t i = 0; i < all.size(); i++) {
+        all[i].emit = [](std::optional<TokenId>, std::string_view) {};
+        all[i].done = [&told, i](const Generated& g) { told.ids[i] = g.ids, told.ends[i] = g.end; };
+    }
+    generator.run(all);
+    told.totals = generator.totals();
+    told.runs = source.runs;
+    return told;
+}
+
+}  // namespace
+
+TEST_CASE("guesses change neither a text nor its end, whatever they are and how many texts there are") {
+    std::vector<Request> requests;
+    for (int i = 0; i < 7; i++) {
+        requests.push_back(request_of(some_tokens(i, 4 + 3 * i), i == 4 ? 200 : 9 + i));
+        requests.back().options.sampler.temperature = i % 2 ? 0 : 4;  // 4: the rule is often not followed
+        requests.back().options.sampler.seed = static_cast<std::uint64_t>(i);
+        requests.back().options.shift = i == 2 || i == 5;
+        if (i == 5) requests.back().options.tokens = 90, requests.back().options.keep = 3;
+        if (i == 6) requests.back().options.stops = {"cab", "aab"};
+    }
+    for (std::size_t slots : {1, 3, 16}) {
+        const Drafted plain = drafted(requests, slots, {});
+        CHECK(plain.ends[4] == GenerateEnd::context);
+        const Drafted right = drafted(requests, slots, [] { return std::make_unique<PartlyRight>(); });
+        const Drafted lookup = drafted(requests, slots, [] { return std::make_unique<LookupDrafter>(); });
+        for (const Drafted* other : {&right, &lookup}) {
+            CHECK(other->ids == plain.ids);
+            CHECK(other->ends == plain.ends);
+            CHECK(other->totals.drafted >= other->totals.accepted);
+        }
+        CHECK(right.totals.accepted > 0);
+        CHECK(right.runs < plain.runs);
+    }
+}
+
+TEST_CASE("a text that repeats itself is guessed from itself, and takes few runs") {
+    FakeTokenizer tokenizer(letters);
+    auto counts = [](const std::vector<TokenId>& held) {
+        return static_cast<TokenId>(held.size() * 5 / 2 % 4);
+    };
+    FakeSource source(200, 5, counts);
+    Generator generator(source, tokenizer, [] { return std::make_unique<LookupDrafter>(); });
+    Request request = request_of(some_tokens(0, 3), 150);
+    request.options.sampler.temperature = 0;
+    request.emit = [](std::optional<TokenId>, std::string_view) {};
+    generator.run({request});
+    CHECK(source.runs < 40);
+    CHECK(generator.totals().written == 150);
+    CHECK(generator.totals().accepted > 110);
+}
+
+TEST_CASE("a shift keeps the first tokens that it is told to, and a long prompt loses its middle") {
+    FakeTokenizer tokenizer(letters);
+    FakeSource source(20, 5, mixed);
+    std::vector<TokenId> prompt = some_tokens(5, 33);
+    prompt[0] = 3, prompt[1] = 3, prompt[2] = 3, prompt[3] = 3;
+    Request request = request_of(prompt, 50);
+    request.options.shift = true;
+    request.options.keep = 4;
+    CHECK(tell_all(source, tokenizer, {request})[0].ids.size() == 50);
+    CHECK(std::vector<TokenId>(source.held.begin(), source.held.begin() + 4) == std::vector<TokenId>(4, 3));
+    FakeSource other(20, 5, mixed);
+    Generator generator(other, tokenizer);
+    request.options.tokens = 0;
+    request.emit = [](std::optional<TokenId>, std::string_view) {};
+    generator.run({request});
+    std::vector<TokenId> expected(4, 3);
+    expected.insert(expected.end(), prompt.end() - 8, prompt.end());
+    CHECK(other.held == expected);
+    for (std::int64_t context : {1, 2, 3}) {  // as small as can be
+        FakeSource tiny(context, 5, mixed);
+        CHECK(tell_all(tiny, tokenizer, {[&] {
+                           Request r = request;
+                           r.options.tokens = 12;
+                           return r;
+                       }()})[0]
+                  .ids.size() == 12);
+    }
+}
