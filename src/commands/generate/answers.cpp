@@ -78,12 +78,11 @@ class StreamPrinter : public AnswerPrinter {
             if (format_ == "ids" || last_ != '\n') put("\n");
             return;
         }
-        put(line_of({{"end", name(result.end)},
-                     {"prompt_tokens", answer_.ids.size()},
-                     {"tokens", result.ids.size()},
-                     {"prompt_seconds", totals.read_seconds},
-                     {"seconds", totals.write_seconds},
-                     {"seed", answer_.seed}}));
+        Record line{{"end", name(result.end)},         {"prompt_tokens", answer_.ids.size()},
+                    {"tokens", result.ids.size()},     {"prompt_seconds", totals.read_seconds},
+                    {"seconds", totals.write_seconds}, {"seed", answer_.seed}};
+        if (totals.drafted > 0) line["drafted"] = totals.drafted, line["accepted"] = totals.accepted;
+        put(line_of(line));
     }
 
   private:
@@ -131,7 +130,12 @@ class OrderedPrinter : public AnswerPrinter {
     };
     std::string heading() {
         const Answer& a = answers_[next_];
-        std::string line = "==> sample " + std::to_string(a.sample + 1) + " of " + std::to_string(a.samples);
+        auto place = [](const char* what, auto at, auto of) {
+            return what + std::to_string(at + 1) + " of " + std::to_string(of);
+        };
+        std::string line = "==> ";
+        if (a.prompts > 0) line += place("prompt ", a.index, a.prompts);
+        if (a.samples > 1) line += place(a.prompts > 0 ? ", sample " : "sample ", a.sample, a.samples);
         return line + " <==\n" + (echo_ ? shown_prompt(a.prompt, terminal_) : "");
     }
     void put_text() { put(terminal_.push(std::exchange(waiting_[next_].text, {}))); }
@@ -145,6 +149,7 @@ class OrderedPrinter : public AnswerPrinter {
         const Answer& a = answers_[next_];
         const Generated& result = *waiting_[next_].result;
         Record line;
+        if (a.prompts > 0) line["index"] = a.index;
         if (a.samples > 1) line["sample"] = a.sample;
         if (echo_) line["prompt"] = a.prompt;
         line["text"] = waiting_[next_].text;
@@ -175,7 +180,8 @@ void AnswerPrinter::put(std::string_view text) {
 
 std::unique_ptr<AnswerPrinter> make_printer(const std::vector<Answer>& answers, const std::string& format,
                                             bool echo) {
-    if (answers.size() == 1) return std::make_unique<StreamPrinter>(answers[0], format, echo);
+    if (answers.size() == 1 && answers[0].prompts == 0)
+        return std::make_unique<StreamPrinter>(answers[0], format, echo);
     return std::make_unique<OrderedPrinter>(answers, format, echo);
 }
 

@@ -17,6 +17,8 @@ struct Answer {
     std::vector<TokenId> ids;  // of the prompt
     std::int64_t seed = 0;
     std::int64_t sample = 0, samples = 1;
+    std::size_t index = 0, prompts = 0;  // of a batch file's prompts; prompts 0: there is no such file
+    std::size_t line = 0;                // of that file
 };
 
 /// Takes tokens and ends as they come. What is printed is flushed at once, for the reader who watches.

@@ -9,6 +9,7 @@
 #include "base/terminal.h"
 #include "commands/commands.h"
 #include "commands/generate/answers.h"
+#include "commands/generate/batch_file.h"
 #include "commands/generate/settings.h"
 #include "commands/options.h"
 #include "commands/text_input.h"
@@ -17,7 +18,7 @@ namespace linnet {
 namespace {
 
 struct Options {
-    std::string model, file, format = "text";
+    std::string model, file, batch_file, format;
     std::optional<std::string> prompt;
     bool echo = false, keep_newline = false, json = false;
     std::int64_t context = 0, samples = 1, parallel = 8;
@@ -43,7 +44,7 @@ void report(const std::vector<Answer>& answers, const GenerateTotals& totals) {
         return static_cast<double>(count) / std::max(seconds, 1e-9);
     };
     std::string texts = answers.size() > 1 ? std::to_string(answers.size()) + " texts; " : "";
-    char line[200];
+    char line[300];
     std::snprintf(line, sizeof line,
                   "[%sprompt %lld token%s, %.0f tokens/s; written %lld, %.0f tokens/s; seed %lld]",
                   texts.c_str(), static_cast<long long>(totals.read), totals.read == 1 ? "" : "s",
@@ -52,24 +53,82 @@ void report(const std::vector<Answer>& answers, const GenerateTotals& totals) {
     note(line, true);
 }
 
-/// The texts that the command line asks for.
-std::vector<Answer> asked(const Options& options, const Tokenizer& tokenizer) {
+/// A text that was asked for, and how it is to be written.
+struct Task {
     Answer answer;
-    answer.prompt = prompt_text(options.prompt, options.file, options.keep_newline);
-    answer.ids = encode_prompt(tokenizer, answer.prompt, options.text.special);
-    answer.seed =
-        options.text.seed < 0 ? static_cast<std::int64_t>(std::random_device{}()) : options.text.seed;
-    answer.samples = options.samples;
-    std::vector<Answer> all;
-    for (; answer.sample < answer.samples; answer.sample++) all.push_back(answer);
-    return all;
+    TextSettings settings;
+};
+
+/// What the command line or the batch file asks for, each prompt once. The n-th prompt of a file takes the
+/// seed of the command line plus n, unless it has its own.
+std::vector<Task> asked(const Options& options) {
+    const auto chance = static_cast<std::int64_t>(std::random_device{}());
+    const std::int64_t seed = options.text.seed < 0 ? chance : options.text.seed;
+    std::vector<Task> tasks;
+    if (options.batch_file.empty()) {
+        Task& task = tasks.emplace_back();
+        task.answer.prompt = prompt_text(options.prompt, options.file, options.keep_newline);
+        task.answer.seed = seed;
+        task.settings = options.text;
+        return tasks;
+    }
+    TextSettings defaults = options.text;
+    defaults.seed = -1;
+    for (BatchLine& line : read_batch_file(options.batch_file, defaults)) {
+        Task& task = tasks.emplace_back();
+        task.answer.prompt = std::move(line.prompt);
+        task.answer.index = tasks.size() - 1;
+        task.answer.line = line.line;
+        task.settings = line.settings;
+        task.answer.seed = line.settings.seed >= 0
+                               ? line.settings.seed
+                               : static_cast<std::int64_t>(
+                                     (static_cast<std::uint64_t>(seed) + tasks.size() - 1) & INT64_MAX);
+    }
+    for (Task& task : tasks) task.answer.prompts = tasks.size();
+    return tasks;
+}
+
+/// The ids of the prompt, which must fit the context unless it may be cut; of a batch an error names the
+/// line.
+void encode(Answer& answer, const TextSettings& settings, const Options& options, const Model& model) {
+    const std::int64_t context = options.context > 0 ? options.context : model.config().context;
+    try {
+        answer.ids = encode_prompt(model.tokenizer(), answer.prompt, settings.special);
+        if (!settings.generate.shift) require_room(answer.ids.size(), context);
+    } catch (const Error& error) {
+        if (answer.prompts == 0) throw;
+        throw Error(error.exit(),
+                    options.batch_file + ": line " + std::to_string(answer.line) + ": " + error.what());
+    }
+}
+
+/// A request for every sample of a task.
+Request request_of(const Answer& answer, const TextSettings& settings) {
+    Request request;
+    request.prompt = answer.ids;
+    request.options = settings.generate;
+    request.options.sampler.seed = static_cast<std::uint64_t>(answer.seed);
+    request.options.sampler.sample = static_cast<std::uint64_t>(answer.sample);
+    return request;
 }
 
 int run(Options& options, const Globals& globals) {
     install_stop_signals();
-    if (options.json) options.format = "jsonl";
+    if (options.json || (options.format.empty() && !options.batch_file.empty())) options.format = "jsonl";
+    if (options.format.empty()) options.format = "text";
+    std::vector<Task> tasks = asked(options);
     std::shared_ptr<const Model> model = Model::open(options.model);
-    const std::vector<Answer> answers = asked(options, model->tokenizer());
+    std::vector<Answer> answers;
+    std::vector<Request> requests;
+    for (Task& task : tasks) {
+        encode(task.answer, task.settings, options, *model);
+        task.answer.samples = options.samples;
+        for (; task.answer.sample < options.samples; task.answer.sample++) {
+            answers.push_back(task.answer);
+            requests.push_back(request_of(task.answer, task.settings));
+        }
+    }
 
     EngineOptions engine;
     engine.context = options.context;
@@ -79,17 +138,11 @@ int run(Options& options, const Globals& globals) {
     Generator generator(source, model->tokenizer());
     std::unique_ptr<AnswerPrinter> printer = make_printer(answers, options.format, options.echo);
     std::vector<Generated> results;
-    std::vector<Request> requests;
     for (std::size_t i = 0; i < answers.size(); i++) {
-        Request& request = requests.emplace_back();
-        request.prompt = answers[i].ids;
-        request.options = options.text.generate;
-        request.options.sampler.seed = static_cast<std::uint64_t>(answers[i].seed);
-        request.options.sampler.sample = static_cast<std::uint64_t>(answers[i].sample);
-        request.emit = [&, i](std::optional<TokenId> id, std::string_view text) {
+        requests[i].emit = [&, i](std::optional<TokenId> id, std::string_view text) {
             printer->token(i, id, text);
         };
-        request.done = [&, i](const Generated& result) {
+        requests[i].done = [&, i](const Generated& result) {
             printer->end(i, result, generator.totals());
             results.push_back(result);
         };
@@ -132,6 +185,10 @@ Action add_generate(CLI::App& app, const Globals& globals) {
     auto options = std::make_shared<Options>();
     add_model(app, options->model);
     add_prompt(app, "text to continue", options->prompt, options->file, options->keep_newline);
+    auto* batch = add_text(app, "--batch-file", options->batch_file,
+                           "a JSON object a line: prompt, and settings named as these options; -: stdin")
+                      ->type_name("FILE");
+    for (const char* other : {"--prompt", "--file"}) batch->excludes(app.get_option(other));
     add_text_options(app, options->text);
     add_texts(app, "--stop", options->text.generate.stops,
               "end before this text (may be given several times)");
@@ -142,7 +199,8 @@ Action add_generate(CLI::App& app, const Globals& globals) {
     app.add_flag("--slide", options->text.generate.shift,
                  "when the context is full, forget its older half and go on");
     app.add_flag("--echo", options->echo, "print the prompt, too");
-    auto* format = add_choice(app, "--format", options->format, {"text", "ids", "jsonl"}, "what to print");
+    auto* format = add_choice(app, "--format", options->format, {"text", "ids", "jsonl"}, "what to print")
+                       ->default_str("text; of a batch file jsonl");
     app.add_flag("--json", options->json, "JSON objects, one a line (--format jsonl)")->excludes(format);
     return [options, &globals] { return run(*options, globals); };
 }
