@@ -156,6 +156,7 @@ TEST_CASE("--batch-file answers in order, each prompt as it is answered alone, f
             for (const char* slots : {"1", "3", "64"})
                 CHECK(made({"--batch-file", path, "--threads", threads, "--parallel", slots, "--seed",
                             "1"}) == out);
+        CHECK(made({"--batch-file", path, "--speculate", "--seed", "1"}) == out);
     }
     CHECK(made({"--batch-file", "-"}, batch_of(true)) == made({"--batch-file", path}));
     const std::vector<json> two = records(made({"--batch-file", path, "--samples", "2", "--echo"}));

@@ -1,6 +1,8 @@
 // linnet generate: texts continued, streamed to stdout.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
+#include <filesystem>
 #include <memory>
 #include <random>
 
@@ -13,14 +15,18 @@
 #include "commands/generate/settings.h"
 #include "commands/options.h"
 #include "commands/text_input.h"
+#include "generate/prompt_cache.h"
+#include "train/run_model.h"
 
 namespace linnet {
 namespace {
 
+constexpr std::int64_t most_kept = INT64_MAX;
+
 struct Options {
-    std::string model, file, batch_file, format;
+    std::string model, file, batch_file, format, draft, prompt_cache;
     std::optional<std::string> prompt;
-    bool echo = false, keep_newline = false, json = false;
+    bool echo = false, keep_newline = false, json = false, speculate = false;
     std::int64_t context = 0, samples = 1, parallel = 8;
     TextSettings text;
 };
@@ -34,22 +40,29 @@ void note_full(const std::vector<Generated>& results, std::int64_t context) {
                             ? "ended after " + std::to_string(results[0].ids.size()) + " new tokens"
                             : std::to_string(full) + " of " + std::to_string(results.size()) + " texts ended";
     note("linnet: the context of " + std::to_string(context) + " tokens is full; " + which +
-         " (--slide forgets the oldest and goes on)");
+         " (--ctx-shift drops the oldest part and goes on)");
 }
 
 /// What a person wants to know afterwards; on stderr.
-void report(const std::vector<Answer>& answers, const GenerateTotals& totals) {
-    if (!stderr_is_terminal()) return;
+void report(const std::vector<Answer>& answers, const GenerateTotals& totals, bool speculated) {
+    if (!stderr_is_terminal() && !speculated) return;
     auto rate = [](std::int64_t count, double seconds) {
         return static_cast<double>(count) / std::max(seconds, 1e-9);
     };
     std::string texts = answers.size() > 1 ? std::to_string(answers.size()) + " texts; " : "";
+    std::string drafts;
+    if (speculated) {
+        auto share = 100 * static_cast<double>(totals.accepted) /
+                     static_cast<double>(std::max<std::int64_t>(totals.drafted, 1));
+        drafts = "drafted " + std::to_string(totals.drafted) + ", accepted " +
+                 std::to_string(totals.accepted) + " (" + std::to_string(std::lround(share)) + " %); ";
+    }
     char line[300];
-    std::snprintf(line, sizeof line,
-                  "[%sprompt %lld token%s, %.0f tokens/s; written %lld, %.0f tokens/s; seed %lld]",
-                  texts.c_str(), static_cast<long long>(totals.read), totals.read == 1 ? "" : "s",
-                  rate(totals.read, totals.read_seconds), static_cast<long long>(totals.written),
-                  rate(totals.written, totals.write_seconds), static_cast<long long>(answers[0].seed));
+    std::snprintf(
+        line, sizeof line, "[%sprompt %lld token%s, %.0f tokens/s; written %lld, %.0f tokens/s; %sseed %lld]",
+        texts.c_str(), static_cast<long long>(totals.read), totals.read == 1 ? "" : "s",
+        rate(totals.read, totals.read_seconds), static_cast<long long>(totals.written),
+        rate(totals.written, totals.write_seconds), drafts.c_str(), static_cast<long long>(answers[0].seed));
     note(line, true);
 }
 
@@ -113,6 +126,34 @@ Request request_of(const Answer& answer, const TextSettings& settings) {
     return request;
 }
 
+/// The model of --draft, with a sequence for each that may be written at a time.
+std::unique_ptr<Engine> open_draft(const Options& options, const Model& model, EngineOptions engine) {
+    std::shared_ptr<const Model> draft = Model::open(model_of_run(options.draft));
+    require_same_vocabulary(*draft, model);
+    engine.context = std::min(engine.context > 0 ? engine.context : INT64_MAX, draft->config().context);
+    return std::make_unique<Engine>(draft, engine);
+}
+
+MakeDrafter drafter_of(const Options& options, Engine* draft) {
+    if (draft) return [draft] { return std::make_unique<ModelDrafter>(*draft); };
+    if (options.speculate) return [] { return std::make_unique<LookupDrafter>(); };
+    return {};
+}
+
+/// --prompt-cache: what the file has of the prompt is not read again; a file that is not there yet is made.
+void use_prompt_cache(const std::string& path, EngineSource& source, Generator& generator,
+                      const Answer& answer) {
+    if (std::filesystem::exists(path)) {
+        CachedPrompt cached = load_prompt_cache(path, source);
+        generator.hold(std::move(cached.tokens), cached.logits);
+        return;
+    }
+    std::span<const float> logits = generator.read(answer.ids);
+    if (stop_signal()) return;
+    save_prompt_cache(path, source, {answer.ids, {logits.begin(), logits.end()}});
+    note("wrote " + path);
+}
+
 int run(Options& options, const Globals& globals) {
     install_stop_signals();
     if (options.json || (options.format.empty() && !options.batch_file.empty())) options.format = "jsonl";
@@ -135,7 +176,10 @@ int run(Options& options, const Globals& globals) {
     engine.threads = globals.threads;
     engine.sequences = std::min<std::int64_t>(options.parallel, static_cast<std::int64_t>(answers.size()));
     EngineSource source(model, engine);
-    Generator generator(source, model->tokenizer());
+    std::unique_ptr<Engine> draft;
+    if (!options.draft.empty()) draft = open_draft(options, *model, engine);
+    Generator generator(source, model->tokenizer(), drafter_of(options, draft.get()));
+    if (!options.prompt_cache.empty()) use_prompt_cache(options.prompt_cache, source, generator, answers[0]);
     std::unique_ptr<AnswerPrinter> printer = make_printer(answers, options.format, options.echo);
     std::vector<Generated> results;
     for (std::size_t i = 0; i < answers.size(); i++) {
@@ -150,7 +194,7 @@ int run(Options& options, const Globals& globals) {
     printer->begin();
     generator.run(requests);
     note_full(results, source.context());
-    report(answers, generator.totals());
+    report(answers, generator.totals(), options.speculate || draft);
     int signal = stop_signal();
     return signal ? 128 + signal : 0;
 }
@@ -196,8 +240,19 @@ Action add_generate(CLI::App& app, const Globals& globals) {
                 "texts to write after the prompt, each with random numbers of its own");
     add_integer(app, "--parallel", options->parallel, 1, 1024, "texts written at a time");
     add_context(app, options->context, 1, "tokens to have room for");
-    app.add_flag("--slide", options->text.generate.shift,
-                 "when the context is full, forget its older half and go on");
+    auto* shift = app.add_flag("--ctx-shift", options->text.generate.shift,
+                               "when the context is full, drop the oldest part of the text and go on");
+    add_hidden_names(app, "--slide", shift);
+    add_integer(app, "--keep", options->text.generate.keep, 0, most_kept,
+                "first tokens that --ctx-shift never drops (a begin token it never does)");
+    app.add_flag("--speculate", options->speculate,
+                 "guess from the text so far and verify several tokens at once: the same text, sooner");
+    add_text(app, "--draft", options->draft, "guess by this smaller model of the same vocabulary")
+        ->type_name("MODEL");
+    add_text(app, "--prompt-cache", options->prompt_cache,
+             "keep the prompt's state in FILE, which is made where it is missing")
+        ->type_name("FILE")
+        ->excludes(batch);
     app.add_flag("--echo", options->echo, "print the prompt, too");
     auto* format = add_choice(app, "--format", options->format, {"text", "ids", "jsonl"}, "what to print")
                        ->default_str("text; of a batch file jsonl");
