@@ -28,7 +28,7 @@ struct Header {
 /// What this program would write, but for the numbers of tokens and bytes.
 Header header_of(const EngineSource& source) {
     auto put = [](char* to, std::size_t size, const std::string& text) {
-        std::memcpy(to, text.data(), std::min(size, text.size()));
+        std::copy_n(text.data(), std::min(size, text.size()), to);
     };
     const Engine& engine = source.engine();
     Header h;
