@@ -109,7 +109,7 @@ program=$(make -s CXX="$compiler" print-program)
 
 say "quickstart: the built-in model writes a scene"
 say ""
-"$program" generate --prompt "ROMEO:" --echo --tokens 300 --slide --temp 0.8
+"$program" generate --prompt "ROMEO:" --echo --tokens 300 --ctx-shift --temp 0.8
 say ""
 say "quickstart: done. What next:"
 say "    $program generate --help               other prompts, lengths, seeds"

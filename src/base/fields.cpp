@@ -261,11 +261,12 @@ bool nests_too_deep(std::string_view text) {
     return false;
 }
 
-json parse_json(std::string_view text, std::string_view file) {
+json parse_json(std::string_view text, std::string_view file, std::size_t first_line) {
+    const std::string first = first_line > 1 ? "line " + std::to_string(first_line) : "";
     // nlohmann takes 80 bytes of memory and 300 ns for each byte of a dense text.
     if (text.size() > largest_json)
-        fail_input(file, "", "at most 1 MiB of JSON", std::to_string(text.size()) + " bytes");
-    if (nests_too_deep(text)) fail_input(file, "", "JSON nested at most 100 deep", "deeper nesting");
+        fail_input(file, first, "at most 1 MiB of JSON", std::to_string(text.size()) + " bytes");
+    if (nests_too_deep(text)) fail_input(file, first, "JSON nested at most 100 deep", "deeper nesting");
     // nlohmann keeps the last of two equal keys; a config that says two things is a mistake, so they are
     // refused here.
     std::vector<std::set<std::string>> open;
@@ -280,16 +281,19 @@ json parse_json(std::string_view text, std::string_view file) {
     };
     try {
         json value = json::parse(text.begin(), text.end(), watch);
-        if (!duplicate.empty()) fail_input(file, duplicate, "each key once", "a second one");
+        if (!duplicate.empty())
+            fail_input(file, first.empty() ? duplicate : first + ": " + duplicate, "each key once",
+                       "a second one");
         return value;
     } catch (const json::parse_error& error) {
         std::size_t at = std::min(error.byte == 0 ? 0 : error.byte - 1, text.size());
-        std::size_t line = 1, column = 1;
+        std::size_t line = first_line, column = 1;
         for (std::size_t i = 0; i < at; i++) text[i] == '\n' ? (line++, column = 1) : column++;
         fail_input(file, "line " + std::to_string(line) + ", column " + std::to_string(column), "JSON",
-                   at >= text.size() ? "the end of the file" : std::string("'") + text[at] + "'");
+                   at >= text.size() ? first.empty() ? "the end of the file" : "the end of the line"
+                                     : std::string("'") + text[at] + "'");
     } catch (const json::out_of_range&) {  // has no place
-        fail_input(file, "", "numbers up to 1.8e308", "a larger one");
+        fail_input(file, first, "numbers up to 1.8e308", "a larger one");
     }
 }
 

@@ -1,35 +1,292 @@
 #include "generate/generator.h"
 
 #include <algorithm>
-#include <array>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/signals.h"
-#include "generate/stream.h"
 
 namespace linnet {
 namespace {
 
-/// Reads a token; where the context is full, first forgets all but the newer half of `text` (and its begin
-/// token). Recomputing the half costs one prompt every half context; shifting cached positions would be
-/// cheaper, but is not the same as having read that text (and learned positions cannot be shifted at all).
-std::span<const float> append_sliding(LogitSource& source, const Tokenizer& tokenizer,
-                                      std::span<const TokenId> text) {
-    if (source.position() < source.context()) return source.append(text.last(1), Phase::write);
-    std::size_t keep = std::max<std::size_t>(1, static_cast<std::size_t>(source.context()) / 2);
-    std::span<const TokenId> newest = text.last(std::min(text.size(), keep));
-    std::vector<TokenId> again(newest.begin(), newest.end());
-    if (keep > 1 && tokenizer.bos() == text.front()) again.front() = text.front();
-    source.rewind(0);
-    return source.append(again, Phase::read);
+/// Tokens that are worth a copy of another slot's state, or a run to wait for: fewer are read again.
+constexpr std::size_t worth_sharing = 16;
+
+/// Guesses at a time: twice as many after all were right, one more than were right after others.
+constexpr std::size_t first_draft = 3, most_drafted = 15;
+
+std::size_t common(std::span<const TokenId> a, std::span<const TokenId> b) {
+    auto [end, other] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+    return static_cast<std::size_t>(end - a.begin());
 }
 
 }  // namespace
 
-std::string_view name(GenerateEnd end) {
-    constexpr std::array<std::string_view, 5> names{"length", "end-token", "stop", "context", "interrupted"};
-    return names[static_cast<std::size_t>(end)];
+/// A sequence of the source, and the text that it serves.
+struct Generator::Slot {
+    std::vector<TokenId> held;  // in the state
+    /// Of these, from the first, that were read: only they give another text the bits that it gets alone
+    /// (written tokens leave other roundings behind).
+    std::size_t read = 0;
+    std::vector<float> logits;         // [V] after the tokens that were read; empty: not known
+    std::vector<TokenId> planned;      // to be held after the next read run; empty: nothing is to be read
+    std::optional<Continuation> text;  // none: free
+    const Request* request = nullptr;
+    std::size_t done = 0;  // tokens of the text that were read or written (not all may be held any more)
+    std::vector<TokenId> writing;  // picked tokens that are not held yet, and guesses behind them
+    std::size_t pending = 0;       // the first of these
+    std::size_t ran = 0;           // of `held`, at its end: what the last run appended
+    Phase phase = Phase::read;     // of that run
+    std::unique_ptr<Drafter> drafter;
+    std::size_t draft_length = first_draft;
+
+    std::span<const TokenId> shared() const { return std::span(held).first(read); }
+    bool full(std::int64_t context) const { return held.size() >= static_cast<std::size_t>(context); }
+};
+
+Generator::Generator(LogitSource& source, const Tokenizer& tokenizer, MakeDrafter make_drafter)
+    : source_(source),
+      tokenizer_(tokenizer),
+      make_drafter_(std::move(make_drafter)),
+      slots_(source.slots()) {}
+Generator::~Generator() = default;
+
+std::size_t Generator::index(const Slot& slot) const {
+    return static_cast<std::size_t>(&slot - slots_.data());
+}
+
+/// What of a text is to be held: all of it, or where it does not fit and may be cut, its first tokens and the
+/// newer half of what room is left. (The kept tokens are read again at their new positions. Moving the keys
+/// there would be cheaper, but not the same as having read that text; and learned positions cannot be moved.)
+std::vector<TokenId> Generator::fitted(std::span<const TokenId> text, const GenerateOptions& options) const {
+    auto context = static_cast<std::size_t>(source_.context());
+    if (text.size() <= context) return {text.begin(), text.end()};
+    std::size_t keep = static_cast<std::size_t>(std::max<std::int64_t>(options.keep, 0));
+    if (tokenizer_.bos() == text.front()) keep = std::max<std::size_t>(keep, 1);
+    keep = std::min(keep, context - std::min<std::size_t>(context, 2));
+    std::size_t rest = std::max<std::size_t>(1, (context - keep) / 2);
+    std::vector<TokenId> tokens(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(keep));
+    tokens.insert(tokens.end(), text.end() - static_cast<std::ptrdiff_t>(rest), text.end());
+    return tokens;
+}
+
+/// Plans that a slot holds these tokens, keeping what it has of them.
+void Generator::place(Slot& slot, std::vector<TokenId> tokens) {
+    std::size_t have = common(slot.shared(), tokens);
+    if (have == tokens.size() && (have < slot.read || slot.logits.empty()))
+        have--;  // the logits after the last one are needed
+    have = static_cast<std::size_t>(source_.rewind(index(slot), static_cast<std::int64_t>(have)));
+    if (have < slot.read) slot.logits.clear();
+    slot.held.resize(have);
+    slot.read = have;
+    slot.planned = std::move(tokens);
+}
+
+/// Gives the request a slot; false where none is free, or where waiting for another's prompt is better.
+bool Generator::admit(const Request& request) {
+    if (std::none_of(slots_.begin(), slots_.end(), [](const Slot& s) { return !s.text; })) return false;
+    std::vector<TokenId> tokens = fitted(request.prompt, request.options);
+    Slot *free = nullptr, *best = nullptr, *spare = nullptr;
+    std::size_t have = 0, share = 0, coming = 0;
+    for (Slot& slot : slots_) {
+        std::size_t same = common(slot.shared(), tokens);
+        if (slot.text) {
+            if (same > share) best = &slot, share = same;
+            coming = std::max(coming, common(slot.planned, tokens));
+        } else {
+            if (!free || same > have) free = &slot, have = same;
+            if (!spare || slot.read <= spare->read) spare = &slot;
+        }
+    }
+    auto worth = [&](std::size_t more, std::size_t less) {
+        return more > less && (more - less >= worth_sharing || more == tokens.size());
+    };
+    if (worth(coming, std::max(have, share))) return false;
+    if (worth(share, have)) {
+        free = spare;
+        source_.fork(index(*best), index(*free));
+        free->held = best->held, free->read = best->read, free->logits = best->logits;
+    }
+    place(*free, std::move(tokens));
+    free->request = &request;
+    free->text.emplace(tokenizer_, request.prompt, request.options, request.emit);
+    free->done = request.prompt.size();
+    if (make_drafter_) free->drafter = make_drafter_();
+    free->draft_length = first_draft;
+    return true;
+}
+
+/// A text that goes on behind a full context loses its oldest part, or ends.
+void Generator::shift_full() {
+    for (Slot& slot : slots_) {
+        if (!slot.text || slot.text->ended() || !slot.planned.empty() || !slot.full(source_.context()))
+            continue;
+        if (!slot.text->options().shift) {
+            slot.text->finish(GenerateEnd::context);
+            continue;
+        }
+        place(slot, fitted(slot.text->text(), slot.text->options()));
+        slot.done = slot.text->text().size();
+    }
+}
+
+void Generator::take(Slot& slot, std::span<const float> logits) {
+    if (!slot.text->take(logits))
+        source_.fail_not_finite(
+            {index(slot), std::span(slot.held).last(slot.ran), slot.phase == Phase::write}, slot.phase);
+    totals_.written++;
+}
+
+/// Reads what place() planned, and takes the first token after it.
+void Generator::read_planned() {
+    std::vector<LogitSource::Work> work;
+    std::vector<Slot*> who;
+    for (Slot& slot : slots_) {
+        if (slot.planned.empty()) continue;
+        if (slot.held.size() < slot.planned.size()) {
+            work.push_back({index(slot), std::span(slot.planned).subspan(slot.held.size())});
+            totals_.read += static_cast<std::int64_t>(work.back().tokens.size());
+        }
+        who.push_back(&slot);
+    }
+    if (who.empty()) return;
+    const Clock::time_point start = Clock::now();
+    if (!work.empty()) source_.run(work, Phase::read);
+    totals_.read_seconds += seconds_since(start);
+    for (std::size_t i = 0; i < work.size(); i++) {
+        std::span<const float> logits = source_.logits(i);
+        slots_[work[i].slot].logits.assign(logits.begin(), logits.end());
+    }
+    for (Slot* slot : who) {
+        slot->ran = slot->planned.size() - slot->held.size();
+        slot->phase = Phase::read;
+        slot->held = std::exchange(slot->planned, {});
+        slot->read = slot->held.size();
+    }
+    stop_at_signal();
+    for (Slot* slot : who)
+        if (slot->text && !slot->text->ended()) take(*slot, slot->logits);
+}
+
+/// Fills slot.writing, with at most `rows` tokens unless more are pending.
+void Generator::prepare(Slot& slot, std::size_t rows) {
+    const std::span<const TokenId> pending = std::span(slot.text->text()).subspan(slot.done);
+    slot.writing.assign(pending.begin(), pending.end());
+    slot.pending = pending.size();
+    if (!slot.drafter || rows <= slot.pending) return;
+    const std::size_t used = slot.held.size() + slot.pending,
+                      room = static_cast<std::size_t>(source_.context());
+    std::size_t most = std::min(slot.draft_length, rows - slot.pending);
+    most = std::min(most, room - std::min(room, used));
+    most = std::min<std::size_t>(most, slot.text->left() - 1);
+    if (most > 0) slot.drafter->draft(*slot.text, most, slot.writing);
+}
+
+/// Writes the newest token of every text, with what may follow it, and takes the next ones.
+void Generator::write_pending() {
+    const Clock::time_point start = Clock::now();
+    std::vector<Slot*> ready, together;
+    for (Slot& slot : slots_)
+        if (slot.text && !slot.text->ended() && !slot.full(source_.context())) ready.push_back(&slot);
+    const auto room = static_cast<std::size_t>(source_.most_written());
+    std::size_t rows = 0;
+    for (Slot* slot : ready) {
+        prepare(*slot, room / ready.size());
+        if (rows + slot->writing.size() > room) {
+            write(together);
+            together.clear();
+            rows = 0;
+        }
+        together.push_back(slot);
+        rows += slot->writing.size();
+    }
+    if (!together.empty()) write(together);
+    totals_.write_seconds += seconds_since(start);
+}
+
+void Generator::write(std::span<Slot* const> slots) {
+    std::vector<LogitSource::Work> work;
+    for (Slot* slot : slots)
+        work.push_back({index(*slot), slot->writing, slot->writing.size() > slot->pending});
+    source_.run(work, Phase::write);
+    for (Slot* slot : slots) {
+        slot->held.insert(slot->held.end(), slot->writing.begin(), slot->writing.end());
+        slot->ran = slot->writing.size();
+        slot->phase = Phase::write;
+    }
+    stop_at_signal();
+    for (std::size_t i = 0; i < work.size(); i++) verify(*slots[i], source_.logits(i));
+}
+
+/// Picks after the pending tokens, and after every guess as long as guesses are what is picked; takes the
+/// other guesses back. `logits`: after each token of slot.writing where there are guesses, else after the
+/// last.
+void Generator::verify(Slot& slot, std::span<const float> logits) {
+    const std::size_t guesses = slot.writing.size() - slot.pending;
+    const std::size_t width = guesses > 0 ? logits.size() / slot.writing.size() : logits.size();
+    std::size_t right = 0;
+    while (!slot.text->ended()) {
+        take(slot, guesses > 0 ? logits.subspan((slot.pending + right - 1) * width, width) : logits);
+        if (right == guesses || slot.text->text().back() != slot.writing[slot.pending + right]) break;
+        right++;
+    }
+    slot.done += slot.pending + right;
+    totals_.drafted += static_cast<std::int64_t>(guesses);
+    totals_.accepted += static_cast<std::int64_t>(right);
+    if (guesses > 0) slot.draft_length = std::min(right == guesses ? 2 * guesses : right + 1, most_drafted);
+    if (right == guesses) return;
+    const std::size_t wanted = slot.held.size() - (guesses - right);
+    const auto reached =
+        static_cast<std::size_t>(source_.rewind(index(slot), static_cast<std::int64_t>(wanted)));
+    slot.done -= wanted - reached;  // a state that cannot go back to just there: some are written once more
+    slot.held.resize(reached);
+    if (reached < slot.read) slot.read = reached, slot.logits.clear();
+}
+
+void Generator::stop_at_signal() {
+    if (!stop_signal()) return;
+    for (Slot& slot : slots_)
+        if (slot.text && !slot.text->ended()) slot.text->finish(GenerateEnd::interrupted);
+}
+
+void Generator::free_ended() {
+    for (Slot& slot : slots_) {
+        if (!slot.text || !slot.text->ended()) continue;
+        if (slot.request->done) slot.request->done(slot.text->result());
+        slot.text.reset();
+        slot.drafter.reset();
+    }
+}
+
+std::span<const float> Generator::read(std::span<const TokenId> prompt) {
+    require_room(prompt.size(), source_.context());
+    place(slots_[0], {prompt.begin(), prompt.end()});
+    read_planned();
+    return slots_[0].logits;
+}
+
+void Generator::hold(std::vector<TokenId> tokens, std::span<const float> logits) {
+    slots_[0].held = std::move(tokens);
+    slots_[0].read = slots_[0].held.size();
+    slots_[0].logits.assign(logits.begin(), logits.end());
+}
+
+void Generator::run(const std::vector<Request>& requests) {
+    for (const Request& request : requests)
+        if (!request.options.shift) require_room(request.prompt.size(), source_.context());
+    std::size_t next = 0;
+    auto busy = [&] {
+        return std::any_of(slots_.begin(), slots_.end(), [](const Slot& s) { return s.text.has_value(); });
+    };
+    while (busy() || (next < requests.size() && !stop_signal())) {
+        while (next < requests.size() && !stop_signal() && admit(requests[next])) next++;
+        shift_full();
+        read_planned();
+        free_ended();
+        write_pending();
+        free_ended();
+    }
 }
 
 std::vector<TokenId> encode_prompt(const Tokenizer& tokenizer, std::string_view text, bool special) {
@@ -48,60 +305,19 @@ std::vector<TokenId> encode_prompt(const Tokenizer& tokenizer, std::string_view 
     return ids.empty() ? std::vector<TokenId>{0} : ids;
 }
 
-std::span<const float> read_prompt(LogitSource& source, std::span<const TokenId> prompt) {
-    std::int64_t length = static_cast<std::int64_t>(prompt.size());
-    if (source.position() + length > source.context())
-        fail_input("", "prompt",
-                   "at most " + std::to_string(source.context() - source.position()) + " tokens",
-                   std::to_string(length),
-                   "the model's context; shorten the prompt or raise --ctx where the model has more");
-    return source.append(prompt, Phase::read);
+void require_room(std::size_t prompt, std::int64_t context, std::string_view file, std::string_view where) {
+    if (prompt <= static_cast<std::size_t>(context)) return;
+    fail_input(file, where.empty() ? "prompt" : where, "at most " + std::to_string(context) + " tokens",
+               std::to_string(prompt),
+               "the model's context; shorten the prompt, raise --ctx where the model has more, or let "
+               "--ctx-shift drop its oldest part");
 }
 
 Generated generate(LogitSource& source, const Tokenizer& tokenizer, std::span<const TokenId> prompt,
                    const GenerateOptions& options, const Emit& emit) {
     Generated result;
-    Sampler sampler(options.sampler);
-    StopFilter stops(options.stops);
-    Utf8Stream characters;
-    std::vector<TokenId> text(prompt.begin(), prompt.end());
-    bool first =
-        std::all_of(prompt.begin(), prompt.end(), [&](TokenId id) { return tokenizer.is_control(id); });
-
-    Clock::time_point start = Clock::now();
-    std::span<const float> logits = read_prompt(source, prompt);
-    result.prompt_seconds = seconds_since(start);
-    start = Clock::now();
-    for (std::int64_t n = 0; options.tokens < 0 || n < options.tokens; n++) {
-        if (n > 0) {
-            if (source.position() == source.context() && !options.slide) {
-                result.end = GenerateEnd::context;
-                break;
-            }
-            logits = append_sliding(source, tokenizer, text);
-        }
-        if (stop_signal()) {
-            result.end = GenerateEnd::interrupted;
-            break;
-        }
-        TokenId id = sampler.pick(logits, text, static_cast<std::uint64_t>(n));
-        text.push_back(id);
-        result.ids.push_back(id);
-        if (tokenizer.is_end(id) && !options.ignore_end) {
-            result.end = GenerateEnd::end_token;
-            break;
-        }
-        std::string bytes;
-        tokenizer.decode(id, first, bytes);
-        first = first && bytes.empty();
-        emit(id, characters.push(stops.push(bytes)));
-        if (stops.stopped()) {
-            result.end = GenerateEnd::stop;
-            break;
-        }
-    }
-    emit(std::nullopt, characters.push(stops.finish()) + characters.finish());
-    result.seconds = seconds_since(start);
+    Generator generator(source, tokenizer);
+    generator.run({{{prompt.begin(), prompt.end()}, options, emit, [&](const Generated& g) { result = g; }}});
     return result;
 }
 
@@ -109,10 +325,10 @@ std::string write_sample(const std::shared_ptr<const Model>& model, const std::s
                          std::int64_t tokens, int threads) {
     GenerateOptions options;
     options.tokens = tokens;
-    options.slide = options.ignore_end = true;
+    options.shift = options.ignore_end = true;
     EngineOptions engine;
     engine.threads = threads;
-    SequenceSource source(model, engine);
+    EngineSource source(model, engine);
     std::string text;
     generate(source, model->tokenizer(), encode_prompt(model->tokenizer(), prompt, false), options,
              [&](std::optional<TokenId>, std::string_view piece) { text += piece; });

@@ -1,80 +1,85 @@
-// A text continued token by token.
+// Texts continued token by token, many at once.
 #pragma once
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "generate/sampler.h"
-#include "model/engine.h"
-#include "text/tokenizer.h"
+#include "generate/continuation.h"
+#include "generate/draft.h"
+#include "generate/source.h"
 
 namespace linnet {
 
-/// Where logits come from: a sequence of an engine, or anything else that keeps one sequence (a test's own).
-/// The members are Sequence's.
-class LogitSource {
-  public:
-    virtual ~LogitSource() = default;
-    virtual std::int64_t context() const = 0;
-    virtual std::int64_t position() const = 0;
-    virtual std::int64_t rewind(std::int64_t position) = 0;
-    virtual std::span<const float> append(std::span<const TokenId> tokens, Phase phase) = 0;
+/// A prompt (not empty), how to go on after it, and what to do with what comes.
+struct Request {
+    std::vector<TokenId> prompt;
+    GenerateOptions options;
+    Emit emit;
+    std::function<void(const Generated&)> done;
 };
 
-/// An engine with one sequence.
-class SequenceSource : public LogitSource {
+/// What was done since the beginning.
+struct GenerateTotals {
+    std::int64_t read = 0, written = 0;          // tokens of prompts; tokens picked
+    std::int64_t drafted = 0, accepted = 0;      // guesses; those of them that were picked
+    double read_seconds = 0, write_seconds = 0;  // of runs that read; of all else
+};
+
+/// Serves requests in their order, as many at a time as the source has slots: one that ends makes room for
+/// the next. A text is the same, bit for bit, whatever runs beside it. Tokens that a new prompt shares with
+/// the prompt of another slot are not read again.
+class Generator {
   public:
-    SequenceSource(std::shared_ptr<const Model> model, const EngineOptions& options)
-        : engine_(std::move(model), options), sequence_(engine_.start()) {}
-    std::int64_t context() const override { return sequence_.context(); }
-    std::int64_t position() const override { return sequence_.position(); }
-    std::int64_t rewind(std::int64_t position) override { return sequence_.rewind(position); }
-    std::span<const float> append(std::span<const TokenId> tokens, Phase phase) override {
-        return sequence_.append(tokens, phase);
-    }
+    /// Source and tokenizer must outlive it. `make_drafter`: guesses are verified (none: one token a run).
+    Generator(LogitSource& source, const Tokenizer& tokenizer, MakeDrafter make_drafter = {});
+    ~Generator();
+
+    /// Reads a prompt into slot 0, for run() to find there, and returns the logits [V] after it.
+    /// Error(Exit::input) where it does not fit the context.
+    std::span<const float> read(std::span<const TokenId> prompt);
+    /// Slot 0 of the source holds these tokens: they were read, and `logits` [V] followed. Before run().
+    void hold(std::vector<TokenId> tokens, std::span<const float> logits);
+    /// Error(Exit::input) where a prompt does not fit the context. After a signal (base/signals.h) what has
+    /// begun ends with its current token, and the rest does not begin.
+    void run(const std::vector<Request>& requests);
+    const GenerateTotals& totals() const { return totals_; }
 
   private:
-    Engine engine_;
-    Sequence sequence_;
+    struct Slot;
+    std::vector<TokenId> fitted(std::span<const TokenId> text, const GenerateOptions& options) const;
+    bool admit(const Request& request);
+    void place(Slot& slot, std::vector<TokenId> tokens);
+    void shift_full();
+    void read_planned();
+    void write_pending();
+    void prepare(Slot& slot, std::size_t rows);
+    void write(std::span<Slot* const> slots);
+    void verify(Slot& slot, std::span<const float> logits);
+    void take(Slot& slot, std::span<const float> logits);
+    void stop_at_signal();
+    void free_ended();
+    std::size_t index(const Slot& slot) const;
+
+    LogitSource& source_;
+    const Tokenizer& tokenizer_;
+    MakeDrafter make_drafter_;
+    std::vector<Slot> slots_;
+    GenerateTotals totals_;
 };
-
-struct GenerateOptions {
-    SamplerOptions sampler;
-    std::int64_t tokens = 128;       // at most so many; -1: until something else ends the text
-    std::vector<std::string> stops;  // ends before the first of these
-    bool ignore_end = false;         // go on after an end token
-    bool slide = false;              // a full context: keep its newer half and go on, instead of ending
-};
-
-enum class GenerateEnd { length, end_token, stop, context, interrupted };
-std::string_view name(GenerateEnd end);  // "length", "end-token", …
-
-struct Generated {
-    std::vector<TokenId> ids;  // without the prompt; with the end token, where one ended the text
-    GenerateEnd end = GenerateEnd::length;
-    double prompt_seconds = 0, seconds = 0;  // reading the prompt; all after it
-};
-
-/// Called for every token, as it is picked, with the text that may leave by now (often its own, sometimes
-/// none, sometimes more), and once at the end with no token and the rest. Text arrives in whole UTF-8
-/// characters.
-using Emit = std::function<void(std::optional<TokenId>, std::string_view text)>;
 
 /// The ids of a prompt: begin token where the vocabulary asks for one; never empty (a begin or end token, or
 /// a newline, stands for an empty prompt). `special`: text that spells a control token is one.
 std::vector<TokenId> encode_prompt(const Tokenizer& tokenizer, std::string_view text, bool special);
 
-/// Reads `prompt` (not empty) and gives the logits after it. Error(Exit::input) where it does not fit the
-/// context.
-std::span<const float> read_prompt(LogitSource& source, std::span<const TokenId> prompt);
+/// Error(Exit::input), naming `file` and `where`, for a prompt that does not fit a context of so many tokens.
+void require_room(std::size_t prompt, std::int64_t context, std::string_view file = {},
+                  std::string_view where = {});
 
-/// Continues `prompt` (not empty). Error(Exit::input) where it does not fit the context with room for one
-/// token. Ends after the current token once a signal arrives (base/signals.h).
+/// Continues one prompt.
 Generated generate(LogitSource& source, const Tokenizer& tokenizer, std::span<const TokenId> prompt,
                    const GenerateOptions& options, const Emit& emit);
 

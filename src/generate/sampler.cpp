@@ -4,17 +4,18 @@
 #include <cmath>
 #include <limits>
 
-#include "base/error.h"
 #include "base/rng.h"
 
 namespace linnet {
 namespace {
 
-constexpr std::uint64_t sampling_stream = 0x73616D706C65;  // "sample"
+/// "sample", and above it the number of the sample.
+constexpr std::uint64_t sampling_stream = 0x73616D706C65;
+static_assert(sampling_stream < std::uint64_t{1} << 48 && most_samples <= 1 << 16);
 
 }  // namespace
 
-TokenId argmax(std::span<const float> logits) {
+std::optional<TokenId> argmax(std::span<const float> logits) {
     float top = -std::numeric_limits<float>::infinity();
     std::size_t best = 0;
     bool nan = false;
@@ -22,9 +23,7 @@ TokenId argmax(std::span<const float> logits) {
         nan |= logits[i] != logits[i];
         if (logits[i] > top) top = logits[i], best = i;
     }
-    if (nan || !std::isfinite(top))
-        fail_input("", "logits", "finite numbers", nan ? "NaN" : "no finite one",
-                   "the model's weights are damaged");
+    if (nan || !std::isfinite(top)) return std::nullopt;
     return static_cast<TokenId>(best);
 }
 
@@ -94,11 +93,12 @@ void Sampler::keep_top_p(float top) {
     }
 }
 
-TokenId Sampler::pick(std::span<const float> logits, std::span<const TokenId> history, std::uint64_t step) {
+std::optional<TokenId> Sampler::pick(std::span<const float> logits, std::span<const TokenId> history,
+                                     std::uint64_t step) {
     std::span<const float> scores = penalized(logits, history);
-    TokenId best = argmax(scores);
-    if (options_.temperature == 0 || options_.top_k == 1) return best;
-    float top = scores[static_cast<std::size_t>(best)];
+    std::optional<TokenId> best = argmax(scores);
+    if (!best || options_.temperature == 0 || options_.top_k == 1) return best;
+    float top = scores[static_cast<std::size_t>(*best)];
     keep_top_k(scores);
     if (options_.top_p < 1) keep_top_p(top);
     if (options_.min_p > 0) {
@@ -111,7 +111,7 @@ TokenId Sampler::pick(std::span<const float> logits, std::span<const TokenId> hi
         whole += std::exp(static_cast<double>(c.logit - top) / options_.temperature);
         weights_.push_back(whole);
     }
-    double draw = Rng(options_.seed, sampling_stream).uniform(step) * whole;
+    double draw = Rng(options_.seed, sampling_stream | options_.sample << 48).uniform(step) * whole;
     std::size_t i =
         static_cast<std::size_t>(std::upper_bound(weights_.begin(), weights_.end(), draw) - weights_.begin());
     return candidates_[std::min(i, candidates_.size() - 1)]

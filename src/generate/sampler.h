@@ -1,6 +1,7 @@
 // From logits to the next token.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -22,7 +23,9 @@ struct SamplerOptions {
             // Keskar et al. 2019, CTRL, section 4.1: logit / p where positive, else logit · p
     std::int64_t repeat_window = 64;
     std::uint64_t seed = 0;
+    std::uint64_t sample = 0;  // of several texts with one seed; below most_samples
 };
+inline constexpr std::uint64_t most_samples = 1 << 16;
 
 /// Picks tokens. Holds scratch memory only, so that equal arguments give equal picks whatever came before.
 class Sampler {
@@ -30,9 +33,10 @@ class Sampler {
     explicit Sampler(const SamplerOptions& options) : options_(options) {}
 
     /// The next token after `history` (newest last), given its logits [V]. `step` numbers the picks of one
-    /// text: the random number is a function of (seed, step) alone. Ties go to the lower id.
-    /// Error(Exit::input) where a logit is NaN or none is finite: the model's weights are damaged.
-    TokenId pick(std::span<const float> logits, std::span<const TokenId> history, std::uint64_t step);
+    /// text: the random number is a function of (seed, sample, step) alone. Ties go to the lower id.
+    /// Nothing where a logit is NaN or the largest is not finite: the model's weights are damaged.
+    std::optional<TokenId> pick(std::span<const float> logits, std::span<const TokenId> history,
+                                std::uint64_t step);
 
   private:
     struct Candidate {
@@ -52,7 +56,7 @@ class Sampler {
     std::vector<double> weights_;
 };
 
-/// The lowest id among the largest logits; the same errors as Sampler::pick.
-TokenId argmax(std::span<const float> logits);
+/// The lowest id among the largest logits; nothing where Sampler::pick has nothing.
+std::optional<TokenId> argmax(std::span<const float> logits);
 
 }  // namespace linnet

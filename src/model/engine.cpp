@@ -1,6 +1,7 @@
 #include "model/engine.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <stdexcept>
 
@@ -26,6 +27,8 @@ struct Engine::Impl {
     Batch work;
     std::vector<std::span<const float>> logits;
     std::vector<float> copied;  // of logits that a further run would replace
+    bool looking = false;       // runs look at every value
+    std::optional<NotFinite> found;
 
     Impl(std::shared_ptr<const Model> m, const EngineOptions& options) : model(std::move(m)) {
         const ModelConfig& config = model->config();
@@ -87,7 +90,14 @@ struct Engine::Impl {
     }
 
     void run(Executor<float>& executor) {
-        executor.run(work);
+        if (looking)
+            executor.check(work, [&](const PlanStep& step, const float* values, std::int64_t count) {
+                if (found) return;
+                auto wrong = std::count_if(values, values + count, [](float x) { return !std::isfinite(x); });
+                if (wrong > 0) found = {executor.graph().node(step.node).path, wrong};
+            });
+        else
+            executor.run(work);
         for (const Segment& s : work.rows.segments) at(s.slot) += s.length;
     }
 
@@ -177,6 +187,20 @@ void Engine::run(std::span<const Work> work, Phase phase) {
     phase == Phase::write ? impl_->write(work) : impl_->read(work);
 }
 
+std::optional<Engine::NotFinite> Engine::find_not_finite(const Work& work, Phase phase) {
+    const std::int64_t first = work.sequence->position() - static_cast<std::int64_t>(work.tokens.size());
+    if (work.sequence->rewind(first) != first) return std::nullopt;  // the state cannot go back there
+    impl_->looking = true;
+    impl_->found.reset();
+    run({&work, 1}, phase);
+    impl_->looking = false;
+    return impl_->found;
+}
+
+std::string Engine::state_layout() const {
+    return impl_->states->layout();
+}
+
 Sequence::Sequence(Engine::Impl* engine) : engine_(engine) {
     auto place = std::find(engine->taken.begin(), engine->taken.end(), 0);
     if (place == engine->taken.end()) throw std::logic_error("an engine without room for another sequence");
@@ -231,6 +255,16 @@ double Sequence::append_nll(std::span<const TokenId> tokens) {
 std::int64_t Sequence::rewind(std::int64_t position) {
     std::int64_t& now = engine_->at(slot_);
     return now = engine_->states->rewind(slot_, now, std::clamp<std::int64_t>(position, 0, now));
+}
+
+std::vector<std::span<std::byte>> Sequence::state() {
+    return engine_->states->pieces(slot_, position());
+}
+
+void Sequence::set_position(std::int64_t position) {
+    engine_->states->clear(slot_);
+    engine_->states->remember(slot_, 0, position);  // as one run that filled it
+    engine_->at(slot_) = position;
 }
 
 Sequence Sequence::fork() const {

@@ -2,7 +2,9 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "model/model.h"
@@ -50,6 +52,19 @@ class Engine {
     /// next run.
     std::span<const float> logits(std::size_t i) const;
 
+    /// Where values stopped being finite numbers: the node that made the first such value, and how many of
+    /// its values are none.
+    struct NotFinite {
+        std::string node;  // "blk.3.ffn.down"
+        std::int64_t values;
+    };
+    /// Does a sequence's last run again, slowly, with a look at every value. `work`: what that run appended
+    /// to it (it may have had company then). Nothing where all values are finite.
+    std::optional<NotFinite> find_not_finite(const Work& work, Phase phase);
+
+    /// How the bytes of Sequence::state() are to be read: equal for sequences that may exchange them.
+    std::string state_layout() const;
+
   private:
     friend class Sequence;
     struct Impl;
@@ -77,6 +92,11 @@ class Sequence {
     std::int64_t rewind(std::int64_t position);
     /// A second sequence that holds the same tokens.
     Sequence fork() const;
+    /// The memory that holds what the tokens left behind: to be read, or after set_position() to be filled.
+    std::vector<std::span<std::byte>> state();
+    /// The sequence holds `position` tokens (at most context()), whose state is going to be written into
+    /// state().
+    void set_position(std::int64_t position);
 
   private:
     friend class Engine;

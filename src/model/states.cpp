@@ -56,18 +56,37 @@ void States::clear(std::int32_t slot) {
             std::memset(views_[i].slot<std::byte>(slot), 0, views_[i].slot_bytes);
 }
 
-void States::copy(std::int32_t from, std::int32_t to, std::int64_t positions) {
+std::vector<std::span<std::byte>> States::pieces(std::int32_t slot, std::int64_t positions) const {
+    std::vector<std::span<std::byte>> all;
     for (std::size_t i = 0; i < specs_.size(); i++) {
         const StateView& view = views_[i];
         bool whole = specs_[i].rewind == Rewind::snapshot;
         std::size_t row = static_cast<std::size_t>(view.row_bytes);
         std::size_t plane = row * static_cast<std::size_t>(view.positions);
         std::size_t used = row * static_cast<std::size_t>(whole ? 1 : std::min(positions, view.positions));
-        for (std::int64_t p = 0; p < specs_[i].planes; p++) {
-            std::size_t at = plane * static_cast<std::size_t>(p);
-            std::memcpy(view.slot<std::byte>(to) + at, view.slot<std::byte>(from) + at, used);
-        }
+        for (std::int64_t p = 0; p < specs_[i].planes; p++)
+            all.emplace_back(view.slot<std::byte>(slot) + plane * static_cast<std::size_t>(p), used);
     }
+    return all;
+}
+
+std::string States::layout() const {
+    std::string text;
+    for (std::size_t i = 0; i < specs_.size(); i++) {
+        const StateSpec& spec = specs_[i];
+        text += spec.name + " " + std::to_string(spec.planes) + "x" + std::to_string(spec.width) + " " +
+                std::string(info(views_[i].type).name);
+        if (spec.rewind == Rewind::snapshot) text += " whole";
+        if (spec.window > 0) text += " ring " + std::to_string(views_[i].positions);
+        text += "\n";
+    }
+    return text;
+}
+
+void States::copy(std::int32_t from, std::int32_t to, std::int64_t positions) {
+    const std::vector<std::span<std::byte>> source = pieces(from, positions), target = pieces(to, positions);
+    for (std::size_t i = 0; i < source.size(); i++)
+        std::memcpy(target[i].data(), source[i].data(), source[i].size());
     snapshots_[static_cast<std::size_t>(to)] = snapshots_[static_cast<std::size_t>(from)];
     furthest_[static_cast<std::size_t>(to)] = furthest_[static_cast<std::size_t>(from)];
 }

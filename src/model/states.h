@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/arena.h"
@@ -30,6 +31,10 @@ class States {
     void clear(std::int32_t slot);
     /// The first `positions` positions of one sequence, all that it has, become another's.
     void copy(std::int32_t from, std::int32_t to, std::int64_t positions);
+    /// The memory of a sequence's first `positions` positions, in an order that layout() fixes.
+    std::vector<std::span<std::byte>> pieces(std::int32_t slot, std::int64_t positions) const;
+    /// How a state's bytes are to be read: equal for states that may be exchanged.
+    std::string layout() const;
 
     /// Before a run that adds `length` positions: what can only be gone back to as a whole is copied, so that
     /// `position` can be reached again.

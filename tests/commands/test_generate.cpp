@@ -75,6 +75,148 @@ TEST_CASE("the formats of generate agree: ids, and one JSON object a line") {
     CHECK(has(full.out, R"({"end":"context","prompt_tokens":3,"tokens":30)"));
 }
 
+namespace {
+
+std::vector<json> records(const std::string& lines) {
+    std::vector<json> all;
+    std::istringstream in(lines);
+    for (std::string line; std::getline(in, line);) all.push_back(json::parse(line));
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE("--samples writes texts that differ, the same for any number of slots and threads") {
+    const std::vector<std::string> line{"-p", "one two ", "-n", "12", "--temp", "1.5", "--seed", "9"};
+    auto samples = [&](std::vector<std::string> more) {
+        more.insert(more.begin(), line.begin(), line.end());
+        return made(more);
+    };
+    const std::string out = samples({"--samples", "5", "--json"});
+    const std::vector<json> all = records(out);
+    REQUIRE(all.size() == 5);
+    for (std::size_t i = 0; i < 5; i++) {
+        CHECK(all[i]["sample"] == i);
+        CHECK(all[i]["tokens"] == 12);
+        CHECK(all[i]["prompt_tokens"] == 8);
+        CHECK(all[i]["seed"] == 9);
+        for (std::size_t k = 0; k < i; k++) CHECK(all[i]["text"] != all[k]["text"]);
+    }
+    CHECK(all[0]["text"].get<std::string>() + "\n" == samples({}));  // the first is what is written alone
+    for (const char* threads : {"1", "2", "3"})
+        for (const char* slots : {"1", "2", "8"})
+            CHECK(samples({"--samples", "5", "--json", "--threads", threads, "--parallel", slots}) == out);
+    CHECK(has(samples({"--samples", "2", "--echo"}), "==> sample 2 of 2 <==\none two "));
+    std::istringstream ids(samples({"--samples", "5", "--format", "ids"}));
+    std::string one;
+    for (std::size_t i = 0; std::getline(ids, one); i++) {
+        std::string expected;
+        for (int id : all.at(i)["ids"]) expected += (expected.empty() ? "" : " ") + std::to_string(id);
+        CHECK(one == expected);
+    }
+}
+
+namespace {
+
+const std::vector<std::string> prompts{
+    "one two ", "three ", "four five six ", "t", "seven eight nine ten\\n", "one two three ", "six", "two "};
+
+/// A batch file of `prompts`; greedy, but for the lines that `sampled` says.
+std::string batch_of(bool sampled) {
+    std::string lines;
+    for (std::size_t i = 0; i < prompts.size(); i++) {
+        lines += "{\"prompt\": \"" + prompts[i] + "\", \"n\": " + std::to_string(5 + i) + ", \"temp\": ";
+        lines += sampled ? "1.5, \"top_k\": 8, \"seed\": " + std::to_string(40 + i) + "}\n" : "0}\n";
+        if (i == 2) lines += "\n";
+    }
+    return lines;
+}
+
+}  // namespace
+
+TEST_CASE("--batch-file answers in order, each prompt as it is answered alone, for any threads and slots") {
+    Scratch scratch;
+    const std::string path = scratch / "prompts.jsonl";
+    for (bool sampled : {false, true}) {
+        write_text(path, batch_of(sampled));
+        const std::string out = made({"--batch-file", path, "--seed", "1"});
+        const std::vector<json> all = records(out);
+        REQUIRE(all.size() == prompts.size());
+        for (std::size_t i = 0; i < all.size(); i++) {
+            CHECK(all[i]["index"] == i);
+            CHECK(all[i]["end"] == "length");
+            std::string prompt = prompts[i] == prompts[4] ? "seven eight nine ten\n" : prompts[i];
+            std::vector<std::string> alone{
+                "-p", prompt, "-n", std::to_string(5 + i), "--temp", sampled ? "1.5" : "0"};
+            if (sampled) alone.insert(alone.end(), {"--top-k", "8", "--seed", std::to_string(40 + i)});
+            CHECK(made(alone) == all[i]["text"].get<std::string>() +
+                                     (all[i]["text"].get<std::string>().ends_with('\n') ? "" : "\n"));
+        }
+        for (const char* threads : {"1", "2", "3"})
+            for (const char* slots : {"1", "3", "64"})
+                CHECK(made({"--batch-file", path, "--threads", threads, "--parallel", slots, "--seed",
+                            "1"}) == out);
+        CHECK(made({"--batch-file", path, "--speculate", "--seed", "1"}) == out);
+    }
+    CHECK(made({"--batch-file", "-"}, batch_of(true)) == made({"--batch-file", path}));
+    const std::vector<json> two = records(made({"--batch-file", path, "--samples", "2", "--echo"}));
+    REQUIRE(two.size() == 16);
+    CHECK(two[3]["index"] == 1);
+    CHECK(two[3]["sample"] == 1);
+    CHECK(two[3]["prompt"] == "three ");
+    CHECK(two[2]["text"] == records(made({"--batch-file", path}))[1]["text"]);
+    CHECK(has(made({"--batch-file", path, "--format", "text"}), "==> prompt 8 of 8 <==\n"));
+}
+
+TEST_CASE("what a line of a batch leaves out is the command's, and each line has a seed of its own") {
+    Scratch scratch;
+    const std::string path = scratch / "prompts.jsonl";
+    write_text(path, "{\"prompt\": \"one \"}\n{\"prompt\": \"one \"}\n{\"prompt\": \"one \", \"tokens\": 3}");
+    const std::vector<json> all =
+        records(made({"--batch-file", path, "-n", "12", "--temp", "1.5", "--seed", "20"}));
+    REQUIRE(all.size() == 3);
+    CHECK(all[0]["seed"] == 20);
+    CHECK(all[1]["seed"] == 21);
+    CHECK(all[0]["text"] != all[1]["text"]);
+    CHECK(all[0]["tokens"] == 12);
+    CHECK(all[2]["tokens"] == 3);
+    CHECK(made({"-p", "one ", "-n", "12", "--temp", "1.5", "--seed", "21"})
+              .starts_with(all[1]["text"].get<std::string>()));
+}
+
+TEST_CASE("a bad line of a batch is named before anything is written") {
+    Scratch scratch;
+    const std::string path = scratch / "p.jsonl", good = "{\"prompt\": \"one\"}\n";
+    const std::pair<const char*, const char*> bad[] = {
+        {"{\"prompt\": \"one\"", "p.jsonl: line 3, column"},
+        {"[1]", "p.jsonl: line 3: expected a JSON object, got array"},
+        {"{}", "p.jsonl: line 3: prompt: expected a string, got none"},
+        {"{\"prompt\": 7}", "p.jsonl: line 3: prompt: expected a string, got 7"},
+        {"{\"prompt\": \"a\", \"tmp\": 1}",
+         "p.jsonl: line 3: tmp: expected a known key, got an unknown one "
+         "(did you mean temp?)"},
+        {"{\"prompt\": \"a\", \"top-p\": 2}", "p.jsonl: line 3: top-p: expected 0 to 1, got 2"},
+        {"{\"prompt\": \"a\", \"n\": 1, \"tokens\": 2}", "p.jsonl: line 3: "},
+        {"{\"prompt\": \"a\", \"seed\": -1}", "p.jsonl: line 3: seed: expected"},
+        {"{\"prompt\": \"a\", \"stop\": [1]}", "p.jsonl: line 3: stop[0]: expected a string, got 1"},
+        {"{\"prompt\": \"\u00e9\"}", "p.jsonl: line 3: "},
+        {"{\"prompt\": \"one two three four five six seven eight nine ten\"}",
+         "p.jsonl: line 3: prompt: expected at most 32 tokens, got 48"}};
+    for (const auto& [line, message] : bad) {
+        CAPTURE(line);
+        write_text(path, good + "\n" + line + "\n" + good);
+        const Outcome outcome = run_linnet({"generate", "-m", tiny_model(), "--batch-file", path});
+        CHECK(outcome.exit == 3);
+        CHECK(outcome.out.empty());
+        CHECK(is_one_error_line(outcome.err));
+        CHECK_MESSAGE(has(outcome.err, message), outcome.err);
+    }
+    write_text(path, "\n\n");
+    CHECK(run_linnet({"generate", "-m", tiny_model(), "--batch-file", path}).exit == 3);
+    CHECK(run_linnet({"generate", "-m", tiny_model(), "--batch-file", path, "-p", "one"}).exit == 2);
+    CHECK(run_linnet({"generate", "-m", tiny_model(), "--batch-file", scratch / "none"}).exit == 4);
+}
+
 TEST_CASE("logits are one number a line in id order; the largest is what generate takes") {
     Outcome logits = run_linnet({"inspect", "logits", "-m", tiny_model(), "-p", "one "});
     CHECK(logits.exit == 0);

@@ -50,11 +50,10 @@ TEST_CASE("README's commands run on a text of one's own") {
 }
 
 TEST_CASE("README's commands run on the built-in model") {
-    std::string block =
-        block_after(read_text((root() / "README.md").string()), "<!-- tested, built-in model -->");
     if (!std::filesystem::exists(root() / "models/shakespeare.gguf"))
         return;  // a build without one says so itself
-    run_block(block);
+    for (const char* mark : {"<!-- tested, built-in model -->", "<!-- tested, many texts -->"})
+        run_block(block_after(read_text((root() / "README.md").string()), mark));
 }
 
 TEST_CASE("README's sample is what its command prints, on every instruction set") {

@@ -31,7 +31,7 @@ TEST_CASE("a closed or full stdout is an error, not silence") {
 
 TEST_CASE("a reader that has seen enough (head) ends the program quietly") {
     for (const char* command :
-         {"inspect logits -m $MODEL -p one", "generate -m $MODEL -p one -n 20000 --slide", "--help"}) {
+         {"inspect logits -m $MODEL -p one", "generate -m $MODEL -p one -n 20000 --ctx-shift", "--help"}) {
         CAPTURE(command);
         Outcome outcome =
             shell(std::string("$LINNET ") + command + " | head -c 1 >/dev/null; exit ${PIPESTATUS[0]}");
@@ -64,7 +64,7 @@ TEST_CASE("Ctrl-C ends generation with the text so far and exit code 130; SIGTER
     for (const auto& [signal, code] : {std::pair{"INT", 130}, std::pair{"TERM", 143}}) {
         // A background job of a script would ignore SIGINT (POSIX): env gives it its meaning back.
         Outcome outcome = shell(
-            std::string("env --default-signal=INT $LINNET generate -m $MODEL -p one -n -1 --slide "
+            std::string("env --default-signal=INT $LINNET generate -m $MODEL -p one -n -1 --ctx-shift "
                         "--ignore-end > out.$$ & pid=$!\n"
                         "while ! [ -s out.$$ ]; do sleep 0.05; done\nkill -") +
             signal + " $pid; wait $pid; code=$?; tail -c 1 out.$$ | od -c | head -1; rm out.$$; exit $code");

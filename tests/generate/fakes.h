@@ -52,34 +52,59 @@ class FakeTokenizer : public Tokenizer {
     std::vector<std::string> pieces_;
 };
 
-/// Says what comes next by a rule over all tokens held; refuses what a Sequence refuses.
+/// Says what comes next by a rule over all tokens that a slot holds; refuses what an engine refuses.
 class FakeSource : public LogitSource {
   public:
     using Rule = std::function<TokenId(const std::vector<TokenId>&)>;
-    FakeSource(std::int64_t context, TokenId vocabulary, Rule rule)
-        : context_(context), rule_(std::move(rule)), logits_(static_cast<std::size_t>(vocabulary)) {}
+    FakeSource(std::int64_t context, TokenId vocabulary, Rule rule, std::size_t slots = 1)
+        : all(slots), context_(context), rule_(std::move(rule)), vocabulary_(vocabulary) {}
 
     std::int64_t context() const override { return context_; }
-    std::int64_t position() const override { return static_cast<std::int64_t>(held.size()); }
-    std::int64_t rewind(std::int64_t position) override {
-        rewinds++;
-        held.resize(static_cast<std::size_t>(position));
+    std::size_t slots() const override { return all.size(); }
+    std::int64_t most_written() const override { return 16; }
+    std::int64_t rewind(std::size_t slot, std::int64_t position) override {
+        if (position > static_cast<std::int64_t>(all.at(slot).size()))
+            throw std::runtime_error("rewound to more than is held");
+        rewinds += position < static_cast<std::int64_t>(all[slot].size());
+        all[slot].resize(static_cast<std::size_t>(position));
         return position;
     }
-    std::span<const float> append(std::span<const TokenId> tokens, Phase) override {
-        held.insert(held.end(), tokens.begin(), tokens.end());
-        if (position() > context_) throw std::runtime_error("more tokens than the context holds");
-        std::fill(logits_.begin(), logits_.end(), 0.f);
-        logits_.at(static_cast<std::size_t>(rule_(held))) = 9;
-        return logits_;
+    void fork(std::size_t from, std::size_t to) override {
+        forks++;
+        all.at(to) = all.at(from);
     }
-    std::vector<TokenId> held;
-    int rewinds = 0;
+    void run(std::span<const Work> work, Phase phase) override {
+        logits_.clear();
+        std::size_t rows = 0;
+        for (const Work& w : work) {
+            std::vector<TokenId>& held = all.at(w.slot);
+            std::vector<float>& logits = logits_.emplace_back();
+            if (w.tokens.empty()) throw std::runtime_error("a run of no tokens");
+            (phase == Phase::read ? read : written) += static_cast<int>(w.tokens.size());
+            rows += w.tokens.size();
+            for (std::size_t i = 0; i < w.tokens.size(); i++) {
+                held.push_back(w.tokens[i]);
+                if (!w.every && i + 1 < w.tokens.size()) continue;
+                logits.resize(logits.size() + static_cast<std::size_t>(vocabulary_));
+                logits.end()[rule_(held) - vocabulary_] = 9;
+            }
+            if (held.size() > static_cast<std::size_t>(context_))
+                throw std::runtime_error("more tokens than the context holds");
+        }
+        if (phase == Phase::write && rows > 16) throw std::runtime_error("more rows than a write run has");
+        runs++;
+    }
+    std::span<const float> logits(std::size_t work) const override { return logits_.at(work); }
+
+    std::vector<std::vector<TokenId>> all;  // of each slot
+    std::vector<TokenId>& held = all[0];
+    int rewinds = 0, forks = 0, runs = 0, read = 0, written = 0;  // the last two: tokens
 
   private:
     std::int64_t context_;
     Rule rule_;
-    std::vector<float> logits_;
+    TokenId vocabulary_;
+    std::vector<std::vector<float>> logits_;
 };
 
 /// Writes `text` token after token, whatever it reads.

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "base/error.h"
 #include "base/half.h"
@@ -398,4 +399,61 @@ TEST_CASE("files that contradict themselves are refused, and the line names the 
     unknown.add("general.architecture", "mystery");
     unknown.write(path);
     CHECK(refusal(path).find(", linnet, got mystery") != std::string::npos);
+}
+
+TEST_CASE("values that are not finite are found where they begin, in reading and in writing") {
+    Made made("llama");
+    auto poisoned = [&](const std::string& name, std::size_t at) {
+        for (std::size_t i = 0; i < made.values.size(); i++)
+            if (made.traced.graph.parameters()[i].name == name) {
+                float& weight = made.values[i].at(at);
+                struct Restore {
+                    float &weight, value;
+                    ~Restore() { weight = value; }
+                } restore{weight, weight};
+                weight = std::numeric_limits<float>::quiet_NaN();
+                auto model = Model::view(made.config, made.tokenizer, made.parameters);
+                std::string found;
+                for (bool writes : {false, true}) {
+                    Alone one(model, {0, 2, 5});
+                    if (writes) one.read({prompt.data(), 3});
+                    std::span<const TokenId> ids = std::span(prompt).subspan(writes ? 3 : 0, writes ? 2 : 17);
+                    Engine::Work work{&one.sequence, ids, writes};
+                    const Phase phase = writes ? Phase::write : Phase::read;
+                    one.engine.run({&work, 1}, phase);
+                    auto where = one.engine.find_not_finite(work, phase);
+                    REQUIRE(where.has_value());
+                    CHECK(where->values > 0);
+                    CHECK(one.sequence.position() == (writes ? 5 : 17));
+                    found += where->node + ";";
+                }
+                return found;
+            }
+        return std::string("no such parameter");
+    };
+    CHECK(poisoned("blk.1.ffn_down.weight", 40) == "blk.1.ffn.down;blk.1.ffn.down;");
+    CHECK(poisoned("blk.0.attn_q.weight", 0) == "blk.0.attn.q;blk.0.attn.q;");
+    Alone well(Model::view(made.config, made.tokenizer, made.parameters), {0, 1, 8});
+    well.read(prompt);
+    Engine::Work work{&well.sequence, std::span(prompt).last(2)};
+    CHECK_FALSE(well.engine.find_not_finite(work, Phase::read).has_value());
+}
+
+TEST_CASE("a sequence whose state was carried over goes on with the same bits") {
+    for (const char* kind : kinds) {
+        Made made(kind);
+        auto model = Model::view(made.config, made.tokenizer, made.parameters);
+        Alone from(model, {0, 1, 64}), to(model, {30, 2, 7});
+        from.read(prompt);
+        to.sequence.set_position(from.sequence.position());
+        CHECK(from.engine.state_layout() == to.engine.state_layout());
+        auto source = from.sequence.state(), target = to.sequence.state();
+        REQUIRE(source.size() == target.size());
+        for (std::size_t i = 0; i < source.size(); i++) {
+            REQUIRE(source[i].size() == target[i].size());
+            std::copy(source[i].begin(), source[i].end(), target[i].begin());
+        }
+        CHECK(to.write(42) == from.write(42));
+        CHECK(to.read({prompt.data(), 4}) == from.read({prompt.data(), 4}));
+    }
 }

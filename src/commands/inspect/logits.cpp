@@ -116,8 +116,9 @@ int run(const Options& options, const Globals& globals) {
     EngineOptions wanted;
     wanted.threads = globals.threads;
     wanted.state = options.state;
-    SequenceSource source(model, wanted);
-    print(options, model->tokenizer(), read_prompt(source, prompt));
+    EngineSource source(model, wanted);
+    Generator generator(source, model->tokenizer());
+    print(options, model->tokenizer(), generator.read(prompt));
     return 0;
 }
 

@@ -1,0 +1,188 @@
+#include "commands/generate/answers.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "base/terminal.h"
+#include "generate/stream.h"
+
+namespace linnet {
+namespace {
+
+using Record = nlohmann::ordered_json;
+
+std::string line_of(const Record& record) {
+    return record.dump(-1, ' ', false, Record::error_handler_t::replace) + "\n";
+}
+
+/// Text for a terminal, in pieces of whole characters: line ends stay (CR LF as LF), all else that could
+/// steer it is spelled out. A pipe gets it as it is.
+class TerminalText {
+  public:
+    std::string push(std::string_view piece) {
+        if (!stdout_is_terminal()) return std::string(piece);
+        std::string text = (held_ ? "\r" : "") + std::string(piece);
+        held_ = text.ends_with('\r');  // the LF may come with the next piece
+        if (held_) text.pop_back();
+        for (std::size_t at; (at = text.find("\r\n")) != std::string::npos;) text.erase(at, 1);
+        return printable(text, true);
+    }
+
+  private:
+    bool held_ = false;
+};
+
+std::string shown_prompt(const std::string& prompt, TerminalText& terminal) {
+    Utf8Stream whole;
+    std::string shown = terminal.push(whole.push(prompt));
+    return stdout_colours() ? "\x1b[1m" + shown + "\x1b[0m" : shown;
+}
+
+std::string joined(const std::vector<TokenId>& ids) {
+    std::string line;
+    for (TokenId id : ids) line += (line.empty() ? "" : " ") + std::to_string(id);
+    return line;
+}
+
+/// One answer, token by token.
+class StreamPrinter : public AnswerPrinter {
+  public:
+    StreamPrinter(const Answer& answer, const std::string& format, bool echo)
+        : answer_(answer), format_(format), echo_(echo) {}
+
+    void begin() override {
+        if (!echo_) return;
+        if (format_ == "text")
+            put(shown_prompt(answer_.prompt, terminal_));
+        else if (format_ == "ids")
+            put(joined(answer_.ids)), any_ = !answer_.ids.empty();
+        else
+            put(line_of({{"prompt", answer_.prompt}, {"ids", answer_.ids}}));
+    }
+
+    void token(std::size_t, std::optional<TokenId> id, std::string_view text) override {
+        if (format_ == "text") {
+            put(terminal_.push(text));
+        } else if (format_ == "ids") {
+            if (id) put((any_ ? " " : "") + std::to_string(*id)), any_ = true;
+        } else if (id || !text.empty()) {
+            Record line;
+            if (id) line["id"] = *id;
+            line["text"] = text;
+            put(line_of(line));
+        }
+    }
+
+    void end(std::size_t, const Generated& result, const GenerateTotals& totals) override {
+        if (format_ != "jsonl") {
+            if (format_ == "ids" || last_ != '\n') put("\n");
+            return;
+        }
+        Record line{{"end", name(result.end)},         {"prompt_tokens", answer_.ids.size()},
+                    {"tokens", result.ids.size()},     {"prompt_seconds", totals.read_seconds},
+                    {"seconds", totals.write_seconds}, {"seed", answer_.seed}};
+        if (totals.drafted > 0) line["drafted"] = totals.drafted, line["accepted"] = totals.accepted;
+        put(line_of(line));
+    }
+
+  private:
+    const Answer& answer_;
+    std::string format_;
+    bool echo_, any_ = false;
+    TerminalText terminal_;
+};
+
+/// Several answers. As text each has a line before it that tells which one it is, and the one whose turn it
+/// is comes as it is written.
+class OrderedPrinter : public AnswerPrinter {
+  public:
+    OrderedPrinter(const std::vector<Answer>& answers, const std::string& format, bool echo)
+        : answers_(answers), format_(format), echo_(echo), waiting_(answers.size()) {}
+
+    void begin() override {
+        if (format_ == "text" && next_ < answers_.size()) put(heading());
+    }
+
+    void token(std::size_t answer, std::optional<TokenId>, std::string_view text) override {
+        waiting_[answer].text += text;
+        if (format_ == "text" && answer == next_) put_text();
+    }
+
+    void end(std::size_t answer, const Generated& result, const GenerateTotals&) override {
+        waiting_[answer].result = result;
+        while (next_ < answers_.size() && waiting_[next_].result) {
+            if (format_ == "text")
+                put_text(), put(last_ == '\n' ? "" : "\n");
+            else
+                put(format_ == "ids" ? ids() + "\n" : line_of(record()));
+            waiting_[next_] = {};
+            next_++;
+            terminal_ = {};
+            begin();
+            if (format_ == "text" && next_ < answers_.size()) put_text();
+        }
+    }
+
+  private:
+    struct Waiting {
+        std::string text;
+        std::optional<Generated> result;
+    };
+    std::string heading() {
+        const Answer& a = answers_[next_];
+        auto place = [](const char* what, auto at, auto of) {
+            return what + std::to_string(at + 1) + " of " + std::to_string(of);
+        };
+        std::string line = "==> ";
+        if (a.prompts > 0) line += place("prompt ", a.index, a.prompts);
+        if (a.samples > 1) line += place(a.prompts > 0 ? ", sample " : "sample ", a.sample, a.samples);
+        return line + " <==\n" + (echo_ ? shown_prompt(a.prompt, terminal_) : "");
+    }
+    void put_text() { put(terminal_.push(std::exchange(waiting_[next_].text, {}))); }
+    std::string ids() const {
+        std::vector<TokenId> all = echo_ ? answers_[next_].ids : std::vector<TokenId>();
+        const std::vector<TokenId>& made = waiting_[next_].result->ids;
+        all.insert(all.end(), made.begin(), made.end());
+        return joined(all);
+    }
+    Record record() const {
+        const Answer& a = answers_[next_];
+        const Generated& result = *waiting_[next_].result;
+        Record line;
+        if (a.prompts > 0) line["index"] = a.index;
+        if (a.samples > 1) line["sample"] = a.sample;
+        if (echo_) line["prompt"] = a.prompt;
+        line["text"] = waiting_[next_].text;
+        line["ids"] = result.ids;
+        line["end"] = name(result.end);
+        line["prompt_tokens"] = a.ids.size();
+        line["tokens"] = result.ids.size();
+        line["seed"] = a.seed;
+        return line;
+    }
+
+    const std::vector<Answer>& answers_;
+    std::string format_;
+    bool echo_;
+    std::vector<Waiting> waiting_;
+    std::size_t next_ = 0;
+    TerminalText terminal_;
+};
+
+}  // namespace
+
+void AnswerPrinter::put(std::string_view text) {
+    if (text.empty()) return;
+    write_stdout(text);
+    flush_stdout();
+    last_ = text.back();
+}
+
+std::unique_ptr<AnswerPrinter> make_printer(const std::vector<Answer>& answers, const std::string& format,
+                                            bool echo) {
+    if (answers.size() == 1 && answers[0].prompts == 0)
+        return std::make_unique<StreamPrinter>(answers[0], format, echo);
+    return std::make_unique<OrderedPrinter>(answers, format, echo);
+}
+
+}  // namespace linnet

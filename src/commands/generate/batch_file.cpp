@@ -1,0 +1,56 @@
+#include "commands/generate/batch_file.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "commands/text_input.h"
+
+namespace linnet {
+namespace {
+
+/// The keys of a line as text_fields() names them.
+nlohmann::json with_known_names(const nlohmann::json& object, const std::string& place) {
+    nlohmann::json renamed = nlohmann::json::object();
+    for (const auto& [key, value] : object.items()) {
+        std::string name = key == "n" ? "tokens" : key;
+        std::replace(name.begin(), name.end(), '_', '-');
+        if (renamed.contains(name)) fail_input(place, key, "each setting once", "a second one");
+        renamed[name] = value;
+    }
+    return renamed;
+}
+
+BatchLine read_line(std::string_view text, const std::string& file, std::size_t number,
+                    const TextSettings& defaults) {
+    const std::string place = file + ": line " + std::to_string(number);
+    const nlohmann::json object = parse_json(text, file, number);
+    BatchLine line{number, {}, defaults};
+    Repeating<std::string> stops;
+    std::vector<Field> fields = text_fields(line.settings);
+    fields.push_back({"prompt", &line.prompt, ""});
+    fields.push_back({"stop", &stops, ""});
+    if (!object.is_object()) fail_input(place, "", "a JSON object", object.type_name());
+    const nlohmann::json settings = with_known_names(object, place);
+    if (!settings.contains("prompt")) fail_input(place, "prompt", "a string", "none");
+    apply_json(fields, settings, place);
+    if (settings.contains("stop")) line.settings.generate.stops = stops.list();
+    return line;
+}
+
+}  // namespace
+
+std::vector<BatchLine> read_batch_file(const std::string& path, const TextSettings& defaults) {
+    const TextInput input(path, "error");
+    std::vector<BatchLine> lines;
+    std::string_view rest = input.text();
+    for (std::size_t number = 1; !rest.empty(); number++) {
+        const std::string_view line = rest.substr(0, rest.find('\n'));
+        rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+        if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+        lines.push_back(read_line(line, input.name(), number, defaults));
+    }
+    if (lines.empty()) fail_input(input.name(), "", "a JSON object with a prompt on each line", "no line");
+    return lines;
+}
+
+}  // namespace linnet

@@ -1,0 +1,266 @@
+// linnet generate: texts continued, streamed to stdout.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <random>
+
+#include "base/error.h"
+#include "base/signals.h"
+#include "base/terminal.h"
+#include "commands/commands.h"
+#include "commands/generate/answers.h"
+#include "commands/generate/batch_file.h"
+#include "commands/generate/settings.h"
+#include "commands/options.h"
+#include "commands/text_input.h"
+#include "generate/prompt_cache.h"
+#include "train/run_model.h"
+
+namespace linnet {
+namespace {
+
+constexpr std::int64_t most_kept = INT64_MAX;
+
+struct Options {
+    std::string model, file, batch_file, format, draft, prompt_cache;
+    std::optional<std::string> prompt;
+    bool echo = false, keep_newline = false, json = false, speculate = false;
+    std::int64_t context = 0, samples = 1, parallel = 8;
+    DType state = EngineOptions().state;
+    TextSettings text;
+};
+
+/// Where and how many texts ended for want of room; on stderr.
+void note_full(const std::vector<Generated>& results, std::int64_t context) {
+    auto ended = [](const Generated& g) { return g.end == GenerateEnd::context; };
+    auto full = std::count_if(results.begin(), results.end(), ended);
+    if (full == 0) return;
+    std::string which = results.size() == 1
+                            ? "ended after " + std::to_string(results[0].ids.size()) + " new tokens"
+                            : std::to_string(full) + " of " + std::to_string(results.size()) + " texts ended";
+    note("linnet: the context of " + std::to_string(context) + " tokens is full; " + which +
+         " (--ctx-shift drops the oldest part and goes on)");
+}
+
+/// What a person wants to know afterwards; on stderr.
+void report(const std::vector<Answer>& answers, const GenerateTotals& totals, bool speculated) {
+    if (!stderr_is_terminal() && !speculated) return;
+    auto rate = [](std::int64_t count, double seconds) {
+        return static_cast<double>(count) / std::max(seconds, 1e-9);
+    };
+    std::string texts = answers.size() > 1 ? std::to_string(answers.size()) + " texts; " : "";
+    std::string drafts;
+    if (speculated) {
+        auto share = 100 * static_cast<double>(totals.accepted) /
+                     static_cast<double>(std::max<std::int64_t>(totals.drafted, 1));
+        drafts = "drafted " + std::to_string(totals.drafted) + ", accepted " +
+                 std::to_string(totals.accepted) + " (" + std::to_string(std::lround(share)) + " %); ";
+    }
+    char line[300];
+    std::snprintf(
+        line, sizeof line, "[%sprompt %lld token%s, %.0f tokens/s; written %lld, %.0f tokens/s; %sseed %lld]",
+        texts.c_str(), static_cast<long long>(totals.read), totals.read == 1 ? "" : "s",
+        rate(totals.read, totals.read_seconds), static_cast<long long>(totals.written),
+        rate(totals.written, totals.write_seconds), drafts.c_str(), static_cast<long long>(answers[0].seed));
+    note(line, true);
+}
+
+/// A text that was asked for, and how it is to be written.
+struct Task {
+    Answer answer;
+    TextSettings settings;
+};
+
+/// What the command line or the batch file asks for, each prompt once. The n-th prompt of a file takes the
+/// seed of the command line plus n, unless it has its own.
+std::vector<Task> asked(const Options& options) {
+    const auto chance = static_cast<std::int64_t>(std::random_device{}());
+    const std::int64_t seed = options.text.seed < 0 ? chance : options.text.seed;
+    std::vector<Task> tasks;
+    if (options.batch_file.empty()) {
+        Task& task = tasks.emplace_back();
+        task.answer.prompt = prompt_text(options.prompt, options.file, options.keep_newline);
+        task.answer.seed = seed;
+        task.settings = options.text;
+        return tasks;
+    }
+    TextSettings defaults = options.text;
+    defaults.seed = -1;
+    for (BatchLine& line : read_batch_file(options.batch_file, defaults)) {
+        Task& task = tasks.emplace_back();
+        task.answer.prompt = std::move(line.prompt);
+        task.answer.index = tasks.size() - 1;
+        task.answer.line = line.line;
+        task.settings = line.settings;
+        task.answer.seed = line.settings.seed >= 0
+                               ? line.settings.seed
+                               : static_cast<std::int64_t>(
+                                     (static_cast<std::uint64_t>(seed) + tasks.size() - 1) & INT64_MAX);
+    }
+    for (Task& task : tasks) task.answer.prompts = tasks.size();
+    return tasks;
+}
+
+/// The ids of the prompt, which must fit the context unless it may be cut; of a batch an error names the
+/// line.
+void encode(Answer& answer, const TextSettings& settings, const Options& options, const Model& model) {
+    const std::int64_t context = options.context > 0 ? options.context : model.config().context;
+    try {
+        answer.ids = encode_prompt(model.tokenizer(), answer.prompt, settings.special);
+        if (!settings.generate.shift) require_room(answer.ids.size(), context);
+    } catch (const Error& error) {
+        if (answer.prompts == 0) throw;
+        throw Error(error.exit(),
+                    options.batch_file + ": line " + std::to_string(answer.line) + ": " + error.what());
+    }
+}
+
+/// A request for every sample of a task.
+Request request_of(const Answer& answer, const TextSettings& settings) {
+    Request request;
+    request.prompt = answer.ids;
+    request.options = settings.generate;
+    request.options.sampler.seed = static_cast<std::uint64_t>(answer.seed);
+    request.options.sampler.sample = static_cast<std::uint64_t>(answer.sample);
+    return request;
+}
+
+/// The model of --draft, with a sequence for each that may be written at a time.
+std::unique_ptr<Engine> open_draft(const Options& options, const Model& model, EngineOptions engine) {
+    std::shared_ptr<const Model> draft = Model::open(model_of_run(options.draft));
+    require_same_vocabulary(*draft, model);
+    engine.context = std::min(engine.context > 0 ? engine.context : INT64_MAX, draft->config().context);
+    return std::make_unique<Engine>(draft, engine);
+}
+
+MakeDrafter drafter_of(const Options& options, Engine* draft) {
+    if (draft) return [draft] { return std::make_unique<ModelDrafter>(*draft); };
+    if (options.speculate) return [] { return std::make_unique<LookupDrafter>(); };
+    return {};
+}
+
+/// --prompt-cache: what the file has of the prompt is not read again; a file that is not there yet is made.
+void use_prompt_cache(const std::string& path, EngineSource& source, Generator& generator,
+                      const Answer& answer) {
+    if (std::filesystem::exists(path)) {
+        CachedPrompt cached = load_prompt_cache(path, source);
+        generator.hold(std::move(cached.tokens), cached.logits);
+        return;
+    }
+    std::span<const float> logits = generator.read(answer.ids);
+    if (stop_signal()) return;
+    save_prompt_cache(path, source, {answer.ids, {logits.begin(), logits.end()}});
+    note("wrote " + path);
+}
+
+int run(Options& options, const Globals& globals) {
+    install_stop_signals();
+    if (options.json || (options.format.empty() && !options.batch_file.empty())) options.format = "jsonl";
+    if (options.format.empty()) options.format = "text";
+    std::vector<Task> tasks = asked(options);
+    std::shared_ptr<const Model> model = Model::open(options.model);
+    std::vector<Answer> answers;
+    std::vector<Request> requests;
+    for (Task& task : tasks) {
+        encode(task.answer, task.settings, options, *model);
+        task.answer.samples = options.samples;
+        for (; task.answer.sample < options.samples; task.answer.sample++) {
+            answers.push_back(task.answer);
+            requests.push_back(request_of(task.answer, task.settings));
+        }
+    }
+
+    EngineOptions engine;
+    engine.context = options.context;
+    engine.threads = globals.threads;
+    engine.state = options.state;
+    engine.sequences = std::min<std::int64_t>(options.parallel, static_cast<std::int64_t>(answers.size()));
+    EngineSource source(model, engine);
+    std::unique_ptr<Engine> draft;
+    if (!options.draft.empty()) draft = open_draft(options, *model, engine);
+    Generator generator(source, model->tokenizer(), drafter_of(options, draft.get()));
+    if (!options.prompt_cache.empty()) use_prompt_cache(options.prompt_cache, source, generator, answers[0]);
+    std::unique_ptr<AnswerPrinter> printer = make_printer(answers, options.format, options.echo);
+    std::vector<Generated> results;
+    for (std::size_t i = 0; i < answers.size(); i++) {
+        requests[i].emit = [&, i](std::optional<TokenId> id, std::string_view text) {
+            printer->token(i, id, text);
+        };
+        requests[i].done = [&, i](const Generated& result) {
+            printer->end(i, result, generator.totals());
+            results.push_back(result);
+        };
+    }
+    printer->begin();
+    generator.run(requests);
+    note_full(results, source.context());
+    report(answers, generator.totals(), options.speculate || draft);
+    int signal = stop_signal();
+    return signal ? 128 + signal : 0;
+}
+
+/// An option of the name and the limits of a field.
+CLI::Option* add_field(CLI::App& app, const std::string& names, const Field& field) {
+    if (auto* const* whole = std::get_if<std::int64_t*>(&field.target))
+        return add_integer(app, names, **whole, static_cast<std::int64_t>(field.low),
+                           static_cast<std::int64_t>(field.high), field.help);
+    if (auto* const* real = std::get_if<double*>(&field.target))
+        return add_real(app, names, **real, field.low, field.high, field.help);
+    return app.add_flag(names, *std::get<bool*>(field.target), field.help);
+}
+
+void add_text_options(CLI::App& app, TextSettings& settings) {
+    for (const Field& field : text_fields(settings)) {
+        CLI::Option* option = add_field(app, (field.key == "tokens" ? "-n,--" : "--") + field.key, field);
+        if (field.key == "top-k") option->type_name("K");
+        if (field.key == "top-p" || field.key == "min-p") option->type_name("P");
+        if (field.key == "repeat-penalty") option->type_name("R");
+        if (field.key == "seed") {
+            option->type_name("S")->default_str("random");
+            add_hidden_names(app, "-s", option);
+        }
+        if (field.key == "ignore-end") add_hidden_names(app, "--ignore-eos", option);  // llama.cpp's name
+    }
+}
+
+}  // namespace
+
+Action add_generate(CLI::App& app, const Globals& globals) {
+    auto options = std::make_shared<Options>();
+    add_model(app, options->model);
+    add_prompt(app, "text to continue", options->prompt, options->file, options->keep_newline);
+    auto* batch = add_text(app, "--batch-file", options->batch_file,
+                           "a JSON object a line: prompt, and settings named as these options; -: stdin")
+                      ->type_name("FILE");
+    for (const char* other : {"--prompt", "--file"}) batch->excludes(app.get_option(other));
+    add_text_options(app, options->text);
+    add_texts(app, "--stop", options->text.generate.stops,
+              "end before this text (may be given several times)");
+    add_integer(app, "--samples", options->samples, 1, most_samples,
+                "texts to write after the prompt, each with random numbers of its own");
+    add_integer(app, "--parallel", options->parallel, 1, 1024, "texts written at a time");
+    add_context(app, options->context, 1, "tokens to have room for");
+    add_state_type(app, options->state);
+    auto* shift = app.add_flag("--ctx-shift", options->text.generate.shift,
+                               "when the context is full, drop the oldest part of the text and go on");
+    add_hidden_names(app, "--slide", shift);
+    add_integer(app, "--keep", options->text.generate.keep, 0, most_kept,
+                "first tokens that --ctx-shift never drops (a begin token it never does)");
+    app.add_flag("--speculate", options->speculate,
+                 "guess from the text so far and verify several tokens at once: the same text, sooner");
+    add_text(app, "--draft", options->draft, "guess by this smaller model of the same vocabulary")
+        ->type_name("MODEL");
+    add_text(app, "--prompt-cache", options->prompt_cache,
+             "keep the prompt's state in FILE, which is made where it is missing")
+        ->type_name("FILE")
+        ->excludes(batch);
+    app.add_flag("--echo", options->echo, "print the prompt, too");
+    auto* format = add_choice(app, "--format", options->format, {"text", "ids", "jsonl"}, "what to print")
+                       ->default_str("text; of a batch file jsonl");
+    app.add_flag("--json", options->json, "JSON objects, one a line (--format jsonl)")->excludes(format);
+    return [options, &globals] { return run(*options, globals); };
+}
+
+}  // namespace linnet

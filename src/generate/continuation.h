@@ -1,0 +1,71 @@
+// One text as it grows: tokens picked from logits, spelled and given out, until something ends it.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "generate/sampler.h"
+#include "generate/stream.h"
+#include "text/tokenizer.h"
+
+namespace linnet {
+
+struct GenerateOptions {
+    SamplerOptions sampler;
+    std::int64_t tokens = 128;       // at most so many; -1: until something else ends the text
+    std::vector<std::string> stops;  // ends before the first of these
+    bool ignore_end = false;         // go on after an end token
+    bool shift = false;     // a full context: drop the oldest part of the text and go on, instead of ending
+    std::int64_t keep = 0;  // first tokens that are never dropped (a begin token never is)
+};
+
+enum class GenerateEnd { length, end_token, stop, context, interrupted };
+std::string_view name(GenerateEnd end);  // "length", "end-token", …
+
+struct Generated {
+    std::vector<TokenId> ids;  // without the prompt; with the end token, where one ended the text
+    GenerateEnd end = GenerateEnd::length;
+};
+
+/// Called for every token, as it is picked, with the text that may leave by now (often its own, sometimes
+/// none, sometimes more), and once at the end with no token and the rest. Text arrives in whole UTF-8
+/// characters.
+using Emit = std::function<void(std::optional<TokenId>, std::string_view text)>;
+
+/// What is picked is a function of the logits, the text and the options alone. The tokenizer must outlive it.
+class Continuation {
+  public:
+    Continuation(const Tokenizer& tokenizer, std::vector<TokenId> prompt, GenerateOptions options, Emit emit);
+
+    /// Picks the next token, given the logits [V] after text(); must not have ended. False, with nothing
+    /// picked, where the logits are not finite numbers.
+    bool take(std::span<const float> logits);
+    /// Ends the text from outside (a full context, a signal).
+    void finish(GenerateEnd why);
+
+    bool ended() const { return ended_; }
+    const std::vector<TokenId>& text() const { return text_; }  // the prompt, and what was picked
+    std::size_t prompt_size() const { return prompt_; }
+    std::uint64_t picks() const { return text_.size() - prompt_; }
+    std::uint64_t left() const;  // picks until the wanted length
+    const GenerateOptions& options() const { return options_; }
+    Generated result() const;
+
+  private:
+    const Tokenizer& tokenizer_;
+    GenerateOptions options_;
+    Emit emit_;
+    std::vector<TokenId> text_;
+    std::size_t prompt_;
+    Sampler sampler_;
+    StopFilter stops_;
+    Utf8Stream characters_;
+    bool first_, ended_ = false;  // no text was spelled yet
+    GenerateEnd end_ = GenerateEnd::length;
+};
+
+}  // namespace linnet

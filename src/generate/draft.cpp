@@ -1,0 +1,75 @@
+#include "generate/draft.h"
+
+#include <algorithm>
+#include <span>
+
+#include "base/error.h"
+#include "base/hash.h"
+
+namespace linnet {
+namespace {
+
+std::uint64_t hash_of(std::span<const TokenId> tokens) {
+    return hash_bytes({reinterpret_cast<const char*>(tokens.data()), tokens.size_bytes()}, tokens.size());
+}
+
+}  // namespace
+
+void LookupDrafter::draft(const Continuation& continuation, std::size_t most, std::vector<TokenId>& out) {
+    const std::span<const TokenId> text = continuation.text();
+    // All tokens but the newest have one behind them, so what ends there may be looked up later.
+    for (; seen_ < text.size(); seen_++)
+        for (std::size_t n = shortest; n <= longest && n <= seen_; n++)
+            after_[hash_of(text.subspan(seen_ - n, n))] = seen_;
+    for (std::size_t n = std::min(longest, text.size()); n >= shortest; n--) {
+        const std::span<const TokenId> newest = text.last(n);
+        auto found = after_.find(hash_of(newest));
+        if (found == after_.end()) continue;
+        const std::size_t at = found->second;
+        if (!std::equal(newest.begin(), newest.end(), text.begin() + static_cast<std::ptrdiff_t>(at - n)))
+            continue;  // two hashes alike
+        // Where the text ends it may go on repeating itself.
+        for (std::size_t i = 0; i < most; i++)
+            out.push_back(at + i < text.size() ? text[at + i] : out[out.size() - (text.size() - at)]);
+        return;
+    }
+}
+
+void ModelDrafter::draft(const Continuation& continuation, std::size_t most, std::vector<TokenId>& out) {
+    constexpr std::size_t few = 8;  // that many tokens are written, more are read
+    const std::vector<TokenId>& text = continuation.text();
+    const auto context = static_cast<std::size_t>(sequence_.context());
+    if (text.size() >= context || most == 0) return;
+    most = std::min(most, context - text.size());
+    auto same = static_cast<std::size_t>(
+        std::mismatch(held_.begin(), held_.end(), text.begin(), text.end()).first - held_.begin());
+    same = std::min(same, text.size() - 1);
+    held_.resize(static_cast<std::size_t>(sequence_.rewind(static_cast<std::int64_t>(same))));
+    // The same settings and random numbers as the large model's: where the two agree, so do their draws.
+    Sampler sampler(continuation.options().sampler);
+    std::vector<TokenId> all = text;
+    for (std::size_t i = 0; i < most; i++) {
+        const std::span<const TokenId> rest = std::span(all).subspan(held_.size());
+        std::span<const float> logits =
+            sequence_.append(rest, rest.size() > few ? Phase::read : Phase::write);
+        held_ = all;
+        const std::optional<TokenId> id = sampler.pick(logits, all, continuation.picks() + i);
+        if (!id) return;
+        all.push_back(*id);
+        out.push_back(*id);
+    }
+}
+
+void require_same_vocabulary(const Model& draft, const Model& model) {
+    const Tokenizer &a = draft.tokenizer(), &b = model.tokenizer();
+    const std::string hint = "a draft model needs the vocabulary of " + model.path();
+    if (a.size() != b.size())
+        fail_input(draft.path(), "vocabulary", std::to_string(b.size()) + " tokens", std::to_string(a.size()),
+                   hint);
+    for (TokenId id = 0; id < a.size(); id++)
+        if (a.piece(id) != b.piece(id) || a.is_end(id) != b.is_end(id))
+            fail_input(draft.path(), "token " + std::to_string(id), quoted(b.piece(id)), quoted(a.piece(id)),
+                       hint);
+}
+
+}  // namespace linnet

@@ -1,0 +1,38 @@
+#include "generate/source.h"
+
+#include <string>
+#include <utility>
+
+#include "base/error.h"
+
+namespace linnet {
+
+void LogitSource::fail_not_finite(const Work&, Phase) {
+    fail_input("", "logits", "finite numbers", "others", "the model's weights are damaged");
+}
+
+EngineSource::EngineSource(std::shared_ptr<const Model> model, const EngineOptions& options)
+    : engine_(std::move(model), options) {
+    for (std::int64_t i = 0; i < options.sequences; i++) sequences_.emplace_back(engine_.start());
+}
+
+void EngineSource::fork(std::size_t from, std::size_t to) {
+    sequences_[to].reset();  // the engine has no room for one more
+    sequences_[to].emplace(sequences_[from]->fork());
+}
+
+void EngineSource::run(std::span<const Work> work, Phase phase) {
+    work_.clear();
+    for (const Work& w : work) work_.push_back({&sequence(w.slot), w.tokens, w.every});
+    engine_.run(work_, phase);
+}
+
+void EngineSource::fail_not_finite(const Work& work, Phase phase) {
+    if (!work.tokens.empty())
+        if (auto found = engine_.find_not_finite({&sequence(work.slot), work.tokens, work.every}, phase))
+            fail_input(engine_.model().path(), found->node, "finite values",
+                       std::to_string(found->values) + " that are not", "the model's weights are damaged");
+    LogitSource::fail_not_finite(work, phase);
+}
+
+}  // namespace linnet
