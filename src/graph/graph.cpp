@@ -22,8 +22,9 @@ StreamId Graph::stream(Stream stream) {
 StateId Graph::state(StateSpec spec) {
     return append(states_, std::move(spec));
 }
-ParameterId Graph::parameter(std::string name, Shape shape, double init_mean, double init_std) {
-    return append(parameters_, {std::move(name), shape, init_mean, init_std});
+ParameterId Graph::parameter(std::string name, Shape shape, double init_mean, double init_std,
+                             std::int64_t columns) {
+    return append(parameters_, {std::move(name), shape, init_mean, init_std, columns});
 }
 void Graph::add_program(std::string name, std::vector<NodeId> roots) {
     programs_.push_back({std::move(name), std::move(roots)});

@@ -29,10 +29,15 @@ std::string Attributes::text() const {
 
 std::span<const Op* const> all_ops() {
     static const Op* const ops[] = {
-        &embedding_op,  &position_embedding_op, &sinusoidal_op,    &linear_op,
-        &layer_norm_op, &rms_norm_op,           &rope_op,          &append_op,
-        &attention_op,  &activation_op,         &gated_op,         &add_op,
-        &dropout_op,    &take_rows_op,          &cross_entropy_op,
+        &embedding_op,  &position_embedding_op,
+        &sinusoidal_op, &linear_op,
+        &layer_norm_op, &rms_norm_op,
+        &rope_op,       &append_op,
+        &attention_op,  &activation_op,
+        &gated_op,      &add_op,
+        &scale_op,      &clamp_op,
+        &softcap_op,    &dropout_op,
+        &take_rows_op,  &cross_entropy_op,
     };
     return ops;
 }
