@@ -23,8 +23,10 @@ struct Parameter {
     std::string name;  // as in GGUF: "blk.0.attn_q.weight"
     Shape shape;       // a vector has rank 1
     double init_mean = 0, init_std = 0;
-    std::int64_t columns = 0;  // a vector that files hold as a matrix with so many columns; 0: as it is
-    Shape stored() const { return columns ? Shape(shape.count() / columns, columns) : shape; }
+    /// Of a vector: files hold it as a matrix with so many columns. Of a matrix: as so many matrices, one
+    /// after another. 0: as it is.
+    std::int64_t parts = 0;
+    Shape stored() const;
     bool decay() const { return shape.rank > 1; }
 };
 
@@ -77,7 +79,7 @@ class Graph {
     StreamId stream(Stream stream);
     StateId state(StateSpec spec);
     ParameterId parameter(std::string name, Shape shape, double init_mean, double init_std,
-                          std::int64_t columns = 0);
+                          std::int64_t parts = 0);
     /// Appends a node; its inputs must stand before it. Shapes that do not fit are a std::logic_error.
     NodeId add(const Op& op, std::string path, Small<NodeId, max_inputs> inputs,
                Small<ParameterId, max_parameters> parameters = {}, Attributes attributes = {},

@@ -84,11 +84,18 @@ ArchitectureKey read_key(const json& object, const std::string& path, const std:
                          FieldCheck& check) {
     Row row(object, path, where,
             {"key", "field", "required", "per_layer", "missing", "values", "equals", "ignore", "inverse",
-             "zero_means"});
+             "zero_means", "layers"});
     ArchitectureKey key;
     key.key = row.text("key", true);
     key.field = row.text("field", false);
     key.required = row.flag("required"), key.per_layer = row.flag("per_layer");
+    row.each("layers", [&](const json& one, const std::string& place) {
+        if (!one.is_boolean()) fail_input(path, place, "true or false", one.dump());
+        key.layers.push_back(one);
+    });
+    bool any = std::find(key.layers.begin(), key.layers.end(), true) != key.layers.end();
+    if (row.has("layers") && (!any || key.per_layer || key.field.empty()))
+        fail_input(path, where + ".layers", "a field, and true for a layer", row.value("layers").dump());
     key.inverse = row.flag("inverse"), key.zero_means = row.text("zero_means", false);
     key.missing = row.value("missing"), key.values = row.value("values"), key.equals = row.value("equals");
     key.ignored = !row.text("ignore", false).empty();

@@ -1,7 +1,9 @@
 // Configs read from a file's metadata and written to it, by the rows of the architectures.
 #include "model/architectures.h"
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 
 #include "base/error.h"
@@ -27,6 +29,34 @@ std::string with_layer(std::string name, const std::string& layer) {
     return name;
 }
 
+/// The field's value `now`, with `value` in the layers that the row is for.
+json placed(const ArchitectureKey& row, const json& now, const json& value) {
+    if (row.layers.empty()) return value;
+    std::size_t period = row.layers.size(), old = now.is_array() ? now.size() : 1;
+    json list = json::array();
+    for (std::size_t i = 0; i < std::lcm(period, old); i++)
+        list.push_back(row.layers[i % period] ? value : now.is_array() ? now[i % old] : now);
+    return list;
+}
+
+/// What the row says of a field: its value in the row's layers. Null where it differs there, or where the key
+/// has no word for it.
+json told(const ArchitectureKey& row, const json& value) {
+    json one = value;
+    if (!row.layers.empty()) {
+        std::size_t first = static_cast<std::size_t>(std::find(row.layers.begin(), row.layers.end(), true) -
+                                                     row.layers.begin());
+        auto at = [&](std::size_t layer) { return value.is_array() ? value[layer % value.size()] : value; };
+        one = at(first);
+        for (std::size_t i = 0; i < std::lcm(row.layers.size(), value.is_array() ? value.size() : 1); i++)
+            if (row.layers[i % row.layers.size()] && at(i) != one) return nullptr;
+    }
+    if (one.is_array() && !row.per_layer) return nullptr;
+    bool known = row.values.is_null();
+    for (const json& word : row.values) known |= word == one;
+    return known ? one : json();
+}
+
 /// What `config` would become if only this architecture's rows were kept of it; nothing where they cannot
 /// say one of its values.
 std::optional<ModelConfig> through(const Architecture& a, const ModelConfig& config) {
@@ -42,12 +72,9 @@ std::optional<ModelConfig> through(const Architecture& a, const ModelConfig& con
     }
     for (const ArchitectureKey& row : a.keys) {
         if (row.field.empty()) continue;
-        const json& value = wanted[row.field];
-        if (value.is_array() && !row.per_layer) return std::nullopt;
-        bool told = row.values.is_null();
-        for (const json& one : row.values) told |= one == value;
-        if (!told) return std::nullopt;
-        set_field(fields, row.field, value, a.name);
+        json value = told(row, wanted[row.field]);
+        if (value.is_null()) return std::nullopt;
+        set_field(fields, row.field, placed(row, values_of(kept)[row.field], value), a.name);
     }
     for (const auto& [field, value] : a.constants.items())
         if (value.is_object()) set_field(fields, field, derived(value, values_of(kept)), a.name);
@@ -118,7 +145,8 @@ class KeyReader {
             std::string key = prefix + row.key;
             if (file_.find(key)) continue;
             if (row.required) fail_input(file_.path(), key, "a value", "no such key");
-            if (!row.missing.is_null() && !seen_.contains(row.field)) derive(row.field, row.missing);
+            if (!row.missing.is_null() && !seen_.contains({row.field, row.layers}))
+                derive(row.field, row.missing, &row);
         }
         for (const auto& [field, value] : a_.constants.items())
             if (value.is_object()) derive(field, value);
@@ -148,14 +176,18 @@ class KeyReader {
                 fail_input(file_.path(), key, "a number other than 0", shown(says));
             says = 1 / says.get<double>();
         }
-        auto [before, first] = seen_.emplace(row.field, says);
+        auto [before, first] = seen_.emplace(std::pair(row.field, row.layers), says);
         if (!first && before->second != says)
             fail_input(file_.path(), key, shown(before->second) + " as said before", shown(says));
+        says = placed(row, values_of(config_)[row.field], says);
         set_field(fields_, row.field, says, file_.path() + ": " + key);
     }
 
-    void derive(const std::string& field, const json& value) {
-        set_field(fields_, field, derived(value, values_of(config_)), file_.path());
+    void derive(const std::string& field, const json& value, const ArchitectureKey* row = nullptr) {
+        const json values = values_of(config_);
+        json result = derived(value, values);
+        if (row) result = placed(*row, values[field], result);
+        set_field(fields_, field, result, file_.path());
     }
 
     /// The one value that an array repeats for every layer.
@@ -174,7 +206,7 @@ class KeyReader {
     const Architecture& a_;
     ModelConfig& config_;
     std::vector<Field> fields_;
-    std::map<std::string, json> seen_;  // by field
+    std::map<std::pair<std::string, std::vector<bool>>, json> seen_;  // by field and layers
     std::vector<std::pair<std::string, std::size_t>> lists_;
 };
 
@@ -216,7 +248,7 @@ void write_value(GgufWriter& out, const std::string& key, const json& value, std
 
 /// What the key says, from the values of all fields: a number or a truth value where the row's text is one.
 json said(const ArchitectureKey& row, const json& fields) {
-    json value = fields[row.field];
+    json value = row.field.empty() ? json() : told(row, fields[row.field]);
     if (!row.zero_means.empty() && value == 0) value = fields[row.zero_means];
     if (row.inverse) return 1 / value.get<double>();
     if (row.values.is_null()) return value;
@@ -319,7 +351,7 @@ void write_config(GgufWriter& out, const Architecture& a, ModelConfig config) {
     const json values = values_of(config);
     for (const ArchitectureKey& row : a.keys) {
         std::string key = a.name + "." + row.key;
-        bool silent = !row.missing.is_null() && values[row.field] == derived(row.missing, values);
+        bool silent = !row.missing.is_null() && told(row, values[row.field]) == derived(row.missing, values);
         if (!row.field.empty() && !silent)
             write_value(out, key, said(row, values), config.layers);
         else if (row.required && !row.equals.is_null())

@@ -20,8 +20,9 @@ namespace linnet {
 struct ArchitectureKey {
     std::string key, field;
     bool required = false, per_layer = false, ignored = false;
-    bool inverse = false;    // the key says 1 / field
-    std::string zero_means;  // a field of 0 is told as this field's value
+    bool inverse = false;      // the key says 1 / field
+    std::vector<bool> layers;  // the row is for these layers alone, in turn; empty: for all
+    std::string zero_means;    // a field of 0 is told as this field's value
     nlohmann::json missing;  // the field's value where the file lacks the key; null: the config's own default
     nlohmann::json values;   // an object: what the key may say -> the field's value; null: as it stands
     nlohmann::json equals;   // null: any

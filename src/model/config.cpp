@@ -31,6 +31,16 @@ std::vector<Field> rows(ModelConfig& c) {
         {"model.ffn.activation", &c.ffn.activation, "", 0, 0, activation_names()},
         {"model.ffn.gated", &c.ffn.gated, "SwiGLU (with silu), GeGLU (with gelu)"},
         {"model.ffn.bias", &c.ffn.bias, "biases in the feed-forward layer"},
+        later("model.experts.count", &c.experts.count, "experts in place of the feed-forward layer; 0: none",
+              0, 4096),
+        later("model.experts.used", &c.experts.used, "experts for each token", 0, 4096),
+        later("model.experts.width", &c.experts.width, "width of an expert; 0: ffn.width", 0, many),
+        later("model.experts.shared", &c.experts.shared, "width of an expert for all tokens; 0: none", 0,
+              many),
+        later("model.experts.shared_gate", &c.experts.shared_gate, "the shared expert's result is gated"),
+        later("model.experts.score", &c.experts.score, "", 0, 0, {"softmax", "sigmoid"}),
+        later("model.experts.renormalize", &c.experts.renormalize, "the weights of a token sum to 1"),
+        later("model.experts.scale", &c.experts.scale, "of the weights", 0, many),
         {"model.norm.kind", &c.norm.kind, "LayerNorm or RMSNorm", 0, 0, {"layer", "rms"}},
         {"model.norm.placement", &c.norm.placement, "", 0, 0, {"pre", "post", "sandwich", "res-post"}},
         {"model.norm.epsilon", &c.norm.epsilon, "", 1e-12, 1},
@@ -161,6 +171,25 @@ void check_rotation(ModelConfig& c, std::string_view file) {
     if (p.scaling.original == c.context) p.scaling.original = 0;
 }
 
+void check_experts(ModelConfig& c, std::string_view file) {
+    std::int64_t count = 0;
+    for (std::int64_t layer = 0; layer < c.layers; layer++) {
+        std::int64_t here = c.experts.count.at(layer);
+        if (here != 0 && count != 0 && here != count)
+            fail_input(file, "model.experts.count", "one number, or 0", std::to_string(here));
+        if (here != 0) count = here;
+    }
+    if (count == 0) {
+        c.experts = {};
+        return;
+    }
+    if (c.experts.used < 1 || c.experts.used > count)
+        fail_input(file, "model.experts.used", "1 to count (" + std::to_string(count) + ")",
+                   std::to_string(c.experts.used));
+    if (!c.ffn.gated || c.ffn.bias)
+        fail_input(file, "model.experts.count", "0, or ffn.gated without ffn.bias", std::to_string(count));
+}
+
 /// Settings that mean nothing beside others become their defaults.
 void check_blocks(ModelConfig& c, std::string_view file) {
     if (c.norm.kind != "layer" || !c.norm.weight) c.norm.bias = true;
@@ -199,6 +228,7 @@ void resolve(ModelConfig& c, std::string_view file) {
     });
     check_heads(c, file);
     check_blocks(c, file);
+    check_experts(c, file);
     c.ffn.width = filled(c.ffn.width, c.layers, [&](std::int64_t) { return 4 * c.width; });
     shorten_lists(c);
     check_positions(c, file);

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "graph/plan.h"
+#include "ops/experts.h"
 
 namespace linnet {
 namespace {
@@ -117,18 +118,15 @@ class Tracer {
                            {graph().parameter(name + ".weight", Shape(width), 1, 0, columns)}, a);
     }
 
-    /// What RoPE's nodes of all layers have in common.
+    /// What RoPE's nodes of all layers have in common, and their factors.
     void begin_rope() {
         const auto& p = c_.position;
         const auto& kinds = p.kind.list();
         if (std::find(kinds.begin(), kinds.end(), "rope") == kinds.end()) return;
         const auto& scaling = p.scaling;
-        turn_ = {{"head_width", static_cast<double>(c_.head_width)},
-                 {"theta", p.theta},
-                 {"halves", p.halves ? 1.0 : 0.0}};
+        turn_ = {{"head_width", static_cast<double>(c_.head_width)}, {"halves", p.halves ? 1.0 : 0.0}};
         std::int64_t turned = p.rotary_width ? p.rotary_width : c_.head_width;
         if (p.rotary_width) turn_.set("rotary_width", static_cast<double>(turned));
-        if (scaling.factor != 1) turn_.set("factor", scaling.factor);
         if (scaling.attention != 1) turn_.set("scale", scaling.attention);
         bool yarn = scaling.kind == "yarn";
         if (yarn || p.long_factors)
@@ -145,7 +143,11 @@ class Tracer {
     }
 
     NodeId rope(const std::string& path, NodeId x) {
-        return graph().add(rope_op, path, {x}, turn_factors_, turn_);
+        Attributes turn = turn_;
+        turn.set("theta", c_.position.theta.at(layer_));
+        double factor = c_.position.scaling.factor.at(layer_);
+        if (factor != 1) turn.set("factor", factor);
+        return graph().add(rope_op, path, {x}, turn_factors_, turn);
     }
 
     NodeId linear(const std::string& path, const std::string& name, NodeId x, std::int64_t out, bool bias,
@@ -198,18 +200,76 @@ class Tracer {
         return dropout(path + ".dropout", y);
     }
 
-    NodeId feed_forward(const std::string& blk, NodeId x) {
+    /// A mixture of experts: each token's, weighted, and the one that all tokens share.
+    NodeId experts(const std::string& blk, NodeId x) {
         std::string path = blk + ".ffn";
-        Attributes kind{{"kind", static_cast<double>(activation_from_name(c_.ffn.activation))}};
+        const auto& e = c_.experts;
+        auto count = static_cast<double>(e.count.at(layer_)), used = static_cast<double>(e.used);
+        SpaceId tokens = graph().node(x).space;
+        if (places_ == none) {
+            places_ = graph().space({"places", none, tokens, e.used});
+            bounds_ = graph().space({"expert bounds", none, none, 0, e.count.at(layer_) + 1});
+        }
+        NodeId scores =
+            linear(path + ".router", blk + ".ffn_gate_inp", x, e.count.at(layer_), false, c_.init_std);
+        NodeId choice = graph().add(expert_choice_op, path + ".choice", {scores}, {}, {{"used", used}});
+        NodeId weights = graph().add(expert_weights_op, path + ".weights", {scores, choice}, {},
+                                     {{"used", used},
+                                      {"sigmoid", e.score == "sigmoid" ? 1.0 : 0.0},
+                                      {"renormalize", e.renormalize ? 1.0 : 0.0},
+                                      {"scale", e.scale}});
+        NodeId places =
+            graph().add(expert_places_op, path + ".places", {choice}, {}, {{"experts", count}}, {places_});
+        NodeId bounds = graph().add(expert_bounds_op, path + ".bounds", {choice}, {}, {}, {bounds_});
+        NodeId there =
+            graph().add(to_experts_op, path + ".there", {x, places}, {}, {{"used", used}}, {places_});
+        auto product = [&](const char* name, NodeId in, std::int64_t out, double std) {
+            ParameterId w = graph().parameter(blk + ".ffn_" + name + "_exps.weight",
+                                              Shape(e.count.at(layer_) * out, graph().node(in).width), 0, std,
+                                              e.count.at(layer_));
+            return graph().add(expert_linear_op, path + "." + name, {in, bounds}, {w},
+                               {{"experts", count}, {"used", used}});
+        };
+        std::int64_t width = e.width ? e.width : c_.ffn.width.at(layer_);
+        NodeId gate = product("gate", there, width, c_.init_std),
+               up = product("up", there, width, c_.init_std);
+        NodeId y = graph().add(gated_op, path + ".gated", {gate, up}, {}, activation());
+        y = product("down", y, c_.width, residual_std());
+        y = graph().add(from_experts_op, path + ".back", {y, weights, places}, {}, {}, {tokens});
+        if (e.shared > 0) y = graph().add(add_op, path + ".both", {y, shared_expert(blk, x)});
+        return dropout(path + ".dropout", y);
+    }
+
+    NodeId shared_expert(const std::string& blk, NodeId x) {
+        std::string path = blk + ".ffn.shared";
+        NodeId gate =
+            linear(path + ".gate", blk + ".ffn_gate_shexp", x, c_.experts.shared, false, c_.init_std);
+        NodeId up = linear(path + ".up", blk + ".ffn_up_shexp", x, c_.experts.shared, false, c_.init_std);
+        NodeId y = graph().add(gated_op, path + ".gated", {gate, up}, {}, activation());
+        y = linear(path + ".down", blk + ".ffn_down_shexp", y, c_.width, false, residual_std());
+        if (!c_.experts.shared_gate) return y;
+        ParameterId w =
+            graph().parameter(blk + ".ffn_gate_inp_shexp.weight", Shape(1, c_.width), 0, c_.init_std, 1);
+        NodeId open = graph().add(linear_op, path + ".open", {x}, {w});
+        return graph().add(row_gate_op, path + ".gate_result", {y, open});
+    }
+
+    Attributes activation() const {
+        return {{"kind", static_cast<double>(activation_from_name(c_.ffn.activation))}};
+    }
+
+    NodeId feed_forward(const std::string& blk, NodeId x) {
+        if (c_.experts.count.at(layer_) > 0) return experts(blk, x);
+        std::string path = blk + ".ffn";
         std::int64_t width = c_.ffn.width.at(layer_);
         NodeId h;
         if (c_.ffn.gated) {
             NodeId gate = linear(path + ".gate", blk + ".ffn_gate", x, width, c_.ffn.bias, c_.init_std);
             NodeId up = linear(path + ".up", blk + ".ffn_up", x, width, c_.ffn.bias, c_.init_std);
-            h = graph().add(gated_op, path + ".gated", {gate, up}, {}, kind);
+            h = graph().add(gated_op, path + ".gated", {gate, up}, {}, activation());
         } else {
             NodeId up = linear(path + ".up", blk + ".ffn_up", x, width, c_.ffn.bias, c_.init_std);
-            h = graph().add(activation_op, path + ".act", {up}, {}, kind);
+            h = graph().add(activation_op, path + ".act", {up}, {}, activation());
         }
         NodeId y = linear(path + ".down", blk + ".ffn_down", h, c_.width, c_.ffn.bias, residual_std());
         return dropout(path + ".dropout", y);
@@ -254,6 +314,7 @@ class Tracer {
     std::vector<NodeId> appends_;
     Attributes turn_;  // of RoPE
     Small<ParameterId, max_parameters> turn_factors_;
+    SpaceId places_ = none, bounds_ = none;  // of experts
 };
 
 }  // namespace

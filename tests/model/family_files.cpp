@@ -61,19 +61,25 @@ class Maker {
         if (f_.rotary != 0 && f_.arch != "gpt2")
             number("rope.dimension_count", f_.rotary < 0 ? d_ : f_.rotary);
         if (f_.head) number("attention.key_length", d_), number("attention.value_length", d_);
+        if (f_.experts) number("expert_count", f_.experts), number("expert_used_count", f_.used);
+        if (f_.expert_ffn) number("expert_feed_forward_length", f_.expert_ffn);
+        if (f_.shared_ffn) number("expert_shared_feed_forward_length", f_.shared_ffn);
         for (const auto& [name, value] : f_.keys) key(name, value);
     }
 
     /// Numbers between mean ± 1.7 deviations, the same on every machine.
-    void tensor(const std::string& name, std::int64_t rows, std::int64_t columns, float mean,
-                float deviation) {
+    void tensor(const std::string& name, std::int64_t rows, std::int64_t columns, float mean, float deviation,
+                const Shape* shape = nullptr) {
         std::vector<float> values(static_cast<std::size_t>(rows * std::max<std::int64_t>(columns, 1)));
         for (float& x : values) {
             state_ = state_ * 6364136223846793005U + 1442695040888963407U;
             x = mean + deviation * 1.7F * (static_cast<float>(state_ >> 40) / 8388608.0F - 1);
         }
         if (name == leave_out_) return;
-        out_.add_tensor(name, DType::f32, columns ? Shape(rows, columns) : Shape(rows),
+        out_.add_tensor(name, DType::f32,
+                        shape     ? *shape
+                        : columns ? Shape(rows, columns)
+                                  : Shape(rows),
                         [values](const GgufWriter::Sink& sink) { sink(values.data(), values.size() * 4); });
     }
     void linear(const std::string& name, std::int64_t rows, std::int64_t columns, bool bias) {
@@ -106,13 +112,37 @@ class Maker {
         }
         heads_norm(b + "attn_q_norm", f_.heads), heads_norm(b + "attn_k_norm", kv);
         linear(b + "attn_output", f_.width, f_.heads * d_, f_.o_bias);
-        if (f_.gated && !f_.fused_ffn) linear(b + "ffn_gate", f_.ffn, f_.width, f_.ffn_bias);
-        linear(b + "ffn_up", f_.fused_ffn ? 2 * f_.ffn : f_.ffn, f_.width, f_.ffn_bias);
-        linear(b + "ffn_down", f_.width, f_.ffn, f_.ffn_bias);
+        f_.experts ? mixture(b) : feed_forward(b);
         for (const ExtraTensor& t : f_.tensors)
             if (std::size_t at = t.name.find("{}"); at != std::string::npos)
                 tensor(std::string(t.name).replace(at, 2, std::to_string(i)), t.rows, t.columns, t.mean,
                        t.deviation);
+    }
+
+    void feed_forward(const std::string& b) {
+        if (f_.gated && !f_.fused_ffn) linear(b + "ffn_gate", f_.ffn, f_.width, f_.ffn_bias);
+        linear(b + "ffn_up", f_.fused_ffn ? 2 * f_.ffn : f_.ffn, f_.width, f_.ffn_bias);
+        linear(b + "ffn_down", f_.width, f_.ffn, f_.ffn_bias);
+    }
+
+    void mixture(const std::string& b) {
+        std::int64_t ffn = f_.expert_ffn ? f_.expert_ffn : f_.ffn;
+        linear(b + "ffn_gate_inp", f_.experts, f_.width, false);
+        matrices(b + "ffn_gate_exps.weight", ffn, f_.width),
+            matrices(b + "ffn_up_exps.weight", ffn, f_.width);
+        matrices(b + "ffn_down_exps.weight", f_.width, ffn);
+        if (!f_.shared_ffn) return;
+        linear(b + "ffn_gate_shexp", f_.shared_ffn, f_.width, false);
+        linear(b + "ffn_up_shexp", f_.shared_ffn, f_.width, false);
+        linear(b + "ffn_down_shexp", f_.width, f_.shared_ffn, false);
+        if (f_.shared_gate) tensor(b + "ffn_gate_inp_shexp.weight", f_.width, 0, 0, 0.2F);
+    }
+
+    /// One for each expert.
+    void matrices(const std::string& name, std::int64_t rows, std::int64_t columns) {
+        Shape shape(f_.experts * rows, columns);
+        shape.dim = {f_.experts, rows, columns, 1}, shape.rank = 3;
+        tensor(name, f_.experts * rows, columns, 0, 1.5F / std::sqrt(static_cast<float>(columns)), &shape);
     }
 
     const FamilyFile& f_;
@@ -179,6 +209,7 @@ void llamas(std::vector<FamilyFile>& all) {
 }
 
 void granites(std::vector<FamilyFile>& all) {
+    const Names gemma_norms = {"attn_norm", "post_attention_norm", "ffn_norm", "post_ffw_norm"};
     add(all,
         {{.name = "granite",
           .arch = "granite",
@@ -198,6 +229,27 @@ void granites(std::vector<FamilyFile>& all) {
           .keys = {{"logit_scale", 4.0F}, {"rope.scaling.finetuned", false}}},
          {.name = "gemma", .arch = "gemma", .kv_heads = 1, .head = 256, .tied = true},
          {.name = "gemma-narrow", .arch = "gemma", .layers = 2, .kv_heads = 4, .tied = true},
+         {.name = "gemma3",
+          .arch = "gemma3",
+          .layers = 7,
+          .kv_heads = 1,
+          .head = 32,
+          .tied = true,
+          .norms = gemma_norms,
+          .qk_norm = "head",
+          .theta = 1000000,
+          .keys = {{"attention.sliding_window", 16U},
+                   {"rope.scaling.type", "linear"},
+                   {"rope.scaling.factor", 8.0F}}},
+         {.name = "gemma3-wide",
+          .arch = "gemma3",
+          .layers = 6,
+          .head = 256,
+          .tied = true,
+          .norms = gemma_norms,
+          .qk_norm = "head",
+          .theta = 1000000,
+          .keys = {{"attention.sliding_window", 64U}, {"final_logit_softcapping", 5.0F}}},
          {.name = "olmo2",
           .arch = "olmo2",
           .kv_heads = 4,
@@ -361,6 +413,13 @@ void layer_norms(std::vector<FamilyFile>& all) {
                .norms = one,
                .qk_norm = "heads",
                .keys = {{"logit_scale", 0.8F}}},
+              {.name = "cohere2",
+               .arch = "cohere2",
+               .layers = 5,
+               .norm = "plain",
+               .tied = true,
+               .norms = one,
+               .keys = {{"logit_scale", 0.25F}, {"attention.sliding_window", 24U}}},
               {.name = "nemotron", .arch = "nemotron", .norm = "layer", .gated = false, .rotary = 8},
               {.name = "nemotron-biases",
                .arch = "nemotron",
@@ -373,12 +432,40 @@ void layer_norms(std::vector<FamilyFile>& all) {
                .rotary = 8}});
 }
 
+void mixtures(std::vector<FamilyFile>& all) {
+    add(all, {{.name = "mixtral", .arch = "llama", .experts = 8, .used = 2},
+              {.name = "qwen2moe",
+               .arch = "qwen2moe",
+               .q_bias = true,
+               .experts = 6,
+               .used = 4,
+               .expert_ffn = 32,
+               .shared_ffn = 64,
+               .shared_gate = true},
+              {.name = "qwen3-moe",
+               .arch = "qwen3moe",
+               .head = 32,
+               .qk_norm = "head",
+               .experts = 16,
+               .used = 4,
+               .expert_ffn = 32},
+              {.name = "olmoe", .arch = "olmoe", .kv_heads = 4, .qk_norm = "full", .experts = 8, .used = 3},
+              {.name = "granitemoe",
+               .arch = "granitemoe",
+               .keys = {{"attention.scale", 0.1F},
+                        {"embedding_scale", 12.0F},
+                        {"residual_scale", 0.22F},
+                        {"logit_scale", 6.0F}},
+               .experts = 8,
+               .used = 2}});
+}
+
 }  // namespace
 
 const std::vector<FamilyFile>& family_files() {
     static const std::vector<FamilyFile> all = [] {
         std::vector<FamilyFile> list;
-        llamas(list), granites(list), layer_norms(list);
+        llamas(list), granites(list), layer_norms(list), mixtures(list);
         return list;
     }();
     return all;

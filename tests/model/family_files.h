@@ -34,6 +34,8 @@ struct FamilyFile {
     std::vector<std::pair<std::string, KeyValue>> keys = {};
     std::vector<ExtraTensor> tensors = {};
     std::vector<std::int64_t> kv_by_layer = {};
+    std::int64_t experts = 0, used = 0, expert_ffn = 0, shared_ffn = 0;  // a mixture in every layer
+    bool shared_gate = false;
 };
 
 const std::vector<FamilyFile>& family_files();

@@ -68,7 +68,7 @@ namespace {
 ModelConfig sample(const Architecture& a, bool present, TokenId vocabulary) {
     const nlohmann::json values = {{"model.context", 24},
                                    {"model.width", 32},
-                                   {"model.layers", 5},
+                                   {"model.layers", 7},
                                    {"model.heads", 4},
                                    {"model.kv_heads", 2},
                                    {"model.head_width", 16},
@@ -87,19 +87,36 @@ ModelConfig sample(const Architecture& a, bool present, TokenId vocabulary) {
                                    {"model.residual.scale", 0.5},
                                    {"model.logits.scale", 0.125},
                                    {"model.residual.kind", "parallel"},
-                                   {"model.position.kind", "rope"}};
+                                   {"model.position.kind", "rope"},
+                                   {"model.attention.window", 7},
+                                   {"model.experts.count", 4},
+                                   {"model.experts.used", 2},
+                                   {"model.experts.width", 24},
+                                   {"model.experts.shared", 8}};
+    bool mixture = false;  // always
+    for (const ArchitectureKey& key : a.keys) mixture |= key.field == "model.experts.count" && key.required;
     ModelConfig config;
     std::vector<Field> fields = model_fields(config);
-    for (const ArchitectureKey& key : a.keys)
-        if (values.contains(key.field)) set_field(fields, key.field, values[key.field], a.name);
+    for (const ArchitectureKey& key : a.keys) {
+        if (!values.contains(key.field) || (key.field.starts_with("model.experts.") && !mixture)) continue;
+        nlohmann::json value = values[key.field];
+        if (!key.layers.empty()) {  // other layers have the default
+            nlohmann::json other = key.field == "model.attention.window" ? 0 : 1;
+            value = nlohmann::json::array();
+            for (bool here : key.layers) value.push_back(here ? values[key.field] : other);
+        }
+        set_field(fields, key.field, value, a.name);
+    }
     if (a.keys.empty())
-        for (const auto& [field, value] : values.items()) set_field(fields, field, value, a.name);
+        for (const auto& [field, value] : values.items())
+            if (!field.starts_with("model.experts.")) set_field(fields, field, value, a.name);
     nlohmann::json all = nlohmann::json::object();
     for (const Field& field : fields) all[field.key] = value_of(field);
+    if (mixture) config.ffn.bias = false;
     for (const auto& [field, value] : a.constants.items())
         set_field(fields, field, derived(value, all), a.name);
     for (const TensorPresence& p : a.presence)  // the last that is there would hold factors twice
-        if (!present || !p.tensor.starts_with("rope_factors"))
+        if (!(present && p.tensor.starts_with("rope_factors")) && !(mixture && p.field == "model.ffn.bias"))
             set_field(fields, p.field, present ? p.present : p.absent, a.name);
     config.vocabulary = vocabulary;
     resolve(config, a.name);

@@ -192,5 +192,11 @@ TEST_CASE("keys and tensors that contradict each other are refused by name") {
          "granite.logit_scale: expected a number other than 0, got 0.0");
     says(refused({.name = "a", .arch = "qwen3"}), "blk.0.attn_q_norm.weight: expected a tensor, got none");
     says(refused({.name = "a", .arch = "llama", .keys = {{"expert_count", 4U}}}),
-         "llama.expert_count: expected 0, got 4 (others are not supported)");
+         "model.experts.used: expected 1 to count (4), got 0");
+    says(refused({.name = "a", .arch = "qwen3moe", .qk_norm = "head", .experts = 4, .used = 5}),
+         "model.experts.used: expected 1 to count (4), got 5");
+    says(refused({.name = "a", .arch = "qwen2moe", .experts = 4, .used = 2}),
+         "qwen2moe.expert_shared_feed_forward_length: expected a value, got no such key");
+    says(refused({.name = "a", .arch = "gemma3", .tied = true, .qk_norm = "head"}),
+         "gemma3.attention.sliding_window: expected a value, got no such key");
 }
