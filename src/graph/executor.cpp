@@ -13,12 +13,20 @@ namespace {
 
 std::string table_key(const Graph& graph, const Node& node) {
     Graph::Shapes s = graph.shapes(node);
-    return std::string(node.op->name) + " " + node.attributes.text() + " " + std::to_string(s.in.at(0));
+    std::string key =
+        std::string(node.op->name) + " " + node.attributes.text() + " " + std::to_string(s.in.at(0));
+    for (ParameterId p : node.parameters) key += " " + std::to_string(p);
+    return key;
 }
 
-std::vector<double> table_of(const Graph& graph, const Node& node, std::int64_t positions) {
+/// `parameters`: of the whole graph, or none where only the table's size is asked for.
+std::vector<double> table_of(const Graph& graph, const Node& node, std::int64_t positions,
+                             std::span<const Tensor> parameters = {}) {
     Graph::Shapes s = graph.shapes(node);
-    return node.op->constants({s.in, s.parameters, node.attributes}, positions);
+    std::vector<Tensor> values;
+    for (ParameterId p : node.parameters)
+        if (!parameters.empty()) values.push_back(parameters[static_cast<std::size_t>(p)]);
+    return node.op->constants({s.in, s.parameters, node.attributes, values}, positions);
 }
 
 /// Elements of all tables that the plans need, each distinct one once.
@@ -82,10 +90,11 @@ std::size_t touched_workspace(const Graph& graph, const Plan& plan) {
 }  // namespace
 
 template <class Real>
-const Real* Tables<Real>::get(const Graph& graph, const Node& node, std::int64_t positions) {
+const Real* Tables<Real>::get(const Graph& graph, const Node& node, std::int64_t positions,
+                              std::span<const Tensor> parameters) {
     std::vector<Real>& table = tables_[table_key(graph, node) + " " + std::to_string(positions)];
     if (table.empty()) {
-        std::vector<double> values = table_of(graph, node, positions);
+        std::vector<double> values = table_of(graph, node, positions, parameters);
         table.assign(values.begin(), values.end());
     }
     return table.data();
@@ -163,7 +172,8 @@ void Executor<Real>::prepare() {
             if (node.reads != none) c.reads = binding_.states[static_cast<std::size_t>(node.reads)];
             if (node.writes != none) c.writes = binding_.states[static_cast<std::size_t>(node.writes)];
         }
-        if (node.op->constants) c.constants = binding_.tables->get(graph_, node, plan_.lowering.positions);
+        if (node.op->constants)
+            c.constants = binding_.tables->get(graph_, node, plan_.lowering.positions, binding_.parameters);
     }
 }
 

@@ -17,8 +17,9 @@ namespace linnet {
 template <class Real>
 class Tables {
   public:
-    /// The table of a node's op for positions [0, positions).
-    const Real* get(const Graph& graph, const Node& node, std::int64_t positions);
+    /// The table of a node's op for positions [0, positions), from the graph's parameters.
+    const Real* get(const Graph& graph, const Node& node, std::int64_t positions,
+                    std::span<const Tensor> parameters);
 
   private:
     std::map<std::string, std::vector<Real>> tables_;

@@ -13,6 +13,15 @@ std::int32_t append(std::vector<T>& list, T item) {
 
 }  // namespace
 
+Shape Parameter::stored() const {
+    if (shape.rank > 1 && parts == 1 && shape.dim[0] == 1) return Shape(shape.dim[1]);  // one row: a vector
+    if (parts == 0) return shape;
+    if (shape.rank == 1) return Shape(shape.dim[0] / parts, parts);
+    Shape stored = shape;
+    stored.dim = {parts, shape.dim[0] / parts, shape.dim[1], 1}, stored.rank = 3;
+    return stored;
+}
+
 SpaceId Graph::space(RowSpace space) {
     return append(spaces_, std::move(space));
 }
@@ -22,8 +31,9 @@ StreamId Graph::stream(Stream stream) {
 StateId Graph::state(StateSpec spec) {
     return append(states_, std::move(spec));
 }
-ParameterId Graph::parameter(std::string name, Shape shape, double init_mean, double init_std) {
-    return append(parameters_, {std::move(name), shape, init_mean, init_std});
+ParameterId Graph::parameter(std::string name, Shape shape, double init_mean, double init_std,
+                             std::int64_t parts) {
+    return append(parameters_, {std::move(name), shape, init_mean, init_std, parts});
 }
 void Graph::add_program(std::string name, std::vector<NodeId> roots) {
     programs_.push_back({std::move(name), std::move(roots)});

@@ -23,6 +23,10 @@ struct Parameter {
     std::string name;  // as in GGUF: "blk.0.attn_q.weight"
     Shape shape;       // a vector has rank 1
     double init_mean = 0, init_std = 0;
+    /// Of a vector: files hold it as a matrix with so many columns. Of a matrix: as so many matrices, one
+    /// after another. 0: as it is.
+    std::int64_t parts = 0;
+    Shape stored() const;
     bool decay() const { return shape.rank > 1; }
 };
 
@@ -74,7 +78,8 @@ class Graph {
     SpaceId space(RowSpace space);
     StreamId stream(Stream stream);
     StateId state(StateSpec spec);
-    ParameterId parameter(std::string name, Shape shape, double init_mean, double init_std);
+    ParameterId parameter(std::string name, Shape shape, double init_mean, double init_std,
+                          std::int64_t parts = 0);
     /// Appends a node; its inputs must stand before it. Shapes that do not fit are a std::logic_error.
     NodeId add(const Op& op, std::string path, Small<NodeId, max_inputs> inputs,
                Small<ParameterId, max_parameters> parameters = {}, Attributes attributes = {},

@@ -43,6 +43,22 @@ struct Silu {
         slope = fma(y, set1(1) - s, s);
     }
 };
+/// relu(x)² (So et al. 2021, Primer).
+struct Relu2 {
+    static void at(Vec x, Vec& y, Vec& slope) {
+        Vec r;
+        Relu::at(x, r, slope);
+        y = r * r;
+        slope = r + r;
+    }
+};
+/// 2 sigmoid(2x) - 1.
+struct Tanh {
+    static void at(Vec x, Vec& y, Vec& slope) {
+        y = fma(set1(2), sigmoid(x + x), set1(-1));
+        slope = fnma(y, y, set1(1));
+    }
+};
 
 template <class F>
 inline void with_activation(Activation kind, F f) {
@@ -55,6 +71,10 @@ inline void with_activation(Activation kind, F f) {
             return f(GeluTanh{});
         case Activation::silu:
             return f(Silu{});
+        case Activation::relu2:
+            return f(Relu2{});
+        case Activation::tanh:
+            return f(Tanh{});
     }
 }
 

@@ -66,7 +66,7 @@ struct AttentionBackward {
     bool accumulate_q = false, accumulate_k = false, accumulate_v = false;
 };
 
-enum class Activation : std::uint8_t { relu, gelu, gelu_tanh, silu };
+enum class Activation : std::uint8_t { relu, gelu, gelu_tanh, silu, relu2, tanh };
 
 template <class Real>
 struct AdamW {

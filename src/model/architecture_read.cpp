@@ -66,7 +66,12 @@ class FieldCheck {
         set_field(fields_, field, json(), path_ + ": " + where);  // says so, and which is near
     }
     void value(const std::string& where, const std::string& field, const json& value) {
-        set_field(fields_, field, value, path_ + ": " + where);
+        if (!value.is_object()) return set_field(fields_, field, value, path_ + ": " + where);
+        Row row(value, path_, where, {"from", "times", "power"});
+        known(where, field), known(where + ".from", row.text("from", true));
+        for (const char* key : {"times", "power"})
+            if (!row.value(key).is_number())
+                fail_input(path_, row.place(key), "a number", row.value(key).dump());
     }
 
   private:
@@ -78,18 +83,29 @@ class FieldCheck {
 ArchitectureKey read_key(const json& object, const std::string& path, const std::string& where,
                          FieldCheck& check) {
     Row row(object, path, where,
-            {"key", "field", "required", "per_layer", "missing", "values", "equals", "ignore"});
+            {"key", "field", "required", "per_layer", "missing", "values", "equals", "ignore", "inverse",
+             "zero_means", "layers"});
     ArchitectureKey key;
     key.key = row.text("key", true);
     key.field = row.text("field", false);
     key.required = row.flag("required"), key.per_layer = row.flag("per_layer");
+    row.each("layers", [&](const json& one, const std::string& place) {
+        if (!one.is_boolean()) fail_input(path, place, "true or false", one.dump());
+        key.layers.push_back(one);
+    });
+    bool any = std::find(key.layers.begin(), key.layers.end(), true) != key.layers.end();
+    if (row.has("layers") && (!any || key.per_layer || key.field.empty()))
+        fail_input(path, where + ".layers", "a field, and true for a layer", row.value("layers").dump());
+    key.inverse = row.flag("inverse"), key.zero_means = row.text("zero_means", false);
     key.missing = row.value("missing"), key.values = row.value("values"), key.equals = row.value("equals");
     key.ignored = !row.text("ignore", false).empty();
     int kinds = !key.field.empty() + row.has("equals") + key.ignored;
     if (kinds != 1)
         fail_input(path, where, "one of field, equals and ignore", std::to_string(kinds) + " of them");
-    if (key.field.empty() && (row.has("missing") || row.has("values") || key.per_layer))
-        fail_input(path, where, "a field beside missing, values and per_layer", "none");
+    if (key.field.empty() &&
+        (row.has("missing") || row.has("values") || key.per_layer || key.inverse || !key.zero_means.empty()))
+        fail_input(path, where, "a field beside missing, values, per_layer, inverse and zero_means", "none");
+    if (!key.zero_means.empty()) check.known(where + ".zero_means", key.zero_means);
     if (key.ignored && key.required) fail_input(path, where, "ignore or required", "both");
     if (key.required && row.has("missing")) fail_input(path, where, "missing or required", "both");
     if (key.per_layer && row.has("values")) fail_input(path, where, "values or per_layer", "both");
@@ -105,8 +121,9 @@ ArchitectureKey read_key(const json& object, const std::string& path, const std:
 }
 
 void add_tensor(Architecture& a, const json& object, const std::string& path, const std::string& where) {
-    Row row(object, path, where, {"tensor", "holds", "ignore"});
-    ArchitectureTensor tensor{row.text("tensor", true), {}};
+    Row row(object, path, where, {"tensor", "holds", "ignore", "beside", "written"});
+    ArchitectureTensor tensor{row.text("tensor", true), {}, row.text("beside", false)};
+    if (row.has("written")) tensor.written = row.flag("written");
     if (row.has("holds") == !row.text("ignore", false).empty())
         fail_input(path, where, "either holds or ignore", row.has("holds") ? "both" : "neither");
     auto has_layer = [](const std::string& name) { return name.find("{layer}") != std::string::npos; };
@@ -150,14 +167,62 @@ void read_gguf(Architecture& a, const json& object, const std::string& path, Fie
     });
 }
 
+/// `rows` with those of `own` in the place of rows that have the same `names`, and the others behind.
+json merged_rows(json rows, const json& own, std::initializer_list<const char*> names) {
+    auto same = [&](const json& a, const json& b) {
+        for (const char* name : names)
+            if (!a.is_object() || !b.is_object() || !a.contains(name) || !b.contains(name) ||
+                a[name] != b[name])
+                return false;
+        return true;
+    };
+    for (const json& row : own) {
+        auto place = std::find_if(rows.begin(), rows.end(), [&](const json& r) { return same(r, row); });
+        place == rows.end() ? rows.push_back(row) : void(*place = row);
+    }
+    return rows;
+}
+
+/// The file with all that it does not say itself taken from the one that "like" names.
+json inherited(const json& file, const std::string& path, std::span<const ArchitectureFile> bases,
+               int depth) {
+    if (!file.is_object() || !file.contains("like")) return file;
+    if (!file["like"].is_string()) fail_input(path, "like", "a string", file["like"].dump());
+    std::string name = file["like"];
+    const ArchitectureFile* base = nullptr;
+    for (const ArchitectureFile& one : bases)
+        if (one.path.ends_with("/" + name + ".json")) base = &one;
+    if (!base || depth > 4) fail_input(path, "like", "the name of another file", name);
+    std::string base_path(base->path);
+    json whole = inherited(parse_json(base->text, base_path), base_path, bases, depth + 1);
+    for (const auto& [key, value] : file.items()) {
+        if (key == "constants" && value.is_object() && whole.contains(key)) {
+            whole[key].update(value);
+        } else if (key == "gguf" && value.is_object() && whole.contains(key)) {
+            json& gguf = whole[key];
+            for (const auto& [part, rows] : value.items())
+                gguf[part] = !gguf.contains(part) || !rows.is_array() ? rows
+                             : part == "keys"                         ? merged_rows(gguf[part], rows, {"key"})
+                             : part == "tensors" ? merged_rows(gguf[part], rows, {"tensor"})
+                                                 : merged_rows(gguf[part], rows, {"tensor", "field"});
+        } else if (key != "like") {
+            whole[key] = value;
+        }
+    }
+    if (!file.contains("partial")) whole.erase("partial");
+    return whole;
+}
+
 }  // namespace
 
-Architecture parse_architecture(std::string_view text, const std::string& path) {
-    json file = parse_json(text, path);
-    Row row(file, path, "", {"name", "order", "constants", "gguf"});
+Architecture parse_architecture(std::string_view text, const std::string& path,
+                                std::span<const ArchitectureFile> bases) {
+    json file = inherited(parse_json(text, path), path, bases, 0);
+    Row row(file, path, "", {"name", "order", "constants", "gguf", "partial"});
     FieldCheck check(path);
     Architecture a;
     a.name = row.text("name", true);
+    a.partial = row.flag("partial");
     if (!path.ends_with("/" + a.name + ".json")) fail_input(path, "name", "the file's name", a.name);
     if (row.has("order")) {
         if (!row.value("order").is_number_integer())
@@ -175,8 +240,10 @@ Architecture parse_architecture(std::string_view text, const std::string& path) 
 const std::vector<Architecture>& architectures() {
     static const std::vector<Architecture> all = [] {
         std::vector<Architecture> list;
-        for (const ArchitectureFile& file : architecture_files())
-            list.push_back(parse_architecture(file.text, std::string(file.path)));
+        for (const ArchitectureFile& file : architecture_files()) {
+            Architecture a = parse_architecture(file.text, std::string(file.path), architecture_files());
+            if (!a.partial) list.push_back(std::move(a));
+        }
         std::sort(list.begin(), list.end(), [](const Architecture& a, const Architecture& b) {
             return std::pair(a.order, a.name) < std::pair(b.order, b.name);
         });

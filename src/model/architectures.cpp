@@ -1,6 +1,9 @@
 // Configs read from a file's metadata and written to it, by the rows of the architectures.
 #include "model/architectures.h"
 
+#include <algorithm>
+#include <cmath>
+#include <numeric>
 #include <optional>
 
 #include "base/error.h"
@@ -20,10 +23,38 @@ json values_of(ModelConfig config) {
     return values;
 }
 
-std::string with_layer(std::string name, std::int64_t layer) {
+std::string with_layer(std::string name, const std::string& layer) {
     std::size_t at = name.find(layer_mark);
-    if (at != std::string::npos) name.replace(at, layer_mark.size(), std::to_string(layer));
+    if (at != std::string::npos) name.replace(at, layer_mark.size(), layer);
     return name;
+}
+
+/// The field's value `now`, with `value` in the layers that the row is for.
+json placed(const ArchitectureKey& row, const json& now, const json& value) {
+    if (row.layers.empty()) return value;
+    std::size_t period = row.layers.size(), old = now.is_array() ? now.size() : 1;
+    json list = json::array();
+    for (std::size_t i = 0; i < std::lcm(period, old); i++)
+        list.push_back(row.layers[i % period] ? value : now.is_array() ? now[i % old] : now);
+    return list;
+}
+
+/// What the row says of a field: its value in the row's layers. Null where it differs there, or where the key
+/// has no word for it.
+json told(const ArchitectureKey& row, const json& value) {
+    json one = value;
+    if (!row.layers.empty()) {
+        std::size_t first = static_cast<std::size_t>(std::find(row.layers.begin(), row.layers.end(), true) -
+                                                     row.layers.begin());
+        auto at = [&](std::size_t layer) { return value.is_array() ? value[layer % value.size()] : value; };
+        one = at(first);
+        for (std::size_t i = 0; i < std::lcm(row.layers.size(), value.is_array() ? value.size() : 1); i++)
+            if (row.layers[i % row.layers.size()] && at(i) != one) return nullptr;
+    }
+    if (one.is_array() && !row.per_layer) return nullptr;
+    bool known = row.values.is_null();
+    for (const json& word : row.values) known |= word == one;
+    return known ? one : json();
 }
 
 /// What `config` would become if only this architecture's rows were kept of it; nothing where they cannot
@@ -32,7 +63,8 @@ std::optional<ModelConfig> through(const Architecture& a, const ModelConfig& con
     ModelConfig kept;
     std::vector<Field> fields = model_fields(kept);
     const json wanted = values_of(config);
-    for (const auto& [field, value] : a.constants.items()) set_field(fields, field, value, a.name);
+    for (const auto& [field, value] : a.constants.items())
+        if (!value.is_object()) set_field(fields, field, value, a.name);
     for (const TensorPresence& row : a.presence) {
         const json& value = wanted[row.field];
         if (value != row.present && value != row.absent) return std::nullopt;
@@ -40,17 +72,18 @@ std::optional<ModelConfig> through(const Architecture& a, const ModelConfig& con
     }
     for (const ArchitectureKey& row : a.keys) {
         if (row.field.empty()) continue;
-        const json& value = wanted[row.field];
-        if (value.is_array() && !row.per_layer) return std::nullopt;
-        bool told = row.values.is_null();
-        for (const json& one : row.values) told |= one == value;
-        if (!told) return std::nullopt;
-        set_field(fields, row.field, value, a.name);
+        json value = told(row, wanted[row.field]);
+        if (value.is_null()) return std::nullopt;
+        set_field(fields, row.field, placed(row, values_of(kept)[row.field], value), a.name);
     }
+    for (const auto& [field, value] : a.constants.items())
+        if (value.is_object()) set_field(fields, field, derived(value, values_of(kept)), a.name);
     kept.vocabulary = config.vocabulary;
-    kept.dropout = config.dropout, kept.init_std = config.init_std;               // of training alone
-    if (config.position.kind.at(0) != "rope" && !config.position.kind.is_list())  // of rope alone
-        kept.position.theta = config.position.theta, kept.position.halves = config.position.halves;
+    kept.dropout = config.dropout, kept.init_std = config.init_std;                 // of training alone
+    if (config.position.kind.at(0) != "rope" && !config.position.kind.is_list()) {  // of rope alone
+        auto kind = kept.position.kind;
+        kept.position = config.position, kept.position.kind = kind;
+    }
     shorten_lists(kept);
     try {
         resolve(kept, a.name);
@@ -60,8 +93,8 @@ std::optional<ModelConfig> through(const Architecture& a, const ModelConfig& con
     return kept;
 }
 
-/// A value of the metadata as JSON; an array only where there is one value per layer.
-json read_value(const Gguf& file, const std::string& key, const GgufValue& value, bool per_layer) {
+/// A value of the metadata as JSON.
+json read_value(const Gguf& file, const std::string& key, const GgufValue& value) {
     const auto* array = std::get_if<GgufArray>(&value);
     if (!array)
         return std::visit(
@@ -72,7 +105,6 @@ json read_value(const Gguf& file, const std::string& key, const GgufValue& value
                     return v;
             },
             value);
-    if (!per_layer) fail_input(file.path(), key, "one value", "an array of " + std::to_string(array->count));
     if (array->count > most_layers)
         fail_input(file.path(), key, "at most " + std::to_string(most_layers) + " values, one per layer",
                    std::to_string(array->count));
@@ -98,7 +130,7 @@ class KeyReader {
 
     void read() {
         for (const auto& [field, value] : a_.constants.items())
-            set_field(fields_, field, value, file_.path());
+            if (!value.is_object()) set_field(fields_, field, value, file_.path());
         std::map<std::string_view, const ArchitectureKey*> rows;
         for (const ArchitectureKey& row : a_.keys) rows[row.key] = &row;
         std::string prefix = a_.name + ".";
@@ -113,9 +145,11 @@ class KeyReader {
             std::string key = prefix + row.key;
             if (file_.find(key)) continue;
             if (row.required) fail_input(file_.path(), key, "a value", "no such key");
-            if (!row.missing.is_null() && !seen_.contains(row.field))
-                set_field(fields_, row.field, row.missing, file_.path());
+            if (!row.missing.is_null() && !seen_.contains({row.field, row.layers}))
+                derive(row.field, row.missing, &row);
         }
+        for (const auto& [field, value] : a_.constants.items())
+            if (value.is_object()) derive(field, value);
         for (const auto& [key, length] : lists_)
             if (length != static_cast<std::size_t>(config_.layers))
                 fail_input(file_.path(), key, std::to_string(config_.layers) + " values, one per layer",
@@ -126,18 +160,42 @@ class KeyReader {
   private:
     void take(const std::string& key, const ArchitectureKey& row, const GgufValue& value) {
         if (row.ignored) return;
-        json says = read_value(file_, key, value, row.per_layer);
+        json says = read_value(file_, key, value);
+        if (says.is_array()) {
+            lists_.emplace_back(key, says.size());
+            if (!row.per_layer) says = alike(key, says);
+        }
         if (!row.equals.is_null()) {
             if (says != row.equals)
                 fail_input(file_.path(), key, row.equals.dump(), shown(says), "others are not supported");
             return;
         }
-        if (says.is_array()) lists_.emplace_back(key, says.size());
         says = mapped(file_, key, row, says);
-        auto [before, first] = seen_.emplace(row.field, says);
+        if (row.inverse) {
+            if (!says.is_number() || says.get<double>() == 0)
+                fail_input(file_.path(), key, "a number other than 0", shown(says));
+            says = 1 / says.get<double>();
+        }
+        auto [before, first] = seen_.emplace(std::pair(row.field, row.layers), says);
         if (!first && before->second != says)
             fail_input(file_.path(), key, shown(before->second) + " as said before", shown(says));
+        says = placed(row, values_of(config_)[row.field], says);
         set_field(fields_, row.field, says, file_.path() + ": " + key);
+    }
+
+    void derive(const std::string& field, const json& value, const ArchitectureKey* row = nullptr) {
+        const json values = values_of(config_);
+        json result = derived(value, values);
+        if (row) result = placed(*row, values[field], result);
+        set_field(fields_, field, result, file_.path());
+    }
+
+    /// The one value that an array repeats for every layer.
+    json alike(const std::string& key, const json& list) const {
+        for (const json& one : list)
+            if (one != list[0]) fail_input(file_.path(), key, "the same value for all layers", shown(list));
+        if (list.empty()) fail_input(file_.path(), key, "a value", "an empty array");
+        return list[0];
     }
 
     static std::string shown(const json& value) {
@@ -148,20 +206,23 @@ class KeyReader {
     const Architecture& a_;
     ModelConfig& config_;
     std::vector<Field> fields_;
-    std::map<std::string, json> seen_;  // by field
+    std::map<std::pair<std::string, std::vector<bool>>, json> seen_;  // by field and layers
     std::vector<std::pair<std::string, std::size_t>> lists_;
 };
 
 void read_presence(const Gguf& file, const Architecture& a, ModelConfig& config) {
     std::vector<Field> fields = model_fields(config);
+    std::set<std::string> present;
     for (const TensorPresence& row : a.presence) {
         bool each = row.tensor.find(layer_mark) != std::string::npos;
-        bool first = file.tensor(with_layer(row.tensor, 0));
+        bool first = file.tensor(with_layer(row.tensor, "0"));
         for (std::int64_t layer = 1; each && layer < config.layers; layer++)
-            if (bool(file.tensor(with_layer(row.tensor, layer))) != first)
-                fail_input(file.path(), with_layer(row.tensor, layer), "in every layer or in none",
-                           first ? "none here" : "one here");
-        set_field(fields, row.field, first ? row.present : row.absent, file.path());
+            if (bool(file.tensor(with_layer(row.tensor, std::to_string(layer)))) != first)
+                fail_input(file.path(), with_layer(row.tensor, std::to_string(layer)),
+                           "in every layer or in none", first ? "none here" : "one here");
+        if (first) present.insert(row.field);
+        if (first || !present.contains(row.field))
+            set_field(fields, row.field, first ? row.present : row.absent, file.path());
     }
 }
 
@@ -185,8 +246,11 @@ void write_value(GgufWriter& out, const std::string& key, const json& value, std
     }
 }
 
-/// What the key says for a value of its field: a number or a truth value where the row's text is one.
-json said(const ArchitectureKey& row, const json& value) {
+/// What the key says, from the values of all fields: a number or a truth value where the row's text is one.
+json said(const ArchitectureKey& row, const json& fields) {
+    json value = row.field.empty() ? json() : told(row, fields[row.field]);
+    if (!row.zero_means.empty() && value == 0) value = fields[row.zero_means];
+    if (row.inverse) return 1 / value.get<double>();
     if (row.values.is_null()) return value;
     for (const auto& [says, meaning] : row.values.items()) {
         if (meaning != value) continue;
@@ -239,6 +303,12 @@ bool has_standard_architecture(const ModelConfig& config) {
     return &architecture_of(config) != &architectures().back();
 }
 
+json derived(const json& value, const json& values) {
+    if (!value.is_object()) return value;
+    double from = values[value["from"].get<std::string>()].get<double>();
+    return value["times"].get<double>() * std::pow(from, value["power"].get<double>());
+}
+
 ModelConfig read_config(const Gguf& file, const Architecture*& architecture) {
     auto name = file.string("general.architecture");
     if (!name) fail_input(file.path(), "general.architecture", "a string", "no such key");
@@ -281,8 +351,9 @@ void write_config(GgufWriter& out, const Architecture& a, ModelConfig config) {
     const json values = values_of(config);
     for (const ArchitectureKey& row : a.keys) {
         std::string key = a.name + "." + row.key;
-        if (!row.field.empty())
-            write_value(out, key, said(row, values[row.field]), config.layers);
+        bool silent = !row.missing.is_null() && told(row, values[row.field]) == derived(row.missing, values);
+        if (!row.field.empty() && !silent)
+            write_value(out, key, said(row, values), config.layers);
         else if (row.required && !row.equals.is_null())
             write_value(out, key, row.equals, config.layers);
     }
@@ -291,11 +362,18 @@ void write_config(GgufWriter& out, const Architecture& a, ModelConfig config) {
 TensorPlace place_of(const Architecture& a, const std::string& parameter) {
     NameParts name = parts_of(parameter);
     auto part = a.parts.find(name.stem);
-    if (part == a.parts.end()) return {parameter, 0};
-    std::string tensor = a.tensors[part->second.first].tensor;
-    std::size_t at = tensor.find(layer_mark);
-    if (at != std::string::npos) tensor.replace(at, layer_mark.size(), name.layer);
-    return {tensor + name.suffix, part->second.second};
+    if (part == a.parts.end()) return {.tensor = parameter};
+    const ArchitectureTensor& row = a.tensors[part->second.first];
+    return {with_layer(row.tensor, name.layer) + name.suffix, part->second.second, &row,
+            with_layer(row.beside, name.layer)};
+}
+
+std::vector<std::string> own_names(const TensorPlace& place, const std::string& parameter) {
+    NameParts name = parts_of(parameter);
+    std::vector<std::string> names;
+    for (const std::string& part : place.row->holds)
+        names.push_back(with_layer(part, name.layer) + name.suffix);
+    return names;
 }
 
 bool is_ignored(const Architecture& a, std::string_view tensor) {

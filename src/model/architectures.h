@@ -4,20 +4,25 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "formats/gguf.h"
+#include "model/architecture_files.h"
 #include "model/config.h"
 
 namespace linnet {
 
 /// A metadata key "<architecture>.<key>". One of: it holds `field`; its only supported value is `equals`; it
-/// is `ignored`.
+/// is `ignored`. Values of `missing` and of constants may be `derived` from other fields.
 struct ArchitectureKey {
     std::string key, field;
     bool required = false, per_layer = false, ignored = false;
+    bool inverse = false;      // the key says 1 / field
+    std::vector<bool> layers;  // the row is for these layers alone, in turn; empty: for all
+    std::string zero_means;    // a field of 0 is told as this field's value
     nlohmann::json missing;  // the field's value where the file lacks the key; null: the config's own default
     nlohmann::json values;   // an object: what the key may say -> the field's value; null: as it stands
     nlohmann::json equals;   // null: any
@@ -28,9 +33,12 @@ struct ArchitectureKey {
 struct ArchitectureTensor {
     std::string tensor;
     std::vector<std::string> holds;  // none: the tensor is ignored
+    std::string beside;              // the row is for models that have this parameter too; "": for all
+    bool written = true;             // false: other programs' files may have it, ours do not
 };
 
-/// A field told by whether a tensor (its whole name) is in the file.
+/// A field told by whether a tensor (its whole name) is in the file; of several rows for one field, one that
+/// finds its tensor decides.
 struct TensorPresence {
     std::string tensor, field;
     nlohmann::json present, absent;
@@ -38,6 +46,7 @@ struct TensorPresence {
 
 struct Architecture {
     std::string name;
+    bool partial = false;      // not a family: others are like it
     int order = 100;           // of several that could say a config, the lowest is written
     nlohmann::json constants;  // field -> value: what the architecture means without saying
     std::string config_key;    // where this key holds the whole config as JSON; then there are no `keys`
@@ -49,8 +58,10 @@ struct Architecture {
     std::set<std::string, std::less<>> ignored_tensors;
 };
 
-/// A data file's text, checked: Error(Exit::input) with `path` and the place in it.
-Architecture parse_architecture(std::string_view text, const std::string& path);
+/// A data file's text, checked: Error(Exit::input) with `path` and the place in it. What its key "like" names
+/// is one of `bases`, by path.
+Architecture parse_architecture(std::string_view text, const std::string& path,
+                                std::span<const ArchitectureFile> bases = {});
 
 /// Every architecture in the executable, by `order`, then name. The last is our own, which can say any
 /// config.
@@ -68,6 +79,10 @@ ModelConfig read_config(const Gguf& file, const Architecture*& architecture);
 /// The same, as a file of this architecture.
 ModelConfig read_config(const Gguf& file, const Architecture& architecture);
 
+/// The number that a constant or a `missing` stands for: itself, or, of an object {"from": field, "times": a,
+/// "power": p}, a · field^p. `values` has every field's value.
+nlohmann::json derived(const nlohmann::json& value, const nlohmann::json& values);
+
 /// Writes general.architecture and the architecture's keys.
 void write_config(GgufWriter& out, const Architecture& architecture, ModelConfig config);
 
@@ -76,8 +91,12 @@ void write_config(GgufWriter& out, const Architecture& architecture, ModelConfig
 struct TensorPlace {
     std::string tensor;
     int part = 0;
+    const ArchitectureTensor* row = nullptr;  // null: the tensor bears the parameter's name
+    std::string beside{};                     // row->beside of this layer
 };
 TensorPlace place_of(const Architecture& architecture, const std::string& parameter);
+/// Of a place in a row: the own names of all parameters that the row's tensor would hold there.
+std::vector<std::string> own_names(const TensorPlace& place, const std::string& parameter);
 
 /// Whether the architecture says that this tensor of a file means nothing.
 bool is_ignored(const Architecture& architecture, std::string_view tensor);

@@ -7,7 +7,17 @@
 
 namespace linnet {
 
-std::vector<Field> model_fields(ModelConfig& c) {
+namespace {
+
+/// A setting that came after files had been written: silent where it has its default, so that they stay as
+/// they are. model_fields fills in which that is.
+template <class T>
+Field later(const char* key, T* target, const char* help, double low = 0, double high = 1e18,
+            std::vector<std::string> choices = {}) {
+    return {key, target, help, low, high, std::move(choices), true};
+}
+
+std::vector<Field> rows(ModelConfig& c) {
     constexpr double many = 1 << 24;
     return {
         {"model.kind", &c.kind, "what the model does", 0, 0, {"decoder"}},
@@ -21,26 +31,79 @@ std::vector<Field> model_fields(ModelConfig& c) {
         {"model.ffn.activation", &c.ffn.activation, "", 0, 0, activation_names()},
         {"model.ffn.gated", &c.ffn.gated, "SwiGLU (with silu), GeGLU (with gelu)"},
         {"model.ffn.bias", &c.ffn.bias, "biases in the feed-forward layer"},
+        later("model.experts.count", &c.experts.count, "experts in place of the feed-forward layer; 0: none",
+              0, 4096),
+        later("model.experts.used", &c.experts.used, "experts for each token", 0, 4096),
+        later("model.experts.width", &c.experts.width, "width of an expert; 0: ffn.width", 0, many),
+        later("model.experts.shared", &c.experts.shared, "width of an expert for all tokens; 0: none", 0,
+              many),
+        later("model.experts.shared_gate", &c.experts.shared_gate, "the shared expert's result is gated"),
+        later("model.experts.score", &c.experts.score, "", 0, 0, {"softmax", "sigmoid"}),
+        later("model.experts.renormalize", &c.experts.renormalize, "the weights of a token sum to 1"),
+        later("model.experts.scale", &c.experts.scale, "of the weights", 0, many),
         {"model.norm.kind", &c.norm.kind, "LayerNorm or RMSNorm", 0, 0, {"layer", "rms"}},
-        {"model.norm.placement", &c.norm.placement, "", 0, 0, {"pre", "post", "sandwich"}},
+        {"model.norm.placement", &c.norm.placement, "", 0, 0, {"pre", "post", "sandwich", "res-post"}},
         {"model.norm.epsilon", &c.norm.epsilon, "", 1e-12, 1},
+        later("model.norm.weight", &c.norm.weight, "norms have weights"),
+        later("model.norm.bias", &c.norm.bias, "LayerNorms with weights have biases"),
+        later("model.residual.kind", &c.residual.kind, "", 0, 0, {"sequential", "parallel"}),
+        later("model.residual.shared_norm", &c.residual.shared_norm, "parallel: both branches read one norm"),
+        later("model.residual.scale", &c.residual.scale, "of what a branch adds", -many, many),
         {"model.position.kind", &c.position.kind, "", 0, 0, {"learned", "sinusoidal", "rope", "none"}},
         {"model.position.theta", &c.position.theta, "base of the rotary angles", 1, 1e12},
         {"model.position.halves", &c.position.halves, "rotary pairs (i, i + D/2) instead of (2i, 2i + 1)"},
+        later("model.position.rotary_width", &c.position.rotary_width, "elements of a head that turn; 0: all",
+              0, many),
+        later("model.position.factors", &c.position.factors, "angles are divided by the tensor rope_freqs"),
+        later("model.position.long_factors", &c.position.long_factors,
+              "angles are divided by rope_factors_short or rope_factors_long"),
+        later("model.position.scaling.kind", &c.position.scaling.kind, "", 0, 0, {"none", "linear", "yarn"}),
+        later("model.position.scaling.factor", &c.position.scaling.factor, "how much longer the context is",
+              1e-3, many),
+        later("model.position.scaling.original", &c.position.scaling.original,
+              "context of the first training; 0: context", 0, many),
+        later("model.position.scaling.attention", &c.position.scaling.attention,
+              "scale of turned queries and keys", 1e-3, many),
+        later("model.position.scaling.extrapolation", &c.position.scaling.extrapolation,
+              "YaRN: share of the turns that stay as they were", 0, 1),
+        later("model.position.scaling.beta_fast", &c.position.scaling.beta_fast,
+              "YaRN: turns in the original context from which on nothing changes", 1e-3, many),
+        later("model.position.scaling.beta_slow", &c.position.scaling.beta_slow,
+              "YaRN: turns up to which all is interpolated", 1e-3, many),
         {"model.attention.bias", &c.attention.bias, "biases in the projections"},
-        {"model.attention.output_bias",
-         &c.attention.output_bias,
-         "false: q, k and v alone have the biases of attention.bias",
-         0,
-         0,
-         {},
-         true},
+        later("model.attention.output_bias", &c.attention.output_bias,
+              "false: q, k and v alone have the biases of attention.bias"),
         {"model.attention.window", &c.attention.window, "positions that attention looks back; 0: all", 0,
          many},
+        later("model.attention.qk_norm", &c.attention.qk_norm, "norm of queries and keys", 0, 0,
+              {"none", "head", "each-head", "full"}),
+        later("model.attention.scale", &c.attention.scale, "of scores; 0: 1 / sqrt(head width)", 0, many),
+        later("model.attention.clamp", &c.attention.clamp, "bound of q, k and v; 0: none", 0, many),
+        later("model.embedding.scale", &c.embedding.scale, "of token embeddings", -many, many),
+        later("model.embedding.norm", &c.embedding.norm, "a norm after the embedding"),
+        later("model.logits.scale", &c.logits.scale, "", -many, many),
+        later("model.logits.softcap", &c.logits.softcap, "c: logits become c tanh(logit / c); 0: none", 0,
+              many),
+        later("model.logits.bias", &c.logits.bias, "biases of the output product"),
         {"model.tie_embeddings", &c.tie_embeddings, "the output product uses the token embedding"},
         {"model.dropout", &c.dropout, "probability, in training", 0, 0.99},
         {"model.init_std", &c.init_std, "standard deviation of the first weights", 0, 10},
     };
+}
+
+}  // namespace
+
+std::vector<Field> model_fields(ModelConfig& c) {
+    static const std::vector<nlohmann::json> defaults = [] {
+        ModelConfig config;
+        std::vector<nlohmann::json> values;
+        for (const Field& field : rows(config)) values.push_back(value_of(field));
+        return values;
+    }();
+    std::vector<Field> fields = rows(c);
+    for (std::size_t i = 0; i < fields.size(); i++)
+        if (!fields[i].silent.is_null()) fields[i].silent = defaults[i];
+    return fields;
 }
 
 namespace {
@@ -87,7 +150,58 @@ void check_heads(ModelConfig& c, std::string_view file) {
                    text(c.head_width));
 }
 
-void check_positions(const ModelConfig& c, std::string_view file) {
+/// RoPE's settings that say nothing become their defaults, so that a config can be said in one way alone.
+void check_rotation(ModelConfig& c, std::string_view file) {
+    auto& p = c.position;
+    if (p.rotary_width > c.head_width || p.rotary_width % 2 != 0)
+        fail_input(file, "model.position.rotary_width",
+                   "an even number up to head_width (" + std::to_string(c.head_width) + ")",
+                   std::to_string(p.rotary_width));
+    if (p.factors && p.long_factors)
+        fail_input(file, "model.position.factors", "factors or long_factors", "both");
+    if (p.rotary_width == c.head_width) p.rotary_width = 0;
+    const ModelConfig first;
+    if (p.scaling.kind == "none") p.scaling.factor = 1, p.scaling.kind = first.position.scaling.kind;
+    if (p.scaling.kind != "yarn") {
+        p.scaling.extrapolation = first.position.scaling.extrapolation;
+        p.scaling.beta_fast = first.position.scaling.beta_fast;
+        p.scaling.beta_slow = first.position.scaling.beta_slow;
+        if (!p.long_factors) p.scaling.original = 0;
+    }
+    if (p.scaling.original == c.context) p.scaling.original = 0;
+}
+
+void check_experts(ModelConfig& c, std::string_view file) {
+    std::int64_t count = 0;
+    for (std::int64_t layer = 0; layer < c.layers; layer++) {
+        std::int64_t here = c.experts.count.at(layer);
+        if (here != 0 && count != 0 && here != count)
+            fail_input(file, "model.experts.count", "one number, or 0", std::to_string(here));
+        if (here != 0) count = here;
+    }
+    if (count == 0) {
+        c.experts = {};
+        return;
+    }
+    if (c.experts.used < 1 || c.experts.used > count)
+        fail_input(file, "model.experts.used", "1 to count (" + std::to_string(count) + ")",
+                   std::to_string(c.experts.used));
+    if (!c.ffn.gated || c.ffn.bias)
+        fail_input(file, "model.experts.count", "0, or ffn.gated without ffn.bias", std::to_string(count));
+}
+
+/// Settings that mean nothing beside others become their defaults.
+void check_blocks(ModelConfig& c, std::string_view file) {
+    if (c.norm.kind != "layer" || !c.norm.weight) c.norm.bias = true;
+    if (c.residual.kind != "parallel") c.residual.shared_norm = false;
+    if (c.residual.kind == "parallel" && c.norm.placement != "pre")
+        fail_input(file, "model.norm.placement", "pre beside parallel branches", c.norm.placement);
+    if (!c.attention.bias) c.attention.output_bias = true;
+    if (!c.norm.weight && c.attention.qk_norm != "none")
+        fail_input(file, "model.attention.qk_norm", "none, as norms have no weights", c.attention.qk_norm);
+}
+
+void check_positions(ModelConfig& c, std::string_view file) {
     for (const std::string& kind : c.position.kind.list()) {
         if (kind == "rope" && c.head_width % 2 != 0)
             fail_input(file, "model.head_width", "an even number for rope", std::to_string(c.head_width));
@@ -95,6 +209,7 @@ void check_positions(const ModelConfig& c, std::string_view file) {
             fail_input(file, "model.position.kind", "rope or none in a list", kind,
                        "other kinds serve all layers at once");
     }
+    check_rotation(c, file);
 }
 
 }  // namespace
@@ -112,7 +227,8 @@ void resolve(ModelConfig& c, std::string_view file) {
                        std::to_string(list.list().size()));
     });
     check_heads(c, file);
-    if (!c.attention.bias) c.attention.output_bias = true;  // means nothing then
+    check_blocks(c, file);
+    check_experts(c, file);
     c.ffn.width = filled(c.ffn.width, c.layers, [&](std::int64_t) { return 4 * c.width; });
     shorten_lists(c);
     check_positions(c, file);

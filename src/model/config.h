@@ -31,20 +31,56 @@ struct ModelConfig {
         bool gated = false;
         bool bias = true;
     } ffn;
+    struct {                               // a mixture in place of the feed-forward layer
+        PerLayer<std::int64_t> count = 0;  // 0: no mixture
+        std::int64_t used = 0, width = 0;  // by each token; of one expert, 0: ffn.width
+        std::int64_t shared = 0;           // width of one that all tokens use; 0: none
+        bool shared_gate = false;          // its result is gated
+        std::string score = "softmax";
+        bool renormalize = true;  // the weights of the experts that are used sum to 1
+        double scale = 1;         // of the weights
+    } experts;
     struct {
         std::string kind = "layer", placement = "pre";
         double epsilon = 1e-5;
+        bool weight = true, bias = true;  // what it learns; of LayerNorm alone: bias
     } norm;
     struct {
+        std::string kind = "sequential";
+        bool shared_norm = false;  // parallel: attention and feed-forward layer read one norm's result
+        double scale = 1;          // of what a branch adds
+    } residual;
+    struct {
         PerLayer<std::string> kind = "learned";  // a list has rope and none alone
-        double theta = 10000;
-        bool halves = false;  // RoPE turns pairs (i, i + D/2) rather than (2i, 2i + 1)
+        PerLayer<double> theta = 10000;
+        bool halves = false;            // RoPE turns pairs (i, i + D/2) rather than (2i, 2i + 1)
+        std::int64_t rotary_width = 0;  // elements of a head that RoPE turns; 0: all
+        bool factors = false;           // each pair's angle is divided by its number in the tensor rope_freqs
+        bool long_factors = false;  // likewise, by rope_factors_short or, in long contexts, rope_factors_long
+        struct {
+            std::string kind = "linear";
+            PerLayer<double> factor = 1;  // the context is so many times as long as in the first training
+            std::int64_t original = 0;    // positions of the first training; 0: context
+            double attention = 1;         // scale of turned queries and keys
+            double extrapolation = 1, beta_fast = 32, beta_slow = 1;  // of YaRN
+        } scaling;
     } position;
     struct {
         bool bias = true;                   // of the projections q, k, v and output
         bool output_bias = true;            // false: of q, k and v alone
         PerLayer<std::int64_t> window = 0;  // tokens; 0: none
+        std::string qk_norm = "none";       // of queries and keys, before RoPE
+        double scale = 0;                   // of scores; 0: 1 / sqrt(D)
+        double clamp = 0;                   // largest absolute value of q, k and v; 0: any
     } attention;
+    struct {
+        double scale = 1;
+        bool norm = false;
+    } embedding;
+    struct {
+        double scale = 1, softcap = 0;  // softcap c: c tanh(x / c), after the scale; 0: none
+        bool bias = false;
+    } logits;
     bool tie_embeddings = true;
     double dropout = 0;
     double init_std = 0.02;

@@ -1,9 +1,11 @@
 #include "model/trace.h"
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
 #include "graph/plan.h"
+#include "ops/experts.h"
 
 namespace linnet {
 namespace {
@@ -13,10 +15,8 @@ struct ActivationName {
     Activation kind;
 };
 constexpr ActivationName activations[] = {
-    {"relu", Activation::relu},
-    {"gelu", Activation::gelu},
-    {"gelu-tanh", Activation::gelu_tanh},
-    {"silu", Activation::silu},
+    {"relu", Activation::relu},           {"relu2", Activation::relu2}, {"gelu", Activation::gelu},
+    {"gelu-tanh", Activation::gelu_tanh}, {"silu", Activation::silu},
 };
 
 /// Builds one model. Parameter names are GGUF's; module paths are ours.
@@ -31,20 +31,17 @@ class Tracer {
         SpaceId outputs = graph().space({"outputs", wanted});
         ParameterId table = matrix("token_embd.weight", c_.vocabulary, c_.width, c_.init_std);
         NodeId x = graph().add(embedding_op, "embed", {}, {table}, {}, {tokens, ids});
+        x = scaled("embed.scale", x, c_.embedding.scale);
+        if (c_.embedding.norm) x = norm("embed.norm", "token_embd_norm", x);
         x = dropout("embed.dropout", positions(x));
+        begin_rope();
         for (layer_ = 0; layer_ < c_.layers; layer_++) {
             graph().begin_block(static_cast<int>(layer_));
             x = block("blk." + std::to_string(layer_), x);
         }
         graph().begin_block(none);
         if (c_.norm.placement != "post") x = norm("norm", "output_norm", x);
-        ParameterId head =
-            c_.tie_embeddings ? table : matrix("output.weight", c_.vocabulary, c_.width, c_.init_std);
-        model_.loss = graph().add(cross_entropy_op, "loss", {x}, {head}, {}, {none, targets});
-        NodeId last = graph().add(take_rows_op, "last", {x}, {}, {}, {outputs, wanted});
-        // Logits have the bits of writing also after a prompt: sampling must not depend on how a text came
-        // in.
-        model_.logits = graph().add(linear_op, "logits", {last}, {head}, {{"written", 1}});
+        head(table, x, targets, {outputs, wanted});
         graph().add_program("loss", {model_.loss});
         graph().add_program("logits", with_states(model_.logits));
         graph().add_program("score", with_states(model_.loss));
@@ -53,6 +50,29 @@ class Tracer {
 
   private:
     Graph& graph() { return model_.graph; }
+
+    /// The loss of rows x, and the logits of those that `wanted` names.
+    void head(ParameterId table, NodeId x, StreamId targets, Placement wanted) {
+        Small<ParameterId, max_parameters> p{
+            c_.tie_embeddings ? table : matrix("output.weight", c_.vocabulary, c_.width, c_.init_std)};
+        if (c_.logits.bias) p.push_back(graph().parameter("output.bias", Shape(c_.vocabulary), 0, 0));
+        Attributes finish;
+        if (c_.logits.scale != 1) finish.set("scale", c_.logits.scale);
+        if (c_.logits.softcap != 0) finish.set("softcap", c_.logits.softcap);
+        model_.loss = graph().add(cross_entropy_op, "loss", {x}, p, finish, {none, targets});
+        NodeId last = graph().add(take_rows_op, "last", {x}, {}, {}, wanted);
+        // Logits have the bits of writing also after a prompt: sampling must not depend on how a text came
+        // in.
+        NodeId y = graph().add(linear_op, "logits", {last}, p, {{"written", 1}});
+        y = scaled("logits.scale", y, c_.logits.scale);
+        if (c_.logits.softcap != 0)
+            y = graph().add(softcap_op, "logits.softcap", {y}, {}, {{"value", c_.logits.softcap}});
+        model_.logits = y;
+    }
+
+    NodeId scaled(const std::string& path, NodeId x, double factor) {
+        return factor == 1 ? x : graph().add(scale_op, path, {x}, {}, {{"value", factor}});
+    }
 
     std::vector<NodeId> with_states(NodeId root) const {
         std::vector<NodeId> roots{root};
@@ -78,10 +98,56 @@ class Tracer {
     }
 
     NodeId norm(const std::string& path, const std::string& name, NodeId x) {
-        Small<ParameterId, max_parameters> p{graph().parameter(name + ".weight", Shape(c_.width), 1, 0)};
+        Small<ParameterId, max_parameters> p;
         bool layer = c_.norm.kind == "layer";
-        if (layer) p.push_back(graph().parameter(name + ".bias", Shape(c_.width), 0, 0));
+        if (c_.norm.weight) p.push_back(graph().parameter(name + ".weight", Shape(c_.width), 1, 0));
+        if (c_.norm.weight && c_.norm.bias && layer)
+            p.push_back(graph().parameter(name + ".bias", Shape(c_.width), 0, 0));
         return graph().add(layer ? layer_norm_op : rms_norm_op, path, {x}, p, {{"epsilon", c_.norm.epsilon}});
+    }
+
+    /// The norm of queries or keys: of each head, or of the full width; without biases.
+    NodeId heads_norm(const std::string& path, const std::string& name, NodeId x, std::int64_t heads) {
+        const std::string& kind = c_.attention.qk_norm;
+        if (kind == "none") return x;
+        std::int64_t width = kind == "head" ? c_.head_width : graph().node(x).width;
+        Attributes a{{"epsilon", c_.norm.epsilon}};
+        if (kind != "full") a.set("groups", static_cast<double>(heads));
+        std::int64_t columns = kind == "each-head" ? c_.head_width : 0;
+        return graph().add(c_.norm.kind == "layer" ? layer_norm_op : rms_norm_op, path, {x},
+                           {graph().parameter(name + ".weight", Shape(width), 1, 0, columns)}, a);
+    }
+
+    /// What RoPE's nodes of all layers have in common, and their factors.
+    void begin_rope() {
+        const auto& p = c_.position;
+        const auto& kinds = p.kind.list();
+        if (std::find(kinds.begin(), kinds.end(), "rope") == kinds.end()) return;
+        const auto& scaling = p.scaling;
+        turn_ = {{"head_width", static_cast<double>(c_.head_width)}, {"halves", p.halves ? 1.0 : 0.0}};
+        std::int64_t turned = p.rotary_width ? p.rotary_width : c_.head_width;
+        if (p.rotary_width) turn_.set("rotary_width", static_cast<double>(turned));
+        if (scaling.attention != 1) turn_.set("scale", scaling.attention);
+        bool yarn = scaling.kind == "yarn";
+        if (yarn || p.long_factors)
+            turn_.set("original", static_cast<double>(scaling.original ? scaling.original : c_.context));
+        if (yarn) {
+            turn_.set("extrapolation", scaling.extrapolation);
+            turn_.set("beta_fast", scaling.beta_fast), turn_.set("beta_slow", scaling.beta_slow);
+        }
+        auto factors = [&](const char* name) {
+            turn_factors_.push_back(graph().parameter(name, Shape(turned / 2), 1, 0));
+        };
+        if (p.factors) factors("rope_freqs.weight");
+        if (p.long_factors) factors("rope_factors_short.weight"), factors("rope_factors_long.weight");
+    }
+
+    NodeId rope(const std::string& path, NodeId x) {
+        Attributes turn = turn_;
+        turn.set("theta", c_.position.theta.at(layer_));
+        double factor = c_.position.scaling.factor.at(layer_);
+        if (factor != 1) turn.set("factor", factor);
+        return graph().add(rope_op, path, {x}, turn_factors_, turn);
     }
 
     NodeId linear(const std::string& path, const std::string& name, NodeId x, std::int64_t out, bool bias,
@@ -95,22 +161,27 @@ class Tracer {
     /// depth (Radford et al. 2019, GPT-2, section 2.3).
     double residual_std() const { return c_.init_std / std::sqrt(2.0 * static_cast<double>(c_.layers)); }
 
+    NodeId clamped(NodeId x) {
+        if (c_.attention.clamp == 0) return x;
+        return graph().add(clamp_op, graph().node(x).path + ".clamp", {x}, {},
+                           {{"value", c_.attention.clamp}});
+    }
+
     NodeId attention(const std::string& blk, NodeId x) {
         std::string path = blk + ".attn";
         std::int64_t d = c_.head_width;
         std::int64_t heads = c_.heads.at(layer_), kv_heads = c_.kv_heads.at(layer_);
         auto h = static_cast<double>(heads), kv = static_cast<double>(kv_heads);
         bool bias = c_.attention.bias;
-        NodeId q = linear(path + ".q", blk + ".attn_q", x, heads * d, bias, c_.init_std);
-        NodeId k = linear(path + ".k", blk + ".attn_k", x, kv_heads * d, bias, c_.init_std);
-        NodeId v = linear(path + ".v", blk + ".attn_v", x, kv_heads * d, bias, c_.init_std);
-        if (c_.position.kind.at(layer_) == "rope") {
-            Attributes turn{{"head_width", static_cast<double>(d)},
-                            {"theta", c_.position.theta},
-                            {"halves", c_.position.halves ? 1.0 : 0.0}};
-            q = graph().add(rope_op, path + ".q.rope", {q}, {}, turn);
-            k = graph().add(rope_op, path + ".k.rope", {k}, {}, turn);
-        }
+        NodeId q = clamped(linear(path + ".q", blk + ".attn_q", x, heads * d, bias, c_.init_std));
+        NodeId k = clamped(linear(path + ".k", blk + ".attn_k", x, kv_heads * d, bias, c_.init_std));
+        NodeId v = clamped(linear(path + ".v", blk + ".attn_v", x, kv_heads * d, bias, c_.init_std));
+        q = heads_norm(path + ".q.norm", blk + ".attn_q_norm", q, heads);
+        k = heads_norm(path + ".k.norm", blk + ".attn_k_norm", k, kv_heads);
+        if (c_.position.kind.at(layer_) == "rope")
+            q = rope(path + ".q.rope", q), k = rope(path + ".k.rope", k);
+        if (c_.attention.scale != 0)  // the op's own is 1 / sqrt(D)
+            q = scaled(path + ".q.scale", q, c_.attention.scale * std::sqrt(static_cast<double>(d)));
         StateId state = none;
         if (!training_) {
             state = graph().state({path, 2 * kv_heads, d, Rewind::truncate, c_.attention.window.at(layer_)});
@@ -129,36 +200,111 @@ class Tracer {
         return dropout(path + ".dropout", y);
     }
 
-    NodeId feed_forward(const std::string& blk, NodeId x) {
+    /// A mixture of experts: each token's, weighted, and the one that all tokens share.
+    NodeId experts(const std::string& blk, NodeId x) {
         std::string path = blk + ".ffn";
-        Attributes kind{{"kind", static_cast<double>(activation_from_name(c_.ffn.activation))}};
+        const auto& e = c_.experts;
+        auto count = static_cast<double>(e.count.at(layer_)), used = static_cast<double>(e.used);
+        SpaceId tokens = graph().node(x).space;
+        if (places_ == none) {
+            places_ = graph().space({"places", none, tokens, e.used});
+            bounds_ = graph().space({"expert bounds", none, none, 0, e.count.at(layer_) + 1});
+        }
+        NodeId scores =
+            linear(path + ".router", blk + ".ffn_gate_inp", x, e.count.at(layer_), false, c_.init_std);
+        NodeId choice = graph().add(expert_choice_op, path + ".choice", {scores}, {}, {{"used", used}});
+        NodeId weights = graph().add(expert_weights_op, path + ".weights", {scores, choice}, {},
+                                     {{"used", used},
+                                      {"sigmoid", e.score == "sigmoid" ? 1.0 : 0.0},
+                                      {"renormalize", e.renormalize ? 1.0 : 0.0},
+                                      {"scale", e.scale}});
+        NodeId places =
+            graph().add(expert_places_op, path + ".places", {choice}, {}, {{"experts", count}}, {places_});
+        NodeId bounds = graph().add(expert_bounds_op, path + ".bounds", {choice}, {}, {}, {bounds_});
+        NodeId there =
+            graph().add(to_experts_op, path + ".there", {x, places}, {}, {{"used", used}}, {places_});
+        auto product = [&](const char* name, NodeId in, std::int64_t out, double std) {
+            ParameterId w = graph().parameter(blk + ".ffn_" + name + "_exps.weight",
+                                              Shape(e.count.at(layer_) * out, graph().node(in).width), 0, std,
+                                              e.count.at(layer_));
+            return graph().add(expert_linear_op, path + "." + name, {in, bounds}, {w},
+                               {{"experts", count}, {"used", used}});
+        };
+        std::int64_t width = e.width ? e.width : c_.ffn.width.at(layer_);
+        NodeId gate = product("gate", there, width, c_.init_std),
+               up = product("up", there, width, c_.init_std);
+        NodeId y = graph().add(gated_op, path + ".gated", {gate, up}, {}, activation());
+        y = product("down", y, c_.width, residual_std());
+        y = graph().add(from_experts_op, path + ".back", {y, weights, places}, {}, {}, {tokens});
+        if (e.shared > 0) y = graph().add(add_op, path + ".both", {y, shared_expert(blk, x)});
+        return dropout(path + ".dropout", y);
+    }
+
+    NodeId shared_expert(const std::string& blk, NodeId x) {
+        std::string path = blk + ".ffn.shared";
+        NodeId gate =
+            linear(path + ".gate", blk + ".ffn_gate_shexp", x, c_.experts.shared, false, c_.init_std);
+        NodeId up = linear(path + ".up", blk + ".ffn_up_shexp", x, c_.experts.shared, false, c_.init_std);
+        NodeId y = graph().add(gated_op, path + ".gated", {gate, up}, {}, activation());
+        y = linear(path + ".down", blk + ".ffn_down_shexp", y, c_.width, false, residual_std());
+        if (!c_.experts.shared_gate) return y;
+        ParameterId w =
+            graph().parameter(blk + ".ffn_gate_inp_shexp.weight", Shape(1, c_.width), 0, c_.init_std, 1);
+        NodeId open = graph().add(linear_op, path + ".open", {x}, {w});
+        return graph().add(row_gate_op, path + ".gate_result", {y, open});
+    }
+
+    Attributes activation() const {
+        return {{"kind", static_cast<double>(activation_from_name(c_.ffn.activation))}};
+    }
+
+    NodeId feed_forward(const std::string& blk, NodeId x) {
+        if (c_.experts.count.at(layer_) > 0) return experts(blk, x);
+        std::string path = blk + ".ffn";
         std::int64_t width = c_.ffn.width.at(layer_);
         NodeId h;
         if (c_.ffn.gated) {
             NodeId gate = linear(path + ".gate", blk + ".ffn_gate", x, width, c_.ffn.bias, c_.init_std);
             NodeId up = linear(path + ".up", blk + ".ffn_up", x, width, c_.ffn.bias, c_.init_std);
-            h = graph().add(gated_op, path + ".gated", {gate, up}, {}, kind);
+            h = graph().add(gated_op, path + ".gated", {gate, up}, {}, activation());
         } else {
             NodeId up = linear(path + ".up", blk + ".ffn_up", x, width, c_.ffn.bias, c_.init_std);
-            h = graph().add(activation_op, path + ".act", {up}, {}, kind);
+            h = graph().add(activation_op, path + ".act", {up}, {}, activation());
         }
         NodeId y = linear(path + ".down", blk + ".ffn_down", h, c_.width, c_.ffn.bias, residual_std());
         return dropout(path + ".dropout", y);
     }
 
-    /// pre: x + f(norm x).  post: norm(x + f x).  sandwich: x + norm(f(norm x)) (Ding et al. 2021, CogView).
+    /// pre: x + s f(norm x).  post: norm(x + s f x).  sandwich: x + s norm(f(norm x)) (Ding et al. 2021,
+    /// CogView).  res-post: x + s norm(f x) (Liu et al. 2022, Swin Transformer V2).
     template <class Branch>
     NodeId residual(const std::string& path, const std::string& name, NodeId x, Branch branch) {
-        bool pre = c_.norm.placement != "post";
-        NodeId y = branch(pre ? norm(path + ".norm", name + "_norm", x) : x);
-        if (c_.norm.placement == "sandwich") y = norm(path + ".post_norm", name + "_post_norm", y);
-        x = graph().add(add_op, path + ".add", {x, y});
-        return pre ? x : norm(path + ".norm", name + "_norm", x);
+        const std::string& placement = c_.norm.placement;
+        bool before = placement == "pre" || placement == "sandwich";
+        NodeId y = branch(before ? norm(path + ".norm", name + "_norm", x) : x);
+        if (placement == "sandwich" || placement == "res-post")
+            y = norm(path + ".post_norm", name + "_post_norm", y);
+        x = add(path, x, y);
+        return placement == "post" ? norm(path + ".norm", name + "_norm", x) : x;
+    }
+
+    /// x + s y.
+    NodeId add(const std::string& path, NodeId x, NodeId y) {
+        return graph().add(add_op, path + ".add", {x, scaled(path + ".scale", y, c_.residual.scale)});
     }
 
     NodeId block(const std::string& blk, NodeId x) {
+        if (c_.residual.kind == "parallel") return parallel_block(blk, x);
         x = residual(blk + ".attn", blk + ".attn", x, [&](NodeId y) { return attention(blk, y); });
         return residual(blk + ".ffn", blk + ".ffn", x, [&](NodeId y) { return feed_forward(blk, y); });
+    }
+
+    /// x + s attention(norm x) + s ffn(norm x) (Wang & Komatsuzaki 2021, GPT-J).
+    NodeId parallel_block(const std::string& blk, NodeId x) {
+        NodeId in = norm(blk + ".attn.norm", blk + ".attn_norm", x);
+        NodeId a = attention(blk, in);
+        if (!c_.residual.shared_norm) in = norm(blk + ".ffn.norm", blk + ".ffn_norm", x);
+        return add(blk + ".ffn", add(blk + ".attn", x, a), feed_forward(blk, in));
     }
 
     const ModelConfig& c_;
@@ -166,6 +312,9 @@ class Tracer {
     std::int64_t layer_ = 0;  // the block being traced
     TracedModel model_;
     std::vector<NodeId> appends_;
+    Attributes turn_;  // of RoPE
+    Small<ParameterId, max_parameters> turn_factors_;
+    SpaceId places_ = none, bounds_ = none;  // of experts
 };
 
 }  // namespace

@@ -25,6 +25,25 @@ std::string computed_types() {
     return "a type that this program computes with (" + list + ")";
 }
 
+/// The tensor of a parameter. A row that is for models with another parameter too counts only there. In a
+/// file that is read (null: one to be written), parameters may also stand by themselves.
+TensorPlace stored_place(const Architecture& a, const std::string& parameter,
+                         const std::unordered_set<std::string_view>& parameters, const Gguf* file) {
+    TensorPlace place = place_of(a, parameter);
+    if (!place.row) return place;
+    bool counts = place.beside.empty() || parameters.contains(place.beside + ".weight");
+    if (file && !place.row->written) {
+        counts &= file->tensor(place.tensor) != nullptr;
+    } else if (file && place.row->holds.size() > 1) {
+        bool apart = true;
+        for (const std::string& name : own_names(place, parameter)) apart &= file->tensor(name) != nullptr;
+        counts &= !apart;
+    } else {
+        counts &= place.row->written;
+    }
+    return counts ? place : TensorPlace{.tensor = parameter};
+}
+
 /// A tensor of the file and the parameters whose rows it holds, one after another.
 struct Stored {
     std::string name;
@@ -33,20 +52,22 @@ struct Stored {
 };
 
 /// Every tensor of a model, in the order of its first parameter. Linear in their number.
-std::vector<Stored> stored_tensors(const Graph& graph, const Architecture& a) {
+std::vector<Stored> stored_tensors(const Graph& graph, const Architecture& a, const Gguf* file) {
     std::vector<Stored> tensors;
+    std::unordered_set<std::string_view> names;
+    for (const Parameter& p : graph.parameters()) names.insert(p.name);
     std::vector<std::vector<std::pair<int, std::size_t>>> parts;  // of each tensor: (place, parameter)
     std::unordered_map<std::string, std::size_t> found;           // names of ours, by tensor
     for (std::size_t i = 0; i < graph.parameters().size(); i++) {
         const Parameter& p = graph.parameters()[i];
-        TensorPlace place = place_of(a, p.name);
+        TensorPlace place = stored_place(a, p.name, names, file);
         auto [at, first] = found.emplace(place.tensor, tensors.size());
         if (first) {
-            tensors.push_back({place.tensor, {}, p.shape});
+            tensors.push_back({place.tensor, {}, p.stored()});
             tensors.back().shape.dim[0] = 0;
             parts.emplace_back();
         }
-        tensors[at->second].shape.dim[0] += p.shape.dim[0];
+        tensors[at->second].shape.dim[0] += p.stored().dim[0];
         parts[at->second].emplace_back(place.part, i);
     }
     for (std::size_t t = 0; t < tensors.size(); t++) {
@@ -78,14 +99,15 @@ std::vector<Tensor> bind_parameters(const Graph& graph, const Gguf& file, const 
                                     std::vector<std::vector<float>>& converted) {
     std::vector<Tensor> bound(graph.parameters().size());
     std::unordered_set<const GgufTensor*> used;
-    for (const Stored& stored : stored_tensors(graph, a)) {
+    for (const Stored& stored : stored_tensors(graph, a, &file)) {
         const GgufTensor* t = file.tensor(stored.name);
         if (!t) fail_input(file.path(), stored.name, "a tensor", "none");
         used.insert(t);
         if (t->shape != stored.shape)
             fail_input(file.path_of(*t), stored.name, "shape " + text(stored.shape), text(t->shape));
         // A vector of blocks is nothing that any tool writes.
-        if (!info(t->type).is_weight || (stored.shape.rank == 1 && info(t->type).block > 1))
+        if (!info(t->type).is_weight ||
+            (graph.parameters()[stored.parts[0]].shape.rank == 1 && info(t->type).block > 1))
             fail_input(file.path_of(*t), stored.name, computed_types(), std::string(info(t->type).name));
         std::int64_t row = 0;
         for (std::size_t part : stored.parts) {
@@ -133,7 +155,7 @@ std::string save_model(const std::string& path, const ModelConfig& config, const
     out.add("general.name", name);
     tokenizer.write(out);
     for (const auto& [key, value] : provenance) out.add("linnet." + key, value);
-    for (const Stored& tensor : stored_tensors(graph, a)) {
+    for (const Stored& tensor : stored_tensors(graph, a, nullptr)) {
         const Parameter& p = graph.parameters()[tensor.parts[0]];
         // Runtimes add the position table to activations as it is, so it stays in f32; it is small.
         DType stored = p.shape.rank == 1 || p.name.starts_with("position_embd") ? DType::f32 : type;

@@ -1,7 +1,8 @@
 // Cross-entropy fused with the output projection: logits = x · Wᵀ are made, used and overwritten a chunk of
 // rows at a time, so that those of a whole batch are never stored.   x [R,C], W [V,C]; out [R,1]: nats a row
 // (0 where no target). Backward makes the loss as well: the logits of a training step are computed once, not
-// twice.
+// twice. With a bias [V], an attribute "scale" s and one "softcap" c (bound.cpp), logits are
+// c · tanh(s (x · Wᵀ + b) / c).
 #include <algorithm>
 #include <stdexcept>
 
@@ -29,7 +30,8 @@ std::int64_t chunk_rows(std::int64_t rows, std::int64_t vocabulary) {
 
 std::int64_t scratch(const NodeShape& s, std::int64_t rows) {
     std::int64_t vocabulary = s.parameters[0].dim[0];
-    return chunk_rows(rows, vocabulary) * vocabulary;
+    std::int64_t copies = s.attributes.has("softcap") ? 2 : 1;  // the logits, as their gradients replace them
+    return copies * chunk_rows(rows, vocabulary) * vocabulary;
 }
 
 /// A chunk of rows at a time, in rounds: logits, then losses, then (backward) what follows from their
@@ -60,20 +62,45 @@ void make_logits(const Call<Real>& call, Chunk chunk) {
     g.m = chunk.count, g.n = v, g.k = c;
     g.a = {call.in[0] + chunk.first * c, kernel_type<Real>, c, 1};
     g.c = call.scratch, g.c_row = v;
+    g.bias = call.vector(1);
     team_project(call, g, w, ProductKernel::panels);
+}
+
+/// What follows the product, of one row of logits; `kept` takes a copy of the result where it is bounded.
+template <class Real>
+void finish(const Call<Real>& call, std::int64_t v, Real* logits, Real* kept) {
+    const Attributes& a = *call.attributes;
+    if (a.has("scale")) call.kernels->scale(v, static_cast<Real>(a.number("scale")), logits, logits);
+    if (!a.has("softcap")) return;
+    softcap(*call.kernels, static_cast<Real>(a.number("softcap")), v, logits, logits);
+    std::copy_n(logits, v, kept);
+}
+
+/// The gradient of the product's result from that of the finished logits, in place.
+template <class Real>
+void finish_backward(const Call<Real>& call, std::int64_t v, const Real* kept, Real* gradient) {
+    const Attributes& a = *call.attributes;
+    if (a.has("softcap")) {
+        Real cap = static_cast<Real>(a.number("softcap"));
+        for (std::int64_t i = 0; i < v; i++) gradient[i] *= 1 - (kept[i] / cap) * (kept[i] / cap);
+    }
+    if (a.has("scale")) call.kernels->scale(v, static_cast<Real>(a.number("scale")), gradient, gradient);
 }
 
 /// The loss of each row, and its gradient in place of the logits.
 template <class Real>
 void make_losses(const Call<Real>& call, Chunk chunk, bool gradient) {
     std::int64_t v = call.parameter[0].shape.dim[0];
+    Real* copies = call.scratch + chunk_rows(call.rows, v) * v;
     Range rows = call.worker.share(chunk.count);
     for (std::int64_t r = rows.begin; r < rows.end; r++) {
         std::int32_t target = call.ids[static_cast<std::size_t>(chunk.first + r)];
-        Real* logits = call.scratch + r * v;
+        Real *logits = call.scratch + r * v, *kept = copies + r * v;
         if (target >= 0) {
+            finish(call, v, logits, kept);
             call.out[chunk.first + r] = static_cast<Real>(call.kernels->cross_entropy(
                 v, target, static_cast<Real>(call.batch->loss_scale), gradient, logits));
+            if (gradient) finish_backward(call, v, kept, logits);
         } else {
             call.out[chunk.first + r] = 0;
             if (gradient) std::fill_n(logits, v, Real(0));
@@ -88,7 +115,8 @@ void forward(Call<Real>& call) {
     make_losses(call, chunk, false);
 }
 
-// With dlogits = (softmax - onehot) · scale:  dx = dlogits · W,  dW += dlogitsᵀ · x.
+// With dlogits = (softmax - onehot) · loss scale, taken back through the soft cap and the scale:
+// dx = dlogits · W,  dW += dlogitsᵀ · x,  db += column sums of dlogits.
 template <class Real>
 void backward(Call<Real>& call) {
     Chunk chunk(call, call.round / backward_rounds);
@@ -102,6 +130,11 @@ void backward(Call<Real>& call) {
     if (call.parameter_grad[0])
         team_weight_gradient(call, call.scratch, call.in[0] + chunk.first * c, chunk.count, v, c,
                              call.parameter_grad[0]);
+    if (call.parameter_grad[1]) {
+        Range columns = call.worker.share(v, 16);
+        call.kernels->column_sum(chunk.count, v, columns.begin, columns.end, call.scratch,
+                                 call.parameter_grad[1]);
+    }
 }
 
 }  // namespace
@@ -109,7 +142,7 @@ void backward(Call<Real>& call) {
 const Op cross_entropy_op = {
     .name = "cross_entropy",
     .inputs = 1,
-    .parameters = 1,
+    .parameters = 2,
     .width = width,
     .flops = flops,
     .forward = [](auto& call) { forward(call); },

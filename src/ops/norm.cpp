@@ -1,59 +1,90 @@
 // LayerNorm (Ba et al. 2016): y = (x - mean) / sqrt(var + eps) · w + b.
-// RMSNorm (Zhang & Sennrich 2019): y = x / sqrt(mean(x²) + eps) · w.   x, y [R,C]; w, b [C].
+// RMSNorm (Zhang & Sennrich 2019): y = x / sqrt(mean(x²) + eps) · w.   x, y [R,C]; w, b [C] or none.
+// With the attribute "groups" G, each of the G parts of a row is normalized by itself (heads of queries and
+// keys: Dehghani et al. 2023, section 2.2): w [C/G], the same for all, or [C].
+#include <stdexcept>
+
 #include "ops/op.h"
 
 namespace linnet {
 namespace {
 
+std::int64_t groups(const Attributes& attributes) {
+    return attributes.has("groups") ? attributes.integer("groups") : 1;
+}
+
 std::int64_t width(const NodeShape& s) {
+    std::int64_t part = s.in[0] / groups(s.attributes);
+    if (s.in[0] % groups(s.attributes)) throw std::logic_error("norm: groups do not divide the width");
+    for (const Shape& p : s.parameters)
+        if (p.count() != part && p.count() != s.in[0])
+            throw std::logic_error("norm: parameters do not fit the width");
     return s.in[0];
 }
 double flops(const NodeShape& s, double) {
     return 8.0 * static_cast<double>(s.in[0]);
 }
-std::int64_t saved(const NodeShape&) {
-    return 2;
+std::int64_t saved(const NodeShape& s) {
+    return 2 * groups(s.attributes);
 }  // mean, 1 / deviation
 
+/// Rows that share their parameters, one after another: of width C, or each of G parts of C/G; where each
+/// part has parameters of its own, one part.
 template <class Real>
-struct RowShare {
-    Range rows;
-    std::int64_t at;
-    Real* saved;
-    explicit RowShare(const Call<Real>& call)
-        : rows(call.worker.share(call.rows)),
-          at(rows.begin * call.width),
-          saved(call.saved ? call.saved + 2 * rows.begin : nullptr) {}
+struct Piece {
+    std::int64_t rows, width, x, saved, parameter;  // the last three: where it begins
+    const Real* of(const Real* from, std::int64_t at) const { return from ? from + at : nullptr; }
 };
+
+template <class Real, class Visit>
+void each_piece(const Call<Real>& call, Range rows, const Visit& visit) {
+    std::int64_t parts = groups(*call.attributes), width = call.width / parts;
+    bool apart = parts > 1 && call.parameter[0].data && call.parameter[0].shape.count() == call.width;
+    if (!apart)
+        return visit(
+            Piece<Real>{rows.size() * parts, width, rows.begin * call.width, 2 * rows.begin * parts, 0});
+    for (std::int64_t i = rows.begin * parts; i < rows.end * parts; i++)
+        visit(Piece<Real>{1, width, i * width, 2 * i, i % parts * width});
+}
+
+template <class Real>
+Real epsilon(const Call<Real>& call) {
+    return static_cast<Real>(call.attributes->number("epsilon"));
+}
 
 template <class Real>
 void layer_forward(Call<Real>& call) {
-    RowShare<Real> s(call);
-    call.kernels->layer_norm(s.rows.size(), call.width, call.in[0] + s.at, call.vector(0), call.vector(1),
-                             static_cast<Real>(call.attributes->number("epsilon")), call.out + s.at, s.saved);
+    each_piece(call, call.worker.share(call.rows), [&](const Piece<Real>& p) {
+        call.kernels->layer_norm(p.rows, p.width, call.in[0] + p.x, p.of(call.vector(0), p.parameter),
+                                 p.of(call.vector(1), p.parameter), epsilon(call), call.out + p.x,
+                                 call.saved ? call.saved + p.saved : nullptr);
+    });
 }
 
 template <class Real>
 void rms_forward(Call<Real>& call) {
-    RowShare<Real> s(call);
-    call.kernels->rms_norm(s.rows.size(), call.width, call.in[0] + s.at, call.vector(0),
-                           static_cast<Real>(call.attributes->number("epsilon")), call.out + s.at, s.saved);
+    each_piece(call, call.worker.share(call.rows), [&](const Piece<Real>& p) {
+        call.kernels->rms_norm(p.rows, p.width, call.in[0] + p.x, p.of(call.vector(0), p.parameter),
+                               epsilon(call), call.out + p.x, call.saved ? call.saved + p.saved : nullptr);
+    });
 }
 
 /// The gradient of x is shared out by rows, that of w and b by columns: no barrier, no partial sums.
 template <class Real, class RowKernel>
 void backward(Call<Real>& call, RowKernel row_kernel) {
-    if (call.din[0]) {
-        RowShare<Real> s(call);
-        row_kernel(s.rows.size(), call.width, call.in[0] + s.at, call.vector(0), s.saved, call.dout + s.at,
-                   call.din[0] + s.at, call.accumulate[0]);
-    }
-    if (call.parameter_grad[0]) {
-        Range columns = call.worker.share(call.width, 16);
-        call.kernels->norm_backward_weights(call.rows, call.width, columns.begin, columns.end, call.in[0],
-                                            call.saved, call.dout, call.parameter_grad[0],
-                                            call.parameter_grad[1]);
-    }
+    if (call.din[0])
+        each_piece(call, call.worker.share(call.rows), [&](const Piece<Real>& p) {
+            row_kernel(p.rows, p.width, call.in[0] + p.x, p.of(call.vector(0), p.parameter),
+                       call.saved + p.saved, call.dout + p.x, call.din[0] + p.x, call.accumulate[0]);
+        });
+    if (!call.parameter_grad[0]) return;
+    Range columns = call.worker.share(call.width / groups(*call.attributes), 16);
+    each_piece(call, {0, call.rows}, [&](const Piece<Real>& p) {
+        Real* bias = call.parameter_grad[1];
+        call.kernels->norm_backward_weights(
+            p.rows, p.width, columns.begin, columns.end, call.in[0] + p.x, call.saved + p.saved,
+            call.dout + p.x, call.parameter_grad[0] + p.parameter, bias ? bias + p.parameter : nullptr);
+    });
 }
 
 template <class Real>

@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <stdexcept>
 
+#include "ops/experts.h"
+
 namespace linnet {
 
 bool Attributes::has(std::string_view name) const {
@@ -29,10 +31,19 @@ std::string Attributes::text() const {
 
 std::span<const Op* const> all_ops() {
     static const Op* const ops[] = {
-        &embedding_op,  &position_embedding_op, &sinusoidal_op,    &linear_op,
-        &layer_norm_op, &rms_norm_op,           &rope_op,          &append_op,
-        &attention_op,  &activation_op,         &gated_op,         &add_op,
-        &dropout_op,    &take_rows_op,          &cross_entropy_op,
+        &embedding_op,     &position_embedding_op,
+        &sinusoidal_op,    &linear_op,
+        &layer_norm_op,    &rms_norm_op,
+        &rope_op,          &append_op,
+        &attention_op,     &activation_op,
+        &gated_op,         &add_op,
+        &scale_op,         &clamp_op,
+        &softcap_op,       &dropout_op,
+        &take_rows_op,     &cross_entropy_op,
+        &expert_choice_op, &expert_weights_op,
+        &expert_places_op, &expert_bounds_op,
+        &to_experts_op,    &expert_linear_op,
+        &from_experts_op,  &row_gate_op,
     };
     return ops;
 }

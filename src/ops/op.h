@@ -28,6 +28,7 @@ class Attributes {
     double number(std::string_view name) const;
     std::int64_t integer(std::string_view name) const { return static_cast<std::int64_t>(number(name)); }
     bool flag(std::string_view name) const { return number(name) != 0; }
+    void set(std::string_view name, double value) { values_.emplace_back(name, value); }  // a new one
     std::string text() const;  // "heads=12 epsilon=1e-05"
 
   private:
@@ -121,11 +122,20 @@ std::size_t kernel_workspace(const KernelTable<Real>& kernels) {
     return (std::max(kernels.gemm_workspace, kernels.attention_workspace) + 63) / 64 * 64;
 }
 
+/// y = cap · tanh(x / cap) for n values; y may be x.
+template <class Real>
+void softcap(const KernelTable<Real>& kernels, Real cap, std::int64_t n, const Real* x, Real* y) {
+    kernels.scale(n, 1 / cap, x, y);
+    kernels.activation(Activation::tanh, n, y, y);
+    kernels.scale(n, cap, y, y);
+}
+
 /// Widths and parameter shapes a node was built with.
 struct NodeShape {
     std::span<const std::int64_t> in;
     std::span<const Shape> parameters;
     const Attributes& attributes;
+    std::span<const Tensor> values = {};  // of the parameters; empty where there are none yet
 };
 
 /// One direction of an op, for both precisions from one generic lambda: [](auto& call) { … }.
@@ -176,7 +186,8 @@ struct Op {
     bool loss = false;              // backward starts here and needs no dout
     std::int64_t (*saved)(const NodeShape&) = nullptr;                       // Reals per row
     std::int64_t (*scratch)(const NodeShape&, std::int64_t rows) = nullptr;  // Reals, shared by the team
-    /// A table that depends on positions [0, positions), made once for all executors of a session.
+    /// A table that depends on positions [0, positions) and on parameters that are not trained, made once for
+    /// all executors of a session.
     std::vector<double> (*constants)(const NodeShape&, std::int64_t positions) = nullptr;
 };
 
@@ -184,7 +195,7 @@ struct Op {
 std::span<const Op* const> all_ops();
 
 extern const Op embedding_op, position_embedding_op, sinusoidal_op, linear_op, layer_norm_op, rms_norm_op,
-    rope_op, append_op, attention_op, activation_op, gated_op, add_op, dropout_op, take_rows_op,
-    cross_entropy_op;
+    rope_op, append_op, attention_op, activation_op, gated_op, add_op, scale_op, clamp_op, softcap_op,
+    dropout_op, take_rows_op, cross_entropy_op;
 
 }  // namespace linnet

@@ -12,8 +12,8 @@ using namespace linnet::test;
 
 namespace {
 
-constexpr Activation activations[] = {Activation::relu, Activation::gelu, Activation::gelu_tanh,
-                                      Activation::silu};
+constexpr Activation activations[] = {Activation::relu, Activation::gelu,  Activation::gelu_tanh,
+                                      Activation::silu, Activation::relu2, Activation::tanh};
 
 double activate(Activation kind, double x) {
     switch (kind) {
@@ -25,6 +25,10 @@ double activate(Activation kind, double x) {
             return 0.5 * x * (1 + std::tanh(std::sqrt(2 / 3.14159265358979324) * (x + 0.044715 * x * x * x)));
         case Activation::silu:
             return x / (1 + std::exp(-x));
+        case Activation::relu2:
+            return x > 0 ? x * x : 0;
+        case Activation::tanh:
+            return std::tanh(x);
     }
     return 0;
 }

@@ -66,19 +66,58 @@ namespace {
 
 /// A small config that `a` can say, with every field that a key of it holds set to something of its own.
 ModelConfig sample(const Architecture& a, bool present, TokenId vocabulary) {
-    const nlohmann::json values = {
-        {"model.context", 24},   {"model.width", 32},          {"model.layers", 5},
-        {"model.heads", 4},      {"model.kv_heads", 2},        {"model.head_width", 16},
-        {"model.ffn.width", 48}, {"model.norm.epsilon", 0.25}, {"model.position.theta", 500.0}};
+    const nlohmann::json values = {{"model.context", 24},
+                                   {"model.width", 32},
+                                   {"model.layers", 7},
+                                   {"model.heads", 4},
+                                   {"model.kv_heads", 2},
+                                   {"model.head_width", 16},
+                                   {"model.ffn.width", 48},
+                                   {"model.norm.epsilon", 0.25},
+                                   {"model.position.theta", 500.0},
+                                   {"model.position.rotary_width", 12},
+                                   {"model.position.scaling.kind", "yarn"},
+                                   {"model.position.scaling.factor", 4.0},
+                                   {"model.position.scaling.original", 8},
+                                   {"model.position.scaling.attention", 1.5},
+                                   {"model.position.scaling.beta_fast", 16.0},
+                                   {"model.attention.scale", 0.25},
+                                   {"model.attention.clamp", 3.0},
+                                   {"model.embedding.scale", 12.0},
+                                   {"model.residual.scale", 0.5},
+                                   {"model.logits.scale", 0.125},
+                                   {"model.residual.kind", "parallel"},
+                                   {"model.position.kind", "rope"},
+                                   {"model.attention.window", 7},
+                                   {"model.experts.count", 4},
+                                   {"model.experts.used", 2},
+                                   {"model.experts.width", 24},
+                                   {"model.experts.shared", 8}};
+    bool mixture = false;  // always
+    for (const ArchitectureKey& key : a.keys) mixture |= key.field == "model.experts.count" && key.required;
     ModelConfig config;
     std::vector<Field> fields = model_fields(config);
-    for (const ArchitectureKey& key : a.keys)
-        if (values.contains(key.field)) set_field(fields, key.field, values[key.field], a.name);
+    for (const ArchitectureKey& key : a.keys) {
+        if (!values.contains(key.field) || (key.field.starts_with("model.experts.") && !mixture)) continue;
+        nlohmann::json value = values[key.field];
+        if (!key.layers.empty()) {  // other layers have the default
+            nlohmann::json other = key.field == "model.attention.window" ? 0 : 1;
+            value = nlohmann::json::array();
+            for (bool here : key.layers) value.push_back(here ? values[key.field] : other);
+        }
+        set_field(fields, key.field, value, a.name);
+    }
     if (a.keys.empty())
-        for (const auto& [field, value] : values.items()) set_field(fields, field, value, a.name);
-    for (const auto& [field, value] : a.constants.items()) set_field(fields, field, value, a.name);
-    for (const TensorPresence& p : a.presence)
-        set_field(fields, p.field, present ? p.present : p.absent, a.name);
+        for (const auto& [field, value] : values.items())
+            if (!field.starts_with("model.experts.")) set_field(fields, field, value, a.name);
+    nlohmann::json all = nlohmann::json::object();
+    for (const Field& field : fields) all[field.key] = value_of(field);
+    if (mixture) config.ffn.bias = false;
+    for (const auto& [field, value] : a.constants.items())
+        set_field(fields, field, derived(value, all), a.name);
+    for (const TensorPresence& p : a.presence)  // the last that is there would hold factors twice
+        if (!(present && p.tensor.starts_with("rope_factors")) && !(mixture && p.field == "model.ffn.bias"))
+            set_field(fields, p.field, present ? p.present : p.absent, a.name);
     config.vocabulary = vocabulary;
     resolve(config, a.name);
     return config;
@@ -107,7 +146,7 @@ std::string file_with(const std::string& key, const std::string& tensor = "",
 TEST_CASE("every architecture says its configs: written, opened, the same config and the same tensors") {
     Scratch scratch;
     auto tokenizer = train_tokenizer("byte", "text", 256, 1);
-    CHECK(architectures().size() >= 3);
+    CHECK(architectures().size() >= 20);
     CHECK(!architectures().back().config_key.empty());  // the last can say any
     for (const Architecture& a : architectures())
         for (bool present : {false, true}) {

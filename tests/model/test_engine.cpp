@@ -392,9 +392,10 @@ TEST_CASE("files that contradict themselves are refused, and the line names the 
     other.kv_heads = 3;
     GgufWriter wrong;
     wrong.add("general.architecture", "llama");
-    wrong.add("llama.expert_count", std::uint32_t{8});
+    wrong.add("llama.rope.scaling.yarn_log_multiplier", 0.5F);
     wrong.write(path);
-    CHECK(refusal(path).find("llama.expert_count") != std::string::npos);
+    CHECK(refusal(path).find("llama.rope.scaling.yarn_log_multiplier: expected 0, got 0.5") !=
+          std::string::npos);
     GgufWriter unknown;
     unknown.add("general.architecture", "mystery");
     unknown.write(path);

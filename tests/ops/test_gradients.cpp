@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "ops/op.h"
+#include "ops/experts.h"
 
 using namespace linnet;
 
@@ -31,13 +31,40 @@ std::vector<Case> cases() {
         {&linear_op, "without bias", {7}, {Shape(3, 7)}, {}},
         {&layer_norm_op, "", {6}, {Shape(6), Shape(6)}, {{"epsilon", 1e-5}}},
         {&rms_norm_op, "", {6}, {Shape(6)}, {{"epsilon", 1e-5}}},
+        {&layer_norm_op, "without biases", {6}, {Shape(6)}, {{"epsilon", 1e-5}}},
+        {&layer_norm_op, "without weights", {6}, {}, {{"epsilon", 1e-5}}},
+        {&rms_norm_op, "without weights", {6}, {}, {{"epsilon", 1e-5}}},
+        {&rms_norm_op, "of heads", {6}, {Shape(3)}, {{"epsilon", 1e-5}, {"groups", 2}}},
+        {&rms_norm_op, "of each head", {6}, {Shape(6)}, {{"epsilon", 1e-5}, {"groups", 2}}},
+        {&layer_norm_op, "of heads", {8}, {Shape(4)}, {{"epsilon", 1e-5}, {"groups", 2}}},
+        {&layer_norm_op, "of each head", {8}, {Shape(8)}, {{"epsilon", 1e-5}, {"groups", 2}}},
+        {&scale_op, "", {6}, {}, {{"value", -1.5}}},
+        {&clamp_op, "", {6}, {}, {{"value", 0.7}}},
+        {&softcap_op, "", {6}, {}, {{"value", 1.3}}},
         {&rope_op, "neighbours", {8}, {}, {{"head_width", 4}, {"theta", 10000}, {"halves", 0}}},
         {&rope_op, "halves", {8}, {}, {{"head_width", 4}, {"theta", 500}, {"halves", 1}}},
+        {&rope_op,
+         "part of a head, YaRN, factors",
+         {12},
+         {Shape(2)},
+         {{"head_width", 6},
+          {"theta", 500},
+          {"halves", 1},
+          {"rotary_width", 4},
+          {"factor", 4},
+          {"scale", 1.2},
+          {"original", 4},
+          {"extrapolation", 1},
+          {"beta_fast", 32},
+          {"beta_slow", 1}}},
+        {&row_gate_op, "", {6, 1}, {}, {}},
         {&append_op, "", {6, 6}, {}, {{"kv_heads", 2}}},
         {&add_op, "", {6, 6}, {}, {}},
         {&dropout_op, "", {6}, {}, {{"probability", 0.3}}},
         {&take_rows_op, "", {6}, {}, {}},
         {&cross_entropy_op, "", {6}, {Shape(11, 6)}, {}},
+        {&cross_entropy_op, "with bias and scale", {6}, {Shape(11, 6), Shape(11)}, {{"scale", 0.4}}},
+        {&cross_entropy_op, "soft cap", {6}, {Shape(11, 6)}, {{"scale", 0.6}, {"softcap", 1.5}}},
     };
     auto attention = [&](std::string what, int heads, int kv_heads, int window, bool causal) {
         all.push_back({&attention_op,
@@ -55,7 +82,8 @@ std::vector<Case> cases() {
     attention("multi-query", 3, 1, 0, true);
     attention("windowed", 2, 2, 2, true);
     attention("bidirectional", 2, 2, 0, false);
-    for (Activation kind : {Activation::relu, Activation::gelu, Activation::gelu_tanh, Activation::silu}) {
+    for (Activation kind : {Activation::relu, Activation::gelu, Activation::gelu_tanh, Activation::silu,
+                            Activation::relu2, Activation::tanh}) {
         Attributes a{{"kind", static_cast<double>(kind)}};
         all.push_back({&activation_op, a.text(), {6}, {}, a});
         all.push_back({&gated_op, a.text(), {6, 6}, {}, a});
@@ -164,7 +192,7 @@ double disagreement(Bench& bench, std::vector<double>& x, const std::vector<doub
 
 TEST_CASE("every op has a case here") {
     for (const Op* op : all_ops()) {
-        bool found = false;
+        bool found = op->undifferentiated != 0;  // ops that read integers: tests/model/test_blocks.cpp
         for (const Case& c : cases()) found |= c.op == op;
         CHECK_MESSAGE(found, op->name);
     }

@@ -1,0 +1,51 @@
+// Small random models of the families in models/architectures, written from what GGUF's writers write for
+// them: not by the rows that linnet reads them by.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace linnet::test {
+
+using KeyValue = std::variant<std::uint32_t, float, bool, std::string, std::vector<std::int32_t>>;
+
+/// A tensor beside the usual ones. In a name, "{}" stands for each layer's number. Of a vector, columns is 0.
+struct ExtraTensor {
+    std::string name;
+    std::int64_t rows, columns = 0;
+    float mean = 0, deviation = 0.3F;
+};
+
+/// One file. Letters as in model/config.h.
+struct FamilyFile {
+    std::string name, arch;
+    std::int64_t layers = 3, width = 64, heads = 4, kv_heads = 2, head = 0, ffn = 96, context = 256;
+    std::string norm =
+        "rms";  // rms, layer, plain (LayerNorm without biases), none (LayerNorm without weights)
+    bool gated = true, tied = false;
+    bool q_bias = false, o_bias = false, ffn_bias = false, output_bias = false;
+    bool fused_qkv = false, fused_ffn = false;
+    std::vector<std::string> norms = {"attn_norm", "ffn_norm"};  // of a layer
+    std::string qk_norm = "";  // "head": [D], "heads": [H, D], "full": [H D]
+    std::int64_t rotary = -1;  // rope.dimension_count; -1: D, 0: no such key
+    float theta = 10000;
+    std::vector<std::pair<std::string, KeyValue>> keys = {};
+    std::vector<ExtraTensor> tensors = {};
+    std::vector<std::int64_t> kv_by_layer = {};
+    std::int64_t experts = 0, used = 0, expert_ffn = 0, shared_ffn = 0;  // a mixture in every layer
+    bool shared_gate = false;
+};
+
+const std::vector<FamilyFile>& family_files();
+
+/// Writes the file; without the key or the tensor named `leave_out`.
+void write_family_file(const FamilyFile& file, const std::string& path, const std::string& leave_out = "");
+
+/// The tokens that are given to every model.
+std::vector<std::int32_t> family_tokens();
+/// Logits that are recorded after token `position`: four ids.
+std::vector<std::int32_t> family_probes(std::int64_t position, std::int64_t vocabulary);
+
+}  // namespace linnet::test

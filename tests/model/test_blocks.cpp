@@ -1,0 +1,91 @@
+// Whole small models of every kind of block: all gradients against central differences, in double.
+#include <doctest/doctest.h>
+
+#include "graph/small_graphs.h"
+#include "model/trace.h"
+
+using namespace linnet;
+
+namespace {
+
+struct Setting {
+    const char* key;
+    nlohmann::json value;
+};
+
+/// A model of two layers, 8 wide, with these settings.
+ModelConfig config_of(const std::vector<Setting>& settings) {
+    ModelConfig config;
+    std::vector<Field> fields = model_fields(config);
+    for (const Setting& s : std::vector<Setting>{{"model.context", 8},
+                                                 {"model.width", 8},
+                                                 {"model.layers", 2},
+                                                 {"model.heads", 2},
+                                                 {"model.ffn.width", 6},
+                                                 {"model.position.kind", "rope"}})
+        set_field(fields, s.key, s.value, "test");
+    for (const Setting& s : settings) set_field(fields, s.key, s.value, "test");
+    config.vocabulary = 7;
+    resolve(config, "test");
+    return config;
+}
+
+void check(const std::vector<Setting>& settings) {
+    for (const Setting& s : settings) INFO(s.key << " " << s.value.dump());
+    TracedModel model = trace(config_of(settings), true);
+    Batch batch;
+    const std::int32_t first[] = {3, 1, 4, 1, 5}, second[] = {2, 6, 0};
+    batch.add(first, 5, 0, 0);
+    batch.add(second, 3, 0, 1);
+    batch.targets = {1, 4, -1, 5, 0, 2, 6, 5};
+    batch.loss_scale = 1;
+    Lowering lowering;
+    lowering.phase = Phase::train, lowering.capacity = {8}, lowering.positions = 8;
+    test::check_gradients(model.graph, model.loss, lowering, batch);
+}
+
+}  // namespace
+
+TEST_CASE("a model's gradients agree with central differences, whatever its blocks are") {
+    check({{"model.norm.placement", "sandwich"},
+           {"model.norm.kind", "rms"},
+           {"model.attention.qk_norm", "head"}});
+    check({{"model.norm.placement", "res-post"},
+           {"model.attention.qk_norm", "full"},
+           {"model.norm.bias", false}});
+    check({{"model.residual.kind", "parallel"},
+           {"model.attention.qk_norm", "each-head"},
+           {"model.logits.bias", true}});
+    check({{"model.residual.kind", "parallel"},
+           {"model.residual.shared_norm", true},
+           {"model.position.rotary_width", 2},
+           {"model.residual.scale", 0.5},
+           {"model.logits.scale", 0.5},
+           {"model.logits.softcap", 2.0},
+           {"model.ffn.activation", "relu2"}});
+    check({{"model.norm.weight", false},
+           {"model.embedding.scale", 3.0},
+           {"model.embedding.norm", false},
+           {"model.attention.clamp", 2.0},
+           {"model.attention.scale", 0.3},
+           {"model.position.scaling.factor", {1.0, 4.0}}});
+}
+
+TEST_CASE("a mixture's gradients agree with central differences") {
+    const std::vector<Setting> all = {{"model.ffn.gated", true},
+                                      {"model.ffn.bias", false},
+                                      {"model.experts.count", 4},
+                                      {"model.experts.used", 2}};
+    auto with = [&](std::vector<Setting> more) {
+        more.insert(more.begin(), all.begin(), all.end());
+        check(more);
+    };
+    with({});
+    with({{"model.experts.renormalize", false},
+          {"model.experts.shared", 5},
+          {"model.experts.shared_gate", true}});
+    with({{"model.experts.score", "sigmoid"}, {"model.experts.scale", 1.5}, {"model.experts.shared", 4}});
+    with({{"model.experts.score", "sigmoid"},
+          {"model.experts.renormalize", false},
+          {"model.experts.count", {4, 0}}});
+}
