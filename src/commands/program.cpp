@@ -1,7 +1,6 @@
 // Parsing, dispatch and the one place where errors become a line and an exit code.
 #include <CLI/CLI.hpp>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -33,13 +32,6 @@ struct Node {
     Action action;
 };
 
-/// "scalar|avx2|avx512": what this build has.
-std::string isa_names() {
-    std::string names = built_kernels();
-    std::replace(names.begin(), names.end(), ' ', '|');
-    return names;
-}
-
 void add_globals(CLI::App& app, Globals& globals, const Command* command) {
     auto threads = [&globals](const std::string& text) {
         char* end = nullptr;
@@ -57,8 +49,9 @@ void add_globals(CLI::App& app, Globals& globals, const Command* command) {
     // llama.cpp's short name, where a model runs; where text is tokenized, -t is the tokenizer.
     if (app.get_option_no_throw("--model") && !app.get_option_no_throw("-t"))
         add_hidden_names(app, "-t", option);
-    add_text(app, "--isa", globals.isa, "instruction set of the kernels (or LINNET_ISA; see --version)")
-        ->type_name(isa_names())
+    add_text(app, "--isa", globals.isa,
+             std::string("instruction set of the kernels, of ") + built_kernels() + " (or LINNET_ISA)")
+        ->type_name("NAME")
         ->default_str("the best found")
         ->group(group);
     app.add_flag("--quiet", globals.quiet, "no progress on stderr")->group(group);

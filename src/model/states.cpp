@@ -77,7 +77,6 @@ std::string States::layout() const {
         text += spec.name + " " + std::to_string(spec.planes) + "x" + std::to_string(spec.width) + " " +
                 std::string(info(views_[i].type).name);
         if (spec.rewind == Rewind::snapshot) text += " whole";
-        if (spec.window > 0) text += " ring " + std::to_string(views_[i].positions);
         text += "\n";
     }
     return text;

@@ -68,7 +68,7 @@ TEST_CASE("on a trained model predictions come closer to the source's where erro
         text += run_linnet({"generate", "-m", *model, "-p", "The kernel", "-n", "400", "--seed", seed}).out;
     write_text(scratch / "text", text);
     auto divergence = [&](std::vector<std::string> more) {
-        std::vector<std::string> all{"quantize",    *model,   scratch / "q.gguf", "--type",         "q2_k",
+        std::vector<std::string> all{"quantize",    *model,   scratch / "q.gguf", "--type",         "q4_0",
                                      "--overwrite", "--json", "--check",          scratch / "text", "--ctx",
                                      "256"};
         all.insert(all.end(), more.begin(), more.end());
