@@ -25,7 +25,8 @@ struct BlockMXFP4 {
         auto e = [from](int g) { return static_cast<int32_t>(bytes_at(from, g * bytes)[0]); };
         Ints8 exponent = {e(0), e(1), e(2), e(3), e(4), e(5), e(6), e(7)};
         // 2^(e - 128) by its bits; below 2 it is subnormal.
-        Ints8 bits = exponent < 2 ? 0x00200000 << (exponent & 1) : (exponent - 1) << 23;
+        Ints8 small = exponent < 2;
+        Ints8 bits = (small & (0x00200000 << (exponent & 1))) | (~small & ((exponent - 1) << 23));
         return {{reinterpret_cast<Floats8>(bits), all_of(0)}, {all_of(0), all_of(0)}};
     }
 
