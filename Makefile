@@ -216,7 +216,7 @@ bench-kernels: $(BUILD)/bench-kernels  ## speed of the kernels beside the machin
 $(BUILD)/obj/src/kernels/isa_%.o: src/kernels/isa_%.cpp Makefile
 	@mkdir -p $(@D)
 	@echo "compile $<"
-	$(Q)$(CXX) $(CPPFLAGS) $(CXXFLAGS) $(if $(filter release,$(VARIANT)),$(KERNEL_FLAGS)) $(ISA.$(MACHINE).$*) -c -o $@ $<
+	$(Q)$(CXX) $(CPPFLAGS) $(CXXFLAGS) $(if $(filter release,$(VARIANT)),$(KERNEL_FLAGS),-Wno-psabi) $(ISA.$(MACHINE).$*) -c -o $@ $<
 
 $(BUILD)/obj/%.o: %.cpp Makefile
 	@mkdir -p $(@D)
