@@ -105,16 +105,10 @@ void block_tile(int64_t pairs, const float* a, const float* b, const float* a_sc
     LINNET_UNROLL
     for (int j = 0; j < NV; j++) {
         int64_t lanes = j == NV - 1 ? t.last : W;
-        Vec bias = t.bias ? load_n(t.bias + j * W, lanes) : zero(), scale = load(b_scale + j * W);
+        Vec bias = bias_at(t, j * W, lanes), scale = load(b_scale + j * W);
         LINNET_UNROLL
-        for (int i = 0; i < R; i++) {
-            Vec sum = to_real(acc[i][j]) * (scale * set1(a_scale[i]));
-            Real* c = t.c + i * t.c_row + j * W;
-            if (t.accumulate) sum = sum + load_n(c, lanes);
-            if (t.bias) sum = sum + bias;
-            if (t.add) sum = sum + load_n(t.add + i * t.add_row + j * W, lanes);
-            store_n(c, sum, lanes);
-        }
+        for (int i = 0; i < R; i++)
+            put_sums(t, i, j * W, lanes, bias, to_real(acc[i][j]) * (scale * set1(a_scale[i])));
     }
 }
 
@@ -145,13 +139,7 @@ void block_panel(const Gemm<Real>& g, int64_t i0, int64_t i1, int64_t k0, BlockP
         int64_t columns = least(tile_columns, g.n_end - j), vectors = ceil_divide(columns, W);
         pack_weights<Block>(g, j, columns, k0, depth, p);
         for (int64_t i = i0; i < i1; i += pair_rows) {
-            TileTarget t{.c = g.c + i * g.c_row + j,
-                         .c_row = g.c_row,
-                         .accumulate = !first || g.accumulate,
-                         .bias = first && g.bias ? g.bias + j : nullptr,
-                         .add = first && g.add ? g.add + i * g.add_row + j : nullptr,
-                         .add_row = g.add_row,
-                         .last = columns - (vectors - 1) * W};
+            TileTarget t = tile_target(g, i, j, columns - (vectors - 1) * W, first);
             block_tiles.tile[vectors][least(pair_rows, i1 - i)](pairs, p.a + (i - i0) * pairs, p.b,
                                                                 p.a_scale + (i - i0), p.b_scale, t);
         }

@@ -28,13 +28,6 @@ inline Real sum(const Chains& c) {
     return total((c.products[0] + c.products[1]) + (c.products[2] + c.products[3])) + total(c.offsets);
 }
 
-/// What a code stands above the weight it means, times the scale.
-template <class Block, int half>
-LINNET_INLINE Floats8 offset_of(const Scales& s) {
-    if constexpr (Block::has_offset) return s.offset[half];
-    return s.scale[half] * all_of(-Block::zero);
-}
-
 /// The scales of a run's weights times those of the activations. In memory, because a load spreads a number
 /// over a vector at no cost, where shuffles would be half of the work.
 struct alignas(32) ScaleProducts {
@@ -49,12 +42,12 @@ LINNET_INLINE ScaleProducts add_offsets(const Scales& s, const ActivationBlock& 
          more = get_vector<Floats8>(a.second);
     put_vector(both.of[0], s.scale[0] * d);
     if constexpr (Block::group == 16) put_vector(both.of[1], s.scale[1] * d);
-    __asm__("" : "+m"(both));
-    if constexpr (Block::has_offset || Block::zero != 0) {
+    __asm__("" : "+m"(both));  // or compilers keep them in registers after all
+    if constexpr (adds_offset<Block>) {
         if constexpr (Block::group == 16)
-            c.offsets += offset_of<Block, 0>(s) * sums + offset_of<Block, 1>(s) * more;
+            c.offsets += code_offset<Block>(s, 0) * sums + code_offset<Block>(s, 1) * more;
         else
-            c.offsets += offset_of<Block, 0>(s) * (sums + more);
+            c.offsets += code_offset<Block>(s, 0) * (sums + more);
     }
     return both;
 }

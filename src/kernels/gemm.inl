@@ -50,16 +50,9 @@ void gemm_tile(int64_t depth, const Real* a, const Real* b, const TileTarget& t)
     LINNET_UNROLL
     for (int j = 0; j < NV; j++) {
         int64_t lanes = j == NV - 1 ? t.last : W;
-        Vec bias = t.bias ? load_n(t.bias + j * W, lanes) : zero();
+        Vec bias = bias_at(t, j * W, lanes);
         LINNET_UNROLL
-        for (int i = 0; i < R; i++) {
-            Vec sum = acc[i][j];
-            Real* c = t.c + i * t.c_row + j * W;
-            if (t.accumulate) sum = sum + load_n(c, lanes);
-            if (t.bias) sum = sum + bias;
-            if (t.add) sum = sum + load_n(t.add + i * t.add_row + j * W, lanes);
-            store_n(c, sum, lanes);
-        }
+        for (int i = 0; i < R; i++) put_sums(t, i, j * W, lanes, bias, acc[i][j]);
     }
 }
 
@@ -115,17 +108,9 @@ inline void gemm_block(const Gemm<Real>& g, int64_t i0, int64_t i1, int64_t j0, 
         const Real* panel = direct ? static_cast<const Real*>(g.a.data) + i0 * g.a.row + k0 * g.a.col : a;
         int64_t next = tile_rows * (direct ? g.a.row : depth);
         for (int64_t i = i0; i < i1; i += tile_rows, panel += next) {
-            TileTarget t{g.c + i * g.c_row + j,
-                         g.c_row,
-                         !first || g.accumulate,
-                         first && g.bias ? g.bias + j : nullptr,
-                         first && g.add ? g.add + i * g.add_row + j : nullptr,
-                         g.add_row,
-                         columns - (vectors - 1) * W,
-                         reinterpret_cast<const char*>(b),
-                         0,
-                         g.a.row,
-                         g.a.col};
+            TileTarget t = tile_target(g, i, j, columns - (vectors - 1) * W, first);
+            t.soon = reinterpret_cast<const char*>(b);
+            t.a_row = g.a.row, t.a_col = g.a.col;
             if (packing && j + tile_columns < j1) soon.ask((i - i0) / tile_rows, t);
             tiles[vectors][least(tile_rows, i1 - i)](depth, panel, b, t);
         }

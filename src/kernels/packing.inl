@@ -84,6 +84,30 @@ struct TileTarget {
     int64_t a_row = 0, a_col = 0;  // A's strides, where it is not packed
 };
 
+/// The target whose first element is (i, j) of C. C gets its start with the `first` block of K, and what is
+/// there already with the others.
+inline TileTarget tile_target(const Gemm<Real>& g, int64_t i, int64_t j, int64_t last, bool first = true) {
+    return {.c = g.c + i * g.c_row + j,
+            .c_row = g.c_row,
+            .accumulate = !first || g.accumulate,
+            .bias = first && g.bias ? g.bias + j : nullptr,
+            .add = first && g.add ? g.add + i * g.add_row + j : nullptr,
+            .add_row = g.add_row,
+            .last = last};
+}
+
+/// The bias of `lanes` columns from j on, and sums of row i for them: added to their start.
+LINNET_INLINE Vec bias_at(const TileTarget& t, int64_t j, int64_t lanes) {
+    return t.bias ? load_n(t.bias + j, lanes) : zero();
+}
+LINNET_INLINE void put_sums(const TileTarget& t, int64_t i, int64_t j, int64_t lanes, Vec bias, Vec sum) {
+    Real* c = t.c + i * t.c_row + j;
+    if (t.accumulate) sum = sum + load_n(c, lanes);
+    if (t.bias) sum = sum + bias;
+    if (t.add) sum = sum + load_n(t.add + i * t.add_row + j, lanes);
+    store_n(c, sum, lanes);
+}
+
 constexpr int64_t packed_a = (block_m + tile_rows) * block_k + 64,
                   packed_b = (block_n + tile_columns) * block_k + 64;
 constexpr size_t gemm_workspace_bytes = sizeof(Real) * static_cast<size_t>(packed_a + packed_b);

@@ -26,10 +26,7 @@ inline const char* block_at(const Operand& w, int64_t j, int64_t k) {
 
 /// Where element k of row j of W stands; of a block type: k is a multiple of the block.
 inline const char* stored_at(const Operand& w, int64_t j, int64_t k) {
-    const char* at = nullptr;
-    if (!AllBlockTypes::with(w.type, [&](auto block) { at = block_at<decltype(block)>(w, j, k); }))
-        at = static_cast<const char*>(w.data) + (j * w.col + k) * size_of(w.type);
-    return at;
+    return static_cast<const char*>(w.data) + bytes_of(w.type, j * w.col + k);
 }
 
 /// Blocks are loaded whole: n is a multiple of the type's.

@@ -37,21 +37,20 @@ struct TilePanels {
     alignas(64) float sums[a_rows * c_columns];  // blocks [32 of W][32 of A]
 };
 
-/// n numbers as bf16 in pieces of 32, `apart` from each other and the last one filled up with zeros; where
-/// there is a `low`, what that leaves of them too.
-template <bool split>
-inline void to_tiles(const float* x, int64_t n, uint16_t* high, uint16_t* low, int64_t apart) {
-    for (int64_t p = 0; p < n; p += tile_depth, high += apart, low += apart) {
+/// n numbers of a row of W as bf16 in tiles, the last one filled up with zeros, and in `low` what that leaves
+/// of them.
+inline void numbers_to_tiles(const float* x, int64_t n, uint16_t* high, uint16_t* low) {
+    for (int64_t p = 0; p < n; p += tile_depth, high += w_step, low += w_step) {
         for (int64_t i = 0; i < tile_depth; i += W) {
             const int64_t some = n - p - i;
             Vec v = some >= W ? load(x + p + i) : load_n(x + p + i, most(0, some));
             Vec rounded = StoredBF16::put(high + i, v);
-            if constexpr (split) StoredBF16::put(low + i, v - rounded);
+            StoredBF16::put(low + i, v - rounded);
         }
     }
 }
 
-/// The weights of a row of W, n of a block type, likewise. Neither a code times a scale nor what is left
+/// n weights of a block type likewise, without low parts. Neither a code times a scale nor what is left
 /// after the offset is rounded before it becomes bf16.
 template <class Block>
 inline void blocks_to_tiles(const char* from, int64_t n, uint16_t* to) {
@@ -62,8 +61,7 @@ inline void blocks_to_tiles(const char* from, int64_t n, uint16_t* to) {
         alignas(32) float scale[2][8], offset[2][8];
         for (int half = 0; half < (Block::group == 16 ? 2 : 1); half++) {
             put_vector(scale[half], s.scale[half]);
-            put_vector(offset[half],
-                       Block::has_offset ? s.offset[half] : s.scale[half] * all_of(-Block::zero));
+            put_vector(offset[half], code_offset<Block>(s, half));
         }
         each_group([&]<int g>() LINNET_LAMBDA_INLINE {
             if (32 * g >= n) return;
@@ -72,7 +70,7 @@ inline void blocks_to_tiles(const char* from, int64_t n, uint16_t* to) {
             for (int64_t i = 0; i < 32; i += W) {
                 const int half = Block::group == 16 && i >= 16;
                 Vec w = widen_bytes(q + i), by = set1(scale[half][g]);
-                if constexpr (Block::has_offset || Block::zero != 0)
+                if constexpr (adds_offset<Block>)
                     w = fma(w, by, set1(offset[half][g]));
                 else
                     w = w * by;
@@ -133,7 +131,7 @@ inline void unpack_tile_rows(const Gemm<Real>& g, int64_t j, int64_t count, cons
     });
     for (int64_t r = 0; r < count && !blocks; r++) {
         load_stored(piece.depth, g.b.type, stored_at(g.b, j + r, piece.begin), p.wide);
-        to_tiles<true>(p.wide, piece.depth, row(r), row(r) + piece.steps * w_step, w_step);
+        numbers_to_tiles(p.wide, piece.depth, row(r), row(r) + piece.steps * w_step);
     }
     for (int64_t r = count; r < tile_block; r++)
         for (int64_t t = 0; t < (piece.split ? 2 : 1) * piece.steps; t++)
@@ -213,19 +211,13 @@ void tile_sums(const Piece& piece, const uint16_t* w, const float* a, int64_t pa
 inline void add_sums(const float* sums, int64_t rows, int64_t columns, const TileTarget& target) {
     for (int64_t j = 0; j < columns; j += W) {
         const int64_t lanes = least(W, columns - j);
-        Vec bias = target.bias ? load_n(target.bias + j, lanes) : zero();
+        Vec bias = bias_at(target, j, lanes);
         for (int64_t i = 0; i < rows; i += W) {
             Vec square[W];
             for (int k = 0; k < W; k++) square[k] = load(sums + (j + k) * tile_block + i);
             transpose(square);
-            for (int64_t k = 0; k < least(W, rows - i); k++) {
-                Real* c = target.c + (i + k) * target.c_row + j;
-                Vec sum = square[k];
-                if (target.accumulate) sum = sum + load_n(c, lanes);
-                if (target.bias) sum = sum + bias;
-                if (target.add) sum = sum + load_n(target.add + (i + k) * target.add_row + j, lanes);
-                store_n(c, sum, lanes);
-            }
+            for (int64_t k = 0; k < least(W, rows - i); k++)
+                put_sums(target, i + k, j, lanes, bias, square[k]);
         }
     }
 }
@@ -233,22 +225,11 @@ inline void add_sums(const float* sums, int64_t rows, int64_t columns, const Til
 /// Asks for part `part` of `parts` of the next rows of W, which come from memory while these are multiplied.
 inline void ask_for_rows(const Gemm<Real>& g, int64_t j, const Piece& piece, int64_t part, int64_t parts) {
     const int64_t end = least(tile_block, g.n_end - j) * (part + 1) / parts;
+    const int64_t bytes = bytes_of(g.b.type, piece.depth);
     for (int64_t r = tile_block * part / parts; r < end; r++) {
-        const char *from = stored_at(g.b, j + r, piece.begin),
-                   *to = stored_at(g.b, j + r, piece.begin + piece.depth);
-        for (; from < to; from += 64) __builtin_prefetch(from, 0, 2);
+        const char* from = stored_at(g.b, j + r, piece.begin);
+        for (int64_t line = 0; line < bytes; line += 64) __builtin_prefetch(from + line, 0, 2);
     }
-}
-
-/// Where C's block (i, j) begins, and what it is added to.
-inline TileTarget tile_target(const Gemm<Real>& g, int64_t i, int64_t j) {
-    return {.c = g.c + i * g.c_row + j,
-            .c_row = g.c_row,
-            .accumulate = g.accumulate,
-            .bias = g.bias ? g.bias + j : nullptr,
-            .add = g.add ? g.add + i * g.add_row + j : nullptr,
-            .add_row = g.add_row,
-            .last = W};
 }
 
 /// 32 rows of W from j on times the rows [i0, i1) of A, packed for `deep`; C is finished with the last piece
@@ -272,7 +253,7 @@ void tile_column(const Gemm<Real>& g, int64_t i0, int64_t i1, int64_t j, const P
                 tile_sums<Tiles, true>(piece, p.w, a, panel, a_low, piece.begin > 0, here);
             else
                 tile_sums<Tiles, false>(piece, p.w, a, panel, a_low, piece.begin > 0, here);
-            if (last) add_sums(here, rows, columns, tile_target(g, i, j));
+            if (last) add_sums(here, rows, columns, tile_target(g, i, j, W));
         }
     }
 }

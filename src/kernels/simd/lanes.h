@@ -20,7 +20,7 @@ inline V get_vector(const void* p) {
     return v;
 }
 template <class V>
-inline void put_vector(void* p, V v) {
+inline void put_vector(void* p, const V& v) {
     __builtin_memcpy(p, &v, sizeof v);
 }
 

@@ -37,6 +37,16 @@ struct Scales {
     Floats8 scale[2], offset[2];
 };
 
+/// Whether scale · code is not the weight itself, and what is to be added to it: the offset, or -scale ·
+/// zero.
+template <class Block>
+constexpr bool adds_offset = Block::has_offset || Block::zero != 0;
+template <class Block>
+LINNET_INLINE Floats8 code_offset(const Scales& s, int half) {
+    if constexpr (Block::has_offset) return s.offset[half];
+    return s.scale[half] * all_of(-Block::zero);
+}
+
 /// The half-precision number at `p`, which may be misaligned.
 inline float half_at(const char* p) {
     return static_cast<float>(one_half(get_vector<uint16_t>(p)));

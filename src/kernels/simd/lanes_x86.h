@@ -1,0 +1,51 @@
+// What AVX2 and AVX-512 share: single halves, and vectors of the fixed lengths of lanes.h, which both keep in
+// 256 bits.
+#pragma once
+#include <immintrin.h>
+
+#include "kernels/simd/lanes.h"
+
+namespace linnet {
+namespace {
+
+/// One half as a float, and back.
+inline float one_half(uint16_t h) {
+    return _cvtsh_ss(h);
+}
+inline uint16_t to_half(float x) {  // to nearest even
+    return _cvtss_sh(x, _MM_FROUND_TO_NEAREST_INT);
+}
+/// 16 bytes of memory, twice.
+template <class V>
+inline V load_twice(const void* p) {
+    return reinterpret_cast<V>(_mm256_broadcastsi128_si256(_mm_loadu_si128(static_cast<const __m128i*>(p))));
+}
+/// Eight halves as floats.
+inline Floats8 widen_halves(Halves8 v) {
+    return _mm256_cvtph_ps(reinterpret_cast<__m128i>(v));
+}
+/// table[places[i]], places below 16.
+inline Bytes32 look_up(Bytes16 table, Bytes32 places) {
+    __m256i both = _mm256_broadcastsi128_si256(reinterpret_cast<__m128i>(table));
+    return reinterpret_cast<Bytes32>(_mm256_shuffle_epi8(both, reinterpret_cast<__m256i>(places)));
+}
+/// Sums of four neighbouring products: lane l is that of bytes 4l … 4l + 3. a: signed, |a| ≤ 127; codes:
+/// below 64, or (dot_signed) signed, so that two products fit into 16 bits.
+inline Ints8 dot_codes(Bytes32 codes, Bytes32 a) {
+    auto x = reinterpret_cast<__m256i>(codes), y = reinterpret_cast<__m256i>(a);
+#if defined(__AVX512VNNI__)
+    return reinterpret_cast<Ints8>(_mm256_dpbusd_epi32(_mm256_setzero_si256(), x, y));
+#elif defined(__AVXVNNI__)
+    return reinterpret_cast<Ints8>(_mm256_dpbusd_avx_epi32(_mm256_setzero_si256(), x, y));
+#else
+    return reinterpret_cast<Ints8>(_mm256_madd_epi16(_mm256_maddubs_epi16(x, y), _mm256_set1_epi16(1)));
+#endif
+}
+inline Ints8 dot_signed(Bytes32 codes, Bytes32 a) {
+    auto x = reinterpret_cast<__m256i>(codes), y = reinterpret_cast<__m256i>(a);
+    return dot_codes(reinterpret_cast<Bytes32>(_mm256_abs_epi8(x)),
+                     reinterpret_cast<Bytes32>(_mm256_sign_epi8(y, x)));
+}
+
+}  // namespace
+}  // namespace linnet

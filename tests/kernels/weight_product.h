@@ -1,0 +1,69 @@
+// A product with stored weights, at awkward places, and what it should be.
+#pragma once
+#include "kernel_support.h"
+
+namespace linnet::test {
+
+/// C [M,N] = bias + add + A [M,K] · Wᵀ, W [N,K] of a type that weights are stored in.
+struct WeightProduct {
+    std::int64_t m, n, k;
+    Values<float> a, bias, add;
+    std::vector<std::byte> w;
+    Gemm<float> g;
+
+    WeightProduct(DType type, std::int64_t m_, std::int64_t n_, std::int64_t k_)
+        : m(m_),
+          n(n_),
+          k(k_),
+          a(m * (k + 1), 1, 1),
+          bias(n, 2),
+          add(m * n, 3),
+          w(static_cast<std::size_t>(n * k / info(type).block * info(type).bytes)) {
+        Values<float> wide(n * k, 4);
+        for (std::int64_t i = 0; i < n * k; i++)  // a large one per block, and blocks of unequal size
+            wide[i] *= (i % 37 == 0 ? 4.0f : 1.0f) * (i / k % 3 == 0 ? 0.1f : 1.0f);
+        const KernelTable<float>& scalar = **usable_kernels().begin();
+        if (info(type).block > 1)
+            scalar.quantize(n * k, type, wide.data(), nullptr, w.data());
+        else
+            scalar.store(n * k, type, wide.data(), w.data());
+        g.m = g.m_end = m, g.n = g.n_end = n, g.k = k;
+        g.a = {a.data(), DType::f32, k + 1, 1};
+        g.b = {w.data(), type, 1, k};
+        g.c_row = n;
+        g.bias = bias.data(), g.add = add.data(), g.add_row = n;
+    }
+    std::vector<double> expected() const {
+        std::vector<double> weights(static_cast<std::size_t>(n * k)), out;
+        double_kernels().load(n * k, g.b.type, w.data(), weights.data());
+        for (std::int64_t i = 0; i < m; i++)
+            for (std::int64_t j = 0; j < n; j++) {
+                double sum = static_cast<double>(bias[j]) + static_cast<double>(add[i * n + j]);
+                for (std::int64_t p = 0; p < k; p++)
+                    sum += static_cast<double>(a[i * (k + 1) + p]) *
+                           weights[static_cast<std::size_t>(j * k + p)];
+                out.push_back(sum);
+            }
+        return out;
+    }
+    /// What is not asked for stays -1.
+    std::vector<float> run(void (*product)(const Gemm<float>&, void*), std::size_t workspace_bytes) {
+        std::vector<float> c(static_cast<std::size_t>(m * n), -1);
+        Workspace workspace(workspace_bytes);
+        g.c = c.data();
+        product(g, workspace.data());
+        return c;
+    }
+};
+
+/// Root mean square of the difference, of that of the expected.
+inline double relative_error(const std::vector<float>& c, const std::vector<double>& expected) {
+    double error = 0, size = 0;
+    for (std::size_t i = 0; i < c.size(); i++) {
+        double d = static_cast<double>(c[i]) - expected[i];
+        error += d * d, size += expected[i] * expected[i];
+    }
+    return std::sqrt(error / size);
+}
+
+}  // namespace linnet::test
