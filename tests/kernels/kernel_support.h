@@ -51,10 +51,18 @@ class Workspace {
     void* data_;
 };
 
-/// Calls f(table) with every float table that this machine runs, and with the double one.
+/// The float tables that this machine runs, without those that add products with block types alone.
+inline std::vector<const KernelTable<float>*> whole_tables() {
+    std::vector<const KernelTable<float>*> tables;
+    for (const KernelTable<float>* table : usable_kernels())
+        if (tables.empty() || table->gemm != tables.back()->gemm) tables.push_back(table);
+    return tables;
+}
+
+/// Calls f(table) with each of them, and with the double one.
 template <class F>
 void each_table(F f) {
-    for (const KernelTable<float>* table : usable_kernels()) f(*table);
+    for (const KernelTable<float>* table : whole_tables()) f(*table);
     f(double_kernels());
 }
 

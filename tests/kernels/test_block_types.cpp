@@ -27,7 +27,7 @@ TEST_CASE("every block type that models may have is loaded, alike on every instr
             differs |= x != expected[0];
         }
         CHECK_MESSAGE(differs, row.name);
-        for (const KernelTable<float>* table : usable_kernels()) {
+        for (const KernelTable<float>* table : whole_tables()) {
             std::vector<float> loaded(expected.size(), NAN);
             table->load(n, row.type, data.data(), loaded.data());
             CHECK_MESSAGE(loaded == expected, table->name << " " << row.name);
@@ -172,7 +172,7 @@ TEST_CASE(
 TEST_CASE("q8_0 and q4_0 are llama.cpp's bytes: halves rounded away from 0, the farthest weight at -8") {
     float x[32] = {};
     x[0] = 127, x[1] = 0.5f, x[2] = -0.5f, x[3] = -2.5f, x[4] = 0.49999997f;
-    for (const KernelTable<float>* table : usable_kernels()) {
+    for (const KernelTable<float>* table : whole_tables()) {
         signed char block[34];
         table->quantize(32, DType::q8_0, x, nullptr, block);
         CHECK(std::vector<int>(block + 2, block + 7) == std::vector<int>{127, 1, -1, -3, 0});
