@@ -44,7 +44,9 @@ ISA.x86_64.avxvnni    := $(ISA.x86_64.avx2) -mavxvnni
 ISA.x86_64.avx512vnni := $(ISA.x86_64.avx512) -mavx512vnni
 ISA.x86_64.amx        := $(ISA.x86_64.avx512) -mavx512bf16 -mamx-tile -mamx-bf16
 ISA.aarch64.neon      := -march=armv8.2-a+fp16
-ISA.arm64.neon        := $(ISA.aarch64.neon)
+ISA.aarch64.dotprod   := $(ISA.aarch64.neon)+dotprod
+ISA.aarch64.i8mm      := $(ISA.aarch64.dotprod)+i8mm
+$(foreach isa,neon dotprod i8mm,$(eval ISA.arm64.$(isa) := $(ISA.aarch64.$(isa))))
 # Kernels are compiled for speed and contracted where the source says so; never -ffast-math.
 KERNEL_FLAGS := -O3 -fno-exceptions -fno-rtti -fno-math-errno -fno-trapping-math -fno-stack-protector -Wno-psabi
 isa_of    = $(patsubst src/kernels/isa_%.cpp,%,$(1))
@@ -223,8 +225,8 @@ $(BUILD)/obj/%.o: %.cpp Makefile
 	@echo "compile $<"
 	$(Q)$(CXX) $(CPPFLAGS) $(if $(filter tests/%,$<),-Itests) $(CXXFLAGS) -c -o $@ $<
 
-# Includes kernels as the plainest set compiles them; their vectors are passed to no other file.
-$(BUILD)/obj/tests/kernels/test_tile_panels.o: CXXFLAGS += -Wno-psabi
+# They include kernels as the plainest set compiles them; their vectors are passed to no other file.
+$(BUILD)/obj/tests/kernels/test_%_panels.o: CXXFLAGS += -Wno-psabi
 
 # The revision reaches one file, and that is compiled again only when it changes.
 REVISION := $(shell git describe --always --dirty --exclude '*' 2>/dev/null || echo unknown)

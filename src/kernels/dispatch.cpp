@@ -8,7 +8,11 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
+#if defined(__APPLE__)
+#include <sys/sysctl.h>
+#endif
 #if defined(__linux__)
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
@@ -22,6 +26,7 @@ extern const KernelTable<float> avx2_kernels, avx512_kernels;
 extern const AddedKernels avxvnni_kernels, avx512vnni_kernels, amx_kernels;
 #elif defined(__aarch64__)
 extern const KernelTable<float> neon_kernels;
+extern const AddedKernels dotprod_kernels, i8mm_kernels;
 #endif
 
 namespace {
@@ -87,6 +92,31 @@ bool has_amx() {
            (saved_state() & tile_state) == tile_state && may_use_tiles();
 }
 
+#elif defined(__aarch64__)
+
+#if defined(__APPLE__)
+bool has_feature(const char* name) {
+    int value = 0;
+    std::size_t bytes = sizeof value;
+    return sysctlbyname(name, &value, &bytes, nullptr, 0) == 0 && value == 1;
+}
+bool has_dotprod() {
+    return has_feature("hw.optional.arm.FEAT_DotProd");
+}
+bool has_i8mm() {
+    return has_dotprod() && has_feature("hw.optional.arm.FEAT_I8MM");
+}
+#else
+bool has_dotprod() {
+    constexpr unsigned long dot_products = 1ul << 20;  // HWCAP_ASIMDDP
+    return getauxval(AT_HWCAP) & dot_products;
+}
+bool has_i8mm() {
+    constexpr unsigned long byte_matrices = 1ul << 13;  // HWCAP2_I8MM
+    return has_dotprod() && getauxval(AT_HWCAP2) & byte_matrices;
+}
+#endif
+
 #endif
 
 /// What is built in, best last, and how to know whether this machine has it. (NEON is part of every AArch64.)
@@ -106,6 +136,8 @@ constexpr Tier tiers[] = {
     {has_amx, nullptr, &amx_kernels},
 #elif defined(__aarch64__)
     {always, &neon_kernels},
+    {has_dotprod, nullptr, &dotprod_kernels},
+    {has_i8mm, nullptr, &i8mm_kernels},
 #endif
 };
 constexpr int tier_count = sizeof(tiers) / sizeof(tiers[0]);
@@ -114,8 +146,9 @@ KernelTable<float> with(KernelTable<float> below, const AddedKernels& added) {
     below.name = added.name;
     if (added.block.panels) {
         below.block.panels = added.block.panels;
-        below.block.panels_take_halves = added.block.panels_take_halves;
+        below.block.panel_numbers = added.block.panel_numbers;
     }
+    if (added.tile_probe) below.tile_probe = added.tile_probe;
     if (added.block.rows)
         below.block.rows = added.block.rows, below.block.rows_longest = added.block.rows_longest;
     return below;

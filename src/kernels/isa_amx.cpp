@@ -6,8 +6,25 @@
 #include "kernels/tile_panels.inl"
 
 namespace linnet {
+namespace {
+
+double tile_probe(int64_t iterations) {
+    using Tiles = TileInstructions;
+    alignas(64) static const uint16_t zeros[tile_side * tile_depth] = {};
+    Tiles::begin();
+    Tiles::load<4>(zeros, 64), Tiles::load<5>(zeros, 64), Tiles::load<6>(zeros, 64),
+        Tiles::load<7>(zeros, 64);
+    for (int64_t n = 0; n < iterations; n++) multiply_tiles<Tiles, true>();
+    Tiles::end();
+    return 2.0 * 4 * tile_side * tile_side * tile_depth * static_cast<double>(iterations);
+}
+
+}  // namespace
+
 static_assert(sizeof(TilePanels) <= gemm_workspace_bytes);
 extern const AddedKernels amx_kernels;
 constinit const AddedKernels amx_kernels = {
-    .name = "amx", .block = {.panels = tile_panels<TileInstructions>, .panels_take_halves = true}};
+    .name = "amx",
+    .block = {.panels = tile_panels<TileInstructions>, .panel_numbers = PanelNumbers::bf16},
+    .tile_probe = tile_probe};
 }  // namespace linnet

@@ -75,21 +75,28 @@ struct AdamW {
     Real gradient_scale;                           // from clipping
 };
 
+/// What panels multiply: 16-bit integers (activations of 12 bits), bytes, or bf16 on matrix units. Sets with
+/// the same numbers give the same bits.
+enum class PanelNumbers { integers, bytes, bf16 };
+
 /// gemm and gemv for B of a block type, stored [N,K], and A with col 1: the same promises, and gemm's
 /// workspace. Null: unpack B and use the plain ones.
 template <class Real>
 struct BlockProducts {
-    /// Reading. Activations are rounded to integers of 12 bits, or bf16 on matrix units.
+    /// Reading. Activations are rounded to what panel_numbers says.
     void (*panels)(const Gemm<Real>&, void* workspace) = nullptr;
+    PanelNumbers panel_numbers = PanelNumbers::integers;
     /// Writing. Activations are rounded to integers of 8 bits. K is at most rows_longest.
     void (*rows)(const Gemm<Real>&, void* workspace) = nullptr;
     std::int64_t rows_longest = 0;
-    bool panels_take_halves = false;  // B may also be f16 or bf16
+    /// Whether panels takes B of f16 and bf16 too.
+    bool panels_take_halves() const { return panels && panel_numbers == PanelNumbers::bf16; }
 };
 
 template <class Real>
 struct KernelTable {
-    const char* name;  // "scalar", "avx2", "avxvnni", "avx512", "avx512vnni", "amx", "neon", "double"
+    const char* name;  // "scalar", "avx2", "avxvnni", "avx512", "avx512vnni", "amx", "neon", "dotprod",
+                       // "i8mm", "double"
     int lanes;         // Reals a vector
 
     // Matrix products. The tile a caller should cut outputs at, and the bytes of scratch (64-byte aligned) a
@@ -180,12 +187,15 @@ struct KernelTable {
     /// for CPUs that peaks.cpp has found to have it.
     double (*bf16_probe)(std::int64_t iterations);
     double (*int8_probe)(std::int64_t iterations);
+    /// The same of bf16 on matrix units.
+    double (*tile_probe)(std::int64_t iterations);
 };
 
 /// A set of instructions for products alone: what it replaces in the table of the set below it.
 struct AddedKernels {
     const char* name;
     BlockProducts<float> block;
+    double (*tile_probe)(std::int64_t iterations) = nullptr;
 };
 
 /// Thread `index`'s part of a whole product, of `count` threads: a grid of count = rows × columns parts, cut

@@ -3,17 +3,16 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <vector>
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/team.h"
 #include "kernels/kernels.h"
 
 namespace linnet {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 constexpr int tries = 5;
 constexpr std::int64_t probe_iterations = 500'000;  // about 10 ms on one core
 
@@ -56,6 +55,10 @@ double measured_int8_ops(int threads) {
     if (!__builtin_cpu_supports("avx512vnni")) return 0;
 #endif
     return best_rate(threads, [](Worker) { return kernels().int8_probe(probe_iterations); });
+}
+
+double measured_tile_flops(int threads) {
+    return best_rate(threads, [](Worker) { return kernels().tile_probe(probe_iterations / 4); });
 }
 
 namespace {

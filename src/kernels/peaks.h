@@ -11,6 +11,8 @@ double measured_peak_flops(int threads);
 /// for them; else 0.
 double measured_bf16_flops(int threads);
 double measured_int8_ops(int threads);
+/// And for bf16 on matrix units; 0 where there are none, or another instruction set is in force.
+double measured_tile_flops(int threads);
 
 /// Bytes a second read from memory by all threads together, each in `streams` places at a time: the best of
 /// the numbers of places that are tried, from an array several times as large as the last cache.

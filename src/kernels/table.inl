@@ -56,7 +56,8 @@ consteval KernelTable<Real> make_table(const char* name) {
             .fma_probe = fma_probe,
             .read_probe = read_probe,
             .bf16_probe = no_probe,
-            .int8_probe = no_probe};
+            .int8_probe = no_probe,
+            .tile_probe = no_probe};
 }
 
 [[maybe_unused]] consteval KernelTable<Real> with_dot_probes(KernelTable<Real> table, double (*bf16)(int64_t),

@@ -53,7 +53,7 @@ void team_project(const Call<Real>& call, Gemm<Real> g, const Tensor& w, Product
     bool blocks = info(w.type).block > 1, reading = kernel == ProductKernel::panels,
          rounded = call.phase != Phase::train;
     bool halves =
-        reading && rounded && own.panels_take_halves && (w.type == DType::f16 || w.type == DType::bf16);
+        reading && rounded && own.panels_take_halves() && (w.type == DType::f16 || w.type == DType::bf16);
     g.b = {w.data, w.type, 1, g.k};
     if (reading && !blocks && !halves) return team_matmul(call, g);
     g.m_begin = 0, g.m_end = g.m, g.n_begin = 0, g.n_end = g.n;

@@ -101,7 +101,7 @@ TEST_CASE("tiles give the product of the stored weights, and the machine's own t
             std::vector<float> c = run(product);
             CHECK_MESSAGE(relative_error(c, product.expected()) < allowed, type.name << " K " << product.k);
             for (const KernelTable<float>* table : usable_kernels())
-                if (table->block.panels_take_halves)
+                if (table->block.panels_take_halves())
                     CHECK_MESSAGE(run(product, table->block.panels) == c, table->name << " " << type.name);
         }
     });

@@ -236,8 +236,12 @@ inline Ints8 dot_signed(Bytes32 codes, Bytes32 a) {
     int32x4_t sums[2];
     for (int i = 0; i < 2; i++) {
         auto x = vreinterpretq_s8_u8(both_x.half[i]), y = vreinterpretq_s8_u8(both_y.half[i]);
+#if defined(__ARM_FEATURE_DOTPROD)
+        sums[i] = vdotq_s32(vdupq_n_s32(0), x, y);
+#else
         int32x4_t low = vpaddlq_s16(vmull_s8(vget_low_s8(x), vget_low_s8(y)));
         sums[i] = vpaddq_s32(low, vpaddlq_s16(vmull_high_s8(x, y)));
+#endif
     }
     return __builtin_bit_cast(Ints8, sums);
 }

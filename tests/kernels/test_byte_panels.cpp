@@ -1,0 +1,72 @@
+// Products of small matrices of bytes, on machines that have none: the same source over those products in
+// plain C++.
+#include <doctest/doctest.h>
+
+#include "kernels/kernels.h"
+
+// The plainest primitives, as in isa_scalar.cpp.
+#include "kernels/simd/scalar.h"
+
+#include "kernels/byte_panels.inl"
+
+#include "weight_product.h"
+
+using namespace linnet;
+using namespace linnet::test;
+
+namespace {
+
+/// SMMLA (Arm Architecture Reference Manual, C7.2).
+struct EmulatedMatrix {
+    static Ints4 multiply(Ints4 c, const Byte* a, const Byte* b) {
+        for (int i = 0; i < 4; i++)
+            for (int k = 0; k < 8; k++)
+                c[i] += static_cast<Whole>(a[i / 2 * 8 + k]) * static_cast<Whole>(b[i % 2 * 8 + k]);
+        return c;
+    }
+};
+
+std::vector<float> run(WeightProduct& product) {
+    return product.run(linnet::byte_panels<EmulatedMatrix>, sizeof(linnet::BytePanels));
+}
+
+template <class F>
+void each_block_type(F f) {
+    for (const DTypeInfo& type : dtypes())
+        if (type.block > 1 && type.is_weight) f(type);
+}
+
+}  // namespace
+
+TEST_CASE("panels of bytes give the product of the stored weights, and the machine's own the same bits") {
+    each_block_type([](const DTypeInfo& type) {
+        const std::int64_t shapes[][3] = {{1, 9, 32}, {17, 33, 96}, {6, 5, 1056}, {131, 10, 1280}};
+        for (const auto& shape : shapes) {
+            WeightProduct product(type.type, shape[0], shape[1],
+                                  (shape[2] + type.block - 1) / type.block * type.block);
+            std::vector<float> c = run(product);
+            CHECK_MESSAGE(relative_error(c, product.expected()) < 1e-2, type.name << " K " << product.k);
+            for (const KernelTable<float>* table : usable_kernels())
+                if (table->block.panel_numbers == PanelNumbers::bytes)
+                    CHECK_MESSAGE(product.run(table->block.panels, table->gemm_workspace) == c,
+                                  table->name << " " << type.name);
+        }
+    });
+}
+
+TEST_CASE("an output of panels of bytes does not depend on the part that is asked for") {
+    each_block_type([](const DTypeInfo& type) {
+        WeightProduct product(type.type, 21, 40, 5 * 256);
+        std::vector<float> whole = run(product);
+        product.g.m_begin = 3, product.g.m_end = 20, product.g.n_begin = 5, product.g.n_end = 39;
+        std::vector<float> part = run(product);
+        bool same = true;
+        for (std::int64_t i = 0; i < 21; i++)
+            for (std::int64_t j = 0; j < 40; j++) {
+                auto at = static_cast<std::size_t>(i * 40 + j);
+                bool asked = i >= 3 && i < 20 && j >= 5 && j < 39;
+                same &= part[at] == (asked ? whole[at] : -1);
+            }
+        CHECK_MESSAGE(same, type.name);
+    });
+}
