@@ -10,6 +10,7 @@
 #include "base/rng.h"
 #include "base/team.h"
 #include "base/terminal.h"
+#include "commands/bench_profile.h"
 #include "commands/commands.h"
 #include "commands/options.h"
 #include "commands/text_input.h"
@@ -19,10 +20,18 @@
 namespace linnet {
 namespace {
 
-double median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    return values[values.size() / 2];
-}
+/// Of several rounds.
+struct Rounds {
+    std::vector<double> all{};
+
+    double median() const {
+        std::vector<double> sorted = all;
+        std::sort(sorted.begin(), sorted.end());
+        return sorted.empty() ? 0 : sorted[sorted.size() / 2];
+    }
+    double least() const { return all.empty() ? 0 : *std::min_element(all.begin(), all.end()); }
+    double most() const { return all.empty() ? 0 : *std::max_element(all.begin(), all.end()); }
+};
 
 double peak_rss_mib() {
     return static_cast<double>(peak_memory()) / (1 << 20);
@@ -36,7 +45,7 @@ struct ModelOptions {
     std::string model;
     std::int64_t prompt = 512, tokens = 128, repeats = 3;
     DType state = EngineOptions().state;
-    bool json = false;
+    bool json = false, profile = false;
 };
 
 /// tokens/s of reading `prompt` tokens at once, and of `count` tokens one at a time, from an empty cache.
@@ -58,6 +67,83 @@ double write_speed(Sequence& sequence, std::span<const TokenId> tokens) {
     return static_cast<double>(tokens.size()) / seconds_since(start);
 }
 
+/// What is measured, and how.
+struct Measured {
+    std::int64_t prompt, tokens;
+    Rounds read{}, write{};  // tokens/s
+    double prompt_flops = 0, token_bytes = 0, load_s = 0;
+};
+
+/// Random ids, for the prompt and for what is written.
+std::vector<TokenId> any_ids(std::int64_t count, std::int64_t vocabulary) {
+    Rng rng(1, 0);
+    std::vector<TokenId> ids(static_cast<std::size_t>(count));
+    for (std::size_t i = 0; i < ids.size(); i++)
+        ids[i] = static_cast<TokenId>(rng.below(static_cast<std::uint64_t>(vocabulary), i));
+    return ids;
+}
+
+OpTime total(const std::vector<OpTime>& ops) {
+    OpTime sum;
+    for (const OpTime& op : ops) sum.seconds += op.seconds, sum.flops += op.flops, sum.bytes += op.bytes;
+    return sum;
+}
+
+/// Reads the prompt and writes a few tokens op by op, from an empty cache.
+ModelProfile take_profile(Engine& engine, Sequence& sequence, std::span<const TokenId> prompt,
+                          std::span<const TokenId> tokens) {
+    ModelProfile taken;
+    sequence.rewind(0);
+    if (!prompt.empty()) taken.reading = profile(engine, sequence, prompt, Phase::read);
+    sequence.rewind(0);
+    for (TokenId id : tokens.first(std::min<std::size_t>(tokens.size(), 8)))
+        add_profile(taken.writing, profile(engine, sequence, {&id, 1}, Phase::write)), taken.written++;
+    return taken;
+}
+
+Measured measure(Engine& engine, Sequence& sequence, const ModelOptions& options) {
+    Measured m{.prompt = std::min(options.prompt, sequence.context()), .tokens = options.tokens};
+    const std::vector<TokenId> ids =
+        any_ids(std::max(m.prompt, m.tokens), engine.model().config().vocabulary);
+    const auto prompt = std::span(ids).first(static_cast<std::size_t>(m.prompt)),
+               tokens = std::span(ids).first(static_cast<std::size_t>(m.tokens));
+    const ModelProfile warm = take_profile(engine, sequence, prompt, tokens);  // as the round that warms up
+    m.prompt_flops = total(warm.reading).flops;
+    if (warm.written) m.token_bytes = total(warm.writing).bytes / warm.written;
+    for (std::int64_t round = 0; round < options.repeats; round++) {
+        if (m.prompt > 0) m.read.all.push_back(read_speed(sequence, prompt));
+        if (m.tokens > 0) m.write.all.push_back(write_speed(sequence, tokens));
+    }
+    return m;
+}
+
+void print(const Measured& m, const ModelOptions& options, const Globals& globals) {
+    const double flops = m.prompt > 0 ? m.prompt_flops / static_cast<double>(m.prompt) * m.read.median() : 0,
+                 bytes = m.token_bytes * m.write.median();
+    if (options.json) {
+        nlohmann::ordered_json out{
+            {"pp_tps", m.read.median()},      {"pp_least", m.read.least()}, {"pp_most", m.read.most()},
+            {"pp_flops_per_s", flops},        {"tg_tps", m.write.median()}, {"tg_least", m.write.least()},
+            {"tg_most", m.write.most()},      {"tg_bytes_per_s", bytes},    {"load_s", m.load_s},
+            {"peak_rss_mib", peak_rss_mib()}, {"prompt", m.prompt},         {"tokens", m.tokens},
+            {"threads", threads_of(globals)}, {"isa", kernels().name}};
+        write_stdout(out.dump() + "\n");
+        return;
+    }
+    char text[500];
+    std::snprintf(text, sizeof text,
+                  "prompt    %lld tokens  %10.2f tokens/s (%.2f to %.2f), %.1f GFLOP/s\n"
+                  "writing   %lld tokens  %10.2f tokens/s (%.2f to %.2f), %.2f GB/s of weights\n"
+                  "load      %.3f s\n"
+                  "memory    %.1f MiB at most\n"
+                  "(median of %lld, %d threads, %s)\n",
+                  static_cast<long long>(m.prompt), m.read.median(), m.read.least(), m.read.most(),
+                  flops / 1e9, static_cast<long long>(m.tokens), m.write.median(), m.write.least(),
+                  m.write.most(), bytes / 1e9, m.load_s, peak_rss_mib(),
+                  static_cast<long long>(options.repeats), threads_of(globals), kernels().name);
+    write_stdout(text);
+}
+
 int run_model(const ModelOptions& options, const Globals& globals) {
     auto start = Clock::now();
     std::shared_ptr<const Model> model = Model::open(options.model);
@@ -65,50 +151,24 @@ int run_model(const ModelOptions& options, const Globals& globals) {
     wanted.threads = globals.threads;
     wanted.state = options.state;
     // Room for what is measured, as a user of so many tokens would ask for, and no more than the model has.
-    std::int64_t need = std::max(options.prompt, options.tokens);
-    wanted.context = std::min(std::max<std::int64_t>(need, 1), model->config().context);
+    std::int64_t need = std::max({options.prompt, options.tokens, std::int64_t{1}});
+    wanted.context = std::min(need, model->config().context);
     Engine engine(model, wanted);
     Sequence sequence = engine.start();
-    double load = seconds_since(start);
-
-    Rng rng(1, 0);
-    auto vocabulary = static_cast<std::uint64_t>(model->config().vocabulary);
-    std::vector<TokenId> ids(static_cast<std::size_t>(need));
-    for (std::size_t i = 0; i < ids.size(); i++) ids[i] = static_cast<TokenId>(rng.below(vocabulary, i));
-    std::int64_t prompt = std::min(options.prompt, sequence.context());
-    if (prompt < options.prompt)
-        note("linnet: the model's context holds " + std::to_string(prompt) +
+    const double load = seconds_since(start);
+    if (options.prompt > sequence.context())
+        note("linnet: the model's context holds " + std::to_string(sequence.context()) +
              " tokens; the prompt has as many");
-    std::vector<double> read{0}, write{0};
-    for (std::int64_t round = -1; round < options.repeats; round++) {  // the first warms up
-        double r =
-            prompt > 0 ? read_speed(sequence, std::span(ids).first(static_cast<std::size_t>(prompt))) : 0;
-        auto count =
-            static_cast<std::size_t>(round < 0 ? std::min<std::int64_t>(options.tokens, 8) : options.tokens);
-        double w = count > 0 ? write_speed(sequence, std::span(ids).first(count)) : 0;
-        if (round == 0) read.clear(), write.clear();
-        read.push_back(r);
-        write.push_back(w);
-    }
-    if (options.json) {
-        nlohmann::ordered_json out{
-            {"pp_tps", median(read)},         {"tg_tps", median(write)}, {"load_s", load},
-            {"peak_rss_mib", peak_rss_mib()}, {"prompt", prompt},        {"tokens", options.tokens},
-            {"threads", threads_of(globals)}, {"isa", kernels().name}};
-        write_stdout(out.dump() + "\n");
-        return 0;
-    }
-    char text[400];
-    std::snprintf(text, sizeof text,
-                  "prompt    %lld tokens  %10.2f tokens/s\n"
-                  "writing   %lld tokens  %10.2f tokens/s\n"
-                  "load      %.3f s\n"
-                  "memory    %.1f MiB at most\n"
-                  "(median of %lld, %d threads, %s)\n",
-                  static_cast<long long>(prompt), median(read), static_cast<long long>(options.tokens),
-                  median(write), load, peak_rss_mib(), static_cast<long long>(options.repeats),
-                  threads_of(globals), kernels().name);
-    write_stdout(text);
+    Measured measured = measure(engine, sequence, options);
+    measured.load_s = load;
+    print(measured, options, globals);
+    if (!options.profile) return 0;
+    const std::vector<TokenId> ids =
+        any_ids(std::max(measured.prompt, measured.tokens), model->config().vocabulary);
+    write_stdout(profile_text(
+        take_profile(engine, sequence, std::span(ids).first(static_cast<std::size_t>(measured.prompt)),
+                     std::span(ids).first(static_cast<std::size_t>(measured.tokens))),
+        threads_of(globals)));
     return 0;
 }
 
@@ -137,7 +197,7 @@ int run_tokenize(const TokenizeOptions& options, const Globals& globals) {
     // The first round is that of a new process: no word is known yet, no memory has been touched.
     const double first = speeds[0], best = *std::max_element(speeds.begin(), speeds.end());
     if (options.json) {
-        nlohmann::ordered_json out{{"mb_per_s", median(speeds)},
+        nlohmann::ordered_json out{{"mb_per_s", Rounds{speeds}.median()},
                                    {"first_mb_per_s", first},
                                    {"best_mb_per_s", best},
                                    {"tokens", ids.size()},
@@ -151,7 +211,8 @@ int run_tokenize(const TokenizeOptions& options, const Globals& globals) {
     std::snprintf(text, sizeof text,
                   "%.2f MB/s (first round %.2f, best %.2f), %zu bytes, %zu tokens, %d threads; "
                   "loaded in %.1f ms\n",
-                  median(speeds), first, best, file.text().size(), ids.size(), encode.threads, load * 1e3);
+                  Rounds{speeds}.median(), first, best, file.text().size(), ids.size(), encode.threads,
+                  load * 1e3);
     write_stdout(text);
     return 0;
 }
@@ -165,7 +226,11 @@ Action add_bench(CLI::App& app, const Globals& globals) {
     add_integer(app, "-n,--tokens", options->tokens, 0, 1 << 24, "tokens to write");
     add_integer(app, "-r,--repeats", options->repeats, 1, 1000, "rounds; the median is printed");
     add_state_type(app, options->state);
-    app.add_flag("--json", options->json, "one JSON object: pp_tps, tg_tps, load_s, peak_rss_mib, …");
+    auto* json =
+        app.add_flag("--json", options->json, "one JSON object: pp_tps, tg_tps, load_s, peak_rss_mib, …");
+    app.add_flag("--profile", options->profile,
+                 "then where the time goes, by op and type of weights, and shares of the machine's limits")
+        ->excludes(json);
     return [options, &globals] { return run_model(*options, globals); };
 }
 

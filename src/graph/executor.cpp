@@ -4,6 +4,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "ops/matmul.h"
 
@@ -340,20 +341,26 @@ void Executor<Real>::run(const Batch& batch) {
 }
 
 template <class Real>
-void Executor<Real>::check(const Batch& batch,
-                           const std::function<void(const PlanStep&, const Real*, std::int64_t)>& see) {
+void Executor<Real>::watch(const Batch& batch, const std::function<void(const Watched&)>& see) {
     admit(batch);
     arrange(batch);
+    double seconds = 0;
     for (std::size_t i = 0; i < rounds_.size(); i++) {
+        const auto start = Clock::now();
         run_team(threads_, [&](Worker member) { part_of(rounds_[i], batch, member, member.index); });
+        seconds += seconds_since(start);
         if (i + 1 < rounds_.size() && rounds_[i + 1].step == rounds_[i].step) continue;
         const PlanStep& s = plan_.steps[rounds_[i].step];
         const Node& node = graph_.node(s.result);
         ValueId made = s.runs_forward() || (s.kind == StepKind::backward && node.op->loss) ? s.out
                        : s.din.empty()                                                     ? none
                                                                                            : s.din[0];
-        if (made == none || node.op->integers) continue;
-        see(s, at(made), counts_[static_cast<std::size_t>(node.space)] * node.width);
+        const std::int64_t rows = counts_[static_cast<std::size_t>(node.space)];
+        std::span<const Real> values;
+        if (made != none && !node.op->integers)
+            values = {at(made), static_cast<std::size_t>(rows * node.width)};
+        see({s, values, rows, seconds});
+        seconds = 0;
     }
 }
 

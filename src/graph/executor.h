@@ -52,9 +52,16 @@ class Executor {
     Executor(const Graph& graph, Plan plan, Binding<Real> binding, int threads);
 
     void run(const Batch& batch);
-    /// Step after step, calling `see` after each with the values it made (`--check`).
-    void check(const Batch& batch,
-               const std::function<void(const PlanStep&, const Real*, std::int64_t)>& see);
+    /// A step that has run by itself: what it made (empty where that is nothing, or integers), the rows of
+    /// its space, and how long it took.
+    struct Watched {
+        const PlanStep& step;
+        std::span<const Real> values;
+        std::int64_t rows;
+        double seconds;
+    };
+    /// Step after step, calling `see` after each.
+    void watch(const Batch& batch, const std::function<void(const Watched&)>& see);
 
     /// The value of a node after a run: [rows of its space, width]. Only the roots' outlive the run for
     /// certain, and only until another executor uses the same memory.

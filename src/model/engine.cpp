@@ -26,9 +26,8 @@ struct Engine::Impl {
     std::optional<Executor<float>> reader, writer, scorer;
     Batch work;
     std::vector<std::span<const float>> logits;
-    std::vector<float> copied;  // of logits that a further run would replace
-    bool looking = false;       // runs look at every value
-    std::optional<NotFinite> found;
+    std::vector<float> copied;             // of logits that a further run would replace
+    std::function<void(const Step&)> see;  // runs show every step to it, where there is one
 
     Impl(std::shared_ptr<const Model> m, const EngineOptions& options) : model(std::move(m)) {
         const ModelConfig& config = model->config();
@@ -90,11 +89,10 @@ struct Engine::Impl {
     }
 
     void run(Executor<float>& executor) {
-        if (looking)
-            executor.check(work, [&](const PlanStep& step, const float* values, std::int64_t count) {
-                if (found) return;
-                auto wrong = std::count_if(values, values + count, [](float x) { return !std::isfinite(x); });
-                if (wrong > 0) found = {executor.graph().node(step.node).path, wrong};
+        if (see)
+            executor.watch(work, [&](const Executor<float>::Watched& made) {
+                see({executor.graph().node(made.step.node), made.step.kind == StepKind::convert, made.values,
+                     made.rows, made.seconds});
             });
         else
             executor.run(work);
@@ -190,11 +188,19 @@ void Engine::run(std::span<const Work> work, Phase phase) {
 std::optional<Engine::NotFinite> Engine::find_not_finite(const Work& work, Phase phase) {
     const std::int64_t first = work.sequence->position() - static_cast<std::int64_t>(work.tokens.size());
     if (work.sequence->rewind(first) != first) return std::nullopt;  // the state cannot go back there
-    impl_->looking = true;
-    impl_->found.reset();
-    run({&work, 1}, phase);
-    impl_->looking = false;
-    return impl_->found;
+    std::optional<NotFinite> found;
+    watch({&work, 1}, phase, [&](const Step& step) {
+        if (found) return;
+        auto wrong = std::ranges::count_if(step.values, [](float x) { return !std::isfinite(x); });
+        if (wrong > 0) found = {step.node.path, wrong};
+    });
+    return found;
+}
+
+void Engine::watch(std::span<const Work> work, Phase phase, const std::function<void(const Step&)>& see) {
+    impl_->see = see;
+    run(work, phase);
+    impl_->see = nullptr;
 }
 
 std::string Engine::state_layout() const {

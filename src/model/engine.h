@@ -1,6 +1,7 @@
 // Running a model: tokens in, logits out, for several sequences that share its weights and a thread team.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -21,6 +22,7 @@ struct EngineOptions {
 };
 
 class Sequence;
+struct Node;
 
 /// One model with room for several sequences. A sequence's logits are the same bits whatever runs beside it,
 /// however its prompt is cut, for any number of threads. Not for use by several threads at once; must outlive
@@ -61,6 +63,18 @@ class Engine {
     /// Does a sequence's last run again, slowly, with a look at every value. `work`: what that run appended
     /// to it (it may have had company then). Nothing where all values are finite.
     std::optional<NotFinite> find_not_finite(const Work& work, Phase phase);
+
+    /// A step of a run: its node, or what the node made in another storage type; the values (empty where
+    /// they are integers), their rows, how long it took by itself.
+    struct Step {
+        const Node& node;
+        bool converts;
+        std::span<const float> values;
+        std::int64_t rows;
+        double seconds;
+    };
+    /// As run(), one step after another, with a look at each.
+    void watch(std::span<const Work> work, Phase phase, const std::function<void(const Step&)>& see);
 
     /// How the bytes of Sequence::state() are to be read: equal for sequences that may exchange them.
     std::string state_layout() const;

@@ -17,13 +17,12 @@ struct Squares {
     std::vector<double> of;  // by column
     double rows = 0;
 
-    void add(const float* x, std::int64_t values, std::int64_t width) {
-        of.resize(static_cast<std::size_t>(width), 0);
-        for (std::int64_t i = 0; i < values; i += width)
-            for (std::int64_t c = 0; c < width; c++)
-                of[static_cast<std::size_t>(c)] +=
-                    static_cast<double>(x[i + c]) * static_cast<double>(x[i + c]);
-        rows += static_cast<double>(values / width);
+    void add(std::span<const float> rows_of, std::int64_t width) {
+        const auto columns = static_cast<std::size_t>(width);
+        of.resize(columns, 0);
+        for (std::size_t i = 0; i < rows_of.size(); i++)
+            of[i % columns] += static_cast<double>(rows_of[i]) * static_cast<double>(rows_of[i]);
+        rows += static_cast<double>(rows_of.size() / columns);
     }
     /// A column that was 0 throughout still counts a little, lest its block have no scale.
     std::vector<float> means() const {
@@ -66,9 +65,10 @@ Importance measure_importance(const Model& model, std::span<const TokenId> ids, 
         Batch batch;
         batch.add(ids.data() + w * size, window, 0, 0);
         batch.outputs = {static_cast<std::int32_t>(window - 1)};
-        executor.check(batch, [&](const PlanStep& step, const float* values, std::int64_t n) {
-            for (ParameterId p : by[static_cast<std::size_t>(step.result)])
-                squares[static_cast<std::size_t>(p)].add(values, n, graph.node(step.result).width);
+        executor.watch(batch, [&](const Executor<float>::Watched& made) {
+            const NodeId node = made.step.result;
+            for (ParameterId p : by[static_cast<std::size_t>(node)])
+                squares[static_cast<std::size_t>(p)].add(made.values, graph.node(node).width);
         });
         progress(static_cast<double>(w + 1), static_cast<double>(count));
         if (int signal = stop_signal()) throw Stopped{signal};

@@ -299,8 +299,9 @@ TEST_CASE("inspect shows metadata and tensors, of a file and of a training folde
 TEST_CASE("bench prints the keys that it promises") {
     json model = json::parse(
         run_linnet({"bench", "-m", tiny_model(), "-p", "16", "-n", "8", "-r", "1", "--json"}).out);
-    for (const char* key : {"pp_tps", "tg_tps", "load_s", "peak_rss_mib"})
+    for (const char* key : {"pp_tps", "pp_flops_per_s", "tg_tps", "tg_bytes_per_s", "load_s", "peak_rss_mib"})
         CHECK(model.at(key).get<double>() > 0);
+    CHECK(model.at("pp_least") == model.at("pp_most"));
     Scratch scratch;
     write_text(scratch / "text", counting_text());
     write_text(scratch / "config", tiny_config());
@@ -311,4 +312,25 @@ TEST_CASE("bench prints the keys that it promises") {
         json::parse(run_linnet({"bench", "train", scratch / "config", "--steps", "2", "--json"}).out);
     for (const char* key : {"step_ms", "tokens_per_s", "flops_per_s", "mfu"})
         CHECK(steps.at(key).get<double>() > 0);
+}
+
+TEST_CASE("bench --profile has a line for each op and type of weights, in shares that make 100 %") {
+    Outcome outcome =
+        run_linnet({"bench", "-m", tiny_model(), "-p", "16", "-n", "2", "-r", "1", "--profile"});
+    CHECK(outcome.exit == 0);
+    for (const char* part : {"reading op by op", "writing op by op"}) {
+        std::istringstream lines(outcome.out.substr(outcome.out.find(part)));
+        std::string line;
+        double shares = 0;
+        bool product = false;
+        std::getline(lines, line);
+        while (std::getline(lines, line) && !line.empty()) {
+            product |= line.find("linear") != std::string::npos && line.find("f32") != std::string::npos;
+            shares += std::stod(line.substr(line.find(" ms") + 3));
+        }
+        CHECK(product);
+        CHECK(shares > 99);
+        CHECK(shares < 101);
+    }
+    CHECK(run_linnet({"bench", "-m", tiny_model(), "--profile", "--json"}).exit == 2);
 }

@@ -1,7 +1,7 @@
 // linnet inspect graph: the plan that runs a model, and a serial run of it that looks at every value.
+#include <bit>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -21,11 +21,10 @@ struct Options {
 };
 
 /// FNV-1a over the bits: two runs agree in it only where they agree in every bit.
-std::uint64_t checksum(const float* values, std::int64_t count) {
+std::uint64_t checksum(std::span<const float> values) {
     std::uint64_t hash = 0xcbf29ce484222325;
-    for (std::int64_t i = 0; i < count; i++) {
-        std::uint32_t bits;
-        std::memcpy(&bits, values + i, sizeof bits);
+    for (float x : values) {
+        const auto bits = std::bit_cast<std::uint32_t>(x);
         hash = (hash ^ bits) * 0x100000001b3;
     }
     return hash;
@@ -48,23 +47,23 @@ void check(const Model& model, const Options& options) {
     for (const Tensor& t : binding.parameters) lowering.stored.push_back(t.type);
     Executor<float> executor(traced.graph, make_plan(traced.graph, traced.graph.program("logits"), lowering),
                              binding, 1);
-    executor.check(batch, [&](const PlanStep& step, const float* values, std::int64_t count) {
+    executor.watch(batch, [&](const Executor<float>::Watched& made) {
+        if (made.values.empty()) return;
         double low = INFINITY, high = -INFINITY;
         std::int64_t wrong = 0;
-        for (std::int64_t i = 0; i < count; i++) {
-            if (!std::isfinite(values[i]))
+        for (float x : made.values) {
+            if (!std::isfinite(x))
                 wrong++;
             else
-                low = std::min<double>(low, values[i]), high = std::max<double>(high, values[i]);
+                low = std::min<double>(low, x), high = std::max<double>(high, x);
         }
+        const std::string& path = traced.graph.node(made.step.result).path;
         char line[192];
         std::snprintf(line, sizeof line, "%016llx  %12.5g %12.5g  %s%s\n",
-                      static_cast<unsigned long long>(checksum(values, count)), low, high,
-                      traced.graph.node(step.result).path.c_str(), wrong ? "  NOT FINITE" : "");
+                      static_cast<unsigned long long>(checksum(made.values)), low, high, path.c_str(),
+                      wrong ? "  NOT FINITE" : "");
         write_stdout(line);
-        if (wrong)
-            fail_input(model.path(), traced.graph.node(step.result).path, "finite values",
-                       std::to_string(wrong) + " that are not");
+        if (wrong) fail_input(model.path(), path, "finite values", std::to_string(wrong) + " that are not");
     });
 }
 

@@ -1,0 +1,21 @@
+// linnet bench --profile: where a model's time goes, op by op.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "model/profile.h"
+
+namespace linnet {
+
+struct ModelProfile {
+    std::vector<OpTime> reading, writing;
+    int written = 0;  // tokens
+};
+
+/// Adds what further tokens took.
+void add_profile(std::vector<OpTime>& sums, const std::vector<OpTime>& more);
+
+/// Two tables. Measures the machine's limits for them, with `threads` threads: a few seconds.
+std::string profile_text(const ModelProfile& profile, int threads);
+
+}  // namespace linnet
