@@ -1,9 +1,11 @@
 // Whole training runs, as a user starts them.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <sstream>
 
 #include "base/sha256.h"
@@ -101,6 +103,35 @@ TEST_CASE("the loss goes down, and everything is logged") {
     CHECK(evaluations == 3);
     CHECK(samples == 3);
     CHECK(read_text(run.scratch / "out/report.html").find("<svg") != std::string::npos);
+}
+
+TEST_CASE("a mixture's balance loss spreads its tokens over the experts; log and report show their use") {
+    Run run;
+    auto busiest = [&](const std::string& out, const std::string& weight) {
+        auto done = run_linnet(run.arguments(
+            out, {"--set", "model.experts.count=8", "--set", "model.experts.used=2", "--set",
+                  "model.experts.width=16", "--set", "model.experts.leading_dense=1", "--set",
+                  "model.dropout=0", "--set", "model.init_std=0.3", "--set",
+                  "model.experts.balance_loss=" + weight, "--set", "model.experts.z_loss=0.001"}));
+        REQUIRE(done.exit == 0);
+        double last = 0;
+        int events = 0;
+        for (const auto& record : run.log(out)) {
+            if (record["event"] == "step") CHECK(record["router_loss"].get<double>() > 0);
+            if (record["event"] != "experts") continue;
+            events++;
+            REQUIRE(record["layers"].size() == 1);
+            CHECK(record["layers"][0]["layer"] == 1);
+            auto shares = record["layers"][0]["shares"].get<std::vector<double>>();
+            CHECK(shares.size() == 8);
+            CHECK(std::accumulate(shares.begin(), shares.end(), 0.0) == doctest::Approx(1).epsilon(0.01));
+            last = *std::max_element(shares.begin(), shares.end());
+        }
+        CHECK(events == 3);
+        CHECK(has(read_text(run.scratch / (out + "/report.html")), "Use of experts"));
+        return last;
+    };
+    CHECK(busiest("even", "0.5") < 0.75 * busiest("free", "0"));
 }
 
 TEST_CASE("SIGINT and SIGTERM finish the step, save, and exit 130 and 143") {
