@@ -86,7 +86,7 @@ std::vector<Field> rows(ModelConfig& c) {
         {"model.attention.window", &c.attention.window, "positions that attention looks back; 0: all", 0,
          many},
         later("model.attention.qk_norm", &c.attention.qk_norm, "norm of queries and keys", 0, 0,
-              {"none", "head", "each-head", "full"}),
+              {"none", "head", "each-head", "full", "unit"}),
         later("model.attention.scale", &c.attention.scale, "of scores; 0: 1 / sqrt(head width)", 0, many),
         later("model.attention.clamp", &c.attention.clamp, "bound of q, k and v; 0: none", 0, many),
         later("model.attention.softcap", &c.attention.softcap, "c: scores become c tanh(score / c); 0: none",
@@ -250,8 +250,9 @@ void check_blocks(ModelConfig& c, std::string_view file) {
     if (c.residual.kind == "parallel" && c.norm.placement != "pre")
         fail_input(file, "model.norm.placement", "pre beside parallel branches", c.norm.placement);
     if (!c.attention.bias) c.attention.output_bias = true;
-    if (!c.norm.weight && c.attention.qk_norm != "none")
-        fail_input(file, "model.attention.qk_norm", "none, as norms have no weights", c.attention.qk_norm);
+    if (!c.norm.weight && c.attention.qk_norm != "none" && c.attention.qk_norm != "unit")
+        fail_input(file, "model.attention.qk_norm", "none or unit, as norms have no weights",
+                   c.attention.qk_norm);
 }
 
 void check_positions(ModelConfig& c, std::string_view file) {

@@ -134,6 +134,7 @@ class Tracer {
         std::int64_t width = kind == "head" ? c_.head_width : graph().node(x).width;
         Attributes a{{"epsilon", c_.norm.epsilon}};
         if (kind != "full") a.set("groups", static_cast<double>(heads));
+        if (kind == "unit") return graph().add(rms_norm_op, path, {x}, {}, a);
         std::int64_t columns = kind == "each-head" ? c_.head_width : 0;
         return graph().add(c_.norm.kind == "layer" ? layer_norm_op : rms_norm_op, path, {x},
                            {parameter(name + ".weight", Shape(width), 1, 0, columns)}, a);

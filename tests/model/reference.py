@@ -23,6 +23,8 @@ MODELS = {
                         'model.experts.balance_loss': 0.3, 'model.experts.z_loss': 0.05},
     'deepnorm': {'model.norm.placement': 'deep'},
     'bloom': {'model.position.kind': 'none', 'model.attention.alibi': 8.0, 'model.embedding.norm': True},
+    'cosine': {'model.position.kind': 'rope', 'model.norm.weight': False, 'model.attention.qk_norm': 'unit',
+               'model.attention.scale': 1.5, 'model.attention.window': [2, 2], 'model.attention.globals': 1},
     'universal-t5': {'model.position.kind': 'none', 'model.attention.buckets': 6, 'model.attention.reach': 4, 'model.tie_layers': 1},
 }
 
@@ -44,6 +46,8 @@ class Model:
         return self.p[name]
 
     def norm(self, name, x):
+        if not self.get('norm.weight', True):
+            return F.layer_norm(x, (C,), eps=1e-5)
         w = self.make(name + '.weight', C, mean=1.0)
         if self.get('norm.kind', 'layer') == 'rms':
             return x / torch.sqrt((x * x).mean(-1, keepdim=True) + 1e-5) * w
@@ -82,13 +86,16 @@ class Model:
         kv, bias = self.get('kv_heads', H), self.get('attention.bias', True)
         heads = lambda y, n: y.reshape(B, T, n, D).transpose(1, 2)
         q, k, v = (heads(self.linear(f'{b}.attn_{n}', x, m * D, bias), m) for n, m in (('q', H), ('k', kv), ('v', kv)))
+        if self.get('attention.qk_norm', 'none') == 'unit':
+            q, k = (y / torch.sqrt((y * y).mean(-1, keepdim=True) + 1e-5) for y in (q, k))
         if self.get('position.kind', 'learned') == 'rope':
             q, k = self.rope(q), self.rope(k)
         k, v = k.repeat_interleave(H // kv, 1), v.repeat_interleave(H // kv, 1)
         s, cap = q @ k.transpose(-1, -2) * self.get('attention.scale', D ** -0.5), self.get('attention.softcap', 0)
         s = (cap * torch.tanh(s / cap) if cap else s) + self.bias
         window = self.get('attention.window', [0])[l % len(self.get('attention.window', [0]))]
-        unseen = torch.ones(T, T).triu(1).bool() | (torch.ones(T, T).tril(-window).bool() if window else False)
+        passed = torch.ones(T, T).tril(-window).bool() & (torch.arange(T) >= self.get('attention.globals', 0))
+        unseen = torch.ones(T, T).triu(1).bool() | (passed if window else False)
         a = (s.masked_fill(unseen, -math.inf).softmax(-1) @ v).transpose(1, 2).flatten(-2)
         return self.linear(b + '.attn_output', a, C, bias)
 

@@ -74,6 +74,7 @@ TEST_CASE("a model's gradients agree with central differences, whatever its bloc
         {{"model.attention.alibi", 8.0}, {"model.position.kind", "none"}, {"model.attention.softcap", 1.0}});
     check({{"model.attention.buckets", 4}, {"model.attention.reach", 4}, {"model.kv_heads", 1}});
     check({{"model.attention.window", 2}, {"model.attention.globals", 1}});
+    check({{"model.attention.qk_norm", "unit"}, {"model.norm.weight", false}});
     check({{"model.layers", 3}, {"model.tie_layers", 1}});
     check({{"model.layers", 4}, {"model.tie_layers", 2}, {"model.norm.placement", "sandwich"}});
 }

@@ -105,6 +105,31 @@ TEST_CASE("the loss goes down, and everything is logged") {
     CHECK(read_text(run.scratch / "out/report.html").find("<svg") != std::string::npos);
 }
 
+TEST_CASE("every kind of block learns") {
+    Run run;
+    const std::vector<std::vector<std::string>> kinds = {
+        {"norm.placement=deep", "norm.kind=layer"},
+        {"norm.placement=sandwich", "attention.softcap=5", "logits.softcap=10", "attention.window=[8,0]"},
+        {"position.kind=none", "attention.alibi=8", "embedding.norm=true"},
+        {"position.kind=none", "attention.buckets=8", "attention.reach=16", "layers=3", "tie_layers=1"},
+        {"attention.qk_norm=unit", "attention.scale=1", "attention.window=6", "attention.globals=2"},
+        {"residual.kind=parallel", "residual.shared_norm=true", "norm.weight=false"},
+        {"experts.count=4", "experts.used=2", "experts.width=24", "experts.shared=16",
+         "experts.balance_loss=0.01"},
+    };
+    for (std::size_t kind = 0; kind < kinds.size(); kind++) {
+        std::vector<std::string> more{"--set", "train.steps=30", "--set", "train.sample_tokens=0"};
+        for (const std::string& setting : kinds[kind]) more.insert(more.end(), {"--set", "model." + setting});
+        CAPTURE(kinds[kind][0]);
+        std::string out = "kind" + std::to_string(kind);
+        REQUIRE(run_linnet(run.arguments(out, more)).exit == 0);
+        double first = 0, last = 0;
+        for (const auto& record : run.log(out))
+            if (record["event"] == "step") (record["step"] == 1 ? first : last) = record["loss"];
+        CHECK(last < 0.8 * first);
+    }
+}
+
 TEST_CASE("a mixture's balance loss spreads its tokens over the experts; log and report show their use") {
     Run run;
     auto busiest = [&](const std::string& out, const std::string& weight) {
