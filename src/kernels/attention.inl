@@ -37,23 +37,25 @@ struct AttentionWork {
 };
 
 /// A few rows of queries (from row i, `rows` of them) against the keys [j, j + keys).
-inline void attend(const Attention<Real>& f, const Real* q, RealRows v, int64_t i, int64_t rows, int64_t j,
+inline void attend(const Attention<Real>& f, int64_t head, RealRows v, int64_t i, int64_t rows, int64_t j,
                    int64_t keys, int64_t local, AttentionWork& w) {
     int64_t d = f.head_width;
+    const Real* q = f.q + head * f.q_head;
     int64_t begin = visible_begin(f, i) - j, end = least(visible_end(f, i + rows - 1) - j, keys);
-    if (end <= 0 || begin >= keys) return;
+    if (end <= 0 || (begin >= keys && j >= f.globals)) return;
     int64_t width = ceil_divide(end, W) * W;
     small_product(rows, width, d, q + i * f.q_row, f.q_row, 1, w.keys, key_block, w.scores, key_block);
     Real now[small_rows], shrink[small_rows], *top = w.top + local;
+    Real factor = score_factor(f);
     for (int64_t r = 0; r < rows; r++) {
-        int64_t row_begin = visible_begin(f, i + r) - j, row_end = least(visible_end(f, i + r) - j, keys);
-        Real high = row_top(w.scores + r * key_block, width, row_begin, row_end, f.scale);
+        Real* scores = w.scores + r * key_block;
+        if (shaped(f)) shape_row(f, head, i + r, j, width, scores);
+        Real high = row_top(scores, width, seen_keys(f, i + r, j, keys), factor);
         now[r] = high > top[r] ? high : top[r];
     }
     shrink_factors(rows, top, now, shrink);
     for (int64_t r = 0; r < rows; r++) {
-        int64_t row_begin = visible_begin(f, i + r) - j, row_end = least(visible_end(f, i + r) - j, keys);
-        Real sum = row_weights(w.scores + r * key_block, width, row_begin, row_end, f.scale, now[r]);
+        Real sum = row_weights(w.scores + r * key_block, width, seen_keys(f, i + r, j, keys), factor, now[r]);
         w.total[local + r] = w.total[local + r] * shrink[r] + sum;
         top[r] = now[r];
     }
@@ -64,19 +66,19 @@ void attention(const Attention<Real>& f, int64_t head, int64_t query_begin, int6
                void* workspace) {
     AttentionWork& w = *static_cast<AttentionWork*>(workspace);
     int64_t kv = head / (f.heads / f.kv_heads), d = f.head_width;
-    const Real* q = f.q + head * f.q_head;
     for (int64_t q0 = query_begin; q0 < query_end; q0 += query_block) {
         int64_t q1 = least(q0 + query_block, query_end), count = q1 - q0;
         for (int64_t r = 0; r < count; r++) w.top[r] = minus_infinity, w.total[r] = 0;
         each_vector(count * d, [&](int64_t c, int64_t n) { store_n(w.out + c, zero(), n); });
         int64_t first = visible_begin(f, q0) / key_block * key_block, last = visible_end(f, q1 - 1);
-        for (int64_t j = first; j < last; j += key_block) {
+        auto block = [&](int64_t j) { return j >= f.globals && j < first ? first : j; };
+        for (int64_t j = block(0); j < last; j = block(j + key_block)) {
             int64_t keys = least(key_block, f.keys - j);
             RealRows k = real_rows(f, rows_at(f, f.k, kv * f.k_head, f.k_row, j), f.k_row, keys, w.rows);
             transpose_block(keys, d, k.data, k.row, w.keys);
             RealRows v = real_rows(f, rows_at(f, f.v, kv * f.v_head, f.v_row, j), f.v_row, keys, w.rows);
             for (int64_t i = q0; i < q1; i += small_rows) {
-                attend(f, q, v, i, least(small_rows, q1 - i), j, keys, i - q0, w);
+                attend(f, head, v, i, least(small_rows, q1 - i), j, keys, i - q0, w);
             }
         }
         for (int64_t r = 0; r < count; r++) {

@@ -1,6 +1,7 @@
 // Attention's backward (Dao et al. 2022, algorithm 4): weights are computed again from the log-sum-exp.
-//   P = exp(scale · Q·Kᵀ - lse), dP = dO·Vᵀ, dS = P ∘ (dP - delta) · scale with delta = rowsum(dO ∘ O),
-//   dV += Pᵀ·dO, dK += dSᵀ·Q, dQ += dS·K.
+//   P = exp(S - lse), dP = dO·Vᵀ, dS = P ∘ (dP - delta) with delta = rowsum(dO ∘ O),
+//   dV += Pᵀ·dO, dK += dAᵀ·Q, dQ += dA·K with dA = dS · scale, times 1 - tanh² where S is soft capped;
+//   dS is also the gradient of what is added to scores.
 #pragma once
 #include "kernels/attention.inl"
 
@@ -10,7 +11,7 @@ namespace {
 struct AttentionBackwardWork {
     alignas(64) Real keys[widest_head * key_block], values[widest_head * key_block];  // [D, key_block]
     alignas(64) Real weights[key_block * key_block],
-        dscores[key_block * key_block];  // P, dS: [queries, key_block]
+        dscores[key_block * key_block];  // P, dA: [queries, key_block]
 };
 
 inline Real dot(int64_t n, const Real* a, const Real* b) {
@@ -30,27 +31,37 @@ inline void clear_rows(int64_t rows, int64_t width, Real* p, int64_t row) {
 struct HeadGradient {
     const Real *q, *k, *v, *out, *dout, *lse;
     Real *dq, *dk, *dv;
+    int64_t head;
+    Real* dbias;  // of all heads
 };
 
-/// P and dS of the queries [i, i + rows) against the keys [j, j + keys), rows <= small_rows, written from row
+/// P and dA of the queries [i, i + rows) against the keys [j, j + keys), rows <= small_rows, written from row
 /// `local`.
 inline void backward_weights(const Attention<Real>& f, const HeadGradient& h, int64_t i, int64_t rows,
                              int64_t j, int64_t keys, int64_t local, AttentionBackwardWork& w) {
     // The keys that these queries see, and those of a tile of keys that begins among them.
     int64_t seen = least(keys, visible_end(f, i + rows - 1) - j + small_rows - 1);
-    int64_t d = f.head_width, width = ceil_divide(seen, W) * W;
+    int64_t head_width = f.head_width, width = ceil_divide(seen, W) * W;
     Real *p = w.weights + local * key_block, *s = w.dscores + local * key_block;
-    small_product(rows, width, d, h.q + i * f.q_row, f.q_row, 1, w.keys, key_block, p, key_block);
-    small_product(rows, width, d, h.dout + i * f.out_row, f.out_row, 1, w.values, key_block, s, key_block);
+    small_product(rows, width, head_width, h.q + i * f.q_row, f.q_row, 1, w.keys, key_block, p, key_block);
+    small_product(rows, width, head_width, h.dout + i * f.out_row, f.out_row, 1, w.values, key_block, s,
+                  key_block);
     for (int64_t r = 0; r < rows; r++, p += key_block, s += key_block) {
-        int64_t begin = visible_begin(f, i + r) - j, end = least(visible_end(f, i + r) - j, keys);
-        Vec lse = set1(h.lse[i + r]), scale = set1(f.scale);
-        Vec delta = set1(dot(d, h.dout + (i + r) * f.out_row, h.out + (i + r) * f.out_row));
+        Seen visible = seen_keys(f, i + r, j, keys);
+        Vec lse = set1(h.lse[i + r]), scale = set1(f.scale), factor = scale;
+        Vec delta = set1(dot(head_width, h.dout + (i + r) * f.out_row, h.out + (i + r) * f.out_row));
         for (int64_t c = 0; c < width; c += W) {
-            Vec e = exp(load(p + c) * scale - lse);
-            if (c < begin || c + W > end) e = keep(e, begin - c, end - c, zero());
+            Vec tanh = zero();
+            Vec score =
+                shaped(f) ? shape_scores(f, h.head, i + r, j + c, load(p + c), tanh) : load(p + c) * scale;
+            Vec e = keep_seen(exp(score - lse), visible, c, zero()), d = load(s + c) - delta;
+            if (h.dbias) {
+                Real* to = h.dbias + bias_at(f, h.head, i + r, j + c);
+                store(to, fma(e, d, load(to)));
+            }
+            if (f.softcap > 0) factor = scale * fnma(tanh, tanh, set1(1));
             store(p + c, e);
-            store(s + c, e * ((load(s + c) - delta) * scale));
+            store(s + c, e * (d * factor));
         }
     }
 }
@@ -91,11 +102,13 @@ void attention_backward(const AttentionBackward<Real>& b, int64_t kv_head, void*
                    nullptr,
                    nullptr,
                    b.dk + kv_head * f.k_head,
-                   b.dv + kv_head * f.v_head};
+                   b.dv + kv_head * f.v_head,
+                   0,
+                   b.dbias};
     if (!b.accumulate_k) clear_rows(f.keys, d, h.dk, f.k_row);
     if (!b.accumulate_v) clear_rows(f.keys, d, h.dv, f.v_row);
     for (int64_t head = kv_head * group; head < (kv_head + 1) * group; head++) {
-        h.q = f.q + head * f.q_head, h.dq = b.dq + head * f.q_head;
+        h.head = head, h.q = f.q + head * f.q_head, h.dq = b.dq + head * f.q_head;
         h.out = f.out + head * d, h.dout = b.dout + head * d, h.lse = f.lse + head * f.rows;
         if (!b.accumulate_q) clear_rows(f.rows, d, h.dq, f.q_row);
         for (int64_t j = 0; j < f.keys; j += key_block) {
@@ -104,7 +117,8 @@ void attention_backward(const AttentionBackward<Real>& b, int64_t kv_head, void*
             transpose_block(keys, d, h.v + j * f.v_row, f.v_row, w.values);
             for (int64_t i = f.causal ? j : 0; i < f.rows; i += key_block) {
                 int64_t i1 = least(i + key_block, f.rows);
-                if (visible_begin(f, i) >= j + keys) break;  // the window has moved past these keys
+                // Where the window has moved past these keys, later queries see none of them.
+                if (visible_begin(f, i) >= j + keys && j >= f.globals) break;
                 backward_block(f, h, i, i1, j, keys, w);
             }
         }

@@ -108,29 +108,33 @@ inline void decode_query(const Attention<Real>& f, int64_t head, int64_t i, Deco
     int64_t kv = head / (f.heads / f.kv_heads), d = f.head_width;
     const Real* q = f.q + i * f.q_row + head * f.q_head;
     int64_t begin = visible_begin(f, i), end = visible_end(f, i);
-    Real top = minus_infinity, total = 0;
+    int64_t first = begin / decode_block * decode_block;
+    Real top = minus_infinity, total = 0, factor = score_factor(f);
     each_vector(d, [&](int64_t c, int64_t n) { store_n(w.out + c, zero(), n); });
-    for (int64_t j = begin / decode_block * decode_block; j < end; j += decode_block) {
+    auto block = [&](int64_t j) { return j >= f.globals && j < first ? first : j; };
+    for (int64_t j = block(0); j < end; j = block(j + decode_block)) {
         int64_t keys = least(decode_block, end - j);
         decode_pieces(f, rows_at(f, f.k, kv * f.k_head, f.k_row, j), f.k_row, keys, w.rows,
                       [&](auto stored, int64_t before, int64_t some, const auto* k, int64_t row) {
                           decode_scores<decltype(stored)>(d, some, q, k, row, w.scores + before);
                       });
         int64_t width = ceil_divide(keys, W) * W;
-        Real high = row_top(w.scores, width, begin - j, keys, f.scale), now = high > top ? high : top, shrink;
+        if (shaped(f)) shape_row(f, head, i, j, width, w.scores);
+        Seen seen = seen_keys(f, i, j, keys);
+        Real high = row_top(w.scores, width, seen, factor), now = high > top ? high : top, shrink;
         shrink_factors(1, &top, &now, &shrink);
-        total = total * shrink + row_weights(w.scores, width, begin - j, keys, f.scale, now);
+        total = total * shrink + row_weights(w.scores, width, seen, factor, now);
         top = now;
-        Vec factor = set1(shrink);
-        each_vector(d, [&](int64_t c, int64_t n) { store_n(w.out + c, load_n(w.out + c, n) * factor, n); });
+        Vec less = set1(shrink);
+        each_vector(d, [&](int64_t c, int64_t n) { store_n(w.out + c, load_n(w.out + c, n) * less, n); });
         decode_pieces(f, rows_at(f, f.v, kv * f.v_head, f.v_row, j), f.v_row, keys, w.rows,
                       [&](auto stored, int64_t before, int64_t some, const auto* v, int64_t row) {
                           decode_values<decltype(stored)>(d, some, w.scores + before, v, row, w.out);
                       });
     }
     Real* out = f.out + i * f.out_row + head * d;
-    Vec factor = set1(Real(1) / total);
-    each_vector(d, [&](int64_t c, int64_t n) { store_n(out + c, load_n(w.out + c, n) * factor, n); });
+    Vec whole = set1(Real(1) / total);
+    each_vector(d, [&](int64_t c, int64_t n) { store_n(out + c, load_n(w.out + c, n) * whole, n); });
     if (f.lse) f.lse[head * f.rows + i] = top + static_cast<Real>(__builtin_log(static_cast<double>(total)));
 }
 

@@ -35,15 +35,25 @@ struct Gemm {
     int streams = 1;  // rows of W that products of writing read together: 1 or 4 (no bit depends on it)
 };
 
+/// What a table of score biases has at either end, so that it can be read in vectors.
+inline constexpr std::int64_t score_bias_lanes = 16;
+
 /// One sequence's attention. Query row i sits at position cached + i and sees key positions j with
-///   j <= cached + i (causal) and j > cached + i - window (window > 0).
-/// Query head h reads key/value head h / (heads / kv_heads).
+///   j <= cached + i (causal) and j > cached + i - window (window > 0), or j < globals (as far as causal).
+/// Query head h reads key/value head h / (heads / kv_heads). Its score with a key at distance d = j -
+/// position is scale · q·k, then soft capped, then - slope · |d| + bias(d).
 template <class Real>
 struct Attention {
     std::int64_t rows = 0, cached = 0, keys = 0;  // T queries; keys are [0, keys)
     std::int64_t heads = 0, kv_heads = 0, head_width = 0, window = 0;
+    std::int64_t globals = 0;  // the first positions, which every query sees whatever its window
     bool causal = true;
-    Real scale = 1;
+    Real scale = 1, softcap = 0;   // softcap c > 0: c · tanh(score / c)
+    const Real* slopes = nullptr;  // [H] (ALiBi, Press et al. 2022); null: 0
+    /// [H, bias_row], null: 0. Distance d stands in column bias_zero + d; distances beyond the ends are as
+    /// the ends, whose outermost score_bias_lanes columns are alike.
+    const Real* bias = nullptr;
+    std::int64_t bias_row = 0, bias_zero = 0;
     const Real* q = nullptr;
     const void *k = nullptr, *v = nullptr;
     DType stored = sizeof(Real) == 8 ? DType::f64 : DType::f32;  // of k and v: rows of D, in whole blocks
@@ -63,6 +73,7 @@ struct AttentionBackward {
     Attention<Real> forward;
     const Real* dout = nullptr;
     Real *dq = nullptr, *dk = nullptr, *dv = nullptr;
+    Real* dbias = nullptr;  // as forward.bias, added to; null: not wanted
     bool accumulate_q = false, accumulate_k = false, accumulate_v = false;
 };
 

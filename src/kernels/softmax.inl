@@ -1,5 +1,5 @@
-// What attention's paths share: block sizes, which keys a query sees, how keys and values are stored, and the
-// online softmax (Milakov & Gimelshein 2018).
+// What attention's paths share: block sizes, which keys a query sees, how keys and values are stored, what
+// scores get besides their scale, and the online softmax (Milakov & Gimelshein 2018).
 #pragma once
 #include "kernels/elementwise.inl"
 
@@ -37,24 +37,75 @@ inline RealRows real_rows(const Attention<Real>& f, const char* from, int64_t ro
     return {to, width};
 }
 
-/// The largest of s · scale over the keys [begin, end) of one row of scores, `width` (whole vectors) of them
-/// written.
-inline Real row_top(const Real* s, int64_t width, int64_t begin, int64_t end, Real scale) {
-    Vec factor = set1(scale), low = set1(minus_infinity), high = low;
-    for (int64_t j = 0; j < width; j += W) {
-        Vec v = load(s + j) * factor;
-        if (j < begin || j + W > end) v = keep(v, begin - j, end - j, low);
-        high = max(high, v);
+/// Of the keys from j on, counted from there: those that query row i sees.
+struct Seen {
+    int64_t begin, end, globals;  // [begin, end), and [0, globals)
+};
+inline Seen seen_keys(const Attention<Real>& f, int64_t i, int64_t j, int64_t keys) {
+    int64_t end = least(visible_end(f, i) - j, keys);
+    return {visible_begin(f, i) - j, end, least(f.globals - j, end)};
+}
+
+/// Of the W keys from c on: v where they are seen, else `other`.
+inline Vec keep_seen(Vec v, const Seen& seen, int64_t c, Vec other) {
+    if (c >= seen.begin && c + W <= seen.end) return v;
+    Vec kept = keep(v, seen.begin - c, seen.end - c, other);
+    return c < seen.globals ? keep(v, 0, seen.globals - c, kept) : kept;
+}
+
+/// Scores need more than a factor before their softmax.
+inline bool shaped(const Attention<Real>& f) {
+    return f.softcap > 0 || f.slopes || f.bias;
+}
+/// What is left to multiply scores with once they have their shape.
+inline Real score_factor(const Attention<Real>& f) {
+    return shaped(f) ? Real(1) : f.scale;
+}
+
+/// Where the biases of W keys from j on stand, in a table of f.bias's shape.
+inline int64_t bias_at(const Attention<Real>& f, int64_t head, int64_t i, int64_t j) {
+    int64_t column = f.bias_zero + j - f.cached - i, last = f.bias_row - score_bias_lanes;
+    return head * f.bias_row + most(0, least(column, last));
+}
+
+constexpr Real lane_numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+static_assert(W <= score_bias_lanes && sizeof(lane_numbers) / sizeof(Real) == score_bias_lanes);
+
+/// The scores of query row i with W keys from j on, from their products; `tanh` is that of the soft cap.
+inline Vec shape_scores(const Attention<Real>& f, int64_t head, int64_t i, int64_t j, Vec product,
+                        Vec& tanh) {
+    Vec x = product * set1(f.scale), slope;
+    tanh = zero();
+    if (f.softcap > 0) {
+        Tanh::at(x * set1(1 / f.softcap), tanh, slope);
+        x = tanh * set1(f.softcap);
     }
+    if (f.slopes) {
+        Vec distance = abs(set1(Real(j - f.cached - i)) + load(lane_numbers));
+        x = fnma(distance, set1(f.slopes[head]), x);
+    }
+    return f.bias ? x + load(f.bias + bias_at(f, head, i, j)) : x;
+}
+
+/// One row of products, `width` (whole vectors) of them, with the keys from j on become scores.
+inline void shape_row(const Attention<Real>& f, int64_t head, int64_t i, int64_t j, int64_t width, Real* s) {
+    Vec tanh;
+    for (int64_t c = 0; c < width; c += W) store(s + c, shape_scores(f, head, i, j + c, load(s + c), tanh));
+}
+
+/// The largest of s · scale over the keys that are seen of one row of scores, `width` (whole vectors) of them
+/// written.
+inline Real row_top(const Real* s, int64_t width, const Seen& seen, Real scale) {
+    Vec factor = set1(scale), low = set1(minus_infinity), high = low;
+    for (int64_t j = 0; j < width; j += W) high = max(high, keep_seen(load(s + j) * factor, seen, j, low));
     return largest(high);
 }
 
-/// Scores become weights exp(s · scale - top), 0 outside [begin, end); returns their sum.
-inline Real row_weights(Real* s, int64_t width, int64_t begin, int64_t end, Real scale, Real top) {
+/// Scores become weights exp(s · scale - top), 0 where a key is not seen; returns their sum.
+inline Real row_weights(Real* s, int64_t width, const Seen& seen, Real scale, Real top) {
     Vec factor = set1(scale), m = set1(top == minus_infinity ? Real(0) : -top), sums = zero();
     for (int64_t j = 0; j < width; j += W) {
-        Vec e = exp(fma(load(s + j), factor, m));
-        if (j < begin || j + W > end) e = keep(e, begin - j, end - j, zero());
+        Vec e = keep_seen(exp(fma(load(s + j), factor, m)), seen, j, zero());
         store(s + j, e);
         sums = sums + e;
     }

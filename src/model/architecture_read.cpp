@@ -67,8 +67,12 @@ class FieldCheck {
     }
     void value(const std::string& where, const std::string& field, const json& value) {
         if (!value.is_object()) return set_field(fields_, field, value, path_ + ": " + where);
-        Row row(value, path_, where, {"from", "times", "power"});
+        Row row(value, path_, where, {"from", "over", "times", "power", "only"});
         known(where, field), known(where + ".from", row.text("from", true));
+        if (row.has("over")) known(where + ".over", row.text("over", true));
+        const json only = row.has("only") ? row.value("only") : json::object();
+        if (!only.is_object()) fail_input(path_, row.place("only"), "an object", only.dump());
+        for (const auto& [key, wanted] : only.items()) this->value(row.place("only"), key, wanted);
         for (const char* key : {"times", "power"})
             if (!row.value(key).is_number())
                 fail_input(path_, row.place(key), "a number", row.value(key).dump());
@@ -84,7 +88,7 @@ ArchitectureKey read_key(const json& object, const std::string& path, const std:
                          FieldCheck& check) {
     Row row(object, path, where,
             {"key", "field", "required", "per_layer", "missing", "values", "equals", "ignore", "inverse",
-             "zero_means", "layers"});
+             "zero_means", "layers", "unit"});
     ArchitectureKey key;
     key.key = row.text("key", true);
     key.field = row.text("field", false);
@@ -97,14 +101,19 @@ ArchitectureKey read_key(const json& object, const std::string& path, const std:
     if (row.has("layers") && (!any || key.per_layer || key.field.empty()))
         fail_input(path, where + ".layers", "a field, and true for a layer", row.value("layers").dump());
     key.inverse = row.flag("inverse"), key.zero_means = row.text("zero_means", false);
+    key.unit = row.text("unit", false);
     key.missing = row.value("missing"), key.values = row.value("values"), key.equals = row.value("equals");
     key.ignored = !row.text("ignore", false).empty();
     int kinds = !key.field.empty() + row.has("equals") + key.ignored;
     if (kinds != 1)
         fail_input(path, where, "one of field, equals and ignore", std::to_string(kinds) + " of them");
-    if (key.field.empty() &&
-        (row.has("missing") || row.has("values") || key.per_layer || key.inverse || !key.zero_means.empty()))
-        fail_input(path, where, "a field beside missing, values, per_layer, inverse and zero_means", "none");
+    if (key.field.empty() && (row.has("missing") || row.has("values") || row.has("unit") || key.per_layer ||
+                              key.inverse || !key.zero_means.empty()))
+        fail_input(path, where, "a field beside missing, values, per_layer, inverse, zero_means and unit",
+                   "none");
+    if (row.has("unit") && (row.has("missing") || row.has("values") || key.per_layer || !key.layers.empty()))
+        fail_input(path, where, "unit without missing, values, per_layer and layers", "another");
+    if (!key.unit.empty()) check.known(where + ".unit", key.unit);
     if (!key.zero_means.empty()) check.known(where + ".zero_means", key.zero_means);
     if (key.ignored && key.required) fail_input(path, where, "ignore or required", "both");
     if (key.required && row.has("missing")) fail_input(path, where, "missing or required", "both");

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <optional>
 
+#include "base/checked.h"
 #include "base/error.h"
 
 namespace linnet {
@@ -39,9 +40,10 @@ json placed(const ArchitectureKey& row, const json& now, const json& value) {
     return list;
 }
 
-/// What the row says of a field: its value in the row's layers. Null where it differs there, or where the key
-/// has no word for it.
-json told(const ArchitectureKey& row, const json& value) {
+/// What the row says of its field: the value in the row's layers, of all fields' values. Null where it
+/// differs there, or where the key has no word for it.
+json told(const ArchitectureKey& row, const json& values) {
+    const json& value = values[row.field];
     json one = value;
     if (!row.layers.empty()) {
         std::size_t first = static_cast<std::size_t>(std::find(row.layers.begin(), row.layers.end(), true) -
@@ -53,6 +55,10 @@ json told(const ArchitectureKey& row, const json& value) {
     }
     if (one.is_array() && !row.per_layer) return nullptr;
     bool known = row.values.is_null();
+    if (!row.unit.empty()) {
+        std::int64_t unit = values[row.unit].get<std::int64_t>();
+        if (unit == 0 || one.get<std::int64_t>() % unit != 0) return nullptr;
+    }
     for (const json& word : row.values) known |= word == one;
     return known ? one : json();
 }
@@ -72,14 +78,18 @@ std::optional<ModelConfig> through(const Architecture& a, const ModelConfig& con
     }
     for (const ArchitectureKey& row : a.keys) {
         if (row.field.empty()) continue;
-        json value = told(row, wanted[row.field]);
+        json value = told(row, wanted);
         if (value.is_null()) return std::nullopt;
         set_field(fields, row.field, placed(row, values_of(kept)[row.field], value), a.name);
     }
-    for (const auto& [field, value] : a.constants.items())
-        if (value.is_object()) set_field(fields, field, derived(value, values_of(kept)), a.name);
+    for (const auto& [field, value] : a.constants.items()) {
+        json result = value.is_object() ? derived(value, values_of(kept)) : json();
+        if (!result.is_null()) set_field(fields, field, result, a.name);
+    }
     kept.vocabulary = config.vocabulary;
-    kept.dropout = config.dropout, kept.init_std = config.init_std;                 // of training alone
+    kept.dropout = config.dropout, kept.init_std = config.init_std;  // of training alone
+    kept.experts.balance_loss = config.experts.balance_loss;
+    kept.experts.z_loss = config.experts.z_loss;
     if (config.position.kind.at(0) != "rope" && !config.position.kind.is_list()) {  // of rope alone
         auto kind = kept.position.kind;
         kept.position = config.position, kept.position.kind = kind;
@@ -148,6 +158,13 @@ class KeyReader {
             if (!row.missing.is_null() && !seen_.contains({row.field, row.layers}))
                 derive(row.field, row.missing, &row);
         }
+        for (const auto& [row, count] : units_) {
+            json unit = values_of(config_)[row->unit];
+            auto whole = checked_mul(count, unit.get<std::int64_t>());
+            if (!whole)
+                fail_input(file_.path(), prefix + row->key, "a smaller number", std::to_string(count));
+            set_field(fields_, row->field, *whole, file_.path() + ": " + prefix + row->key);
+        }
         for (const auto& [field, value] : a_.constants.items())
             if (value.is_object()) derive(field, value);
         for (const auto& [key, length] : lists_)
@@ -176,6 +193,12 @@ class KeyReader {
                 fail_input(file_.path(), key, "a number other than 0", shown(says));
             says = 1 / says.get<double>();
         }
+        if (!row.unit.empty()) {  // told once the unit has been read
+            if (!says.is_number_integer() || says.get<std::int64_t>() < 0)
+                fail_input(file_.path(), key, "a whole number", shown(says));
+            units_.emplace_back(&row, says.get<std::int64_t>());
+            return;
+        }
         auto [before, first] = seen_.emplace(std::pair(row.field, row.layers), says);
         if (!first && before->second != says)
             fail_input(file_.path(), key, shown(before->second) + " as said before", shown(says));
@@ -186,6 +209,7 @@ class KeyReader {
     void derive(const std::string& field, const json& value, const ArchitectureKey* row = nullptr) {
         const json values = values_of(config_);
         json result = derived(value, values);
+        if (result.is_null()) return;
         if (row) result = placed(*row, values[field], result);
         set_field(fields_, field, result, file_.path());
     }
@@ -208,6 +232,7 @@ class KeyReader {
     std::vector<Field> fields_;
     std::map<std::pair<std::string, std::vector<bool>>, json> seen_;  // by field and layers
     std::vector<std::pair<std::string, std::size_t>> lists_;
+    std::vector<std::pair<const ArchitectureKey*, std::int64_t>> units_;  // rows with a unit, what keys say
 };
 
 void read_presence(const Gguf& file, const Architecture& a, ModelConfig& config) {
@@ -248,7 +273,8 @@ void write_value(GgufWriter& out, const std::string& key, const json& value, std
 
 /// What the key says, from the values of all fields: a number or a truth value where the row's text is one.
 json said(const ArchitectureKey& row, const json& fields) {
-    json value = row.field.empty() ? json() : told(row, fields[row.field]);
+    json value = row.field.empty() ? json() : told(row, fields);
+    if (!row.unit.empty()) return value.get<std::int64_t>() / fields[row.unit].get<std::int64_t>();
     if (!row.zero_means.empty() && value == 0) value = fields[row.zero_means];
     if (row.inverse) return 1 / value.get<double>();
     if (row.values.is_null()) return value;
@@ -305,7 +331,11 @@ bool has_standard_architecture(const ModelConfig& config) {
 
 json derived(const json& value, const json& values) {
     if (!value.is_object()) return value;
-    double from = values[value["from"].get<std::string>()].get<double>();
+    auto field = [&](const char* key) { return values[value[key].get<std::string>()].get<double>(); };
+    if (value.contains("only"))
+        for (const auto& [key, wanted] : value["only"].items())
+            if (values[key] != wanted) return nullptr;
+    double from = field("from") / (value.contains("over") ? field("over") : 1);
     return value["times"].get<double>() * std::pow(from, value["power"].get<double>());
 }
 
@@ -351,7 +381,7 @@ void write_config(GgufWriter& out, const Architecture& a, ModelConfig config) {
     const json values = values_of(config);
     for (const ArchitectureKey& row : a.keys) {
         std::string key = a.name + "." + row.key;
-        bool silent = !row.missing.is_null() && told(row, values[row.field]) == derived(row.missing, values);
+        bool silent = !row.missing.is_null() && told(row, values) == derived(row.missing, values);
         if (!row.field.empty() && !silent)
             write_value(out, key, said(row, values), config.layers);
         else if (row.required && !row.equals.is_null())

@@ -23,6 +23,7 @@ struct ArchitectureKey {
     bool inverse = false;      // the key says 1 / field
     std::vector<bool> layers;  // the row is for these layers alone, in turn; empty: for all
     std::string zero_means;    // a field of 0 is told as this field's value
+    std::string unit;          // the key says field / this field's value
     nlohmann::json missing;  // the field's value where the file lacks the key; null: the config's own default
     nlohmann::json values;   // an object: what the key may say -> the field's value; null: as it stands
     nlohmann::json equals;   // null: any
@@ -80,7 +81,8 @@ ModelConfig read_config(const Gguf& file, const Architecture*& architecture);
 ModelConfig read_config(const Gguf& file, const Architecture& architecture);
 
 /// The number that a constant or a `missing` stands for: itself, or, of an object {"from": field, "times": a,
-/// "power": p}, a · field^p. `values` has every field's value.
+/// "power": p}, a · field^p, with "over" another field: a · (field / that)^p. Null where "only", an object of
+/// fields and values, does not hold. `values` has every field's value.
 nlohmann::json derived(const nlohmann::json& value, const nlohmann::json& values);
 
 /// Writes general.architecture and the architecture's keys.

@@ -18,7 +18,7 @@ Field later(const char* key, T* target, const char* help, double low = 0, double
 }
 
 std::vector<Field> rows(ModelConfig& c) {
-    constexpr double many = 1 << 24;
+    constexpr double many = 1 << 24, far = 1 << 16;
     return {
         {"model.kind", &c.kind, "what the model does", 0, 0, {"decoder"}},
         {"model.context", &c.context, "positions a sequence may have", 1, many},
@@ -41,8 +41,18 @@ std::vector<Field> rows(ModelConfig& c) {
         later("model.experts.score", &c.experts.score, "", 0, 0, {"softmax", "sigmoid"}),
         later("model.experts.renormalize", &c.experts.renormalize, "the weights of a token sum to 1"),
         later("model.experts.scale", &c.experts.scale, "of the weights", 0, many),
+        later("model.experts.leading_dense", &c.experts.leading_dense,
+              "so many first layers have a feed-forward layer instead", 0, 4096),
+        later("model.experts.balance_loss", &c.experts.balance_loss,
+              "training: weight of the load-balancing loss", 0, many),
+        later("model.experts.z_loss", &c.experts.z_loss, "training: weight of the router's z-loss", 0, many),
         {"model.norm.kind", &c.norm.kind, "LayerNorm or RMSNorm", 0, 0, {"layer", "rms"}},
-        {"model.norm.placement", &c.norm.placement, "", 0, 0, {"pre", "post", "sandwich", "res-post"}},
+        {"model.norm.placement",
+         &c.norm.placement,
+         "",
+         0,
+         0,
+         {"pre", "post", "sandwich", "res-post", "deep"}},
         {"model.norm.epsilon", &c.norm.epsilon, "", 1e-12, 1},
         later("model.norm.weight", &c.norm.weight, "norms have weights"),
         later("model.norm.bias", &c.norm.bias, "LayerNorms with weights have biases"),
@@ -76,15 +86,25 @@ std::vector<Field> rows(ModelConfig& c) {
         {"model.attention.window", &c.attention.window, "positions that attention looks back; 0: all", 0,
          many},
         later("model.attention.qk_norm", &c.attention.qk_norm, "norm of queries and keys", 0, 0,
-              {"none", "head", "each-head", "full"}),
+              {"none", "head", "each-head", "full", "unit"}),
         later("model.attention.scale", &c.attention.scale, "of scores; 0: 1 / sqrt(head width)", 0, many),
         later("model.attention.clamp", &c.attention.clamp, "bound of q, k and v; 0: none", 0, many),
+        later("model.attention.softcap", &c.attention.softcap, "c: scores become c tanh(score / c); 0: none",
+              0, many),
+        later("model.attention.alibi", &c.attention.alibi, "largest bias of ALiBi; 0: none", 0, many),
+        later("model.attention.buckets", &c.attention.buckets, "of learned biases by distance; 0: none", 0,
+              far),
+        later("model.attention.reach", &c.attention.reach, "distance from which on biases are alike", 1, far),
+        later("model.attention.globals", &c.attention.globals,
+              "first positions that all see, beside a window", 0, many),
         later("model.embedding.scale", &c.embedding.scale, "of token embeddings", -many, many),
         later("model.embedding.norm", &c.embedding.norm, "a norm after the embedding"),
         later("model.logits.scale", &c.logits.scale, "", -many, many),
         later("model.logits.softcap", &c.logits.softcap, "c: logits become c tanh(logit / c); 0: none", 0,
               many),
         later("model.logits.bias", &c.logits.bias, "biases of the output product"),
+        later("model.tie_layers", &c.tie_layers,
+              "blocks that have weights, which the layers take in turn; 0: all", 0, 4096),
         {"model.tie_embeddings", &c.tie_embeddings, "the output product uses the token embedding"},
         {"model.dropout", &c.dropout, "probability, in training", 0, 0.99},
         {"model.init_std", &c.init_std, "standard deviation of the first weights", 0, 10},
@@ -183,11 +203,44 @@ void check_experts(ModelConfig& c, std::string_view file) {
         c.experts = {};
         return;
     }
+    if (c.experts.leading_dense > 0 && (c.experts.count.is_list() || c.experts.leading_dense >= c.layers))
+        fail_input(file, "model.experts.leading_dense",
+                   "fewer than layers (" + std::to_string(c.layers) + "), beside one count",
+                   std::to_string(c.experts.leading_dense));
     if (c.experts.used < 1 || c.experts.used > count)
         fail_input(file, "model.experts.used", "1 to count (" + std::to_string(count) + ")",
                    std::to_string(c.experts.used));
     if (!c.ffn.gated || c.ffn.bias)
         fail_input(file, "model.experts.count", "0, or ffn.gated without ffn.bias", std::to_string(count));
+}
+
+void check_attention(ModelConfig& c, std::string_view file) {
+    auto& a = c.attention;
+    if (a.window.list() == PerLayer<std::int64_t>(0).list()) a.globals = 0;
+    if (a.buckets == 0) {
+        a.reach = ModelConfig().attention.reach;
+        return;
+    }
+    if (a.buckets < 4 || a.buckets % 2 != 0 || a.buckets >= 2 * a.reach)
+        fail_input(file, "model.attention.buckets", "an even number from 4 to below 2 x attention.reach",
+                   std::to_string(a.buckets));
+    if (c.heads.is_list())
+        fail_input(file, "model.attention.buckets", "0, as heads differ by layer", std::to_string(a.buckets));
+}
+
+/// Layers that share their weights must need the same ones.
+void check_tied_layers(ModelConfig& c, std::string_view file) {
+    if (c.tie_layers >= c.layers) c.tie_layers = 0;
+    if (c.tie_layers == 0) return;
+    for (std::int64_t layer = 0; layer < c.layers; layer++) {
+        std::int64_t other = layer % c.tie_layers;
+        for (const PerLayer<std::int64_t>* list : {&c.heads, &c.kv_heads, &c.ffn.width})
+            if (list->at(layer) != list->at(other))
+                fail_input(file, "model.tie_layers", "0, as tied layers differ",
+                           std::to_string(c.tie_layers));
+        if (c.experts_at(layer) != c.experts_at(other))
+            fail_input(file, "model.tie_layers", "0, as tied layers differ", std::to_string(c.tie_layers));
+    }
 }
 
 /// Settings that mean nothing beside others become their defaults.
@@ -197,8 +250,9 @@ void check_blocks(ModelConfig& c, std::string_view file) {
     if (c.residual.kind == "parallel" && c.norm.placement != "pre")
         fail_input(file, "model.norm.placement", "pre beside parallel branches", c.norm.placement);
     if (!c.attention.bias) c.attention.output_bias = true;
-    if (!c.norm.weight && c.attention.qk_norm != "none")
-        fail_input(file, "model.attention.qk_norm", "none, as norms have no weights", c.attention.qk_norm);
+    if (!c.norm.weight && c.attention.qk_norm != "none" && c.attention.qk_norm != "unit")
+        fail_input(file, "model.attention.qk_norm", "none or unit, as norms have no weights",
+                   c.attention.qk_norm);
 }
 
 void check_positions(ModelConfig& c, std::string_view file) {
@@ -231,6 +285,8 @@ void resolve(ModelConfig& c, std::string_view file) {
     check_experts(c, file);
     c.ffn.width = filled(c.ffn.width, c.layers, [&](std::int64_t) { return 4 * c.width; });
     shorten_lists(c);
+    check_attention(c, file);
+    check_tied_layers(c, file);
     check_positions(c, file);
     std::int64_t limit = std::int64_t{1} << 40;
     for (std::int64_t width : c.ffn.width.list()) {

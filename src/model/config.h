@@ -37,8 +37,10 @@ struct ModelConfig {
         std::int64_t shared = 0;           // width of one that all tokens use; 0: none
         bool shared_gate = false;          // its result is gated
         std::string score = "softmax";
-        bool renormalize = true;  // the weights of the experts that are used sum to 1
-        double scale = 1;         // of the weights
+        bool renormalize = true;              // the weights of the experts that are used sum to 1
+        double scale = 1;                     // of the weights
+        std::int64_t leading_dense = 0;       // so many first layers have a feed-forward layer instead
+        double balance_loss = 0, z_loss = 0;  // of router_loss.cpp, in training
     } experts;
     struct {
         std::string kind = "layer", placement = "pre";
@@ -66,12 +68,16 @@ struct ModelConfig {
         } scaling;
     } position;
     struct {
-        bool bias = true;                   // of the projections q, k, v and output
-        bool output_bias = true;            // false: of q, k and v alone
-        PerLayer<std::int64_t> window = 0;  // tokens; 0: none
-        std::string qk_norm = "none";       // of queries and keys, before RoPE
-        double scale = 0;                   // of scores; 0: 1 / sqrt(D)
-        double clamp = 0;                   // largest absolute value of q, k and v; 0: any
+        bool bias = true;                       // of the projections q, k, v and output
+        bool output_bias = true;                // false: of q, k and v alone
+        PerLayer<std::int64_t> window = 0;      // tokens; 0: none
+        std::string qk_norm = "none";           // of queries and keys, before RoPE
+        double scale = 0;                       // of scores; 0: 1 / sqrt(D)
+        double clamp = 0;                       // largest absolute value of q, k and v; 0: any
+        double softcap = 0;                     // c: scores become c tanh(score / c); 0: none
+        double alibi = 0;                       // largest bias of ALiBi; 0: none
+        std::int64_t buckets = 0, reach = 128;  // of learned biases by distance (T5); 0: none
+        std::int64_t globals = 0;               // first positions that all see, beside a window
     } attention;
     struct {
         double scale = 1;
@@ -81,9 +87,15 @@ struct ModelConfig {
         double scale = 1, softcap = 0;  // softcap c: c tanh(x / c), after the scale; 0: none
         bool bias = false;
     } logits;
+    std::int64_t tie_layers = 0;  // blocks that have weights; layer i has those of i modulo this; 0: all
     bool tie_embeddings = true;
     double dropout = 0;
     double init_std = 0.02;
+
+    /// Experts in this layer; 0: a feed-forward layer.
+    std::int64_t experts_at(std::int64_t layer) const {
+        return layer < experts.leading_dense ? 0 : experts.count.at(layer);
+    }
 };
 
 /// The settings of `config` as a table, keys beginning with "model." (all but the vocabulary, which is the

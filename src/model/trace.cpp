@@ -35,14 +35,15 @@ class Tracer {
         if (c_.embedding.norm) x = norm("embed.norm", "token_embd_norm", x);
         x = dropout("embed.dropout", positions(x));
         begin_rope();
+        begin_score_bias();
         for (layer_ = 0; layer_ < c_.layers; layer_++) {
             graph().begin_block(static_cast<int>(layer_));
             x = block("blk." + std::to_string(layer_), x);
         }
         graph().begin_block(none);
-        if (c_.norm.placement != "post") x = norm("norm", "output_norm", x);
+        if (!norm_ends_branch()) x = norm("norm", "output_norm", x);
         head(table, x, targets, {outputs, wanted});
-        graph().add_program("loss", {model_.loss});
+        graph().add_program("loss", losses());
         graph().add_program("logits", with_states(model_.logits));
         graph().add_program("score", with_states(model_.loss));
         return std::move(model_);
@@ -80,8 +81,28 @@ class Tracer {
         return roots;
     }
 
+    /// What training minimises; and how the experts were used, kept for the log.
+    std::vector<NodeId> losses() const {
+        std::vector<NodeId> roots{model_.loss};
+        if (!training_) return roots;
+        roots.insert(roots.end(), model_.router_losses.begin(), model_.router_losses.end());
+        for (const auto& [layer, bounds] : model_.expert_bounds) roots.push_back(bounds);
+        return roots;
+    }
+
+    /// A parameter. A layer whose weights are another's takes that layer's.
+    ParameterId parameter(std::string name, Shape shape, double mean, double std, std::int64_t parts = 0) {
+        if (c_.tie_layers == 0 || !name.starts_with("blk."))
+            return graph().parameter(std::move(name), shape, mean, std, parts);
+        name = "blk." + std::to_string(layer_ % c_.tie_layers) + name.substr(name.find('.', 4));
+        const auto& all = graph().parameters();
+        auto found = std::find_if(all.begin(), all.end(), [&](const Parameter& p) { return p.name == name; });
+        if (found != all.end()) return static_cast<ParameterId>(found - all.begin());
+        return graph().parameter(std::move(name), shape, mean, std, parts);
+    }
+
     ParameterId matrix(const std::string& name, std::int64_t rows, std::int64_t columns, double std) {
-        return graph().parameter(name, Shape(rows, columns), 0, std);
+        return parameter(name, Shape(rows, columns), 0, std);
     }
 
     NodeId positions(NodeId x) {
@@ -100,9 +121,9 @@ class Tracer {
     NodeId norm(const std::string& path, const std::string& name, NodeId x) {
         Small<ParameterId, max_parameters> p;
         bool layer = c_.norm.kind == "layer";
-        if (c_.norm.weight) p.push_back(graph().parameter(name + ".weight", Shape(c_.width), 1, 0));
+        if (c_.norm.weight) p.push_back(parameter(name + ".weight", Shape(c_.width), 1, 0));
         if (c_.norm.weight && c_.norm.bias && layer)
-            p.push_back(graph().parameter(name + ".bias", Shape(c_.width), 0, 0));
+            p.push_back(parameter(name + ".bias", Shape(c_.width), 0, 0));
         return graph().add(layer ? layer_norm_op : rms_norm_op, path, {x}, p, {{"epsilon", c_.norm.epsilon}});
     }
 
@@ -113,9 +134,10 @@ class Tracer {
         std::int64_t width = kind == "head" ? c_.head_width : graph().node(x).width;
         Attributes a{{"epsilon", c_.norm.epsilon}};
         if (kind != "full") a.set("groups", static_cast<double>(heads));
+        if (kind == "unit") return graph().add(rms_norm_op, path, {x}, {}, a);
         std::int64_t columns = kind == "each-head" ? c_.head_width : 0;
         return graph().add(c_.norm.kind == "layer" ? layer_norm_op : rms_norm_op, path, {x},
-                           {graph().parameter(name + ".weight", Shape(width), 1, 0, columns)}, a);
+                           {parameter(name + ".weight", Shape(width), 1, 0, columns)}, a);
     }
 
     /// What RoPE's nodes of all layers have in common, and their factors.
@@ -153,13 +175,23 @@ class Tracer {
     NodeId linear(const std::string& path, const std::string& name, NodeId x, std::int64_t out, bool bias,
                   double std) {
         Small<ParameterId, max_parameters> p{matrix(name + ".weight", out, graph().node(x).width, std)};
-        if (bias) p.push_back(graph().parameter(name + ".bias", Shape(out), 0, 0));
+        if (bias) p.push_back(parameter(name + ".bias", Shape(out), 0, 0));
         return graph().add(linear_op, path, {x}, p);
     }
 
+    bool deep() const { return c_.norm.placement == "deep"; }
+    bool norm_ends_branch() const { return c_.norm.placement == "post" || deep(); }
+    /// DeepNorm (Wang et al. 2022, "DeepNet", figure 2, decoder): x + f(x) becomes α x + f(x), and what makes
+    /// f(x) linearly (values, outputs, feed-forward layers) starts β times as large.
+    double deep_alpha() const { return std::pow(2.0 * static_cast<double>(c_.layers), 0.25); }
+    double branch_std() const {
+        return deep() ? c_.init_std * std::pow(8.0 * static_cast<double>(c_.layers), -0.25) : c_.init_std;
+    }
     /// Projections that end a residual branch start smaller, so that the stream's variance does not grow with
     /// depth (Radford et al. 2019, GPT-2, section 2.3).
-    double residual_std() const { return c_.init_std / std::sqrt(2.0 * static_cast<double>(c_.layers)); }
+    double residual_std() const {
+        return deep() ? branch_std() : c_.init_std / std::sqrt(2.0 * static_cast<double>(c_.layers));
+    }
 
     NodeId clamped(NodeId x) {
         if (c_.attention.clamp == 0) return x;
@@ -171,11 +203,11 @@ class Tracer {
         std::string path = blk + ".attn";
         std::int64_t d = c_.head_width;
         std::int64_t heads = c_.heads.at(layer_), kv_heads = c_.kv_heads.at(layer_);
-        auto h = static_cast<double>(heads), kv = static_cast<double>(kv_heads);
+        auto kv = static_cast<double>(kv_heads);
         bool bias = c_.attention.bias;
         NodeId q = clamped(linear(path + ".q", blk + ".attn_q", x, heads * d, bias, c_.init_std));
         NodeId k = clamped(linear(path + ".k", blk + ".attn_k", x, kv_heads * d, bias, c_.init_std));
-        NodeId v = clamped(linear(path + ".v", blk + ".attn_v", x, kv_heads * d, bias, c_.init_std));
+        NodeId v = clamped(linear(path + ".v", blk + ".attn_v", x, kv_heads * d, bias, branch_std()));
         q = heads_norm(path + ".q.norm", blk + ".attn_q_norm", q, heads);
         k = heads_norm(path + ".k.norm", blk + ".attn_k_norm", k, kv_heads);
         if (c_.position.kind.at(layer_) == "rope")
@@ -184,34 +216,59 @@ class Tracer {
             q = scaled(path + ".q.scale", q, c_.attention.scale * std::sqrt(static_cast<double>(d)));
         StateId state = none;
         if (!training_) {
-            state = graph().state({path, 2 * kv_heads, d, Rewind::truncate, c_.attention.window.at(layer_)});
+            std::int64_t window = c_.attention.globals > 0 ? 0 : c_.attention.window.at(layer_);
+            state = graph().state({path, 2 * kv_heads, d, Rewind::truncate, window});
             appends_.push_back(graph().add(append_op, path + ".append", {k, v}, {}, {{"kv_heads", kv}},
                                            {none, none, none, state}));
         }
-        NodeId a = graph().add(attention_op, path, {q, k, v}, {},
-                               {{"heads", h},
-                                {"kv_heads", kv},
-                                {"head_width", static_cast<double>(d)},
-                                {"window", static_cast<double>(c_.attention.window.at(layer_))},
-                                {"causal", 1}},
-                               {none, none, state});
+        NodeId a = scored(path, q, k, v, state);
         NodeId y = linear(path + ".output", blk + ".attn_output", a, c_.width,
                           bias && c_.attention.output_bias, residual_std());
         return dropout(path + ".dropout", y);
+    }
+
+    /// Attention itself, with what its scores get besides their scale.
+    NodeId scored(const std::string& path, NodeId q, NodeId k, NodeId v, StateId state) {
+        const auto& c = c_.attention;
+        Attributes a{{"heads", static_cast<double>(c_.heads.at(layer_))},
+                     {"kv_heads", static_cast<double>(c_.kv_heads.at(layer_))},
+                     {"head_width", static_cast<double>(c_.head_width)},
+                     {"window", static_cast<double>(c.window.at(layer_))},
+                     {"causal", 1}};
+        if (c.globals > 0) a.set("globals", static_cast<double>(c.globals));
+        if (c.softcap != 0) a.set("softcap", c.softcap);
+        if (c.alibi != 0) a.set("alibi", c.alibi);
+        if (score_bias_ == none)
+            return graph().add(attention_op, path, {q, k, v}, {}, a, {none, none, state});
+        a.set("bias_zero", graph().node(score_bias_).attributes.number("bias_zero"));
+        return graph().add(biased_attention_op, path, {q, k, v, score_bias_}, {}, a, {none, none, state});
+    }
+
+    /// T5's biases, which all layers share.
+    void begin_score_bias() {
+        if (c_.attention.buckets == 0) return;
+        std::int64_t heads = c_.heads.at(0), reach = c_.attention.reach;
+        SpaceId rows = graph().space({"heads", none, none, 0, heads});
+        score_bias_ = graph().add(score_bias_op, "score_bias", {},
+                                  {matrix("attn_rel_b.weight", c_.attention.buckets, heads, c_.init_std)},
+                                  {{"reach", static_cast<double>(reach)},
+                                   {"causal", 1},
+                                   {"bias_zero", static_cast<double>(reach + score_bias_lanes)}},
+                                  {rows});
     }
 
     /// A mixture of experts: each token's, weighted, and the one that all tokens share.
     NodeId experts(const std::string& blk, NodeId x) {
         std::string path = blk + ".ffn";
         const auto& e = c_.experts;
-        auto count = static_cast<double>(e.count.at(layer_)), used = static_cast<double>(e.used);
+        auto count = static_cast<double>(c_.experts_at(layer_)), used = static_cast<double>(e.used);
         SpaceId tokens = graph().node(x).space;
         if (places_ == none) {
             places_ = graph().space({"places", none, tokens, e.used});
-            bounds_ = graph().space({"expert bounds", none, none, 0, e.count.at(layer_) + 1});
+            bounds_ = graph().space({"expert bounds", none, none, 0, c_.experts_at(layer_) + 1});
         }
         NodeId scores =
-            linear(path + ".router", blk + ".ffn_gate_inp", x, e.count.at(layer_), false, c_.init_std);
+            linear(path + ".router", blk + ".ffn_gate_inp", x, c_.experts_at(layer_), false, c_.init_std);
         NodeId choice = graph().add(expert_choice_op, path + ".choice", {scores}, {}, {{"used", used}});
         NodeId weights = graph().add(expert_weights_op, path + ".weights", {scores, choice}, {},
                                      {{"used", used},
@@ -221,18 +278,25 @@ class Tracer {
         NodeId places =
             graph().add(expert_places_op, path + ".places", {choice}, {}, {{"experts", count}}, {places_});
         NodeId bounds = graph().add(expert_bounds_op, path + ".bounds", {choice}, {}, {}, {bounds_});
+        model_.expert_bounds.emplace_back(layer_, bounds);
+        if (training_ && (e.balance_loss != 0 || e.z_loss != 0))
+            model_.router_losses.push_back(graph().add(router_loss_op, path + ".router_loss",
+                                                       {scores, bounds}, {},
+                                                       {{"balance", e.balance_loss},
+                                                        {"z", e.z_loss},
+                                                        {"sigmoid", e.score == "sigmoid" ? 1.0 : 0.0}}));
         NodeId there =
             graph().add(to_experts_op, path + ".there", {x, places}, {}, {{"used", used}}, {places_});
         auto product = [&](const char* name, NodeId in, std::int64_t out, double std) {
-            ParameterId w = graph().parameter(blk + ".ffn_" + name + "_exps.weight",
-                                              Shape(e.count.at(layer_) * out, graph().node(in).width), 0, std,
-                                              e.count.at(layer_));
+            ParameterId w = parameter(blk + ".ffn_" + name + "_exps.weight",
+                                      Shape(c_.experts_at(layer_) * out, graph().node(in).width), 0, std,
+                                      c_.experts_at(layer_));
             return graph().add(expert_linear_op, path + "." + name, {in, bounds}, {w},
                                {{"experts", count}, {"used", used}});
         };
         std::int64_t width = e.width ? e.width : c_.ffn.width.at(layer_);
-        NodeId gate = product("gate", there, width, c_.init_std),
-               up = product("up", there, width, c_.init_std);
+        NodeId gate = product("gate", there, width, branch_std()),
+               up = product("up", there, width, branch_std());
         NodeId y = graph().add(gated_op, path + ".gated", {gate, up}, {}, activation());
         y = product("down", y, c_.width, residual_std());
         y = graph().add(from_experts_op, path + ".back", {y, weights, places}, {}, {}, {tokens});
@@ -243,13 +307,12 @@ class Tracer {
     NodeId shared_expert(const std::string& blk, NodeId x) {
         std::string path = blk + ".ffn.shared";
         NodeId gate =
-            linear(path + ".gate", blk + ".ffn_gate_shexp", x, c_.experts.shared, false, c_.init_std);
-        NodeId up = linear(path + ".up", blk + ".ffn_up_shexp", x, c_.experts.shared, false, c_.init_std);
+            linear(path + ".gate", blk + ".ffn_gate_shexp", x, c_.experts.shared, false, branch_std());
+        NodeId up = linear(path + ".up", blk + ".ffn_up_shexp", x, c_.experts.shared, false, branch_std());
         NodeId y = graph().add(gated_op, path + ".gated", {gate, up}, {}, activation());
         y = linear(path + ".down", blk + ".ffn_down_shexp", y, c_.width, false, residual_std());
         if (!c_.experts.shared_gate) return y;
-        ParameterId w =
-            graph().parameter(blk + ".ffn_gate_inp_shexp.weight", Shape(1, c_.width), 0, c_.init_std, 1);
+        ParameterId w = parameter(blk + ".ffn_gate_inp_shexp.weight", Shape(1, c_.width), 0, c_.init_std, 1);
         NodeId open = graph().add(linear_op, path + ".open", {x}, {w});
         return graph().add(row_gate_op, path + ".gate_result", {y, open});
     }
@@ -259,16 +322,16 @@ class Tracer {
     }
 
     NodeId feed_forward(const std::string& blk, NodeId x) {
-        if (c_.experts.count.at(layer_) > 0) return experts(blk, x);
+        if (c_.experts_at(layer_) > 0) return experts(blk, x);
         std::string path = blk + ".ffn";
         std::int64_t width = c_.ffn.width.at(layer_);
         NodeId h;
         if (c_.ffn.gated) {
-            NodeId gate = linear(path + ".gate", blk + ".ffn_gate", x, width, c_.ffn.bias, c_.init_std);
-            NodeId up = linear(path + ".up", blk + ".ffn_up", x, width, c_.ffn.bias, c_.init_std);
+            NodeId gate = linear(path + ".gate", blk + ".ffn_gate", x, width, c_.ffn.bias, branch_std());
+            NodeId up = linear(path + ".up", blk + ".ffn_up", x, width, c_.ffn.bias, branch_std());
             h = graph().add(gated_op, path + ".gated", {gate, up}, {}, activation());
         } else {
-            NodeId up = linear(path + ".up", blk + ".ffn_up", x, width, c_.ffn.bias, c_.init_std);
+            NodeId up = linear(path + ".up", blk + ".ffn_up", x, width, c_.ffn.bias, branch_std());
             h = graph().add(activation_op, path + ".act", {up}, {}, activation());
         }
         NodeId y = linear(path + ".down", blk + ".ffn_down", h, c_.width, c_.ffn.bias, residual_std());
@@ -276,7 +339,7 @@ class Tracer {
     }
 
     /// pre: x + s f(norm x).  post: norm(x + s f x).  sandwich: x + s norm(f(norm x)) (Ding et al. 2021,
-    /// CogView).  res-post: x + s norm(f x) (Liu et al. 2022, Swin Transformer V2).
+    /// CogView).  res-post: x + s norm(f x) (Liu et al. 2022, Swin Transformer V2).  deep: norm(α x + s f x).
     template <class Branch>
     NodeId residual(const std::string& path, const std::string& name, NodeId x, Branch branch) {
         const std::string& placement = c_.norm.placement;
@@ -284,8 +347,8 @@ class Tracer {
         NodeId y = branch(before ? norm(path + ".norm", name + "_norm", x) : x);
         if (placement == "sandwich" || placement == "res-post")
             y = norm(path + ".post_norm", name + "_post_norm", y);
-        x = add(path, x, y);
-        return placement == "post" ? norm(path + ".norm", name + "_norm", x) : x;
+        x = add(path, deep() ? scaled(path + ".carry", x, deep_alpha()) : x, y);
+        return norm_ends_branch() ? norm(path + ".norm", name + "_norm", x) : x;
     }
 
     /// x + s y.
@@ -315,6 +378,7 @@ class Tracer {
     Attributes turn_;  // of RoPE
     Small<ParameterId, max_parameters> turn_factors_;
     SpaceId places_ = none, bounds_ = none;  // of experts
+    NodeId score_bias_ = none;
 };
 
 }  // namespace

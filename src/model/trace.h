@@ -2,6 +2,7 @@
 #pragma once
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "graph/graph.h"
@@ -10,12 +11,15 @@
 namespace linnet {
 
 /// Row spaces: "tokens" (R), "outputs" (rows of the stream "outputs"). Streams: "tokens", "targets",
-/// "outputs". Programs: "loss"; "logits" and "score" (the loss), which also extend the states where the plan
-/// has them.
+/// "outputs". Programs: "loss" (in training, with the losses of routers and `expert_bounds`); "logits" and
+/// "score" (the loss), which also extend the states where the plan has them.
 struct TracedModel {
     Graph graph;
-    NodeId logits = none;  // [outputs, V]
-    NodeId loss = none;    // [R, 1], nats per row
+    NodeId logits = none;               // [outputs, V]
+    NodeId loss = none;                 // [R, 1], nats per row
+    std::vector<NodeId> router_losses;  // in training, where the config has them; [R, 1] each
+    /// Of each layer with experts: its number, and where each expert's places begin, [experts + 1, 1].
+    std::vector<std::pair<std::int64_t, NodeId>> expert_bounds;
 };
 
 /// `config` must be resolved. A graph for training has dropout nodes, one for inference states.

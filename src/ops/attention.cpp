@@ -2,6 +2,9 @@
 // multi-head, grouped (Ainslie et al. 2023) or multi-query (Shazeer 2019).   q [R, H·D]; k, v [S, KV·D]; out
 // [R, H·D]. Keys may lie in another row space than queries (cross-attention): sequence i of one belongs to
 // sequence i of the other. Where the plan has states, keys and values come from the state (ops/append.cpp).
+// Attributes that may be there: "window" and, beside it, "globals", the first positions that all see;
+// "softcap" c, scores become c · tanh(score / c) (Gemma 2, 2024); "alibi", the largest bias of ALiBi (Press
+// et al. 2022). A fourth input is a table of biases by distance (score_bias.cpp).
 #include <cmath>
 #include <stdexcept>
 
@@ -29,6 +32,21 @@ std::int64_t saved(const NodeShape& s) {
     return s.attributes.integer("heads");
 }  // log-sum-exp, [H, T] per sequence
 
+/// ALiBi's slopes: powers of 2^(-alibi/n), with n the largest power of two that is not above the heads; those
+/// of the heads from n on stand between them. [H]
+std::vector<double> slopes(const NodeShape& s, std::int64_t) {
+    std::vector<double> all;
+    if (!s.attributes.has("alibi")) return all;
+    double most = s.attributes.number("alibi");
+    std::int64_t heads = s.attributes.integer("heads"), n = 1;
+    while (2 * n <= heads) n *= 2;
+    for (std::int64_t h = 0; h < heads; h++) {
+        auto power = static_cast<double>(h < n ? 2 * (h + 1) : 2 * (h - n) + 1);
+        all.push_back(std::exp2(-most * power / static_cast<double>(2 * n)));
+    }
+    return all;
+}
+
 /// The part of the kernel's arguments that is the same for every sequence.
 template <class Real>
 Attention<Real> arguments(const Call<Real>& call) {
@@ -37,6 +55,11 @@ Attention<Real> arguments(const Call<Real>& call) {
     args.heads = a.integer("heads"), args.kv_heads = a.integer("kv_heads"),
     args.head_width = a.integer("head_width");
     args.window = a.integer("window"), args.causal = a.flag("causal");
+    if (a.has("globals")) args.globals = a.integer("globals");
+    if (a.has("softcap")) args.softcap = static_cast<Real>(a.number("softcap"));
+    if (a.has("alibi")) args.slopes = call.constants;
+    if (call.in[3]) args.bias = call.in[3], args.bias_row = call.in_width[3];
+    if (call.in[3]) args.bias_zero = a.integer("bias_zero");
     args.scale = static_cast<Real>(1 / std::sqrt(static_cast<double>(args.head_width)));
     args.q_row = args.out_row = args.heads * args.head_width;
     args.q_head = args.k_head = args.v_head = args.head_width;
@@ -91,13 +114,16 @@ void forward(Call<Real>& call) {
     }
 }
 
+/// A bias' gradient is summed over the sequences in their order, so a head of all of them is one task.
 template <class Real>
 void backward(Call<Real>& call) {
     AttentionBackward<Real> args;
     args.forward = arguments(call);
     args.accumulate_q = call.accumulate[0], args.accumulate_k = call.accumulate[1];
     args.accumulate_v = call.accumulate[2];
+    args.dbias = call.din[3];
     std::int64_t kv_heads = args.forward.kv_heads, task = 0;
+    std::int64_t one = args.forward.heads / kv_heads * args.forward.bias_row;  // biases of a task
     for (std::size_t s = 0; s < call.space->segments.size(); s++) {
         place(args.forward, call, s);
         std::int64_t first = call.space->segments[s].first, keys = call.in_space[1]->segments[s].first;
@@ -105,8 +131,11 @@ void backward(Call<Real>& call) {
         args.dq = call.din[0] + first * args.forward.q_row;
         args.dk = call.din[1] + keys * args.forward.k_row;
         args.dv = call.din[2] + keys * args.forward.v_row;
-        for (std::int64_t h = 0; h < kv_heads; h++, task++)
-            if (mine(call.worker, task)) call.kernels->attention_backward(args, h, call.workspace);
+        for (std::int64_t h = 0; h < kv_heads; h++, task++) {
+            if (!mine(call.worker, args.dbias ? h : task)) continue;
+            if (args.dbias && s == 0 && !call.accumulate[3]) std::fill_n(args.dbias + h * one, one, Real(0));
+            call.kernels->attention_backward(args, h, call.workspace);
+        }
     }
 }
 
@@ -123,6 +152,13 @@ const Op attention_op = {
     .from_state = 6,
     .reads_output = true,
     .saved = saved,
+    .constants = slopes,
 };
+
+const Op biased_attention_op = [] {
+    Op op = attention_op;
+    op.name = "biased_attention", op.inputs = 4, op.reads_inputs = 15;
+    return op;
+}();
 
 }  // namespace linnet

@@ -195,7 +195,7 @@ struct Op {
 std::span<const Op* const> all_ops();
 
 extern const Op embedding_op, position_embedding_op, sinusoidal_op, linear_op, layer_norm_op, rms_norm_op,
-    rope_op, append_op, attention_op, activation_op, gated_op, add_op, scale_op, clamp_op, softcap_op,
-    dropout_op, take_rows_op, cross_entropy_op;
+    rope_op, append_op, score_bias_op, attention_op, biased_attention_op, activation_op, gated_op, add_op,
+    scale_op, clamp_op, softcap_op, dropout_op, take_rows_op, cross_entropy_op;
 
 }  // namespace linnet

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "base/rng.h"
 
@@ -32,7 +33,7 @@ Plan learning_plan(const TracedModel& m, std::int64_t rows, const ModelConfig& c
     return make_plan(m.graph, m.graph.program("loss"), lowering(Phase::train, rows, config));
 }
 Plan evaluation_plan(const TracedModel& m, std::int64_t rows, const ModelConfig& config) {
-    return make_plan(m.graph, m.graph.program("loss"), lowering(Phase::read, rows, config));
+    return make_plan(m.graph, m.graph.program("score"), lowering(Phase::read, rows, config));
 }
 
 }  // namespace
@@ -63,6 +64,9 @@ Learner::Learner(const ModelConfig& config, std::int64_t rows, int threads, std:
     evaluator_.emplace(traced_.graph, std::move(evaluate), binding, threads);
     for (const Tensor& t : bound(gradients_)) binding.gradients.push_back(t.as<float>());
     learner_.emplace(traced_.graph, std::move(learn), binding, threads);
+    for (const auto& [layer, bounds] : traced_.expert_bounds)
+        use_.push_back(
+            {layer, std::vector<std::int64_t>(static_cast<std::size_t>(config.experts_at(layer)))});
 }
 
 std::vector<Tensor> Learner::bound(const Arena& memory) const {
@@ -91,8 +95,8 @@ void Learner::initialise(std::uint64_t seed) {
     });
 }
 
-double Learner::summed_loss(const Executor<float>& executor, const Batch& batch) const {
-    const float* rows = executor.value(traced_.loss);
+double Learner::summed(const Executor<float>& executor, NodeId node, const Batch& batch) {
+    const float* rows = executor.value(node);
     double sum = 0;
     for (std::int64_t r = 0; r < batch.rows.count; r++) sum += rows[r];
     return sum;
@@ -100,12 +104,30 @@ double Learner::summed_loss(const Executor<float>& executor, const Batch& batch)
 
 double Learner::learn(const Batch& batch) {
     learner_->run(batch);
-    return summed_loss(*learner_, batch);
+    for (NodeId node : traced_.router_losses)
+        router_loss_ += summed(*learner_, node, batch) * batch.loss_scale;
+    for (std::size_t i = 0; i < traced_.expert_bounds.size(); i++) {
+        const auto* bounds =
+            reinterpret_cast<const std::int32_t*>(learner_->value(traced_.expert_bounds[i].second));
+        for (std::size_t e = 0; e < use_[i].choices.size(); e++)
+            use_[i].choices[e] += bounds[e + 1] - bounds[e];
+    }
+    return summed(*learner_, traced_.loss, batch);
+}
+
+double Learner::take_router_loss() {
+    return std::exchange(router_loss_, 0);
+}
+
+std::vector<ExpertUse> Learner::take_expert_use() {
+    std::vector<ExpertUse> taken = use_;
+    for (ExpertUse& layer : use_) std::fill(layer.choices.begin(), layer.choices.end(), 0);
+    return taken;
 }
 
 double Learner::evaluate(const Batch& batch) {
     evaluator_->run(batch);
-    return summed_loss(*evaluator_, batch);
+    return summed(*evaluator_, traced_.loss, batch);
 }
 
 double Learner::update(const TrainConfig& config, double learning_rate, std::int64_t step) {

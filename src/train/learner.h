@@ -10,14 +10,24 @@
 
 namespace linnet {
 
+/// How often tokens chose each expert of a layer.
+struct ExpertUse {
+    std::int64_t layer;
+    std::vector<std::int64_t> choices;
+};
+
 class Learner {
   public:
     /// Rows is the capacity of a micro-batch. Parameters start at their initial values, drawn from `seed`.
     Learner(const ModelConfig& config, std::int64_t rows, int threads, std::uint64_t seed);
 
     /// Adds the batch's gradients (scaled by Batch::loss_scale) and returns the summed loss of its targets,
-    /// in nats.
+    /// in nats; without those of routers, which take_router_loss() tells.
     double learn(const Batch& batch);
+    /// The routers' losses, times Batch::loss_scale, of what was learned since this was asked last.
+    double take_router_loss();
+    /// What learn() has counted since this was asked last: one entry for each layer with experts.
+    std::vector<ExpertUse> take_expert_use();
     /// The summed loss alone.
     double evaluate(const Batch& batch);
     /// One AdamW step on the gradients gathered, which are then zero. Returns their global norm before
@@ -47,7 +57,7 @@ class Learner {
     };
     std::vector<Tensor> bound(const Arena& memory) const;
     void initialise(std::uint64_t seed);
-    double summed_loss(const Executor<float>& executor, const Batch& batch) const;
+    static double summed(const Executor<float>& executor, NodeId node, const Batch& batch);
 
     TracedModel traced_;
     int threads_;
@@ -55,6 +65,8 @@ class Learner {
     std::vector<std::int64_t> offsets_;  // of each parameter
     std::vector<Chunk> chunks_;
     Arena values_, gradients_, first_, second_;
+    std::vector<ExpertUse> use_;
+    double router_loss_ = 0;
     std::optional<Executor<float>> learner_, evaluator_;
 };
 

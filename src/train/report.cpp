@@ -1,5 +1,6 @@
 #include "train/report.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -22,7 +23,7 @@ using Json = nlohmann::ordered_json;
 /// A run, read back from its log. Steps are keys, so that what a resumed run did again stands once.
 struct Run {
     Json start = Json::object(), end = Json::object();
-    std::map<std::int64_t, Json> steps, evals, samples;
+    std::map<std::int64_t, Json> steps, evals, samples, experts;
     int resumes = 0;
 };
 
@@ -62,6 +63,8 @@ Run read_run(std::string_view log) {
             run.evals[step] = std::move(record);
         else if (event == "sample")
             run.samples[step] = std::move(record);
+        else if (event == "experts")
+            run.experts[step] = std::move(record);
         else if (event == "end")
             run.end = std::move(record);
         else if (event == "plan")
@@ -70,7 +73,7 @@ Run read_run(std::string_view log) {
             set_steps(run.start, record);
             run.resumes++;
             run.end = Json::object();
-            for (auto* records : {&run.steps, &run.evals, &run.samples})
+            for (auto* records : {&run.steps, &run.evals, &run.samples, &run.experts})
                 records->erase(records->upper_bound(step), records->end());
         }
     }
@@ -187,6 +190,59 @@ std::string figures(const Run& run) {
     return out;
 }
 
+/// Each layer's shares of a record of expert use, times the number of its experts.
+std::vector<std::pair<std::string, std::vector<double>>> expert_shares(const Json& record) {
+    std::vector<std::pair<std::string, std::vector<double>>> layers;
+    auto list = record.find("layers");
+    for (std::size_t i = 0; list != record.end() && list->is_array() && i < list->size(); i++) {
+        const Json& layer = (*list)[i];
+        if (!layer.is_object() || !layer.contains("shares") || !layer["shares"].is_array()) continue;
+        double count = static_cast<double>(layer["shares"].size());
+        std::vector<double> shares;
+        for (const Json& share : layer["shares"])
+            if (share.is_number()) shares.push_back(share.get<double>() * count);
+        if (!shares.empty()) layers.emplace_back(short_number(number(layer, "layer")), std::move(shares));
+    }
+    return layers;
+}
+
+/// A row of squares for each layer, as dark as its experts are used.
+std::string expert_table(const Json& record) {
+    std::string out;
+    for (const auto& [layer, shares] : expert_shares(record)) {
+        out += "<div class=\"use\"><span>layer " + escape_html(layer) + "</span>";
+        for (std::size_t e = 0; e < shares.size(); e++) {
+            char cell[120];
+            std::snprintf(cell, sizeof cell, "<i style=\"opacity:%.2f\" title=\"expert %zu: %.3g\"></i>",
+                          std::clamp(shares[e] / 2, 0.04, 1.0), e, shares[e]);
+            out += cell;
+        }
+        out += "</div>\n";
+    }
+    return out;
+}
+
+std::string expert_use(const Run& run) {
+    if (run.experts.empty()) return "";
+    Series most{"busiest", "a", {}, {}, true}, least{"least used", "c", {}, {}, true};
+    for (const auto& [step, record] : run.experts) {
+        double high = NAN, low = NAN;
+        for (const auto& [layer, shares] : expert_shares(record)) {
+            high = std::fmax(high, *std::max_element(shares.begin(), shares.end()));
+            low = std::fmin(low, *std::min_element(shares.begin(), shares.end()));
+        }
+        for (Series* s : {&most, &least}) s->x.push_back(static_cast<double>(step));
+        most.y.push_back(high), least.y.push_back(low);
+    }
+    return figure(
+               "Use of experts",
+               "Of the busiest and the least used expert of any layer, times an even share (1: all alike).",
+               {"step", "even shares", {most, least}, 220, true}) +
+           "<section><h2>Experts by layer</h2>\n<p>In the last step that was looked at; the darker, the "
+           "more used.</p>\n" +
+           expert_table(run.experts.rbegin()->second) + "</section>\n";
+}
+
 std::string samples(const Run& run) {
     if (run.samples.empty()) return "";
     std::string out =
@@ -240,6 +296,8 @@ th, td { text-align:left; vertical-align:top; padding:5px 10px 5px 0; border-top
 th { font-weight:500; color:var(--soft); width:44% } td { font-variant-numeric:tabular-nums }
 details { border-top:1px solid var(--rule); padding:6px 0 } summary { cursor:pointer; color:var(--soft) }
 .prompt { color:var(--soft) }
+.use { display:flex; flex-wrap:wrap; gap:2px; margin:3px 0; font-size:12.5px } .use span { width:72px; color:var(--soft) }
+.use i { width:14px; height:14px; border-radius:3px; background:var(--a) }
 svg.narrow { display:none }
 @media (max-width:600px) { body { padding:20px 12px 40px } h1 { font-size:22px; overflow-wrap:anywhere }
 figure, section { padding:14px 12px 10px } svg.narrow { display:block } svg.wide { display:none }
@@ -266,7 +324,7 @@ std::string report_html(std::string_view log, const std::string& name) {
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>" +
         escape_html(name) + " · linnet</title>\n<style>" + style + "</style>\n</head>\n<body>\n";
     page += "<h1>" + escape_html(name) + "</h1>\n<p>Trained by linnet; " + escape_html(state) + ".</p>\n";
-    page += tiles(run) + figures(run) + samples(run);
+    page += tiles(run) + figures(run) + expert_use(run) + samples(run);
     if (auto config = run.start.find("config"); config != run.start.end() && config->is_object())
         page += "<section><h2>Config</h2>\n<table>\n" + rows(*config) + "</table></section>\n";
     return page + provenance(run) + "</body>\n</html>\n";

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <numeric>
 #include <optional>
 
 #include "base/clock.h"
@@ -122,15 +123,19 @@ class Trainer {
         if (!std::isfinite(loss) || !std::isfinite(norm)) diverged(loss, norm);
         step_++;
         double took = seconds_since(begin), speed = static_cast<double>(setup_.rows() * t.accumulate) / took;
+        double router = learner_.take_router_loss();
+        expert_use_ = learner_.take_expert_use();
         double share = peak_ > 0 ? speed * flops_a_token_ / peak_ : 0;
-        log_.write({{"event", "step"},
-                    {"step", step_},
-                    {"loss", with_digits(loss, 7)},
-                    {"lr", with_digits(lr, 6)},
-                    {"grad_norm", with_digits(norm, 5)},
-                    {"tokens_per_s", with_digits(speed, 5)},
-                    {"mfu", with_digits(share, 3)},
-                    {"seconds", with_digits(seconds(), 7)}});
+        ordered_json record = {{"event", "step"},
+                               {"step", step_},
+                               {"loss", with_digits(loss, 7)},
+                               {"lr", with_digits(lr, 6)},
+                               {"grad_norm", with_digits(norm, 5)},
+                               {"tokens_per_s", with_digits(speed, 5)},
+                               {"mfu", with_digits(share, 3)},
+                               {"seconds", with_digits(seconds(), 7)}};
+        if (!learner_.traced().router_losses.empty()) record["router_loss"] = with_digits(router, 6);
+        log_.write(record);
         double left = setup_.time_limit_s > 0 ? setup_.time_limit_s - elapsed() : INFINITY;
         live_.step(step_, t.steps, loss, lr, speed, share, left);
     }
@@ -197,6 +202,7 @@ class Trainer {
         if (best) write_model(best_model);
         best_is_last_ = best;
         evaluated_ = step_;
+        log_expert_use();
         sample();
         write_report(file("report.html"), file("log.jsonl"));
         if (regular && keeper_.memorising() && options_.early_stop) memorised_ = true;
@@ -206,6 +212,19 @@ class Trainer {
                  grouped(static_cast<std::uint64_t>(keeper_.best_step())) + ": the text is being memorised" +
                  (memorised_ ? "; ending (--no-early-stop goes on)" : ""));
         }
+    }
+
+    /// How the last step's tokens were spread over the experts of each layer.
+    void log_expert_use() {
+        ordered_json layers = ordered_json::array();
+        for (const ExpertUse& use : expert_use_) {
+            std::int64_t total = std::accumulate(use.choices.begin(), use.choices.end(), std::int64_t{0});
+            ordered_json shares = ordered_json::array();
+            for (std::int64_t n : use.choices)
+                shares.push_back(with_digits(static_cast<double>(n) / static_cast<double>(total), 4));
+            layers.push_back({{"layer", use.layer}, {"shares", shares}});
+        }
+        if (!layers.empty()) log_.write({{"event", "experts"}, {"step", step_}, {"layers", layers}});
     }
 
     void sample() {
@@ -290,6 +309,7 @@ class Trainer {
     std::int64_t step_, first_step_ = 0,
                         evaluated_ = -1;  // evaluated_: the last step that was, in this process
     bool best_is_last_ = false, memorised_ = false, said_memorising_ = false;
+    std::vector<ExpertUse> expert_use_;  // of the last step
     int planned_ = 0;
     double flops_a_token_, peak_ = 0;
     Clock::time_point begun_;

@@ -1,8 +1,11 @@
 #include "family_files.h"
 
 #include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
 
 #include "formats/gguf.h"
+#include "support.h"
 #include "text/tokenizer.h"
 
 namespace linnet::test {
@@ -21,7 +24,8 @@ class Maker {
         tokenizer->write(out_);
         std::int64_t v = tokenizer->size();
         tensor("token_embd.weight", v, f_.width, 0, 1);
-        if (f_.arch == "gpt2") tensor("position_embd.weight", f_.context, f_.width, 0, 1);
+        if (f_.embd_norm) norm("token_embd_norm");
+        if (f_.position_embd) tensor("position_embd.weight", f_.context, f_.width, 0, 1);
         for (std::int64_t i = 0; i < f_.layers; i++) layer(i);
         norm("output_norm");
         if (!f_.tied) tensor("output.weight", v, f_.width, 0, 0.3F);
@@ -55,15 +59,14 @@ class Maker {
         if (!f_.kv_by_layer.empty())
             key("attention.head_count_kv",
                 std::vector<std::int32_t>(f_.kv_by_layer.begin(), f_.kv_by_layer.end()));
-        else if (f_.arch != "gpt2")
+        else if (f_.kv_key)
             number("attention.head_count_kv", f_.kv_heads);
-        if (f_.arch != "gpt2") key("rope.freq_base", f_.theta);
-        if (f_.rotary != 0 && f_.arch != "gpt2")
-            number("rope.dimension_count", f_.rotary < 0 ? d_ : f_.rotary);
+        if (f_.rope) key("rope.freq_base", f_.theta);
+        if (f_.rope && f_.rotary != 0) number("rope.dimension_count", f_.rotary < 0 ? d_ : f_.rotary);
         if (f_.head) number("attention.key_length", d_), number("attention.value_length", d_);
         if (f_.experts) number("expert_count", f_.experts), number("expert_used_count", f_.used);
         if (f_.expert_ffn) number("expert_feed_forward_length", f_.expert_ffn);
-        if (f_.shared_ffn) number("expert_shared_feed_forward_length", f_.shared_ffn);
+        if (f_.dense) number("leading_dense_block_count", f_.dense);
         for (const auto& [name, value] : f_.keys) key(name, value);
     }
 
@@ -112,7 +115,7 @@ class Maker {
         }
         heads_norm(b + "attn_q_norm", f_.heads), heads_norm(b + "attn_k_norm", kv);
         linear(b + "attn_output", f_.width, f_.heads * d_, f_.o_bias);
-        f_.experts ? mixture(b) : feed_forward(b);
+        f_.experts&& i >= f_.dense ? mixture(b) : feed_forward(b);
         for (const ExtraTensor& t : f_.tensors)
             if (std::size_t at = t.name.find("{}"); at != std::string::npos)
                 tensor(std::string(t.name).replace(at, 2, std::to_string(i)), t.rows, t.columns, t.mean,
@@ -152,320 +155,86 @@ class Maker {
     std::uint64_t state_ = 1;
 };
 
-using Keys = std::vector<std::pair<std::string, KeyValue>>;
-using Names = std::vector<std::string>;
+using nlohmann::json;
+using Member = std::variant<std::string FamilyFile::*, std::int64_t FamilyFile::*, float FamilyFile::*,
+                            bool FamilyFile::*, std::vector<std::string> FamilyFile::*,
+                            std::vector<std::int64_t> FamilyFile::*>;
 
-/// RoPE's factors are at least 1.
-ExtraTensor factors(const char* name, std::int64_t count) {
-    return {name, count, 0, 4, 1.7F};
-}
-const Keys yarn = {{"rope.scaling.type", "yarn"},
-                   {"rope.scaling.factor", 4.0F},
-                   {"rope.scaling.original_context_length", 64U}};
-
-/// Adds variants of one family.
-void add(std::vector<FamilyFile>& all, std::initializer_list<FamilyFile> files) {
-    all.insert(all.end(), files.begin(), files.end());
-}
-
-void llamas(std::vector<FamilyFile>& all) {
-    add(all,
-        {{.name = "llama-grouped", .arch = "llama"},
-         {.name = "llama-tied-multi-query", .arch = "llama", .kv_heads = 1, .tied = true, .theta = 500000},
-         {.name = "llama-wide-heads", .arch = "llama", .layers = 5, .head = 80},
-         {.name = "llama-biases", .arch = "llama", .q_bias = true, .o_bias = true},
-         {.name = "llama-qkv-biases", .arch = "llama", .q_bias = true},
-         {.name = "llama-all-biases", .arch = "llama", .q_bias = true, .o_bias = true, .ffn_bias = true},
-         {.name = "llama-window", .arch = "llama", .keys = {{"attention.sliding_window", 16U}}},
-         {.name = "llama-linear",
-          .arch = "llama",
-          .keys = {{"rope.scaling.type", "linear"}, {"rope.scaling.factor", 4.0F}}},
-         {.name = "llama-linear-old", .arch = "llama", .keys = {{"rope.scale_linear", 2.0F}}},
-         {.name = "llama-unscaled",
-          .arch = "llama",
-          .keys = {{"rope.scaling.type", "none"}, {"rope.scaling.factor", 4.0F}}},
-         {.name = "llama-factors",
-          .arch = "llama",
-          .tied = true,
-          .theta = 500000,
-          .tensors = {factors("rope_freqs.weight", 8)}},
-         {.name = "llama-yarn", .arch = "llama", .keys = yarn},
-         {.name = "llama-no-dimensions", .arch = "llama", .rotary = 0},
-         {.name = "deci-kv-heads-by-layer", .arch = "deci", .kv_by_layer = {2, 1, 4}},
-         {.name = "deci-alike", .arch = "deci", .kv_heads = 1},
-         {.name = "mistral3", .arch = "mistral3", .head = 64},
-         {.name = "qwen2-tied", .arch = "qwen2", .tied = true, .q_bias = true, .theta = 1000000},
-         {.name = "qwen2-untied", .arch = "qwen2", .kv_heads = 1, .q_bias = true, .rotary = 0},
-         {.name = "qwen2-yarn", .arch = "qwen2", .width = 256, .q_bias = true, .keys = yarn},
-         {.name = "qwen3", .arch = "qwen3", .head = 32, .qk_norm = "head", .theta = 1000000},
-         {.name = "qwen3-tied", .arch = "qwen3", .kv_heads = 1, .head = 64, .tied = true, .qk_norm = "head"},
-         {.name = "smollm3-tied", .arch = "smollm3", .layers = 5, .tied = true, .theta = 2000000},
-         {.name = "smollm3-untied", .arch = "smollm3", .layers = 7},
-         {.name = "minicpm", .arch = "minicpm"},
-         {.name = "minicpm-keys",
-          .arch = "minicpm",
-          .tied = true,
-          .keys = {{"embedding_scale", 3.0F}, {"residual_scale", 0.5F}, {"logit_scale", 2.0F}}}});
+const std::map<std::string, Member>& members() {
+    using F = FamilyFile;
+    static const std::map<std::string, Member> all = {
+        {"name", &F::name},
+        {"arch", &F::arch},
+        {"layers", &F::layers},
+        {"width", &F::width},
+        {"heads", &F::heads},
+        {"kv_heads", &F::kv_heads},
+        {"head", &F::head},
+        {"ffn", &F::ffn},
+        {"context", &F::context},
+        {"norm", &F::norm},
+        {"gated", &F::gated},
+        {"tied", &F::tied},
+        {"q_bias", &F::q_bias},
+        {"o_bias", &F::o_bias},
+        {"ffn_bias", &F::ffn_bias},
+        {"output_bias", &F::output_bias},
+        {"fused_qkv", &F::fused_qkv},
+        {"fused_ffn", &F::fused_ffn},
+        {"position_embd", &F::position_embd},
+        {"embd_norm", &F::embd_norm},
+        {"norms", &F::norms},
+        {"qk_norm", &F::qk_norm},
+        {"rope", &F::rope},
+        {"kv_key", &F::kv_key},
+        {"rotary", &F::rotary},
+        {"theta", &F::theta},
+        {"kv_by_layer", &F::kv_by_layer},
+        {"experts", &F::experts},
+        {"used", &F::used},
+        {"expert_ffn", &F::expert_ffn},
+        {"shared_ffn", &F::shared_ffn},
+        {"dense", &F::dense},
+        {"shared_gate", &F::shared_gate},
+    };
+    return all;
 }
 
-void granites(std::vector<FamilyFile>& all) {
-    const Names gemma_norms = {"attn_norm", "post_attention_norm", "ffn_norm", "post_ffw_norm"};
-    add(all,
-        {{.name = "granite",
-          .arch = "granite",
-          .tied = true,
-          .keys = {{"attention.scale", 0.0625F},
-                   {"embedding_scale", 12.0F},
-                   {"residual_scale", 0.22F},
-                   {"logit_scale", 8.0F}}},
-         {.name = "granite-biases",
-          .arch = "granite",
-          .q_bias = true,
-          .o_bias = true,
-          .ffn_bias = true,
-          .keys = {{"logit_scale", 1.5F}}},
-         {.name = "granite-without-positions",
-          .arch = "granite",
-          .keys = {{"logit_scale", 4.0F}, {"rope.scaling.finetuned", false}}},
-         {.name = "gemma", .arch = "gemma", .kv_heads = 1, .head = 256, .tied = true},
-         {.name = "gemma-narrow", .arch = "gemma", .layers = 2, .kv_heads = 4, .tied = true},
-         {.name = "gemma3",
-          .arch = "gemma3",
-          .layers = 7,
-          .kv_heads = 1,
-          .head = 32,
-          .tied = true,
-          .norms = gemma_norms,
-          .qk_norm = "head",
-          .theta = 1000000,
-          .keys = {{"attention.sliding_window", 16U},
-                   {"rope.scaling.type", "linear"},
-                   {"rope.scaling.factor", 8.0F}}},
-         {.name = "gemma3-wide",
-          .arch = "gemma3",
-          .layers = 6,
-          .head = 256,
-          .tied = true,
-          .norms = gemma_norms,
-          .qk_norm = "head",
-          .theta = 1000000,
-          .keys = {{"attention.sliding_window", 64U}, {"final_logit_softcapping", 5.0F}}},
-         {.name = "olmo2",
-          .arch = "olmo2",
-          .kv_heads = 4,
-          .norms = {"post_attention_norm", "post_ffw_norm"},
-          .qk_norm = "full",
-          .theta = 500000},
-         {.name = "olmo2-grouped",
-          .arch = "olmo2",
-          .width = 320,
-          .norms = {"post_attention_norm", "post_ffw_norm"},
-          .qk_norm = "full"},
-         {.name = "phi3", .arch = "phi3", .kv_heads = 4, .fused_qkv = true, .fused_ffn = true},
-         {.name = "phi3-grouped-scaled",
-          .arch = "phi3",
-          .width = 384,
-          .fused_qkv = true,
-          .fused_ffn = true,
-          .keys = {{"rope.scaling.attn_factor", 1.19F},
-                   {"rope.scaling.original_context_length", 64U},
-                   {"attention.sliding_window", 32U}},
-          .tensors = {factors("rope_factors_short.weight", 48), factors("rope_factors_long.weight", 48)}},
-         {.name = "phi3-short",
-          .arch = "phi3",
-          .context = 1024,
-          .fused_qkv = true,
-          .fused_ffn = true,
-          .rotary = 12,
-          .keys = {{"rope.scaling.attn_factor", 1.1F}, {"rope.scaling.original_context_length", 512U}},
-          .tensors = {factors("rope_factors_short.weight", 6), factors("rope_factors_long.weight", 6)}},
-         {.name = "phi3-apart", .arch = "phi3", .fused_ffn = true}});
+/// GGUF's type of a metadata value: whole numbers are u32, others f32.
+KeyValue key_value(const json& value) {
+    if (value.is_string()) return value.get<std::string>();
+    if (value.is_boolean()) return value.get<bool>();
+    if (value.is_number_float()) return value.get<float>();
+    return value.get<std::uint32_t>();
 }
 
-void layer_norms(std::vector<FamilyFile>& all) {
-    const Names one = {"attn_norm"};
-    add(all, {{.name = "gpt2-tied",
-               .arch = "gpt2",
-               .kv_heads = 4,
-               .norm = "layer",
-               .gated = false,
-               .tied = true,
-               .q_bias = true,
-               .o_bias = true,
-               .ffn_bias = true,
-               .fused_qkv = true},
-              {.name = "gpt2-untied",
-               .arch = "gpt2",
-               .kv_heads = 4,
-               .norm = "layer",
-               .gated = false,
-               .q_bias = true,
-               .o_bias = true,
-               .ffn_bias = true,
-               .fused_qkv = true},
-              {.name = "phi2",
-               .arch = "phi2",
-               .kv_heads = 4,
-               .head = 0,
-               .norm = "layer",
-               .gated = false,
-               .q_bias = true,
-               .o_bias = true,
-               .ffn_bias = true,
-               .output_bias = true,
-               .fused_qkv = true,
-               .norms = one,
-               .rotary = 6},
-              {.name = "phi2-apart",
-               .arch = "phi2",
-               .norm = "layer",
-               .gated = false,
-               .q_bias = true,
-               .o_bias = true,
-               .ffn_bias = true,
-               .output_bias = true,
-               .norms = one,
-               .rotary = 8},
-              {.name = "gptneox-parallel",
-               .arch = "gptneox",
-               .kv_heads = 4,
-               .norm = "layer",
-               .gated = false,
-               .q_bias = true,
-               .o_bias = true,
-               .ffn_bias = true,
-               .fused_qkv = true,
-               .rotary = 4,
-               .keys = {{"use_parallel_residual", true}}},
-              {.name = "gptneox-sequential",
-               .arch = "gptneox",
-               .kv_heads = 4,
-               .norm = "layer",
-               .gated = false,
-               .q_bias = true,
-               .o_bias = true,
-               .ffn_bias = true,
-               .fused_qkv = true,
-               .keys = {{"use_parallel_residual", false}}},
-              {.name = "falcon-7b",
-               .arch = "falcon",
-               .kv_heads = 1,
-               .norm = "layer",
-               .gated = false,
-               .tied = true,
-               .fused_qkv = true,
-               .norms = one,
-               .keys = {{"tensor_data_layout", "jploski"}}},
-              {.name = "falcon-40b",
-               .arch = "falcon",
-               .norm = "layer",
-               .gated = false,
-               .fused_qkv = true,
-               .norms = {"attn_norm", "attn_norm_2"}},
-              {.name = "stablelm",
-               .arch = "stablelm",
-               .kv_heads = 4,
-               .norm = "layer",
-               .rotary = 4,
-               .keys = {{"use_parallel_residual", false}}},
-              {.name = "stablelm-biases",
-               .arch = "stablelm",
-               .norm = "layer",
-               .q_bias = true,
-               .rotary = 4,
-               .keys = {{"use_parallel_residual", false}}},
-              {.name = "stablelm-12b",
-               .arch = "stablelm",
-               .norm = "layer",
-               .norms = one,
-               .qk_norm = "heads",
-               .rotary = 4,
-               .keys = {{"use_parallel_residual", true}}},
-              {.name = "starcoder2-tied",
-               .arch = "starcoder2",
-               .norm = "layer",
-               .gated = false,
-               .tied = true,
-               .q_bias = true,
-               .o_bias = true,
-               .ffn_bias = true,
-               .theta = 100000},
-              {.name = "olmo", .arch = "olmo", .kv_heads = 4, .norm = "none"},
-              {.name = "olmo-clamped-tied",
-               .arch = "olmo",
-               .norm = "none",
-               .tied = true,
-               .keys = {{"attention.clamp_kqv", 0.8F}}},
-              {.name = "command-r",
-               .arch = "command-r",
-               .kv_heads = 4,
-               .norm = "plain",
-               .tied = true,
-               .norms = one,
-               .keys = {{"logit_scale", 0.0625F}}},
-              {.name = "command-r-plus",
-               .arch = "command-r",
-               .layers = 64,  // llama.cpp looks for norms of heads from there on
-               .width = 32,
-               .ffn = 32,
-               .norm = "plain",
-               .tied = true,
-               .norms = one,
-               .qk_norm = "heads",
-               .keys = {{"logit_scale", 0.8F}}},
-              {.name = "cohere2",
-               .arch = "cohere2",
-               .layers = 5,
-               .norm = "plain",
-               .tied = true,
-               .norms = one,
-               .keys = {{"logit_scale", 0.25F}, {"attention.sliding_window", 24U}}},
-              {.name = "nemotron", .arch = "nemotron", .norm = "layer", .gated = false, .rotary = 8},
-              {.name = "nemotron-biases",
-               .arch = "nemotron",
-               .kv_heads = 1,
-               .norm = "layer",
-               .gated = false,
-               .q_bias = true,
-               .o_bias = true,
-               .ffn_bias = true,
-               .rotary = 8}});
-}
-
-void mixtures(std::vector<FamilyFile>& all) {
-    add(all, {{.name = "mixtral", .arch = "llama", .experts = 8, .used = 2},
-              {.name = "qwen2moe",
-               .arch = "qwen2moe",
-               .q_bias = true,
-               .experts = 6,
-               .used = 4,
-               .expert_ffn = 32,
-               .shared_ffn = 64,
-               .shared_gate = true},
-              {.name = "qwen3-moe",
-               .arch = "qwen3moe",
-               .head = 32,
-               .qk_norm = "head",
-               .experts = 16,
-               .used = 4,
-               .expert_ffn = 32},
-              {.name = "olmoe", .arch = "olmoe", .kv_heads = 4, .qk_norm = "full", .experts = 8, .used = 3},
-              {.name = "granitemoe",
-               .arch = "granitemoe",
-               .keys = {{"attention.scale", 0.1F},
-                        {"embedding_scale", 12.0F},
-                        {"residual_scale", 0.22F},
-                        {"logit_scale", 6.0F}},
-               .experts = 8,
-               .used = 2}});
+void read_members(const json& object, FamilyFile& file) {
+    for (const auto& [name, value] : object.items()) {
+        if (name == "keys") {
+            for (const auto& [key, says] : value.items()) file.keys.emplace_back(key, key_value(says));
+        } else if (name == "tensors") {
+            for (const json& t : value)
+                file.tensors.push_back({t.at("name"), t.at("rows"), 0, t.at("mean"), t.at("deviation")});
+        } else {
+            std::visit([&](auto member) { value.get_to(file.*member); }, members().at(name));
+        }
+    }
 }
 
 }  // namespace
 
 const std::vector<FamilyFile>& family_files() {
     static const std::vector<FamilyFile> all = [] {
+        json table = json::parse(read_text("tests/model/family_files.json"));
+        const json& shapes = table.at("shapes");
         std::vector<FamilyFile> list;
-        llamas(list), granites(list), layer_norms(list), mixtures(list);
+        for (const json& row : table.at("files")) {
+            FamilyFile file;
+            std::string arch = row.at("arch");
+            if (shapes.contains(arch)) read_members(shapes[arch], file);
+            read_members(row, file);
+            list.push_back(std::move(file));
+        }
         return list;
     }();
     return all;

@@ -27,17 +27,21 @@ struct FamilyFile {
     bool gated = true, tied = false;
     bool q_bias = false, o_bias = false, ffn_bias = false, output_bias = false;
     bool fused_qkv = false, fused_ffn = false;
+    bool position_embd = false, embd_norm = false;
     std::vector<std::string> norms = {"attn_norm", "ffn_norm"};  // of a layer
-    std::string qk_norm = "";  // "head": [D], "heads": [H, D], "full": [H D]
-    std::int64_t rotary = -1;  // rope.dimension_count; -1: D, 0: no such key
+    std::string qk_norm = "";         // "head": [D], "heads": [H, D], "full": [H D]
+    bool rope = true, kv_key = true;  // the keys of RoPE, and head_count_kv
+    std::int64_t rotary = -1;         // rope.dimension_count; -1: D, 0: no such key
     float theta = 10000;
     std::vector<std::pair<std::string, KeyValue>> keys = {};
     std::vector<ExtraTensor> tensors = {};
     std::vector<std::int64_t> kv_by_layer = {};
     std::int64_t experts = 0, used = 0, expert_ffn = 0, shared_ffn = 0;  // a mixture in every layer
+    std::int64_t dense = 0;                                              // but so many first ones
     bool shared_gate = false;
 };
 
+/// Those of family_files.json: of each, what its architecture's row of "shapes" says, then its own.
 const std::vector<FamilyFile>& family_files();
 
 /// Writes the file; without the key or the tensor named `leave_out`.

@@ -83,6 +83,8 @@ ModelConfig sample(const Architecture& a, bool present, TokenId vocabulary) {
                                    {"model.position.scaling.beta_fast", 16.0},
                                    {"model.attention.scale", 0.25},
                                    {"model.attention.clamp", 3.0},
+                                   {"model.attention.softcap", 20.0},
+                                   {"model.attention.alibi", 16.0},
                                    {"model.embedding.scale", 12.0},
                                    {"model.residual.scale", 0.5},
                                    {"model.logits.scale", 0.125},
@@ -92,7 +94,9 @@ ModelConfig sample(const Architecture& a, bool present, TokenId vocabulary) {
                                    {"model.experts.count", 4},
                                    {"model.experts.used", 2},
                                    {"model.experts.width", 24},
-                                   {"model.experts.shared", 8}};
+                                   {"model.experts.leading_dense", 2},
+                                   {"model.experts.scale", 1.5},
+                                   {"model.experts.shared", 48}};
     bool mixture = false;  // always
     for (const ArchitectureKey& key : a.keys) mixture |= key.field == "model.experts.count" && key.required;
     ModelConfig config;
@@ -114,7 +118,7 @@ ModelConfig sample(const Architecture& a, bool present, TokenId vocabulary) {
     for (const Field& field : fields) all[field.key] = value_of(field);
     if (mixture) config.ffn.bias = false;
     for (const auto& [field, value] : a.constants.items())
-        set_field(fields, field, derived(value, all), a.name);
+        if (nlohmann::json one = derived(value, all); !one.is_null()) set_field(fields, field, one, a.name);
     for (const TensorPresence& p : a.presence)  // the last that is there would hold factors twice
         if (!(present && p.tensor.starts_with("rope_factors")) && !(mixture && p.field == "model.ffn.bias"))
             set_field(fields, p.field, present ? p.present : p.absent, a.name);
@@ -188,6 +192,16 @@ TEST_CASE("a data file that says something wrong is refused, and the line names 
     CHECK(contains(key(R"({"key": "w", "field": "model.width", "equals": 3})"),
                    "one of field, equals and ignore"));
     CHECK(contains(key(R"({"key": "w"})"), "expected one of field, equals and ignore, got 0 of them"));
+    CHECK(contains(key(R"({"key": "w", "field": "model.width", "unit": "model.widht"})"), "keys[0].unit"));
+    CHECK(contains(key(R"({"key": "w", "field": "model.width", "unit": "model.heads", "missing": 3})"),
+                   "expected unit without missing"));
+    CHECK(contains(
+        parsed(R"({"name": "new", "constants": {"model.width": {"from": "model.heads", "over": "model.hads",
+                  "times": 1, "power": 1}}, "gguf": {}})"),
+        "over"));
+    CHECK(contains(parsed(R"({"name": "new", "constants": {"model.width": {"from": "model.heads", "only": 3,
+                  "times": 1, "power": 1}}, "gguf": {}})"),
+                   "only: expected an object, got 3"));
     CHECK(contains(key(R"({"key": "w", "field": "model.norm.kind", "values": {"a": "b"}})"),
                    "keys[0].values.a: model.norm.kind: expected one of layer, rms, got b"));
     CHECK(contains(key(R"({"key": "w", "ignore": "why", "required": true})"), "ignore or required"));

@@ -41,7 +41,7 @@ void check(const std::vector<Setting>& settings) {
     batch.loss_scale = 1;
     Lowering lowering;
     lowering.phase = Phase::train, lowering.capacity = {8}, lowering.positions = 8;
-    test::check_gradients(model.graph, model.loss, lowering, batch);
+    test::check_gradients(model.graph, lowering, batch);
 }
 
 }  // namespace
@@ -69,6 +69,14 @@ TEST_CASE("a model's gradients agree with central differences, whatever its bloc
            {"model.attention.clamp", 2.0},
            {"model.attention.scale", 0.3},
            {"model.position.scaling.factor", {1.0, 4.0}}});
+    check({{"model.norm.placement", "deep"}, {"model.attention.softcap", 0.5}});
+    check(
+        {{"model.attention.alibi", 8.0}, {"model.position.kind", "none"}, {"model.attention.softcap", 1.0}});
+    check({{"model.attention.buckets", 4}, {"model.attention.reach", 4}, {"model.kv_heads", 1}});
+    check({{"model.attention.window", 2}, {"model.attention.globals", 1}});
+    check({{"model.attention.qk_norm", "unit"}, {"model.norm.weight", false}});
+    check({{"model.layers", 3}, {"model.tie_layers", 1}});
+    check({{"model.layers", 4}, {"model.tie_layers", 2}, {"model.norm.placement", "sandwich"}});
 }
 
 TEST_CASE("a mixture's gradients agree with central differences") {
@@ -88,4 +96,8 @@ TEST_CASE("a mixture's gradients agree with central differences") {
     with({{"model.experts.score", "sigmoid"},
           {"model.experts.renormalize", false},
           {"model.experts.count", {4, 0}}});
+    with({{"model.experts.leading_dense", 1}, {"model.experts.shared", 4}});
+    with({{"model.experts.balance_loss", 0.7}, {"model.experts.z_loss", 0.2}});
+    with({{"model.experts.balance_loss", 0.7}, {"model.experts.score", "sigmoid"}});
+    with({{"model.experts.z_loss", 0.3}, {"model.tie_layers", 1}});
 }

@@ -33,6 +33,10 @@ ModelConfig config_of(const std::string& kind, TokenId vocabulary, std::int64_t 
         c.norm.placement = "sandwich", c.position.kind = "sinusoidal", c.attention.window = window,
         c.ffn.activation = "relu";
     }
+    if (kind == "scored") {
+        c.position.kind = "none", c.attention.softcap = 2, c.attention.alibi = 8, c.attention.window = window;
+        c.attention.globals = 2, c.attention.buckets = 4, c.attention.reach = 8;
+    }
     resolve(c, kind);
     return c;
 }
@@ -328,6 +332,23 @@ TEST_CASE(
         auto exact = alone(Model::view(made.config, made.tokenizer, made.parameters), {0, 1, 64});
         CHECK(distance(expected.back(), exact.back()) > 0);
         CHECK(distance(expected.back(), exact.back()) < 0.3);
+    }
+    select_kernels(best.c_str());
+}
+
+TEST_CASE("soft caps, biases by distance and global positions keep a sequence's bits, on every set") {
+    Made made("scored");
+    auto model = Model::view(made.config, made.tokenizer, made.parameters);
+    std::string best = kernels().name;
+    for (const KernelTable<float>* table : usable_kernels()) {
+        INFO(std::string(table->name));
+        REQUIRE(select_kernels(table->name));
+        auto expected = alone(model, {0, 1, 64});
+        CHECK(alone(model, {0, 3, 64}) == expected);
+        for (std::size_t cut : {0, 2}) CHECK(in_company(model, {0, 2, 5}, cut) == expected);
+        ModelConfig plain = made.config;
+        plain.attention.softcap = 0;
+        CHECK(alone(Model::view(plain, made.tokenizer, made.parameters), {0, 1, 64}) != expected);
     }
     select_kernels(best.c_str());
 }

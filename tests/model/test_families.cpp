@@ -197,6 +197,13 @@ TEST_CASE("keys and tensors that contradict each other are refused by name") {
          "model.experts.used: expected 1 to count (4), got 5");
     says(refused({.name = "a", .arch = "qwen2moe", .experts = 4, .used = 2}),
          "qwen2moe.expert_shared_feed_forward_length: expected a value, got no such key");
+    test::FamilyFile lead{.name = "a", .arch = "deepseek", .kv_heads = 4, .experts = 4, .used = 2};
+    lead.expert_ffn = 32, lead.shared_ffn = 32, lead.dense = 3;
+    lead.keys = {{"expert_shared_count", 1U}, {"expert_weights_scale", 1.0F}};
+    says(refused(lead),
+         "model.experts.leading_dense: expected fewer than layers (3), beside one count, got 3");
+    lead.dense = 1, lead.keys[0].second = 0xffffffffU;
+    says(refused(lead), "expert_shared_count");
     says(refused({.name = "a", .arch = "gemma3", .tied = true, .qk_norm = "head"}),
          "gemma3.attention.sliding_window: expected a value, got no such key");
 }

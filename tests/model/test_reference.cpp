@@ -1,4 +1,4 @@
-// Loss and every parameter's gradient of a whole GPT-2 and a whole LLaMA, beside PyTorch's (reference.py).
+// Loss and every parameter's gradient of whole models of several kinds, beside PyTorch's (reference.py).
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -12,21 +12,20 @@ using namespace linnet;
 
 namespace {
 
-ModelConfig config_of(const std::string& kind) {
+/// A model of reference.py, with the settings that its row has.
+ModelConfig config_of(const nlohmann::json& settings) {
     ModelConfig c;
     c.context = 6, c.width = 8, c.layers = 2, c.heads = 4, c.head_width = 4, c.vocabulary = 11,
     c.ffn.width = 12;
-    if (kind == "llama") {
-        c.kv_heads = 2, c.norm.kind = "rms", c.position.kind = "rope", c.attention.bias = c.ffn.bias = false;
-        c.ffn.gated = true, c.ffn.activation = "silu", c.tie_embeddings = false;
-    }
-    resolve(c, kind);
+    std::vector<Field> fields = model_fields(c);
+    for (const auto& [key, value] : settings.items()) set_field(fields, key, value, "reference.json");
+    resolve(c, "reference.json");
     return c;
 }
 
 template <class Real>
 void compare(const std::string& kind, const nlohmann::json& expected, double tolerance) {
-    TracedModel model = trace(config_of(kind), true);
+    TracedModel model = trace(config_of(expected["config"]), true);
     std::vector<std::vector<Real>> values, gradients;
     Binding<Real> binding;
     for (const Parameter& p : model.graph.parameters()) {
@@ -60,7 +59,10 @@ void compare(const std::string& kind, const nlohmann::json& expected, double tol
                             binding, 2);
     executor.run(batch);
     double loss = 0;
-    for (int r = 0; r < 12; r++) loss += executor.value(model.loss)[r] / 12.0;
+    for (int r = 0; r < 12; r++) {
+        loss += executor.value(model.loss)[r] / 12.0;
+        for (NodeId router : model.router_losses) loss += executor.value(router)[r] / 12.0;
+    }
     CHECK(loss == doctest::Approx(expected["loss"].get<double>()).epsilon(tolerance));
     CHECK(expected["gradients"].size() == model.graph.parameters().size());
     for (std::size_t p = 0; p < values.size(); p++) {

@@ -66,22 +66,37 @@ std::vector<Case> cases() {
         {&cross_entropy_op, "with bias and scale", {6}, {Shape(11, 6), Shape(11)}, {{"scale", 0.4}}},
         {&cross_entropy_op, "soft cap", {6}, {Shape(11, 6)}, {{"scale", 0.6}, {"softcap", 1.5}}},
     };
-    auto attention = [&](std::string what, int heads, int kv_heads, int window, bool causal) {
-        all.push_back({&attention_op,
-                       std::move(what),
-                       {heads * 4, kv_heads * 4, kv_heads * 4},
-                       {},
-                       {{"heads", static_cast<double>(heads)},
-                        {"kv_heads", static_cast<double>(kv_heads)},
-                        {"head_width", 4},
-                        {"window", static_cast<double>(window)},
-                        {"causal", causal ? 1.0 : 0.0}}});
+    auto attention = [&](std::string what, int heads, int kv_heads, int window, bool causal,
+                         std::initializer_list<std::pair<const char*, double>> more = {}) {
+        Attributes a{{"heads", static_cast<double>(heads)},
+                     {"kv_heads", static_cast<double>(kv_heads)},
+                     {"head_width", 4},
+                     {"window", static_cast<double>(window)},
+                     {"causal", causal ? 1.0 : 0.0}};
+        for (const auto& [name, value] : more) a.set(name, value);
+        all.push_back(
+            {&attention_op, std::move(what), {heads * 4, kv_heads * 4, kv_heads * 4}, {}, std::move(a)});
     };
     attention("multi-head", 2, 2, 0, true);
     attention("grouped", 4, 2, 0, true);
     attention("multi-query", 3, 1, 0, true);
     attention("windowed", 2, 2, 2, true);
     attention("bidirectional", 2, 2, 0, false);
+    attention("soft cap", 4, 2, 0, true, {{"softcap", 0.7}});
+    attention("ALiBi", 6, 2, 0, true, {{"alibi", 8}});
+    attention("ALiBi, both ways", 3, 3, 0, false, {{"alibi", 8}, {"softcap", 1.5}});
+    attention("window and globals", 2, 2, 2, true, {{"globals", 1}});
+    // A row of biases for each head, so as many heads as there are rows here.
+    for (bool causal : {true, false}) {
+        attention("biased", 8, 2, 0, causal, {{"bias_zero", 18}, {"softcap", 1}});
+        all.back().op = &biased_attention_op;
+        all.back().inputs.push_back(causal ? 18 + 16 : 18 + 3 + 16);
+        all.push_back({&score_bias_op,
+                       causal ? "causal" : "both ways",
+                       {},
+                       {Shape(causal ? 3 : 4, 8)},
+                       {{"reach", 2}, {"causal", causal ? 1.0 : 0.0}, {"bias_zero", 18}}});
+    }
     for (Activation kind : {Activation::relu, Activation::gelu, Activation::gelu_tanh, Activation::silu,
                             Activation::relu2, Activation::tanh}) {
         Attributes a{{"kind", static_cast<double>(kind)}};

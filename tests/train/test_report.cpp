@@ -56,6 +56,27 @@ TEST_CASE("a report shows curves, config, samples and where it comes from, on on
     CHECK_FALSE(has(page, "http"));  // nothing is fetched from anywhere
 }
 
+TEST_CASE("a report shows how experts are used, and passes over what is no record of it") {
+    std::string page = report_html(
+        start + step(1, 4) +
+            R"({"event":"experts","step":1,"layers":[{"layer":0,"shares":[0.5,0.5]},{"layer":1,"shares":[0.9,0.1]}]})"
+            "\n" +
+            R"({"event":"experts","step":2,"layers":[3,{"layer":{},"shares":"x"},{"shares":[]},{"layer":2,"shares":[0.25,"y"]}]})"
+            "\n" +
+            R"({"event":"experts","step":3,"layers":"none"})"
+            "\n",
+        "mixture");
+    CHECK(has(page, "Use of experts"));
+    CHECK(has(page, "busiest"));
+    CHECK_FALSE(has(page, "layer 2"));  // of the last record alone
+    page = report_html(
+        start + R"({"event":"experts","step":1,"layers":[{"layer":1,"shares":[0.9,0.1]}]})" + "\n",
+        "mixture");
+    CHECK(has(page, "<span>layer 1</span>"));
+    CHECK(has(page, "title=\"expert 0: 1.8\""));
+    CHECK_FALSE(has(report_html(start + step(1, 4), "plain"), "experts"));
+}
+
 TEST_CASE("steps done again after a resume stand once, and a cut line is passed over") {
     std::string log = start + step(1, 4) + step(2, 3.5) + step(3, 99) + R"({"event":"step","st)";
     log +=

@@ -1,9 +1,11 @@
 // Whole training runs, as a user starts them.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <sstream>
 
 #include "base/sha256.h"
@@ -101,6 +103,60 @@ TEST_CASE("the loss goes down, and everything is logged") {
     CHECK(evaluations == 3);
     CHECK(samples == 3);
     CHECK(read_text(run.scratch / "out/report.html").find("<svg") != std::string::npos);
+}
+
+TEST_CASE("every kind of block learns") {
+    Run run;
+    const std::vector<std::vector<std::string>> kinds = {
+        {"norm.placement=deep", "norm.kind=layer"},
+        {"norm.placement=sandwich", "attention.softcap=5", "logits.softcap=10", "attention.window=[8,0]"},
+        {"position.kind=none", "attention.alibi=8", "embedding.norm=true"},
+        {"position.kind=none", "attention.buckets=8", "attention.reach=16", "layers=3", "tie_layers=1"},
+        {"attention.qk_norm=unit", "attention.scale=1", "attention.window=6", "attention.globals=2"},
+        {"residual.kind=parallel", "residual.shared_norm=true", "norm.weight=false"},
+        {"experts.count=4", "experts.used=2", "experts.width=24", "experts.shared=16",
+         "experts.balance_loss=0.01"},
+    };
+    for (std::size_t kind = 0; kind < kinds.size(); kind++) {
+        std::vector<std::string> more{"--set", "train.steps=30", "--set", "train.sample_tokens=0"};
+        for (const std::string& setting : kinds[kind]) more.insert(more.end(), {"--set", "model." + setting});
+        CAPTURE(kinds[kind][0]);
+        std::string out = "kind" + std::to_string(kind);
+        REQUIRE(run_linnet(run.arguments(out, more)).exit == 0);
+        double first = 0, last = 0;
+        for (const auto& record : run.log(out))
+            if (record["event"] == "step") (record["step"] == 1 ? first : last) = record["loss"];
+        CHECK(last < 0.8 * first);
+    }
+}
+
+TEST_CASE("a mixture's balance loss spreads its tokens over the experts; log and report show their use") {
+    Run run;
+    auto busiest = [&](const std::string& out, const std::string& weight) {
+        auto done = run_linnet(run.arguments(
+            out, {"--set", "model.experts.count=8", "--set", "model.experts.used=2", "--set",
+                  "model.experts.width=16", "--set", "model.experts.leading_dense=1", "--set",
+                  "model.dropout=0", "--set", "model.init_std=0.3", "--set",
+                  "model.experts.balance_loss=" + weight, "--set", "model.experts.z_loss=0.001"}));
+        REQUIRE(done.exit == 0);
+        double last = 0;
+        int events = 0;
+        for (const auto& record : run.log(out)) {
+            if (record["event"] == "step") CHECK(record["router_loss"].get<double>() > 0);
+            if (record["event"] != "experts") continue;
+            events++;
+            REQUIRE(record["layers"].size() == 1);
+            CHECK(record["layers"][0]["layer"] == 1);
+            auto shares = record["layers"][0]["shares"].get<std::vector<double>>();
+            CHECK(shares.size() == 8);
+            CHECK(std::accumulate(shares.begin(), shares.end(), 0.0) == doctest::Approx(1).epsilon(0.01));
+            last = *std::max_element(shares.begin(), shares.end());
+        }
+        CHECK(events == 3);
+        CHECK(has(read_text(run.scratch / (out + "/report.html")), "Use of experts"));
+        return last;
+    };
+    CHECK(busiest("even", "0.5") < 0.75 * busiest("free", "0"));
 }
 
 TEST_CASE("SIGINT and SIGTERM finish the step, save, and exit 130 and 143") {
