@@ -1,10 +1,9 @@
 // What training adds to the loss of a mixture of experts, from router scores x [R,E] and the bounds of the
-// experts' places [E+1,1]; out [R,1], so that the sum over all rows times Batch::loss_scale is
-//   balance · E · Σ_e f_e P_e   (Shazeer et al. 2017; Fedus et al. 2022, section 2.2), with f_e the share of
-//   all
-//       choices that went to e, which has no gradient, and P_e the mean over rows of p_e: softmax(x), or of
-//       "sigmoid" scores each one's share of their sum;
-//   + z · mean_r (log Σ_e exp x_re)²   (Zoph et al. 2022, ST-MoE, section 3).
+// experts' places [E+1,1]; out [R,1], so that the sum over all rows times Batch::loss_scale is the sum of
+//   balance · E · Σ_e f_e P_e (Shazeer et al. 2017; Fedus et al. 2022, section 2.2): f_e is the share of all
+//     choices that went to e, which has no gradient, P_e the mean over rows of p_e = softmax(x), or of
+//     "sigmoid" scores each one's share of their sum;
+//   z · mean_r (log Σ_e exp x_re)² (Zoph et al. 2022, ST-MoE, section 3).
 // Each micro-batch is balanced by itself.
 #include <algorithm>
 #include <cmath>

@@ -46,6 +46,7 @@ struct WeightProduct {
             }
         return out;
     }
+    WeightProduct(const WeightProduct&) = delete;  // g points into it
     /// What is not asked for stays -1.
     std::vector<float> run(void (*product)(const Gemm<float>&, void*), std::size_t workspace_bytes) {
         std::vector<float> c(static_cast<std::size_t>(m * n), -1);
@@ -64,6 +65,23 @@ inline double relative_error(const std::vector<float>& c, const std::vector<doub
         error += d * d, size += expected[i] * expected[i];
     }
     return std::sqrt(error / size);
+}
+
+/// Whether run(product) gives a part of C the bits that it has in the whole, and leaves the rest alone.
+template <class Run>
+bool same_in_part(WeightProduct product, Run run) {
+    const std::vector<float> whole = run(product);
+    product.g.m_begin = 3, product.g.m_end = product.m - 1;
+    product.g.n_begin = 5, product.g.n_end = product.n - 1;
+    const std::vector<float> part = run(product);
+    bool same = true;
+    for (std::int64_t i = 0; i < product.m; i++)
+        for (std::int64_t j = 0; j < product.n; j++) {
+            const auto at = static_cast<std::size_t>(i * product.n + j);
+            const bool asked = i >= 3 && i < product.g.m_end && j >= 5 && j < product.g.n_end;
+            same &= part[at] == (asked ? whole[at] : -1);
+        }
+    return same;
 }
 
 }  // namespace linnet::test

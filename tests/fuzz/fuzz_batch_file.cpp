@@ -1,0 +1,14 @@
+// libFuzzer: any bytes as a batch file are prompts with their settings, or an Error.
+#include "base/error.h"
+#include "commands/generate/batch_file.h"
+#include "folder.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    using namespace linnet;
+    try {
+        const std::string path = fuzz::folder_with("batch.jsonl", data, size) + "/batch.jsonl";
+        if (read_batch_file(path, {}).empty()) std::abort();
+    } catch (const Error&) {
+    }
+    return 0;
+}
