@@ -17,7 +17,7 @@ AGAIN    = +@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(C
 CPPFLAGS += -Isrc -MMD -MP
 CXXFLAGS += -std=c++20 -Wall -Wextra -fopenmp -g1 -ffp-contract=off
 LDFLAGS  += -pthread
-LDLIBS   += -lpcre2-8 -lutf8proc -lz -lzstd
+LDLIBS   += -lpcre2-8 -lutf8proc -lz -lzstd -ledit
 ifeq ($(SYSTEM),Darwin)
 # Homebrew has the packages; bench-kernels alone needs its OpenMP to link.
 BREW     := $(shell brew --prefix 2>/dev/null)
@@ -180,7 +180,9 @@ static:       ## build/linnet-static, which needs no library of the machine that
 	$(AGAIN) $(BUILD)/linnet-static
 $(BUILD)/linnet-static: $(OBJECTS) $(BUILD)/static/libsimdjson.a
 	@echo "link    $@"
-	$(Q)$(CXX) $(LDFLAGS) -L$(BUILD)/static -static -o $@ $(OBJECTS) $(LDLIBS)
+	$(Q)$(CXX) $(LDFLAGS) -L$(BUILD)/static -static -o $@ $(OBJECTS) $(LDLIBS) $(STATIC_LIBS)
+# What libedit names, which a shared one brings by itself.
+STATIC_LIBS := -ltinfo -lbsd -lmd
 $(BUILD)/static/libsimdjson.a:
 	@CXX="$(CXX)" tools/static_simdjson.sh $@
 
