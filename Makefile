@@ -17,7 +17,7 @@ AGAIN    = +@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(C
 CPPFLAGS += -Isrc -MMD -MP
 CXXFLAGS += -std=c++20 -Wall -Wextra -fopenmp -g1 -ffp-contract=off
 LDFLAGS  += -pthread
-LDLIBS   += -lpcre2-8 -lutf8proc -lz -lzstd
+LDLIBS   += -lpcre2-8 -lutf8proc -lz -lzstd -ledit
 ifeq ($(SYSTEM),Darwin)
 # Homebrew has the packages; bench-kernels alone needs its OpenMP to link.
 BREW     := $(shell brew --prefix 2>/dev/null)
@@ -56,9 +56,10 @@ ISA_SKIP := $(foreach f,$(ISA_ALL),$(if $(or $(filter scalar double,$(call isa_o
 SOURCES := $(filter-out $(ISA_SKIP),$(shell find src -name '*.cpp' | sort))
 TESTS   := $(shell find tests -name '*.cpp' -not -path 'tests/fuzz/*' | sort)
 FUZZERS := $(patsubst tests/fuzz/%.cpp,%,$(wildcard tests/fuzz/*.cpp))
-# The data files of architectures as one generated source: a file more or less needs no edit here.
+# The data files of a folder as one generated source each (below): a file more or less needs no edit here.
 ARCHITECTURES := $(sort $(wildcard models/architectures/*.json))
-OBJECTS := $(SOURCES:%.cpp=$(BUILD)/obj/%.o) $(BUILD)/obj/architecture_files.o
+TEMPLATES     := $(sort $(wildcard models/templates/*.json))
+OBJECTS := $(SOURCES:%.cpp=$(BUILD)/obj/%.o) $(BUILD)/obj/architecture_files.o $(BUILD)/obj/chat_template_files.o
 LIBRARY := $(filter-out $(BUILD)/obj/src/main.o,$(OBJECTS))
 TEST_OBJECTS := $(TESTS:%.cpp=$(BUILD)/obj/%.o)
 # What the kernels need and no more, so that a cross compiler needs no library for its machine.
@@ -181,7 +182,9 @@ static:       ## build/linnet-static, which needs no library of the machine that
 	$(AGAIN) $(BUILD)/linnet-static
 $(BUILD)/linnet-static: $(OBJECTS) $(BUILD)/static/libsimdjson.a
 	@echo "link    $@"
-	$(Q)$(CXX) $(LDFLAGS) -L$(BUILD)/static -static -o $@ $(OBJECTS) $(LDLIBS)
+	$(Q)$(CXX) $(LDFLAGS) -L$(BUILD)/static -static -o $@ $(OBJECTS) $(LDLIBS) $(STATIC_LIBS)
+# What libedit names, which a shared one brings by itself.
+STATIC_LIBS := -ltinfo -lbsd -lmd
 $(BUILD)/static/libsimdjson.a:
 	@CXX="$(CXX)" tools/static_simdjson.sh $@
 
@@ -234,17 +237,22 @@ $(shell mkdir -p $(BUILD); echo '$(REVISION)' | cmp -s - $(BUILD)/revision || ec
 $(BUILD)/obj/src/commands/version.o: CPPFLAGS += -DLINNET_REVISION='"$(REVISION)"'
 $(BUILD)/obj/src/commands/version.o: $(BUILD)/revision
 
-$(shell echo '$(ARCHITECTURES)' | cmp -s - $(BUILD)/architectures || echo '$(ARCHITECTURES)' > $(BUILD)/architectures)
-$(BUILD)/architecture_files.cpp: $(ARCHITECTURES) $(BUILD)/architectures Makefile
-	@{ echo '#include "model/architecture_files.h"'; \
-	   echo 'std::span<const linnet::ArchitectureFile> linnet::architecture_files() {'; \
-	   echo 'static constexpr ArchitectureFile files[] = {'; \
-	   for file in $(ARCHITECTURES); do printf '{"%s", R"file(' $$file; cat $$file; echo ')file"},'; done; \
-	   echo '}; return files; }'; } > $@
-$(BUILD)/obj/architecture_files.o: $(BUILD)/architecture_files.cpp
-	@mkdir -p $(@D)
-	@echo "compile $<"
-	$(Q)$(CXX) $(CPPFLAGS) $(CXXFLAGS) -c -o $@ $<
+# $(1): the source's name and its function's; $(2): the header; $(3): the type of a file; $(4): the files.
+define embedded
+$(shell echo '$(4)' | cmp -s - $(BUILD)/$(1).list || echo '$(4)' > $(BUILD)/$(1).list)
+$(BUILD)/$(1).cpp: $(4) $(BUILD)/$(1).list Makefile
+	@{ echo '#include "$(2)"'; \
+	   echo 'std::span<const linnet::$(3)> linnet::$(1)() {'; \
+	   echo 'static constexpr $(3) files[] = {'; \
+	   for file in $(4); do printf '{"%s", R"file(' $$$$file; cat $$$$file; echo ')file"},'; done; \
+	   echo '}; return files; }'; } > $$@
+$(BUILD)/obj/$(1).o: $(BUILD)/$(1).cpp
+	@mkdir -p $$(@D)
+	@echo "compile $$<"
+	$$(Q)$$(CXX) $$(CPPFLAGS) $$(CXXFLAGS) -c -o $$@ $$<
+endef
+$(eval $(call embedded,architecture_files,model/architecture_files.h,ArchitectureFile,$(ARCHITECTURES)))
+$(eval $(call embedded,chat_template_files,text/chat/template_files.h,ChatTemplateFile,$(TEMPLATES)))
 
 # The built-in model, embedded by one file; nothing yet where it has not been trained.
 BUILTIN := $(or $(wildcard models/shakespeare.gguf),$(BUILD)/no-model)

@@ -51,13 +51,23 @@ int stop_signal() {
     return received.load(std::memory_order_relaxed);
 }
 
-void wait_for_input(int fd) {
+void forget_interrupt() {
+    int heeded = SIGINT;
+    received.compare_exchange_strong(heeded, 0);
+}
+
+bool wait_for_input(int fd, int other) {
     for (;;) {
         if (int signal_number = stop_signal()) throw Stopped{signal_number};
-        pollfd ready[2] = {{fd, POLLIN, 0}, {wake_read, POLLIN, 0}};  // one of -1 is passed over
-        const int n = ::poll(ready, 2, -1);
-        if (n < 0 && errno != EINTR) return;  // reading will tell
-        if (n > 0 && ready[0].revents != 0 && ready[1].revents == 0) return;
+        pollfd ready[3] = {{fd, POLLIN, 0}, {other, POLLIN, 0}, {wake_read, POLLIN, 0}};  // -1: passed over
+        const int n = ::poll(ready, 3, -1);
+        if (n < 0 && errno != EINTR) return true;  // reading will tell
+        if (n < 0) continue;
+        char woken[16];
+        if (ready[2].revents != 0 && !stop_signal()) (void)!::read(wake_read, woken, sizeof woken);  // heeded
+        if (ready[2].revents != 0) continue;
+        if (ready[1].revents != 0) return false;
+        if (ready[0].revents != 0) return true;
     }
 }
 

@@ -11,14 +11,17 @@ void install_stop_signals();
 /// 0, or the first signal received: SIGINT, SIGTERM or SIGHUP.
 int stop_signal();
 
+/// A SIGINT that was heeded is forgotten: the next one is the first again. Other signals stay.
+void forget_interrupt();
+
 /// Thrown where a wait ends because of a stop signal. Who lets it pass ends the program, with nothing more to
 /// say, with exit code 128 + signal.
 struct Stopped {
     int signal;
 };
 
-/// Waits until reading `fd` would not wait. Throws Stopped when a stop signal comes first, whichever thread
-/// the system hands it to.
-void wait_for_input(int fd);
+/// Waits until reading `fd`, or `other` where there is one, would not wait; false where it is `other`. Throws
+/// Stopped when a stop signal comes first, whichever thread the system hands it to.
+bool wait_for_input(int fd, int other = -1);
 
 }  // namespace linnet

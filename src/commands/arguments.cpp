@@ -6,6 +6,7 @@
 
 #include "commands/commands.h"
 #include "model/quantize_types.h"
+#include "text/chat/template.h"
 #include "text/split/pre_names.h"
 #include "train/config.h"
 
@@ -48,6 +49,12 @@ std::vector<std::string> quantize_types() {
     return words;
 }
 
+std::vector<std::string> template_names() {
+    std::vector<std::string> words;
+    for (const ChatTemplate& each : chat_templates()) words.push_back(each.name);
+    return words;
+}
+
 struct Kind {
     std::string_view value;  // the name of the value in help
     Offer offer;
@@ -63,6 +70,7 @@ constexpr Kind kinds[] = {
     {"DIR", Offer::folders},
     {"KEY=VALUE", Offer::words, settings},
     {"PRE", Offer::words, pre_tokenizers},
+    {"TEMPLATE", Offer::words, template_names},
     {"COMMAND", Offer::words, command_words},
     {"N", Offer::nothing},
     {"X", Offer::nothing},

@@ -8,6 +8,10 @@ constexpr Command table[] = {
      "linnet generate -p \"ROMEO:\" -n 200 --seed 7\n"
      "echo \"Once upon a time\" | linnet generate -m stories260k.gguf --temp 0",
      add_generate},
+    {"chat", "talk with a model that was trained to answer",
+     "linnet chat -m model.gguf --system \"You are brief.\"\n"
+     "echo \"Why is the sky blue?\" | linnet chat -m model.gguf",
+     add_chat},
     {"corpus", "tokenize texts into shards for training",
      "linnet corpus -t gpt-2.gguf -o shards texts/ more.jsonl.zst\n"
      "zcat web.txt.gz | linnet corpus -t tokenizer.json -o shards --separator '\\n\\n' -",

@@ -38,6 +38,7 @@ int run_program(int argc, char** argv);
 
 // One function per command, each in the file named after it.
 Action add_generate(CLI::App& app, const Globals& globals);
+Action add_chat(CLI::App& app, const Globals& globals);
 Action add_train(CLI::App& app, const Globals& globals);
 Action add_eval(CLI::App& app, const Globals& globals);
 Action add_quantize(CLI::App& app, const Globals& globals);

@@ -28,11 +28,16 @@ std::uint64_t Continuation::left() const {
     return options_.tokens < 0 ? UINT64_MAX : static_cast<std::uint64_t>(options_.tokens) - picks();
 }
 
+bool Continuation::ends(TokenId id) const {
+    return tokenizer_.is_end(id) ||
+           std::find(options_.ends.begin(), options_.ends.end(), id) != options_.ends.end();
+}
+
 bool Continuation::take(std::span<const float> logits) {
     std::optional<TokenId> id = sampler_.pick(logits, text_, picks());
     if (!id) return false;
     text_.push_back(*id);
-    if (tokenizer_.is_end(*id) && !options_.ignore_end) {
+    if (ends(*id) && !options_.ignore_end) {
         finish(GenerateEnd::end_token);
         return true;
     }

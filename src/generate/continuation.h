@@ -18,6 +18,7 @@ struct GenerateOptions {
     SamplerOptions sampler;
     std::int64_t tokens = 128;       // at most so many; -1: until something else ends the text
     std::vector<std::string> stops;  // ends before the first of these
+    std::vector<TokenId> ends;       // tokens that end the text, beside the vocabulary's end tokens
     bool ignore_end = false;         // go on after an end token
     bool shift = false;     // a full context: drop the oldest part of the text and go on, instead of ending
     std::int64_t keep = 0;  // first tokens that are never dropped (a begin token never is)
@@ -56,6 +57,7 @@ class Continuation {
     Generated result() const;
 
   private:
+    bool ends(TokenId id) const;
     const Tokenizer& tokenizer_;
     GenerateOptions options_;
     Emit emit_;

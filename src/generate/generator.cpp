@@ -13,6 +13,9 @@ namespace {
 /// Tokens that are worth a copy of another slot's state, or a run to wait for: fewer are read again.
 constexpr std::size_t worth_sharing = 16;
 
+/// Tokens that are read before a signal is looked for.
+constexpr std::size_t read_at_once = 512;
+
 /// Guesses at a time: twice as many after all were right, one more than were right after others.
 constexpr std::size_t first_draft = 3, most_drafted = 15;
 
@@ -73,13 +76,14 @@ std::vector<TokenId> Generator::fitted(std::span<const TokenId> text, const Gene
 
 /// Plans that a slot holds these tokens, keeping what it has of them.
 void Generator::place(Slot& slot, std::vector<TokenId> tokens) {
-    std::size_t have = common(slot.shared(), tokens);
-    if (have == tokens.size() && (have < slot.read || slot.logits.empty()))
+    std::size_t have = common(keeps_written_ ? std::span<const TokenId>(slot.held) : slot.shared(), tokens);
+    if (have == tokens.size() && (have != slot.read || slot.logits.empty()))
         have--;  // the logits after the last one are needed
     have = static_cast<std::size_t>(source_.rewind(index(slot), static_cast<std::int64_t>(have)));
-    if (have < slot.read) slot.logits.clear();
+    if (have != slot.read) slot.logits.clear();
     slot.held.resize(have);
     slot.read = have;
+    slot.ran = 0;
     slot.planned = std::move(tokens);
 }
 
@@ -122,11 +126,16 @@ void Generator::shift_full() {
     for (Slot& slot : slots_) {
         if (!slot.text || slot.text->ended() || !slot.planned.empty() || !slot.full(source_.context()))
             continue;
-        if (!slot.text->options().shift) {
+        std::vector<TokenId> tokens;
+        if (slot.request->make_room)
+            tokens = slot.request->make_room(*slot.text);
+        else if (slot.text->options().shift)
+            tokens = fitted(slot.text->text(), slot.text->options());
+        if (tokens.empty()) {
             slot.text->finish(GenerateEnd::context);
             continue;
         }
-        place(slot, fitted(slot.text->text(), slot.text->options()));
+        place(slot, std::move(tokens));
         slot.done = slot.text->text().size();
     }
 }
@@ -138,32 +147,33 @@ void Generator::take(Slot& slot, std::span<const float> logits) {
     totals_.written++;
 }
 
-/// Reads what place() planned, and takes the first token after it.
+/// Reads what place() planned, and takes the first token after it. A signal ends that between two runs.
 void Generator::read_planned() {
-    std::vector<LogitSource::Work> work;
     std::vector<Slot*> who;
-    for (Slot& slot : slots_) {
-        if (slot.planned.empty()) continue;
-        if (slot.held.size() < slot.planned.size()) {
-            work.push_back({index(slot), std::span(slot.planned).subspan(slot.held.size())});
-            totals_.read += static_cast<std::int64_t>(work.back().tokens.size());
-        }
-        who.push_back(&slot);
-    }
-    if (who.empty()) return;
+    for (Slot& slot : slots_)
+        if (!slot.planned.empty()) who.push_back(&slot);
     const Clock::time_point start = Clock::now();
-    if (!work.empty()) source_.run(work, Phase::read);
-    totals_.read_seconds += seconds_since(start);
-    for (std::size_t i = 0; i < work.size(); i++) {
-        std::span<const float> logits = source_.logits(i);
-        slots_[work[i].slot].logits.assign(logits.begin(), logits.end());
+    for (std::vector<LogitSource::Work> work; !stop_signal(); work.clear()) {
+        for (const Slot* slot : who) {
+            const auto rest = std::span<const TokenId>(slot->planned).subspan(slot->held.size());
+            if (!rest.empty())
+                work.push_back({index(*slot), rest.first(std::min(rest.size(), read_at_once))});
+        }
+        if (work.empty()) break;
+        source_.run(work, Phase::read);
+        for (std::size_t i = 0; i < work.size(); i++) {
+            Slot& slot = slots_[work[i].slot];
+            const std::span<const float> logits = source_.logits(i);
+            slot.logits.assign(logits.begin(), logits.end());
+            slot.held.insert(slot.held.end(), work[i].tokens.begin(), work[i].tokens.end());
+            slot.read = slot.held.size();
+            slot.ran = work[i].tokens.size();
+            slot.phase = Phase::read;
+            totals_.read += static_cast<std::int64_t>(slot.ran);
+        }
     }
-    for (Slot* slot : who) {
-        slot->ran = slot->planned.size() - slot->held.size();
-        slot->phase = Phase::read;
-        slot->held = std::exchange(slot->planned, {});
-        slot->read = slot->held.size();
-    }
+    if (!who.empty()) totals_.read_seconds += seconds_since(start);
+    for (Slot* slot : who) slot->planned.clear();
     stop_at_signal();
     for (Slot* slot : who)
         if (slot->text && !slot->text->ended()) take(*slot, slot->logits);

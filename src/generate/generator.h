@@ -20,6 +20,9 @@ struct Request {
     GenerateOptions options;
     Emit emit;
     std::function<void(const Generated&)> done;
+    /// Asked when the context is full, where it is there: what is to be held instead, so that the text goes
+    /// on (fewer tokens than the context has). Nothing: the text ends.
+    std::function<std::vector<TokenId>(const Continuation&)> make_room{};
 };
 
 /// What was done since the beginning.
@@ -43,6 +46,9 @@ class Generator {
     std::span<const float> read(std::span<const TokenId> prompt);
     /// Slot 0 of the source holds these tokens: they were read, and `logits` [V] followed. Before run().
     void hold(std::vector<TokenId> tokens, std::span<const float> logits);
+    /// From now on a prompt finds what was written before it, too, and not only what was read: it is the
+    /// next stretch of a conversation. (Writing and reading round differently.)
+    void keep_written() { keeps_written_ = true; }
     /// Error(Exit::input) where a prompt does not fit the context. After a signal (base/signals.h) what has
     /// begun ends with its current token, and the rest does not begin.
     void run(const std::vector<Request>& requests);
@@ -67,6 +73,7 @@ class Generator {
     LogitSource& source_;
     const Tokenizer& tokenizer_;
     MakeDrafter make_drafter_;
+    bool keeps_written_ = false;
     std::vector<Slot> slots_;
     GenerateTotals totals_;
 };

@@ -18,13 +18,27 @@ using TokenId = std::int32_t;
 /// Takes ids as they come, in stretches.
 using BlockSink = std::function<void(std::span<const TokenId>)>;
 
+/// Stretches of a text that is read with parse_special, and yet spell no special token: a person's words
+/// between a chat template's.
+struct PlainStretches {
+    struct Range {
+        std::size_t begin, end;
+    };
+    std::vector<Range> ranges;  // in order, apart
+    /// Tokens that are matched everywhere (user-defined ones), and are special in these stretches.
+    std::vector<TokenId> withheld;
+
+    bool touch(std::size_t begin, std::size_t end) const;  // some byte of [begin, end) is in a stretch
+};
+
 struct EncodeOptions {
     bool add_special =
         false;  // begin / end tokens, as the vocabulary asks (BOS for LLaMA, [CLS] … [SEP] for BERT)
     bool parse_special =
         false;        // text that spells a control token becomes that token; otherwise it is plain text
     int threads = 1;  // for one long text; documents are better spread by the caller
-    bool continues = false;  // the text goes on where cut() parted a document
+    bool continues = false;                 // the text goes on where cut() parted a document
+    const PlainStretches* plain = nullptr;  // of the text; must outlive the call
 };
 
 /// Immutable after loading; every member may be called from many threads at once.

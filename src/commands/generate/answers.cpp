@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/terminal.h"
+#include "commands/terminal_text.h"
 #include "generate/stream.h"
 
 namespace linnet {
@@ -14,23 +15,6 @@ using Record = nlohmann::ordered_json;
 std::string line_of(const Record& record) {
     return record.dump(-1, ' ', false, Record::error_handler_t::replace) + "\n";
 }
-
-/// Text for a terminal, in pieces of whole characters: line ends stay (CR LF as LF), all else that could
-/// steer it is spelled out. A pipe gets it as it is.
-class TerminalText {
-  public:
-    std::string push(std::string_view piece) {
-        if (!stdout_is_terminal()) return std::string(piece);
-        std::string text = (held_ ? "\r" : "") + std::string(piece);
-        held_ = text.ends_with('\r');  // the LF may come with the next piece
-        if (held_) text.pop_back();
-        for (std::size_t at; (at = text.find("\r\n")) != std::string::npos;) text.erase(at, 1);
-        return printable(text, true);
-    }
-
-  private:
-    bool held_ = false;
-};
 
 std::string shown_prompt(const std::string& prompt, TerminalText& terminal) {
     Utf8Stream whole;

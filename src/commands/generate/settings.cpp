@@ -1,5 +1,7 @@
 #include "commands/generate/settings.h"
 
+#include "commands/options.h"
+
 namespace linnet {
 
 std::vector<Field> text_fields(TextSettings& settings) {
@@ -17,6 +19,34 @@ std::vector<Field> text_fields(TextSettings& settings) {
         {"ignore-end", &generate.ignore_end, "go on after the model's end token"},
         {"special", &settings.special, "text in the prompt that spells a control token is one"},
     };
+}
+
+namespace {
+
+/// An option of the name and the limits of a field.
+CLI::Option* add_field(CLI::App& app, const std::string& names, const Field& field) {
+    if (auto* const* whole = std::get_if<std::int64_t*>(&field.target))
+        return add_integer(app, names, **whole, static_cast<std::int64_t>(field.low),
+                           static_cast<std::int64_t>(field.high), field.help);
+    if (auto* const* real = std::get_if<double*>(&field.target))
+        return add_real(app, names, **real, field.low, field.high, field.help);
+    return app.add_flag(names, *std::get<bool*>(field.target), field.help);
+}
+
+}  // namespace
+
+void add_text_options(CLI::App& app, TextSettings& settings) {
+    for (const Field& field : text_fields(settings)) {
+        CLI::Option* option = add_field(app, (field.key == "tokens" ? "-n,--" : "--") + field.key, field);
+        if (field.key == "top-k") option->type_name("K");
+        if (field.key == "top-p" || field.key == "min-p") option->type_name("P");
+        if (field.key == "repeat-penalty") option->type_name("R");
+        if (field.key == "seed") {
+            option->type_name("S")->default_str("random");
+            add_hidden_names(app, "-s", option);
+        }
+        if (field.key == "ignore-end") add_hidden_names(app, "--ignore-eos", option);  // llama.cpp's name
+    }
 }
 
 }  // namespace linnet

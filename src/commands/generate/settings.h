@@ -6,6 +6,10 @@
 #include "base/fields.h"
 #include "generate/generator.h"
 
+namespace CLI {
+class App;
+}
+
 namespace linnet {
 
 struct TextSettings {
@@ -16,5 +20,8 @@ struct TextSettings {
 
 /// Named as the options are, without the dashes before them. (`stop` is not among them: it is a list.)
 std::vector<Field> text_fields(TextSettings& settings);
+
+/// An option for each of them.
+void add_text_options(CLI::App& app, TextSettings& settings);
 
 }  // namespace linnet

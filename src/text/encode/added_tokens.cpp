@@ -25,7 +25,19 @@ bool word_at(std::string_view text, std::size_t at) {
     return c.valid && is_word_char(c.code);
 }
 
+bool kept_out(const AddedToken& token, const PlainStretches& plain, std::size_t begin, std::size_t end) {
+    const bool special = token.special || std::find(plain.withheld.begin(), plain.withheld.end(), token.id) !=
+                                              plain.withheld.end();
+    return special && plain.touch(begin, end);
+}
+
 }  // namespace
+
+bool PlainStretches::touch(std::size_t begin, std::size_t end) const {
+    auto after = std::partition_point(ranges.begin(), ranges.end(),
+                                      [&](const Range& range) { return range.end <= begin; });
+    return after != ranges.end() && after->begin < end;
+}
 
 AddedTokens::AddedTokens(const std::vector<AddedToken>& tokens) : tokens_(tokens), nodes_(1) {
     for (std::size_t t = 0; t < tokens_.size(); t++) {
@@ -61,7 +73,7 @@ std::uint32_t AddedTokens::child(std::uint32_t node, std::uint8_t byte) const {
 }
 
 AddedTokens::Match AddedTokens::next(std::string_view text, std::size_t from, bool parse_special,
-                                     bool normalized) const {
+                                     bool normalized, const PlainStretches* plain) const {
     if (!any(parse_special, normalized)) return {};
     for (std::size_t at = from; at < text.size(); at++) {
         if (only_first_ >= 0) {
@@ -80,6 +92,7 @@ AddedTokens::Match AddedTokens::next(std::string_view text, std::size_t from, bo
             const std::int32_t t = nodes_[node].token;
             if (t < 0 || (tokens_[t].special && !parse_special) || tokens_[t].normalized != normalized)
                 continue;
+            if (plain && kept_out(tokens_[t], *plain, at, i + 1)) continue;
             best = t;
             best_end = i + 1;
         }

@@ -30,8 +30,10 @@ class AddedTokens {
         std::size_t begin = 0, end = 0;
         TokenId id = -1;  // -1: no match
     };
-    /// The next match at or behind `from`; normalized: among those matched after normalization.
-    Match next(std::string_view text, std::size_t from, bool parse_special, bool normalized) const;
+    /// The next match at or behind `from`; normalized: among those matched after normalization. `plain`:
+    /// stretches that no special token may touch.
+    Match next(std::string_view text, std::size_t from, bool parse_special, bool normalized,
+               const PlainStretches* plain = nullptr) const;
     /// Whether next() could ever answer with these arguments.
     bool any(bool parse_special, bool normalized) const { return any_[parse_special][normalized]; }
 

@@ -164,7 +164,8 @@ void Pipeline::encode_plain(std::string_view text, bool opens, bool first, const
     parts_.normalizer.apply(normalized, opens);
     std::size_t at = 0;
     while (at < normalized.size()) {
-        AddedTokens::Match match = added_.next(normalized, at, options.parse_special, true);
+        // (Normalizing moved what options.plain names.)
+        AddedTokens::Match match = added_.next(normalized, at, options.parse_special && !options.plain, true);
         const std::size_t end = match.id < 0 ? normalized.size() : match.begin;
         if (end > at) {
             scratch.text.assign(normalized, at, end - at);
@@ -229,7 +230,7 @@ class Pipeline::Blocks {
         segments.clear();
         for (std::size_t bytes = 0; bytes < block_bytes && at_ < text_.size();) {
             if (at_ >= stretch_end_) {
-                match_ = owner_.added_.next(text_, at_, options_.parse_special, false);
+                match_ = owner_.added_.next(text_, at_, options_.parse_special, false, options_.plain);
                 stretch_end_ = match_.id < 0 ? text_.size() : match_.begin;
                 opens_ = at_ > 0 || !options_.continues;
             }

@@ -1,0 +1,50 @@
+// What a conversation does with what is typed: messages, and commands that begin with "/".
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "chat/conversation.h"
+#include "commands/generate/settings.h"
+
+namespace linnet {
+
+class ChatSession {
+  public:
+    /// The conversation must outlive it. `settings.seed` must be chosen.
+    ChatSession(Conversation& conversation, TextSettings settings)
+        : conversation_(conversation), settings_(std::move(settings)) {}
+
+    /// Does what a typed text says: a message is answered on stdout, a command is done; a text that begins
+    /// with "//" is a message from its second "/" on. What cannot be done is said on stderr, and nothing has
+    /// changed. False where the conversation is to end.
+    bool take(const std::string& typed);
+    /// Answers one message, as take() does, but passes errors on.
+    void say(const std::string& message);
+
+  private:
+    friend struct ChatCommand;
+    using Ask = std::function<ChatReply(const GenerateOptions&, const Emit&)>;
+    void help() const;
+    void system(const std::string& argument);
+    void reset();
+    void undo();
+    void retry();
+    void save(const std::string& argument);
+    void load(const std::string& argument);
+    void set(const std::string& argument);
+    bool command(const std::string& typed);
+    void answer(const Ask& ask);
+    void say_how_it_ended(const ChatReply& reply) const;
+
+    Conversation& conversation_;
+    TextSettings settings_;
+    std::int64_t answers_ = 0;  // since the seed was set: each has random numbers of its own
+    bool ended_ = false;
+};
+
+/// "/help", "/system", …: for help and tests.
+std::vector<std::string> chat_command_names();
+
+}  // namespace linnet

@@ -1,0 +1,16 @@
+#include "commands/terminal_text.h"
+
+#include "base/terminal.h"
+
+namespace linnet {
+
+std::string TerminalText::push(std::string_view piece) {
+    if (!stdout_is_terminal()) return std::string(piece);
+    std::string text = (held_ ? "\r" : "") + std::string(piece);
+    held_ = text.ends_with('\r');
+    if (held_) text.pop_back();
+    for (std::size_t at; (at = text.find("\r\n")) != std::string::npos;) text.erase(at, 1);
+    return printable(text, true);
+}
+
+}  // namespace linnet

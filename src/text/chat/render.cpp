@@ -1,0 +1,156 @@
+// A conversation in its template's form, and its ids.
+#include <algorithm>
+
+#include "base/error.h"
+#include "text/chat/template.h"
+
+namespace linnet {
+namespace {
+
+std::string_view without_last_spaces(std::string_view text) {
+    return text.substr(0, text.find_last_not_of(' ') + 1);
+}
+
+/// Collects text until a token has to stand by itself.
+class Encoder {
+  public:
+    Encoder(const Tokenizer& tokenizer, bool special) : tokenizer_(tokenizer), special_(special) {}
+
+    /// Tokens of the template's markup that are matched everywhere, and so in a person's words, too.
+    void withhold(std::string_view markup) {
+        EncodeOptions options;
+        std::vector<TokenId> ids;
+        options.parse_special = true;
+        try {
+            tokenizer_.encode(markup, ids, options);
+        } catch (const Error&) {  // a vocabulary that cannot spell it: encoding the conversation will say so
+        }
+        for (TokenId id : ids) {
+            const std::string_view piece = tokenizer_.piece(id);
+            const bool mark = piece.size() > 2 && markup.find(piece) != std::string_view::npos &&
+                              (piece.front() == '<' || piece.front() == '[');
+            if (mark) plain_.withheld.push_back(id);
+        }
+    }
+    void markup(std::string_view text) {
+        while (!text.empty()) {
+            const std::size_t brace = std::min(text.find('{'), text.size());
+            text_ += text.substr(0, brace);
+            text.remove_prefix(brace);
+            if (text.starts_with("{bos}") || text.starts_with("{eos}")) {
+                const bool begin = text[1] == 'b';
+                if (auto id = begin ? tokenizer_.bos() : tokenizer_.eos()) token(*id);
+                text.remove_prefix(5);
+            } else if (!text.empty()) {
+                text_ += '{';
+                text.remove_prefix(1);
+            }
+        }
+    }
+    void plain(std::string_view text) {
+        if (!text.empty() && !special_) plain_.ranges.push_back({text_.size(), text_.size() + text.size()});
+        text_ += text;
+    }
+    void token(TokenId id) {
+        flush();
+        ids_.push_back(id);
+        goes_on_ = false;  // what follows a special token begins anew
+    }
+    void written(std::span<const TokenId> ids) {
+        if (ids.empty()) return;
+        flush();
+        ids_.insert(ids_.end(), ids.begin(), ids.end());
+        goes_on_ = true;
+    }
+    std::vector<TokenId> take() {
+        flush();
+        return std::move(ids_);
+    }
+
+  private:
+    void flush() {
+        if (text_.empty()) return;
+        EncodeOptions options;
+        options.parse_special = true;
+        options.continues = goes_on_;
+        options.plain = &plain_;
+        tokenizer_.encode(text_, ids_, options);
+        text_.clear();
+        plain_.ranges.clear();
+        goes_on_ = true;
+    }
+
+    const Tokenizer& tokenizer_;
+    bool special_;
+    std::string text_;
+    PlainStretches plain_;
+    std::vector<TokenId> ids_;
+    bool goes_on_ = false;
+};
+
+}  // namespace
+
+std::vector<ChatPart> chat_parts(const ChatTemplate& form, std::string_view system,
+                                 std::span<const ChatTurn> turns) {
+    std::vector<ChatPart> parts;
+    auto markup = [&](std::string_view text) {
+        if (!text.empty()) parts.push_back({ChatPart::Kind::markup, std::string(text), {}});
+    };
+    auto plain = [&](std::string_view text) {
+        parts.push_back({ChatPart::Kind::plain, std::string(form.trim ? trimmed(text) : text), {}});
+    };
+    auto put_system = [&] {
+        if (system.empty()) return;
+        markup(form.system.before);
+        plain(system);
+        markup(form.system.after);
+    };
+    if (!form.system_in_user) put_system();
+    for (const ChatTurn& turn : turns) {
+        markup(form.user.before);
+        if (form.system_in_user && &turn == &turns.front()) put_system();
+        plain(turn.user);
+        markup(form.user.after);
+        if (!turn.answer || !turn.answer->ids.empty())
+            markup(without_last_spaces(form.assistant.before));
+        else
+            markup(form.assistant.before);
+        if (!turn.answer) continue;
+        if (!turn.answer->ids.empty())
+            parts.push_back({ChatPart::Kind::written, turn.answer->text, turn.answer->ids});
+        else
+            plain(turn.answer->text);
+        markup(form.assistant.after);
+    }
+    return parts;
+}
+
+std::vector<TokenId> encode_chat(const Tokenizer& tokenizer, std::span<const ChatPart> parts, bool special) {
+    Encoder encoder(tokenizer, special);
+    if (tokenizer.add_bos()) encoder.token(*tokenizer.bos());
+    for (const ChatPart& part : parts)
+        if (part.kind == ChatPart::Kind::markup) encoder.withhold(part.text);
+    for (const ChatPart& part : parts) {
+        if (part.kind == ChatPart::Kind::markup) encoder.markup(part.text);
+        if (part.kind == ChatPart::Kind::plain) encoder.plain(part.text);
+        if (part.kind == ChatPart::Kind::written) encoder.written(part.tokens);
+    }
+    return encoder.take();
+}
+
+std::vector<TokenId> end_tokens(const Tokenizer& tokenizer, const ChatTemplate& form) {
+    std::vector<TokenId> tokens;
+    for (const std::string& end : form.ends) {
+        EncodeOptions options;
+        std::vector<TokenId> ids;
+        options.parse_special = true;
+        try {
+            tokenizer.encode(end, ids, options);
+        } catch (const Error&) {  // a vocabulary that cannot spell it does not write it
+        }
+        if (ids.size() == 1 && tokenizer.is_control(ids[0])) tokens.push_back(ids[0]);
+    }
+    return tokens;
+}
+
+}  // namespace linnet

@@ -1,0 +1,124 @@
+// The data files of chat templates, read and checked; and which of them a file's own template means.
+#include "text/chat/template.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/fields.h"
+#include "base/file.h"
+#include "base/nearest.h"
+#include "text/chat/template_files.h"
+
+namespace linnet {
+namespace {
+
+constexpr std::size_t largest_file = 1 << 20;
+
+std::vector<std::string> list_of(const Repeating<std::string>& field, const std::string& path,
+                                 const char* key) {
+    std::vector<std::string> list;
+    for (const std::string& text : field.list()) {
+        if (text.empty() && field.is_list())
+            fail_input(path, key, "strings that are not empty", "an empty one");
+        if (!text.empty()) list.push_back(text);
+    }
+    return list;
+}
+
+std::string names_of(std::span<const ChatTemplate> known) {
+    std::string names;
+    for (const ChatTemplate& each : known) names += (names.empty() ? "" : ", ") + each.name;
+    return names;
+}
+
+bool means(const ChatTemplate& form, std::string_view source) {
+    auto has = [&](const std::string& mark) { return source.find(mark) != std::string_view::npos; };
+    return !form.known_by.empty() && std::all_of(form.known_by.begin(), form.known_by.end(), has) &&
+           std::none_of(form.unless.begin(), form.unless.end(), has);
+}
+
+}  // namespace
+
+ChatTemplate parse_chat_template(std::string_view json, const std::string& path) {
+    ChatTemplate form;
+    Repeating<std::string> known_by, unless, ends;
+    std::vector<Field> fields = {
+        {"name", &form.name, ""},
+        {"known_by", &known_by, ""},
+        {"unless", &unless, ""},
+        {"system.before", &form.system.before, ""},
+        {"system.after", &form.system.after, ""},
+        {"user.before", &form.user.before, ""},
+        {"user.after", &form.user.after, ""},
+        {"assistant.before", &form.assistant.before, ""},
+        {"assistant.after", &form.assistant.after, ""},
+        {"system_in_user", &form.system_in_user, ""},
+        {"trim", &form.trim, ""},
+        {"ends", &ends, ""},
+        {"continues", &form.continues, ""},
+    };
+    const nlohmann::json object = parse_json(json, path);
+    if (!object.is_object()) fail_input(path, "", "an object", object.type_name());
+    for (const char* key : {"user", "assistant"})
+        if (!object.contains(key))
+            fail_input(path, key, "what stands before and after its messages", "nothing");
+    apply_json(fields, object, path);
+    form.known_by = list_of(known_by, path, "known_by");
+    form.unless = list_of(unless, path, "unless");
+    form.ends = list_of(ends, path, "ends");
+    if (!form.continues && (form.user.before + form.user.after + form.assistant.before).empty())
+        fail_input(path, "user", "text that tells roles apart", "none",
+                   "\"continues\": true is for models without roles");
+    return form;
+}
+
+std::span<const ChatTemplate> chat_templates() {
+    static const std::vector<ChatTemplate> all = [] {
+        std::vector<ChatTemplate> read;
+        for (const ChatTemplateFile& file : chat_template_files())
+            read.push_back(parse_chat_template(file.text, std::string(file.path)));
+        std::sort(read.begin(), read.end(),
+                  [](const ChatTemplate& a, const ChatTemplate& b) { return a.name < b.name; });
+        return read;
+    }();
+    return all;
+}
+
+ChatTemplate open_chat_template(const std::string& name_or_path, std::string_view option) {
+    std::vector<std::string> names;
+    for (const ChatTemplate& each : chat_templates()) {
+        if (each.name == name_or_path) return each;
+        names.push_back(each.name);
+    }
+    std::error_code ignored;
+    if (std::filesystem::exists(name_or_path, ignored))
+        return parse_chat_template(read_file(name_or_path, largest_file), name_or_path);
+    const auto near = nearest(name_or_path, names);
+    fail_input("", option, "the name of a file, or one of " + names_of(chat_templates()),
+               quoted(name_or_path), near ? "did you mean " + *near + "?" : "");
+}
+
+const ChatTemplate& recognise_chat_template(std::string_view source, std::span<const ChatTemplate> known,
+                                            std::string_view file) {
+    const ChatTemplate* found = nullptr;
+    std::string several;
+    for (const ChatTemplate& each : known) {
+        if (!means(each, source)) continue;
+        several += (found ? ", " : "") + each.name;
+        found = found ? nullptr : &each;
+    }
+    if (found && several == found->name) return *found;
+    fail_input(file, "tokenizer.chat_template", "a template that linnet knows",
+               several.empty() ? "another" : "marks of " + several,
+               "--template NAME or FILE says which it is; names: " + names_of(known));
+}
+
+std::string_view trimmed(std::string_view text) {
+    constexpr std::string_view white = " \t\n\r\f\v";
+    const std::size_t first = text.find_first_not_of(white);
+    if (first == std::string_view::npos) return {};
+    return text.substr(first, text.find_last_not_of(white) + 1 - first);
+}
+
+}  // namespace linnet

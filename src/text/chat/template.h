@@ -1,0 +1,79 @@
+// Chat templates: what stands around the messages of a conversation, as the model has seen it in training.
+#pragma once
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/tokenizer.h"
+
+namespace linnet {
+
+/// One family's template, as its data file says it (models/templates/README.md explains the keys). In
+/// `before` and `after`, "{bos}" and "{eos}" stand for the vocabulary's begin and end tokens, and text that
+/// spells a control token is that token.
+struct ChatTemplate {
+    struct Around {
+        std::string before, after;
+    };
+    std::string name;
+    std::vector<std::string> known_by;  // all of these stand in the chat template of a file,
+    std::vector<std::string> unless;    // and none of these
+    Around system, user, assistant;
+    bool system_in_user = false;    // the system text is the beginning of the first user message
+    bool trim = false;              // messages without white space at their ends
+    std::vector<std::string> ends;  // an answer ends before the first of these
+    bool continues = false;         // there are no roles: the model goes on from what is typed
+};
+
+/// Those built into the program, in the order of their names.
+std::span<const ChatTemplate> chat_templates();
+
+/// The text of a template's file. Errors name `path`, the key, and what was expected.
+ChatTemplate parse_chat_template(std::string_view json, const std::string& path);
+
+/// One of chat_templates() by its name, else a file. Error(Exit::input) naming `option`.
+ChatTemplate open_chat_template(const std::string& name_or_path, std::string_view option);
+
+/// Which of `known` a file's own template (tokenizer.chat_template: a program in a language of its own)
+/// means. Error(Exit::input) naming `file` where it is none of them, or several.
+const ChatTemplate& recognise_chat_template(std::string_view source, std::span<const ChatTemplate> known,
+                                            std::string_view file);
+
+/// A user's message and its answer, where there is one yet.
+struct ChatTurn {
+    struct Answer {
+        std::string text;
+        std::vector<TokenId> ids;  // as they were written, without an end token; empty: `text` is encoded
+    };
+    std::string user;
+    std::optional<Answer> answer;
+};
+
+/// A stretch of a conversation as the model reads it.
+struct ChatPart {
+    enum class Kind { markup, plain, written };
+    Kind kind;
+    std::string text;             // markup: the template's own; plain: a person's
+    std::vector<TokenId> tokens;  // written
+};
+
+/// The whole conversation, up to where the next answer begins. A space at the end of assistant.before is the
+/// model's to write, and left out there.
+std::vector<ChatPart> chat_parts(const ChatTemplate& form, std::string_view system,
+                                 std::span<const ChatTurn> turns);
+
+/// Its ids, with a begin token where the vocabulary asks for one. Text is encoded in as long stretches as it
+/// would be in one piece. Plain text spells no control token, and none that the template's markup has, unless
+/// `special`.
+std::vector<TokenId> encode_chat(const Tokenizer& tokenizer, std::span<const ChatPart> parts,
+                                 bool special = false);
+
+/// The tokens that end an answer: the control tokens among the template's ends.
+std::vector<TokenId> end_tokens(const Tokenizer& tokenizer, const ChatTemplate& form);
+
+/// Without white space at the ends.
+std::string_view trimmed(std::string_view text);
+
+}  // namespace linnet
