@@ -93,7 +93,7 @@ void from_gguf(const Options& options, ModelFormat format, const SourceOptions& 
         ModelSource source = open_source(options.in, format, {{}, from.tokenizer});
         for (const std::string& line : source.notes) note(line);
         tokenizer = source.tokenizer;
-        file.emplace(as_gguf(std::move(source)));
+        file.emplace(as_gguf(source));
     }
     if (!tokenizer) tokenizer = tokenizer_from_gguf(*file);
     if (options.verbose) to.mapped = [](const std::string& line) { note(line); };

@@ -330,8 +330,7 @@ class HuggingFaceConfigReader {
             fail_input(file_.path(), row.key, "one value for all layers", shown(says));
         if (!row.values.is_null()) says = meaning(row, says);
         if (row.inverse) says = 1 / number(row, says);
-        if (!row.times.empty())
-            says = static_cast<std::int64_t>(number(row, says) * whole_of(values_of(config_), row.times));
+        if (!row.times.empty()) says = share(row, says);
         auto [before, first] = seen_.emplace(std::pair(row.field, row.layers), says);
         if (!first && before->second != says)
             fail_input(file_.path(), row.key, shown(before->second) + ", as another key says", shown(says));
@@ -342,6 +341,14 @@ class HuggingFaceConfigReader {
         if (!says.is_number() || says.get<double>() == 0)
             fail_input(file_.path(), row.key, "a number other than 0", shown(says));
         return says.get<double>();
+    }
+
+    /// A share of a whole as transformers takes it: int(share * whole).
+    json share(const HuggingFaceKey& row, const json& says) const {
+        const double part = number(row, says) * whole_of(values_of(config_), row.times);
+        if (!(part >= 0 && part <= 1 << 24))
+            fail_input(file_.path(), row.key, "a share from 0 to 1", shown(says));
+        return static_cast<std::int64_t>(part);
     }
 
     json meaning(const HuggingFaceKey& row, const json& says) const {

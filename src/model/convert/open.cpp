@@ -64,7 +64,7 @@ Gguf open_model_file(const std::string& path, TokenizerPtr* tokenizer) {
     if (format == ModelFormat::gguf) return Gguf(path);
     ModelSource source = open_source(path, format);
     if (tokenizer) *tokenizer = source.tokenizer;
-    return as_gguf(std::move(source));
+    return as_gguf(source);
 }
 
 std::shared_ptr<const Model> Model::open(const std::string& path) {

@@ -41,7 +41,7 @@ DType gguf_type(const Parameter& parameter, DType stored, const SourceOptions& o
     return stored == DType::f64 ? DType::f32 : stored;
 }
 
-Gguf as_gguf(ModelSource source) {
+Gguf as_gguf(const ModelSource& source) {
     auto held = std::make_shared<Held>();
     held->source = source.keep;
     std::vector<const SourceTensor*> all;

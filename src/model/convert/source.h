@@ -50,7 +50,7 @@ ModelSource open_llama2c(const std::string& path, const SourceOptions& options);
 ModelSource open_llmc(const std::string& path, const SourceOptions& options);
 
 /// Seen as GGUF: tensors where they lie, those that have to be made in memory.
-Gguf as_gguf(ModelSource source);
+Gguf as_gguf(const ModelSource& source);
 
 /// Written as GGUF, a few MiB in memory at a time; `progress` is told of the bytes done and of all.
 void write_gguf(const ModelSource& source, const std::string& path,
