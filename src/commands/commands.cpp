@@ -26,6 +26,11 @@ constexpr Command table[] = {
      "linnet quantize my-model/model.gguf small.gguf --type q4_k_m\n"
      "linnet quantize model.gguf small.gguf --type q8_0 --check held-out.txt",
      add_quantize},
+    {"convert", "write a model in another format",
+     "linnet convert my-model my-folder\n"
+     "linnet convert Llama-3.2-1B model.gguf --type bf16\n"
+     "linnet convert stories260K.bin stories.gguf",
+     add_convert},
     // Before tokenize: of two names equally near to a mistyped one the first is suggested, and "dtokenize" is
     // this.
     {"detokenize", "turn lines of token ids back into texts", "linnet tokenize my.txt | linnet detokenize",

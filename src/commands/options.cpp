@@ -187,7 +187,8 @@ CLI::Option* add_model(CLI::App& app, std::string& path) {
         path = model_of_run(text);
     };
     return app
-        .add_option_function<std::string>("-m,--model", take, "GGUF file, or the folder of a training run")
+        .add_option_function<std::string>("-m,--model", take,
+                                          "GGUF file, Hugging Face folder, or the folder of a training run")
         ->type_name("MODEL")
         ->default_str("the built-in model");
 }

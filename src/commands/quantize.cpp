@@ -15,6 +15,7 @@
 #include "commands/commands.h"
 #include "commands/options.h"
 #include "commands/text_input.h"
+#include "model/convert/open.h"
 #include "model/divergence.h"
 #include "model/importance.h"
 #include "model/model.h"
@@ -191,7 +192,7 @@ int run(const Options& options, const Globals& globals) {
     std::unique_ptr<TextInput> text, weighed;
     if (!options.check.empty()) text = std::make_unique<TextInput>(options.check);
     if (!options.importance.empty()) weighed = std::make_unique<TextInput>(options.importance);
-    const Gguf file(options.in);
+    const Gguf file = open_model_file(options.in);
     if (weighed) wanted.importance = importance(options, globals, *weighed);
     std::vector<QuantizedTensor> tensors = plan_quantization(file, wanted);
     prepare_output(options.out, existing(options.overwrite));

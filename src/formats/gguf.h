@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -60,6 +61,10 @@ class Gguf {
     explicit Gguf(const std::string& path);
     /// This one alone: of a part its own tensors.
     explicit Gguf(MappedFile file);
+    /// Metadata as in `header`, a file without tensors, and tensors that stand in memory which `keep` holds:
+    /// another format, seen as GGUF. Messages name `path`.
+    Gguf(std::string path, std::string header, std::vector<GgufTensor> tensors,
+         std::shared_ptr<const void> keep);
 
     const std::string& path() const { return file_.path(); }  // of a split file: the first part's
     const std::string& path_of(const GgufTensor& tensor) const;
@@ -82,7 +87,9 @@ class Gguf {
 
   private:
     void join_parts();
+    void order_tensors();
     MappedFile file_;
+    std::shared_ptr<const void> kept_, header_;
     std::vector<Gguf> parts_;  // the second and further ones
     std::vector<std::pair<std::string_view, GgufValue>> values_;
     std::vector<std::span<const std::byte>> stored_values_;
@@ -118,8 +125,9 @@ class GgufWriter {
     /// All of the file that comes before the tensors' bytes: the whole of one that has no tensors.
     std::string header() const;
 
-    /// Returns the lower-case hexadecimal sha256 of the file written.
-    std::string write(const std::string& path) const;
+    /// Returns the lower-case hexadecimal sha256 of the file written
+    /// (empty where `hashed` is false, which is faster).
+    std::string write(const std::string& path, bool hashed = true) const;
 
   private:
     struct Entry {

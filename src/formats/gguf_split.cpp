@@ -87,12 +87,29 @@ Gguf::Gguf(const std::string& path) : Gguf(MappedFile(path)) {
     join_parts();
 }
 
+Gguf::Gguf(std::string path, std::string header, std::vector<GgufTensor> tensors,
+           std::shared_ptr<const void> keep) {
+    auto text = std::make_shared<const std::string>(std::move(header));
+    *this = Gguf(MappedFile::view(std::as_bytes(std::span(*text)), std::move(path)));
+    header_ = std::move(text), kept_ = std::move(keep);
+    tensors_ = std::move(tensors);
+    order_tensors();
+}
+
 /// All parts' tensors as this one's.
 void Gguf::join_parts() {
     for (Gguf& part : parts_) {
         tensors_.insert(tensors_.end(), part.tensors_.begin(), part.tensors_.end());
         part.tensors_.clear(), part.tensor_order_.clear();
     }
+    order_tensors();
+    const std::uint64_t told = integer("split.tensors.count").value_or(tensors_.size());
+    if (told != tensors_.size())
+        fail_input(path(), "key 'split.tensors.count'",
+                   std::to_string(tensors_.size()) + ", as many as the parts hold", std::to_string(told));
+}
+
+void Gguf::order_tensors() {
     tensor_order_.resize(tensors_.size());
     std::iota(tensor_order_.begin(), tensor_order_.end(), 0u);
     std::ranges::stable_sort(tensor_order_, {}, [&](std::uint32_t i) { return tensors_[i].name; });
@@ -102,10 +119,6 @@ void Gguf::join_parts() {
             fail_input(path_of(twin), "tensor " + quoted(twin.name), "it in one part alone",
                        "it in " + path_of(one) + " too", strange);
     }
-    const std::uint64_t told = integer("split.tensors.count").value_or(tensors_.size());
-    if (told != tensors_.size())
-        fail_input(path(), "key 'split.tensors.count'",
-                   std::to_string(tensors_.size()) + ", as many as the parts hold", std::to_string(told));
 }
 
 const std::string& Gguf::path_of(const GgufTensor& tensor) const {
@@ -123,6 +136,8 @@ const std::string& Gguf::path_of(const GgufTensor& tensor) const {
 std::uint64_t Gguf::file_bytes() const {
     std::uint64_t bytes = file_.bytes().size();
     for (const Gguf& part : parts_) bytes += part.file_.bytes().size();
+    if (kept_)
+        for (const GgufTensor& t : tensors_) bytes += t.bytes.size();
     return bytes;
 }
 

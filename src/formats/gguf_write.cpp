@@ -127,12 +127,12 @@ std::string GgufWriter::header() const {
     return header;
 }
 
-std::string GgufWriter::write(const std::string& path) const {
+std::string GgufWriter::write(const std::string& path, bool hashed) const {
     AtomicFile file(path);
     Sha256 hash;
     auto put = [&](const void* data, std::size_t size) {
         file.write(data, size);
-        hash.update(data, size);
+        if (hashed) hash.update(data, size);
     };
     const std::string first = header();
     put(first.data(), first.size());
@@ -148,7 +148,7 @@ std::string GgufWriter::write(const std::string& path) const {
         put(zeros, padded(expected) - expected);
     }
     file.commit();
-    return hash.hex();
+    return hashed ? hash.hex() : std::string();
 }
 
 }  // namespace linnet

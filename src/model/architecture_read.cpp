@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/nearest.h"
 #include "model/architecture_files.h"
+#include "model/architecture_rows.h"
 #include "model/architectures.h"
 
 namespace linnet {
@@ -11,84 +11,11 @@ namespace {
 
 using nlohmann::json;
 
-/// An object of the file: every key must be known, every value of its kind.
-class Row {
-  public:
-    Row(const json& object, const std::string& path, std::string where, std::vector<std::string> known)
-        : object_(object), path_(path), where_(std::move(where)) {
-        if (!object.is_object()) fail_input(path, where_, "an object", object.type_name());
-        for (const auto& [key, value] : object.items()) {
-            if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-            auto near = nearest(key, known);
-            fail_input(path, place(key), "a known key", "an unknown one",
-                       near ? "did you mean " + *near + "?" : "");
-        }
-    }
-
-    std::string place(const std::string& key) const { return where_.empty() ? key : where_ + "." + key; }
-    bool has(const char* key) const { return object_.contains(key); }
-    json value(const char* key) const { return has(key) ? object_[key] : json(); }
-
-    std::string text(const char* key, bool required) const {
-        if (!has(key) && !required) return "";
-        if (!has(key) || !object_[key].is_string() || object_[key].get<std::string>().empty())
-            fail_input(path_, place(key), "a string", has(key) ? object_[key].dump() : "nothing");
-        return object_[key];
-    }
-    bool flag(const char* key) const {
-        if (has(key) && !object_[key].is_boolean())
-            fail_input(path_, place(key), "true or false", object_[key].dump());
-        return has(key) && object_[key].get<bool>();
-    }
-    /// Calls visit(element, where) for every element of an array that may be absent.
-    template <class Visit>
-    void each(const char* key, const Visit& visit) const {
-        if (!has(key)) return;
-        if (!object_[key].is_array()) fail_input(path_, place(key), "an array", object_[key].type_name());
-        for (std::size_t i = 0; i < object_[key].size(); i++)
-            visit(object_[key][i], place(key) + "[" + std::to_string(i) + "]");
-    }
-
-  private:
-    const json& object_;
-    const std::string& path_;
-    std::string where_;
-};
-
-/// Says of fields and values whether the config has them.
-class FieldCheck {
-  public:
-    explicit FieldCheck(const std::string& path) : path_(path), fields_(model_fields(config_)) {}
-
-    void known(const std::string& where, const std::string& field) {
-        for (const Field& f : fields_)
-            if (f.key == field) return;
-        set_field(fields_, field, json(), path_ + ": " + where);  // says so, and which is near
-    }
-    void value(const std::string& where, const std::string& field, const json& value) {
-        if (!value.is_object()) return set_field(fields_, field, value, path_ + ": " + where);
-        Row row(value, path_, where, {"from", "over", "times", "power", "only"});
-        known(where, field), known(where + ".from", row.text("from", true));
-        if (row.has("over")) known(where + ".over", row.text("over", true));
-        const json only = row.has("only") ? row.value("only") : json::object();
-        if (!only.is_object()) fail_input(path_, row.place("only"), "an object", only.dump());
-        for (const auto& [key, wanted] : only.items()) this->value(row.place("only"), key, wanted);
-        for (const char* key : {"times", "power"})
-            if (!row.value(key).is_number())
-                fail_input(path_, row.place(key), "a number", row.value(key).dump());
-    }
-
-  private:
-    const std::string& path_;
-    ModelConfig config_;
-    std::vector<Field> fields_;
-};
-
 ArchitectureKey read_key(const json& object, const std::string& path, const std::string& where,
                          FieldCheck& check) {
-    Row row(object, path, where,
-            {"key", "field", "required", "per_layer", "missing", "values", "equals", "ignore", "inverse",
-             "zero_means", "layers", "unit"});
+    DataRow row(object, path, where,
+                {"key", "field", "required", "per_layer", "missing", "values", "equals", "ignore", "inverse",
+                 "zero_means", "layers", "unit"});
     ArchitectureKey key;
     key.key = row.text("key", true);
     key.field = row.text("field", false);
@@ -130,7 +57,7 @@ ArchitectureKey read_key(const json& object, const std::string& path, const std:
 }
 
 void add_tensor(Architecture& a, const json& object, const std::string& path, const std::string& where) {
-    Row row(object, path, where, {"tensor", "holds", "ignore", "beside", "written"});
+    DataRow row(object, path, where, {"tensor", "holds", "ignore", "beside", "written"});
     ArchitectureTensor tensor{row.text("tensor", true), {}, row.text("beside", false)};
     if (row.has("written")) tensor.written = row.flag("written");
     if (row.has("holds") == !row.text("ignore", false).empty())
@@ -155,7 +82,7 @@ void add_tensor(Architecture& a, const json& object, const std::string& path, co
 }
 
 void read_gguf(Architecture& a, const json& object, const std::string& path, FieldCheck& check) {
-    Row gguf(object, path, "gguf", {"config", "keys", "tensors", "presence"});
+    DataRow gguf(object, path, "gguf", {"config", "keys", "tensors", "presence"});
     a.config_key = gguf.text("config", false);
     std::set<std::string> seen;
     gguf.each("keys", [&](const json& row, const std::string& where) {
@@ -167,7 +94,7 @@ void read_gguf(Architecture& a, const json& object, const std::string& path, Fie
         fail_input(path, "gguf", "either keys or config", a.keys.empty() ? "neither" : "both");
     gguf.each("tensors", [&](const json& row, const std::string& where) { add_tensor(a, row, path, where); });
     gguf.each("presence", [&](const json& object, const std::string& where) {
-        Row row(object, path, where, {"tensor", "field", "present", "absent"});
+        DataRow row(object, path, where, {"tensor", "field", "present", "absent"});
         TensorPresence presence{row.text("tensor", true), row.text("field", true), row.value("present"),
                                 row.value("absent")};
         check.value(where + ".present", presence.field, presence.present);
@@ -218,7 +145,8 @@ json inherited(const json& file, const std::string& path, std::span<const Archit
             whole[key] = value;
         }
     }
-    if (!file.contains("partial")) whole.erase("partial");
+    for (const char* own : {"partial", "huggingface"})
+        if (!file.contains(own)) whole.erase(own);
     return whole;
 }
 
@@ -227,11 +155,12 @@ json inherited(const json& file, const std::string& path, std::span<const Archit
 Architecture parse_architecture(std::string_view text, const std::string& path,
                                 std::span<const ArchitectureFile> bases) {
     json file = inherited(parse_json(text, path), path, bases, 0);
-    Row row(file, path, "", {"name", "order", "constants", "gguf", "partial"});
+    DataRow row(file, path, "", {"name", "order", "constants", "gguf", "partial", "huggingface"});
     FieldCheck check(path);
     Architecture a;
     a.name = row.text("name", true);
     a.partial = row.flag("partial");
+    a.huggingface = row.value("huggingface");
     if (!path.ends_with("/" + a.name + ".json")) fail_input(path, "name", "the file's name", a.name);
     if (row.has("order")) {
         if (!row.value("order").is_number_integer())

@@ -17,7 +17,8 @@ using nlohmann::json;
 constexpr std::string_view layer_mark = "{layer}";
 constexpr std::uint64_t most_layers = 4096;
 
-/// Every field's value by its key.
+}  // namespace
+
 json values_of(ModelConfig config) {
     json values = json::object();
     for (const Field& field : model_fields(config)) values[field.key] = value_of(field);
@@ -30,7 +31,6 @@ std::string with_layer(std::string name, const std::string& layer) {
     return name;
 }
 
-/// The field's value `now`, with `value` in the layers that the row is for.
 json placed(const ArchitectureKey& row, const json& now, const json& value) {
     if (row.layers.empty()) return value;
     std::size_t period = row.layers.size(), old = now.is_array() ? now.size() : 1;
@@ -40,8 +40,6 @@ json placed(const ArchitectureKey& row, const json& now, const json& value) {
     return list;
 }
 
-/// What the row says of its field: the value in the row's layers, of all fields' values. Null where it
-/// differs there, or where the key has no word for it.
 json told(const ArchitectureKey& row, const json& values) {
     const json& value = values[row.field];
     json one = value;
@@ -62,6 +60,8 @@ json told(const ArchitectureKey& row, const json& values) {
     for (const json& word : row.values) known |= word == one;
     return known ? one : json();
 }
+
+namespace {
 
 /// What `config` would become if only this architecture's rows were kept of it; nothing where they cannot
 /// say one of its values.
@@ -271,7 +271,8 @@ void write_value(GgufWriter& out, const std::string& key, const json& value, std
     }
 }
 
-/// What the key says, from the values of all fields: a number or a truth value where the row's text is one.
+}  // namespace
+
 json said(const ArchitectureKey& row, const json& fields) {
     json value = row.field.empty() ? json() : told(row, fields);
     if (!row.unit.empty()) return value.get<std::int64_t>() / fields[row.unit].get<std::int64_t>();
@@ -285,11 +286,6 @@ json said(const ArchitectureKey& row, const json& fields) {
     }
     return value;
 }
-
-/// "blk.12.attn_q.bias" -> "blk.{layer}.attn_q", "12", ".bias".
-struct NameParts {
-    std::string stem, layer, suffix;
-};
 
 NameParts parts_of(std::string_view name) {
     NameParts parts;
@@ -312,8 +308,6 @@ NameParts parts_of(std::string_view name) {
     }
     return parts;
 }
-
-}  // namespace
 
 const Architecture& architecture_of(const ModelConfig& config) {
     const json wanted = values_of(config);

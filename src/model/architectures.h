@@ -57,6 +57,7 @@ struct Architecture {
     std::map<std::string, std::pair<std::size_t, int>, std::less<>>
         parts;  // parameter -> row of `tensors`, part
     std::set<std::string, std::less<>> ignored_tensors;
+    nlohmann::json huggingface;  // the file's own section of that name (model/convert/)
 };
 
 /// A data file's text, checked: Error(Exit::input) with `path` and the place in it. What its key "like" names
@@ -84,6 +85,25 @@ ModelConfig read_config(const Gguf& file, const Architecture& architecture);
 /// "power": p}, a · field^p, with "over" another field: a · (field / that)^p. Null where "only", an object of
 /// fields and values, does not hold. `values` has every field's value.
 nlohmann::json derived(const nlohmann::json& value, const nlohmann::json& values);
+
+// For other spellings of a config by such rows (model/convert/).
+
+/// Every field's value by its key.
+nlohmann::json values_of(ModelConfig config);
+/// `name` with the number in the place of "{layer}".
+std::string with_layer(std::string name, const std::string& layer);
+/// "blk.12.attn_q.bias" -> "blk.{layer}.attn_q", "12", ".bias".
+struct NameParts {
+    std::string stem, layer, suffix;
+};
+NameParts parts_of(std::string_view name);
+/// The field's value `now`, with `value` in the layers that the row is for.
+nlohmann::json placed(const ArchitectureKey& row, const nlohmann::json& now, const nlohmann::json& value);
+/// What the row says of its field: the value in the row's layers, of all fields' values. Null where it
+/// differs there, or where the key has no word for it.
+nlohmann::json told(const ArchitectureKey& row, const nlohmann::json& values);
+/// What the key says, from the values of all fields: a number or a truth value where the row's text is one.
+nlohmann::json said(const ArchitectureKey& row, const nlohmann::json& fields);
 
 /// Writes general.architecture and the architecture's keys.
 void write_config(GgufWriter& out, const Architecture& architecture, ModelConfig config);

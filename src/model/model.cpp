@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "model/architectures.h"
-#include "model/builtin.h"
 #include "model/model.h"
 #include "model/trace.h"
 #include "model/weights.h"
@@ -21,9 +20,9 @@ struct Model::Impl {
     std::vector<std::vector<float>> converted;
     std::vector<Tensor> parameters;
 
-    explicit Impl(Gguf gguf) : file(std::move(gguf)), path(file->path()) {
+    Impl(Gguf gguf, TokenizerPtr t) : file(std::move(gguf)), path(file->path()), tokenizer(std::move(t)) {
         config = read_config(*file, architecture);
-        tokenizer = tokenizer_from_gguf(*file);
+        if (!tokenizer) tokenizer = tokenizer_from_gguf(*file);
         if (tokenizer->size() != config.vocabulary)
             fail_input(path, "token_embd.weight",
                        std::to_string(tokenizer->size()) + " rows, as many as the vocabulary has tokens",
@@ -43,9 +42,9 @@ struct Model::Impl {
 Model::Model(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Model::~Model() = default;
 
-std::shared_ptr<const Model> Model::open(const std::string& path) {
-    Gguf file = path.empty() ? Gguf(MappedFile::view(builtin_model(), "built-in model")) : Gguf(path);
-    return std::shared_ptr<const Model>(new Model(std::make_unique<Impl>(std::move(file))));
+std::shared_ptr<const Model> Model::open(Gguf file, TokenizerPtr tokenizer) {
+    return std::shared_ptr<const Model>(
+        new Model(std::make_unique<Impl>(std::move(file), std::move(tokenizer))));
 }
 
 std::shared_ptr<const Model> Model::view(const ModelConfig& config, TokenizerPtr tokenizer,

@@ -17,9 +17,11 @@ struct Tensor;
 /// Immutable; may serve many engines.
 class Model {
   public:
-    /// Opens a GGUF file; an empty path is the model built into the program. Errors: Error(Exit::input /
-    /// Exit::io) naming file, place, expected, found.
+    /// Opens a GGUF file or a model of another format (convert/open.h); an empty path is the model built into
+    /// the program. Errors: Error(Exit::input / Exit::io) naming file, place, expected, found.
     static std::shared_ptr<const Model> open(const std::string& path);
+    /// `tokenizer`: null for that of the file.
+    static std::shared_ptr<const Model> open(Gguf file, TokenizerPtr tokenizer = nullptr);
     /// A model whose parameters stand in memory and outlive it (one in training).
     static std::shared_ptr<const Model> view(const ModelConfig& config, TokenizerPtr tokenizer,
                                              std::vector<Tensor> parameters);

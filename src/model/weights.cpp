@@ -44,16 +44,10 @@ TensorPlace stored_place(const Architecture& a, const std::string& parameter,
     return counts ? place : TensorPlace{.tensor = parameter};
 }
 
-/// A tensor of the file and the parameters whose rows it holds, one after another.
-struct Stored {
-    std::string name;
-    std::vector<std::size_t> parts;  // indices of parameters
-    Shape shape;                     // of the whole
-};
+}  // namespace
 
-/// Every tensor of a model, in the order of its first parameter. Linear in their number.
-std::vector<Stored> stored_tensors(const Graph& graph, const Architecture& a, const Gguf* file) {
-    std::vector<Stored> tensors;
+std::vector<StoredTensor> stored_tensors(const Graph& graph, const Architecture& a, const Gguf* file) {
+    std::vector<StoredTensor> tensors;
     std::unordered_set<std::string_view> names;
     for (const Parameter& p : graph.parameters()) names.insert(p.name);
     std::vector<std::vector<std::pair<int, std::size_t>>> parts;  // of each tensor: (place, parameter)
@@ -77,6 +71,8 @@ std::vector<Stored> stored_tensors(const Graph& graph, const Architecture& a, co
     return tensors;
 }
 
+namespace {
+
 /// One parameter: the rows of the tensor from `first_row` on. Vectors become float.
 Tensor bind(const Parameter& p, const GgufTensor& t, std::int64_t first_row,
             std::vector<std::vector<float>>& converted) {
@@ -99,7 +95,7 @@ std::vector<Tensor> bind_parameters(const Graph& graph, const Gguf& file, const 
                                     std::vector<std::vector<float>>& converted) {
     std::vector<Tensor> bound(graph.parameters().size());
     std::unordered_set<const GgufTensor*> used;
-    for (const Stored& stored : stored_tensors(graph, a, &file)) {
+    for (const StoredTensor& stored : stored_tensors(graph, a, &file)) {
         const GgufTensor* t = file.tensor(stored.name);
         if (!t) fail_input(file.path(), stored.name, "a tensor", "none");
         used.insert(t);
@@ -155,7 +151,7 @@ std::string save_model(const std::string& path, const ModelConfig& config, const
     out.add("general.name", name);
     tokenizer.write(out);
     for (const auto& [key, value] : provenance) out.add("linnet." + key, value);
-    for (const Stored& tensor : stored_tensors(graph, a, nullptr)) {
+    for (const StoredTensor& tensor : stored_tensors(graph, a, nullptr)) {
         const Parameter& p = graph.parameters()[tensor.parts[0]];
         // Runtimes add the position table to activations as it is, so it stays in f32; it is small.
         DType stored = p.shape.rank == 1 || p.name.starts_with("position_embd") ? DType::f32 : type;

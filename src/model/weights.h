@@ -11,6 +11,17 @@
 
 namespace linnet {
 
+/// A tensor of a file and the parameters whose rows it holds, one after another.
+struct StoredTensor {
+    std::string name;
+    std::vector<std::size_t> parts;  // indices of parameters
+    Shape shape;                     // of the whole
+};
+/// Every tensor of a model as `file` has them (null: one to be written), in the order of its first parameter.
+/// Linear in their number.
+std::vector<StoredTensor> stored_tensors(const Graph& graph, const Architecture& architecture,
+                                         const Gguf* file);
+
 /// Every parameter of `graph` as it stands in the file: matrices in place, whatever their type; vectors as
 /// float, converted into `converted` where the file has another type. Error(Exit::input) for a tensor that is
 /// missing, has another shape, or is not known.

@@ -31,13 +31,29 @@ constexpr Writer writers[] = {
     {"tokenize", "tokenize -m t.json --html $OUT text", ".html", ""},
     {"corpus", "corpus -t t.json -o $OUT text", "", "/index.json"},
     {"quantize", "quantize m.gguf $OUT --type q8_0", ".gguf", ""},
+    {"convert", "convert m.gguf $OUT", "", "/config.json"},
+    {"convert", "convert c.bin $OUT", ".gguf", ""},
     {"train", "train config --data text --steps 2 --threads 1 --out $OUT", "", "/model.gguf"},
 };
+
+/// llama2.c's checkpoint of a model of 8 tokens, all of zeros.
+void write_checkpoint(const std::string& path, const std::string& tokenizer) {
+    const std::int32_t header[] = {8, 16, 1, 2,
+                                   2, 8,  4};  // width, ffn, layers, heads, kv heads, tokens, context
+    const std::size_t floats = 8 * 8 + 8 + 4 * 64 + 8 + 3 * 8 * 16 + 8 + 4 * 4;
+    write_text(path, std::string(reinterpret_cast<const char*>(header), sizeof header) +
+                         std::string(4 * floats, '\0'));
+    std::string pieces(4, '\1');
+    for (char token = 0; token < 8; token++)
+        pieces += std::string(4, '\0') + std::string("\1\0\0\0", 4) + static_cast<char>('a' + token);
+    write_text(tokenizer, pieces);
+}
 
 struct Place : Workplace {
     Place() {
         write_text(s / "config", tiny_config());
         fs::copy_file(tiny_model(), s / "m.gguf");
+        write_checkpoint(s / "c.bin", s / "tokenizer.bin");
         REQUIRE(
             run_linnet({"tokenizer", "train", "--vocab-size", "270", "-o", s / "t.json", s / "text"}).exit ==
             0);

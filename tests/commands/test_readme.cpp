@@ -39,7 +39,7 @@ void run_block(const std::string& block) {
         Outcome outcome =
             run_shell("set -e -o pipefail; PATH=${LINNET%/*}:$PATH; cd '" + scratch.path + "'\n" + line);
         CHECK_MESSAGE(outcome.exit == 0, outcome.err);
-        CHECK((!outcome.out.empty() || has(line, "train")));
+        CHECK((!outcome.out.empty() || has(line, "train") || has(line, "convert")));
     }
 }
 

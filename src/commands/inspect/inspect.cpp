@@ -16,6 +16,7 @@
 #include "commands/commands.h"
 #include "commands/options.h"
 #include "formats/gguf.h"
+#include "model/convert/open.h"
 #include "model/engine.h"
 #include "model/finite.h"
 #include "train/run_model.h"
@@ -317,7 +318,7 @@ int run(const Options& options, const Globals& globals) {
             throw Error(Exit::io,
                         path + ": No such file or directory (did you mean linnet inspect " + *near + "?)");
     }
-    Gguf file(path);
+    Gguf file = open_model_file(path);
     if (options.check) {
         scan(file, options, globals);
         return 0;

@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "text/files/hints.h"
 #include "text/tokenizer.h"
 
 namespace linnet {
@@ -12,7 +13,8 @@ namespace linnet {
 TokenizerPtr tokenizer_from_tiktoken(std::string_view text, const std::string& file);
 
 /// A ModelProto (google/sentencepiece, src/sentencepiece_model.proto), kinds unigram, bpe and char.
-TokenizerPtr tokenizer_from_sentencepiece(std::string_view bytes, const std::string& file);
+TokenizerPtr tokenizer_from_sentencepiece(std::string_view bytes, const std::string& file,
+                                          const TokenizerHints& hints = {});
 
 /// How such files begin.
 bool looks_like_tiktoken(std::string_view text);

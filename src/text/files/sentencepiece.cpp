@@ -175,7 +175,8 @@ bool looks_like_sentencepiece(std::string_view bytes) {
            bytes[2] == '\x0A';
 }
 
-TokenizerPtr tokenizer_from_sentencepiece(std::string_view bytes, const std::string& file) {
+TokenizerPtr tokenizer_from_sentencepiece(std::string_view bytes, const std::string& file,
+                                          const TokenizerHints& hints) {
     Parts parts;
     Settings settings;
     Message m(bytes, file, "model");
@@ -185,6 +186,7 @@ TokenizerPtr tokenizer_from_sentencepiece(std::string_view bytes, const std::str
         if (m.field == 3) read_normalizer(m.bytes(), file, settings);
     }
     if (parts.vocabulary->size() == 0) fail_input(file, "pieces", "at least one", "none");
+    hints.fill(*parts.vocabulary, file);
     if (settings.whitespace_suffix)
         fail_input(file, "trainer_spec", "spaces before words", "treat_whitespace_as_suffix");
     if (!settings.escape) fail_input(file, "normalizer_spec", "escaped spaces", "escape_whitespaces = false");
@@ -222,6 +224,7 @@ TokenizerPtr tokenizer_from_sentencepiece(std::string_view bytes, const std::str
         fail_input(file, "trainer_spec.model_type", "1 (unigram), 2 (bpe) or 4 (char)",
                    std::to_string(settings.model));
     }
+    hints.apply(parts, file);
     return std::make_shared<Pipeline>(std::move(parts));
 }
 

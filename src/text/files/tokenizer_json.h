@@ -4,12 +4,14 @@
 #include <string_view>
 
 #include "text/encode/pipeline.h"
+#include "text/files/hints.h"
 #include "text/files/json.h"
 
 namespace linnet {
 
 /// `text` is the whole file; messages name `file`. Unknown components are refused.
-TokenizerPtr tokenizer_from_json(std::string_view text, const std::string& file);
+TokenizerPtr tokenizer_from_json(std::string_view text, const std::string& file,
+                                 const TokenizerHints& hints = {});
 
 /// The same tokenizer for Hugging Face's library.
 std::string tokenizer_to_json(const Pipeline& tokenizer);

@@ -229,7 +229,8 @@ std::string_view type_of(Value model) {
 
 }  // namespace
 
-TokenizerPtr tokenizer_from_json(std::string_view text, const std::string& file) {
+TokenizerPtr tokenizer_from_json(std::string_view text, const std::string& file,
+                                 const TokenizerHints& hints) {
     const Json json(text, file);
     const Value root = json.root(), model = root["model"];
     if (model.is_null()) fail_input(file, "model", "an object", "nothing", "this is no tokenizer.json");
@@ -262,11 +263,13 @@ TokenizerPtr tokenizer_from_json(std::string_view text, const std::string& file)
             fail_input(file, "added_tokens", "one id for '" + std::string(entry.spelling) + "'",
                        std::to_string(other) + " and " + std::to_string(id));
     }
+    hints.fill(*parts.vocabulary, file);
     for (const AddedToken& token : parts.added)
         parts.vocabulary->set_type(token.id, token.special ? TokenType::control : TokenType::user_defined);
     read_model(model, type, byte_level, parts);
     post_processor_from_json(root["post_processor"], parts);
     guess_roles(parts);
+    hints.apply(parts, file);
     if (type == "BPE") use_scores(parts);
     if (byte_level && type == "BPE") {
         const auto& options = static_cast<const BpeModel&>(*parts.model).options();

@@ -1,0 +1,153 @@
+// linnet convert: a model in another format.
+#include <chrono>
+#include <memory>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/output.h"
+#include "base/signals.h"
+#include "base/terminal.h"
+#include "commands/commands.h"
+#include "commands/options.h"
+#include "model/architectures.h"
+#include "model/convert/open.h"
+#include "model/convert/sinks.h"
+#include "train/run_model.h"
+
+namespace linnet {
+namespace {
+
+struct Options {
+    std::string in, out, type, tokenizer, max_part;
+    bool overwrite = false, verbose = false;
+};
+
+/// "convert 12 %" on a live line, from the second second on.
+class Progress {
+  public:
+    void operator()(double done, double all) {
+        if (std::chrono::steady_clock::now() - start_ < std::chrono::seconds(1)) return;
+        status_.show("converted " + human_bytes(done) + " of " + human_bytes(all) + ", " +
+                     std::to_string(static_cast<int>(100 * done / std::max(all, 1.0))) + " %");
+    }
+    void clear() { status_.clear(); }
+
+  private:
+    StatusLine status_;
+    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+/// "4G", "500M": bytes.
+std::uint64_t part_size(const std::string& text) {
+    if (text.empty()) return 0;
+    std::size_t used = 0;
+    double value = 0;
+    try {
+        value = std::stod(text, &used);
+    } catch (const std::exception&) {
+        used = 0;
+    }
+    const std::string unit = text.substr(used);
+    const double scale = unit == "M" ? 1e6 : unit == "G" ? 1e9 : 0;
+    if (used == 0 || scale == 0 || !(value > 0) || value * scale > 1e15)
+        usage_error("--max-part", "a size such as 500M or 4G", linnet::quoted(text));
+    return static_cast<std::uint64_t>(value * scale);
+}
+
+/// The format of OUT by its name; a checkpoint's kind follows from the model.
+enum class Target { gguf, folder, checkpoint };
+
+Target target_of(const std::string& out) {
+    if (out.ends_with(".gguf")) return Target::gguf;
+    if (out.ends_with(".bin")) return Target::checkpoint;
+    for (const char* suffix : {".safetensors", ".json", ".pt", ".pth"})
+        if (out.ends_with(suffix))
+            usage_error("OUT", "a name that ends in .gguf or .bin, or a folder's", linnet::quoted(out));
+    return Target::folder;
+}
+
+void to_gguf(const Options& options, ModelFormat format, const SourceOptions& wanted) {
+    if (format == ModelFormat::gguf)
+        usage_error("OUT", "another format than IN's", "GGUF twice", "linnet quantize changes GGUF's types");
+    const ModelSource source = open_source(options.in, format, wanted);
+    for (const std::string& line : source.notes) note(line);
+    if (source.tokenizer) {  // says what it is that GGUF has no name for
+        GgufWriter none;
+        source.tokenizer->write(none);
+    }
+    if (options.verbose)
+        for (const SourceTensor& t : source.tensors) note(t.from + " -> " + t.name);
+    prepare_output(options.out, existing(options.overwrite));
+    Progress progress;
+    write_gguf(source, options.out, std::ref(progress));
+    progress.clear();
+}
+
+void from_gguf(const Options& options, ModelFormat format, const SourceOptions& from, SinkOptions to,
+               Target target) {
+    TokenizerPtr tokenizer;
+    std::optional<Gguf> file;
+    if (format == ModelFormat::gguf) {
+        file.emplace(options.in);
+    } else {
+        ModelSource source = open_source(options.in, format, {{}, from.tokenizer});
+        for (const std::string& line : source.notes) note(line);
+        tokenizer = source.tokenizer;
+        file.emplace(as_gguf(source));
+    }
+    if (!tokenizer) tokenizer = tokenizer_from_gguf(*file);
+    if (options.verbose) to.mapped = [](const std::string& line) { note(line); };
+    Progress progress;
+    to.progress = std::ref(progress);
+    if (target == Target::folder) {
+        write_folder(*file, tokenizer, options.out, to);
+    } else {
+        prepare_output(options.out, to.existing);
+        const Architecture* architecture = nullptr;
+        read_config(*file, architecture);
+        if (architecture->name == "gpt2")
+            write_llmc(*file, options.out, to);
+        else
+            write_llama2c(*file, tokenizer, options.out, to);
+    }
+    progress.clear();
+}
+
+int run(Options options) {
+    install_stop_signals();
+    options.in = model_of_run(options.in);
+    SourceOptions from;
+    SinkOptions to;
+    from.tokenizer = options.tokenizer;
+    if (!options.type.empty()) from.type = to.type = dtype_from_name(options.type);
+    to.max_part = part_size(options.max_part), to.existing = existing(options.overwrite);
+    const Target target = target_of(options.out);
+    const ModelFormat format = model_format(options.in);
+    target == Target::gguf ? to_gguf(options, format, from) : from_gguf(options, format, from, to, target);
+    note_written(options.out);
+    return 0;
+}
+
+}  // namespace
+
+Action add_convert(CLI::App& app, const Globals&) {
+    auto options = std::make_shared<Options>();
+    add_file(app, "IN", options->in,
+             "model to read: GGUF, a Hugging Face folder, a checkpoint of llama2.c or llm.c");
+    add_file(
+        app, "OUT", options->out,
+        "model to write: NAME.gguf, NAME.bin (llama2.c's or llm.c's, as the model is), or a folder's name");
+    add_choice(app, "--type", options->type, {"f32", "f16", "bf16"}, "type of the weights")
+        ->default_str("as stored");
+    add_text(app, "--tokenizer", options->tokenizer,
+             "tokenizer for a checkpoint of llm.c, or of llama2.c in the place of tokenizer.bin beside it")
+        ->type_name("FILE");
+    add_text(app, "--max-part", options->max_part,
+             "largest safetensors file; a larger model is written in parts")
+        ->type_name("SIZE");
+    app.add_flag("--verbose", options->verbose, "say what became of which tensor");
+    add_overwrite(app, options->overwrite, "replace OUT where there is such a model");
+    return [options] { return run(*options); };
+}
+
+}  // namespace linnet

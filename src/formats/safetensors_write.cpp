@@ -1,0 +1,96 @@
+// Writing safetensors: the header from the tensors' sizes, their bytes streamed behind it.
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "base/checked.h"
+#include "formats/safetensors.h"
+
+namespace linnet {
+namespace {
+
+using nlohmann::ordered_json;
+
+const SafetensorsType* type_of(DType type) {
+    for (const SafetensorsType& row : safetensors_types())
+        if (row.type == type) return &row;
+    return nullptr;
+}
+
+/// "-00002-of-00003.safetensors" of part 1 (counted from 0) of 3.
+std::string ending_of(std::size_t number, std::size_t count) {
+    auto five = [](std::size_t n) {
+        const std::string digits = std::to_string(n);
+        return std::string(digits.size() < 5 ? 5 - digits.size() : 0, '0') + digits;
+    };
+    return "-" + five(number + 1) + "-of-" + five(count) + ".safetensors";
+}
+
+}  // namespace
+
+void SafetensorsWriter::add_tensor(std::string name, DType type, Shape shape,
+                                   std::function<void(const Sink&)> emit) {
+    const SafetensorsType* known = type_of(type);
+    if (!known) throw std::logic_error("SafetensorsWriter: tensor " + name + " has no place in the format");
+    if (!names_.insert(name).second)
+        throw std::logic_error("SafetensorsWriter: tensor " + name + " given twice");
+    const auto bytes = static_cast<std::uint64_t>(shape.count() * known->bits / 8);
+    tensors_.push_back({std::move(name), type, shape, bytes, std::move(emit)});
+}
+
+void SafetensorsWriter::write_file(const std::string& path, std::span<const Entry> entries) const {
+    ordered_json header;
+    header["__metadata__"] = {{"format", "pt"}};  // transformers refuses files without it
+    std::uint64_t at = 0;
+    for (const Entry& entry : entries) {
+        ordered_json shape = ordered_json::array();
+        for (int i = 0; i < entry.shape.rank; i++)
+            shape.push_back(entry.shape.dim[static_cast<std::size_t>(i)]);
+        header[entry.name] = {
+            {"dtype", type_of(entry.type)->name}, {"shape", shape}, {"data_offsets", {at, at + entry.bytes}}};
+        at += entry.bytes;
+    }
+    std::string text = header.dump();
+    text.resize(checked_round_up(text.size(), std::size_t{8}).value(), ' ');
+    AtomicFile file(path);
+    const std::uint64_t size = text.size();
+    file.write(&size, sizeof size);
+    file.write(text);
+    for (const Entry& entry : entries) {
+        std::uint64_t given = 0;
+        entry.emit([&](const void* data, std::size_t bytes) {
+            given += bytes;
+            if (given <= entry.bytes) file.write(data, bytes);
+        });
+        if (given != entry.bytes)
+            throw std::logic_error("SafetensorsWriter: tensor " + entry.name + " gave other bytes");
+    }
+    file.commit();
+}
+
+void SafetensorsWriter::write(const std::string& folder, const std::string& name,
+                              std::uint64_t max_part) const {
+    std::vector<std::span<const Entry>> parts;
+    std::uint64_t all = 0, filled = 0;
+    const std::span<const Entry> entries = tensors_;
+    std::size_t begin = 0;
+    for (std::size_t i = 0; i < entries.size(); i++) {
+        if (max_part > 0 && i > begin && filled + entries[i].bytes > max_part) {
+            parts.push_back(entries.subspan(begin, i - begin));
+            begin = i, filled = 0;
+        }
+        filled += entries[i].bytes, all += entries[i].bytes;
+    }
+    parts.push_back(entries.subspan(begin));
+    const std::string stem = folder + "/" + name;
+    if (parts.size() == 1) return write_file(stem + ".safetensors", entries);
+    ordered_json places = ordered_json::object();
+    for (std::size_t p = 0; p < parts.size(); p++) {
+        write_file(stem + ending_of(p, parts.size()), parts[p]);
+        for (const Entry& entry : parts[p]) places[entry.name] = name + ending_of(p, parts.size());
+    }
+    linnet::write_file(
+        stem + ".safetensors.index.json",
+        ordered_json{{"metadata", {{"total_size", all}}}, {"weight_map", places}}.dump(2) + "\n");
+}
+
+}  // namespace linnet

@@ -1,0 +1,89 @@
+// Reading a data file's objects strictly: every key known, every value of its kind.
+#pragma once
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/nearest.h"
+#include "model/config.h"
+
+namespace linnet {
+
+/// An object of the file: every key must be known, every value of its kind.
+class DataRow {
+  public:
+    using json = nlohmann::json;
+    DataRow(const json& object, const std::string& path, std::string where, std::vector<std::string> known)
+        : object_(object), path_(path), where_(std::move(where)) {
+        if (!object.is_object()) fail_input(path, where_, "an object", object.type_name());
+        for (const auto& [key, value] : object.items()) {
+            if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+            auto near = nearest(key, known);
+            fail_input(path, place(key), "a known key", "an unknown one",
+                       near ? "did you mean " + *near + "?" : "");
+        }
+    }
+
+    std::string place(const std::string& key) const { return where_.empty() ? key : where_ + "." + key; }
+    bool has(const char* key) const { return object_.contains(key); }
+    json value(const char* key) const { return has(key) ? object_[key] : json(); }
+
+    std::string text(const char* key, bool required) const {
+        if (!has(key) && !required) return "";
+        if (!has(key) || !object_[key].is_string() || object_[key].get<std::string>().empty())
+            fail_input(path_, place(key), "a string", has(key) ? object_[key].dump() : "nothing");
+        return object_[key];
+    }
+    bool flag(const char* key) const {
+        if (has(key) && !object_[key].is_boolean())
+            fail_input(path_, place(key), "true or false", object_[key].dump());
+        return has(key) && object_[key].get<bool>();
+    }
+    /// Calls visit(element, where) for every element of an array that may be absent.
+    template <class Visit>
+    void each(const char* key, const Visit& visit) const {
+        if (!has(key)) return;
+        if (!object_[key].is_array()) fail_input(path_, place(key), "an array", object_[key].type_name());
+        for (std::size_t i = 0; i < object_[key].size(); i++)
+            visit(object_[key][i], place(key) + "[" + std::to_string(i) + "]");
+    }
+
+  private:
+    const json& object_;
+    const std::string& path_;
+    std::string where_;
+};
+
+/// Says of fields and values whether the config has them.
+class FieldCheck {
+  public:
+    using json = nlohmann::json;
+    explicit FieldCheck(const std::string& path) : path_(path), fields_(model_fields(config_)) {}
+
+    void known(const std::string& where, const std::string& field) {
+        for (const Field& f : fields_)
+            if (f.key == field) return;
+        set_field(fields_, field, json(), path_ + ": " + where);  // says so, and which is near
+    }
+    void value(const std::string& where, const std::string& field, const json& value) {
+        if (!value.is_object()) return set_field(fields_, field, value, path_ + ": " + where);
+        DataRow row(value, path_, where, {"from", "over", "times", "power", "only"});
+        known(where, field), known(where + ".from", row.text("from", true));
+        if (row.has("over")) known(where + ".over", row.text("over", true));
+        const json only = row.has("only") ? row.value("only") : json::object();
+        if (!only.is_object()) fail_input(path_, row.place("only"), "an object", only.dump());
+        for (const auto& [key, wanted] : only.items()) this->value(row.place("only"), key, wanted);
+        for (const char* key : {"times", "power"})
+            if (!row.value(key).is_number())
+                fail_input(path_, row.place(key), "a number", row.value(key).dump());
+    }
+
+  private:
+    const std::string& path_;
+    ModelConfig config_;
+    std::vector<Field> fields_;
+};
+
+}  // namespace linnet

@@ -1,0 +1,282 @@
+// A Hugging Face folder: config.json, safetensors, tokenizer.json or tokenizer.model, and what lies beside
+// them.
+#include <filesystem>
+#include <set>
+
+#include "base/error.h"
+#include "model/convert/huggingface.h"
+#include "model/convert/source.h"
+#include "model/convert/tensor_rows.h"
+#include "model/trace.h"
+#include "model/weights.h"
+#include "text/files/foreign.h"
+#include "text/files/json.h"
+#include "text/files/tokenizer_json.h"
+
+namespace linnet {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::size_t largest_config = std::size_t{1} << 20, largest_template = std::size_t{1} << 22;
+
+bool there(const std::string& path) {
+    std::error_code ignored;
+    return fs::exists(path, ignored);
+}
+
+/// The weights; a folder that has PyTorch's, too, is read by its safetensors.
+std::string weights_of(const std::string& folder, std::vector<std::string>& notes) {
+    std::string found;
+    bool pickled = false;
+    for (const std::string& name : names_in(folder))
+        pickled |= name.ends_with(".bin") ? name.starts_with("pytorch_model") : name.ends_with(".pth");
+    for (const char* name : {"model.safetensors.index.json", "model.safetensors"})
+        if (found.empty() && there(folder + "/" + name)) found = folder + "/" + name;
+    if (found.empty())
+        fail_input(
+            folder, "", "model.safetensors or model.safetensors.index.json",
+            pickled ? "PyTorch's weights" : "neither",
+            pickled
+                ? "pickles execute code, and are not read; transformers' save_pretrained writes safetensors"
+                : "");
+    if (pickled) notes.push_back(folder + ": PyTorch's weights are there, too; the safetensors are read");
+    return found;
+}
+
+/// A JSON file of the folder, where it is there.
+class OptionalJson {
+  public:
+    explicit OptionalJson(const std::string& path) {
+        if (!there(path)) return;
+        text_ = read_file(path);
+        json_ = std::make_unique<Json>(text_, path);
+    }
+    std::optional<Json::Value> operator[](std::string_view key) const {
+        if (!json_) return std::nullopt;
+        const Json::Value value = json_->root()[key];
+        return value.is_null() ? std::nullopt : std::optional(value);
+    }
+
+  private:
+    std::string text_;
+    std::unique_ptr<Json> json_;
+};
+
+/// "…" or {"content": "…"}.
+std::optional<std::string> spelling(const OptionalJson& file, std::string_view key) {
+    const auto value = file[key];
+    if (!value) return std::nullopt;
+    return std::string(value->is(Json::Kind::object) ? (*value)["content"].string() : value->string());
+}
+
+std::optional<bool> flag(const OptionalJson& file, std::string_view key) {
+    const auto value = file[key];
+    return value ? std::optional(value->boolean()) : std::nullopt;
+}
+
+void take_ends(const OptionalJson& file, std::vector<TokenId>& ends) {
+    const auto value = file["eos_token_id"];
+    if (!value || !ends.empty()) return;
+    auto take = [&](Json::Value id) { ends.push_back(static_cast<TokenId>(id.integer(0, INT32_MAX))); };
+    value->is(Json::Kind::array) ? value->elements(take) : take(*value);
+}
+
+/// The chat template: a text, or a list of named ones of which "default" is the model's.
+std::string chat_template(const std::string& folder, const OptionalJson& settings) {
+    if (there(folder + "/chat_template.jinja"))
+        return read_file(folder + "/chat_template.jinja", largest_template);
+    const auto value = settings["chat_template"];
+    if (!value) return {};
+    if (value->is(Json::Kind::string)) return std::string(value->string());
+    std::string found;
+    value->elements([&](Json::Value one) {
+        if (found.empty() || one["name"].string() == "default") found = one["template"].string();
+    });
+    return found;
+}
+
+TokenizerPtr tokenizer_of(const std::string& folder, TokenId size, const OptionalJson& settings) {
+    TokenizerHints hints;
+    hints.size = size;
+    hints.bos = spelling(settings, "bos_token"), hints.eos = spelling(settings, "eos_token");
+    hints.padding = spelling(settings, "pad_token"), hints.unknown = spelling(settings, "unk_token");
+    hints.add_bos = flag(settings, "add_bos_token"), hints.add_eos = flag(settings, "add_eos_token");
+    take_ends(OptionalJson(folder + "/generation_config.json"), hints.ends);
+    take_ends(OptionalJson(folder + "/config.json"), hints.ends);
+    const std::string json = folder + "/tokenizer.json", pieces = folder + "/tokenizer.model";
+    if (there(json)) return tokenizer_from_json(read_file(json), json, hints);
+    if (there(pieces)) return tokenizer_from_sentencepiece(read_file(pieces), pieces, hints);
+    fail_input(folder, "", "tokenizer.json or tokenizer.model", "neither");
+}
+
+std::string described(const ParameterRows& rows) {
+    std::string out = rows.tensors[0];
+    if (rows.tensors.size() > 1) out += " and " + std::to_string(rows.tensors.size() - 1) + " more, stacked";
+    if (rows.transpose) out += ", transposed";
+    if (rows.groups > 1) out += ", its rows regrouped";
+    if (rows.head > 0) out += ", its heads' rows in turn";
+    if (rows.less_one) out += ", plus 1";
+    return out;
+}
+
+/// What the tensors need for as long as they are read.
+struct Opened {
+    Safetensors file;
+    Graph graph;
+    std::vector<std::unique_ptr<ParameterReader>> readers;  // null: from `vectors`
+    std::map<std::string, std::vector<float>> vectors;
+};
+
+/// The part of a tensor that is one parameter.
+SourceTensor one_parameter(const Opened& opened, std::size_t index, const SourceOptions& options) {
+    const Parameter& p = opened.graph.parameters()[index];
+    SourceTensor t{p.name, DType::f32, p.stored(), {}, {}, {}, {}};
+    if (const ParameterReader* reader = opened.readers[index].get()) {
+        t.type = gguf_type(p, reader->type(), options);
+        t.in_place = reader->in_place(t.type);
+        t.from = described(reader->rows());
+        t.emit = [reader, type = t.type](const GgufWriter::Sink& sink) {
+            emit_rows(
+                reader->rows().rows, reader->rows().columns, type,
+                [&](auto begin, auto end, DType as, auto& out) { reader->read(begin, end, as, out); }, sink);
+        };
+    } else {
+        const std::vector<float>& values = opened.vectors.at(p.name);
+        t.in_place = std::as_bytes(std::span(values));
+        t.from = "config.json";
+        t.emit = [&values](const GgufWriter::Sink& sink) {
+            sink(values.data(), values.size() * sizeof(float));
+        };
+    }
+    return t;
+}
+
+SourceTensor whole_tensor(const Opened& opened, const StoredTensor& stored, const SourceOptions& options) {
+    SourceTensor first = one_parameter(opened, stored.parts[0], options);
+    first.name = stored.name, first.shape = stored.shape;
+    if (stored.parts.size() == 1) return first;
+    SourceTensor whole = first;
+    std::vector<SourceTensor> parts;
+    bool apart = true;
+    for (std::size_t part : stored.parts) {
+        SourceTensor one = one_parameter(opened, part, options);
+        if (one.type != whole.type) whole.type = DType::f32;
+        apart &= !one.in_place.empty();
+        if (one.from != whole.from) whole.from += "; " + one.from;
+        parts.push_back(std::move(one));
+    }
+    if (apart) {
+        whole.apart = parts;
+        // Of one tensor of the folder, in its order: the whole as it lies.
+        const std::byte* at = parts[0].in_place.data();
+        std::size_t bytes = 0;
+        for (const SourceTensor& part : parts) {
+            apart &= part.in_place.data() == at + bytes && part.type == whole.type;
+            bytes += part.in_place.size();
+        }
+        whole.in_place = apart ? std::span(at, bytes) : std::span<const std::byte>();
+    } else {
+        whole.in_place = {};
+    }
+    whole.emit = [&opened, parts = stored.parts, type = whole.type](const GgufWriter::Sink& sink) {
+        for (std::size_t part : parts) {
+            const ParameterReader* reader = opened.readers[part].get();
+            emit_rows(
+                reader->rows().rows, reader->rows().columns, type,
+                [&](auto begin, auto end, DType as, auto& out) { reader->read(begin, end, as, out); }, sink);
+        }
+    };
+    return whole;
+}
+
+/// Every tensor of the file must be a parameter's, or mean nothing.
+void refuse_others(const Safetensors& file, const HuggingFaceFamily& family, const Opened& opened,
+                   bool prefixed) {
+    std::set<std::string_view> used;
+    for (const auto& reader : opened.readers)
+        if (reader) used.insert(reader->rows().tensors.begin(), reader->rows().tensors.end());
+    for (const SafetensorsTensor& t : file.tensors())
+        if (!used.contains(t.name) && !is_spare(family, t.name, prefixed))
+            fail_input(file.path_of(t), t.name, "a tensor of the family " + family.model_type,
+                       "an unknown one");
+}
+
+void add_narrowing_note(const Opened& opened, ModelSource& source) {
+    for (const auto& reader : opened.readers)
+        if (reader && reader->type() == DType::f64) {
+            source.notes.push_back(opened.file.path() + ": F64 tensors are narrowed to f32");
+            return;
+        }
+}
+
+/// The embedding's name with the family's prefix, or, where the files lack that, without.
+const SafetensorsTensor& embedding_of(const Safetensors& file, const HuggingFaceFamily& family,
+                                      bool& prefixed) {
+    const auto row = family.places.find("token_embd");
+    const std::string name = family.tensors.at(row->second.first).tensor + ".weight";
+    const SafetensorsTensor* t = file.tensor(name);
+    prefixed = t || family.prefix.empty() || !name.starts_with(family.prefix);
+    if (!prefixed) t = file.tensor(name.substr(family.prefix.size()));
+    if (!t) fail_input(file.path(), name, "a tensor", "none");
+    if (t->rank != 2) fail_input(file.path_of(*t), name, "a matrix", std::to_string(t->rank) + " dimensions");
+    return *t;
+}
+
+}  // namespace
+
+ModelSource open_folder(const std::string& path, const SourceOptions& options) {
+    ModelSource source;
+    source.path = path;
+    const std::string config_path = path + "/config.json";
+    const std::string config_text = read_file(config_path, largest_config);
+    const HuggingFaceConfig file(config_text, config_path);
+    const HuggingFaceFamily& family = file.family();
+    auto opened =
+        std::make_shared<Opened>(Opened{Safetensors::open(weights_of(path, source.notes)), {}, {}, {}});
+    bool prefixed = true;
+    const std::int64_t vocabulary = embedding_of(opened->file, family, prefixed).shape.dim[0];
+    if (vocabulary < 1 || vocabulary > 1 << 24)
+        fail_input(opened->file.path(), "embedding", "1 to 2^24 rows", std::to_string(vocabulary));
+    const ModelConfig config = file.read(
+        [&](const std::string& name) {
+            return opened->file.tensor(prefixed || !name.starts_with(family.prefix)
+                                           ? name
+                                           : name.substr(family.prefix.size())) != nullptr;
+        },
+        vocabulary);
+    opened->graph = trace(config, false).graph;
+    opened->vectors = file.vectors(config);
+    const std::vector<ParameterRows> rows = parameter_rows(family, config, opened->graph, prefixed);
+    for (std::size_t i = 0; i < rows.size(); i++) {
+        const std::string& name = opened->graph.parameters()[i].name;
+        if (rows[i].tensors.empty() && !opened->vectors.contains(name))
+            fail_input(config_path, "", "a model that the family " + family.model_type + " can say",
+                       "one with the parameter " + name);
+        opened->readers.push_back(
+            rows[i].tensors.empty() ? nullptr : std::make_unique<ParameterReader>(opened->file, rows[i]));
+    }
+    refuse_others(opened->file, family, *opened, prefixed);
+    add_narrowing_note(*opened, source);
+    std::string unknown;
+    for (const std::string& key : file.unknown()) unknown += (unknown.empty() ? "" : ", ") + key;
+    if (!unknown.empty()) source.notes.push_back(config_path + ": keys that mean nothing here: " + unknown);
+
+    write_config(source.metadata, *family.gguf, config);
+    source.metadata.add("general.name", fs::path(fs::absolute(path)).lexically_normal().filename().string());
+    const OptionalJson settings(path + "/tokenizer_config.json");
+    TokenizerPtr tokenizer = tokenizer_of(path, static_cast<TokenId>(vocabulary), settings);
+    try {
+        tokenizer->write(source.metadata);
+    } catch (const Error&) {  // no name for its pre-tokenizer
+        source.tokenizer = tokenizer;
+    }
+    if (const std::string chat = chat_template(path, settings); !chat.empty())
+        source.metadata.add("tokenizer.chat_template", std::string_view(chat));
+    source.metadata.add("linnet.huggingface.config", nlohmann::ordered_json::parse(config_text).dump());
+    for (const StoredTensor& stored : stored_tensors(opened->graph, *family.gguf, nullptr))
+        source.tensors.push_back(whole_tensor(*opened, stored, options));
+    source.keep = opened;
+    return source;
+}
+
+}  // namespace linnet

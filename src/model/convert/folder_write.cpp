@@ -1,0 +1,367 @@
+// A model written as a Hugging Face folder.
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "base/error.h"
+#include "base/folder_lock.h"
+#include "base/signals.h"
+#include "kernels/kernels.h"
+#include "model/convert/huggingface.h"
+#include "model/convert/sinks.h"
+#include "model/convert/tensor_rows.h"
+#include "model/trace.h"
+#include "model/weights.h"
+#include "text/files/tokenizer_json.h"
+
+namespace linnet {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+const std::string kept_config = "linnet.huggingface.config";
+
+/// A model and the family that it goes out as.
+struct Outgoing {
+    const Gguf& file;
+    const Architecture* architecture = nullptr;
+    ModelConfig config;
+    Graph graph;
+    std::vector<std::vector<float>> converted;
+    std::vector<Tensor> parameters;
+    std::map<std::string, std::vector<float>> vectors;  // that config.json says
+    const HuggingFaceFamily* family = nullptr;
+    ordered_json json;  // config.json
+    bool kept = false;  // it is the one that the model came with
+
+    explicit Outgoing(const Gguf& gguf) : file(gguf) {
+        config = read_config(file, architecture);
+        graph = trace(config, false).graph;
+        parameters = bind_parameters(graph, file, *architecture, converted);
+        for (std::size_t i = 0; i < parameters.size(); i++)
+            if (const std::string& name = graph.parameters()[i].name; name.starts_with("rope_f"))
+                vectors[name] = {parameters[i].as<float>(),
+                                 parameters[i].as<float>() + parameters[i].shape.count()};
+    }
+};
+
+/// The config that this text is to that family; nothing where it is not the model's.
+bool says_model(const HuggingFaceConfig& file, const Outgoing& model) {
+    std::set<std::string> names;
+    for (const ParameterRows& rows : parameter_rows(file.family(), model.config, model.graph, true))
+        names.insert(rows.tensors.begin(), rows.tensors.end());
+    try {
+        const ModelConfig read =
+            file.read([&](const std::string& name) { return names.contains(name); }, model.config.vocabulary);
+        if (!same_settings(read, model.config)) return false;
+        const auto made = file.vectors(read);
+        if (made.size() != model.vectors.size()) return false;
+        for (const auto& [name, values] : model.vectors) {
+            auto found = made.find(name);
+            if (found == made.end() || found->second.size() != values.size()) return false;
+            for (std::size_t i = 0; i < values.size(); i++)
+                if (std::abs(found->second[i] - values[i]) > 1e-5F * std::abs(values[i])) return false;
+        }
+        return true;
+    } catch (const Error&) {  // a value that the family cannot have
+        return false;
+    }
+}
+
+bool all_placed(const HuggingFaceFamily& family, const Outgoing& model) {
+    const std::vector<ParameterRows> rows = parameter_rows(family, model.config, model.graph, true);
+    for (std::size_t i = 0; i < rows.size(); i++)
+        if (rows[i].tensors.empty() && !model.vectors.contains(model.graph.parameters()[i].name))
+            return false;
+    return true;
+}
+
+/// Sets the family and its config.json; false where there is none.
+bool choose_family(Outgoing& model) {
+    if (auto text = model.file.string(kept_config)) {
+        try {
+            const HuggingFaceConfig kept(*text, model.file.path() + ": " + kept_config);
+            if (says_model(kept, model) && all_placed(kept.family(), model)) {
+                model.family = &kept.family(), model.json = ordered_json::parse(*text), model.kept = true;
+                return true;
+            }
+        } catch (const Error&) {  // of another program, or damaged: a config is made
+        }
+    }
+    for (const HuggingFaceFamily& family : huggingface_families()) {
+        if (family.gguf != model.architecture || !all_placed(family, model)) continue;
+        ordered_json json = huggingface_config(family, model.config, model.vectors);
+        if (json.is_null()) continue;
+        if (!says_model(HuggingFaceConfig(json.dump(), "config.json"), model)) continue;
+        model.family = &family, model.json = std::move(json);
+        return true;
+    }
+    return false;
+}
+
+const char* torch_name(DType type) {
+    return type == DType::f32 ? "float32" : type == DType::f16 ? "float16" : "bfloat16";
+}
+
+/// A tensor of the folder and the parameters that it is made of.
+struct FolderTensor {
+    std::string name;
+    DType type = DType::f32;
+    std::size_t part = 0;                                               // of the parameters' tensors
+    std::vector<std::pair<const Tensor*, const ParameterRows*>> holds;  // in order
+    Shape shape() const { return holds[0].second->shape; }
+    std::int64_t rows() const {
+        const ParameterRows& r = *holds[0].second;
+        return r.tensors.size() > 1 ? r.rows / static_cast<std::int64_t>(r.tensors.size()) : r.all;
+    }
+};
+
+/// Whether every value of a tensor of f32 is one of `type`, too.
+bool survives(const Tensor& tensor, DType type, float less) {
+    const std::int64_t count = tensor.shape.count();
+    std::vector<float> values(static_cast<std::size_t>(count)), back(values.size());
+    std::vector<std::byte> stored(static_cast<std::size_t>(count * info(type).bytes));
+    for (std::int64_t i = 0; i < count; i++)
+        values[static_cast<std::size_t>(i)] = tensor.as<float>()[i] - less;
+    kernels().store(count, type, values.data(), stored.data());
+    kernels().load(count, type, stored.data(), back.data());
+    return std::memcmp(values.data(), back.data(), values.size() * sizeof(float)) == 0;
+}
+
+/// One row of a matrix, or one element of a vector, as `type`.
+void put_row(const Tensor& from, std::int64_t row, std::int64_t columns, DType type, bool less_one,
+             std::byte* to) {
+    const std::byte* at =
+        from.shape.rank > 1 ? from.row(row) : from.as<std::byte>() + row * info(from.type).bytes;
+    if (from.type == type && !less_one) {
+        std::memcpy(to, at, static_cast<std::size_t>(columns * info(type).bytes));
+        return;
+    }
+    std::vector<float> values(static_cast<std::size_t>(columns));
+    kernels().load(columns, from.type, at, values.data());
+    if (less_one)
+        for (float& value : values) value -= 1;
+    kernels().store(columns, type, values.data(), to);
+}
+
+void emit(const FolderTensor& tensor, const SafetensorsWriter::Sink& sink) {
+    const ParameterRows& first = *tensor.holds[0].second;
+    if (tensor.holds.size() == 1 && first.tensors.size() == 1 && first.in_order() && !first.less_one)
+        return write_values(*tensor.holds[0].first, tensor.type, sink);
+    struct From {
+        std::uint32_t hold;
+        std::int64_t row;
+    };
+    const std::int64_t rows = tensor.rows(), columns = first.columns;
+    std::vector<From> from(static_cast<std::size_t>(rows));
+    for (std::size_t h = 0; h < tensor.holds.size(); h++)
+        for (std::int64_t r = 0; r < tensor.holds[h].second->rows; r++) {
+            const ParameterRows::Place place = tensor.holds[h].second->at(r);
+            if (place.tensor == tensor.part)
+                from[static_cast<std::size_t>(place.row)] = {static_cast<std::uint32_t>(h), r};
+        }
+    const std::int64_t size = info(tensor.type).bytes;
+    // A tensor that is transposed has to be there whole; others go a few MiB at a time.
+    const std::int64_t some =
+        first.transpose ? rows : std::max<std::int64_t>(1, (std::int64_t{1} << 20) / columns);
+    std::vector<std::byte> bytes, column;
+    for (std::int64_t row = 0; row < rows; row += some) {
+        if (int signal = stop_signal()) throw Stopped{signal};
+        const std::int64_t end = std::min(rows, row + some);
+        bytes.resize(static_cast<std::size_t>((end - row) * columns * size));
+        for (std::int64_t r = row; r < end; r++) {
+            const From& place = from[static_cast<std::size_t>(r)];
+            put_row(*tensor.holds[place.hold].first, place.row, columns, tensor.type, first.less_one,
+                    bytes.data() + (r - row) * columns * size);
+        }
+        if (!first.transpose) sink(bytes.data(), bytes.size());
+    }
+    if (!first.transpose) return;
+    column.resize(static_cast<std::size_t>(rows * size));
+    for (std::int64_t c = 0; c < columns; c++) {
+        for (std::int64_t r = 0; r < rows; r++)
+            std::memcpy(column.data() + r * size, bytes.data() + (r * columns + c) * size,
+                        static_cast<std::size_t>(size));
+        sink(column.data(), column.size());
+    }
+}
+
+/// The type of a tensor: what was asked for, or as stored; GGUF's tensors that are always f32 go back to the
+/// others' type where no value changes.
+DType type_of(const Tensor& t, bool less_one, DType matrices, const Gguf& file, const std::string& name,
+              const SinkOptions& options) {
+    if (options.type) return *options.type;
+    if (info(t.type).block > 1)
+        fail_input(file.path(), name, "f32, f16 or bf16", std::string(info(t.type).name),
+                   "--type f16 unpacks quantized weights");
+    return t.type == DType::f32 && matrices != DType::f32 && survives(t, matrices, less_one ? 1.0F : 0.0F)
+               ? matrices
+               : t.type;
+}
+
+DType matrix_type(const Outgoing& model, const SinkOptions& options) {
+    if (options.type) return *options.type;
+    for (std::size_t i = 0; i < model.parameters.size(); i++)
+        if (model.parameters[i].shape.rank > 1 && model.graph.parameters()[i].name.starts_with("blk."))
+            return info(model.parameters[i].type).block > 1 ? DType::f32 : model.parameters[i].type;
+    return DType::f32;
+}
+
+/// Every tensor of the folder in the order of its first parameter. `rows` is by parameter and outlives them.
+std::vector<FolderTensor> folder_tensors(const Outgoing& model, const std::vector<ParameterRows>& rows,
+                                         const SinkOptions& options) {
+    const DType matrices = matrix_type(model, options);
+    std::vector<FolderTensor> tensors;
+    std::map<std::string, std::size_t> found;
+    for (std::size_t i = 0; i < rows.size(); i++)
+        for (std::size_t part = 0; part < rows[i].tensors.size(); part++) {
+            const std::string& name = rows[i].tensors[part];
+            auto [at, first] = found.emplace(name, tensors.size());
+            if (first) {
+                tensors.push_back({name, DType::f32, part, {}});
+                tensors.back().type =
+                    type_of(model.parameters[i], rows[i].less_one, matrices, model.file, name, options);
+            }
+            FolderTensor& tensor = tensors[at->second];
+            tensor.holds.emplace_back(&model.parameters[i], &rows[i]);
+            if (!first && type_of(model.parameters[i], rows[i].less_one, matrices, model.file, name,
+                                  options) != tensor.type)
+                tensor.type = DType::f32;
+        }
+    for (FolderTensor& tensor : tensors)
+        std::ranges::stable_sort(tensor.holds, {}, [](const auto& hold) { return hold.second->first; });
+    return tensors;
+}
+
+void write_json(const std::string& path, const ordered_json& json) {
+    write_file(path, json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
+}
+
+/// tokenizer.json, tokenizer_config.json, generation_config.json.
+void write_tokenizer(const Outgoing& model, const Tokenizer& tokenizer, const std::string& folder) {
+    const auto* pipeline = dynamic_cast<const Pipeline*>(&tokenizer);
+    if (!pipeline)
+        fail_input(folder, "tokenizer.json", "a tokenizer that it can express",
+                   std::string(tokenizer.kind()));
+    write_file(folder + "/tokenizer.json", tokenizer_to_json(*pipeline));
+    const SpecialIds& s = pipeline->parts().special;
+    ordered_json settings{{"tokenizer_class", "PreTrainedTokenizerFast"},
+                          {"model_max_length", model.config.context},
+                          {"clean_up_tokenization_spaces", false}};
+    auto token = [&](const char* key, std::optional<TokenId> id) {
+        if (id) settings[key] = std::string(pipeline->piece(*id));
+    };
+    token("bos_token", s.bos), token("eos_token", s.eos), token("unk_token", s.unknown),
+        token("pad_token", s.padding);
+    settings["add_bos_token"] = pipeline->add_bos();
+    if (auto chat = model.file.string("tokenizer.chat_template"))
+        settings["chat_template"] = std::string(*chat);
+    write_json(folder + "/tokenizer_config.json", settings);
+    ordered_json generation = ordered_json::object();
+    if (s.bos) generation["bos_token_id"] = *s.bos;
+    ordered_json ends = ordered_json::array();
+    for (auto id : {s.eos, s.eot, s.eom})
+        if (id && std::find(ends.begin(), ends.end(), *id) == ends.end()) ends.push_back(*id);
+    if (!ends.empty()) generation["eos_token_id"] = ends.size() == 1 ? ends[0] : ends;
+    write_json(folder + "/generation_config.json", generation);
+}
+
+void write_config_json(Outgoing& model, const Tokenizer& tokenizer, DType type, const std::string& folder) {
+    ordered_json& json = model.json;
+    if (json.contains("dtype") || json.contains("torch_dtype"))
+        for (const char* key : {"dtype", "torch_dtype"}) {
+            if (json.contains(key)) json[key] = torch_name(type);
+        }
+    else if (!model.kept)
+        json["torch_dtype"] = torch_name(type);
+    if (!model.kept) {
+        if (tokenizer.bos()) json["bos_token_id"] = *tokenizer.bos();
+        if (tokenizer.eos()) json["eos_token_id"] = *tokenizer.eos();
+    }
+    write_json(folder + "/config.json", json);
+}
+
+/// A folder that becomes a model's: locked, its files written below it and renamed when all are there, that
+/// by which it is one (config.json) at the end.
+class NewFolder {
+  public:
+    NewFolder(const std::string& path, Existing existing) : final_(path), new_(path + "/.linnet-new") {
+        std::error_code ignored;
+        for (const char* name : {"/config.json", "/model.safetensors", "/model.safetensors.index.json"})
+            if (existing == Existing::keep && fs::exists(path + name, ignored))
+                fail(Exit::usage, path, "", "a new name", "a folder with a model", "--overwrite replaces it");
+        lock_ = std::make_unique<FolderLock>(path);
+        remove_all(new_);
+        make_directories(new_);
+    }
+    ~NewFolder() { remove_all(new_); }
+    NewFolder(const NewFolder&) = delete;
+    const std::string& path() const { return new_; }
+
+    void finish() {
+        std::vector<std::string> names = names_in(new_);
+        std::ranges::stable_partition(names, [](const std::string& name) { return name != last; });
+        remove_all(final_ + "/" + last);
+        for (const std::string& old : names_in(final_))
+            if (old.starts_with("model") &&
+                (old.ends_with(".safetensors") || old.ends_with(".safetensors.index.json")))
+                remove_all(final_ + "/" + old);
+        for (const std::string& name : names) {
+            std::error_code error;
+            fs::rename(new_ + "/" + name, final_ + "/" + name, error);
+            if (error) fail_errno(final_ + "/" + name, "", error.value());
+        }
+        sync_directory(final_);
+    }
+
+  private:
+    static inline const std::string last = "config.json";
+    std::string final_, new_;
+    std::unique_ptr<FolderLock> lock_;
+};
+
+}  // namespace
+
+std::optional<std::string> folder_class(const Gguf& file) {
+    Outgoing model(file);
+    if (!choose_family(model)) return std::nullopt;
+    return model.family->class_name;
+}
+
+void write_folder(const Gguf& file, const TokenizerPtr& tokenizer, const std::string& path,
+                  const SinkOptions& options) {
+    Outgoing model(file);
+    if (!choose_family(model))
+        fail_input(file.path(), "", "a model that a family of transformers can say",
+                   model.architecture->name + " with settings that none has");
+    const TokenizerPtr words = tokenizer ? tokenizer : tokenizer_from_gguf(file);
+    const std::vector<ParameterRows> rows = parameter_rows(*model.family, model.config, model.graph, true);
+    const std::vector<FolderTensor> tensors = folder_tensors(model, rows, options);
+    NewFolder folder(path, options.existing);
+    double done = 0, all = 0;
+    SafetensorsWriter writer;
+    for (const FolderTensor& tensor : tensors) {
+        all += static_cast<double>(tensor.shape().count() * info(tensor.type).bytes);
+        std::string from;
+        for (const auto& [held, r] : tensor.holds)
+            from += (from.empty() ? "" : ", ") +
+                    model.graph.parameters()[static_cast<std::size_t>(held - model.parameters.data())].name;
+        options.mapped(from + " -> " + tensor.name);
+        writer.add_tensor(tensor.name, tensor.type, tensor.shape(), [&](const SafetensorsWriter::Sink& sink) {
+            emit(tensor, [&](const void* data, std::size_t size) {
+                sink(data, size);
+                done += static_cast<double>(size);
+                options.progress(done, all);
+            });
+        });
+    }
+    writer.write(folder.path(), "model", options.max_part);
+    write_config_json(model, *words, matrix_type(model, options), folder.path());
+    write_tokenizer(model, *words, folder.path());
+    folder.finish();
+}
+
+}  // namespace linnet

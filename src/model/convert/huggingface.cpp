@@ -1,0 +1,492 @@
+// config.json read into a config, and written from one, by a family's rows.
+#include "model/convert/huggingface.h"
+
+#include <charconv>
+#include <cmath>
+#include <numbers>
+
+#include "base/error.h"
+
+namespace linnet {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+using When = std::map<std::string, std::vector<std::string>>;
+
+/// A scalar as `values` and `when` spell it.
+std::string text_of(const json& value) {
+    return value.is_null() ? "" : value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+std::string shown(const json& value) {
+    return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+/// "a.b" of nested objects; nulls are left out.
+void flatten(const json& object, const std::string& before, std::map<std::string, json>& out) {
+    for (const auto& [key, value] : object.items()) {
+        if (value.is_object())
+            flatten(value, before + key + ".", out);
+        else if (!value.is_null())
+            out[before + key] = value;
+    }
+}
+
+void rename(std::map<std::string, json>& values, std::string from, std::string to) {
+    const bool all = from.ends_with(".*") && to.ends_with(".*");
+    if (all) from.pop_back(), to.pop_back();
+    std::map<std::string, json> renamed;
+    for (auto it = values.begin(); it != values.end();) {
+        const bool fits = all ? it->first.starts_with(from) : it->first == from;
+        const std::string name = fits ? to + it->first.substr(from.size()) : "";
+        if (fits && !values.contains(name)) {
+            renamed[name] = it->second;
+            it = values.erase(it);
+        } else {
+            ++it;
+        }
+    }
+    values.merge(renamed);
+}
+
+bool applies(const When& when, const std::map<std::string, json>& values) {
+    for (const auto& [key, texts] : when) {
+        auto found = values.find(key);
+        const std::string text = found == values.end() ? "" : text_of(found->second);
+        if (std::find(texts.begin(), texts.end(), text) == texts.end()) return false;
+    }
+    return true;
+}
+
+/// The number that a key's share is of: of 0, which stands for a default, the default.
+double whole_of(const json& fields, const std::string& field) {
+    const double value = fields[field].get<double>();
+    if (value != 0 || field != "model.head_width") return value;
+    const json& heads = fields["model.heads"];
+    const double h = heads.is_array() ? heads[0].get<double>() : heads.get<double>();
+    return h == 0 ? 0 : std::floor(fields["model.width"].get<double>() / h);
+}
+
+// Values that config.json has as lists or by formulas.
+
+struct MadeInput {
+    const std::map<std::string, json>& values;
+    std::string path, from;
+    const ModelConfig& config;
+
+    double number(const std::string& key) const {
+        auto found = values.find(from + "." + key);
+        if (found == values.end() || !found->second.is_number())
+            fail_input(path, from + "." + key, "a number",
+                       found == values.end() ? "none" : shown(found->second));
+        return found->second.get<double>();
+    }
+};
+
+std::int64_t turned_pairs(const ModelConfig& config) {
+    return (config.position.rotary_width ? config.position.rotary_width : config.head_width) / 2;
+}
+
+std::vector<float> made_list(const MadeInput& in) {
+    auto found = in.values.find(in.from);
+    const auto pairs = static_cast<std::size_t>(turned_pairs(in.config));
+    if (found == in.values.end() || !found->second.is_array() || found->second.size() != pairs)
+        fail_input(in.path, in.from, "a list of " + std::to_string(pairs) + " numbers",
+                   found == in.values.end()   ? "none"
+                   : found->second.is_array() ? std::to_string(found->second.size())
+                                              : found->second.type_name());
+    std::vector<float> list;
+    for (const json& one : found->second) {
+        if (!one.is_number()) fail_input(in.path, in.from, "numbers", shown(one));
+        list.push_back(one.get<float>());
+    }
+    return list;
+}
+
+/// LLaMA 3.1's: long waves are `factor` times as long, short ones as they were, those between blended
+/// (transformers, modeling_rope_utils.py, _compute_llama3_parameters).
+std::vector<float> llama3_factors(const ModelConfig& config, double factor, double low, double high,
+                                  double original) {
+    std::vector<float> list;
+    const double width = 2.0 * static_cast<double>(turned_pairs(config));
+    for (std::int64_t i = 0; i < turned_pairs(config); i++) {
+        const double frequency = std::pow(config.position.theta.at(0), -2.0 * static_cast<double>(i) / width);
+        const double wave = 2 * std::numbers::pi / frequency;
+        double divisor = 1;
+        if (wave > original / low) {
+            divisor = factor;
+        } else if (wave >= original / high) {
+            const double smooth = (original / wave - low) / (high - low);
+            divisor = 1 / ((1 - smooth) / factor + smooth);
+        }
+        list.push_back(static_cast<float>(divisor));
+    }
+    return list;
+}
+
+std::vector<float> made_llama3(const MadeInput& in) {
+    const double low = in.number("low_freq_factor"), high = in.number("high_freq_factor"),
+                 factor = in.number("factor"), original = in.number("original_max_position_embeddings");
+    if (!(low > 0 && high > low && factor > 0 && original > 0))
+        fail_input(in.path, in.from, "0 < low_freq_factor < high_freq_factor, 0 < factor", "others");
+    return llama3_factors(in.config, factor, low, high, original);
+}
+
+/// LongRoPE's scale of turned queries and keys (transformers, _compute_longrope_parameters).
+std::vector<float> made_longrope(const MadeInput& in) {
+    const auto& scaling = in.config.position.scaling;
+    if (auto given = in.values.find(in.from + ".attention_factor"); given != in.values.end())
+        return {static_cast<float>(in.number("attention_factor"))};
+    const double original = static_cast<double>(scaling.original ? scaling.original : in.config.context);
+    const double factor = static_cast<double>(in.config.context) / original;
+    return {static_cast<float>(factor <= 1 ? 1 : std::sqrt(1 + std::log(factor) / std::log(original)))};
+}
+
+using Put = std::function<void(const std::string& key, const ordered_json& value)>;
+
+bool write_list(const std::vector<float>& list, const std::string& key, const ModelConfig&, const Put& put);
+bool write_llama3(const std::vector<float>& list, const std::string& key, const ModelConfig& config,
+                  const Put& put);
+
+bool write_attention(const std::vector<float>& value, const std::string& key, const ModelConfig&,
+                     const Put& put);
+
+struct MadeBy {
+    std::string_view name;
+    std::vector<float> (*read)(const MadeInput&);
+    /// False where no keys give these values.
+    bool (*write)(const std::vector<float>&, const std::string&, const ModelConfig&, const Put&);
+};
+constexpr MadeBy made_by[] = {
+    {"list", made_list, write_list},
+    {"llama3", made_llama3, write_llama3},
+    {"longrope-attention", made_longrope, write_attention},
+};
+
+const MadeBy& made_row(const std::string& name) {
+    for (const MadeBy& row : made_by)
+        if (row.name == name) return row;
+    throw std::logic_error("huggingface.made: " + name);
+}
+
+/// The shortest decimal that is this float, as a double: 1e-05 rather than 9.99999974737875e-06.
+double shortest(double value) {
+    char text[40];
+    const auto end = std::to_chars(text, text + sizeof text, static_cast<float>(value)).ptr;
+    double back = value;
+    std::from_chars(text, end, back);
+    return back;
+}
+
+bool write_list(const std::vector<float>& list, const std::string& key, const ModelConfig&, const Put& put) {
+    ordered_json values = ordered_json::array();
+    for (float one : list) values.push_back(shortest(one));
+    put(key, values);
+    return true;
+}
+
+bool write_attention(const std::vector<float>& value, const std::string& key, const ModelConfig&,
+                     const Put& put) {
+    put(key + ".attention_factor", shortest(value.at(0)));
+    return true;
+}
+
+/// By the settings of the models that are known; others have no way back from the factors.
+bool write_llama3(const std::vector<float>& list, const std::string& key, const ModelConfig& config,
+                  const Put& put) {
+    const double factor = list.empty() ? 0 : *std::max_element(list.begin(), list.end());
+    constexpr double low = 1, high = 4, original = 8192;
+    const std::vector<float> known = llama3_factors(config, factor, low, high, original);
+    for (std::size_t i = 0; i < list.size(); i++)
+        if (i >= known.size() || std::abs(list[i] - known[i]) > 1e-5F * known[i]) return false;
+    put(key + ".factor", shortest(factor));
+    put(key + ".low_freq_factor", low), put(key + ".high_freq_factor", high);
+    put(key + ".original_max_position_embeddings", static_cast<std::int64_t>(original));
+    return true;
+}
+
+json as_float(const json& value) {
+    if (value.is_number_float()) return static_cast<float>(value.get<double>());
+    if (!value.is_array()) return value;
+    json list = json::array();
+    for (const json& one : value) list.push_back(as_float(one));
+    return list;
+}
+
+}  // namespace
+
+bool same_settings(const ModelConfig& a, const ModelConfig& b) {
+    const json one = values_of(a), other = values_of(b);
+    if (a.vocabulary != b.vocabulary) return false;
+    for (const auto& [key, value] : one.items())
+        if (as_float(value) != as_float(other[key]) && key != "model.dropout" && key != "model.init_std")
+            return false;
+    return true;
+}
+
+HuggingFaceConfig::HuggingFaceConfig(std::string_view text, std::string path) : path_(std::move(path)) {
+    const json file = parse_json(text, path_);
+    if (!file.is_object()) fail_input(path_, "", "a JSON object", file.type_name());
+    if (!file.contains("model_type") || !file["model_type"].is_string())
+        fail_input(path_, "model_type", "a string",
+                   file.contains("model_type") ? shown(file["model_type"]) : "no such key");
+    const std::string type = file["model_type"];
+    family_ = nullptr;
+    std::string known;
+    for (const HuggingFaceFamily& family : huggingface_families()) {
+        if (family.model_type == type) family_ = &family;
+        known += (known.empty() ? "" : ", ") + family.model_type;
+    }
+    if (!family_) fail_input(path_, "model_type", "one of " + known, quoted(std::string_view(type)));
+    flatten(file, "", values_);
+    for (const auto& [from, to] : family_->aliases) rename(values_, from, to);
+}
+
+json HuggingFaceConfig::value(const std::string& key) const {
+    auto found = values_.find(key);
+    return found == values_.end() ? json() : found->second;
+}
+
+bool HuggingFaceConfig::applies(const When& when) const {
+    return linnet::applies(when, values_);
+}
+
+std::vector<std::string> HuggingFaceConfig::unknown() const {
+    std::vector<std::string> keys;
+    for (const auto& [key, value] : values_) {
+        bool known = false;
+        for (const HuggingFaceKey& row : family_->keys)
+            known |= row.key == key || (row.ignored && key.starts_with(row.key + "."));
+        for (const HuggingFaceMade& made : family_->made) known |= key.starts_with(made.from);
+        if (!known) keys.push_back(key);
+    }
+    return keys;
+}
+
+/// One reading of one file.
+class HuggingFaceConfigReader {
+  public:
+    HuggingFaceConfigReader(const HuggingFaceConfig& file, ModelConfig& config)
+        : file_(file), family_(file.family()), config_(config), fields_(model_fields(config)) {}
+
+    void read() {
+        constants(false);
+        for (const bool shares : {false, true})
+            for (const HuggingFaceKey& row : family_.keys)
+                if (row.times.empty() != shares && file_.applies(row.when)) take(row);
+        for (const HuggingFaceKey& row : family_.keys) {
+            if (row.missing.is_null() || !file_.applies(row.when) || !file_.value(row.key).is_null() ||
+                seen_.contains({row.field, row.layers}))
+                continue;
+            set(row, derived(row.missing, values_of(config_)));
+        }
+        constants(true);
+        shorten_lists(config_);
+    }
+
+    /// Those that other values decide, at the end.
+    void made() {
+        for (const HuggingFaceMade& made : family_.made)
+            if (!made.field.empty() && file_.applies(made.when))
+                set_field(fields_, made.field,
+                          made_row(made.by).read({file_.values_, file_.path(), made.from, config_}).at(0),
+                          file_.path());
+    }
+
+  private:
+    void constants(bool of_others) {
+        for (const auto& [field, value] : family_.constants.items())
+            if (value.is_object() == of_others)
+                set_field(fields_, field, derived(value, values_of(config_)), file_.path());
+    }
+
+    void set(const HuggingFaceKey& row, const json& value) {
+        set_field(fields_, row.field, placed(row, values_of(config_)[row.field], value),
+                  file_.path() + ": " + row.key);
+    }
+
+    void check_equal(const HuggingFaceKey& row, const json& says) const {
+        bool same = says == row.equals;
+        if (row.equals.is_array() && says.is_array() && !row.equals.empty()) {  // a pattern over the layers
+            same = true;
+            for (std::size_t i = 0; i < says.size(); i++)
+                same &= says[i] == row.equals[i % row.equals.size()];
+        }
+        if (!same)
+            fail_input(file_.path(), row.key, row.equals.dump(), shown(says), "others are not supported");
+    }
+
+    void take(const HuggingFaceKey& row) {
+        json says = file_.value(row.key);
+        if (says.is_null()) {
+            if (row.required && row.equals.is_null())
+                fail_input(file_.path(), row.key, "a value", "no such key");
+            return;
+        }
+        if (row.ignored) return;
+        if (!row.equals.is_null()) return check_equal(row, says);
+        if (says.is_array() && !row.per_layer)
+            fail_input(file_.path(), row.key, "one value for all layers", shown(says));
+        if (!row.values.is_null()) says = meaning(row, says);
+        if (row.inverse) says = 1 / number(row, says);
+        if (!row.times.empty()) says = share(row, says);
+        auto [before, first] = seen_.emplace(std::pair(row.field, row.layers), says);
+        if (!first && before->second != says)
+            fail_input(file_.path(), row.key, shown(before->second) + ", as another key says", shown(says));
+        set(row, says);
+    }
+
+    double number(const HuggingFaceKey& row, const json& says) const {
+        if (!says.is_number() || says.get<double>() == 0)
+            fail_input(file_.path(), row.key, "a number other than 0", shown(says));
+        return says.get<double>();
+    }
+
+    /// A share of a whole as transformers takes it: int(share * whole).
+    json share(const HuggingFaceKey& row, const json& says) const {
+        const double part = number(row, says) * whole_of(values_of(config_), row.times);
+        if (!(part >= 0 && part <= 1 << 24))
+            fail_input(file_.path(), row.key, "a share from 0 to 1", shown(says));
+        return static_cast<std::int64_t>(part);
+    }
+
+    json meaning(const HuggingFaceKey& row, const json& says) const {
+        const std::string text = text_of(says);
+        if (row.values.contains(text)) return row.values[text];
+        std::string known;
+        for (const auto& [one, value] : row.values.items()) known += (known.empty() ? "" : ", ") + one;
+        fail_input(file_.path(), row.key, "one of " + known, text, "others are not supported");
+    }
+
+    const HuggingFaceConfig& file_;
+    const HuggingFaceFamily& family_;
+    ModelConfig& config_;
+    std::vector<Field> fields_;
+    std::map<std::pair<std::string, std::vector<bool>>, json> seen_;
+};
+
+ModelConfig HuggingFaceConfig::read(const std::function<bool(const std::string&)>& there,
+                                    std::int64_t vocabulary) const {
+    ModelConfig config;
+    HuggingFaceConfigReader reader(*this, config);
+    reader.read();
+    std::vector<Field> fields = model_fields(config);
+    for (const TensorPresence& row : family_->presence)
+        set_field(fields, row.field, there(with_layer(row.tensor, "0")) ? row.present : row.absent, path_);
+    const json told = value("vocab_size");
+    if (!told.is_null() && told != vocabulary)
+        fail_input(path_, "vocab_size", std::to_string(vocabulary) + ", as many as the embedding has rows",
+                   shown(told));
+    config.vocabulary = vocabulary;
+    resolve(config, path_);
+    reader.made();
+    return config;
+}
+
+std::map<std::string, std::vector<float>> HuggingFaceConfig::vectors(const ModelConfig& config) const {
+    std::map<std::string, std::vector<float>> all;
+    for (const HuggingFaceMade& made : family_->made)
+        if (!made.parameter.empty() && applies(made.when))
+            all[made.parameter] = made_row(made.by).read({values_, path_, made.from, config});
+    return all;
+}
+
+namespace {
+
+/// Collects config.json.
+class ConfigWriter {
+  public:
+    ConfigWriter(const HuggingFaceFamily& family, const ModelConfig& config)
+        : family_(family), config_(config), fields_(values_of(config)) {}
+
+    /// Null where a row has no word for its field's value.
+    ordered_json write(const std::map<std::string, std::vector<float>>& vectors) {
+        put("architectures", ordered_json::array({family_.class_name}));
+        put("model_type", family_.model_type);
+        for (const HuggingFaceKey& row : family_.keys)
+            if (row.written && linnet::applies(row.when, flat_) && !flat_.contains(row.key) && !write(row))
+                return {};
+        for (const auto& [name, values] : vectors)
+            if (!make(name, values)) return {};
+        for (const HuggingFaceMade& made : family_.made)
+            if (!made.field.empty() && linnet::applies(made.when, flat_))
+                write_made(made, {fields_[made.field].get<float>()});
+        put("vocab_size", config_.vocabulary);
+        return out_;
+    }
+
+  private:
+    void put(const std::string& key, const ordered_json& value) {
+        const std::size_t dot = key.find('.');
+        (dot == key.npos ? out_[key] : out_[key.substr(0, dot)][key.substr(dot + 1)]) = value;
+        flat_[key] = json(value);
+    }
+
+    bool write_made(const HuggingFaceMade& made, const std::vector<float>& values) {
+        return made_row(made.by).write(values, made.from, config_,
+                                       [&](const auto& key, const auto& value) { put(key, value); });
+    }
+
+    /// Whether a row says this parameter's values.
+    bool make(const std::string& parameter, const std::vector<float>& values) {
+        for (const HuggingFaceMade& made : family_.made)
+            if (made.parameter == parameter && linnet::applies(made.when, flat_) && write_made(made, values))
+                return true;
+        return false;
+    }
+
+    ordered_json expanded(const json& value) const {
+        if (!value.is_array()) return value.is_number_float() ? json(shortest(value.get<double>())) : value;
+        ordered_json list = ordered_json::array();
+        for (std::int64_t layer = 0; layer < config_.layers; layer++)
+            list.push_back(expanded(value[static_cast<std::size_t>(layer) % value.size()]));
+        return list;
+    }
+
+    bool write(const HuggingFaceKey& row) {
+        if (row.ignored) {
+            if (!row.write.is_null()) put(row.key, row.write);
+            return true;
+        }
+        if (!row.equals.is_null()) {
+            if (row.required) put(row.key, expanded(row.equals));
+            return true;
+        }
+        json value = said(row, fields_);
+        if (value.is_null() || (!row.never.is_null() && fields_[row.field] == row.never)) return false;
+        bool silent = !row.silent.is_null();
+        for (const auto& [field, same] : row.silent.items()) silent &= fields_[field] == same;
+        if (silent) return true;
+        const bool nested = row.key.find('.') != row.key.npos;
+        if (nested && !row.missing.is_null() &&
+            told(row, fields_) == derived(row.missing, fields_))
+            return true;
+        if (!row.times.empty()) {
+            const double whole = whole_of(fields_, row.times), part = value.get<double>();
+            double share = part / whole;
+            while (static_cast<std::int64_t>(share * whole) < static_cast<std::int64_t>(part))
+                share = std::nextafter(share, 2.0);
+            value = share;
+            put(row.key, value);
+            return true;
+        }
+        put(row.key, expanded(value));
+        return true;
+    }
+
+    const HuggingFaceFamily& family_;
+    const ModelConfig& config_;
+    json fields_;
+    ordered_json out_ = ordered_json::object();
+    std::map<std::string, json> flat_;
+};
+
+}  // namespace
+
+ordered_json huggingface_config(const HuggingFaceFamily& family, const ModelConfig& config,
+                                const std::map<std::string, std::vector<float>>& vectors) {
+    return ConfigWriter(family, config).write(vectors);
+}
+
+}  // namespace linnet

@@ -1,0 +1,108 @@
+// How Hugging Face's folders spell a family: the keys of config.json and the names of tensors, read from the
+// sections "huggingface" of models/architectures/*.json (its README explains the rows).
+#pragma once
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/architectures.h"
+
+namespace linnet {
+
+/// A key of config.json ("rope_scaling.factor": of an object in it). Where `when` names other keys, the row
+/// counts only where these have one of the texts ("" stands for none).
+struct HuggingFaceKey : ArchitectureKey {
+    bool written = true;    // false: understood, not written
+    std::string times;      // the key says the field's share of this field
+    nlohmann::json write;   // of an ignored key: what is written nevertheless
+    nlohmann::json never;   // what the key cannot say of its field
+    nlohmann::json silent;  // field -> value: not written where all of them are so
+    std::map<std::string, std::vector<std::string>> when;
+};
+
+/// One tensor, or where the name has "{part}" so many, and the parameters whose rows it holds one after
+/// another. In names "{layer}" stands for the number.
+struct HuggingFaceTensor {
+    std::string tensor;              // without .weight and .bias
+    std::vector<std::string> holds;  // none: ignored, and `tensor` is the whole name
+    std::string parts;               // field: so many tensors hold a parameter's rows in turn, each as many
+    std::string
+        groups;  // field: the tensor is so many groups of rows, each with its share of every parameter
+    std::string matrices;  // field: likewise, and the tensor has a first dimension of so many
+    std::string permute;  // field: each of so many heads has its two halves one behind the other, not in turn
+    std::string beside;   // the row is for models that have this parameter too
+    bool transpose = false;  // columns and rows exchanged
+    bool less_one = false;   // the parameter less 1
+    bool spare = false;      // may be there where the model lacks the parameter
+};
+
+/// A value that config.json has as a list or by a formula.
+struct HuggingFaceMade {
+    std::string by;         // a row of the table in huggingface.cpp
+    std::string from;       // key
+    std::string parameter;  // a vector, or
+    std::string field;
+    std::map<std::string, std::vector<std::string>> when;
+};
+
+struct HuggingFaceFamily {
+    std::string model_type, class_name;
+    const Architecture* gguf;                                  // what the family is in GGUF
+    nlohmann::json constants;                                  // field -> value
+    std::string prefix;                                        // of tensors' names, which some files lack
+    std::vector<std::pair<std::string, std::string>> aliases;  // another key -> key; "a.*" -> "b.*"
+    std::vector<HuggingFaceKey> keys;
+    std::vector<HuggingFaceTensor> tensors;
+    std::vector<TensorPresence> presence;
+    std::vector<HuggingFaceMade> made;
+    std::multimap<std::string, std::pair<std::size_t, int>, std::less<>> places;  // parameter -> row, part
+    std::set<std::string, std::less<>> ignored;
+};
+
+/// Every family, in the order of architectures(), and of the files.
+const std::vector<HuggingFaceFamily>& huggingface_families();
+/// The section of one file, checked: Error(Exit::input) with `path` and the place in it. `bases` has the
+/// files that it may be like.
+HuggingFaceFamily parse_huggingface(const Architecture& file, const std::string& path,
+                                    std::span<const ArchitectureFile> bases);
+
+/// The members of config.json by their paths, nulls left out, other names for keys resolved.
+class HuggingFaceConfig {
+  public:
+    /// Error(Exit::input) naming `path` where `text` is no JSON object or of no family.
+    HuggingFaceConfig(std::string_view text, std::string path);
+
+    const HuggingFaceFamily& family() const { return *family_; }
+    const std::string& path() const { return path_; }
+    /// Null where there is none.
+    nlohmann::json value(const std::string& key) const;
+    /// Keys that the family has no row for.
+    std::vector<std::string> unknown() const;
+    bool applies(const std::map<std::string, std::vector<std::string>>& when) const;
+
+    /// The model's config, resolved; `there` says whether a tensor is, `vocabulary` how many rows the
+    /// embedding has.
+    ModelConfig read(const std::function<bool(const std::string&)>& there, std::int64_t vocabulary) const;
+    /// The vectors that config.json holds: a parameter's name to its values.
+    std::map<std::string, std::vector<float>> vectors(const ModelConfig& config) const;
+
+  private:
+    friend class HuggingFaceConfigReader;
+    std::string path_;
+    const HuggingFaceFamily* family_;
+    std::map<std::string, nlohmann::json> values_;
+};
+
+/// config.json for `config`, whose `vectors` (rope_freqs and the like) it has to say too; null where the
+/// family cannot say all of it.
+nlohmann::ordered_json huggingface_config(const HuggingFaceFamily& family, const ModelConfig& config,
+                                          const std::map<std::string, std::vector<float>>& vectors);
+
+/// Whether two configs are alike in GGUF, which has numbers as floats.
+bool same_settings(const ModelConfig& a, const ModelConfig& b);
+
+}  // namespace linnet

@@ -1,0 +1,242 @@
+// The sections "huggingface" of the data files, read and checked.
+#include <algorithm>
+
+#include "base/error.h"
+#include "model/architecture_rows.h"
+#include "model/convert/huggingface.h"
+
+namespace linnet {
+namespace {
+
+using nlohmann::json;
+
+/// The texts of each key of `when`.
+std::map<std::string, std::vector<std::string>> read_when(const DataRow& row, const std::string& path) {
+    std::map<std::string, std::vector<std::string>> when;
+    const json object = row.value("when");
+    if (object.is_null()) return when;
+    if (!object.is_object()) fail_input(path, row.place("when"), "an object", object.type_name());
+    for (const auto& [key, texts] : object.items()) {
+        if (!texts.is_array()) fail_input(path, row.place("when"), "lists of texts", texts.dump());
+        for (const json& text : texts) {
+            if (!text.is_string()) fail_input(path, row.place("when"), "lists of texts", texts.dump());
+            when[key].push_back(text);
+        }
+    }
+    return when;
+}
+
+HuggingFaceKey read_key(const json& object, const std::string& path, const std::string& where,
+                        FieldCheck& check) {
+    const DataRow row(
+        object, path, where,
+        {"key", "field", "required", "per_layer", "missing", "values", "equals", "ignore", "inverse",
+         "zero_means", "layers", "written", "times", "write", "when", "silent", "never"});
+    HuggingFaceKey key;
+    key.key = row.text("key", true), key.field = row.text("field", false);
+    key.required = row.flag("required"), key.per_layer = row.flag("per_layer");
+    key.inverse = row.flag("inverse"), key.zero_means = row.text("zero_means", false);
+    key.times = row.text("times", false);
+    key.missing = row.value("missing"), key.values = row.value("values"), key.equals = row.value("equals");
+    key.write = row.value("write"), key.ignored = !row.text("ignore", false).empty();
+    key.never = row.value("never");
+    key.silent = row.value("silent");
+    if (!key.silent.is_null() && !key.silent.is_object())
+        fail_input(path, where + ".silent", "an object", key.silent.dump());
+    for (const auto& [field, value] : key.silent.items()) check.value(where + ".silent", field, value);
+    key.written = !row.has("written") || row.flag("written");
+    key.when = read_when(row, path);
+    row.each("layers", [&](const json& one, const std::string& place) {
+        if (!one.is_boolean()) fail_input(path, place, "true or false", one.dump());
+        key.layers.push_back(one);
+    });
+    const int kinds = !key.field.empty() + row.has("equals") + key.ignored;
+    if (kinds != 1)
+        fail_input(path, where, "one of field, equals and ignore", std::to_string(kinds) + " of them");
+    if (!key.write.is_null() && !key.ignored) fail_input(path, where, "ignore beside write", "none");
+    for (const std::string& field : {key.field, key.times, key.zero_means})
+        if (!field.empty()) check.known(where, field);
+    if (key.field.empty()) return key;
+    if (!key.missing.is_null()) check.value(where + ".missing", key.field, key.missing);
+    if (key.values.is_null()) return key;
+    if (!key.values.is_object() || key.values.empty())
+        fail_input(path, where + ".values", "an object of what the key may say", key.values.dump());
+    for (const auto& [says, value] : key.values.items())
+        check.value(where + ".values." + says, key.field, value);
+    return key;
+}
+
+void add_tensor(HuggingFaceFamily& family, const json& object, const std::string& path,
+                const std::string& where, FieldCheck& check) {
+    const DataRow row(object, path, where,
+                      {"tensor", "holds", "ignore", "parts", "groups", "matrices", "permute", "beside",
+                       "transpose", "less_one", "spare"});
+    HuggingFaceTensor tensor;
+    tensor.tensor = row.text("tensor", true);
+    tensor.parts = row.text("parts", false), tensor.groups = row.text("groups", false);
+    tensor.matrices = row.text("matrices", false), tensor.permute = row.text("permute", false);
+    tensor.beside = row.text("beside", false), tensor.transpose = row.flag("transpose");
+    tensor.less_one = row.flag("less_one"), tensor.spare = row.flag("spare");
+    for (const std::string& field : {tensor.parts, tensor.groups, tensor.matrices, tensor.permute})
+        if (!field.empty()) check.known(where, field);
+    if (row.has("holds") == !row.text("ignore", false).empty())
+        fail_input(path, where, "either holds or ignore", row.has("holds") ? "both" : "neither");
+    if (tensor.parts.empty() != (tensor.tensor.find("{part}") == std::string::npos))
+        fail_input(path, where, "{part} in the name where there are parts", tensor.tensor);
+    row.each("holds", [&](const json& part, const std::string& place) {
+        if (!part.is_string()) fail_input(path, place, "a parameter's name", part.dump());
+        family.places.emplace(part, std::pair(family.tensors.size(), static_cast<int>(tensor.holds.size())));
+        tensor.holds.push_back(part);
+    });
+    if (row.has("holds") && tensor.holds.empty())
+        fail_input(path, where + ".holds", "parameters' names", "an empty list");
+    if (tensor.holds.size() > 1 && !(tensor.parts + tensor.permute).empty())
+        fail_input(path, where, "one parameter beside parts and permute", "several");
+    if (tensor.holds.empty()) family.ignored.insert(tensor.tensor);
+    family.tensors.push_back(std::move(tensor));
+}
+
+void add_made(HuggingFaceFamily& family, const json& object, const std::string& path,
+              const std::string& where, FieldCheck& check) {
+    const DataRow row(object, path, where, {"by", "from", "parameter", "field", "when"});
+    HuggingFaceMade made{row.text("by", true), row.text("from", true), row.text("parameter", false),
+                         row.text("field", false), read_when(row, path)};
+    if (made.parameter.empty() == made.field.empty())
+        fail_input(path, where, "either parameter or field", made.field.empty() ? "neither" : "both");
+    if (!made.field.empty()) check.known(where, made.field);
+    family.made.push_back(std::move(made));
+}
+
+/// Rows of `base` that `own` replaces go: those that are for the same thing.
+json merged(const json& base, const json& own, const std::function<bool(const json&, const json&)>& same) {
+    json rows = json::array();
+    for (const json& row : base)
+        if (std::none_of(own.begin(), own.end(), [&](const json& o) { return same(row, o); }))
+            rows.push_back(row);
+    for (const json& row : own) rows.push_back(row);
+    return rows;
+}
+
+bool same_member(const json& a, const json& b, const char* name) {
+    return a.is_object() && b.is_object() && a.contains(name) && b.contains(name) && a[name] == b[name];
+}
+
+/// A tensor row takes the place of those of the same name, and of those that hold a parameter of its own.
+bool same_tensor(const json& a, const json& b) {
+    if (same_member(a, b, "tensor")) return true;
+    if (!a.is_object() || !b.is_object() || !a.contains("holds") || !b.contains("holds")) return false;
+    for (const json& one : a["holds"])
+        for (const json& other : b["holds"])
+            if (one == other) return true;
+    return false;
+}
+
+/// A section with what the one that "like" names says and it does not.
+json inherited(const json& section, const std::string& path, std::span<const ArchitectureFile> bases,
+               int depth) {
+    if (!section.is_object() || !section.contains("like")) return section;
+    const json& like = section["like"];
+    const ArchitectureFile* base = nullptr;
+    for (const ArchitectureFile& one : bases)
+        if (like.is_string() && one.path.ends_with("/" + like.get<std::string>() + ".json")) base = &one;
+    if (!base || depth > 4) fail_input(path, "huggingface.like", "the name of another file", like.dump());
+    const std::string base_path(base->path);
+    const json file = parse_json(base->text, base_path);
+    if (!file.contains("huggingface"))
+        fail_input(path, "huggingface.like", "a file with such a section", base_path);
+    json whole = inherited(file["huggingface"], base_path, bases, depth + 1);
+    for (const char* own : {"model_type", "class", "gguf"}) whole.erase(own);
+    for (const auto& [key, value] : section.items()) {
+        json& had = whole[key];
+        if (had.is_null() || key == "like")
+            had = value;
+        else if (key == "constants" && value.is_object())
+            had.update(value);
+        else if (key == "keys")
+            had = merged(had, value, [](auto& a, auto& b) { return same_member(a, b, "key"); });
+        else if (key == "tensors")
+            had = merged(had, value, same_tensor);
+        else if (key == "presence")
+            had = merged(had, value, [](auto& a, auto& b) { return same_member(a, b, "tensor"); });
+        else if (key == "aliases" || key == "made")
+            had.insert(had.end(), value.begin(), value.end());
+        else
+            had = value;
+    }
+    whole.erase("like");
+    return whole;
+}
+
+const Architecture* gguf_of(const std::string& name, const std::string& path) {
+    for (const Architecture& a : architectures())
+        if (a.name == name) return &a;
+    fail_input(path, "huggingface.gguf", "an architecture", name);
+}
+
+}  // namespace
+
+HuggingFaceFamily parse_huggingface(const Architecture& file, const std::string& path,
+                                    std::span<const ArchitectureFile> bases) {
+    const json section = inherited(file.huggingface, path, bases, 0);
+    const DataRow row(section, path, "huggingface",
+                      {"model_type", "class", "gguf", "like", "constants", "prefix", "aliases", "keys",
+                       "tensors", "presence", "made"});
+    FieldCheck check(path);
+    HuggingFaceFamily family;
+    family.model_type = row.text("model_type", false), family.class_name = row.text("class", false);
+    if (family.model_type.empty() != family.class_name.empty())
+        fail_input(path, "huggingface", "model_type and class", "one of them");
+    const std::string gguf = row.text("gguf", false);
+    family.gguf = family.model_type.empty() ? nullptr : gguf_of(gguf.empty() ? file.name : gguf, path);
+    family.prefix = row.text("prefix", false);
+    family.constants = file.constants;
+    if (row.has("constants")) family.constants.update(row.value("constants"));
+    for (const auto& [field, value] : family.constants.items())
+        check.value("huggingface.constants", field, value);
+    row.each("aliases", [&](const json& pair, const std::string& where) {
+        if (!pair.is_array() || pair.size() != 2 || !pair[0].is_string() || !pair[1].is_string())
+            fail_input(path, where, "two keys", pair.dump());
+        family.aliases.emplace_back(pair[0], pair[1]);
+    });
+    row.each("keys", [&](const json& object, const std::string& where) {
+        family.keys.push_back(read_key(object, path, where, check));
+    });
+    row.each("tensors", [&](const json& object, const std::string& where) {
+        add_tensor(family, object, path, where, check);
+    });
+    row.each("presence", [&](const json& object, const std::string& where) {
+        const DataRow one(object, path, where, {"tensor", "field", "present", "absent"});
+        family.presence.push_back(
+            {one.text("tensor", true), one.text("field", true), one.value("present"), one.value("absent")});
+        check.value(where + ".present", family.presence.back().field, one.value("present"));
+        check.value(where + ".absent", family.presence.back().field, one.value("absent"));
+    });
+    row.each("made", [&](const json& object, const std::string& where) {
+        add_made(family, object, path, where, check);
+    });
+    return family;
+}
+
+const std::vector<HuggingFaceFamily>& huggingface_families() {
+    static const std::vector<HuggingFaceFamily> all = [] {
+        std::vector<HuggingFaceFamily> list;
+        for (const ArchitectureFile& file : architecture_files()) {
+            const std::string path(file.path);
+            const Architecture a = parse_architecture(file.text, path, architecture_files());
+            if (a.huggingface.is_null()) continue;
+            HuggingFaceFamily family = parse_huggingface(a, path, architecture_files());
+            if (!family.model_type.empty()) list.push_back(std::move(family));
+        }
+        // What goes out as several families could is written as the one that GGUF's name is, too.
+        std::stable_sort(list.begin(), list.end(), [](const auto& a, const auto& b) {
+            auto rank = [](const HuggingFaceFamily& f) {
+                return std::pair(f.gguf->order, f.gguf->name != f.model_type);
+            };
+            return rank(a) < rank(b);
+        });
+        return list;
+    }();
+    return all;
+}
+
+}  // namespace linnet

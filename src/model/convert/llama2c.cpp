@@ -1,0 +1,202 @@
+// llama2.c's checkpoints (karpathy/llama2.c, export.py): version 0 without a magic number, 1 with norms
+// first, 2 with matrices of 8 bits in groups.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/output.h"
+#include "model/architectures.h"
+#include "model/convert/huggingface.h"
+#include "model/convert/raw_model.h"
+#include "model/convert/sinks.h"
+#include "model/convert/tensor_rows.h"
+#include "model/trace.h"
+#include "model/weights.h"
+#include "text/files/llama2c.h"
+
+namespace linnet {
+namespace {
+
+constexpr std::int32_t magic = 0x616b3432;  // "ak42"
+constexpr std::uint64_t long_header = 256, short_header = 28;
+constexpr std::string_view q = "blk.{layer}.attn_q.weight", k = "blk.{layer}.attn_k.weight",
+                           v = "blk.{layer}.attn_v.weight", o = "blk.{layer}.attn_output.weight",
+                           gate = "blk.{layer}.ffn_gate.weight", down = "blk.{layer}.ffn_down.weight",
+                           up = "blk.{layer}.ffn_up.weight", first_norm = "blk.{layer}.attn_norm.weight",
+                           second_norm = "blk.{layer}.ffn_norm.weight", table = "token_embd.weight",
+                           last_norm = "output_norm.weight", head = "output.weight";
+// The turns' cosines and sines stand between the two parts of version 0.
+const std::vector<RawGroup> order_0 = {{table},       {first_norm}, {q},    {k},  {v},        {o},
+                                       {second_norm}, {gate},       {down}, {up}, {last_norm}};
+const std::vector<RawGroup> order_1 = {{first_norm}, {second_norm}, {last_norm}, {table}, {q},  {k},
+                                       {v},          {o},           {gate},      {down},  {up}, {head}};
+
+struct Header {
+    std::int32_t version = 0, group = 0;
+    ModelConfig config;
+    std::uint64_t begin = short_header;
+};
+
+ModelConfig config_of(std::int64_t width, std::int64_t ffn, std::int64_t layers, std::int64_t heads,
+                      std::int64_t kv_heads, std::int64_t vocabulary, std::int64_t context) {
+    ModelConfig c;
+    c.width = width, c.layers = layers, c.heads = heads, c.kv_heads = kv_heads, c.context = context;
+    c.vocabulary = vocabulary;
+    c.ffn.width = ffn, c.ffn.activation = "silu", c.ffn.gated = true, c.ffn.bias = false;
+    c.norm.kind = "rms";
+    c.position.kind = "rope";
+    c.attention.bias = false;
+    return c;
+}
+
+Header header_of(const MappedFile& file) {
+    Header h;
+    std::size_t at = 0;
+    if (raw_integer(file, 0) == magic) {
+        h.version = raw_integer(file, 1), h.begin = long_header, at = 2;
+        if (h.version != 1 && h.version != 2)
+            fail_input(file.path(), "version", "0, 1 or 2", std::to_string(h.version));
+        if (file.bytes().size() < long_header)
+            fail_input(file.path(), "header", "256 bytes", std::to_string(file.bytes().size()),
+                       "is the file truncated?");
+    }
+    std::array<std::int32_t, 7> n;
+    for (std::size_t i = 0; i < n.size(); i++) n[i] = raw_integer(file, at + i);
+    bool tied = n[5] > 0;
+    if (h.version == 0 && n[5] != INT32_MIN) n[5] = std::abs(n[5]);
+    if (h.version > 0) {
+        tied = std::to_integer<int>(file.bytes()[36]) != 0;
+        if (h.version == 2) std::memcpy(&h.group, file.bytes().data() + 37, sizeof h.group);
+    }
+    constexpr const char* names[] = {
+        "width", "feed-forward width", "layers", "heads", "key and value heads", "vocabulary", "context"};
+    for (std::size_t i = 0; i < n.size(); i++)
+        if (n[i] < 1 || n[i] > 1 << 24)
+            fail_input(file.path(), names[i], "1 to 2^24", std::to_string(n[i]),
+                       "is it a checkpoint of llama2.c?");
+    if (n[2] > 4096) fail_input(file.path(), "layers", "at most 4096", std::to_string(n[2]));
+    h.config = config_of(n[0], n[1], n[2], n[3], n[4], n[5], n[6]);
+    h.config.tie_embeddings = tied;
+    resolve(h.config, file.path());
+    if (h.version == 2 && (h.group < 1 || n[0] % h.group != 0 || n[1] % h.group != 0))
+        fail_input(file.path(), "group size",
+                   "a divisor of " + std::to_string(n[0]) + " and " + std::to_string(n[1]),
+                   std::to_string(h.group));
+    return h;
+}
+
+/// cos and sin of every position's turns: f32, [context, D/2] each.
+std::uint64_t turns(const ModelConfig& c) {
+    return static_cast<std::uint64_t>(c.context * c.head_width);
+}
+
+std::vector<RawPlace> places_of(const Header& h, const Graph& graph, const MappedFile& file) {
+    std::vector<RawPlace> places;
+    std::uint64_t at = h.begin;
+    auto add = [&](std::span<const RawGroup> groups) {
+        for (std::size_t p : raw_order(graph, groups, h.config.layers)) {
+            const Shape& shape = graph.parameters()[p].shape;
+            RawPlace place{p, at, DType::f32, h.version == 2 && shape.rank > 1 ? h.group : 0, 0};
+            place.scales = at + static_cast<std::uint64_t>(shape.count());
+            at += place.bytes(shape.count());
+            places.push_back(place);
+        }
+    };
+    if (h.version == 0) {
+        add(order_0);
+        at += 4 * turns(h.config);
+        add(std::vector<RawGroup>{{head}});
+    } else {
+        add(order_1);
+    }
+    if (at != file.bytes().size())
+        fail_input(file.path(), "", std::to_string(at) + " bytes, as the header says",
+                   std::to_string(file.bytes().size()), "is it a checkpoint of llama2.c?");
+    return places;
+}
+
+std::string beside(const std::string& path, const char* name) {
+    const std::size_t slash = path.rfind('/');
+    return (slash == path.npos ? "" : path.substr(0, slash + 1)) + name;
+}
+
+}  // namespace
+
+ModelSource open_llama2c(const std::string& path, const SourceOptions& options) {
+    ModelSource source;
+    source.path = path;
+    auto file = std::make_shared<const MappedFile>(path);
+    const Header h = header_of(*file);
+    const Graph graph = trace(h.config, false).graph;
+    const std::vector<RawPlace> places = places_of(h, graph, *file);
+    write_config(source.metadata, architecture_of(h.config), h.config);
+    source.metadata.add("general.name", "llama2.c");
+    if (options.tokenizer.empty()) {
+        const std::string tokenizer = beside(path, "tokenizer.bin");
+        const MappedFile bytes(tokenizer);
+        tokenizer_from_llama2c(bytes.text(), tokenizer, static_cast<TokenId>(h.config.vocabulary))
+            ->write(source.metadata);
+    } else {
+        load_tokenizer(options.tokenizer)->write(source.metadata);
+    }
+    add_raw_tensors(source, file, h.config, graph, places, options);
+    return source;
+}
+
+void write_llama2c(const Gguf& file, const TokenizerPtr& tokenizer, const std::string& path,
+                   const SinkOptions& options) {
+    const Architecture* architecture = nullptr;
+    const ModelConfig c = read_config(file, architecture);
+    ModelConfig known = config_of(c.width, c.ffn.width.at(0), c.layers, c.heads.at(0), c.kv_heads.at(0),
+                                  c.vocabulary, c.context);
+    known.tie_embeddings = c.tie_embeddings;
+    resolve(known, file.path());
+    if (!same_settings(c, known))
+        fail_input(file.path(), "",
+                   "a LLaMA that llama2.c can run: no biases, no scaled positions, an epsilon of 1e-5",
+                   "another model (" + architecture->name + ")");
+    const Graph graph = trace(c, false).graph;
+    std::vector<std::vector<float>> converted;
+    const std::vector<Tensor> parameters = bind_parameters(graph, file, *architecture, converted);
+    const std::string vocabulary = tokenizer_to_llama2c(*tokenizer);
+    const std::string beside_it = beside(path, "tokenizer.bin");
+    refuse_existing(beside_it, options.existing);
+    AtomicFile out(path, options.existing);
+    for (std::int64_t n : {c.width, c.ffn.width.at(0), c.layers, c.heads.at(0), c.kv_heads.at(0),
+                           c.tie_embeddings ? c.vocabulary : -c.vocabulary, c.context}) {
+        const auto number = static_cast<std::int32_t>(n);
+        out.write(&number, sizeof number);
+    }
+    double done = 0, all = 0;
+    for (const Tensor& t : parameters) all += static_cast<double>(t.shape.count());
+    auto put = [&](std::span<const RawGroup> groups) {
+        for (std::size_t p : raw_order(graph, groups, c.layers)) {
+            const Tensor& t = parameters[p];
+            options.mapped(graph.parameters()[p].name + " -> byte " + std::to_string(out.position()));
+            write_values(t, DType::f32, [&](const void* data, std::size_t size) {
+                out.write(data, size);
+                done += static_cast<double>(size) / sizeof(float);
+                options.progress(done, all);
+            });
+        }
+    };
+    put(order_0);
+    // As export.py makes them, in single precision.
+    for (auto function : {static_cast<float (*)(float)>(std::cos), static_cast<float (*)(float)>(std::sin)})
+        for (std::int64_t position = 0; position < c.context; position++)
+            for (std::int64_t i = 0; i < c.head_width / 2; i++) {
+                const float power = static_cast<float>(2 * i) / static_cast<float>(c.head_width);
+                const float frequency = 1.0F / std::pow(10000.0F, power);
+                const float value = function(static_cast<float>(position) * frequency);
+                out.write(&value, sizeof value);
+            }
+    put(std::vector<RawGroup>{{head}});
+    write_file(beside_it, vocabulary, options.existing);
+    out.commit();
+    note_written(beside_it);
+}
+
+}  // namespace linnet

@@ -1,0 +1,76 @@
+#include "model/convert/open.h"
+
+#include <cstring>
+#include <filesystem>
+
+#include "base/error.h"
+#include "model/builtin.h"
+#include "model/model.h"
+
+namespace linnet {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The integers of llama2.c's oldest header and the bytes that follow make sense together only there.
+bool looks_like_llama2c(const MappedFile& file) {
+    std::int32_t n[7];
+    if (file.bytes().size() < sizeof n) return false;
+    std::memcpy(n, file.bytes().data(), sizeof n);
+    for (int i = 0; i < 7; i++)
+        if (n[i] == 0 || n[i] < (i == 5 ? -(1 << 24) : 0) || n[i] > 1 << 24) return false;
+    return true;
+}
+
+}  // namespace
+
+bool is_model_folder(const std::string& path) {
+    std::error_code ignored;
+    return fs::is_directory(path, ignored) && fs::exists(path + "/config.json", ignored);
+}
+
+ModelFormat model_format(const std::string& path) {
+    std::error_code ignored;
+    if (fs::is_directory(path, ignored)) {
+        if (is_model_folder(path)) return ModelFormat::folder;
+        fail_input(path, "", "a model: a folder with config.json and safetensors, or a file",
+                   "another folder");
+    }
+    const MappedFile file(path);
+    const std::string_view text = file.text();
+    std::int32_t first = 0;
+    if (text.size() >= sizeof first) std::memcpy(&first, text.data(), sizeof first);
+    if (text.starts_with("GGUF")) return ModelFormat::gguf;
+    if (text.starts_with("PK\x03\x04") || text.starts_with("\x80\x02"))
+        fail_input(path, "", "GGUF, a folder with safetensors, or a checkpoint of llama2.c or llm.c",
+                   "a PyTorch file, whose pickle would execute code",
+                   "transformers' save_pretrained writes safetensors");
+    if (path.ends_with(".safetensors"))
+        fail_input(path, "", "a folder with config.json, or GGUF", "weights alone", "name the folder");
+    if (first == 20240326) return ModelFormat::llmc;
+    if (first == 0x616b3432 || (path.ends_with(".bin") && looks_like_llama2c(file)))
+        return ModelFormat::llama2c;
+    return ModelFormat::gguf;
+}
+
+ModelSource open_source(const std::string& path, ModelFormat format, const SourceOptions& options) {
+    if (format == ModelFormat::folder) return open_folder(path, options);
+    return format == ModelFormat::llama2c ? open_llama2c(path, options) : open_llmc(path, options);
+}
+
+Gguf open_model_file(const std::string& path, TokenizerPtr* tokenizer) {
+    if (path.empty()) return Gguf(MappedFile::view(builtin_model(), "built-in model"));
+    const ModelFormat format = model_format(path);
+    if (format == ModelFormat::gguf) return Gguf(path);
+    ModelSource source = open_source(path, format);
+    if (tokenizer) *tokenizer = source.tokenizer;
+    return as_gguf(source);
+}
+
+std::shared_ptr<const Model> Model::open(const std::string& path) {
+    TokenizerPtr tokenizer;
+    Gguf file = open_model_file(path, &tokenizer);
+    return open(std::move(file), std::move(tokenizer));
+}
+
+}  // namespace linnet

@@ -1,0 +1,25 @@
+// Model files of every format, told by what they hold.
+#pragma once
+#include <string>
+
+#include "model/convert/source.h"
+
+namespace linnet {
+
+enum class ModelFormat { gguf, folder, llama2c, llmc };
+
+/// What a path holds. Error(Exit::input) where it is no model: a PyTorch file, whose pickle would execute
+/// code, is named.
+ModelFormat model_format(const std::string& path);
+
+/// A folder of Hugging Face's: config.json and safetensors.
+bool is_model_folder(const std::string& path);
+
+/// A model of another format than GGUF.
+ModelSource open_source(const std::string& path, ModelFormat format, const SourceOptions& options = {});
+
+/// A model of any format as GGUF; an empty path is the model built into the program. `tokenizer` (where not
+/// null) becomes the one that the file itself cannot hold.
+Gguf open_model_file(const std::string& path, TokenizerPtr* tokenizer = nullptr);
+
+}  // namespace linnet

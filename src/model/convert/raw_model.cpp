@@ -1,0 +1,103 @@
+#include "model/convert/raw_model.h"
+
+#include <cstring>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "model/architectures.h"
+#include "model/convert/tensor_rows.h"
+#include "model/weights.h"
+
+namespace linnet {
+namespace {
+
+struct Raw {
+    std::shared_ptr<const MappedFile> file;
+    Graph graph;
+    std::vector<RawPlace> places;  // by parameter
+
+    void read(std::size_t parameter, std::int64_t first, std::int64_t count, DType to, std::byte* out) const {
+        const RawPlace& place = places[parameter];
+        const std::byte* from = file->bytes().data() + place.begin;
+        if (place.group == 0)
+            return convert_elements(count, place.type, from + first * info(place.type).bytes, to, out);
+        const std::byte* scales = file->bytes().data() + place.scales;
+        std::vector<float> values(static_cast<std::size_t>(count));
+        for (std::int64_t i = 0; i < count; i++) {
+            float scale;
+            std::memcpy(&scale, scales + (first + i) / place.group * 4, sizeof scale);
+            values[static_cast<std::size_t>(i)] =
+                scale * static_cast<float>(static_cast<std::int8_t>(std::to_integer<int>(from[first + i])));
+        }
+        convert_elements(count, DType::f32, values.data(), to, out);
+    }
+};
+
+}  // namespace
+
+std::uint64_t RawPlace::bytes(std::int64_t elements) const {
+    return static_cast<std::uint64_t>(group == 0 ? elements * info(type).bytes
+                                                 : elements + elements / group * 4);
+}
+
+std::vector<std::size_t> raw_order(const Graph& graph, std::span<const RawGroup> groups,
+                                   std::int64_t layers) {
+    std::unordered_map<std::string_view, std::size_t> index;
+    for (std::size_t i = 0; i < graph.parameters().size(); i++) index[graph.parameters()[i].name] = i;
+    std::vector<std::size_t> order;
+    for (const RawGroup& group : groups) {
+        const bool each = group[0].find("{layer}") != group[0].npos;
+        for (std::int64_t layer = 0; layer < (each ? layers : 1); layer++)
+            for (std::string_view name : group)
+                if (auto found = index.find(with_layer(std::string(name), std::to_string(layer)));
+                    found != index.end())
+                    order.push_back(found->second);
+    }
+    return order;
+}
+
+void add_raw_tensors(ModelSource& source, std::shared_ptr<const MappedFile> file, const ModelConfig& config,
+                     const Graph& graph, std::vector<RawPlace> places, const SourceOptions& options) {
+    auto raw = std::make_shared<Raw>(Raw{std::move(file), graph, {}});
+    raw->places.resize(graph.parameters().size());
+    for (const RawPlace& place : places) raw->places[place.parameter] = place;
+    const Architecture& a = architecture_of(config);
+    for (const StoredTensor& stored : stored_tensors(raw->graph, a, nullptr)) {
+        const Parameter& first = graph.parameters()[stored.parts[0]];
+        const RawPlace& place = raw->places[stored.parts[0]];
+        SourceTensor t{stored.name,
+                       gguf_type(first, place.group ? DType::f32 : place.type, options),
+                       stored.shape,
+                       {},
+                       {},
+                       "byte " + std::to_string(place.begin),
+                       {}};
+        t.emit = [raw = raw.get(), parts = stored.parts, type = t.type](const GgufWriter::Sink& sink) {
+            for (std::size_t part : parts) {
+                const Shape& shape = raw->graph.parameters()[part].shape;
+                const std::int64_t columns = shape.rank > 1 ? shape.dim[1] : 1;
+                auto read = [&](std::int64_t begin, std::int64_t end, DType as, std::vector<std::byte>& out) {
+                    out.resize(static_cast<std::size_t>((end - begin) * columns * info(as).bytes));
+                    raw->read(part, begin * columns, (end - begin) * columns, as, out.data());
+                };
+                emit_rows(shape.dim[0], columns, type, read, sink);
+            }
+        };
+        const bool aligned = place.begin % static_cast<std::uint64_t>(info(place.type).bytes) == 0;
+        if (stored.parts.size() == 1 && place.group == 0 && t.type == place.type && aligned)
+            t.in_place = raw->file->bytes().subspan(place.begin, place.bytes(stored.shape.count()));
+        source.tensors.push_back(std::move(t));
+    }
+    source.keep = raw;
+}
+
+std::int32_t raw_integer(const MappedFile& file, std::size_t i) {
+    std::int32_t value;
+    if (file.bytes().size() < (i + 1) * sizeof value)
+        fail_input(file.path(), "header", std::to_string((i + 1) * sizeof value) + " bytes",
+                   std::to_string(file.bytes().size()), "is the file truncated?");
+    std::memcpy(&value, file.bytes().data() + i * sizeof value, sizeof value);
+    return value;
+}
+
+}  // namespace linnet

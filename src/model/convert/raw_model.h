@@ -1,0 +1,36 @@
+// Checkpoints without names: a header of integers, then every parameter in a fixed order (llama2.c, llm.c).
+#pragma once
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/file.h"
+#include "model/convert/source.h"
+
+namespace linnet {
+
+/// Parameters that stand together; where a name has "{layer}", the group is there for each layer in turn.
+using RawGroup = std::vector<std::string_view>;
+
+/// One parameter's place. With `group`, 8-bit numbers and behind them a float scale for each `group` of them.
+struct RawPlace {
+    std::size_t parameter;
+    std::uint64_t begin;  // byte of the file
+    DType type;
+    std::int64_t group = 0;
+    std::uint64_t bytes(std::int64_t elements) const;
+    std::uint64_t scales = 0;  // byte of the scales
+};
+
+/// Indices of the graph's parameters in the order of the groups; those that the model lacks are left out.
+std::vector<std::size_t> raw_order(const Graph& graph, std::span<const RawGroup> groups, std::int64_t layers);
+
+/// The rows of parameters at their places, under GGUF's names.
+void add_raw_tensors(ModelSource& source, std::shared_ptr<const MappedFile> file, const ModelConfig& config,
+                     const Graph& graph, std::vector<RawPlace> places, const SourceOptions& options);
+
+/// The i-th of the 32-bit integers that a file begins with; Error(Exit::input) where it ends before.
+std::int32_t raw_integer(const MappedFile& file, std::size_t i);
+
+}  // namespace linnet

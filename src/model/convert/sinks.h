@@ -1,0 +1,40 @@
+// A model on its way out of GGUF, into another format.
+#pragma once
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "formats/gguf.h"
+#include "text/tokenizer.h"
+
+namespace linnet {
+
+struct SinkOptions {
+    std::optional<DType> type;   // of the tensors: f32, f16 or bf16; else matrices as stored
+    std::uint64_t max_part = 0;  // bytes of one safetensors file; 0: all in one
+    Existing existing = Existing::keep;
+    std::function<void(double done, double all)> progress = [](double, double) {};    // bytes
+    std::function<void(const std::string& line)> mapped = [](const std::string&) {};  // "FROM -> TO"
+};
+
+/// A Hugging Face folder: config.json, safetensors, tokenizer.json, tokenizer_config.json,
+/// generation_config.json. Nothing has its name before all is written; the folder is locked. `tokenizer`:
+/// null for the file's. Error(Exit::input) where no family can say the model, or weights are quantized and no
+/// type is given.
+void write_folder(const Gguf& file, const TokenizerPtr& tokenizer, const std::string& path,
+                  const SinkOptions& options);
+
+/// llama2.c's checkpoint (version 0, which its run.c reads) and tokenizer.bin beside it.
+/// Error(Exit::input) for a model that llama2.c cannot run.
+void write_llama2c(const Gguf& file, const TokenizerPtr& tokenizer, const std::string& path,
+                   const SinkOptions& options);
+
+/// llm.c's checkpoint of a GPT-2: version 3, or 5 of bf16. Error(Exit::input) for another model.
+void write_llmc(const Gguf& file, const std::string& path, const SinkOptions& options);
+
+/// The class of transformers that a model could be written for; nothing where there is none.
+std::optional<std::string> folder_class(const Gguf& file);
+
+}  // namespace linnet

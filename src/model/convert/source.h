@@ -1,0 +1,71 @@
+// A model of another format on its way to GGUF: what its header will say, and its tensors one by one.
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "formats/gguf.h"
+#include "graph/graph.h"
+#include "model/config.h"
+#include "text/tokenizer.h"
+
+namespace linnet {
+
+/// A tensor as GGUF will have it.
+struct SourceTensor {
+    std::string name;
+    DType type;
+    Shape shape;
+    /// Its bytes where they lie; empty where they have to be made.
+    std::span<const std::byte> in_place;
+    /// Calls its argument with the bytes in pieces of a few MiB.
+    std::function<void(const GgufWriter::Sink&)> emit;
+    std::string from;  // "q_proj, k_proj, v_proj: transposed", for people
+    /// Where several parameters make the tensor and each lies somewhere by itself: those.
+    std::vector<SourceTensor> apart;
+};
+
+struct ModelSource {
+    std::string path;
+    GgufWriter metadata;
+    std::vector<SourceTensor> tensors;
+    std::shared_ptr<const void> keep;  // what the tensors lie in
+    TokenizerPtr tokenizer;            // where GGUF has no name for it; else null
+    std::vector<std::string> notes;    // for stderr
+};
+
+struct SourceOptions {
+    std::optional<DType> type;  // of matrices: f32, f16 or bf16; else as stored
+    std::string tokenizer;      // a file, where the model has none
+};
+
+/// The model of a folder with config.json and safetensors. Error(Exit::input).
+ModelSource open_folder(const std::string& path, const SourceOptions& options);
+/// llama2.c's checkpoint, version 0 to 2; the tokenizer is tokenizer.bin beside it. Error(Exit::input).
+ModelSource open_llama2c(const std::string& path, const SourceOptions& options);
+/// llm.c's checkpoint of a GPT-2, versions 3 and 5; its tokenizer must be named. Error(Exit::input).
+ModelSource open_llmc(const std::string& path, const SourceOptions& options);
+
+/// Seen as GGUF: tensors where they lie, those that have to be made in memory.
+Gguf as_gguf(const ModelSource& source);
+
+/// Written as GGUF, a few MiB in memory at a time; `progress` is told of the bytes done and of all.
+void write_gguf(const ModelSource& source, const std::string& path,
+                const std::function<void(double done, double all)>& progress);
+
+/// Reads rows [begin, end) of a parameter as `type`.
+using ReadRows =
+    std::function<void(std::int64_t begin, std::int64_t end, DType type, std::vector<std::byte>& out)>;
+
+/// A parameter's bytes in pieces of a few MiB.
+void emit_rows(std::int64_t rows, std::int64_t columns, DType type, const ReadRows& read,
+               const GgufWriter::Sink& sink);
+
+/// The type that a parameter has in GGUF: vectors and position tables f32 (as runtimes want them), matrices
+/// as stored or asked for.
+DType gguf_type(const Parameter& parameter, DType stored, const SourceOptions& options);
+
+}  // namespace linnet

@@ -1,0 +1,258 @@
+#include "model/convert/tensor_rows.h"
+
+#include <cstring>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "base/signals.h"
+#include "kernels/kernels.h"
+
+namespace linnet {
+namespace {
+
+constexpr std::string_view part_mark = "{part}";
+
+std::string with_part(std::string name, std::int64_t part) {
+    const std::size_t at = name.find(part_mark);
+    if (at != name.npos) name.replace(at, part_mark.size(), std::to_string(part));
+    return name;
+}
+
+std::string text(const SafetensorsTensor& t) {
+    if (t.rank > 4) return std::to_string(t.rank) + " dimensions";
+    std::string out = "[";
+    for (int i = 0; i < t.rank; i++)
+        out += (i ? ", " : "") + std::to_string(t.shape.dim[static_cast<std::size_t>(i)]);
+    return out + "]";
+}
+
+/// A family's rows for one model.
+class Places {
+  public:
+    Places(const HuggingFaceFamily& family, const ModelConfig& config, const Graph& graph, bool prefixed)
+        : family_(family), fields_(values_of(config)), prefixed_(prefixed) {
+        for (const Parameter& p : graph.parameters()) parameters_.emplace(p.name, &p);
+    }
+
+    ParameterRows of(const Parameter& p) const {
+        const NameParts name = parts_of(p.name);
+        const auto [begin, end] = family_.places.equal_range(name.stem);
+        for (auto it = begin; it != end; ++it) {
+            const HuggingFaceTensor& row = family_.tensors[it->second.first];
+            if (!row.beside.empty() && !parameters_.contains(with_layer(row.beside, name.layer) + ".weight"))
+                continue;
+            return rows_of(p, name, row, it->second.second);
+        }
+        return {};
+    }
+
+  private:
+    /// A field's number in a layer; 1 where there is no field.
+    std::int64_t number(const std::string& field, const std::string& layer) const {
+        if (field.empty()) return 1;
+        const nlohmann::json& value = fields_[field];
+        if (!value.is_array()) return value;
+        return value[(layer.empty() ? 0 : std::stoul(layer)) % value.size()];
+    }
+
+    ParameterRows rows_of(const Parameter& p, const NameParts& name, const HuggingFaceTensor& row,
+                          int part) const {
+        ParameterRows r;
+        const bool matrix = p.shape.rank > 1;
+        r.rows = p.shape.dim[0], r.columns = matrix ? p.shape.dim[1] : 1;
+        r.transpose = row.transpose && matrix, r.less_one = row.less_one && name.suffix == ".weight";
+        for (std::size_t i = 0; i < row.holds.size(); i++) {
+            auto held = parameters_.find(with_layer(row.holds[i], name.layer) + name.suffix);
+            const std::int64_t rows = held == parameters_.end() ? 0 : held->second->shape.dim[0];
+            if (i < static_cast<std::size_t>(part)) r.first += rows;
+            r.all += rows;
+        }
+        const std::int64_t parts = number(row.parts, name.layer), matrices = number(row.matrices, name.layer);
+        r.groups = std::max(number(row.groups, name.layer), matrices);
+        if (!row.permute.empty()) r.head = r.rows / number(row.permute, name.layer);
+        std::string tensor = with_layer(row.tensor, name.layer) + name.suffix;
+        if (!prefixed_ && !family_.prefix.empty() && tensor.starts_with(family_.prefix))
+            tensor.erase(0, family_.prefix.size());
+        for (std::int64_t i = 0; i < parts; i++) r.tensors.push_back(with_part(tensor, i));
+        if (!row.matrices.empty()) {
+            r.shape.rank = 3, r.shape.dim = {matrices, r.all / matrices, r.columns, 1};
+        } else if (!matrix) {
+            r.shape = p.parts > 0 && row.parts.empty() ? p.stored() : Shape(r.all / parts);
+        } else {
+            r.shape = r.transpose ? Shape(r.columns, r.all) : Shape(r.all / parts, r.columns);
+        }
+        return r;
+    }
+
+    const HuggingFaceFamily& family_;
+    nlohmann::json fields_;
+    bool prefixed_;
+    std::unordered_map<std::string, const Parameter*> parameters_;
+};
+
+/// "model.layers.3.mlp.experts.12.w1" -> "model.layers.{layer}.mlp.experts.{part}.w1"
+std::string pattern_of(const std::string& name) {
+    std::string out;
+    int numbers = 0;
+    for (std::size_t begin = 0; begin <= name.size();) {
+        const std::size_t end = std::min(name.find('.', begin), name.size());
+        const std::string piece = name.substr(begin, end - begin);
+        const bool number = !piece.empty() && piece.find_first_not_of("0123456789") == piece.npos;
+        out += number && numbers < 2 ? std::string(numbers == 0 ? "{layer}" : part_mark) : piece;
+        numbers += number;
+        if (end < name.size()) out += '.';
+        begin = end + 1;
+    }
+    return out;
+}
+
+}  // namespace
+
+ParameterRows::Place ParameterRows::at(std::int64_t row) const {
+    std::int64_t i = row;
+    if (head > 0) {
+        const std::int64_t k = row % head;
+        i = row - k + k % 2 * (head / 2) + k / 2;
+    }
+    const auto each = static_cast<std::int64_t>(rows / static_cast<std::int64_t>(tensors.size()));
+    if (tensors.size() > 1) return {static_cast<std::size_t>(i / each), i % each};
+    if (groups > 1) {
+        const std::int64_t share = rows / groups;
+        return {0, i / share * (all / groups) + first / groups + i % share};
+    }
+    return {0, first + i};
+}
+
+std::vector<ParameterRows> parameter_rows(const HuggingFaceFamily& family, const ModelConfig& config,
+                                          const Graph& graph, bool prefixed) {
+    const Places places(family, config, graph, prefixed);
+    std::vector<ParameterRows> rows;
+    for (const Parameter& p : graph.parameters()) rows.push_back(places.of(p));
+    return rows;
+}
+
+bool is_spare(const HuggingFaceFamily& family, const std::string& tensor, bool prefixed) {
+    const std::string name = pattern_of(prefixed ? tensor : family.prefix + tensor);
+    if (family.ignored.contains(name) || family.ignored.contains(pattern_of(tensor))) return true;
+    for (const HuggingFaceTensor& row : family.tensors)
+        for (const char* suffix : {".weight", ".bias"})
+            if (row.spare && row.tensor + suffix == tensor) return true;
+    return false;
+}
+
+void convert_elements(std::int64_t count, DType from, const void* source, DType to, void* target,
+                      float plus) {
+    constexpr std::int64_t some = 4096;
+    alignas(64) float values[some];
+    alignas(64) std::byte aligned[some * sizeof(double)];
+    const KernelTable<float>& k = kernels();
+    const std::int64_t size = info(from).bytes;
+    for (std::int64_t i = 0; i < count; i += some) {
+        const std::int64_t n = std::min(some, count - i);
+        std::memcpy(aligned, static_cast<const std::byte*>(source) + i * size,
+                    static_cast<std::size_t>(n * size));
+        if (from == DType::f64) {
+            for (std::int64_t j = 0; j < n; j++) {
+                double value;
+                std::memcpy(&value, aligned + j * 8, sizeof value);
+                values[j] = static_cast<float>(value);
+            }
+        } else {
+            k.load(n, from, aligned, values);
+        }
+        if (plus != 0)
+            for (std::int64_t j = 0; j < n; j++) values[j] += plus;
+        k.store(n, to, values, static_cast<std::byte*>(target) + i * info(to).bytes);
+    }
+}
+
+void write_values(const Tensor& tensor, DType type,
+                  const std::function<void(const void*, std::size_t)>& sink) {
+    const std::int64_t columns = tensor.shape.dim[tensor.shape.rank > 1 ? 1 : 0],
+                       rows = tensor.shape.count() / columns;
+    const std::int64_t some = std::max<std::int64_t>(1, (std::int64_t{1} << 20) / columns);
+    std::vector<float> values;
+    std::vector<std::byte> bytes;
+    for (std::int64_t row = 0; row < rows; row += some) {
+        const std::int64_t count = (std::min(rows, row + some) - row) * columns;
+        if (int signal = stop_signal()) throw Stopped{signal};
+        if (tensor.type == type) {
+            sink(tensor.row(row), static_cast<std::size_t>(count * info(type).bytes));
+            continue;
+        }
+        values.resize(static_cast<std::size_t>(count));
+        bytes.resize(static_cast<std::size_t>(count * info(type).bytes));
+        kernels().load(count, tensor.type, tensor.row(row), values.data());
+        kernels().store(count, type, values.data(), bytes.data());
+        sink(bytes.data(), bytes.size());
+    }
+}
+
+ParameterReader::ParameterReader(const Safetensors& file, ParameterRows rows) : rows_(std::move(rows)) {
+    for (const std::string& name : rows_.tensors) {
+        const SafetensorsTensor* t = file.tensor(name);
+        if (!t) fail_input(file.path(), name, "a tensor", "none");
+        SafetensorsTensor expected{{}, nullptr, rows_.shape.rank, rows_.shape, {}};
+        if (t->rank != rows_.shape.rank || t->shape != rows_.shape)
+            fail_input(file.path_of(*t), name, "shape " + text(expected), text(*t));
+        const std::optional<DType> type = t->type->type;
+        if (!type || (!info(*type).is_weight && type != DType::f64))
+            fail_input(file.path_of(*t), name, "F32, F16, BF16 or F64", std::string(t->type->name));
+        if (!tensors_.empty() && t->type != tensors_[0]->type)
+            fail_input(file.path_of(*t), name,
+                       std::string(tensors_[0]->type->name) + ", as the parts before it",
+                       std::string(t->type->name));
+        type_ = *type;
+        tensors_.push_back(t);
+    }
+}
+
+std::span<const std::byte> ParameterReader::in_place(DType type) const {
+    if (tensors_.size() != 1 || !rows_.in_order() || rows_.less_one || type != type_) return {};
+    const std::int64_t row = rows_.columns * info(type_).bytes;
+    const std::span<const std::byte> bytes = tensors_[0]->bytes.subspan(
+        static_cast<std::size_t>(rows_.first * row), static_cast<std::size_t>(rows_.rows * row));
+    const bool aligned =
+        reinterpret_cast<std::uintptr_t>(bytes.data()) % static_cast<std::uintptr_t>(info(type_).bytes) == 0;
+    return aligned ? bytes : std::span<const std::byte>();
+}
+
+/// Rows as the file stores them.
+void ParameterReader::gather(std::int64_t begin, std::int64_t end, std::byte* out) const {
+    const auto size = static_cast<std::size_t>(info(type_).bytes);
+    const auto columns = static_cast<std::size_t>(rows_.columns);
+    if (rows_.transpose) {
+        const std::byte* from = tensors_[0]->bytes.data();
+        const auto all = static_cast<std::size_t>(rows_.all);
+        for (std::size_t c = 0; c < columns; c++)
+            for (std::int64_t r = begin; r < end; r++)
+                std::memcpy(out + (static_cast<std::size_t>(r - begin) * columns + c) * size,
+                            from + (c * all + static_cast<std::size_t>(rows_.at(r).row)) * size, size);
+        return;
+    }
+    const std::size_t row = columns * size;
+    for (std::int64_t r = begin; r < end;) {
+        const ParameterRows::Place place = rows_.at(r);
+        std::int64_t n = 1;
+        for (; r + n < end; n++) {
+            const ParameterRows::Place next = rows_.at(r + n);
+            if (next.tensor != place.tensor || next.row != place.row + n) break;
+        }
+        std::memcpy(out + static_cast<std::size_t>(r - begin) * row,
+                    tensors_[place.tensor]->bytes.data() + static_cast<std::size_t>(place.row) * row,
+                    static_cast<std::size_t>(n) * row);
+        r += n;
+    }
+}
+
+void ParameterReader::read(std::int64_t begin, std::int64_t end, DType type,
+                           std::vector<std::byte>& out) const {
+    const std::int64_t count = (end - begin) * rows_.columns;
+    out.resize(static_cast<std::size_t>(count * info(type).bytes));
+    if (type == type_ && !rows_.less_one) return gather(begin, end, out.data());
+    std::vector<std::byte> stored(static_cast<std::size_t>(count * info(type_).bytes));
+    gather(begin, end, stored.data());
+    convert_elements(count, type_, stored.data(), type, out.data(), rows_.less_one ? 1.0F : 0.0F);
+}
+
+}  // namespace linnet

@@ -1,0 +1,69 @@
+// Where the rows of our parameters stand in a Hugging Face folder's tensors, and their values on the way.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "formats/safetensors.h"
+#include "graph/graph.h"
+#include "model/convert/huggingface.h"
+
+namespace linnet {
+
+/// One parameter's rows (elements of a vector) in a tensor, or in several of the same shape.
+struct ParameterRows {
+    std::vector<std::string> tensors;  // whole names; several: the rows in turn, each as many
+    Shape shape;                       // of each
+    std::int64_t rows = 0, columns = 1;
+    std::int64_t first = 0, all = 0;  // rows of the parameters before this one, and of all, in the tensor
+    std::int64_t groups = 1;          // the tensor's rows are so many groups, each with its share of each
+    std::int64_t head = 0;  // > 0: each so many rows have their two halves in turn; there one by one
+    bool transpose = false, less_one = false;
+
+    struct Place {
+        std::size_t tensor;
+        std::int64_t row;
+    };
+    Place at(std::int64_t row) const;
+    /// Row after row as they stand there.
+    bool in_order() const { return groups == 1 && head == 0 && !transpose; }
+};
+
+/// The rows of every parameter of `graph`; no tensors for one that config.json says (rope_freqs). `prefixed`:
+/// names have the family's prefix.
+std::vector<ParameterRows> parameter_rows(const HuggingFaceFamily& family, const ModelConfig& config,
+                                          const Graph& graph, bool prefixed);
+
+/// Whether the family says of a tensor that it means nothing, or is one that this model could lack.
+bool is_spare(const HuggingFaceFamily& family, const std::string& tensor, bool prefixed);
+
+/// Type conversions of whole numbers of elements; f64 too, and of any address. `plus` is added.
+void convert_elements(std::int64_t count, DType from, const void* source, DType to, void* target,
+                      float plus = 0);
+
+/// Hands a bound parameter's values, of any type that kernels load, on as `type`, a few MiB at a time. Asks
+/// for stop signals (Stopped).
+void write_values(const Tensor& tensor, DType type,
+                  const std::function<void(const void*, std::size_t)>& sink);
+
+/// Reads a parameter from the tensors that hold it.
+class ParameterReader {
+  public:
+    /// Error(Exit::input) where one is missing, or of another shape or a type that is no weight's.
+    ParameterReader(const Safetensors& file, ParameterRows rows);
+
+    const ParameterRows& rows() const { return rows_; }
+    DType type() const { return type_; }  // as stored
+    /// The parameter's bytes where they lie, as `type`; empty where they have to be made.
+    std::span<const std::byte> in_place(DType type) const;
+    /// Rows [begin, end) as `type`.
+    void read(std::int64_t begin, std::int64_t end, DType type, std::vector<std::byte>& out) const;
+
+  private:
+    void gather(std::int64_t begin, std::int64_t end, std::byte* out) const;
+    ParameterRows rows_;
+    std::vector<const SafetensorsTensor*> tensors_;
+    DType type_ = DType::f32;
+};
+
+}  // namespace linnet

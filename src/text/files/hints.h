@@ -1,0 +1,24 @@
+// What files beside a tokenizer say of it: those of a Hugging Face folder.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/encode/pipeline.h"
+
+namespace linnet {
+
+struct TokenizerHints {
+    TokenId size = 0;  // of the embedding: unused tokens fill a smaller vocabulary, a larger one is refused
+    std::optional<std::string> bos, eos, padding, unknown;  // spellings
+    std::vector<TokenId> ends;                              // the first ends a text, others a turn
+    std::optional<bool> add_bos, add_eos;
+
+    /// Before the model is made of the vocabulary. Error(Exit::input) naming `file`.
+    void fill(Vocabulary& vocabulary, const std::string& file) const;
+    /// Once roles are known by the tokenizer's own file.
+    void apply(Parts& parts, const std::string& file) const;
+};
+
+}  // namespace linnet

@@ -1,0 +1,176 @@
+// Checkpoints of llama2.c and llm.c, both ways.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+
+#include "base/error.h"
+#include "model/convert/open.h"
+#include "model/convert/sinks.h"
+#include "model/family_files.h"
+#include "model/model.h"
+#include "support.h"
+
+using namespace linnet;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<float> floats(const Gguf& file, const std::string& name) {
+    const GgufTensor* t = file.tensor(name);
+    REQUIRE(t);
+    REQUIRE(t->type == DType::f32);
+    std::vector<float> v(t->bytes.size() / 4);
+    std::memcpy(v.data(), t->bytes.data(), t->bytes.size());
+    return v;
+}
+
+template <class T>
+void put(std::string& out, T value) {
+    out.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+std::string refused(const std::string& path, const SourceOptions& options = {}) {
+    try {
+        open_source(path, model_format(path), options);
+    } catch (const Error& error) {
+        CHECK(error.exit() == Exit::input);
+        return error.what();
+    }
+    return "";
+}
+
+}  // namespace
+
+TEST_CASE(
+    "stories260k goes from llama2.c's checkpoint to GGUF and back: every weight and the tokenizer byte for "
+    "byte") {
+    const auto checkpoint = test::shared_data("data/stories260k/checkpoint.bin"),
+               reference = test::shared_data("data/stories260k/stories260k.gguf"),
+               words = test::shared_data("data/stories260k/tokenizer.bin");
+    if (!checkpoint || !reference || !words) return;
+    test::Scratch scratch;
+    write_gguf(open_llama2c(*checkpoint, {}), scratch / "s.gguf", [](double, double) {});
+    const Gguf ours(scratch / "s.gguf"), theirs(*reference);
+    for (const GgufTensor& t : theirs.tensors()) {
+        // That file has the tied matrix twice.
+        const GgufTensor* same = ours.tensor(t.name == "output.weight" ? "token_embd.weight" : t.name);
+        REQUIRE(same);
+        CHECK(std::ranges::equal(same->bytes, t.bytes));
+    }
+    write_llama2c(ours, tokenizer_from_gguf(ours), scratch / "checkpoint.bin", {});
+    CHECK(test::read_text(scratch / "tokenizer.bin") == test::read_text(*words));
+    const std::string before = test::read_text(*checkpoint),
+                      after = test::read_text(scratch / "checkpoint.bin");
+    REQUIRE(before.size() == after.size());
+    // The turns' cosines and sines, which no program reads again, are another machine's in their last bits.
+    const std::size_t turns = 512 * 8 * 4, begin = before.size() - turns;
+    CHECK(before.substr(0, begin) == after.substr(0, begin));
+    for (std::size_t at = begin; at < before.size(); at += 4) {
+        float a, b;
+        std::memcpy(&a, before.data() + at, 4), std::memcpy(&b, after.data() + at, 4);
+        CHECK(std::abs(a - b) < 1e-4F);
+    }
+    CHECK(Model::open(*checkpoint)->config().layers == 5);
+}
+
+TEST_CASE("llama2.c's versions 1 and 2 are read; groups of 8 bits become what they stand for") {
+    test::Scratch scratch;
+    const std::int64_t C = 8, F = 16, V = 8;
+    std::string words(4, '\1');
+    for (char token = 0; token < V; token++)
+        put(words, 0.0F), put(words, std::int32_t{1}), words += static_cast<char>('a' + token);
+    test::write_text(scratch / "tokenizer.bin", words);
+    for (std::int32_t version : {1, 2}) {
+        std::string file;
+        put(file, std::int32_t{0x616b3432}), put(file, version);
+        for (std::int64_t n : {C, F, std::int64_t{1}, std::int64_t{2}, std::int64_t{2}, V, std::int64_t{4}})
+            put(file, static_cast<std::int32_t>(n));
+        file += '\0';  // an output matrix of its own
+        put(file, std::int32_t{4});
+        file.resize(256);
+        float next = 0;
+        auto floats_of = [&](std::int64_t n) {
+            for (std::int64_t i = 0; i < n; i++) put(file, next++);
+        };
+        floats_of(3 * C);
+        for (std::int64_t n : {V * C, C * C, C * C, C * C, C * C, F * C, C * F, F * C, V * C}) {
+            if (version == 1) {
+                floats_of(n);
+                continue;
+            }
+            for (std::int64_t i = 0; i < n; i++) file += static_cast<char>(i % 7 - 3);
+            for (std::int64_t i = 0; i < n / 4; i++) put(file, 0.5F * static_cast<float>(i));
+        }
+        test::write_text(scratch / "m.bin", file);
+        const Gguf read = open_model_file(scratch / "m.bin");
+        CHECK(floats(read, "blk.0.ffn_norm.weight")[1] == 9);
+        const std::vector<float> table = floats(read, "token_embd.weight"),
+                                 head = floats(read, "output.weight");
+        CHECK(table[5] == (version == 1 ? 3 * C + 5 : 0.5F * (5 % 7 - 3)));
+        CHECK(head.size() == static_cast<std::size_t>(V * C));
+        test::write_text(scratch / "n.bin", file + "x");
+        CHECK(test::has(refused(scratch / "n.bin"), "bytes, as the header says"));
+        test::write_text(scratch / "n.bin", file.substr(0, 100));
+        CHECK(test::has(refused(scratch / "n.bin"), "256 bytes, got 100"));
+        file[4] = 9;
+        test::write_text(scratch / "n.bin", file);
+        CHECK(test::has(refused(scratch / "n.bin"), "version: expected 0, 1 or 2, got 9"));
+    }
+    fs::remove(scratch / "tokenizer.bin");
+    CHECK_THROWS_AS(open_model_file(scratch / "m.bin"), Error);
+}
+
+TEST_CASE("a GPT-2 goes to llm.c's checkpoint and back, in f32 and bf16, its vocabulary padded") {
+    test::Scratch scratch;
+    test::FamilyFile file{.name = "gpt",
+                          .arch = "gpt2",
+                          .kv_heads = 4,
+                          .ffn = 256,
+                          .norm = "layer",
+                          .gated = false,
+                          .tied = true,
+                          .q_bias = true,
+                          .o_bias = true,
+                          .ffn_bias = true,
+                          .fused_qkv = true};
+    test::write_family_file(file, scratch / "m.gguf");
+    const Gguf before(scratch / "m.gguf");
+    for (DType type : {DType::f32, DType::bf16}) {
+        CAPTURE(info(type).name);
+        SinkOptions options;
+        options.type = type, options.existing = Existing::replace;
+        write_llmc(before, scratch / "m.bin", options);
+        CHECK(model_format(scratch / "m.bin") == ModelFormat::llmc);
+        SourceOptions source;
+        source.tokenizer = scratch / "m.gguf";
+        write_gguf(open_llmc(scratch / "m.bin", source), scratch / "back.gguf", [](double, double) {});
+        const Gguf back(scratch / "back.gguf");
+        CHECK(back.tensors().size() == before.tensors().size());
+        for (const GgufTensor& t : before.tensors()) {
+            const GgufTensor* same = back.tensor(t.name);
+            REQUIRE(same);
+            CHECK(same->shape == t.shape);
+            if (type == DType::f32) CHECK(std::ranges::equal(same->bytes, t.bytes));
+        }
+        CHECK(Model::open(scratch / "back.gguf")->config().layers == 3);
+        CHECK(test::has(refused(scratch / "m.bin"), "expected --tokenizer"));
+        std::string bytes = test::read_text(scratch / "m.bin");
+        test::write_text(scratch / "n.bin", bytes.substr(0, bytes.size() - 4));
+        CHECK(test::has(refused(scratch / "n.bin", source), "as the header says"));
+        bytes[4] = 4;
+        test::write_text(scratch / "n.bin", bytes);
+        CHECK(test::has(refused(scratch / "n.bin", source), "version: expected 3 (f32) or 5 (bf16), got 4"));
+    }
+    for (const test::FamilyFile& other : test::family_files())
+        if (other.name == "qwen3" || other.name == "llama-biases") {
+            test::write_family_file(other, scratch / "o.gguf");
+            const Gguf gguf(scratch / "o.gguf");
+            CHECK_THROWS_AS(write_llama2c(gguf, tokenizer_from_gguf(gguf), scratch / "o.bin", {}), Error);
+            CHECK_THROWS_AS(write_llmc(gguf, scratch / "o.bin", {}), Error);
+            CHECK(!fs::exists(scratch / "o.bin"));
+        }
+}

@@ -1,0 +1,215 @@
+// Folders and checkpoints that cannot be right are refused in one line, with nothing written.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+
+#include "base/error.h"
+#include "formats/safetensors.h"
+#include "model/convert/family_folders.h"
+#include "model/convert/open.h"
+#include "model/convert/sinks.h"
+#include "model/model.h"
+#include "support.h"
+
+using namespace linnet;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// How a folder is refused; "" where it is opened.
+std::string refused(const std::string& path) {
+    try {
+        Model::open(path);
+    } catch (const Error& error) {
+        CHECK(error.exit() == Exit::input);
+        CHECK(std::string(error.what()).find('\n') == std::string::npos);
+        return error.what();
+    }
+    return "";
+}
+
+struct Damage {
+    test::Scratch scratch;
+    test::PlainFolder plain;
+    int count = 0;
+
+    explicit Damage(const std::string& name) {
+        for (const test::FamilyFile& file : test::family_files())
+            if (file.name == name) {
+                test::write_family_file(file, scratch / "m.gguf");
+                plain = test::family_folder(file, scratch / "m.gguf");
+            }
+        REQUIRE(!plain.tensors.empty());
+    }
+    /// The folder with one thing changed.
+    template <class Change>
+    std::string with(const Change& change) {
+        test::PlainFolder copy = plain;
+        change(copy);
+        const std::string path = scratch / std::to_string(count++);
+        test::write_plain_folder(copy, path);
+        return path;
+    }
+    template <class Change>
+    void says(const std::string& part, const Change& change) {
+        const std::string line = refused(with(change));
+        CHECK_MESSAGE(test::has(line, part), line << " lacks " << part);
+    }
+};
+
+using Folder = test::PlainFolder;
+
+}  // namespace
+
+TEST_CASE("a config.json without a key, of an unknown family or against the tensors is refused by name") {
+    Damage d("llama-grouped");
+    CHECK(refused(d.with([](Folder&) {})).empty());
+    for (const char* key : {"hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size",
+                            "max_position_embeddings", "model_type"})
+        d.says(std::string("config.json: ") + key + ": expected", [&](Folder& f) { f.config.erase(key); });
+    d.says("model_type: expected one of gpt2, ", [](Folder& f) { f.config["model_type"] = "llama5"; });
+    d.says("model_type: expected a string, got 7", [](Folder& f) { f.config["model_type"] = 7; });
+    d.says("hidden_size", [](Folder& f) { f.config["hidden_size"] = "wide"; });
+    d.says("hidden_size", [](Folder& f) { f.config["hidden_size"] = -64; });
+    d.says("expected shape [256, 128], got [256, 64]",
+           [](Folder& f) { f.config["hidden_size"] = 128, f.config["head_dim"] = 32; });
+    d.says("model.layers.3.", [](Folder& f) { f.config["num_hidden_layers"] = 4; });
+    d.says("model.layers.2.input_layernorm.weight: expected a tensor of the family llama",
+           [](Folder& f) { f.config["num_hidden_layers"] = 2; });
+    d.says("vocab_size: expected 256, as many as the embedding has rows, got 300",
+           [](Folder& f) { f.config["vocab_size"] = 300; });
+    d.says("rope_type: expected one of default, linear, llama3, yarn, got dynamic", [](Folder& f) {
+        f.config["rope_scaling"] = {{"type", "dynamic"}, {"factor", 2.0}};
+    });
+    d.says("low_freq_factor: expected a number, got none", [](Folder& f) {
+        f.config["rope_scaling"] = {{"rope_type", "llama3"}, {"factor", 8.0}};
+    });
+    d.says("q_proj.bias: expected a tensor, got none", [](Folder& f) { f.config["attention_bias"] = true; });
+    d.says("hidden_act: expected \"silu\", got \"gelu\"", [](Folder& f) { f.config["hidden_act"] = "gelu"; });
+    d.says("quantization_config", [](Folder& f) { f.config["quantization_config"] = "gptq"; });
+}
+
+TEST_CASE("tensors that are missing, strange or of a type that is no weight's are refused by name") {
+    Damage d("mixtral");
+    d.says("block_sparse_moe.experts.7.w1.weight: expected a tensor, got none",
+           [](Folder& f) { f.tensors.erase("model.layers.1.block_sparse_moe.experts.7.w1.weight"); });
+    d.says("experts.8.w1.weight: expected a tensor of the family mixtral, got an unknown one", [](Folder& f) {
+        f.tensors["model.layers.1.block_sparse_moe.experts.8.w1.weight"] = {{1}, {0}};
+    });
+    d.says("model.embed_tokens.weight: expected a tensor",
+           [](Folder& f) { f.tensors.erase("model.embed_tokens.weight"); });
+    d.says("model.norm.weight: expected shape [64], got [64, 1]", [](Folder& f) {
+        f.tensors["model.norm.weight"].shape = {64, 1};
+    });
+    d.says("model.embed_tokens.weight: expected a matrix, got 1 dimensions",
+           [](Folder& f) { f.tensors["model.embed_tokens.weight"].shape = {256 * 64}; });
+
+    // The same bytes under another type.
+    const std::string path = d.with([](Folder&) {});
+    std::string bytes = test::read_text(path + "/model.safetensors");
+    const std::string f32 = R"("dtype":"F32","shape":[64])";
+    for (const char* type : {R"("dtype":"I32","shape":[64])", R"("dtype":"U32","shape":[64])"}) {
+        std::string changed = bytes;
+        changed.replace(changed.find(f32), f32.size(), type);
+        test::write_text(path + "/model.safetensors", changed);
+        CHECK_MESSAGE(test::has(refused(path), "expected F32, F16, BF16 or F64, got "), refused(path));
+    }
+}
+
+TEST_CASE("a folder without weights, with pickles, or with a tokenizer of another size is refused or said") {
+    Damage d("llama-grouped");
+    std::string path = d.with([](Folder&) {});
+    test::write_text(path + "/pytorch_model.bin", "PK\x03\x04");
+    const ModelSource both = open_folder(path, {});
+    REQUIRE(both.notes.size() == 1);
+    CHECK(test::has(both.notes[0], "PyTorch's weights are there, too; the safetensors are read"));
+    fs::remove(path + "/model.safetensors");
+    CHECK(test::has(refused(path), "got PyTorch's weights (pickles execute code"));
+    fs::remove(path + "/pytorch_model.bin");
+    CHECK(
+        test::has(refused(path), "expected model.safetensors or model.safetensors.index.json, got neither"));
+    CHECK(test::has(refused(d.scratch.path), "expected a model: a folder with config.json and safetensors"));
+    test::write_text(d.scratch / "x.pth", "PK\x03\x04 pickle");
+    CHECK(test::has(refused(d.scratch / "x.pth"), "a PyTorch file, whose pickle would execute code"));
+
+    path = d.with([](Folder&) {});
+    fs::remove(path + "/tokenizer.json");
+    CHECK(test::has(refused(path), "expected tokenizer.json or tokenizer.model, got neither"));
+    path = d.with([](Folder&) {});
+    std::string words = test::read_text(path + "/tokenizer.json");
+    words.replace(words.find("\"added_tokens\": []"), 18,
+                  R"("added_tokens": [{"id": 256, "content": "<more>", "special": true}])");
+    test::write_text(path + "/tokenizer.json", words);
+    CHECK(
+        test::has(refused(path), "expected at most 256 tokens, as many as the embedding has rows, got 257"));
+    test::write_text(path + "/config.json", "{\"model_type\": \"llama\",");
+    CHECK(test::has(refused(path), "config.json"));
+}
+
+TEST_CASE(
+    "a smaller vocabulary is filled, roles come from the files beside it, and the chat template goes along") {
+    Damage d("llama-grouped");
+    const std::string path = d.with([](Folder&) {});
+    std::string words = test::read_text(path + "/tokenizer.json");
+    const std::size_t last = words.find(", \"\xC5\x83\": 255");
+    const std::size_t comma = words.rfind(", \"", words.find(": 255}"));
+    CHECK((last == words.npos || comma == last));
+    words.erase(comma, words.find(": 255}") + 5 - comma);
+    test::write_text(path + "/tokenizer.json", words);
+    test::write_text(path + "/tokenizer_config.json",
+                     R"({"bos_token": {"content": "!"}, "eos_token": "#", "add_bos_token": true,
+                         "chat_template": [{"name": "tool", "template": "T"}, {"name": "default", "template": "{{ x }}"}]})");
+    test::write_text(path + "/generation_config.json", R"({"eos_token_id": [35, 9]})");
+    const auto model = Model::open(path);
+    CHECK(model->tokenizer().size() == 256);
+    CHECK(model->tokenizer().piece(255) == "[PAD255]");
+    CHECK(model->tokenizer().bos() == 33);
+    CHECK(model->tokenizer().eos() == 35);
+    CHECK(model->tokenizer().add_bos());
+    CHECK(model->tokenizer().is_end(9));
+    CHECK(model->file()->string("tokenizer.chat_template") == "{{ x }}");
+    write_folder(*model->file(), nullptr, d.scratch / "out", {});
+    const auto settings = nlohmann::json::parse(test::read_text(d.scratch / "out/tokenizer_config.json"));
+    CHECK(settings["chat_template"] == "{{ x }}");
+    CHECK(settings["eos_token"] == "#");
+    CHECK(nlohmann::json::parse(test::read_text(d.scratch / "out/generation_config.json"))["eos_token_id"] ==
+          nlohmann::json({35, 9}));
+}
+
+TEST_CASE("tensors of a folder that lie as GGUF has them are bound where they are mapped") {
+    Damage d("qwen2-untied");
+    const std::string path = d.with([](Folder&) {});
+    const ModelSource source = open_folder(path, {});
+    std::size_t in_place = 0;
+    for (const SourceTensor& t : source.tensors) in_place += !t.in_place.empty();
+    CHECK(in_place == source.tensors.size());  // all of f32: vectors, too
+    Damage l("llama-grouped");
+    for (const SourceTensor& t : open_folder(l.with([](Folder&) {}), {}).tensors)
+        CHECK(t.in_place.empty() == (test::has(t.name, "attn_q.") || test::has(t.name, "attn_k.")));
+}
+
+TEST_CASE("weights in f16, bf16 and f64, in parts, are read as what they are") {
+    Damage d("llama-grouped");
+    const std::string path = d.with([](Folder&) {});
+    for (DType type : {DType::f16, DType::bf16}) {
+        CAPTURE(info(type).name);
+        const std::string gguf = d.scratch / "h.gguf", folder = d.scratch / std::string(info(type).name);
+        write_gguf(open_folder(path, {type, ""}), gguf, [](double, double) {});
+        CHECK(Gguf(gguf).tensor("blk.0.attn_q.weight")->type == type);
+        CHECK(Gguf(gguf).tensor("blk.0.attn_norm.weight")->type == DType::f32);
+        SinkOptions parts;
+        parts.max_part = 50000;
+        write_folder(Gguf(gguf), nullptr, folder, parts);
+        const Safetensors file = Safetensors::open(folder + "/model.safetensors.index.json");
+        CHECK(file.tensor("model.layers.0.self_attn.q_proj.weight")->type->type == type);
+        const Gguf there(gguf), seen = open_model_file(folder);
+        for (const GgufTensor& t : there.tensors()) {
+            const GgufTensor* same = seen.tensor(t.name);
+            REQUIRE(same);
+            CHECK(std::ranges::equal(same->bytes, t.bytes));
+        }
+    }
+}
