@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 # From the ground up. A folder inside another is a row of its own.
 rooms="base tensor kernels/simd kernels/types kernels ops graph formats
     text text/unicode text/split text/encode text/files text/train text/inspect
-    data model train generate commands commands/generate commands/inspect"
+    data model train generate/sampling generate/grammar generate commands commands/generate commands/inspect"
 longest=600
 largest=4000
 compiler=${CXX:-g++}

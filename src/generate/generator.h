@@ -20,6 +20,7 @@ struct Request {
     GenerateOptions options;
     Emit emit;
     std::function<void(const Generated&)> done;
+    EmitLogprobs emit_logprobs{};
 };
 
 /// What was done since the beginning.
