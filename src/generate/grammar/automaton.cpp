@@ -10,6 +10,9 @@ namespace {
 
 /// The rounds of an element that is no loop's: a call returns there (perhaps to where a loop begins).
 constexpr std::int32_t call_return = -1;
+/// Places of a program looked at for one byte, and stacks at a time (some 300 MB of them): only grammars with
+/// very many readings come so far.
+constexpr std::size_t most_places = 100'000, most_nodes = 6'000'000;
 
 std::uint64_t hash_of(std::uint64_t a, std::uint64_t b) {
     const std::uint64_t both[2] = {a, b};
@@ -84,16 +87,16 @@ void Automaton::follow(std::int32_t pc, StackId below) {
     todo_ = 0;
     go({pc, below, 0});
     while (todo_ < places_.size()) {
+        if (found_.size() >= most_stacks || places_.size() > most_places || nodes_.size() > most_nodes) {
+            forgot_ = true;
+            return;
+        }
         const Place place = places_[todo_++];
         const Instruction& i = program_.at(place.pc);
         switch (i.op) {
             case Instruction::Op::bytes: {
                 const StackId stack = push({place.pc, 0}, place.below);
-                if (std::find(found_.begin(), found_.end(), stack) != found_.end()) break;
-                if (found_.size() < most_stacks)
-                    found_.push_back(stack);
-                else
-                    forgot_ = true;
+                if (std::find(found_.begin(), found_.end(), stack) == found_.end()) found_.push_back(stack);
                 break;
             }
             case Instruction::Op::split:
