@@ -82,6 +82,8 @@ constexpr Kind kinds[] = {
     {"TIME", Offer::nothing},
     {"NAME", Offer::nothing},
     {"TEXT", Offer::nothing},
+    {"LIST", Offer::nothing},
+    {"BIAS", Offer::nothing},
     {"PATTERN=TYPE", Offer::nothing},
     {"TYPE", Offer::words, quantize_types},
 };

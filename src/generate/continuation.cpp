@@ -2,26 +2,75 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <numeric>
 #include <utility>
+
+#include "base/error.h"
 
 namespace linnet {
 
 std::string_view name(GenerateEnd end) {
-    constexpr std::array<std::string_view, 5> names{"length", "end-token", "stop", "context", "interrupted"};
+    constexpr std::array<std::string_view, 6> names{"length",  "end-token",   "stop",
+                                                    "context", "interrupted", "grammar"};
     return names[static_cast<std::size_t>(end)];
 }
 
+TokenLogprobs logprobs_of(std::span<const float> logits, TokenId picked, std::size_t top) {
+    const float largest = *std::max_element(logits.begin(), logits.end());
+    double sum = 0;
+    for (float x : logits) sum += std::exp(static_cast<double>(x - largest));
+    auto entry = [&](TokenId id) {
+        const float logit = logits[static_cast<std::size_t>(id)];
+        return TokenLogprob{id, static_cast<double>(logit - largest) - std::log(sum)};
+    };
+    std::vector<TokenId> ids(logits.size());
+    std::iota(ids.begin(), ids.end(), 0);
+    const std::size_t n = std::min(top, ids.size());
+    std::partial_sort(
+        ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(n), ids.end(), [&](TokenId a, TokenId b) {
+            const float x = logits[static_cast<std::size_t>(a)], y = logits[static_cast<std::size_t>(b)];
+            return x > y || (x == y && a < b);
+        });
+    TokenLogprobs told{entry(picked), {}};
+    for (std::size_t i = 0; i < n; i++) told.top.push_back(entry(ids[i]));
+    return told;
+}
+
 Continuation::Continuation(const Tokenizer& tokenizer, std::vector<TokenId> prompt, GenerateOptions options,
-                           Emit emit)
+                           Emit emit, EmitLogprobs emit_logprobs)
     : tokenizer_(tokenizer),
       options_(std::move(options)),
       emit_(std::move(emit)),
+      emit_logprobs_(std::move(emit_logprobs)),
       text_(std::move(prompt)),
       prompt_(text_.size()),
-      sampler_(options_.sampler),
+      sampler_(options_.sampler, &tokenizer),
       stops_(options_.stops) {
     first_ = std::all_of(text_.begin(), text_.end(), [&](TokenId id) { return tokenizer_.is_control(id); });
-    if (options_.tokens == 0) finish(GenerateEnd::length);
+    if (options_.grammar) cursor_.emplace(options_.grammar, !options_.ignore_end);
+    if (options_.tokens == 0)
+        finish(GenerateEnd::length);
+    else if (cursor_ && cursor_->must_end())
+        finish(GenerateEnd::grammar);
+}
+
+/// The next token and its bytes. A grammar of very many readings at a time forgets some of them, so that a
+/// token which seemed allowed may turn out not to be: then the next pick does without it.
+std::optional<TokenId> Continuation::pick(std::span<const float> logits, std::string& bytes) {
+    const TokenMask* mask = cursor_ ? &cursor_->mask(first_) : nullptr;
+    std::optional<TokenMask> reduced;
+    for (const Sampler::State before = sampler_.state();; sampler_.set_state(before)) {
+        if (mask && mask->count() == 0)
+            fail_input("", "grammar", "a token that may come next", "none in the model's vocabulary");
+        const std::optional<TokenId> id = sampler_.pick(logits, text_, picks(), mask);
+        if (!id || (ends(*id) && !options_.ignore_end)) return id;
+        bytes.clear();
+        tokenizer_.decode(*id, first_, bytes);
+        if (!cursor_ || cursor_->advance(bytes)) return id;
+        if (!reduced) mask = &reduced.emplace(*mask);
+        reduced->remove(static_cast<std::size_t>(*id));
+    }
 }
 
 std::uint64_t Continuation::left() const {
@@ -34,19 +83,22 @@ bool Continuation::ends(TokenId id) const {
 }
 
 bool Continuation::take(std::span<const float> logits) {
-    std::optional<TokenId> id = sampler_.pick(logits, text_, picks());
+    std::string bytes;
+    const std::optional<TokenId> id = pick(logits, bytes);
     if (!id) return false;
     text_.push_back(*id);
+    if (options_.logprobs >= 0 && emit_logprobs_)
+        emit_logprobs_(logprobs_of(logits, *id, static_cast<std::size_t>(options_.logprobs)));
     if (ends(*id) && !options_.ignore_end) {
         finish(GenerateEnd::end_token);
         return true;
     }
-    std::string bytes;
-    tokenizer_.decode(*id, first_, bytes);
     first_ = first_ && bytes.empty();
     emit_(*id, characters_.push(stops_.push(bytes)));
     if (stops_.stopped())
         finish(GenerateEnd::stop);
+    else if (cursor_ && cursor_->must_end())
+        finish(GenerateEnd::grammar);
     else if (left() == 0)
         finish(GenerateEnd::length);
     return true;
@@ -59,7 +111,9 @@ void Continuation::finish(GenerateEnd why) {
 }
 
 Generated Continuation::result() const {
-    return {{text_.begin() + static_cast<std::ptrdiff_t>(prompt_), text_.end()}, end_};
+    Generated result{{text_.begin() + static_cast<std::ptrdiff_t>(prompt_), text_.end()}, end_, {}};
+    if (cursor_) result.complete = cursor_->may_end() && end_ != GenerateEnd::stop;
+    return result;
 }
 
 }  // namespace linnet

@@ -45,18 +45,27 @@ void ModelDrafter::draft(const Continuation& continuation, std::size_t most, std
         std::mismatch(held_.begin(), held_.end(), text.begin(), text.end()).first - held_.begin());
     same = std::min(same, text.size() - 1);
     held_.resize(static_cast<std::size_t>(sequence_.rewind(static_cast<std::int64_t>(same))));
-    // The same settings and random numbers as the large model's: where the two agree, so do their draws.
-    Sampler sampler(continuation.options().sampler);
+    // The same settings, state and random numbers as the large model's: where the two agree, so do their
+    // draws.
+    Sampler sampler = continuation.sampler();
+    const Tokenizer& tokenizer = continuation.tokenizer();
+    std::optional<GrammarCursor> cursor = continuation.cursor();
+    std::string bytes;
     std::vector<TokenId> all = text;
     for (std::size_t i = 0; i < most; i++) {
         const std::span<const TokenId> rest = std::span(all).subspan(held_.size());
         std::span<const float> logits =
             sequence_.append(rest, rest.size() > few ? Phase::read : Phase::write);
         held_ = all;
-        const std::optional<TokenId> id = sampler.pick(logits, all, continuation.picks() + i);
+        const std::optional<TokenId> id =
+            sampler.pick(logits, all, continuation.picks() + i, cursor ? &cursor->mask(false) : nullptr);
         if (!id) return;
         all.push_back(*id);
         out.push_back(*id);
+        if (!cursor) continue;
+        bytes.clear();
+        tokenizer.decode(*id, false, bytes);
+        if (!cursor->advance(bytes) || cursor->must_end()) return;
     }
 }
 

@@ -114,7 +114,7 @@ bool Generator::admit(const Request& request) {
     }
     place(*free, std::move(tokens));
     free->request = &request;
-    free->text.emplace(tokenizer_, request.prompt, request.options, request.emit);
+    free->text.emplace(tokenizer_, request.prompt, request.options, request.emit, request.emit_logprobs);
     free->done = request.prompt.size();
     if (make_drafter_) free->drafter = make_drafter_();
     free->draft_length = first_draft;
@@ -327,7 +327,8 @@ Generated generate(LogitSource& source, const Tokenizer& tokenizer, std::span<co
                    const GenerateOptions& options, const Emit& emit) {
     Generated result;
     Generator generator(source, tokenizer);
-    generator.run({{{prompt.begin(), prompt.end()}, options, emit, [&](const Generated& g) { result = g; }}});
+    generator.run(
+        {{{prompt.begin(), prompt.end()}, options, emit, [&](const Generated& g) { result = g; }, {}}});
     return result;
 }
 

@@ -20,6 +20,7 @@ struct Request {
     GenerateOptions options;
     Emit emit;
     std::function<void(const Generated&)> done;
+    EmitLogprobs emit_logprobs{};
     /// Asked when the context is full, where it is there: what is to be held instead, so that the text goes
     /// on (fewer tokens than the context has). Nothing: the text ends.
     std::function<std::vector<TokenId>(const Continuation&)> make_room{};

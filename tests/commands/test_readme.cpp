@@ -52,7 +52,8 @@ TEST_CASE("README's commands run on a text of one's own") {
 TEST_CASE("README's commands run on the built-in model") {
     if (!std::filesystem::exists(root() / "models/shakespeare.gguf"))
         return;  // a build without one says so itself
-    for (const char* mark : {"<!-- tested, built-in model -->", "<!-- tested, many texts -->"})
+    for (const char* mark : {"<!-- tested, built-in model -->", "<!-- tested, many texts -->",
+                             "<!-- tested, samplers and grammars -->"})
         run_block(block_after(read_text((root() / "README.md").string()), mark));
 }
 

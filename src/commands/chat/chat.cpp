@@ -75,6 +75,8 @@ int run(Options& options, const Globals& globals) {
     const ChatTemplate form = template_of(options, *model);
     if (form.continues && !options.length_given) options.text.generate.tokens = tokens_of_a_continuation;
     if (options.text.seed < 0) options.text.seed = static_cast<std::int64_t>(std::random_device{}());
+    GrammarFiles files(model->tokenizer());
+    resolve(options.text, files, Exit::usage);
     EngineOptions engine;
     engine.context = options.context;
     engine.threads = globals.threads;
@@ -83,7 +85,7 @@ int run(Options& options, const Globals& globals) {
     Conversation conversation(source, model->tokenizer(), form);
     conversation.set_messages(messages);
     if (!options.system.empty()) conversation.set_system(options.system);
-    ChatSession session(conversation, options.text);
+    ChatSession session(conversation, options.text, files);
     introduce(*model, form, source.context(), asks);
     if (asks) return converse(session);
     if (trimmed(message).empty()) fail_input("stdin", "", "a message", "nothing");
@@ -110,8 +112,7 @@ Action add_chat(CLI::App& app, const Globals& globals) {
     add_text_options(app, options->text);
     app.get_option("--tokens")
         ->default_str("-1; where the model continues text " + std::to_string(tokens_of_a_continuation));
-    add_texts(app, "--stop", options->text.generate.stops,
-              "end answers before this text (may be given several times)");
+    app.remove_option(app.get_option("--" + std::string(unused_setting)));
     add_context(app, options->context, 1, "tokens to have room for");
     add_state_type(app, options->state);
     return [options, &globals, &app] {

@@ -134,7 +134,9 @@ void ChatSession::load(const std::string& argument) {
 }
 
 void ChatSession::set(const std::string& argument) {
-    std::vector<Field> fields = text_fields(settings_);
+    TextSettings changed = settings_;
+    std::vector<Field> fields = text_fields(changed);
+    std::erase_if(fields, [](const Field& f) { return f.key == unused_setting; });
     const std::size_t space = argument.find_first_of(" =");
     if (argument.empty()) {
         for (const Field& field : fields) tell(field.key + " " + shown(field) + "  (" + field.help + ")");
@@ -146,6 +148,8 @@ void ChatSession::set(const std::string& argument) {
         std::find_if(fields.begin(), fields.end(), [&](const Field& f) { return f.key == name; });
     if (field != fields.end() && value.empty()) return tell(name + " " + shown(*field));
     apply_setting(fields, name + "=" + value);
+    resolve(changed, files_, Exit::input, "/set");
+    settings_ = changed;
     if (name == "seed") answers_ = 0;
     for (const Field& each : fields)
         if (each.key == name) tell(name + " " + shown(each));

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "chat/conversation.h"
@@ -12,9 +13,9 @@ namespace linnet {
 
 class ChatSession {
   public:
-    /// The conversation must outlive it. `settings.seed` must be chosen.
-    ChatSession(Conversation& conversation, TextSettings settings)
-        : conversation_(conversation), settings_(std::move(settings)) {}
+    /// Conversation and files must outlive it. `settings` must be resolved, and settings.seed chosen.
+    ChatSession(Conversation& conversation, TextSettings settings, GrammarFiles& files)
+        : conversation_(conversation), settings_(std::move(settings)), files_(files) {}
 
     /// Does what a typed text says: a message is answered on stdout, a command is done; a text that begins
     /// with "//" is a message from its second "/" on. What cannot be done is said on stderr, and nothing has
@@ -40,9 +41,13 @@ class ChatSession {
 
     Conversation& conversation_;
     TextSettings settings_;
+    GrammarFiles& files_;
     std::int64_t answers_ = 0;  // since the seed was set: each has random numbers of its own
     bool ended_ = false;
 };
+
+/// Of text_fields(): answers are printed without probabilities.
+inline constexpr std::string_view unused_setting = "logprobs";
 
 /// "/help", "/system", …: for help and tests.
 std::vector<std::string> chat_command_names();

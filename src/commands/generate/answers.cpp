@@ -16,6 +16,21 @@ std::string line_of(const Record& record) {
     return record.dump(-1, ' ', false, Record::error_handler_t::replace) + "\n";
 }
 
+/// The model's probabilities as they stand in a record: of the token that was picked, and the likeliest.
+struct LogprobRecord {
+    const Tokenizer& tokenizer;
+    Record entry(const TokenLogprob& t) const {
+        std::string text;
+        tokenizer.decode(t.id, false, text);
+        return {{"id", t.id}, {"text", text}, {"logprob", t.logprob}};
+    }
+    Record top(const TokenLogprobs& told) const {
+        Record list = Record::array();
+        for (const TokenLogprob& t : told.top) list.push_back(entry(t));
+        return list;
+    }
+};
+
 std::string shown_prompt(const std::string& prompt, TerminalText& terminal) {
     Utf8Stream whole;
     std::string shown = terminal.push(whole.push(prompt));
@@ -31,8 +46,8 @@ std::string joined(const std::vector<TokenId>& ids) {
 /// One answer, token by token.
 class StreamPrinter : public AnswerPrinter {
   public:
-    StreamPrinter(const Answer& answer, const std::string& format, bool echo)
-        : answer_(answer), format_(format), echo_(echo) {}
+    StreamPrinter(const Answer& answer, const std::string& format, bool echo, const Tokenizer& tokenizer)
+        : answer_(answer), format_(format), echo_(echo), logprobs_{tokenizer} {}
 
     void begin() override {
         if (!echo_) return;
@@ -44,6 +59,8 @@ class StreamPrinter : public AnswerPrinter {
             put(line_of({{"prompt", answer_.prompt}, {"ids", answer_.ids}}));
     }
 
+    void logprobs(std::size_t, const TokenLogprobs& told) override { told_ = told; }
+
     void token(std::size_t, std::optional<TokenId> id, std::string_view text) override {
         if (format_ == "text") {
             put(terminal_.push(text));
@@ -53,6 +70,7 @@ class StreamPrinter : public AnswerPrinter {
             Record line;
             if (id) line["id"] = *id;
             line["text"] = text;
+            if (id && told_) line["logprob"] = told_->token.logprob, line["top"] = logprobs_.top(*told_);
             put(line_of(line));
         }
     }
@@ -65,6 +83,7 @@ class StreamPrinter : public AnswerPrinter {
         Record line{{"end", name(result.end)},         {"prompt_tokens", answer_.ids.size()},
                     {"tokens", result.ids.size()},     {"prompt_seconds", totals.read_seconds},
                     {"seconds", totals.write_seconds}, {"seed", answer_.seed}};
+        if (result.complete) line["complete"] = *result.complete;
         if (totals.drafted > 0) line["drafted"] = totals.drafted, line["accepted"] = totals.accepted;
         put(line_of(line));
     }
@@ -74,17 +93,26 @@ class StreamPrinter : public AnswerPrinter {
     std::string format_;
     bool echo_, any_ = false;
     TerminalText terminal_;
+    LogprobRecord logprobs_;
+    std::optional<TokenLogprobs> told_;  // of the token that comes next
 };
 
 /// Several answers. As text each has a line before it that tells which one it is, and the one whose turn it
 /// is comes as it is written.
 class OrderedPrinter : public AnswerPrinter {
   public:
-    OrderedPrinter(const std::vector<Answer>& answers, const std::string& format, bool echo)
-        : answers_(answers), format_(format), echo_(echo), waiting_(answers.size()) {}
+    OrderedPrinter(const std::vector<Answer>& answers, const std::string& format, bool echo,
+                   const Tokenizer& tokenizer)
+        : answers_(answers), format_(format), echo_(echo), logprobs_{tokenizer}, waiting_(answers.size()) {}
 
     void begin() override {
         if (format_ == "text" && next_ < answers_.size()) put(heading());
+    }
+
+    void logprobs(std::size_t answer, const TokenLogprobs& told) override {
+        Record entry = logprobs_.entry(told.token);
+        entry["top"] = logprobs_.top(told);
+        waiting_[answer].logprobs.push_back(entry);
     }
 
     void token(std::size_t answer, std::optional<TokenId>, std::string_view text) override {
@@ -110,6 +138,7 @@ class OrderedPrinter : public AnswerPrinter {
   private:
     struct Waiting {
         std::string text;
+        Record logprobs = Record::array();
         std::optional<Generated> result;
     };
     std::string heading() {
@@ -139,15 +168,18 @@ class OrderedPrinter : public AnswerPrinter {
         line["text"] = waiting_[next_].text;
         line["ids"] = result.ids;
         line["end"] = name(result.end);
+        if (result.complete) line["complete"] = *result.complete;
         line["prompt_tokens"] = a.ids.size();
         line["tokens"] = result.ids.size();
         line["seed"] = a.seed;
+        if (!waiting_[next_].logprobs.empty()) line["logprobs"] = waiting_[next_].logprobs;
         return line;
     }
 
     const std::vector<Answer>& answers_;
     std::string format_;
     bool echo_;
+    LogprobRecord logprobs_;
     std::vector<Waiting> waiting_;
     std::size_t next_ = 0;
     TerminalText terminal_;
@@ -163,10 +195,10 @@ void AnswerPrinter::put(std::string_view text) {
 }
 
 std::unique_ptr<AnswerPrinter> make_printer(const std::vector<Answer>& answers, const std::string& format,
-                                            bool echo) {
+                                            bool echo, const Tokenizer& tokenizer) {
     if (answers.size() == 1 && answers[0].prompts == 0)
-        return std::make_unique<StreamPrinter>(answers[0], format, echo);
-    return std::make_unique<OrderedPrinter>(answers, format, echo);
+        return std::make_unique<StreamPrinter>(answers[0], format, echo, tokenizer);
+    return std::make_unique<OrderedPrinter>(answers, format, echo, tokenizer);
 }
 
 }  // namespace linnet

@@ -26,6 +26,8 @@ class AnswerPrinter {
   public:
     virtual ~AnswerPrinter() = default;
     virtual void begin() {}
+    /// Before token() of the same token, where they were asked for.
+    virtual void logprobs(std::size_t answer, const TokenLogprobs& told) = 0;
     virtual void token(std::size_t answer, std::optional<TokenId> id, std::string_view text) = 0;
     virtual void end(std::size_t answer, const Generated& result, const GenerateTotals& totals) = 0;
 
@@ -34,8 +36,9 @@ class AnswerPrinter {
     char last_ = '\n';  // byte that was put
 };
 
-/// `format` is "text", "ids" or "jsonl"; `echo`: with the prompts. The answers must outlive the printer.
+/// `format` is "text", "ids" or "jsonl"; `echo`: with the prompts. Answers and tokenizer must outlive the
+/// printer.
 std::unique_ptr<AnswerPrinter> make_printer(const std::vector<Answer>& answers, const std::string& format,
-                                            bool echo);
+                                            bool echo, const Tokenizer& tokenizer);
 
 }  // namespace linnet

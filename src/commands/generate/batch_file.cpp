@@ -25,15 +25,20 @@ BatchLine read_line(std::string_view text, const std::string& file, std::size_t 
     const std::string place = file + ": line " + std::to_string(number);
     const nlohmann::json object = parse_json(text, file, number);
     BatchLine line{number, {}, defaults};
-    Repeating<std::string> stops;
     std::vector<Field> fields = text_fields(line.settings);
     fields.push_back({"prompt", &line.prompt, ""});
-    fields.push_back({"stop", &stops, ""});
+    const std::vector<TextList> lists = text_lists(line.settings);
+    std::vector<Repeating<std::string>> texts(lists.size());
+    for (std::size_t i = 0; i < lists.size(); i++) fields.push_back({lists[i].key, &texts[i], ""});
     if (!object.is_object()) fail_input(place, "", "a JSON object", object.type_name());
     const nlohmann::json settings = with_known_names(object, place);
     if (!settings.contains("prompt")) fail_input(place, "prompt", "a string", "none");
     apply_json(fields, settings, place);
-    if (settings.contains("stop")) line.settings.generate.stops = stops.list();
+    // A line's own one takes the place of the command's, of either kind.
+    if (settings.contains("grammar") != settings.contains("json-schema"))
+        (settings.contains("grammar") ? line.settings.json_schema : line.settings.grammar).clear();
+    for (std::size_t i = 0; i < lists.size(); i++)
+        if (settings.contains(lists[i].key)) *lists[i].target = texts[i].list();
     return line;
 }
 

@@ -44,6 +44,15 @@ void note_full(const std::vector<Generated>& results, std::int64_t context) {
          " (--ctx-shift drops the oldest part and goes on)");
 }
 
+/// How many texts ended before their grammar; on stderr.
+void note_cut(const std::vector<Generated>& results) {
+    auto cut = [](const Generated& g) { return g.complete == false && g.end == GenerateEnd::length; };
+    if (auto count = std::count_if(results.begin(), results.end(), cut); count > 0)
+        note("linnet: " +
+             std::string(results.size() == 1 ? "the text was" : std::to_string(count) + " texts were") +
+             " cut before the end that the grammar asks for (-n allows more tokens)");
+}
+
 /// What a person wants to know afterwards; on stderr.
 void report(const std::vector<Answer>& answers, const GenerateTotals& totals, bool speculated) {
     if (!stderr_is_terminal() && !speculated) return;
@@ -117,6 +126,15 @@ void encode(Answer& answer, const TextSettings& settings, const Options& options
     }
 }
 
+/// The settings of a task, checked against the model.
+void prepare(Task& task, const Options& options, GrammarFiles& grammars) {
+    const bool batch = task.answer.prompts > 0;
+    resolve(task.settings, grammars, batch ? Exit::input : Exit::usage,
+            batch ? options.batch_file + ": line " + std::to_string(task.answer.line) : "");
+    if (task.settings.generate.logprobs >= 0 && options.format != "jsonl")
+        usage_error("--logprobs", "--format jsonl", "--format " + options.format);
+}
+
 /// A request for every sample of a task.
 Request request_of(const Answer& answer, const TextSettings& settings) {
     Request request;
@@ -161,9 +179,11 @@ int run(Options& options, const Globals& globals) {
     if (options.format.empty()) options.format = "text";
     std::vector<Task> tasks = asked(options);
     std::shared_ptr<const Model> model = Model::open(options.model);
+    GrammarFiles grammars(model->tokenizer());
     std::vector<Answer> answers;
     std::vector<Request> requests;
     for (Task& task : tasks) {
+        prepare(task, options, grammars);
         encode(task.answer, task.settings, options, *model);
         task.answer.samples = options.samples;
         for (; task.answer.sample < options.samples; task.answer.sample++) {
@@ -182,12 +202,14 @@ int run(Options& options, const Globals& globals) {
     if (!options.draft.empty()) draft = open_draft(options, *model, engine);
     Generator generator(source, model->tokenizer(), drafter_of(options, draft.get()));
     if (!options.prompt_cache.empty()) use_prompt_cache(options.prompt_cache, source, generator, answers[0]);
-    std::unique_ptr<AnswerPrinter> printer = make_printer(answers, options.format, options.echo);
+    std::unique_ptr<AnswerPrinter> printer =
+        make_printer(answers, options.format, options.echo, model->tokenizer());
     std::vector<Generated> results;
     for (std::size_t i = 0; i < answers.size(); i++) {
         requests[i].emit = [&, i](std::optional<TokenId> id, std::string_view text) {
             printer->token(i, id, text);
         };
+        requests[i].emit_logprobs = [&, i](const TokenLogprobs& told) { printer->logprobs(i, told); };
         requests[i].done = [&, i](const Generated& result) {
             printer->end(i, result, generator.totals());
             results.push_back(result);
@@ -196,6 +218,7 @@ int run(Options& options, const Globals& globals) {
     printer->begin();
     generator.run(requests);
     note_full(results, source.context());
+    note_cut(results);
     report(answers, generator.totals(), options.speculate || draft);
     int signal = stop_signal();
     return signal ? 128 + signal : 0;
@@ -212,8 +235,6 @@ Action add_generate(CLI::App& app, const Globals& globals) {
                       ->type_name("FILE");
     for (const char* other : {"--prompt", "--file"}) batch->excludes(app.get_option(other));
     add_text_options(app, options->text);
-    add_texts(app, "--stop", options->text.generate.stops,
-              "end before this text (may be given several times)");
     add_integer(app, "--samples", options->samples, 1, most_samples,
                 "texts to write after the prompt, each with random numbers of its own");
     add_integer(app, "--parallel", options->parallel, 1, 1024, "texts written at a time");

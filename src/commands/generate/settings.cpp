@@ -1,27 +1,100 @@
 #include "commands/generate/settings.h"
 
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cmath>
+
+#include "base/file.h"
 #include "commands/options.h"
+#include "generate/grammar/gbnf.h"
+#include "generate/grammar/json_schema.h"
 
 namespace linnet {
 
 std::vector<Field> text_fields(TextSettings& settings) {
-    GenerateOptions& generate = settings.generate;
-    SamplerOptions& sampler = generate.sampler;
+    GenerateOptions& g = settings.generate;
+    SamplerOptions& s = g.sampler;
     return {
-        {"tokens", &generate.tokens, "tokens to write; -1: until something else ends it", -1},
-        {"temp", &sampler.temperature, "temperature; 0: always the likeliest token", 0, 1e9},
-        {"top-k", &sampler.top_k, "draw from the K likeliest; 0: all", 0},
-        {"top-p", &sampler.top_p, "draw from the likeliest that together have probability P; 1: all", 0, 1},
-        {"min-p", &sampler.min_p, "draw from those with at least P of the likeliest's probability", 0, 1},
-        {"repeat-penalty", &sampler.repeat_penalty, "above 1: recent tokens become less likely", 1e-3, 1e3},
-        {"repeat-window", &sampler.repeat_window, "how many recent tokens that means", 0},
+        {"tokens", &g.tokens, "tokens to write; -1: until something else ends it", -1},
+        {"temp", &s.temperature, "temperature; 0: always the likeliest token", 0, 1e9},
+        {"top-k", &s.top_k, "draw from the K likeliest; 0: all", 0},
+        {"top-p", &s.top_p, "draw from the likeliest that together have probability P; 1: all", 0, 1},
+        {"min-p", &s.min_p, "draw from those with at least P of the likeliest's probability", 0, 1},
+        {"typical", &s.typical_p, "draw from the most typical that together have probability P; 1: all", 0,
+         1},
+        {"top-nsigma", &s.top_n_sigma, "draw from logits within X standard deviations of the largest; 0: all",
+         0, 1e9},
+        {"repeat-penalty", &s.repeat_penalty, "above 1: recent tokens become less likely", 1e-3, 1e3},
+        {"presence-penalty", &s.presence_penalty, "subtracted from the logit of a recent token", -1e3, 1e3},
+        {"frequency-penalty", &s.frequency_penalty, "subtracted for each time that a recent token is there",
+         -1e3, 1e3},
+        {"repeat-window", &s.repeat_window, "how many tokens are recent for these penalties", 0},
+        {"dry-multiplier", &s.dry_multiplier, "above 0: what would lengthen a repetition becomes less likely",
+         0, 1e6},
+        {"dry-base", &s.dry_base, "by multiplier · X^(length - allowed length)", 0, 1e3},
+        {"dry-allowed-length", &s.dry_allowed_length, "longest repetition that costs nothing", 0},
+        {"dry-penalty-last-n", &s.dry_penalty_last_n, "recent tokens that DRY looks at; -1: all", -1},
+        {"xtc-probability", &s.xtc_probability, "how often to exclude the top choices", 0, 1},
+        {"xtc-threshold", &s.xtc_threshold, "probability that makes a top choice; the least likely stays", 0,
+         1},
+        {"dynatemp-range", &s.dynatemp_range, "temperature from T - X to T + X, by entropy", 0, 1e9},
+        {"dynatemp-exp", &s.dynatemp_exponent, "exponent of that", 0, 1e3},
+        {"mirostat", &s.mirostat, "2: Mirostat 2 takes the place of what cuts; 0: off", 0, 2},
+        {"mirostat-lr", &s.mirostat_lr, "its learning rate", 0, 1e3},
+        {"mirostat-ent", &s.mirostat_ent, "the surprise that it aims at, in bits", 0, 1e3},
+        {"samplers", &s.samplers, "samplers and their order, separated by ;"},
+        {"grammar", &settings.grammar, "write only what this grammar allows (GBNF, llama.cpp's notation)"},
+        {"json-schema", &settings.json_schema, "write only JSON that this schema allows"},
+        {"logprobs", &g.logprobs,
+         "with every token of jsonl the model's log probabilities of it and of the N likeliest", 0, 1e6},
         {"seed", &settings.seed, "same seed, same text", 0, 9.2e18},
-        {"ignore-end", &generate.ignore_end, "go on after the model's end token"},
+        {"ignore-end", &g.ignore_end, "go on after the model's end token"},
         {"special", &settings.special, "text in the prompt that spells a control token is one"},
     };
 }
 
+std::vector<TextList> text_lists(TextSettings& settings) {
+    return {
+        {"logit-bias", &settings.logit_bias, "ID=X or \"TOKEN\"=X: add X to a token's logit (-inf: ban it)"},
+        {"dry-sequence-breaker", &settings.generate.sampler.dry_breakers,
+         "no repetition reaches across this text (replaces newline : \" *; none: no such text)"},
+        {"stop", &settings.generate.stops, "end before this text (may be given several times)"},
+    };
+}
+
 namespace {
+
+/// How help shows an option, and another name that is understood.
+struct Shown {
+    const char *key, *type, *value, *also;
+};
+constexpr Shown shown[] = {
+    {"top-k", "K", nullptr, nullptr},
+    {"top-p", "P", nullptr, nullptr},
+    {"min-p", "P", nullptr, nullptr},
+    {"typical", "P", nullptr, "--typical-p"},
+    {"top-nsigma", nullptr, nullptr, "--top-n-sigma"},
+    {"repeat-penalty", "R", nullptr, nullptr},
+    {"repeat-window", nullptr, nullptr, "--repeat-last-n"},
+    {"xtc-probability", "P", nullptr, nullptr},
+    {"xtc-threshold", "P", nullptr, nullptr},
+    {"grammar", "FILE", nullptr, "--grammar-file"},
+    {"json-schema", "FILE", nullptr, "--json-schema-file"},
+    {"samplers", "LIST", nullptr, nullptr},
+    {"logprobs", nullptr, "none", nullptr},
+    {"seed", "S", "random", "-s"},
+    {"ignore-end", nullptr, nullptr, "--ignore-eos"},
+    {"logit-bias", "BIAS", nullptr, nullptr},
+};
+
+void show(CLI::App& app, const std::string& key, CLI::Option* option) {
+    for (const Shown& s : shown) {
+        if (key != s.key) continue;
+        if (s.type) option->type_name(s.type);
+        if (s.value) option->default_str(s.value);
+        if (s.also) add_hidden_names(app, s.also, option);
+    }
+}
 
 /// An option of the name and the limits of a field.
 CLI::Option* add_field(CLI::App& app, const std::string& names, const Field& field) {
@@ -30,23 +103,88 @@ CLI::Option* add_field(CLI::App& app, const std::string& names, const Field& fie
                            static_cast<std::int64_t>(field.high), field.help);
     if (auto* const* real = std::get_if<double*>(&field.target))
         return add_real(app, names, **real, field.low, field.high, field.help);
+    if (auto* const* text = std::get_if<std::string*>(&field.target))
+        return add_text(app, names, **text, field.help);
     return app.add_flag(names, *std::get<bool*>(field.target), field.help);
 }
 
 }  // namespace
 
 void add_text_options(CLI::App& app, TextSettings& settings) {
-    for (const Field& field : text_fields(settings)) {
-        CLI::Option* option = add_field(app, (field.key == "tokens" ? "-n,--" : "--") + field.key, field);
-        if (field.key == "top-k") option->type_name("K");
-        if (field.key == "top-p" || field.key == "min-p") option->type_name("P");
-        if (field.key == "repeat-penalty") option->type_name("R");
-        if (field.key == "seed") {
-            option->type_name("S")->default_str("random");
-            add_hidden_names(app, "-s", option);
+    for (const Field& field : text_fields(settings))
+        show(app, field.key, add_field(app, (field.key == "tokens" ? "-n,--" : "--") + field.key, field));
+    for (const TextList& list : text_lists(settings))
+        show(app, list.key, add_texts(app, "--" + list.key, *list.target, list.help));
+}
+
+namespace {
+
+/// The tokens that a bias names: by id, or in quotes by the bytes that they add to a text.
+std::vector<TokenId> named_tokens(std::string_view name, const Tokenizer& tokenizer) {
+    std::vector<TokenId> ids;
+    if (name.size() > 2 && name.starts_with('"') && name.ends_with('"')) {
+        name = name.substr(1, name.size() - 2);
+        std::string text;
+        for (TokenId id = 0; id < tokenizer.size(); id++) {
+            text.clear();
+            tokenizer.decode(id, false, text);
+            if (text == name || tokenizer.piece(id) == name) ids.push_back(id);
         }
-        if (field.key == "ignore-end") add_hidden_names(app, "--ignore-eos", option);  // llama.cpp's name
+        return ids;
     }
+    TokenId id = -1;
+    const auto [end, status] = std::from_chars(name.data(), name.data() + name.size(), id);
+    if (status == std::errc() && end == name.data() + name.size() && id >= 0 && id < tokenizer.size())
+        ids.push_back(id);
+    return ids;
+}
+
+void add_bias(const std::string& text, const Tokenizer& tokenizer, std::vector<LogitBias>& biases, Exit exit,
+              const std::string& place, const std::string& where) {
+    const std::size_t equals = text.rfind('=');
+    const std::string hint = "ID=X or \"TOKEN\"=X";
+    if (equals == std::string::npos)
+        fail(exit, place, where, "a token, '=' and a number", quoted(text), hint);
+    const char *begin = text.data() + equals + 1, *end = text.data() + text.size();
+    if (begin != end && *begin == '+') begin++;
+    float bias = 0;
+    const auto [stop, status] = std::from_chars(begin, end, bias);
+    if (status != std::errc() || stop != end || std::isnan(bias) || (std::isinf(bias) && bias > 0))
+        fail(exit, place, where, "a number or -inf behind '='", quoted(text.substr(equals + 1)), hint);
+    const std::vector<TokenId> ids = named_tokens(std::string_view(text).substr(0, equals), tokenizer);
+    if (ids.empty())
+        fail(exit, place, where,
+             "a token of the vocabulary, an id below " + std::to_string(tokenizer.size()) +
+                 " or its text in quotes",
+             quoted(text.substr(0, equals)), hint);
+    for (TokenId id : ids) biases.push_back({id, bias});
+}
+
+}  // namespace
+
+std::shared_ptr<TokenConstraint> GrammarFiles::read(const std::string& path, bool is_schema) {
+    std::shared_ptr<TokenConstraint>& known = read_[{path, is_schema}];
+    if (known) return known;
+    const std::string text = read_file(path);
+    const Grammar grammar = is_schema ? read_json_schema(text, path) : read_gbnf(text, path);
+    if (!vocabulary_) vocabulary_ = std::make_shared<GrammarVocabulary>(tokenizer_);
+    return known = std::make_shared<TokenConstraint>(grammar, tokenizer_, vocabulary_, path);
+}
+
+void resolve(TextSettings& settings, GrammarFiles& files, Exit exit, const std::string& place) {
+    auto name = [&](const char* key) { return (place.empty() ? "--" : "") + std::string(key); };
+    SamplerOptions& sampler = settings.generate.sampler;
+    if (sampler.mirostat == 1) fail(exit, place, name("mirostat"), "0 or 2", "1", "version 1 is not there");
+    sampler_chain(sampler.samplers, exit, place, name("samplers"));
+    sampler.biases.clear();
+    for (const std::string& bias : settings.logit_bias)
+        add_bias(bias, files.tokenizer(), sampler.biases, exit, place, name("logit-bias"));
+    if (sampler.dry_breakers == std::vector<std::string>{"none"}) sampler.dry_breakers.clear();
+    if (!settings.grammar.empty() && !settings.json_schema.empty())
+        fail(exit, place, name("json-schema"), "a grammar or a schema", "both");
+    settings.generate.grammar = nullptr;
+    if (!settings.grammar.empty()) settings.generate.grammar = files.read(settings.grammar, false);
+    if (!settings.json_schema.empty()) settings.generate.grammar = files.read(settings.json_schema, true);
 }
 
 }  // namespace linnet

@@ -1,0 +1,86 @@
+// One draw in the making: the tokens that are still in it, and what every sampler does to them.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "generate/sampling/mask.h"
+#include "generate/sampling/options.h"
+#include "text/tokenizer.h"
+
+namespace linnet {
+
+struct Candidate {
+    float logit;
+    TokenId id;
+};
+inline bool likelier(const Candidate& a, const Candidate& b) {
+    return a.logit > b.logit || (a.logit == b.logit && a.id < b.id);
+}
+
+/// Purposes of random numbers: streams of their own (base/rng.h), each with the number of the sample above
+/// it. The first is "sample", which texts of all versions were drawn with.
+enum class RandomPurpose : std::uint64_t { token = 0x73616D706C65, xtc = 0x787463 };
+
+/// The candidates are all of `scores` (but what the mask forbids) until something is cut, then `list`.
+/// Probabilities are shares of exp((logit - top) / temperature): the temperature is kept beside the logits,
+/// so that a chain which ends with it works on the model's own numbers.
+class Draw {
+  public:
+    /// `logits` [V] after `history`; `mask` (or none) must outlive the draw. `step` numbers a text's picks.
+    void begin(const SamplerOptions& options, const Tokenizer* tokenizer, std::span<const float> logits,
+               std::span<const TokenId> history, std::uint64_t step, const TokenMask* mask);
+
+    /// The lowest id among the likeliest; nothing where a logit is NaN or the largest is not finite.
+    std::optional<TokenId> best();
+    /// Finds `top`; false where best() is nothing.
+    bool find_top();
+    bool whole() const { return whole_; }
+
+    /// The candidates as a list, in id order until something orders it.
+    std::vector<Candidate>& list();
+    /// list() after the first `k` of the likeliest, in order; one pass over a vocabulary.
+    void keep_top_k(std::size_t k);
+    /// Where a candidate list was changed by more than cutting its tail: the largest logit again.
+    void refresh_top();
+    /// Changes the logits of candidates among `ids` (each once): change(position in ids, logit).
+    void adjust(std::span<const TokenId> ids, auto&& change) {
+        if (whole_) {
+            std::span<float> scores = own_scores();
+            for (std::size_t i = 0; i < ids.size(); i++)
+                if (auto id = static_cast<std::size_t>(ids[i]); id < scores.size())
+                    scores[id] = change(i, scores[id]);
+        } else {
+            for (Candidate& c : list_)
+                for (std::size_t i = 0; i < ids.size(); i++)
+                    if (ids[i] == c.id) c.logit = change(i, c.logit);
+            refresh_top();
+        }
+    }
+    /// Makes the logits those that the temperature has scaled, for a sampler that changes them.
+    void apply_temperature();
+    double weight(const Candidate& c) const;  // not normalized
+    double uniform(RandomPurpose purpose) const;
+    /// A candidate by its probability.
+    TokenId take();
+
+    const SamplerOptions* options = nullptr;
+    const Tokenizer* tokenizer = nullptr;  // none: DRY has no breakers
+    std::span<const TokenId> history;
+    float top = 0;
+    double temperature = 1;
+
+  private:
+    std::span<float> own_scores();
+
+    std::span<const float> scores_;  // [V]
+    const TokenMask* mask_ = nullptr;
+    std::uint64_t step_ = 0;
+    bool whole_ = true;
+    std::vector<float> own_;  // [V], where logits were changed
+    std::vector<Candidate> list_;
+    std::vector<double> weights_;
+};
+
+}  // namespace linnet
