@@ -104,8 +104,8 @@ void from_gguf(const Options& options, ModelFormat format, const SourceOptions& 
     } else {
         prepare_output(options.out, to.existing);
         const Architecture* architecture = nullptr;
-        read_config(*file, architecture);
-        if (architecture->name == "gpt2")
+        // Each says what else it wants of a model; they have no position in common.
+        if (read_config(*file, architecture).position.kind.at(0) == "learned")
             write_llmc(*file, options.out, to);
         else
             write_llama2c(*file, tokenizer, options.out, to);
