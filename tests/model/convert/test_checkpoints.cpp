@@ -126,17 +126,9 @@ TEST_CASE("llama2.c's versions 1 and 2 are read; groups of 8 bits become what th
 
 TEST_CASE("a GPT-2 goes to llm.c's checkpoint and back, in f32 and bf16, its vocabulary padded") {
     test::Scratch scratch;
-    test::FamilyFile file{.name = "gpt",
-                          .arch = "gpt2",
-                          .kv_heads = 4,
-                          .ffn = 256,
-                          .norm = "layer",
-                          .gated = false,
-                          .tied = true,
-                          .q_bias = true,
-                          .o_bias = true,
-                          .ffn_bias = true,
-                          .fused_qkv = true};
+    test::FamilyFile file =
+        *std::ranges::find(test::family_files(), std::string("gpt2-tied"), &test::FamilyFile::name);
+    file.ffn = 4 * file.width;
     test::write_family_file(file, scratch / "m.gguf");
     const Gguf before(scratch / "m.gguf");
     for (DType type : {DType::f32, DType::bf16}) {
