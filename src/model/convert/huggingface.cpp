@@ -459,8 +459,7 @@ class ConfigWriter {
         for (const auto& [field, same] : row.silent.items()) silent &= fields_[field] == same;
         if (silent) return true;
         const bool nested = row.key.find('.') != row.key.npos;
-        if (nested && !row.missing.is_null() &&
-            told(row, fields_) == derived(row.missing, fields_))
+        if (nested && !row.missing.is_null() && told(row, fields_) == derived(row.missing, fields_))
             return true;
         if (!row.times.empty()) {
             const double whole = whole_of(fields_, row.times), part = value.get<double>();
