@@ -303,7 +303,8 @@ class NewFolder {
 
     void finish() {
         std::vector<std::string> names = names_in(new_);
-        std::ranges::stable_partition(names, [](const std::string& name) { return name != last; });
+        std::stable_partition(names.begin(), names.end(),
+                              [](const std::string& name) { return name != last; });
         remove_all(final_ + "/" + last);
         for (const std::string& old : names_in(final_))
             if (old.starts_with("model") &&

@@ -57,7 +57,7 @@ std::vector<std::size_t> raw_order(const Graph& graph, std::span<const RawGroup>
 }
 
 void add_raw_tensors(ModelSource& source, std::shared_ptr<const MappedFile> file, const ModelConfig& config,
-                     const Graph& graph, std::vector<RawPlace> places, const SourceOptions& options) {
+                     const Graph& graph, std::span<const RawPlace> places, const SourceOptions& options) {
     auto raw = std::make_shared<Raw>(Raw{std::move(file), graph, {}});
     raw->places.resize(graph.parameters().size());
     for (const RawPlace& place : places) raw->places[place.parameter] = place;

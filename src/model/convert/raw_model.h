@@ -28,7 +28,7 @@ std::vector<std::size_t> raw_order(const Graph& graph, std::span<const RawGroup>
 
 /// The rows of parameters at their places, under GGUF's names.
 void add_raw_tensors(ModelSource& source, std::shared_ptr<const MappedFile> file, const ModelConfig& config,
-                     const Graph& graph, std::vector<RawPlace> places, const SourceOptions& options);
+                     const Graph& graph, std::span<const RawPlace> places, const SourceOptions& options);
 
 /// The i-th of the 32-bit integers that a file begins with; Error(Exit::input) where it ends before.
 std::int32_t raw_integer(const MappedFile& file, std::size_t i);
