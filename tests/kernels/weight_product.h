@@ -19,6 +19,7 @@ struct WeightProduct {
           bias(n, 2),
           add(m * n, 3),
           w(static_cast<std::size_t>(n * k / info(type).block * info(type).bytes)) {
+        for (std::int64_t i = 0; i < m; i++) a[i * (k + 1) + k] = NAN;  // between rows: nobody's
         Values<float> wide(n * k, 4);
         for (std::int64_t i = 0; i < n * k; i++)  // a large one per block, and blocks of unequal size
             wide[i] *= (i % 37 == 0 ? 4.0f : 1.0f) * (i / k % 3 == 0 ? 0.1f : 1.0f);
