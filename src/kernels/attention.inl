@@ -71,8 +71,7 @@ void attention(const Attention<Real>& f, int64_t head, int64_t query_begin, int6
         for (int64_t r = 0; r < count; r++) w.top[r] = minus_infinity, w.total[r] = 0;
         each_vector(count * d, [&](int64_t c, int64_t n) { store_n(w.out + c, zero(), n); });
         int64_t first = visible_begin(f, q0) / key_block * key_block, last = visible_end(f, q1 - 1);
-        auto block = [&](int64_t j) { return j >= f.globals && j < first ? first : j; };
-        for (int64_t j = block(0); j < last; j = block(j + key_block)) {
+        for (int64_t j = seen_block(f, first, 0); j < last; j = seen_block(f, first, j + key_block)) {
             int64_t keys = least(key_block, f.keys - j);
             RealRows k = real_rows(f, rows_at(f, f.k, kv * f.k_head, f.k_row, j), f.k_row, keys, w.rows);
             transpose_block(keys, d, k.data, k.row, w.keys);

@@ -111,8 +111,7 @@ inline void decode_query(const Attention<Real>& f, int64_t head, int64_t i, Deco
     int64_t first = begin / decode_block * decode_block;
     Real top = minus_infinity, total = 0, factor = score_factor(f);
     each_vector(d, [&](int64_t c, int64_t n) { store_n(w.out + c, zero(), n); });
-    auto block = [&](int64_t j) { return j >= f.globals && j < first ? first : j; };
-    for (int64_t j = block(0); j < end; j = block(j + decode_block)) {
+    for (int64_t j = seen_block(f, first, 0); j < end; j = seen_block(f, first, j + decode_block)) {
         int64_t keys = least(decode_block, end - j);
         decode_pieces(f, rows_at(f, f.k, kv * f.k_head, f.k_row, j), f.k_row, keys, w.rows,
                       [&](auto stored, int64_t before, int64_t some, const auto* k, int64_t row) {

@@ -151,12 +151,10 @@ void byte_column(const Gemm<Real>& g, int64_t i0, int64_t i1, int64_t j, int64_t
         for (; pair + 2 <= pairs; pair += 2) byte_tile<Block, Matrix, 2>(a + pair, p.w, p.sums + pair);
         if (pair < pairs) byte_tile<Block, Matrix, 1>(a + pair, p.w, p.sums + pair);
     }
-    for (int64_t i = i0; i < i1; i++)
-        for (int64_t c = 0; c < columns; c++) {
-            const TileTarget t = tile_target(g, i, j + c, 1, k0 == 0);
-            put_sums(t, 0, 0, 1, bias_at(t, 0, 1),
-                     set1(p.sums[(i - i0) / 2][c / 2][(i - i0) % 2 * 2 + c % 2]));
-        }
+    const TileTarget t = tile_target(g, i0, j, 1, k0 == 0);
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t c = 0; c < columns; c++)
+            put_sums(t, i, c, 1, bias_at(t, c, 1), set1(p.sums[i / 2][c / 2][i % 2 * 2 + c % 2]));
 }
 
 template <class Matrix>

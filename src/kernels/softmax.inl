@@ -46,6 +46,12 @@ inline Seen seen_keys(const Attention<Real>& f, int64_t i, int64_t j, int64_t ke
     return {visible_begin(f, i) - j, end, least(f.globals - j, end)};
 }
 
+/// The block of keys at j, or where nothing of it is seen the next that is: `first` is the first of the
+/// window's.
+inline int64_t seen_block(const Attention<Real>& f, int64_t first, int64_t j) {
+    return j >= f.globals && j < first ? first : j;
+}
+
 /// Of the W keys from c on: v where they are seen, else `other`.
 inline Vec keep_seen(Vec v, const Seen& seen, int64_t c, Vec other) {
     if (c >= seen.begin && c + W <= seen.end) return v;
