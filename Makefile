@@ -237,22 +237,22 @@ $(shell mkdir -p $(BUILD); echo '$(REVISION)' | cmp -s - $(BUILD)/revision || ec
 $(BUILD)/obj/src/commands/version.o: CPPFLAGS += -DLINNET_REVISION='"$(REVISION)"'
 $(BUILD)/obj/src/commands/version.o: $(BUILD)/revision
 
-# $(1): the source's name and its function's; $(2): the header; $(3): the type of a file; $(4): the files.
+# $(1): the source's name and its function's; $(2): the header; $(3): the files.
 define embedded
-$(shell echo '$(4)' | cmp -s - $(BUILD)/$(1).list || echo '$(4)' > $(BUILD)/$(1).list)
-$(BUILD)/$(1).cpp: $(4) $(BUILD)/$(1).list Makefile
+$(shell echo '$(3)' | cmp -s - $(BUILD)/$(1).list || echo '$(3)' > $(BUILD)/$(1).list)
+$(BUILD)/$(1).cpp: $(3) $(BUILD)/$(1).list Makefile
 	@{ echo '#include "$(2)"'; \
-	   echo 'std::span<const linnet::$(3)> linnet::$(1)() {'; \
-	   echo 'static constexpr $(3) files[] = {'; \
-	   for file in $(4); do printf '{"%s", R"file(' $$$$file; cat $$$$file; echo ')file"},'; done; \
+	   echo 'std::span<const linnet::EmbeddedFile> linnet::$(1)() {'; \
+	   echo 'static constexpr EmbeddedFile files[] = {'; \
+	   for file in $(3); do printf '{"%s", R"file(' $$$$file; cat $$$$file; echo ')file"},'; done; \
 	   echo '}; return files; }'; } > $$@
 $(BUILD)/obj/$(1).o: $(BUILD)/$(1).cpp
 	@mkdir -p $$(@D)
 	@echo "compile $$<"
 	$$(Q)$$(CXX) $$(CPPFLAGS) $$(CXXFLAGS) -c -o $$@ $$<
 endef
-$(eval $(call embedded,architecture_files,model/architecture_files.h,ArchitectureFile,$(ARCHITECTURES)))
-$(eval $(call embedded,chat_template_files,text/chat/template_files.h,ChatTemplateFile,$(TEMPLATES)))
+$(eval $(call embedded,architecture_files,model/architecture_files.h,$(ARCHITECTURES)))
+$(eval $(call embedded,chat_template_files,text/chat/template_files.h,$(TEMPLATES)))
 
 # The built-in model, embedded by one file; nothing yet where it has not been trained.
 BUILTIN := $(or $(wildcard models/shakespeare.gguf),$(BUILD)/no-model)

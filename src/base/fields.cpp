@@ -19,11 +19,6 @@ std::string number_text(double x) {
     return std::string(text, end);
 }
 
-std::string did_you_mean(std::string_view name, const std::vector<std::string>& known) {
-    auto near = nearest(name, known);
-    return near ? "did you mean " + *near + "?" : "";
-}
-
 [[noreturn]] void unknown_key(const std::vector<Field>& fields, std::string_view file,
                               const std::string& key) {
     std::vector<std::string> keys;

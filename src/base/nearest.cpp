@@ -57,4 +57,10 @@ std::optional<std::string> nearest(std::string_view name, std::span<const std::s
     return *best;
 }
 
+std::string did_you_mean(std::string_view name, std::span<const std::string> known,
+                         std::string_view otherwise) {
+    const auto near = nearest(name, known);
+    return near ? "did you mean " + *near + "?" : std::string(otherwise);
+}
+
 }  // namespace linnet

@@ -14,4 +14,8 @@ int edit_distance(std::string_view a, std::string_view b);
 /// (more than a third of its letters differ, and neither begins with the other).
 std::optional<std::string> nearest(std::string_view name, std::span<const std::string> known);
 
+/// "did you mean X?"; `otherwise` where none is near.
+std::string did_you_mean(std::string_view name, std::span<const std::string> known,
+                         std::string_view otherwise = {});
+
 }  // namespace linnet

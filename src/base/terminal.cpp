@@ -150,14 +150,17 @@ bool quiet() {
     return be_quiet;
 }
 
-void note(std::string_view line, bool faint) {
-    if (be_quiet) return;
+void tell(std::string_view line, bool faint) {
     bool redraw = live && live->drawn_;
     std::string text = printable(line, true);
     if (stderr_is_terminal()) text = folded(text, terminal_width());
     if (faint && stderr_colours()) text = "\x1b[2m" + text + "\x1b[0m";
     put((redraw ? "\r\x1b[K" : "") + text + "\n");
     if (redraw) live->draw();
+}
+
+void note(std::string_view line, bool faint) {
+    if (!be_quiet) tell(line, faint);
 }
 
 std::string human_bytes(double bytes) {

@@ -38,6 +38,8 @@ bool quiet();
 /// One line on stderr (a live line is cleared first and drawn again), made printable, folded at spaces on a
 /// terminal, in a faint colour where `faint` and there are colours. Nothing where quiet.
 void note(std::string_view line, bool faint = false);
+/// The same where quiet, too: what was asked for.
+void tell(std::string_view line, bool faint = false);
 
 std::string human_bytes(double bytes);      // "512 B", "1.2 GB" (powers of 1000)
 std::string human_seconds(double seconds);  // "0.8s", "3m 20s", "2h 05m", "3d 04h"
@@ -59,7 +61,7 @@ class StatusLine {
     void clear();
 
   private:
-    friend void note(std::string_view line, bool faint);
+    friend void tell(std::string_view line, bool faint);
     void draw() const;
     std::string text_;
     bool drawn_ = false, pending_ = false;

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace linnet {
 
@@ -31,6 +32,32 @@ inline Char decode_utf8(const char* p, const char* end) {
         if (code >= 0x10000 && code <= 0x10FFFF) return {code, 4, true};
     }
     return {b, 1, false};
+}
+
+/// The bytes of a character at `to`, which has room for four; returns what lies behind them.
+inline char* put_utf8(char* to, char32_t c) {
+    auto put = [&](char32_t b) { *to++ = static_cast<char>(b); };
+    if (c < 0x80) {
+        put(c);
+    } else if (c < 0x800) {
+        put(0xC0 | c >> 6);
+        put(0x80 | (c & 0x3F));
+    } else if (c < 0x10000) {
+        put(0xE0 | c >> 12);
+        put(0x80 | (c >> 6 & 0x3F));
+        put(0x80 | (c & 0x3F));
+    } else {
+        put(0xF0 | c >> 18);
+        put(0x80 | (c >> 12 & 0x3F));
+        put(0x80 | (c >> 6 & 0x3F));
+        put(0x80 | (c & 0x3F));
+    }
+    return to;
+}
+
+inline void append_utf8(std::string& out, char32_t c) {
+    char bytes[4];
+    out.append(bytes, put_utf8(bytes, c));
 }
 
 }  // namespace linnet

@@ -47,7 +47,6 @@ class Conversation {
 
     std::span<const ChatTurn> turns() const { return turns_; }
     std::size_t forgotten() const { return first_; }  // turns that the model no longer sees
-    const GenerateTotals& totals() const { return generator_.totals(); }
 
   private:
     std::vector<TokenId> ids(bool special) const;

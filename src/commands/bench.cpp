@@ -67,81 +67,79 @@ double write_speed(Sequence& sequence, std::span<const TokenId> tokens) {
     return static_cast<double>(tokens.size()) / seconds_since(start);
 }
 
-/// What is measured, and how.
+/// What is read and written: random ids, each part as long as the context allows.
+struct BenchText {
+    std::vector<TokenId> ids;
+    std::span<const TokenId> prompt, tokens;
+
+    BenchText(const ModelOptions& options, std::int64_t context, std::int64_t vocabulary) {
+        const std::int64_t length = std::min(options.prompt, context);
+        Rng rng(1, 0);
+        ids.resize(static_cast<std::size_t>(std::max(length, options.tokens)));
+        for (std::size_t i = 0; i < ids.size(); i++)
+            ids[i] = static_cast<TokenId>(rng.below(static_cast<std::uint64_t>(vocabulary), i));
+        prompt = std::span(ids).first(static_cast<std::size_t>(length));
+        tokens = std::span(ids).first(static_cast<std::size_t>(options.tokens));
+    }
+    BenchText(const BenchText&) = delete;
+};
+
+/// Reads the prompt and writes a few tokens op by op, from an empty cache.
+ModelProfile take_profile(Engine& engine, Sequence& sequence, const BenchText& text) {
+    ModelProfile taken;
+    sequence.rewind(0);
+    if (!text.prompt.empty()) profile(engine, sequence, text.prompt, Phase::read, taken.reading);
+    sequence.rewind(0);
+    for (TokenId id : text.tokens.first(std::min<std::size_t>(text.tokens.size(), 8))) {
+        if (sequence.position() == sequence.context()) sequence.rewind(0);
+        profile(engine, sequence, {&id, 1}, Phase::write, taken.writing);
+        taken.written++;
+    }
+    return taken;
+}
+
 struct Measured {
-    std::int64_t prompt, tokens;
     Rounds read{}, write{};  // tokens/s
     double prompt_flops = 0, token_bytes = 0, load_s = 0;
 };
 
-/// Random ids, for the prompt and for what is written.
-std::vector<TokenId> any_ids(std::int64_t count, std::int64_t vocabulary) {
-    Rng rng(1, 0);
-    std::vector<TokenId> ids(static_cast<std::size_t>(count));
-    for (std::size_t i = 0; i < ids.size(); i++)
-        ids[i] = static_cast<TokenId>(rng.below(static_cast<std::uint64_t>(vocabulary), i));
-    return ids;
-}
-
-OpTime total(const std::vector<OpTime>& ops) {
-    OpTime sum;
-    for (const OpTime& op : ops) sum.seconds += op.seconds, sum.flops += op.flops, sum.bytes += op.bytes;
-    return sum;
-}
-
-/// Reads the prompt and writes a few tokens op by op, from an empty cache.
-ModelProfile take_profile(Engine& engine, Sequence& sequence, std::span<const TokenId> prompt,
-                          std::span<const TokenId> tokens) {
-    ModelProfile taken;
-    sequence.rewind(0);
-    if (!prompt.empty()) taken.reading = profile(engine, sequence, prompt, Phase::read);
-    sequence.rewind(0);
-    for (TokenId id : tokens.first(std::min<std::size_t>(tokens.size(), 8)))
-        add_profile(taken.writing, profile(engine, sequence, {&id, 1}, Phase::write)), taken.written++;
-    return taken;
-}
-
-Measured measure(Engine& engine, Sequence& sequence, const ModelOptions& options) {
-    Measured m{.prompt = std::min(options.prompt, sequence.context()), .tokens = options.tokens};
-    const std::vector<TokenId> ids =
-        any_ids(std::max(m.prompt, m.tokens), engine.model().config().vocabulary);
-    const auto prompt = std::span(ids).first(static_cast<std::size_t>(m.prompt)),
-               tokens = std::span(ids).first(static_cast<std::size_t>(m.tokens));
-    const ModelProfile warm = take_profile(engine, sequence, prompt, tokens);  // as the round that warms up
-    m.prompt_flops = total(warm.reading).flops;
-    if (warm.written) m.token_bytes = total(warm.writing).bytes / warm.written;
-    for (std::int64_t round = 0; round < options.repeats; round++) {
-        if (m.prompt > 0) m.read.all.push_back(read_speed(sequence, prompt));
-        if (m.tokens > 0) m.write.all.push_back(write_speed(sequence, tokens));
+Measured measure(Engine& engine, Sequence& sequence, const BenchText& text, std::int64_t rounds) {
+    Measured m;
+    const ModelProfile warm = take_profile(engine, sequence, text);  // as the round that warms up
+    for (const OpTime& op : warm.reading) m.prompt_flops += op.flops;
+    for (const OpTime& op : warm.writing) m.token_bytes += op.bytes / warm.written;
+    for (std::int64_t round = 0; round < rounds; round++) {
+        if (!text.prompt.empty()) m.read.all.push_back(read_speed(sequence, text.prompt));
+        if (!text.tokens.empty()) m.write.all.push_back(write_speed(sequence, text.tokens));
     }
     return m;
 }
 
-void print(const Measured& m, const ModelOptions& options, const Globals& globals) {
-    const double flops = m.prompt > 0 ? m.prompt_flops / static_cast<double>(m.prompt) * m.read.median() : 0,
+void print(const Measured& m, const BenchText& text, const ModelOptions& options, const Globals& globals) {
+    const std::size_t prompt = text.prompt.size(), tokens = text.tokens.size();
+    const double flops = prompt > 0 ? m.prompt_flops / static_cast<double>(prompt) * m.read.median() : 0,
                  bytes = m.token_bytes * m.write.median();
     if (options.json) {
         nlohmann::ordered_json out{
             {"pp_tps", m.read.median()},      {"pp_least", m.read.least()}, {"pp_most", m.read.most()},
             {"pp_flops_per_s", flops},        {"tg_tps", m.write.median()}, {"tg_least", m.write.least()},
             {"tg_most", m.write.most()},      {"tg_bytes_per_s", bytes},    {"load_s", m.load_s},
-            {"peak_rss_mib", peak_rss_mib()}, {"prompt", m.prompt},         {"tokens", m.tokens},
+            {"peak_rss_mib", peak_rss_mib()}, {"prompt", prompt},           {"tokens", tokens},
             {"threads", threads_of(globals)}, {"isa", kernels().name}};
         write_stdout(out.dump() + "\n");
         return;
     }
-    char text[500];
-    std::snprintf(text, sizeof text,
-                  "prompt    %lld tokens  %10.2f tokens/s (%.2f to %.2f), %.1f GFLOP/s\n"
-                  "writing   %lld tokens  %10.2f tokens/s (%.2f to %.2f), %.2f GB/s of weights\n"
+    char lines[500];
+    std::snprintf(lines, sizeof lines,
+                  "prompt    %zu tokens  %10.2f tokens/s (%.2f to %.2f), %.1f GFLOP/s\n"
+                  "writing   %zu tokens  %10.2f tokens/s (%.2f to %.2f), %.2f GB/s of weights\n"
                   "load      %.3f s\n"
                   "memory    %.1f MiB at most\n"
                   "(median of %lld, %d threads, %s)\n",
-                  static_cast<long long>(m.prompt), m.read.median(), m.read.least(), m.read.most(),
-                  flops / 1e9, static_cast<long long>(m.tokens), m.write.median(), m.write.least(),
-                  m.write.most(), bytes / 1e9, m.load_s, peak_rss_mib(),
+                  prompt, m.read.median(), m.read.least(), m.read.most(), flops / 1e9, tokens,
+                  m.write.median(), m.write.least(), m.write.most(), bytes / 1e9, m.load_s, peak_rss_mib(),
                   static_cast<long long>(options.repeats), threads_of(globals), kernels().name);
-    write_stdout(text);
+    write_stdout(lines);
 }
 
 int run_model(const ModelOptions& options, const Globals& globals) {
@@ -159,16 +157,12 @@ int run_model(const ModelOptions& options, const Globals& globals) {
     if (options.prompt > sequence.context())
         note("linnet: the model's context holds " + std::to_string(sequence.context()) +
              " tokens; the prompt has as many");
-    Measured measured = measure(engine, sequence, options);
+    const BenchText text(options, sequence.context(), model->config().vocabulary);
+    Measured measured = measure(engine, sequence, text, options.repeats);
     measured.load_s = load;
-    print(measured, options, globals);
-    if (!options.profile) return 0;
-    const std::vector<TokenId> ids =
-        any_ids(std::max(measured.prompt, measured.tokens), model->config().vocabulary);
-    write_stdout(profile_text(
-        take_profile(engine, sequence, std::span(ids).first(static_cast<std::size_t>(measured.prompt)),
-                     std::span(ids).first(static_cast<std::size_t>(measured.tokens))),
-        threads_of(globals)));
+    print(measured, text, options, globals);
+    if (options.profile)
+        write_stdout(profile_text(take_profile(engine, sequence, text), threads_of(globals)));
     return 0;
 }
 

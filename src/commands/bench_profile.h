@@ -12,10 +12,8 @@ struct ModelProfile {
     int written = 0;  // tokens
 };
 
-/// Adds what further tokens took.
-void add_profile(std::vector<OpTime>& sums, const std::vector<OpTime>& more);
-
-/// Two tables. Measures the machine's limits for them, with `threads` threads: a few seconds.
-std::string profile_text(const ModelProfile& profile, int threads);
+/// Two tables, the longest first. Measures the machine's limits for them, with `threads` threads: a few
+/// seconds.
+std::string profile_text(ModelProfile profile, int threads);
 
 }  // namespace linnet

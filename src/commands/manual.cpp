@@ -187,11 +187,9 @@ int run(const Wanted& wanted, const CLI::App& root) {
     for (const std::string& word : wanted.words) name += (name.empty() ? "" : "-") + word;
     if (!name.starts_with("linnet")) name = page_name(name);
     std::size_t at = static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
-    if (at == names.size()) {
-        auto near = nearest(name, names);
+    if (at == names.size())
         usage_error("COMMAND", "a command or a page of --list", linnet::quoted(name),
-                    near ? "did you mean " + *near + "?" : "");
-    }
+                    did_you_mean(name, names));
     write_stdout(at == 0 ? program_page(root) : command_page(root, commands()[at - 1]));
     return 0;
 }

@@ -14,16 +14,6 @@
 namespace linnet {
 namespace {
 
-template <class T>
-std::optional<T> parse_whole(const std::string& text) {
-    T value{};
-    const char *begin = text.data(), *end = begin + text.size();
-    if (begin != end && *begin == '+') begin++;
-    auto [stop, status] = std::from_chars(begin, end, value);
-    if (status != std::errc() || stop != end || begin == end) return std::nullopt;
-    return value;
-}
-
 /// "--tokens" of "-n,--tokens"; "FILE" of "FILE".
 std::string shown_name(const std::string& names) {
     std::size_t at = names.find("--");
@@ -112,10 +102,8 @@ CLI::Option* add_chosen(CLI::App& app, const std::string& names, const std::stri
         value_name += (i == 0 ? "" : "|") + choices[i];
     }
     auto take = [keep, name, listed, choices](const std::string& text) {
-        if (std::find(choices.begin(), choices.end(), text) == choices.end()) {
-            auto near = nearest(text, choices);
-            usage_error(name, listed, linnet::quoted(text), near ? "did you mean " + *near + "?" : "");
-        }
+        if (std::find(choices.begin(), choices.end(), text) == choices.end())
+            usage_error(name, listed, linnet::quoted(text), did_you_mean(text, choices));
         keep(text);
     };
     // The choices are the value's name, which help shows and completions offer (arguments.h).

@@ -1,7 +1,9 @@
 // Options as all commands declare them: checked at the border, with messages in the house's one-line form.
 #pragma once
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +11,17 @@
 #include "tensor/dtype.h"
 
 namespace linnet {
+
+/// The number that the whole text is, a sign "+" before it or not; nothing where it is none.
+template <class T>
+std::optional<T> parse_whole(const std::string& text) {
+    T value{};
+    const char *begin = text.data(), *end = begin + text.size();
+    if (begin != end && *begin == '+') begin++;
+    auto [stop, status] = std::from_chars(begin, end, value);
+    if (status != std::errc() || stop != end || begin == end) return std::nullopt;
+    return value;
+}
 
 /// A whole number in [min, max]; anything else is a usage error that says so. `names` as CLI11 takes them
 /// ("-n,--tokens").

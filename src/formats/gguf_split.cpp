@@ -9,21 +9,14 @@
 
 #include "base/error.h"
 #include "formats/gguf.h"
+#include "formats/parts.h"
 
 namespace linnet {
 namespace {
 
 constexpr std::uint64_t most_parts = 65535;  // the keys are of 16 bits
+constexpr std::string_view suffix = ".gguf";
 constexpr const char* strange = "a part of another model?";
-
-/// "-00002-of-00003.gguf" of part 1 (counted from 0) of 3.
-std::string ending_of(std::uint64_t number, std::uint64_t count) {
-    auto five = [](std::uint64_t n) {
-        const std::string digits = std::to_string(n);
-        return std::string(digits.size() < 5 ? 5 - digits.size() : 0, '0') + digits;
-    };
-    return "-" + five(number + 1) + "-of-" + five(count) + ".gguf";
-}
 
 std::string part_name(std::uint64_t number, std::uint64_t count) {
     return "part " + std::to_string(number + 1) + " of " + std::to_string(count);
@@ -72,16 +65,16 @@ Gguf::Gguf(const std::string& path) : Gguf(MappedFile(path)) {
     if (number >= count)
         fail_input(path, "key 'split.no'", "a number below split.count, " + std::to_string(count),
                    std::to_string(number));
-    const std::string ending = ending_of(number, count);
+    const std::string ending = part_ending(number, count, suffix);
     if (!path.ends_with(ending))
         fail_input(path, "", "a name that ends in " + ending + ", as it is " + part_name(number, count),
                    "another", "the other parts are found by it");
     const std::string stem = path.substr(0, path.size() - ending.size());
-    if (number > 0) *this = Gguf(map_part(stem + ending_of(0, count), 0, count));
+    if (number > 0) *this = Gguf(map_part(stem + part_ending(0, count, suffix), 0, count));
     const Keys keys = keys_of(*this);
     check_part(*this, 0, count, keys);
     for (std::uint64_t i = 1; i < count; i++) {
-        parts_.emplace_back(map_part(stem + ending_of(i, count), i, count));
+        parts_.emplace_back(map_part(stem + part_ending(i, count, suffix), i, count));
         check_part(parts_.back(), i, count, keys);
     }
     join_parts();

@@ -12,20 +12,6 @@ bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-void append_utf8(std::string& out, std::uint32_t code) {
-    auto put = [&](std::uint32_t byte) { out += static_cast<char>(byte); };
-    if (code < 0x80) {
-        put(code);
-    } else if (code < 0x800) {
-        put(0xC0 | code >> 6), put(0x80 | (code & 0x3F));
-    } else if (code < 0x10000) {
-        put(0xE0 | code >> 12), put(0x80 | (code >> 6 & 0x3F)), put(0x80 | (code & 0x3F));
-    } else {
-        put(0xF0 | code >> 18), put(0x80 | (code >> 12 & 0x3F));
-        put(0x80 | (code >> 6 & 0x3F)), put(0x80 | (code & 0x3F));
-    }
-}
-
 }  // namespace
 
 void JsonReader::refuse(std::string_view expected, std::string_view got) const {

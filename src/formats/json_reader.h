@@ -44,8 +44,6 @@ class JsonReader {
     /// Nothing but white space may follow.
     void end();
     [[noreturn]] void refuse(std::string_view expected, std::string_view got) const;
-    /// The byte that the cursor is at.
-    std::size_t position() const { return at_; }
 
   private:
     char peek();  // the next byte that is no white space; '\0' at the end

@@ -240,7 +240,6 @@ void Safetensors::read(MappedFile file) {
         tensors_.push_back(std::move(r.tensor));
     }
     files_.push_back(std::move(file));
-    sort_names();
 }
 
 /// Twins are refused.
@@ -258,6 +257,7 @@ void Safetensors::sort_names() {
 
 Safetensors::Safetensors(MappedFile file) : path_(file.path()) {
     read(std::move(file));
+    sort_names();
 }
 
 Safetensors Safetensors::open(const std::string& path) {
@@ -281,6 +281,7 @@ Safetensors Safetensors::open(const std::string& path) {
         number = static_cast<std::uint32_t>(all.files_.size());
         all.read(MappedFile(part));
     }
+    all.sort_names();
     for (const auto& [tensor, file] : places) {
         const SafetensorsTensor* found = all.tensor(tensor);
         if (!found || found->part != parts.at(file))

@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "base/checked.h"
+#include "formats/parts.h"
 #include "formats/safetensors.h"
 
 namespace linnet {
@@ -14,15 +15,6 @@ const SafetensorsType* type_of(DType type) {
     for (const SafetensorsType& row : safetensors_types())
         if (row.type == type) return &row;
     return nullptr;
-}
-
-/// "-00002-of-00003.safetensors" of part 1 (counted from 0) of 3.
-std::string ending_of(std::size_t number, std::size_t count) {
-    auto five = [](std::size_t n) {
-        const std::string digits = std::to_string(n);
-        return std::string(digits.size() < 5 ? 5 - digits.size() : 0, '0') + digits;
-    };
-    return "-" + five(number + 1) + "-of-" + five(count) + ".safetensors";
 }
 
 }  // namespace
@@ -85,8 +77,9 @@ void SafetensorsWriter::write(const std::string& folder, const std::string& name
     if (parts.size() == 1) return write_file(stem + ".safetensors", entries);
     ordered_json places = ordered_json::object();
     for (std::size_t p = 0; p < parts.size(); p++) {
-        write_file(stem + ending_of(p, parts.size()), parts[p]);
-        for (const Entry& entry : parts[p]) places[entry.name] = name + ending_of(p, parts.size());
+        const std::string ending = part_ending(p, parts.size(), ".safetensors");
+        write_file(stem + ending, parts[p]);
+        for (const Entry& entry : parts[p]) places[entry.name] = name + ending;
     }
     linnet::write_file(
         stem + ".safetensors.index.json",

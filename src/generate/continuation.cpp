@@ -16,24 +16,33 @@ std::string_view name(GenerateEnd end) {
     return names[static_cast<std::size_t>(end)];
 }
 
-TokenLogprobs logprobs_of(std::span<const float> logits, TokenId picked, std::size_t top) {
-    const float largest = *std::max_element(logits.begin(), logits.end());
-    double sum = 0;
-    for (float x : logits) sum += std::exp(static_cast<double>(x - largest));
-    auto entry = [&](TokenId id) {
-        const float logit = logits[static_cast<std::size_t>(id)];
-        return TokenLogprob{id, static_cast<double>(logit - largest) - std::log(sum)};
-    };
+std::vector<TokenId> likeliest(std::span<const float> logits, std::size_t count) {
     std::vector<TokenId> ids(logits.size());
     std::iota(ids.begin(), ids.end(), 0);
-    const std::size_t n = std::min(top, ids.size());
-    std::partial_sort(
-        ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(n), ids.end(), [&](TokenId a, TokenId b) {
-            const float x = logits[static_cast<std::size_t>(a)], y = logits[static_cast<std::size_t>(b)];
-            return x > y || (x == y && a < b);
-        });
+    auto before = [&](TokenId a, TokenId b) {
+        const float x = logits[static_cast<std::size_t>(a)], y = logits[static_cast<std::size_t>(b)];
+        return x > y || (x == y && a < b);
+    };
+    count = std::min(count, ids.size());
+    std::partial_sort(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(count), ids.end(), before);
+    ids.resize(count);
+    return ids;
+}
+
+double log_sum(std::span<const float> logits) {
+    const double top = *std::max_element(logits.begin(), logits.end());
+    double sum = 0;
+    for (float logit : logits) sum += std::exp(static_cast<double>(logit) - top);
+    return top + std::log(sum);
+}
+
+TokenLogprobs logprobs_of(std::span<const float> logits, TokenId picked, std::size_t top) {
+    const double whole = log_sum(logits);
+    auto entry = [&](TokenId id) {
+        return TokenLogprob{id, static_cast<double>(logits[static_cast<std::size_t>(id)]) - whole};
+    };
     TokenLogprobs told{entry(picked), {}};
-    for (std::size_t i = 0; i < n; i++) told.top.push_back(entry(ids[i]));
+    for (TokenId id : likeliest(logits, top)) told.top.push_back(entry(id));
     return told;
 }
 

@@ -47,8 +47,9 @@ void ModelDrafter::draft(const Continuation& continuation, std::size_t most, std
     held_.resize(static_cast<std::size_t>(sequence_.rewind(static_cast<std::int64_t>(same))));
     // The same settings, state and random numbers as the large model's: where the two agree, so do their
     // draws.
-    Sampler sampler = continuation.sampler();
     const Tokenizer& tokenizer = continuation.tokenizer();
+    Sampler sampler(continuation.options().sampler, &tokenizer);
+    sampler.set_state(continuation.sampler().state());
     std::optional<GrammarCursor> cursor = continuation.cursor();
     std::string bytes;
     std::vector<TokenId> all = text;

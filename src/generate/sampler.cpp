@@ -42,6 +42,7 @@ std::optional<TokenId> Sampler::pick(std::span<const float> logits, std::span<co
         if (!reweighs && likeliest_) return draw_.best();
         if (!reweighs && !ready && !(ready = draw_.find_top())) return std::nullopt;
         row->change(draw_);
+        ready = ready && !reweighs;  // the largest may be another now
     }
     if (!ready && !draw_.find_top()) return std::nullopt;
     if (options_.mirostat == 2) return take_mirostat(draw_, state_.mu);

@@ -2,15 +2,12 @@
 // changes.
 #pragma once
 #include <span>
-#include <string_view>
+
+#include "base/embedded_file.h"
 
 namespace linnet {
 
-struct ArchitectureFile {
-    std::string_view path, text;
-};
-
 /// In the order of their paths.
-std::span<const ArchitectureFile> architecture_files();
+std::span<const EmbeddedFile> architecture_files();
 
 }  // namespace linnet

@@ -120,13 +120,12 @@ json merged_rows(json rows, const json& own, std::initializer_list<const char*> 
 }
 
 /// The file with all that it does not say itself taken from the one that "like" names.
-json inherited(const json& file, const std::string& path, std::span<const ArchitectureFile> bases,
-               int depth) {
+json inherited(const json& file, const std::string& path, std::span<const EmbeddedFile> bases, int depth) {
     if (!file.is_object() || !file.contains("like")) return file;
     if (!file["like"].is_string()) fail_input(path, "like", "a string", file["like"].dump());
     std::string name = file["like"];
-    const ArchitectureFile* base = nullptr;
-    for (const ArchitectureFile& one : bases)
+    const EmbeddedFile* base = nullptr;
+    for (const EmbeddedFile& one : bases)
         if (one.path.ends_with("/" + name + ".json")) base = &one;
     if (!base || depth > 4) fail_input(path, "like", "the name of another file", name);
     std::string base_path(base->path);
@@ -153,7 +152,7 @@ json inherited(const json& file, const std::string& path, std::span<const Archit
 }  // namespace
 
 Architecture parse_architecture(std::string_view text, const std::string& path,
-                                std::span<const ArchitectureFile> bases) {
+                                std::span<const EmbeddedFile> bases) {
     json file = inherited(parse_json(text, path), path, bases, 0);
     DataRow row(file, path, "", {"name", "order", "constants", "gguf", "partial", "huggingface"});
     FieldCheck check(path);
@@ -175,13 +174,21 @@ Architecture parse_architecture(std::string_view text, const std::string& path,
     return a;
 }
 
+const std::vector<Architecture>& parsed_architectures() {
+    static const std::vector<Architecture> all = [] {
+        std::vector<Architecture> list;
+        for (const EmbeddedFile& file : architecture_files())
+            list.push_back(parse_architecture(file.text, std::string(file.path), architecture_files()));
+        return list;
+    }();
+    return all;
+}
+
 const std::vector<Architecture>& architectures() {
     static const std::vector<Architecture> all = [] {
         std::vector<Architecture> list;
-        for (const ArchitectureFile& file : architecture_files()) {
-            Architecture a = parse_architecture(file.text, std::string(file.path), architecture_files());
-            if (!a.partial) list.push_back(std::move(a));
-        }
+        for (const Architecture& a : parsed_architectures())
+            if (!a.partial) list.push_back(a);
         std::sort(list.begin(), list.end(), [](const Architecture& a, const Architecture& b) {
             return std::pair(a.order, a.name) < std::pair(b.order, b.name);
         });

@@ -20,9 +20,7 @@ class DataRow {
         if (!object.is_object()) fail_input(path, where_, "an object", object.type_name());
         for (const auto& [key, value] : object.items()) {
             if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-            auto near = nearest(key, known);
-            fail_input(path, place(key), "a known key", "an unknown one",
-                       near ? "did you mean " + *near + "?" : "");
+            fail_input(path, place(key), "a known key", "an unknown one", did_you_mean(key, known));
         }
     }
 

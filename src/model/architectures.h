@@ -63,8 +63,10 @@ struct Architecture {
 /// A data file's text, checked: Error(Exit::input) with `path` and the place in it. What its key "like" names
 /// is one of `bases`, by path.
 Architecture parse_architecture(std::string_view text, const std::string& path,
-                                std::span<const ArchitectureFile> bases = {});
+                                std::span<const EmbeddedFile> bases = {});
 
+/// One for each of architecture_files(), in that order; partial ones, too.
+const std::vector<Architecture>& parsed_architectures();
 /// Every architecture in the executable, by `order`, then name. The last is our own, which can say any
 /// config.
 const std::vector<Architecture>& architectures();

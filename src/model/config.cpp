@@ -234,11 +234,10 @@ void check_tied_layers(ModelConfig& c, std::string_view file) {
     if (c.tie_layers == 0) return;
     for (std::int64_t layer = 0; layer < c.layers; layer++) {
         std::int64_t other = layer % c.tie_layers;
+        bool alike = c.experts_at(layer) == c.experts_at(other);
         for (const PerLayer<std::int64_t>* list : {&c.heads, &c.kv_heads, &c.ffn.width})
-            if (list->at(layer) != list->at(other))
-                fail_input(file, "model.tie_layers", "0, as tied layers differ",
-                           std::to_string(c.tie_layers));
-        if (c.experts_at(layer) != c.experts_at(other))
+            alike &= list->at(layer) == list->at(other);
+        if (!alike)
             fail_input(file, "model.tie_layers", "0, as tied layers differ", std::to_string(c.tie_layers));
     }
 }

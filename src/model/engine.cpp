@@ -198,9 +198,12 @@ std::optional<Engine::NotFinite> Engine::find_not_finite(const Work& work, Phase
 }
 
 void Engine::watch(std::span<const Work> work, Phase phase, const std::function<void(const Step&)>& see) {
+    struct Watching {
+        Impl& impl;
+        ~Watching() { impl.see = nullptr; }
+    } watching{*impl_};
     impl_->see = see;
     run(work, phase);
-    impl_->see = nullptr;
 }
 
 std::string Engine::state_layout() const {

@@ -1,28 +1,36 @@
 #include "model/profile.h"
 
 #include <algorithm>
-#include <map>
 
 #include "model/trace.h"
 
 namespace linnet {
+namespace {
 
-std::vector<OpTime> profile(Engine& engine, Sequence& sequence, std::span<const TokenId> tokens,
-                            Phase phase) {
+OpTime& entry(std::vector<OpTime>& sums, std::string_view op, std::string_view weights) {
+    auto same =
+        std::ranges::find_if(sums, [&](const OpTime& sum) { return sum.op == op && sum.weights == weights; });
+    if (same != sums.end()) return *same;
+    return sums.emplace_back(OpTime{std::string(op), std::string(weights)});
+}
+
+}  // namespace
+
+void profile(Engine& engine, Sequence& sequence, std::span<const TokenId> tokens, Phase phase,
+             std::vector<OpTime>& sums) {
     const Graph& graph = engine.model().traced().graph;
     const std::vector<Tensor>& parameters = engine.model().parameters();
-    std::map<std::pair<std::string, std::string>, OpTime> by;
     const Engine::Work work{&sequence, tokens};
     engine.watch({&work, 1}, phase, [&](const Engine::Step& step) {
         const Node& node = step.node;
-        const bool product = node.op->product && !step.converts;
-        const Tensor* weight = product ? &parameters[static_cast<std::size_t>(node.parameters[0])] : nullptr;
-        const std::string op(step.converts ? "convert" : node.op->name),
-            type(weight ? info(weight->type).name : "");
-        OpTime& sum = by[{op, type}];
-        sum.op = op, sum.weights = type;
+        if (step.converts) {
+            entry(sums, "convert", "").seconds += step.seconds;
+            return;
+        }
+        const Tensor* weight =
+            node.op->product ? &parameters[static_cast<std::size_t>(node.parameters[0])] : nullptr;
+        OpTime& sum = entry(sums, node.op->name, weight ? info(weight->type).name : "");
         sum.seconds += step.seconds;
-        if (step.converts) return;
         // Of a space with several rows per token, an op counts those of one token together.
         const Graph::Shapes shapes = graph.shapes(node);
         const double per_row = node.op->flops({shapes.in, shapes.parameters, node.attributes},
@@ -37,10 +45,6 @@ std::vector<OpTime> profile(Engine& engine, Sequence& sequence, std::span<const 
         const double all = static_cast<double>(weight->shape.count());
         sum.bytes += element * std::min(all, per_row / 2 * rows);
     });
-    std::vector<OpTime> sums;
-    for (auto& [key, sum] : by) sums.push_back(std::move(sum));
-    std::ranges::stable_sort(sums, std::greater(), &OpTime::seconds);
-    return sums;
 }
 
 }  // namespace linnet

@@ -15,8 +15,10 @@ struct OpTime {
     double bytes = 0;  // of matrices read, each once
 };
 
-/// Appends `tokens` to the sequence, one op after another, and adds up what they took; the longest first.
-/// Together they take longer than a run, in which an op begins where others are not yet done.
-std::vector<OpTime> profile(Engine& engine, Sequence& sequence, std::span<const TokenId> tokens, Phase phase);
+/// Appends `tokens` to the sequence, one op after another, and adds what they took to `sums`, which has one
+/// entry for each op and type of weights. Together they take longer than a run, in which an op begins where
+/// others are not yet done.
+void profile(Engine& engine, Sequence& sequence, std::span<const TokenId> tokens, Phase phase,
+             std::vector<OpTime>& sums);
 
 }  // namespace linnet

@@ -202,7 +202,7 @@ void write_quantized(const Gguf& file, const QuantizeOptions& options, std::vect
         };
         out.add_tensor(result.name, result.to, result.shape, emit);
     }
-    out.write(path);
+    out.write(path, false);
 }
 
 }  // namespace linnet

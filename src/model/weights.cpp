@@ -46,6 +46,10 @@ TensorPlace stored_place(const Architecture& a, const std::string& parameter,
 
 }  // namespace
 
+bool always_f32(const Parameter& parameter) {
+    return parameter.shape.rank == 1 || parameter.name.starts_with("position_embd");
+}
+
 std::vector<StoredTensor> stored_tensors(const Graph& graph, const Architecture& a, const Gguf* file) {
     std::vector<StoredTensor> tensors;
     std::unordered_set<std::string_view> names;
@@ -153,8 +157,7 @@ std::string save_model(const std::string& path, const ModelConfig& config, const
     for (const auto& [key, value] : provenance) out.add("linnet." + key, value);
     for (const StoredTensor& tensor : stored_tensors(graph, a, nullptr)) {
         const Parameter& p = graph.parameters()[tensor.parts[0]];
-        // Runtimes add the position table to activations as it is, so it stays in f32; it is small.
-        DType stored = p.shape.rank == 1 || p.name.starts_with("position_embd") ? DType::f32 : type;
+        DType stored = always_f32(p) ? DType::f32 : type;
         std::vector<Tensor> parts;
         for (std::size_t part : tensor.parts) parts.push_back(parameters[part]);
         out.add_tensor(tensor.name, stored, tensor.shape, [parts, stored](const GgufWriter::Sink& sink) {

@@ -17,6 +17,9 @@ struct StoredTensor {
     std::vector<std::size_t> parts;  // indices of parameters
     Shape shape;                     // of the whole
 };
+/// Vectors, and position tables, which runtimes add to activations as they are: they stay in f32.
+bool always_f32(const Parameter& parameter);
+
 /// Every tensor of a model as `file` has them (null: one to be written), in the order of its first parameter.
 /// Linear in their number.
 std::vector<StoredTensor> stored_tensors(const Graph& graph, const Architecture& architecture,

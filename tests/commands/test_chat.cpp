@@ -50,6 +50,16 @@ const Talkers& talkers() {
     return one;
 }
 
+/// What chat prints where this is its prompt, by generate.
+std::string continued(const Workplace& run, const std::string& prompt) {
+    const Outcome same = run("printf '" + prompt +
+                             "' | $LINNET generate -m plain.gguf --keep-newline --temp 0 -n 9 --ctx 999");
+    CHECK(same.exit == 0);
+    std::string text = same.out;
+    text.erase(0, text.find_first_not_of(" \n"));
+    return text.empty() ? "\n" : text;
+}
+
 }  // namespace
 
 TEST_CASE("chat answers one message from a pipe, in the form that the model's file says") {
@@ -61,12 +71,7 @@ TEST_CASE("chat answers one message from a pipe, in the form that the model's fi
     const std::string prompt =
         "<|im_start|>system\\nBe x.<|im_end|>\\n<|im_start|>user\\none "
         "two<|im_end|>\\n<|im_start|>assistant\\n";
-    const Outcome same = run("printf '" + prompt +
-                             "' | $LINNET generate -m plain.gguf --keep-newline --temp 0 -n 9 --ctx 999");
-    CHECK(same.exit == 0);
-    std::string text = same.out;
-    text.erase(0, text.find_first_not_of(" \n"));
-    CHECK(answer.out == (text.empty() ? "\n" : text));
+    CHECK(answer.out == continued(run, prompt));
     const std::string sampled =
         "printf hi | $LINNET chat -m chatml.gguf --ctx 999 -n 30 --temp 1.5 --top-k 0 --seed ";
     CHECK(run(sampled + "7").out == run(sampled + "7").out);
@@ -84,11 +89,7 @@ TEST_CASE("chat goes on with a conversation of a file, and refuses files that ho
         "<|im_start|>user\\na<|im_end|>\\n<|im_start|>assistant\\nb<|im_end|>\\n<|im_start|>user\\nc<|im_end|"
         ">\\n"
         "<|im_start|>assistant\\n";
-    std::string text =
-        run("printf '" + prompt + "' | $LINNET generate -m plain.gguf --keep-newline --temp 0 -n 9 --ctx 999")
-            .out;
-    text.erase(0, text.find_first_not_of(" \n"));
-    CHECK(answer.out == (text.empty() ? "\n" : text));
+    CHECK(answer.out == continued(run, prompt));
     write_text(run.s / "bad.json", R"([{"role": "user"}])");
     write_text(run.s / "bad-form.json", R"({"user": {"before": 3}, "assistant": {}})");
     for (const char* arguments :

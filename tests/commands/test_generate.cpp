@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "commands/records.h"
 #include "commands/tiny.h"
 #include "support.h"
 
@@ -74,17 +75,6 @@ TEST_CASE("the formats of generate agree: ids, and one JSON object a line") {
     Outcome full = run_linnet({"generate", "-m", tiny_model(), "-p", "one", "-n", "99", "--format", "jsonl"});
     CHECK(has(full.out, R"({"end":"context","prompt_tokens":3,"tokens":30)"));
 }
-
-namespace {
-
-std::vector<json> records(const std::string& lines) {
-    std::vector<json> all;
-    std::istringstream in(lines);
-    for (std::string line; std::getline(in, line);) all.push_back(json::parse(line));
-    return all;
-}
-
-}  // namespace
 
 TEST_CASE("--samples writes texts that differ, the same for any number of slots and threads") {
     const std::vector<std::string> line{"-p", "one two ", "-n", "12", "--temp", "1.5", "--seed", "9"};

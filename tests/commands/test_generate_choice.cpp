@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 
+#include "commands/records.h"
 #include "commands/tiny.h"
 #include "support.h"
 
@@ -23,13 +24,6 @@ std::string made(std::vector<std::string> arguments, const std::string& input = 
     const Outcome outcome = run_linnet(arguments, input);
     CHECK_MESSAGE(outcome.exit == 0, outcome.err);
     return outcome.out;
-}
-
-std::vector<json> records(const std::string& lines) {
-    std::vector<json> all;
-    std::istringstream in(lines);
-    for (std::string line; std::getline(in, line);) all.push_back(json::parse(line));
-    return all;
 }
 
 }  // namespace

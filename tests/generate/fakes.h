@@ -10,6 +10,16 @@
 
 namespace linnet::test {
 
+/// Draws by the model's own probabilities: no sampler does anything.
+inline SamplerOptions plain() {
+    SamplerOptions options;
+    options.temperature = 1;
+    options.top_k = 0;
+    options.top_p = 1;
+    options.min_p = 0;
+    return options;
+}
+
 /// Tokens are given strings of bytes; text is encoded by the longest match. An empty string is a control
 /// token.
 class FakeTokenizer : public Tokenizer {

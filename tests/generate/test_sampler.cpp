@@ -6,20 +6,13 @@
 #include <map>
 #include <random>
 
+#include "generate/fakes.h"
 #include "generate/sampler.h"
 
 using namespace linnet;
+using namespace linnet::test;
 
 namespace {
-
-SamplerOptions plain() {
-    SamplerOptions options;
-    options.temperature = 1;
-    options.top_k = 0;
-    options.top_p = 1;
-    options.min_p = 0;
-    return options;
-}
 
 std::map<TokenId, int> draws(const SamplerOptions& options, std::span<const float> logits, int n,
                              std::vector<TokenId> history = {}) {

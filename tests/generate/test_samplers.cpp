@@ -17,15 +17,6 @@ using namespace linnet::test;
 
 namespace {
 
-SamplerOptions plain() {
-    SamplerOptions o;
-    o.temperature = 1;
-    o.top_k = 0;
-    o.top_p = 1;
-    o.min_p = 0;
-    return o;
-}
-
 std::set<TokenId> drawn(const SamplerOptions& options, std::span<const float> logits, int n = 3000,
                         std::vector<TokenId> history = {}, const TokenMask* mask = nullptr) {
     Sampler sampler(options);
@@ -35,7 +26,7 @@ std::set<TokenId> drawn(const SamplerOptions& options, std::span<const float> lo
     return ids;
 }
 
-TokenId likeliest(SamplerOptions options, std::span<const float> logits, std::vector<TokenId> history) {
+TokenId first_choice(SamplerOptions options, std::span<const float> logits, std::vector<TokenId> history) {
     options.temperature = 0;
     return *Sampler(options).pick(logits, history, 0);
 }
@@ -74,6 +65,12 @@ TEST_CASE("every sampler has a name of its own, is in the default order once, an
             for (std::uint64_t step = 0; step < 20; step++)
                 CHECK(Sampler(hard).pick(five, history, step).has_value());
         }
+    // A temperature of 1 leaves the logits as they are, and then penalties make another the largest.
+    SamplerOptions late = plain();
+    late.samplers = "temperature;penalties;min_p", late.presence_penalty = 10, late.min_p = 0.5;
+    late.repeat_window = 5;
+    for (std::uint64_t step = 0; step < 20; step++)
+        CHECK(Sampler(late).pick(five, history, step) == TokenId{3});
 }
 
 TEST_CASE("a list of samplers takes llama.cpp's names, and refuses unknown and double ones") {
@@ -122,16 +119,16 @@ TEST_CASE("presence and frequency penalties are subtracted once, and for every t
     SamplerOptions o = plain();
     o.repeat_window = 4;
     const std::vector<float> logits{4, 3.5f, 1};
-    CHECK(likeliest(o, logits, {0}) == 0);
+    CHECK(first_choice(o, logits, {0}) == 0);
     o.presence_penalty = 1;
-    CHECK(likeliest(o, logits, {0}) == 1);
-    CHECK(likeliest(o, logits, {0, 0, 0, 1}) == 0);  // 3, 2.5: once each
+    CHECK(first_choice(o, logits, {0}) == 1);
+    CHECK(first_choice(o, logits, {0, 0, 0, 1}) == 0);  // 3, 2.5: once each
     o.presence_penalty = 0;
     o.frequency_penalty = 1;
-    CHECK(likeliest(o, logits, {0, 0, 0, 1}) == 1);              // 1, 2.5
-    CHECK(likeliest(o, logits, {0, 0, 0, 1, 2, 2, 2, 2}) == 0);  // none is recent but 2
+    CHECK(first_choice(o, logits, {0, 0, 0, 1}) == 1);              // 1, 2.5
+    CHECK(first_choice(o, logits, {0, 0, 0, 1, 2, 2, 2, 2}) == 0);  // none is recent but 2
     o.frequency_penalty = -1;
-    CHECK(likeliest(o, logits, {1, 1}) == 1);
+    CHECK(first_choice(o, logits, {1, 1}) == 1);
 }
 
 TEST_CASE("typical-p keeps those whose surprise is nearest the entropy") {
@@ -300,17 +297,15 @@ TEST_CASE("nothing is drawn that a mask forbids, few tokens or many, whatever th
 
 namespace {
 
-/// How much DRY takes from each of `tokens` tokens, found by raising a rival until it wins.
+/// How much DRY takes from each of `tokens` tokens.
 std::vector<double> taken(SamplerOptions o, std::size_t tokens, const std::vector<TokenId>& history,
                           const Tokenizer* tokenizer = nullptr) {
+    const std::vector<float> flat(tokens, 0.f);
+    Draw draw;
+    draw.begin(o, tokenizer, flat, history, 0, nullptr);
+    apply_dry(draw);
     std::vector<double> minus;
-    for (std::size_t id = 0; id < tokens; id++) {
-        const std::vector<float> flat(tokens, 0.f);
-        Draw draw;
-        draw.begin(o, tokenizer, flat, history, 0, nullptr);
-        apply_dry(draw);
-        minus.push_back(-static_cast<double>(draw.list().at(id).logit));
-    }
+    for (const Candidate& c : draw.list()) minus.push_back(-static_cast<double>(c.logit));
     return minus;
 }
 

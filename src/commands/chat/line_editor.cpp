@@ -15,11 +15,13 @@
 #include <optional>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/signals.h"
 #include "base/terminal.h"
 #include "base/utf8.h"
+#include "generate/stream.h"
 
 namespace linnet {
 namespace {
@@ -86,10 +88,11 @@ std::vector<std::string> read_history(const std::string& path) {
     if (entries.size() <= most_remembered) return entries;
     const bool cut = entries.size() > 2 * most_remembered;
     entries.erase(entries.begin(), entries.end() - most_remembered);
+    if (!cut) return entries;
     try {
         std::string kept;
         for (const std::string& entry : entries) kept += history_line(entry);
-        if (cut) write_file(path, kept);
+        write_file(path, kept);
     } catch (const Error&) {  // another time
     }
     return entries;
@@ -98,11 +101,10 @@ std::vector<std::string> read_history(const std::string& path) {
 /// A line is added: two programs do not lose each other's.
 void add_to_history(const std::string& path, const std::string& text) {
     if (path.empty()) return;
-    const int fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
-    if (fd < 0) return;
+    const Descriptor file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600));
+    if (file.fd < 0) return;
     const std::string line = history_line(text);
-    (void)!::write(fd, line.data(), line.size());
-    ::close(fd);
+    (void)!::write(file.fd, line.data(), line.size());
 }
 
 }  // namespace
@@ -111,6 +113,8 @@ struct LineEditor::Impl {
     EditLine* edit = nullptr;
     History* history = nullptr;
     std::string path, prompt;
+    Utf8Stream characters;
+    std::string typed;  // characters that libedit has not asked for yet
     std::optional<Stopped> stopped;
 
     static Impl& of(EditLine* edit) {
@@ -138,31 +142,25 @@ struct LineEditor::Impl {
     /// libedit asks this for the next character. No exception may pass through it.
     static int next(EditLine* edit, wchar_t* character) {
         Impl& self = of(edit);
-        std::string bytes;
         try {
-            while (bytes.empty() || !whole(bytes)) {
+            while (self.typed.empty()) {
                 while (!wait_for_input(STDIN_FILENO, changed_read)) self.take_change();
                 char byte;
                 const ssize_t n = ::read(STDIN_FILENO, &byte, 1);
                 if (n < 0 && errno == EINTR) continue;
                 if (n <= 0) return static_cast<int>(n);
-                bytes += byte;
+                self.typed = self.characters.push({&byte, 1});
             }
         } catch (const Stopped& stopped) {
+            self.characters = {};
             self.stopped = stopped;
             errno = EINTR;
             return -1;
         }
-        const Char c = decode_utf8(bytes.data(), bytes.data() + bytes.size());
-        *character = c.valid ? static_cast<wchar_t>(c.code) : L'\xFFFD';
+        const Char c = decode_utf8(self.typed.data(), self.typed.data() + self.typed.size());
+        self.typed.erase(0, c.size);
+        *character = static_cast<wchar_t>(c.code);
         return 1;
-    }
-    /// A character, or what can become none.
-    static bool whole(const std::string& bytes) {
-        const auto lead = static_cast<unsigned char>(bytes[0]);
-        const std::size_t wanted = lead < 0xC2 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 1;
-        const auto last = static_cast<unsigned char>(bytes.back());
-        return bytes.size() >= wanted || (bytes.size() > 1 && (last & 0xC0) != 0x80);
     }
 
     /// What is pasted stands in the line as it is, line ends and all.

@@ -1,12 +1,10 @@
 #include "commands/chat/session.h"
 
 #include <algorithm>
-#include <cstdio>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/nearest.h"
-#include "base/signals.h"
 #include "base/terminal.h"
 #include "commands/terminal_text.h"
 
@@ -44,14 +42,6 @@ std::span<const ChatCommand> ChatCommand::all() {
 }
 
 namespace {
-
-/// What was asked for, and so also where --quiet is.
-void tell(std::string_view text, bool faint = false) {
-    std::string shown = printable(text, true);
-    if (stderr_is_terminal()) shown = folded(shown, terminal_width());
-    if (faint && stderr_colours()) shown = "\x1b[2m" + shown + "\x1b[0m";
-    std::fprintf(stderr, "%s\n", shown.c_str());
-}
 
 /// "1 turn", "2 turns".
 std::string counted(std::size_t count, const std::string& what) {
@@ -151,21 +141,18 @@ void ChatSession::set(const std::string& argument) {
     resolve(changed, files_, Exit::input, "/set");
     settings_ = changed;
     if (name == "seed") answers_ = 0;
-    for (const Field& each : fields)
-        if (each.key == name) tell(name + " " + shown(each));
+    tell(name + " " + shown(*field));
 }
 
-bool ChatSession::command(const std::string& typed) {
+void ChatSession::command(const std::string& typed) {
     const std::size_t end = std::min(typed.find_first_of(" \n"), typed.size());
     const std::string name = typed.substr(0, end);
     for (const ChatCommand& each : ChatCommand::all()) {
         if (name != each.name) continue;
-        each.run(*this, std::string(trimmed(typed.substr(end))));
-        return true;
+        return each.run(*this, std::string(trimmed(typed.substr(end))));
     }
-    const auto near = nearest(name, chat_command_names());
     fail_input("", "", "a command, as /help lists them", quoted(name),
-               near ? "did you mean " + *near + "?" : "a message that begins with / is typed with //");
+               did_you_mean(name, chat_command_names(), "a message that begins with / is typed with //"));
 }
 
 void ChatSession::say_how_it_ended(const ChatReply& reply) const {

@@ -35,7 +35,7 @@ class ChatSession {
     void save(const std::string& argument);
     void load(const std::string& argument);
     void set(const std::string& argument);
-    bool command(const std::string& typed);
+    void command(const std::string& typed);
     void answer(const Ask& ask);
     void say_how_it_ended(const ChatReply& reply) const;
 

@@ -139,28 +139,31 @@ std::vector<TokenId> named_tokens(std::string_view name, const Tokenizer& tokeni
     return ids;
 }
 
-void add_bias(const std::string& text, const Tokenizer& tokenizer, std::vector<LogitBias>& biases, Exit exit,
+void add_bias(const std::string& text, GrammarFiles& files, std::vector<LogitBias>& biases, Exit exit,
               const std::string& place, const std::string& where) {
     const std::size_t equals = text.rfind('=');
     const std::string hint = "ID=X or \"TOKEN\"=X";
     if (equals == std::string::npos)
         fail(exit, place, where, "a token, '=' and a number", quoted(text), hint);
-    const char *begin = text.data() + equals + 1, *end = text.data() + text.size();
-    if (begin != end && *begin == '+') begin++;
-    float bias = 0;
-    const auto [stop, status] = std::from_chars(begin, end, bias);
-    if (status != std::errc() || stop != end || std::isnan(bias) || (std::isinf(bias) && bias > 0))
+    const auto bias = parse_whole<float>(text.substr(equals + 1));
+    if (!bias || std::isnan(*bias) || *bias == HUGE_VALF)
         fail(exit, place, where, "a number or -inf behind '='", quoted(text.substr(equals + 1)), hint);
-    const std::vector<TokenId> ids = named_tokens(std::string_view(text).substr(0, equals), tokenizer);
+    const std::vector<TokenId>& ids = files.named(text.substr(0, equals));
     if (ids.empty())
         fail(exit, place, where,
-             "a token of the vocabulary, an id below " + std::to_string(tokenizer.size()) +
+             "a token of the vocabulary, an id below " + std::to_string(files.tokenizer().size()) +
                  " or its text in quotes",
              quoted(text.substr(0, equals)), hint);
-    for (TokenId id : ids) biases.push_back({id, bias});
+    for (TokenId id : ids) biases.push_back({id, *bias});
 }
 
 }  // namespace
+
+const std::vector<TokenId>& GrammarFiles::named(const std::string& name) {
+    auto [at, first] = named_.try_emplace(name);
+    if (first) at->second = named_tokens(name, tokenizer_);
+    return at->second;
+}
 
 std::shared_ptr<TokenConstraint> GrammarFiles::read(const std::string& path, bool is_schema) {
     std::shared_ptr<TokenConstraint>& known = read_[{path, is_schema}];
@@ -178,7 +181,7 @@ void resolve(TextSettings& settings, GrammarFiles& files, Exit exit, const std::
     sampler_chain(sampler.samplers, exit, place, name("samplers"));
     sampler.biases.clear();
     for (const std::string& bias : settings.logit_bias)
-        add_bias(bias, files.tokenizer(), sampler.biases, exit, place, name("logit-bias"));
+        add_bias(bias, files, sampler.biases, exit, place, name("logit-bias"));
     if (sampler.dry_breakers == std::vector<std::string>{"none"}) sampler.dry_breakers.clear();
     if (!settings.grammar.empty() && !settings.json_schema.empty())
         fail(exit, place, name("json-schema"), "a grammar or a schema", "both");

@@ -39,12 +39,14 @@ std::vector<TextList> text_lists(TextSettings& settings);
 /// The options of both tables.
 void add_text_options(CLI::App& app, TextSettings& settings);
 
-/// Grammars and schemas that were read for one vocabulary, each file once.
+/// What settings mean in one vocabulary: grammars and schemas, each file read once, and the tokens of biases.
 class GrammarFiles {
   public:
     /// The tokenizer must outlive it and what it has read.
     explicit GrammarFiles(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
     const Tokenizer& tokenizer() const { return tokenizer_; }
+    /// The tokens that a bias names: by id, or in quotes by their text; none where there is no such token.
+    const std::vector<TokenId>& named(const std::string& name);
     /// Error(Exit::input) naming the file and the place.
     std::shared_ptr<TokenConstraint> read(const std::string& path, bool is_schema);
 
@@ -52,6 +54,7 @@ class GrammarFiles {
     const Tokenizer& tokenizer_;
     std::shared_ptr<const GrammarVocabulary> vocabulary_;
     std::map<std::pair<std::string, bool>, std::shared_ptr<TokenConstraint>> read_;
+    std::map<std::string, std::vector<TokenId>> named_;
 };
 
 /// Checks what a table cannot, finds the tokens of biases and reads the grammar. An error of a setting has

@@ -23,28 +23,6 @@ struct Options {
     bool special = false, keep_newline = false, json = false;
 };
 
-/// The ids of the `count` largest logits, the largest first; of equal ones the lower id.
-std::vector<TokenId> likeliest(std::span<const float> logits, std::size_t count) {
-    std::vector<TokenId> ids(logits.size());
-    std::iota(ids.begin(), ids.end(), 0);
-    auto before = [&](TokenId a, TokenId b) {
-        const float x = logits[static_cast<std::size_t>(a)], y = logits[static_cast<std::size_t>(b)];
-        return x > y || (x == y && a < b);
-    };
-    count = std::min(count, ids.size());
-    std::partial_sort(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(count), ids.end(), before);
-    ids.resize(count);
-    return ids;
-}
-
-/// The logarithm of the sum of the logits' exponentials: a token's probability is exp(logit - this).
-double log_sum(std::span<const float> logits) {
-    const double top = *std::max_element(logits.begin(), logits.end());
-    double sum = 0;
-    for (float logit : logits) sum += std::exp(static_cast<double>(logit) - top);
-    return top + std::log(sum);
-}
-
 /// A token on one line whatever it holds: "\\n" for a line end. (A control token by its name.)
 std::string quoted_token(const std::string& text) {
     std::string out = "'";

@@ -1,9 +1,7 @@
 // The pushdown automaton of a program: which bytes may come after which.
 #pragma once
 #include <cstdint>
-#include <memory>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "generate/grammar/program.h"

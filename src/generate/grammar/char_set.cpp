@@ -73,11 +73,9 @@ std::u32string code_points(std::string_view text) {
 }
 
 std::string utf8_of(char32_t code) {
-    auto tail = [&](int shift) { return static_cast<char>(0x80 | (code >> shift & 0x3F)); };
-    if (code < 0x80) return {static_cast<char>(code)};
-    if (code < 0x800) return {static_cast<char>(0xC0 | code >> 6), tail(0)};
-    if (code < 0x10000) return {static_cast<char>(0xE0 | code >> 12), tail(6), tail(0)};
-    return {static_cast<char>(0xF0 | code >> 18), tail(12), tail(6), tail(0)};
+    std::string out;
+    append_utf8(out, code);
+    return out;
 }
 
 }  // namespace linnet

@@ -141,12 +141,12 @@ void TokenConstraint::make_first_mask(GrammarState state, bool ends, TokenMask& 
     mask.finish();
 }
 
-const TokenMask& TokenConstraint::mask(GrammarState state, bool ends) {
-    const auto key = std::int64_t{state} * 2 + ends;
+const TokenMask& TokenConstraint::mask(GrammarState state, bool ends, bool first) {
+    const auto key = (std::int64_t{state} * 2 + ends) * 2 + first;
     if (auto found = masks_.find(key); found != masks_.end()) return found->second;
     if (masks_.size() >= most_masks) masks_.clear();
     TokenMask& made = masks_[key];
-    make_mask(state, ends, made);
+    first ? make_first_mask(state, ends, made) : make_mask(state, ends, made);
     return made;
 }
 
@@ -173,12 +173,7 @@ GrammarCursor::~GrammarCursor() {
 
 const TokenMask& GrammarCursor::mask(bool first) {
     constraint_->make_room();
-    if (first) {
-        TokenMask& mask = constraint_->masks_[-1];
-        constraint_->make_first_mask(state_, ends_, mask);
-        return mask;
-    }
-    return constraint_->mask(state_, ends_);
+    return constraint_->mask(state_, ends_, first);
 }
 
 bool GrammarCursor::advance(std::string_view bytes) {

@@ -47,7 +47,8 @@ class TokenConstraint {
         std::vector<std::uint32_t> leaving;  // tokens (of the tree) that what is below decides on
         std::size_t bytes() const { return words.size() * 8 + few.size() * 4 + leaving.size() * 4 + 200; }
     };
-    const TokenMask& mask(GrammarState state, bool ends);
+    /// `first`: nothing stands before the token.
+    const TokenMask& mask(GrammarState state, bool ends, bool first);
     void make_mask(GrammarState state, bool ends, TokenMask& mask);
     const Top& top_of(std::span<const Automaton::Element> stack);
     Top make_top(const Key& key);

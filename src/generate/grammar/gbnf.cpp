@@ -56,9 +56,8 @@ class Parser {
         std::vector<std::string> known;
         for (const auto& [other, id] : ids_)
             if (grammar_.rule(id).body >= 0) known.push_back(other);
-        const auto near = nearest(name, known);
         fail_input(file_, place(first_use_.at(name)), "the name of a rule", quoted(name),
-                   near ? "did you mean " + *near + "?" : "");
+                   did_you_mean(name, known));
     }
 
     bool is(char c) const { return at_ < text_.size() && text_[at_] == c; }

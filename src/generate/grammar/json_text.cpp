@@ -88,15 +88,10 @@ ExprId JsonText::character(const CharSet& set) {
     for (const CharRange& r : set.ranges()) key.emplace_back(r.first, r.last);
     if (auto found = characters_.find(key); found != characters_.end()) return found->second;
     std::vector<ExprId> choices;
-    const CharSet del{{0x7F, 0x7F}};
-    const CharSet plain = set.both(unescaped());
-    if (!plain.empty() || set.contains(0x7F)) {
-        CharSet as_is = plain;
-        as_is.add(set.both(del));
-        choices.push_back(grammar_.chars(as_is));
-    }
+    static const CharSet escaped{{0, 0x1F}, {'"', '"'}, {'\\', '\\'}};
+    if (const CharSet as_is = set.without(escaped); !as_is.empty()) choices.push_back(grammar_.chars(as_is));
     for (char32_t code = 0; code <= '\\'; code++)
-        if ((code < 0x20 || code == '"' || code == '\\') && set.contains(code))
+        if (escaped.contains(code) && set.contains(code))
             choices.push_back(grammar_.literal(escape_of(code)));
     const ExprId made = grammar_.rule_of("character", grammar_.choice(std::move(choices)));
     characters_[key] = made;

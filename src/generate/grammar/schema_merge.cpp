@@ -92,11 +92,15 @@ const SchemaWord* find_word(std::string_view name) {
     return found == std::end(words) ? nullptr : found;
 }
 
+namespace {
+
 std::vector<std::string> known_words() {
     std::vector<std::string> names;
     for (const SchemaWord& w : words) names.emplace_back(w.name);
     return names;
 }
+
+}  // namespace
 
 std::string path_to(const std::string& path, std::string_view step) {
     std::string out = path + "/";
@@ -141,11 +145,9 @@ const Schema& SchemaFile::resolve(const std::string& reference, const std::strin
 
 void SchemaFile::check_words(const Schema& schema, const std::string& path) const {
     for (const auto& [word, value] : schema.items()) {
-        if (!find_word(word)) {
-            const auto near = nearest(word, known_words());
+        if (!find_word(word))
             fail(path_to(path, word), "a word of JSON Schema that linnet supports", quoted(word),
-                 near ? "did you mean " + *near + "?" : "README.md lists them");
-        }
+                 did_you_mean(word, known_words(), "README.md lists them"));
         if (!right_kind(word, value))
             fail(path_to(path, word), "a value that this word may have",
                  quoted(value.dump(-1, ' ', false, Schema::error_handler_t::replace)));

@@ -16,14 +16,12 @@ struct SchemaWord {
                        // "note": says nothing of them
 };
 const SchemaWord* find_word(std::string_view name);
-std::vector<std::string> known_words();
 
 /// A file's schemas, looked up and merged. Errors are Error(Exit::input) that name the file and a path
 /// ("#/…").
 class SchemaFile {
   public:
     SchemaFile(Schema root, std::string file) : root_(std::move(root)), file_(std::move(file)) {}
-    const Schema& root() const { return root_; }
     [[noreturn]] void fail(const std::string& path, std::string_view expected, std::string_view got,
                            std::string_view hint = {}) const;
 

@@ -1,6 +1,7 @@
 #include "generate/grammar/vocabulary.h"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
 namespace linnet {

@@ -17,16 +17,11 @@ void penalties(Draw& draw) {
     const std::size_t window = std::min(draw.history.size(), static_cast<std::size_t>(o.repeat_window));
     std::map<TokenId, int> seen;
     for (TokenId id : draw.history.last(window)) seen[id]++;
-    std::vector<TokenId> ids;
-    std::vector<float> minus;
-    for (auto [id, count] : seen) {
-        ids.push_back(id);
-        minus.push_back(static_cast<float>(count * o.frequency_penalty + o.presence_penalty));
-    }
     const auto penalty = static_cast<float>(o.repeat_penalty);
     draw.apply_temperature();
-    draw.adjust(ids, [&](std::size_t i, float logit) {
-        return (logit > 0 ? logit / penalty : logit * penalty) - minus[i];
+    draw.adjust(seen, [&](int count, float logit) {
+        const auto minus = static_cast<float>(count * o.frequency_penalty + o.presence_penalty);
+        return (logit > 0 ? logit / penalty : logit * penalty) - minus;
     });
 }
 
@@ -48,21 +43,27 @@ void top_k(Draw& draw) {
     draw.keep_top_k(static_cast<std::size_t>(draw.options->top_k));
 }
 
+/// Of the candidates' probabilities, in nats.
+double entropy_of(Draw& draw) {
+    const double whole = draw.sum();
+    double entropy = 0;
+    for (const Candidate& c : draw.list())
+        if (const double p = draw.weight(c) / whole; p > 0) entropy -= p * std::log(p);
+    return entropy;
+}
+
 /// Meister et al. 2023, "Locally typical sampling", section 4: those whose surprise is nearest the entropy.
 void typical_p(Draw& draw) {
     struct Scored {
         double distance, share;
         Candidate candidate;
     };
-    double whole = 0, entropy = 0;
-    for (const Candidate& c : draw.list()) whole += draw.weight(c);
+    const double whole = draw.sum(), entropy = entropy_of(draw);
     std::vector<Scored> scored;
     for (const Candidate& c : draw.list()) {
         const double p = draw.weight(c) / whole;
-        if (p > 0) entropy -= p * std::log(p);
-        scored.push_back({0, p, c});
+        scored.push_back({p > 0 ? std::abs(-std::log(p) - entropy) : HUGE_VAL, p, c});
     }
-    for (Scored& s : scored) s.distance = s.share > 0 ? std::abs(-std::log(s.share) - entropy) : HUGE_VAL;
     std::sort(scored.begin(), scored.end(), [](const Scored& a, const Scored& b) {
         return a.distance < b.distance || (a.distance == b.distance && likelier(a.candidate, b.candidate));
     });
@@ -79,8 +80,8 @@ void typical_p(Draw& draw) {
 /// pieces: the run is short when the model knows what it wants, and then the rest need not be in order.
 void top_p(Draw& draw) {
     std::vector<Candidate>& list = draw.list();
-    double whole = 0, held = 0;
-    for (const Candidate& c : list) whole += draw.weight(c);
+    const double whole = draw.sum();
+    double held = 0;
     std::size_t sorted = 0, n = list.size(), piece = 64;
     for (std::size_t i = 0; i < n; i++) {
         if (i == sorted) {
@@ -112,8 +113,7 @@ void xtc(Draw& draw) {
     if (draw.uniform(RandomPurpose::xtc) >= o.xtc_probability) return;
     std::vector<Candidate>& list = draw.list();
     std::sort(list.begin(), list.end(), likelier);
-    double whole = 0;
-    for (const Candidate& c : list) whole += draw.weight(c);
+    const double whole = draw.sum();
     std::size_t reach = 0;
     while (reach < list.size() && draw.weight(list[reach]) >= o.xtc_threshold * whole) reach++;
     if (reach < 2) return;
@@ -128,10 +128,7 @@ void temperature(Draw& draw) {
     const SamplerOptions& o = *draw.options;
     double t = o.temperature;
     if (o.dynatemp_range > 0 && draw.list().size() > 1) {
-        double whole = 0, entropy = 0;
-        for (const Candidate& c : draw.list()) whole += draw.weight(c);
-        for (const Candidate& c : draw.list())
-            if (const double p = draw.weight(c) / whole; p > 0) entropy -= p * std::log(p);
+        const double entropy = entropy_of(draw);
         const double low = std::max(0.0, t - o.dynatemp_range), high = t + o.dynatemp_range;
         const double share =
             std::clamp(entropy / std::log(static_cast<double>(draw.list().size())), 0.0, 1.0);
@@ -199,9 +196,7 @@ SamplerChain sampler_chain(std::string_view list, Exit exit, std::string_view fi
             std::string all;
             for (const SamplerRow& r : table)
                 known.emplace_back(r.name), all += (all.empty() ? "" : ", ") + known.back();
-            const auto near = nearest(name, known);
-            fail(exit, file, where, "samplers out of " + all, quoted(name),
-                 near ? "did you mean " + *near + "?" : "");
+            fail(exit, file, where, "samplers out of " + all, quoted(name), did_you_mean(name, known));
         }
         if (std::find(chain.begin(), chain.end(), row) != chain.end())
             fail(exit, file, where, "each sampler once", quoted(name) + " twice");
@@ -212,12 +207,11 @@ SamplerChain sampler_chain(std::string_view list, Exit exit, std::string_view fi
 
 TokenId take_mirostat(Draw& draw, double& mu) {
     const SamplerOptions& o = *draw.options;
-    double whole = 0, kept = 0;
-    for (const Candidate& c : draw.list()) whole += draw.weight(c);
+    const double whole = draw.sum();
     const Candidate best = *std::min_element(draw.list().begin(), draw.list().end(), likelier);
     std::erase_if(draw.list(), [&](const Candidate& c) { return -std::log2(draw.weight(c) / whole) > mu; });
     if (draw.list().empty()) draw.list().push_back(best);
-    for (const Candidate& c : draw.list()) kept += draw.weight(c);
+    const double kept = draw.sum();
     const TokenId id = draw.take();
     for (const Candidate& c : draw.list())
         if (c.id == id) mu -= o.mirostat_lr * (-std::log2(draw.weight(c) / kept) - o.mirostat_ent);

@@ -122,11 +122,16 @@ void Draw::apply_temperature() {
     for (Candidate& c : list())
         c.logit = std::max(static_cast<float>(static_cast<double>(c.logit) / temperature), lowest);
     temperature = 1;
-    refresh_top();
 }
 
 double Draw::weight(const Candidate& c) const {
     return std::exp(static_cast<double>(c.logit - top) / temperature);
+}
+
+double Draw::sum() {
+    double whole = 0;
+    for (const Candidate& c : list()) whole += weight(c);
+    return whole;
 }
 
 double Draw::uniform(RandomPurpose purpose) const {

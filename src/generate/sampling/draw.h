@@ -1,6 +1,7 @@
 // One draw in the making: the tokens that are still in it, and what every sampler does to them.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <vector>
@@ -36,7 +37,6 @@ class Draw {
     std::optional<TokenId> best();
     /// Finds `top`; false where best() is nothing.
     bool find_top();
-    bool whole() const { return whole_; }
 
     /// The candidates as a list, in id order until something orders it.
     std::vector<Candidate>& list();
@@ -44,23 +44,23 @@ class Draw {
     void keep_top_k(std::size_t k);
     /// Where a candidate list was changed by more than cutting its tail: the largest logit again.
     void refresh_top();
-    /// Changes the logits of candidates among `ids` (each once): change(position in ids, logit).
-    void adjust(std::span<const TokenId> ids, auto&& change) {
+    /// Changes the logits of the candidates that have a value: change(value, logit).
+    template <class T>
+    void adjust(const std::map<TokenId, T>& of, auto&& change) {
         if (whole_) {
             std::span<float> scores = own_scores();
-            for (std::size_t i = 0; i < ids.size(); i++)
-                if (auto id = static_cast<std::size_t>(ids[i]); id < scores.size())
-                    scores[id] = change(i, scores[id]);
+            for (const auto& [id, value] : of)
+                if (auto i = static_cast<std::size_t>(id); i < scores.size())
+                    scores[i] = change(value, scores[i]);
         } else {
             for (Candidate& c : list_)
-                for (std::size_t i = 0; i < ids.size(); i++)
-                    if (ids[i] == c.id) c.logit = change(i, c.logit);
-            refresh_top();
+                if (auto found = of.find(c.id); found != of.end()) c.logit = change(found->second, c.logit);
         }
     }
     /// Makes the logits those that the temperature has scaled, for a sampler that changes them.
     void apply_temperature();
     double weight(const Candidate& c) const;  // not normalized
+    double sum();                             // of the candidates' weights
     double uniform(RandomPurpose purpose) const;
     /// A candidate by its probability.
     TokenId take();

@@ -72,17 +72,12 @@ void apply_dry(Draw& draw) {
             std::size_t& held = longest[window[size - j]];
             held = std::max(held, length);
         }
-    std::vector<TokenId> ids;
-    std::vector<float> minus;
     const double steepest = o.dry_base > 1.000001 ? 88.7 / std::log(o.dry_base) : HUGE_VAL;  // ln of a float
-    for (auto [id, length] : longest) {
-        ids.push_back(id);
-        const double power = std::min(static_cast<double>(length - allowed), steepest);
-        minus.push_back(static_cast<float>(o.dry_multiplier * std::pow(o.dry_base, power)));
-    }
     draw.apply_temperature();
-    draw.adjust(ids, [&](std::size_t i, float logit) {
-        return std::max(logit - minus[i], std::numeric_limits<float>::lowest());
+    draw.adjust(longest, [&](std::size_t length, float logit) {
+        const double power = std::min(static_cast<double>(length - allowed), steepest);
+        const auto minus = static_cast<float>(o.dry_multiplier * std::pow(o.dry_base, power));
+        return std::max(logit - minus, std::numeric_limits<float>::lowest());
     });
 }
 

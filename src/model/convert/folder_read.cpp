@@ -127,6 +127,12 @@ struct Opened {
     std::map<std::string, std::vector<float>> vectors;
 };
 
+void emit_parameter(const ParameterReader& reader, DType type, const GgufWriter::Sink& sink) {
+    emit_rows(
+        reader.rows().rows, reader.rows().columns,
+        [&](auto begin, auto end, auto& out) { reader.read(begin, end, type, out); }, sink);
+}
+
 /// The part of a tensor that is one parameter.
 SourceTensor one_parameter(const Opened& opened, std::size_t index, const SourceOptions& options) {
     const Parameter& p = opened.graph.parameters()[index];
@@ -136,9 +142,7 @@ SourceTensor one_parameter(const Opened& opened, std::size_t index, const Source
         t.in_place = reader->in_place(t.type);
         t.from = described(reader->rows());
         t.emit = [reader, type = t.type](const GgufWriter::Sink& sink) {
-            emit_rows(
-                reader->rows().rows, reader->rows().columns, type,
-                [&](auto begin, auto end, DType as, auto& out) { reader->read(begin, end, as, out); }, sink);
+            emit_parameter(*reader, type, sink);
         };
     } else {
         const std::vector<float>& values = opened.vectors.at(p.name);
@@ -179,12 +183,7 @@ SourceTensor whole_tensor(const Opened& opened, const StoredTensor& stored, cons
         whole.in_place = {};
     }
     whole.emit = [&opened, parts = stored.parts, type = whole.type](const GgufWriter::Sink& sink) {
-        for (std::size_t part : parts) {
-            const ParameterReader* reader = opened.readers[part].get();
-            emit_rows(
-                reader->rows().rows, reader->rows().columns, type,
-                [&](auto begin, auto end, DType as, auto& out) { reader->read(begin, end, as, out); }, sink);
-        }
+        for (std::size_t part : parts) emit_parameter(*opened.readers[part], type, sink);
     };
     return whole;
 }

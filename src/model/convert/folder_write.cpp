@@ -216,21 +216,18 @@ std::vector<FolderTensor> folder_tensors(const Outgoing& model, const std::vecto
     const DType matrices = matrix_type(model, options);
     std::vector<FolderTensor> tensors;
     std::map<std::string, std::size_t> found;
-    for (std::size_t i = 0; i < rows.size(); i++)
+    for (std::size_t i = 0; i < rows.size(); i++) {
+        if (rows[i].tensors.empty()) continue;
+        const DType type =
+            type_of(model.parameters[i], rows[i].less_one, matrices, model.file, rows[i].tensors[0], options);
         for (std::size_t part = 0; part < rows[i].tensors.size(); part++) {
-            const std::string& name = rows[i].tensors[part];
-            auto [at, first] = found.emplace(name, tensors.size());
-            if (first) {
-                tensors.push_back({name, DType::f32, part, {}});
-                tensors.back().type =
-                    type_of(model.parameters[i], rows[i].less_one, matrices, model.file, name, options);
-            }
+            auto [at, first] = found.emplace(rows[i].tensors[part], tensors.size());
+            if (first) tensors.push_back({rows[i].tensors[part], type, part, {}});
             FolderTensor& tensor = tensors[at->second];
             tensor.holds.emplace_back(&model.parameters[i], &rows[i]);
-            if (!first && type_of(model.parameters[i], rows[i].less_one, matrices, model.file, name,
-                                  options) != tensor.type)
-                tensor.type = DType::f32;
+            if (type != tensor.type) tensor.type = DType::f32;
         }
+    }
     for (FolderTensor& tensor : tensors)
         std::ranges::stable_sort(tensor.holds, {}, [](const auto& hold) { return hold.second->first; });
     return tensors;

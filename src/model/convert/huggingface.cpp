@@ -145,31 +145,6 @@ std::vector<float> made_longrope(const MadeInput& in) {
 
 using Put = std::function<void(const std::string& key, const ordered_json& value)>;
 
-bool write_list(const std::vector<float>& list, const std::string& key, const ModelConfig&, const Put& put);
-bool write_llama3(const std::vector<float>& list, const std::string& key, const ModelConfig& config,
-                  const Put& put);
-
-bool write_attention(const std::vector<float>& value, const std::string& key, const ModelConfig&,
-                     const Put& put);
-
-struct MadeBy {
-    std::string_view name;
-    std::vector<float> (*read)(const MadeInput&);
-    /// False where no keys give these values.
-    bool (*write)(const std::vector<float>&, const std::string&, const ModelConfig&, const Put&);
-};
-constexpr MadeBy made_by[] = {
-    {"list", made_list, write_list},
-    {"llama3", made_llama3, write_llama3},
-    {"longrope-attention", made_longrope, write_attention},
-};
-
-const MadeBy& made_row(const std::string& name) {
-    for (const MadeBy& row : made_by)
-        if (row.name == name) return row;
-    throw std::logic_error("huggingface.made: " + name);
-}
-
 /// The shortest decimal that is this float, as a double: 1e-05 rather than 9.99999974737875e-06.
 double shortest(double value) {
     char text[40];
@@ -204,6 +179,24 @@ bool write_llama3(const std::vector<float>& list, const std::string& key, const 
     put(key + ".low_freq_factor", low), put(key + ".high_freq_factor", high);
     put(key + ".original_max_position_embeddings", static_cast<std::int64_t>(original));
     return true;
+}
+
+struct MadeBy {
+    std::string_view name;
+    std::vector<float> (*read)(const MadeInput&);
+    /// False where no keys give these values.
+    bool (*write)(const std::vector<float>&, const std::string&, const ModelConfig&, const Put&);
+};
+constexpr MadeBy made_by[] = {
+    {"list", made_list, write_list},
+    {"llama3", made_llama3, write_llama3},
+    {"longrope-attention", made_longrope, write_attention},
+};
+
+const MadeBy& made_row(const std::string& name) {
+    for (const MadeBy& row : made_by)
+        if (row.name == name) return row;
+    throw std::logic_error("huggingface.made: " + name);
 }
 
 json as_float(const json& value) {

@@ -68,7 +68,7 @@ const std::vector<HuggingFaceFamily>& huggingface_families();
 /// The section of one file, checked: Error(Exit::input) with `path` and the place in it. `bases` has the
 /// files that it may be like.
 HuggingFaceFamily parse_huggingface(const Architecture& file, const std::string& path,
-                                    std::span<const ArchitectureFile> bases);
+                                    std::span<const EmbeddedFile> bases);
 
 /// The members of config.json by their paths, nulls left out, other names for keys resolved.
 class HuggingFaceConfig {

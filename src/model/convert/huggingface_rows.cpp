@@ -132,12 +132,11 @@ bool same_tensor(const json& a, const json& b) {
 }
 
 /// A section with what the one that "like" names says and it does not.
-json inherited(const json& section, const std::string& path, std::span<const ArchitectureFile> bases,
-               int depth) {
+json inherited(const json& section, const std::string& path, std::span<const EmbeddedFile> bases, int depth) {
     if (!section.is_object() || !section.contains("like")) return section;
     const json& like = section["like"];
-    const ArchitectureFile* base = nullptr;
-    for (const ArchitectureFile& one : bases)
+    const EmbeddedFile* base = nullptr;
+    for (const EmbeddedFile& one : bases)
         if (like.is_string() && one.path.ends_with("/" + like.get<std::string>() + ".json")) base = &one;
     if (!base || depth > 4) fail_input(path, "huggingface.like", "the name of another file", like.dump());
     const std::string base_path(base->path);
@@ -176,7 +175,7 @@ const Architecture* gguf_of(const std::string& name, const std::string& path) {
 }  // namespace
 
 HuggingFaceFamily parse_huggingface(const Architecture& file, const std::string& path,
-                                    std::span<const ArchitectureFile> bases) {
+                                    std::span<const EmbeddedFile> bases) {
     const json section = inherited(file.huggingface, path, bases, 0);
     const DataRow row(section, path, "huggingface",
                       {"model_type", "class", "gguf", "like", "constants", "prefix", "aliases", "keys",
@@ -220,11 +219,11 @@ HuggingFaceFamily parse_huggingface(const Architecture& file, const std::string&
 const std::vector<HuggingFaceFamily>& huggingface_families() {
     static const std::vector<HuggingFaceFamily> all = [] {
         std::vector<HuggingFaceFamily> list;
-        for (const ArchitectureFile& file : architecture_files()) {
-            const std::string path(file.path);
-            const Architecture a = parse_architecture(file.text, path, architecture_files());
+        for (std::size_t i = 0; i < architecture_files().size(); i++) {
+            const Architecture& a = parsed_architectures()[i];
             if (a.huggingface.is_null()) continue;
-            HuggingFaceFamily family = parse_huggingface(a, path, architecture_files());
+            HuggingFaceFamily family =
+                parse_huggingface(a, std::string(architecture_files()[i].path), architecture_files());
             if (!family.model_type.empty()) list.push_back(std::move(family));
         }
         // What goes out as several families could is written as the one that GGUF's name is, too.

@@ -1,11 +1,9 @@
 // llama2.c's checkpoints (karpathy/llama2.c, export.py): version 0 without a magic number, 1 with norms
 // first, 2 with matrices of 8 bits in groups.
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
 
-#include "base/checked.h"
 #include "base/error.h"
 #include "base/output.h"
 #include "model/architectures.h"
@@ -99,8 +97,7 @@ std::vector<RawPlace> places_of(const Header& h, const Graph& graph, const Mappe
     auto add = [&](std::span<const RawGroup> groups) {
         for (std::size_t p : raw_order(graph, groups, h.config.layers)) {
             const Shape& shape = graph.parameters()[p].shape;
-            RawPlace place{p, at, DType::f32, h.version == 2 && shape.rank > 1 ? h.group : 0, 0};
-            place.scales = at + static_cast<std::uint64_t>(shape.count());
+            RawPlace place{p, at, DType::f32, h.version == 2 && shape.rank > 1 ? h.group : 0};
             at += place.bytes(shape.count());
             places.push_back(place);
         }

@@ -24,15 +24,10 @@ bool looks_like_llama2c(const MappedFile& file) {
 
 }  // namespace
 
-bool is_model_folder(const std::string& path) {
-    std::error_code ignored;
-    return fs::is_directory(path, ignored) && fs::exists(path + "/config.json", ignored);
-}
-
 ModelFormat model_format(const std::string& path) {
     std::error_code ignored;
     if (fs::is_directory(path, ignored)) {
-        if (is_model_folder(path)) return ModelFormat::folder;
+        if (fs::exists(path + "/config.json", ignored)) return ModelFormat::folder;
         fail_input(path, "", "a model: a folder with config.json and safetensors, or a file",
                    "another folder");
     }

@@ -12,9 +12,6 @@ enum class ModelFormat { gguf, folder, llama2c, llmc };
 /// code, is named.
 ModelFormat model_format(const std::string& path);
 
-/// A folder of Hugging Face's: config.json and safetensors.
-bool is_model_folder(const std::string& path);
-
 /// A model of another format than GGUF.
 ModelSource open_source(const std::string& path, ModelFormat format, const SourceOptions& options = {});
 

@@ -21,7 +21,7 @@ struct Raw {
         const std::byte* from = file->bytes().data() + place.begin;
         if (place.group == 0)
             return convert_elements(count, place.type, from + first * info(place.type).bytes, to, out);
-        const std::byte* scales = file->bytes().data() + place.scales;
+        const std::byte* scales = from + graph.parameters()[parameter].shape.count();
         std::vector<float> values(static_cast<std::size_t>(count));
         for (std::int64_t i = 0; i < count; i++) {
             float scale;
@@ -76,11 +76,11 @@ void add_raw_tensors(ModelSource& source, std::shared_ptr<const MappedFile> file
             for (std::size_t part : parts) {
                 const Shape& shape = raw->graph.parameters()[part].shape;
                 const std::int64_t columns = shape.rank > 1 ? shape.dim[1] : 1;
-                auto read = [&](std::int64_t begin, std::int64_t end, DType as, std::vector<std::byte>& out) {
-                    out.resize(static_cast<std::size_t>((end - begin) * columns * info(as).bytes));
-                    raw->read(part, begin * columns, (end - begin) * columns, as, out.data());
+                auto read = [&](std::int64_t begin, std::int64_t end, std::vector<std::byte>& out) {
+                    out.resize(static_cast<std::size_t>((end - begin) * columns * info(type).bytes));
+                    raw->read(part, begin * columns, (end - begin) * columns, type, out.data());
                 };
-                emit_rows(shape.dim[0], columns, type, read, sink);
+                emit_rows(shape.dim[0], columns, read, sink);
             }
         };
         const bool aligned = place.begin % static_cast<std::uint64_t>(info(place.type).bytes) == 0;

@@ -20,7 +20,6 @@ struct RawPlace {
     DType type;
     std::int64_t group = 0;
     std::uint64_t bytes(std::int64_t elements) const;
-    std::uint64_t scales = 0;  // byte of the scales
 };
 
 /// Indices of the graph's parameters in the order of the groups; those that the model lacks are left out.

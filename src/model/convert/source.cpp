@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/signals.h"
+#include "model/weights.h"
 
 namespace linnet {
 namespace {
@@ -23,20 +24,17 @@ struct Held {
 
 }  // namespace
 
-void emit_rows(std::int64_t rows, std::int64_t columns, DType type, const ReadRows& read,
-               const GgufWriter::Sink& sink) {
+void emit_rows(std::int64_t rows, std::int64_t columns, const ReadRows& read, const GgufWriter::Sink& sink) {
     const std::int64_t some = std::max<std::int64_t>(1, piece / columns);
     std::vector<std::byte> bytes;
     for (std::int64_t row = 0; row < rows; row += some) {
-        read(row, std::min(rows, row + some), type, bytes);
+        read(row, std::min(rows, row + some), bytes);
         sink(bytes.data(), bytes.size());
     }
 }
 
 DType gguf_type(const Parameter& parameter, DType stored, const SourceOptions& options) {
-    if (parameter.stored().rank == 1 || parameter.shape.rank == 1 ||
-        parameter.name.starts_with("position_embd"))
-        return DType::f32;
+    if (always_f32(parameter)) return DType::f32;
     if (options.type) return *options.type;
     return stored == DType::f64 ? DType::f32 : stored;
 }

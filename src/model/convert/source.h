@@ -56,13 +56,11 @@ Gguf as_gguf(const ModelSource& source);
 void write_gguf(const ModelSource& source, const std::string& path,
                 const std::function<void(double done, double all)>& progress);
 
-/// Reads rows [begin, end) of a parameter as `type`.
-using ReadRows =
-    std::function<void(std::int64_t begin, std::int64_t end, DType type, std::vector<std::byte>& out)>;
+/// Reads rows [begin, end) of a parameter.
+using ReadRows = std::function<void(std::int64_t begin, std::int64_t end, std::vector<std::byte>& out)>;
 
 /// A parameter's bytes in pieces of a few MiB.
-void emit_rows(std::int64_t rows, std::int64_t columns, DType type, const ReadRows& read,
-               const GgufWriter::Sink& sink);
+void emit_rows(std::int64_t rows, std::int64_t columns, const ReadRows& read, const GgufWriter::Sink& sink);
 
 /// The type that a parameter has in GGUF: vectors and position tables f32 (as runtimes want them), matrices
 /// as stored or asked for.

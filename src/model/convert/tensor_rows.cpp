@@ -114,8 +114,10 @@ ParameterRows::Place ParameterRows::at(std::int64_t row) const {
         const std::int64_t k = row % head;
         i = row - k + k % 2 * (head / 2) + k / 2;
     }
-    const auto each = static_cast<std::int64_t>(rows / static_cast<std::int64_t>(tensors.size()));
-    if (tensors.size() > 1) return {static_cast<std::size_t>(i / each), i % each};
+    if (tensors.size() > 1) {
+        const std::int64_t each = rows / static_cast<std::int64_t>(tensors.size());
+        return {static_cast<std::size_t>(i / each), i % each};
+    }
     if (groups > 1) {
         const std::int64_t share = rows / groups;
         return {0, i / share * (all / groups) + first / groups + i % share};
@@ -224,10 +226,11 @@ void ParameterReader::gather(std::int64_t begin, std::int64_t end, std::byte* ou
     if (rows_.transpose) {
         const std::byte* from = tensors_[0]->bytes.data();
         const auto all = static_cast<std::size_t>(rows_.all);
+        std::vector<std::size_t> at;
+        for (std::int64_t r = begin; r < end; r++) at.push_back(static_cast<std::size_t>(rows_.at(r).row));
         for (std::size_t c = 0; c < columns; c++)
-            for (std::int64_t r = begin; r < end; r++)
-                std::memcpy(out + (static_cast<std::size_t>(r - begin) * columns + c) * size,
-                            from + (c * all + static_cast<std::size_t>(rows_.at(r).row)) * size, size);
+            for (std::size_t r = 0; r < at.size(); r++)
+                std::memcpy(out + (r * columns + c) * size, from + (c * all + at[r]) * size, size);
         return;
     }
     const std::size_t row = columns * size;

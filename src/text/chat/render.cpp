@@ -1,5 +1,6 @@
 // A conversation in its template's form, and its ids.
 #include <algorithm>
+#include <set>
 
 #include "base/error.h"
 #include "text/chat/template.h"
@@ -11,6 +12,17 @@ std::string_view without_last_spaces(std::string_view text) {
     return text.substr(0, text.find_last_not_of(' ') + 1);
 }
 
+/// The ids of a template's text; none where the vocabulary cannot spell it.
+std::vector<TokenId> ids_of(const Tokenizer& tokenizer, std::string_view markup) {
+    EncodeOptions options;
+    options.parse_special = true;
+    try {
+        return tokenizer.encode(markup, options);
+    } catch (const Error&) {
+        return {};
+    }
+}
+
 /// Collects text until a token has to stand by itself.
 class Encoder {
   public:
@@ -18,14 +30,7 @@ class Encoder {
 
     /// Tokens of the template's markup that are matched everywhere, and so in a person's words, too.
     void withhold(std::string_view markup) {
-        EncodeOptions options;
-        std::vector<TokenId> ids;
-        options.parse_special = true;
-        try {
-            tokenizer_.encode(markup, ids, options);
-        } catch (const Error&) {  // a vocabulary that cannot spell it: encoding the conversation will say so
-        }
-        for (TokenId id : ids) {
+        for (TokenId id : ids_of(tokenizer_, markup)) {
             const std::string_view piece = tokenizer_.piece(id);
             const bool mark = piece.size() > 2 && markup.find(piece) != std::string_view::npos &&
                               (piece.front() == '<' || piece.front() == '[');
@@ -128,8 +133,10 @@ std::vector<ChatPart> chat_parts(const ChatTemplate& form, std::string_view syst
 std::vector<TokenId> encode_chat(const Tokenizer& tokenizer, std::span<const ChatPart> parts, bool special) {
     Encoder encoder(tokenizer, special);
     if (tokenizer.add_bos()) encoder.token(*tokenizer.bos());
+    std::set<std::string_view> marks;  // a template has few, and a conversation each of them many times
     for (const ChatPart& part : parts)
-        if (part.kind == ChatPart::Kind::markup) encoder.withhold(part.text);
+        if (!special && part.kind == ChatPart::Kind::markup && marks.insert(part.text).second)
+            encoder.withhold(part.text);
     for (const ChatPart& part : parts) {
         if (part.kind == ChatPart::Kind::markup) encoder.markup(part.text);
         if (part.kind == ChatPart::Kind::plain) encoder.plain(part.text);
@@ -141,13 +148,7 @@ std::vector<TokenId> encode_chat(const Tokenizer& tokenizer, std::span<const Cha
 std::vector<TokenId> end_tokens(const Tokenizer& tokenizer, const ChatTemplate& form) {
     std::vector<TokenId> tokens;
     for (const std::string& end : form.ends) {
-        EncodeOptions options;
-        std::vector<TokenId> ids;
-        options.parse_special = true;
-        try {
-            tokenizer.encode(end, ids, options);
-        } catch (const Error&) {  // a vocabulary that cannot spell it does not write it
-        }
+        const std::vector<TokenId> ids = ids_of(tokenizer, end);
         if (ids.size() == 1 && tokenizer.is_control(ids[0])) tokens.push_back(ids[0]);
     }
     return tokens;

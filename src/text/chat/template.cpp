@@ -76,7 +76,7 @@ ChatTemplate parse_chat_template(std::string_view json, const std::string& path)
 std::span<const ChatTemplate> chat_templates() {
     static const std::vector<ChatTemplate> all = [] {
         std::vector<ChatTemplate> read;
-        for (const ChatTemplateFile& file : chat_template_files())
+        for (const EmbeddedFile& file : chat_template_files())
             read.push_back(parse_chat_template(file.text, std::string(file.path)));
         std::sort(read.begin(), read.end(),
                   [](const ChatTemplate& a, const ChatTemplate& b) { return a.name < b.name; });
@@ -94,23 +94,22 @@ ChatTemplate open_chat_template(const std::string& name_or_path, std::string_vie
     std::error_code ignored;
     if (std::filesystem::exists(name_or_path, ignored))
         return parse_chat_template(read_file(name_or_path, largest_file), name_or_path);
-    const auto near = nearest(name_or_path, names);
     fail_input("", option, "the name of a file, or one of " + names_of(chat_templates()),
-               quoted(name_or_path), near ? "did you mean " + *near + "?" : "");
+               quoted(name_or_path), did_you_mean(name_or_path, names));
 }
 
 const ChatTemplate& recognise_chat_template(std::string_view source, std::span<const ChatTemplate> known,
                                             std::string_view file) {
-    const ChatTemplate* found = nullptr;
-    std::string several;
+    std::vector<const ChatTemplate*> found;
+    std::string marks;
     for (const ChatTemplate& each : known) {
         if (!means(each, source)) continue;
-        several += (found ? ", " : "") + each.name;
-        found = found ? nullptr : &each;
+        marks += (found.empty() ? "" : ", ") + each.name;
+        found.push_back(&each);
     }
-    if (found && several == found->name) return *found;
+    if (found.size() == 1) return *found[0];
     fail_input(file, "tokenizer.chat_template", "a template that linnet knows",
-               several.empty() ? "another" : "marks of " + several,
+               found.empty() ? "another" : "marks of " + marks,
                "--template NAME or FILE says which it is; names: " + names_of(known));
 }
 

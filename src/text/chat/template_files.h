@@ -2,15 +2,12 @@
 // changes.
 #pragma once
 #include <span>
-#include <string_view>
+
+#include "base/embedded_file.h"
 
 namespace linnet {
 
-struct ChatTemplateFile {
-    std::string_view path, text;
-};
-
 /// In the order of their paths.
-std::span<const ChatTemplateFile> chat_template_files();
+std::span<const EmbeddedFile> chat_template_files();
 
 }  // namespace linnet

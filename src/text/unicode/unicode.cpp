@@ -61,31 +61,6 @@ const ClassTable& ClassTable::get() {
     return table;
 }
 
-char* put_utf8(char* to, char32_t c) {
-    auto put = [&](char32_t b) { *to++ = static_cast<char>(b); };
-    if (c < 0x80) {
-        put(c);
-    } else if (c < 0x800) {
-        put(0xC0 | c >> 6);
-        put(0x80 | (c & 0x3F));
-    } else if (c < 0x10000) {
-        put(0xE0 | c >> 12);
-        put(0x80 | (c >> 6 & 0x3F));
-        put(0x80 | (c & 0x3F));
-    } else {
-        put(0xF0 | c >> 18);
-        put(0x80 | (c >> 12 & 0x3F));
-        put(0x80 | (c >> 6 & 0x3F));
-        put(0x80 | (c & 0x3F));
-    }
-    return to;
-}
-
-void append_utf8(std::string& out, char32_t c) {
-    char bytes[4];
-    out.append(bytes, put_utf8(bytes, c));
-}
-
 namespace {
 
 using Bytes [[gnu::vector_size(16)]] = std::uint8_t;

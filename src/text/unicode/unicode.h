@@ -27,10 +27,6 @@ constexpr std::uint8_t symbol = 128;      // \p{S}
 /// U+2581, which stands for a space in SentencePiece's tokens.
 inline constexpr std::string_view space_mark = "\xE2\x96\x81";
 
-void append_utf8(std::string& out, char32_t code);
-/// The same at `to`, which has room for four bytes; returns what lies behind it.
-char* put_utf8(char* to, char32_t code);
-
 /// The offset of the first byte that is no UTF-8, or text.size().
 std::size_t valid_utf8_prefix(std::string_view text);
 

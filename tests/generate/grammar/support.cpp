@@ -551,4 +551,13 @@ std::size_t rounds(std::size_t few) {
     return asked ? static_cast<std::size_t>(std::atoll(asked)) : few;
 }
 
+bool accepts(const Grammar& grammar, const std::string& text) {
+    static const FakeTokenizer bytes = byte_vocabulary();
+    static const auto vocabulary = std::make_shared<GrammarVocabulary>(bytes);
+    GrammarCursor cursor(std::make_shared<TokenConstraint>(grammar, bytes, vocabulary, "g"), true);
+    for (char c : text)
+        if (!cursor.advance({&c, 1})) return false;
+    return cursor.may_end();
+}
+
 }  // namespace linnet::test

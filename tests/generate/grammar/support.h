@@ -54,6 +54,9 @@ FakeTokenizer byte_vocabulary();
 /// No bytes: some characters, whole or in halves, and pieces that reach from one into the next.
 FakeTokenizer character_vocabulary();
 
+/// Whether the text is one of the grammar, spelled byte by byte.
+bool accepts(const Grammar& grammar, const std::string& text);
+
 /// A text written from random logits; what closes and ends is likelier the longer it gets.
 struct Written {
     std::string text;

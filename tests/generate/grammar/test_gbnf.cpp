@@ -20,13 +20,7 @@ std::string fault(const std::string& gbnf) {
 }
 
 bool allows(const std::string& gbnf, const std::string& text) {
-    static const FakeTokenizer bytes = byte_vocabulary();
-    static const auto vocabulary = std::make_shared<GrammarVocabulary>(bytes);
-    GrammarCursor cursor(std::make_shared<TokenConstraint>(read_gbnf(gbnf, "g"), bytes, vocabulary, "g"),
-                         true);
-    for (char c : text)
-        if (!cursor.advance({&c, 1})) return false;
-    return cursor.may_end();
+    return accepts(read_gbnf(gbnf, "g"), text);
 }
 
 }  // namespace
