@@ -13,6 +13,7 @@
 #include "commands/options.h"
 #include "commands/read_options.h"
 #include "data/corpus_builder.h"
+#include "data/layouts.h"
 
 namespace linnet {
 namespace {
@@ -122,7 +123,7 @@ int run(Options options, const Globals& globals) {
     if (result.index.skipped > 0 && !result.first_skipped.empty())
         note(std::to_string(result.index.skipped) +
              " bad documents skipped, the first: " + result.first_skipped);
-    if (corpus.validation_fraction > 0 && totals_of(result.index, "validation").documents == 0)
+    if (corpus.validation_fraction > 0 && totals_of(result.index, "validation").tokens == 0)
         note(
             "no document fell into the validation split (it is chosen by each document's hash); --separator "
             "divides a "
@@ -150,6 +151,8 @@ Action add_corpus(CLI::App& app, const Globals& globals) {
         ->type_name("FILE")
         ->required();
     add_read_options(app, corpus.read);
+    add_choice(app, "--format", corpus.layout, layout_names(),
+               "of the files: llm.c's shards, nanoGPT's train.bin and val.bin, Megatron-LM's .bin and .idx");
     add_real(app, "--validation", corpus.validation_fraction, 0, 1,
              "share of the documents kept for validation");
     add_integer(app, "--shard-tokens", options->shard_tokens, 1, 2'147'483'647, "tokens per shard");

@@ -24,14 +24,15 @@ std::string unescaped(const std::string& text) {
 
 }  // namespace
 
-void add_read_options(CLI::App& app, ReadOptions& read) {
-    add_choice(app, "--format", read.format, {"auto", "text", "jsonl"},
-               "what the files hold; auto: by the name");
+CLI::Option* add_read_options(CLI::App& app, ReadOptions& read) {
+    CLI::Option* format = add_choice(app, "--input-format", read.format, {"auto", "text", "jsonl"},
+                                     "what the files hold; auto: by the name");
     add_text(app, "--field", read.field, "of a JSON line that holds the document")->type_name("NAME");
     add_text(app, "--separator", read.separator, "between the documents of a text file, such as '\\n\\n'")
         ->type_name("TEXT")
         ->default_str("none: a file is a document");
     app.add_flag("--skip-bad", read.skip_bad, "count bad documents instead of stopping at the first");
+    return format;
 }
 
 void finish_read_options(ReadOptions& read) {

@@ -4,12 +4,13 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace linnet {
 
-/// --format --field --separator --skip-bad
-void add_read_options(CLI::App& app, ReadOptions& read);
+/// --input-format --field --separator --skip-bad; returns the first.
+CLI::Option* add_read_options(CLI::App& app, ReadOptions& read);
 
 /// Call after parsing: "\n", "\t" and "\\" in --separator become what they mean.
 void finish_read_options(ReadOptions& read);

@@ -256,7 +256,7 @@ Action add_tokenizer_train(CLI::App& app, const Globals& globals) {
         ->required()
         ->type_name("OUT");
     options->out.add_options(app);
-    add_read_options(app, options->read);
+    add_hidden_names(app, "--format", add_read_options(app, options->read));
     add_files(app, "FILE", options->files,
               "texts or folders of them (.txt, .jsonl, also .gz or .zst; - is stdin)")
         ->required();

@@ -44,7 +44,7 @@ Action add_train(CLI::App& app, const Globals& globals) {
         ->type_name("TIME")
         ->default_str("10m where neither a config nor --steps is given");
     app.add_flag("--verify", train.verify, "check all of a corpus's checksums, not a sample of 128 MiB");
-    add_read_options(app, train.data.read);
+    add_hidden_names(app, "--format", add_read_options(app, train.data.read));
     app.add_flag_callback(
         "--no-early-stop", [&train] { train.early_stop = false; },
         "go on also where the text is being memorised");

@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "base/team.h"
-#include "data/corpus_index.h"
 #include "data/shards.h"
 
 namespace linnet {
@@ -13,9 +12,17 @@ namespace linnet {
 struct TokenSource::Stream {
     std::vector<std::uint16_t> narrow;
     std::vector<std::uint32_t> wide;
-    std::vector<TokenShard> shards;
+    std::vector<std::shared_ptr<const TokenShard>> shards;
     std::vector<std::uint64_t> ends;  // of the shards, in tokens
+    std::uint64_t begin = 0;          // of the stream in the first shard
     std::uint64_t size = 0, bytes = 0;
+
+    std::size_t shard_of(std::uint64_t at) const {  // at < begin + size
+        return static_cast<std::size_t>(std::upper_bound(ends.begin(), ends.end(), at) - ends.begin());
+    }
+    std::uint32_t of_shard(std::size_t shard, std::uint64_t at) const {
+        return (*shards[shard])[at - (shard == 0 ? 0 : ends[shard - 1])];
+    }
 };
 
 namespace {
@@ -56,6 +63,36 @@ std::vector<TokenId> encode_documents(const Tokenizer& tokenizer, std::span<cons
 
 }  // namespace
 
+/// The last `fraction` of `train` becomes `validation`.
+void TokenSource::hold_out(Stream& train, Stream& validation, double fraction) {
+    validation = train;
+    validation.size = static_cast<std::uint64_t>(static_cast<double>(train.size) * fraction);
+    train.size -= validation.size;
+    validation.begin = train.size;
+}
+
+/// Bytes of the text that a stream's tokens spell: exact up to 16 Mi tokens, beyond that from as many of
+/// them, evenly spread. An id outside the vocabulary spells nothing here; window() refuses it.
+std::uint64_t TokenSource::spelled_bytes(const Stream& stream, const Tokenizer& tokenizer) {
+    constexpr std::uint64_t most = std::uint64_t{1} << 24;
+    std::vector<std::uint32_t> length(static_cast<std::size_t>(tokenizer.size()));
+    std::string text;
+    for (TokenId id = 0; id < tokenizer.size(); id++) {
+        text.clear();
+        if (!tokenizer.is_control(id)) tokenizer.decode(id, false, text);
+        length[static_cast<std::size_t>(id)] = static_cast<std::uint32_t>(text.size());
+    }
+    const std::uint64_t step = stream.size / most + 1;
+    std::uint64_t sum = 0, seen = 0;
+    for (std::uint64_t i = 0; i < stream.size; i += step, seen++) {
+        const std::uint32_t id = stream.of_shard(stream.shard_of(stream.begin + i), stream.begin + i);
+        if (id < length.size()) sum += length[id];
+    }
+    return step == 1 ? sum
+                     : static_cast<std::uint64_t>(static_cast<double>(sum) / static_cast<double>(seen) *
+                                                  static_cast<double>(stream.size));
+}
+
 TokenSource TokenSource::from_documents(const TextSplit& split, bool mark, const Tokenizer& tokenizer,
                                         int threads, std::string name) {
     TokenSource source;
@@ -76,30 +113,32 @@ TokenSource TokenSource::from_documents(const TextSplit& split, bool mark, const
     return source;
 }
 
-TokenSource TokenSource::open_corpus(const std::string& path, const Tokenizer& tokenizer) {
-    CorpusIndex index = read_corpus_index(path);
-    if (index.vocab_size != tokenizer.size())
-        fail_input(path + "/index.json", "vocab_size",
+TokenSource TokenSource::open_files(const TokenFiles& files, const Tokenizer& tokenizer, double fraction) {
+    const CorpusIndex& index = files.index;
+    if (files.ours && index.vocab_size != tokenizer.size())
+        fail_input(files.folder + "/index.json", "vocab_size",
                    std::to_string(tokenizer.size()) + " (the model's vocabulary)",
                    std::to_string(index.vocab_size), "made with another tokenizer: run linnet corpus again");
     TokenSource source;
-    source.name_ = path;
+    source.name_ = files.folder;
     source.vocab_size_ = tokenizer.size();
-    for (int i = 0; i < 2; i++) {
-        auto stream = std::make_shared<Stream>();
-        for (const CorpusShard& shard : index.shards) {
-            if (shard.split != (i == 0 ? "train" : "validation")) continue;
-            stream->shards.emplace_back(path + "/" + shard.file);
-            if (stream->shards.back().size() != shard.tokens)
-                fail_input(path + "/" + shard.file, "header",
-                           std::to_string(shard.tokens) + " tokens (index.json)",
-                           std::to_string(stream->shards.back().size()));
-            stream->size += shard.tokens;
-            stream->bytes += shard.bytes;
-            stream->ends.push_back(stream->size);
-        }
-        source.streams_[i] = std::move(stream);
+    std::shared_ptr<Stream> streams[2] = {std::make_shared<Stream>(), std::make_shared<Stream>()};
+    for (const CorpusShard& shard : index.shards) {
+        const std::string path = files.folder + "/" + shard.file;
+        Stream& stream = *streams[shard.split == "train" ? 0 : 1];
+        stream.shards.push_back(std::make_shared<TokenShard>(path, *find_layout(index.layout)));
+        if (stream.shards.back()->size() != shard.tokens)
+            fail_input(path, "header", std::to_string(shard.tokens) + " tokens (index.json)",
+                       std::to_string(stream.shards.back()->size()));
+        stream.size += shard.tokens;
+        stream.bytes += shard.bytes;
+        stream.ends.push_back(stream.size);
     }
+    if (!files.ours) {
+        if (streams[1]->size == 0) hold_out(*streams[0], *streams[1], fraction);
+        for (const auto& stream : streams) stream->bytes = spelled_bytes(*stream, tokenizer);
+    }
+    for (int i = 0; i < 2; i++) source.streams_[i] = streams[i];
     return source;
 }
 
@@ -113,10 +152,9 @@ std::uint64_t TokenSource::bytes(DataSplit split) const {
 void TokenSource::window(DataSplit split, std::uint64_t begin, std::span<std::int32_t> inputs,
                          std::span<std::int32_t> targets) const {
     const Stream& stream = *streams_[static_cast<int>(split)];
-    std::size_t T = inputs.size(), shard = 0;
-    if (!stream.ends.empty())
-        shard = static_cast<std::size_t>(std::upper_bound(stream.ends.begin(), stream.ends.end(), begin) -
-                                         stream.ends.begin());
+    const std::size_t T = inputs.size();
+    begin += stream.begin;
+    std::size_t shard = stream.shard_of(begin);
     for (std::size_t i = 0; i <= T; i++) {
         std::uint64_t at = begin + i;
         std::uint32_t id = 0;
@@ -126,10 +164,10 @@ void TokenSource::window(DataSplit split, std::uint64_t begin, std::span<std::in
             id = stream.wide[at];
         } else {
             while (at >= stream.ends[shard]) shard++;
-            id = stream.shards[shard][at - (shard == 0 ? 0 : stream.ends[shard - 1])];
+            id = stream.of_shard(shard, at);
         }
         if (id >= static_cast<std::uint32_t>(vocab_size_))
-            fail_input(stream.shards.empty() ? name_ : stream.shards[shard].path(),
+            fail_input(stream.shards.empty() ? name_ : stream.shards[shard]->path(),
                        "token " + std::to_string(at), "an id below " + std::to_string(vocab_size_),
                        std::to_string(id));
         if (i < T) inputs[i] = static_cast<std::int32_t>(id);

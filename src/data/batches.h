@@ -1,4 +1,4 @@
-// Where training takes its tokens from: a text held in memory, or a folder of shards mapped read-only.
+// Where training takes its tokens from: a text held in memory, or files of tokens mapped read-only.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -8,6 +8,7 @@
 
 #include "base/rng.h"
 #include "data/documents.h"
+#include "data/token_files.h"
 #include "text/tokenizer.h"
 
 namespace linnet {
@@ -21,9 +22,9 @@ class TokenSource {
     /// begin and end tokens where it has them.
     static TokenSource from_documents(const TextSplit& split, bool mark, const Tokenizer& tokenizer,
                                       int threads, std::string name = "text");
-    /// A folder that `linnet corpus` wrote, with its own split; one made with a vocabulary of another size is
-    /// refused.
-    static TokenSource open_corpus(const std::string& path, const Tokenizer& tokenizer);
+    /// Files of tokens, with their own split; a corpus made with a vocabulary of another size is refused. Of
+    /// files without any for validation, the last `fraction` is held out.
+    static TokenSource open_files(const TokenFiles& files, const Tokenizer& tokenizer, double fraction);
 
     std::uint64_t size(DataSplit split) const;   // tokens
     std::uint64_t bytes(DataSplit split) const;  // of the text they spell (for bits a byte)
@@ -36,6 +37,8 @@ class TokenSource {
 
   private:
     struct Stream;
+    static void hold_out(Stream& train, Stream& validation, double fraction);
+    static std::uint64_t spelled_bytes(const Stream& stream, const Tokenizer& tokenizer);
     std::string name_;
     TokenId vocab_size_ = 0;
     std::shared_ptr<const Stream> streams_[2];

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <future>
 #include <memory>
@@ -22,6 +23,7 @@
 #include "data/corpus_folder.h"
 #include "data/corpus_progress.h"
 #include "data/documents.h"
+#include "data/layouts.h"
 
 namespace linnet {
 namespace {
@@ -66,7 +68,8 @@ class Builder {
     Builder(const Tokenizer& tokenizer, const CorpusOptions& options)
         : tokenizer_(tokenizer),
           options_(options),
-          format_(shard_format(tokenizer.size())),
+          layout_(*find_layout(options.layout)),
+          token_bytes_(layout_.token_bytes(tokenizer.size())),
           tokenizer_file_(tokenizer_to_gguf(tokenizer)),
           reader_(make_reader()) {}
     CorpusResult run();
@@ -87,17 +90,20 @@ class Builder {
     void checkpoint();
     void settle();
     void keep_what_is_good();
+    void cut_one_text();
     void close_files();
     CorpusResult finish();
 
     const Tokenizer& tokenizer_;
     const CorpusOptions& options_;
     std::optional<CorpusFolder> folder_;
-    const ShardFormat& format_;
+    const CorpusLayout& layout_;
+    const int token_bytes_;
     const std::string tokenizer_file_;  // what tokenizer.gguf will hold
     std::vector<std::string> files_;
     DocumentReader reader_;
     std::uint64_t batches_read_ = 0, hash_read_ = 0;
+    std::uint64_t first_hash_ = 0;  // of the first document
     bool read_whole_ = false;
     CorpusProgress progress_;
     std::uint64_t resume_at_ = 0, resume_hash_ = 0;
@@ -123,7 +129,8 @@ std::vector<std::pair<std::string, std::string>> Builder::settings() const {
             {"skip_bad", read.skip_bad ? "true" : "false"},
             {"validation_fraction", fraction},
             {"shard_tokens", std::to_string(options_.shard_tokens)},
-            {"end_tokens", options_.end_tokens ? "true" : "false"}};
+            {"end_tokens", options_.end_tokens ? "true" : "false"},
+            {"layout", options_.layout}};
 }
 
 /// Decides between a new run and an old one's continuation.
@@ -162,8 +169,8 @@ void Builder::prepare_folder() {
     }
     static constexpr const char* names[2] = {"train", "validation"};
     for (int i = 0; i < 2; i++)
-        writers_[i] = std::make_unique<ShardWriter>(folder, names[i], format_, options_.shard_tokens,
-                                                    progress_.splits[i]);
+        writers_[i] = std::make_unique<ShardWriter>(folder, names[i], layout_, token_bytes_,
+                                                    options_.shard_tokens, progress_.splits[i]);
 }
 
 /// The hash of all input up to and with this batch. Most documents are short, and their own hash covers them.
@@ -186,6 +193,7 @@ bool Builder::read(Batch& batch) {
         read_whole_ = !reader_.next(batch.text, part);
         if (!read_whole_) batch.parts.push_back(part);
     }
+    if (batches_read_ == 0 && !batch.parts.empty()) first_hash_ = batch.parts[0].hash;
     hash_read_ = hash_of(batch, hash_read_);
     batch.index = batches_read_++;
     batch.input_hash = hash_read_;
@@ -198,7 +206,8 @@ bool Builder::read(Batch& batch) {
 void Builder::encode(Batch& batch) const {
     if (batch.skip) return;
     const BlockSink store = [&](std::span<const TokenId> ids) {
-        format_.store(ids, batch.add_tokens(ids.size() * static_cast<std::size_t>(format_.token_bytes)));
+        store_tokens(ids, token_bytes_,
+                     batch.add_tokens(ids.size() * static_cast<std::size_t>(token_bytes_)));
     };
     const std::optional<TokenId> bos = tokenizer_.add_bos() ? tokenizer_.bos() : std::nullopt;
     const std::optional<TokenId> eos = tokenizer_.eos();
@@ -210,7 +219,8 @@ void Builder::encode(Batch& batch) const {
         encode.continues = !part.first;
         if (!text.empty()) tokenizer_.encode_blocks(text, encode, store);
         if (part.last && options_.end_tokens) store({&*eos, 1});
-        const int split = held_out(part.hash, options_.validation_fraction) ? 1 : 0;
+        const bool stays = layout_.cuts_one_text && part.hash == first_hash_;  // it may be the only one
+        const int split = !stays && held_out(part.hash, options_.validation_fraction) ? 1 : 0;
         if (batch.runs.empty() || batch.runs.back().split != split) batch.runs.push_back({split, {}});
         batch.runs.back().parts.push_back(
             {batch.token_bytes - begin, part.first ? std::uint64_t{1} : 0, text.size()});
@@ -229,7 +239,7 @@ void Builder::append(const Batch& batch) {
         writers_[run.split]->write(tokens.substr(0, bytes), run.parts);
         tokens.remove_prefix(bytes);
     }
-    shown_.tokens += batch.token_bytes / static_cast<std::size_t>(format_.token_bytes);
+    shown_.tokens += batch.token_bytes / static_cast<std::size_t>(token_bytes_);
 }
 
 /// Begins to note where all stands, beside the work.
@@ -280,6 +290,24 @@ bool Builder::write(const Batch& batch) {
     return !stopped_;
 }
 
+/// nanoGPT's split of a single text: its last tenth is for validation, by tokens. (nanoGPT counts characters
+/// before it encodes; for a vocabulary of characters that is the same.)
+void Builder::cut_one_text() {
+    ShardWriter &train = *writers_[0], &validation = *writers_[1];
+    const std::uint64_t tokens = train.state().open.tokens / 10;
+    if (shown_.documents != 1 || options_.validation_fraction == 0 || tokens == 0) return;
+    const std::string tail = train.take_tail(tokens);
+    std::string text;
+    for (std::size_t i = 0; i < tail.size(); i += static_cast<std::size_t>(token_bytes_)) {
+        std::uint16_t id;
+        std::memcpy(&id, tail.data() + i, sizeof id);
+        if (!tokenizer_.is_control(id)) tokenizer_.decode(id, false, text);
+    }
+    train.forget_text(text.size());
+    const ShardWriter::Part part{tail.size(), 0, text.size()};
+    validation.write(tail, {&part, 1});
+}
+
 /// All that index.json speaks of, side by side: it is waiting for the disk more than work.
 void Builder::close_files() {
     const std::function<void()> tasks[] = {[&] { writers_[0]->finish(); },
@@ -298,6 +326,7 @@ void Builder::close_files() {
 CorpusResult Builder::finish() {
     CorpusResult result;
     CorpusIndex& index = result.index;
+    index.layout = options_.layout;
     index.vocab_size = tokenizer_.size();
     index.tokenizer = options_.tokenizer_name;
     index.tokenizer_sha256 = progress_.settings[0].second;
@@ -306,6 +335,7 @@ CorpusResult Builder::finish() {
     result.first_skipped = reader_.first_skipped();
     result.stopped = stopped_;
     settle();
+    if (!stopped_ && layout_.cuts_one_text) cut_one_text();
     if (!stopped_) close_files();
     for (auto& writer : writers_) {
         for (const CorpusShard& shard : writer->state().finished) index.shards.push_back(shard);

@@ -1,4 +1,4 @@
-// linnet corpus: documents in, token shards and index.json out.
+// linnet corpus: documents in, token shards (or another program's token files) and index.json out.
 //
 //   documents in batches of a quarter MiB, read in order  →  encoded, any number at a time  →  written in
 //   order
@@ -24,7 +24,8 @@ struct CorpusOptions {
     ReadOptions read;
     double validation_fraction = 0.01;  // of the documents, chosen by the hash of each one's text
     std::uint64_t shard_tokens = std::uint64_t{1} << 25;
-    bool end_tokens = true;  // the end-of-text token after every document
+    bool end_tokens = true;       // the end-of-text token after every document
+    std::string layout = "llmc";  // of the files (layouts.h)
     int threads = 1;
     bool resume = false, overwrite = false;
     double checkpoint_seconds = 20;

@@ -26,18 +26,17 @@ void check_sum(const std::string& path, const std::string& expected) {
 
 void check_corpus(const std::string& folder, bool whole) {
     const CorpusIndex index = read_corpus_index(folder);
+    const CorpusLayout& layout = *find_layout(index.layout);
     // The last ones first: what was cut short is most likely there.
     std::uint64_t left = sample_bytes;
     for (auto shard = index.shards.rbegin(); shard != index.shards.rend(); ++shard) {
         const std::string path = folder + "/" + shard->file;
-        const TokenShard opened(path);
+        const TokenShard opened(path, layout);
         if (opened.size() != shard->tokens)
             fail_input(path, "header", std::to_string(shard->tokens) + " tokens (index.json)",
                        std::to_string(opened.size()));
-        const std::uint64_t bytes =
-            shard_header_bytes + shard->tokens * static_cast<std::uint64_t>(opened.token_bytes());
-        if (!whole && bytes > left) continue;
-        if (!whole) left -= bytes;
+        if (!whole && opened.bytes() > left) continue;
+        if (!whole) left -= opened.bytes();
         check_sum(path, shard->sha256);
     }
 }

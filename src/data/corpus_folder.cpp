@@ -12,6 +12,7 @@
 #include "base/system.h"
 #include "data/corpus_index.h"
 #include "data/corpus_progress.h"
+#include "data/layouts.h"
 
 namespace linnet {
 namespace {
@@ -25,13 +26,8 @@ bool there(const std::string& path) {
 
 /// train_000000.bin and the like.
 bool is_shard(std::string_view name) {
-    for (std::string_view split : {"train_", "val_"}) {
-        if (!name.starts_with(split)) continue;
-        const std::string_view rest = name.substr(split.size());
-        const std::size_t digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
-        return digits >= 6 && (rest.substr(digits) == ".bin" || rest.substr(digits) == ".part");
-    }
-    return false;
+    const auto& layouts = corpus_layouts();
+    return std::any_of(layouts.begin(), layouts.end(), [&](const CorpusLayout& l) { return l.owns(name); });
 }
 
 bool is_corpus(std::string_view name) {

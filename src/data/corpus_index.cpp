@@ -8,6 +8,7 @@
 #include "base/fields.h"
 #include "base/file.h"
 #include "data/corpus_progress.h"
+#include "data/layouts.h"
 
 namespace linnet {
 namespace {
@@ -93,6 +94,8 @@ CorpusIndex read_corpus_index(const std::string& folder) {
     Fields fields{json, file, ""};
     if (fields.text("format") != format_name) fail_input(file, "format", format_name, fields.text("format"));
     CorpusIndex index;
+    if (json.contains("layout")) index.layout = fields.text("layout");
+    if (!find_layout(index.layout)) fail_input(file, "layout", "llmc, nanogpt or megatron", index.layout);
     std::uint64_t vocab_size = fields.count("vocab_size");
     if (vocab_size == 0 || vocab_size > 0x7FFFFFFF)
         fail_input(file, "vocab_size", "a positive 31-bit number", std::to_string(vocab_size));
@@ -118,8 +121,9 @@ CorpusIndex read_corpus_index(const std::string& folder) {
 std::string corpus_index_json(const CorpusIndex& index) {
     Json json;
     json["format"] = format_name;
+    json["layout"] = index.layout;
     json["vocab_size"] = index.vocab_size;
-    json["token_bytes"] = index.vocab_size > 65536 ? 4 : 2;
+    json["token_bytes"] = find_layout(index.layout)->token_bytes(index.vocab_size);
     json["tokenizer"] = index.tokenizer;
     json["tokenizer_sha256"] = index.tokenizer_sha256;
     json["validation_fraction"] = index.validation_fraction;
@@ -175,6 +179,8 @@ void write_corpus_progress(const std::string& folder, const CorpusProgress& prog
 }
 
 void remove_corpus_progress(const std::string& folder) {
+    for (const std::string& name : names_in(folder))
+        if (name.ends_with(".starts") && find_layout("megatron")->owns(name)) remove_all(folder + "/" + name);
     if (!remove_all(progress_path(folder))) fail_errno(progress_path(folder), "removing", EIO);
 }
 

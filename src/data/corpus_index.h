@@ -17,6 +17,7 @@ struct CorpusShard {
 };
 
 struct CorpusIndex {
+    std::string layout = "llmc";  // of the shards (layouts.h)
     TokenId vocab_size = 0;
     std::string tokenizer;         // its file's name, for people
     std::string tokenizer_sha256;  // of the folder's tokenizer.gguf

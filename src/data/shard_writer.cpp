@@ -11,40 +11,43 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/system.h"
+#include "data/megatron_index.h"
 
 namespace linnet {
-namespace {
 
-std::string header(const ShardFormat& format, std::uint64_t tokens) {
-    std::string bytes(shard_header_bytes, '\0');
-    const std::int32_t fields[3] = {format.magic, format.version, static_cast<std::int32_t>(tokens)};
-    std::memcpy(bytes.data(), fields, sizeof fields);
-    return bytes;
-}
-
-}  // namespace
-
-ShardWriter::ShardWriter(std::string folder, std::string split, const ShardFormat& format,
+ShardWriter::ShardWriter(std::string folder, std::string split, const CorpusLayout& layout, int token_bytes,
                          std::uint64_t shard_tokens, SplitState state)
     : folder_(std::move(folder)),
       split_(std::move(split)),
-      format_(format),
-      shard_tokens_(shard_tokens),
+      layout_(&layout),
+      token_bytes_(token_bytes),
+      shard_tokens_(layout.many_shards() ? shard_tokens : std::uint64_t{1} << 53),
       state_(std::move(state)) {
     if (state_.open.tokens > 0) open();
+    if (layout.index && state_.finished.empty())
+        starts_ =
+            std::make_unique<AppendFile>(path(0, ".starts"), state_.open.documents * sizeof(std::int64_t));
 }
 
 std::string ShardWriter::path(std::size_t index, std::string_view suffix) const {
-    char number[16];
-    std::snprintf(number, sizeof number, "_%06zu", index);
-    return folder_ + "/" + (split_ == "validation" ? "val" : split_) + number + std::string(suffix);
+    return folder_ + "/" + layout_->file(split_, index) + std::string(suffix);
+}
+
+std::string ShardWriter::header(std::uint64_t tokens) const {
+    std::string bytes(layout_->header_bytes, '\0');
+    for (const LlmcHeader& h : llmc_headers) {
+        if (bytes.empty() || h.token_bytes != token_bytes_) continue;
+        const std::int32_t fields[3] = {h.magic, h.version, static_cast<std::int32_t>(tokens)};
+        std::memcpy(bytes.data(), fields, sizeof fields);
+    }
+    return bytes;
 }
 
 void ShardWriter::open() {
     std::size_t index = state_.finished.size();
     std::string part = path(index, ".part"), whole = path(index, ".bin");
     if (state_.open.tokens == 0) {
-        const std::string first = header(format_, shard_tokens_);
+        const std::string first = header(shard_tokens_);
         file_ = std::make_unique<AppendFile>(part, 0);
         file_->append(first);
         hash_.emplace().update(first);
@@ -56,7 +59,7 @@ void ShardWriter::open() {
     if (::stat(part.c_str(), &status) != 0) (void)rename_file(whole, part);
     if (::stat(part.c_str(), &status) != 0) fail_errno(part, "", errno);
     const std::uint64_t size =
-        shard_header_bytes + state_.open.tokens * static_cast<std::uint64_t>(format_.token_bytes);
+        layout_->header_bytes + state_.open.tokens * static_cast<std::uint64_t>(token_bytes_);
     if (static_cast<std::uint64_t>(status.st_size) < size)
         fail(Exit::diverged, part, "", "at least " + std::to_string(size) + " bytes",
              std::to_string(status.st_size), "the unfinished shard is gone: begin again with --overwrite");
@@ -64,7 +67,8 @@ void ShardWriter::open() {
 }
 
 void ShardWriter::write(std::string_view tokens, std::span<const Part> parts) {
-    const auto width = static_cast<std::uint64_t>(format_.token_bytes);
+    const auto width = static_cast<std::uint64_t>(token_bytes_);
+    if (starts_) note_starts(parts);
     std::size_t part_begin = 0,
                 written = 0;  // where the next part to book begins; both in bytes of this call
     while (!tokens.empty()) {
@@ -90,10 +94,32 @@ void ShardWriter::write(std::string_view tokens, std::span<const Part> parts) {
     }
 }
 
+/// Where each document begins, in tokens. Only for a layout with one shard.
+void ShardWriter::note_starts(std::span<const Part> parts) {
+    std::uint64_t at = state_.open.tokens;
+    for (const Part& part : parts) {
+        const auto start = static_cast<std::int64_t>(at);
+        for (std::uint64_t i = 0; i < part.documents; i++)
+            starts_->append({reinterpret_cast<const char*>(&start), sizeof start});
+        at += part.token_bytes / static_cast<std::uint64_t>(token_bytes_);
+    }
+}
+
+std::string ShardWriter::take_tail(std::uint64_t tokens) {
+    const std::string part = path(state_.finished.size(), ".part");
+    file_->sync().get();
+    const std::uint64_t bytes = tokens * static_cast<std::uint64_t>(token_bytes_);
+    std::string tail(MappedFile(part).text().substr(file_->size() - bytes));
+    file_ = std::make_unique<AppendFile>(part, file_->size() - bytes);
+    hash_.reset();
+    state_.open.tokens -= tokens;
+    return tail;
+}
+
 /// The open shard's hash, where its header is not the one that writing and hashing began with: the shard ends
 /// early, or it was begun by an earlier run, which may have come as far as to end it early.
 std::string ShardWriter::rehash(const std::string& part) {
-    file_->replace_head(header(format_, state_.open.tokens));
+    file_->replace_head(header(state_.open.tokens));
     file_->sync();  // goes on while the file is read
     hash_.emplace();
     read_stream(part, [&](std::string_view bytes) { hash_->update(bytes); });
@@ -105,7 +131,8 @@ void ShardWriter::close_shard() {
     std::size_t index = state_.finished.size();
     std::string part = path(index, ".part"), whole = path(index, ".bin");
     CorpusShard shard = state_.open;
-    shard.sha256 = hash_ && shard.tokens == shard_tokens_ ? hash_->hex() : rehash(part);
+    const bool hashed = hash_ && (layout_->header_bytes == 0 || shard.tokens == shard_tokens_);
+    shard.sha256 = hashed ? hash_->hex() : rehash(part);
     shard.file = whole.substr(whole.rfind('/') + 1);
     shard.split = split_;
     hash_.reset();
@@ -117,6 +144,11 @@ void ShardWriter::close_shard() {
         sync_directory(folder);
     };
     closing_ = aside(std::move(close)).share();
+    if (starts_) {
+        starts_->sync().get();
+        starts_.reset();
+        write_megatron_index(path(index, ".idx"), path(index, ".starts"), shard.tokens, token_bytes_);
+    }
     state_.finished.push_back(std::move(shard));
     state_.open = {};
 }
@@ -124,9 +156,11 @@ void ShardWriter::close_shard() {
 std::function<void()> ShardWriter::sync() {
     std::shared_future<void> open;
     if (file_) open = file_->sync();
-    return [closed = closing_, open] {
-        if (closed.valid()) closed.get();
-        if (open.valid()) open.get();
+    std::shared_future<void> starts;
+    if (starts_) starts = starts_->sync();
+    return [closed = closing_, open, starts] {
+        for (const auto& done : {closed, open, starts})
+            if (done.valid()) done.get();
     };
 }
 

@@ -13,7 +13,7 @@
 #include "base/sha256.h"
 #include "base/stream_file.h"
 #include "data/corpus_index.h"
-#include "data/shards.h"
+#include "data/layouts.h"
 
 namespace linnet {
 
@@ -26,8 +26,9 @@ struct SplitState {
 class ShardWriter {
   public:
     /// Goes on from `state`: the open shard's file is cut to its tokens, what lies behind is written again.
-    ShardWriter(std::string folder, std::string split, const ShardFormat& format, std::uint64_t shard_tokens,
-                SplitState state);
+    /// A layout with one file per split has it whatever `shard_tokens` is.
+    ShardWriter(std::string folder, std::string split, const CorpusLayout& layout, int token_bytes,
+                std::uint64_t shard_tokens, SplitState state);
     ShardWriter(const ShardWriter&) = delete;
 
     /// What a stretch of tokens stands for.
@@ -35,28 +36,35 @@ class ShardWriter {
         std::size_t token_bytes;
         std::uint64_t documents, bytes;  // documents that begin here; bytes of text
     };
-    /// `tokens`: little-endian, format.token_bytes each, the parts' one behind the other. A part's documents
+    /// `tokens`: little-endian, token_bytes each, the parts' one behind the other. A part's documents
     /// and bytes are booked on the shard that takes its first token.
     void write(std::string_view tokens, std::span<const Part> parts);
     /// Begins to bring all to the disk: when the function that is returned returns, state() as it is now is
     /// true after a crash. Any thread may call it; it throws what went wrong.
     std::function<void()> sync();
+    /// Takes the last `tokens` of the open shard away, and the bytes of text they stand for; returns them.
+    std::string take_tail(std::uint64_t tokens);
+    void forget_text(std::uint64_t bytes) { state_.open.bytes -= bytes; }
     /// Finishes the open shard, if it has tokens.
     void finish();
     const SplitState& state() const { return state_; }
 
   private:
     std::string path(std::size_t index, std::string_view suffix) const;
+    std::string header(std::uint64_t tokens) const;
     void open();
+    void note_starts(std::span<const Part> parts);
     std::string rehash(const std::string& part);
     void close_shard();
 
     std::string folder_, split_;
-    ShardFormat format_;
+    const CorpusLayout* layout_;
+    int token_bytes_;
     std::uint64_t shard_tokens_;
     SplitState state_;
     std::unique_ptr<AppendFile> file_;
-    std::shared_future<void> closing_;  // of the last shard that became full
+    std::unique_ptr<AppendFile> starts_;  // of the documents, for an index
+    std::shared_future<void> closing_;    // of the last shard that became full
     // Of the open file, as if it were full; none where an earlier run has begun it.
     std::optional<Sha256> hash_;
 };

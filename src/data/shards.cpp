@@ -4,55 +4,52 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "data/megatron_index.h"
 
 namespace linnet {
 
 static_assert(std::endian::native == std::endian::little, "shards are little-endian; a swap is wanted here");
 
-const ShardFormat& shard_format(TokenId vocab_size) {
-    return shard_formats[vocab_size > 65536 ? 1 : 0];
+TokenShard::TokenShard(const std::string& path, const CorpusLayout& layout) : file_(path) {
+    if (layout.header_bytes > 0) read_llmc_header();
+    const std::uint64_t bytes = file_.bytes().size() - layout.header_bytes;
+    if (layout.index)
+        token_bytes_ = read_megatron_index(path.substr(0, path.rfind('.')) + ".idx", bytes).token_bytes;
+    if (bytes % static_cast<std::uint64_t>(token_bytes_) != 0)
+        fail_input(path, "", "ids of " + std::to_string(token_bytes_) + " bytes",
+                   std::to_string(bytes) + " bytes", "truncated");
+    if (layout.header_bytes == 0) tokens_ = bytes / static_cast<std::uint64_t>(token_bytes_);
+    ids_ = file_.bytes().data() + layout.header_bytes;
 }
 
-void ShardFormat::store(std::span<const TokenId> ids, char* to) const {
-    if (token_bytes == 4) {
-        std::memcpy(to, ids.data(), ids.size_bytes());
-        return;
-    }
-#pragma omp simd
-    for (std::size_t i = 0; i < ids.size(); i++) {
-        const auto narrow = static_cast<std::uint16_t>(ids[i]);
-        std::memcpy(to + i * sizeof narrow, &narrow, sizeof narrow);
-    }
-}
-
-TokenShard::TokenShard(const std::string& path) : file_(path) {
-    auto bytes = file_.bytes();
-    if (bytes.size() < shard_header_bytes)
-        fail_input(path, "header", std::to_string(shard_header_bytes) + " bytes",
+void TokenShard::read_llmc_header() {
+    const std::string& path = file_.path();
+    const auto bytes = file_.bytes();
+    if (bytes.size() < llmc_header_bytes)
+        fail_input(path, "header", std::to_string(llmc_header_bytes) + " bytes",
                    std::to_string(bytes.size()));
     std::int32_t header[3];
     std::memcpy(header, bytes.data(), sizeof header);
-    const ShardFormat* format = nullptr;
-    for (const ShardFormat& f : shard_formats)
+    const LlmcHeader* format = nullptr;
+    for (const LlmcHeader& f : llmc_headers)
         if (f.magic == header[0] && f.version == header[1]) format = &f;
     if (!format)
         fail_input(path, "header", "magic 20240520 version 1 or magic 20240801 version 7",
                    "magic " + std::to_string(header[0]) + " version " + std::to_string(header[1]),
                    "not a token shard");
     token_bytes_ = format->token_bytes;
-    std::uint64_t held = (bytes.size() - shard_header_bytes) / static_cast<std::uint64_t>(token_bytes_);
-    bool whole = (bytes.size() - shard_header_bytes) % static_cast<std::uint64_t>(token_bytes_) == 0;
+    std::uint64_t held = (bytes.size() - llmc_header_bytes) / static_cast<std::uint64_t>(token_bytes_);
+    bool whole = (bytes.size() - llmc_header_bytes) % static_cast<std::uint64_t>(token_bytes_) == 0;
     if (header[2] < 0 || held != static_cast<std::uint64_t>(header[2]) || !whole)
         fail_input(path, "header",
                    std::to_string(header[2]) + " tokens of " + std::to_string(token_bytes_) + " bytes",
-                   std::to_string(bytes.size() - shard_header_bytes) + " bytes",
+                   std::to_string(bytes.size() - llmc_header_bytes) + " bytes",
                    "truncated, or written by another run");
     tokens_ = held;
 }
 
 std::uint32_t TokenShard::operator[](std::uint64_t i) const {
-    const std::byte* at =
-        file_.bytes().data() + shard_header_bytes + i * static_cast<std::uint64_t>(token_bytes_);
+    const std::byte* at = ids_ + i * static_cast<std::uint64_t>(token_bytes_);
     if (token_bytes_ == 2) {
         std::uint16_t id;
         std::memcpy(&id, at, sizeof id);

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/sha256.h"
 #include "base/terminal.h"
+#include "data/corpus_check.h"
 
 namespace linnet {
 namespace {
@@ -45,15 +46,19 @@ DataOptions DataOptions::from_json(const json& json) {
 RunData::RunData(DataOptions options) : options_(std::move(options)) {
     const std::vector<std::string>& inputs = options_.inputs;
     for (const std::string& input : inputs) {
-        std::string index = input + "/index.json";
-        if (input == "-" || !fs::exists(index)) continue;
+        corpus_ = find_token_files(input);
+        if (!corpus_) continue;
         if (inputs.size() > 1)
-            fail_input(input, "", "texts, or one folder made by `linnet corpus` alone",
+            fail_input(input, "", "texts, or one corpus alone",
                        "a corpus among " + std::to_string(inputs.size()) + " inputs");
-        corpus_ = read_corpus_index(input);
-        sha256_ = linnet::sha256(MappedFile(index).text());
-        bytes_ = corpus_->bytes;
-        count_ = corpus_->documents;
+        sha256_ = corpus_->sha256();
+        bytes_ = corpus_->index.bytes;
+        count_ = corpus_->index.documents;
+        vocabulary_ = corpus_->index.vocab_size;
+        if (corpus_->ours) return;
+        constexpr std::uint64_t bytes_per_token = 4;  // about; until a tokenizer has counted them
+        bytes_ = corpus_->index.tokens * bytes_per_token;
+        if (!own_tokenizer().empty()) vocabulary_ = load_tokenizer(own_tokenizer())->size();
         return;
     }
     documents_ = read_documents(inputs, options_.read);
@@ -82,9 +87,11 @@ bool RunData::jsonl() const {
 }
 
 std::string RunData::description() const {
+    if (corpus_ && !corpus_->ours)
+        return grouped(corpus_->index.tokens) + " tokens in the layout of " + corpus_->index.layout;
     std::string size = human_bytes(static_cast<double>(bytes_));
     std::string said = count_ == 1 ? "one document" : grouped(count_) + " documents";
-    if (corpus_) return said + ", " + grouped(corpus_->tokens) + " tokens of " + size + " of text";
+    if (corpus_) return said + ", " + grouped(corpus_->index.tokens) + " tokens of " + size + " of text";
     if (jsonl()) said += " of the field " + options_.read.field;
     if (documents_ && documents_->files > 1) said += " in " + grouped(documents_->files) + " files";
     said += ", " + size;
@@ -94,8 +101,8 @@ std::string RunData::description() const {
     return said;
 }
 
-std::string RunData::own_tokenizer() const {
-    return corpus_ ? options_.inputs[0] + "/" + corpus_tokenizer : "";
+void RunData::check(bool whole) const {
+    if (corpus_ && corpus_->ours) check_corpus(corpus_->folder, whole);
 }
 
 TokenizerPtr RunData::tokenizer(const TokenizerConfig& config, double fraction, int threads) const {
@@ -103,11 +110,12 @@ TokenizerPtr RunData::tokenizer(const TokenizerConfig& config, double fraction, 
     if (corpus_) {  // its tokens are made, whatever the config would have made
         const std::string path = own_tokenizer();
         if (!fs::exists(path))
-            fail_input(options_.inputs[0], corpus_tokenizer, "the tokenizer that the corpus was made with",
-                       "nothing", "--set tokenizer.kind=file --set tokenizer.file=PATH names another");
+            fail_input(options_.inputs[0], corpus_->ours ? corpus_tokenizer : "",
+                       "the tokenizer that the corpus was made with", "nothing",
+                       "--set tokenizer.kind=file --set tokenizer.file=PATH names another");
         const std::string there = linnet::sha256(MappedFile(path).text());
-        if (there != corpus_->tokenizer_sha256)
-            fail_input(path, "sha256", corpus_->tokenizer_sha256 + ", which made the corpus", there);
+        if (corpus_->ours && there != corpus_->index.tokenizer_sha256)
+            fail_input(path, "sha256", corpus_->index.tokenizer_sha256 + ", which made the corpus", there);
         return load_tokenizer(path);
     }
     auto size = static_cast<TokenId>(config.vocab_size);
@@ -122,7 +130,7 @@ TokenizerPtr RunData::tokenizer(const TokenizerConfig& config, double fraction, 
 }
 
 TokenSource RunData::tokens(const Tokenizer& tokenizer, double fraction, int threads) {
-    if (corpus_) return TokenSource::open_corpus(options_.inputs[0], tokenizer);
+    if (corpus_) return TokenSource::open_files(*corpus_, tokenizer, fraction);
     TokenSource source = TokenSource::from_documents(split_documents(*documents_, fraction), count_ > 1,
                                                      tokenizer, threads, name());
     documents_.reset();

@@ -1,4 +1,4 @@
-// The text of a run: documents held in memory, or a folder that `linnet corpus` made.
+// The text of a run: documents held in memory, or files of tokens.
 #pragma once
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -7,14 +7,13 @@
 #include <vector>
 
 #include "data/batches.h"
-#include "data/corpus_index.h"
 #include "train/config.h"
 
 namespace linnet {
 
 /// What --data and the reading options say.
 struct DataOptions {
-    std::vector<std::string> inputs;  // files, folders, "-"; or one corpus folder
+    std::vector<std::string> inputs;  // files, folders, "-"; or one corpus (data/token_files.h)
     ReadOptions read;
 
     /// As a checkpoint keeps it, so that a resume needs no --data: paths are absolute.
@@ -31,12 +30,14 @@ class RunData {
     const std::string& sha256() const { return sha256_; }  // of the text, or of the corpus's index
     std::uint64_t bytes() const;                           // of text, both splits
     std::uint64_t documents() const;
-    std::int64_t vocabulary() const { return corpus_ ? corpus_->vocab_size : 0; }  // of a corpus; 0: none yet
+    std::int64_t vocabulary() const { return vocabulary_; }  // of a corpus; 0: none yet
     /// "23 410 documents of the field text, 45.1 MB"
     std::string description() const;
     const DataOptions& options() const { return options_; }
-    /// The corpus's own tokenizer file; empty where the data is text.
-    std::string own_tokenizer() const;
+    /// The corpus's own tokenizer file; empty where the data is text, or other programs' files without one.
+    std::string own_tokenizer() const { return corpus_ ? corpus_->tokenizer() : ""; }
+    /// Holds a corpus of ours against its checksums: a sample of them, or all.
+    void check(bool whole) const;
 
     /// As the config says; a corpus brings its own unless the config names a file. `fraction` of the text is
     /// held out.
@@ -48,7 +49,8 @@ class RunData {
     bool jsonl() const;
     DataOptions options_;
     std::optional<Documents> documents_;
-    std::optional<CorpusIndex> corpus_;
+    std::optional<TokenFiles> corpus_;
+    std::int64_t vocabulary_ = 0;
     std::uint64_t bytes_ = 0, count_ = 0;
     std::string sha256_;
 };

@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/terminal.h"
-#include "data/corpus_check.h"
 #include "kernels/peaks.h"
 #include "model/architectures.h"
 #include "train/ladder.h"
@@ -157,7 +156,7 @@ RunSetup set_up(const TrainingOptions& options) {
     setup.config.model.vocabulary = setup.tokenizer->size();
     setup.config_json = whole_config(setup.config);
     if (setup.resumed) check_resume(setup, options, data);
-    if (!data.own_tokenizer().empty()) check_corpus(setup.data.inputs[0], options.verify);
+    data.check(options.verify);
     TokenSource source = data.tokens(*setup.tokenizer, t.validation_fraction, setup.threads);
     setup.text_size = {data.bytes(), source.size(DataSplit::train)};
     setup.windows.emplace(std::move(source), static_cast<std::uint64_t>(t.seed), t.sequence);

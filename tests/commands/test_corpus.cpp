@@ -110,7 +110,7 @@ TEST_CASE("corpus reads stdin, gzip and Zstandard alike") {
     Outcome made = run_shell("cd " + t.s.path + " && gzip -k docs.jsonl && " +
                              "\"$LINNET\" corpus -t t.json -o plain docs.jsonl && " +
                              "\"$LINNET\" corpus -t t.json -o packed docs.jsonl.gz && " +
-                             "\"$LINNET\" corpus -t t.json -o piped --format jsonl - <docs.jsonl && " +
+                             "\"$LINNET\" corpus -t t.json -o piped --input-format jsonl - <docs.jsonl && " +
                              "diff -r plain packed && diff -r plain piped");
     CAPTURE(made.err);
     CHECK(made.exit == 0);
@@ -147,6 +147,56 @@ TEST_CASE("train takes a corpus folder, and its tokenizer with it") {
     const Outcome without = run_linnet(train);
     CHECK(without.exit == 3);
     CHECK(has(without.err, "tokenizer.gguf"));
+}
+
+TEST_CASE("corpus --format writes what nanoGPT and Megatron-LM read, and train reads it") {
+    Setting t;
+    for (const std::string format : {"nanogpt", "megatron"}) {
+        CAPTURE(format);
+        const std::string folder = t.s / format;
+        const std::string command = "corpus -t " + t.s / "t.json" + " --format " + format + " -o ";
+        REQUIRE(t.corpus({"--format", format, "-o", folder, t.s / "docs.jsonl"}).exit == 0);
+        CHECK_FALSE(std::filesystem::exists(folder + "/train_000000.bin"));
+        CHECK_FALSE(std::filesystem::exists(folder + "/train_text_document.starts"));
+        // Killed when some of it is written, and gone on with: the same files.
+        run_shell("\"$LINNET\" " + command + t.s / "killed" + " " + t.s / "docs.jsonl" +
+                  " & p=$!; while [ ! -e " + t.s / "killed/progress.json" +
+                  " ] && kill -0 $p 2>/dev/null; do sleep 0.01; done; sleep 0.05; kill -9 $p; wait $p");
+        CHECK(run_shell("\"$LINNET\" " + command + t.s / "killed" + " --resume " + t.s / "docs.jsonl").exit ==
+              0);
+        CHECK(run_shell("diff -r " + folder + " " + t.s / "killed").exit == 0);
+        std::filesystem::remove_all(t.s / "killed");
+
+        const std::vector<std::string> train = {
+            "train",          "--data", folder,          "--out",          t.s / ("run-" + format),
+            "--steps",        "2",      "--set",         "model.layers=1", "--set",
+            "model.width=32", "--set",  "model.heads=2", "--set",          "train.sequence=32"};
+        const Outcome ours = run_linnet(train);
+        CAPTURE(ours.err);
+        CHECK(ours.exit == 0);
+        // Without index.json they are another program's; their tokenizer lies beside them.
+        std::filesystem::remove(folder + "/index.json");
+        std::filesystem::remove_all(t.s / ("run-" + format));
+        const Outcome others = run_linnet(train);
+        CHECK(others.exit == 0);
+        CHECK(has(others.err, "tokens in the layout of " + format));
+        std::filesystem::remove(folder + "/tokenizer.gguf");
+        std::filesystem::remove_all(t.s / ("run-" + format));
+        const Outcome none = run_linnet(train);
+        CHECK(none.exit == 3);
+        CHECK(has(none.err, "expected the tokenizer that the corpus was made with"));
+    }
+    write_text(t.s / "one.txt", std::string(5000, 'a') + std::string(5000, 'b'));
+    REQUIRE(t.corpus({"--format", "nanogpt", "--no-end-tokens", "-o", t.s / "one", t.s / "one.txt"}).exit ==
+            0);
+    const auto train = std::filesystem::file_size(t.s / "one/train.bin"),
+               validation = std::filesystem::file_size(t.s / "one/val.bin");
+    CHECK(validation == (train + validation) / 2 / 10 * 2);
+    CHECK(has(read_text(t.s / "one/index.json"), "\"bytes\": 10000"));
+    CHECK(run_linnet({"train", "--data", t.s / "one", "--verify", "--out", t.s / "run", "--steps", "1",
+                      "--set", "model.layers=1", "--set", "model.width=32", "--set", "model.heads=2", "--set",
+                      "train.sequence=32"})
+              .exit == 0);
 }
 
 TEST_CASE("tokenizer train: the same file for any threads and memory; a signal leaves nothing") {

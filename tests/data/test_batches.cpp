@@ -52,7 +52,7 @@ std::string counting_text(std::size_t n) {
 
 std::string shard_bytes(std::int32_t magic, std::int32_t version, const std::vector<std::uint32_t>& ids,
                         int width) {
-    std::string out(shard_header_bytes, '\0');
+    std::string out(llmc_header_bytes, '\0');
     std::int32_t header[3] = {magic, version, static_cast<std::int32_t>(ids.size())};
     std::memcpy(out.data(), header, sizeof header);
     for (std::uint32_t id : ids)
@@ -151,18 +151,19 @@ TEST_CASE("a folder of shards reads as one stream across shard borders") {
     test::write_text(scratch / "a.bin", shard_bytes(20240520, 1, {1, 2, 3}, 2));
     test::write_text(scratch / "b.bin", shard_bytes(20240520, 1, {50, 51}, 2));
     test::write_text(scratch / "c.bin", shard_bytes(20240520, 1, {4, 5, 6, 99}, 2));
-    TokenSource source = TokenSource::open_corpus(scratch.path, Bytes(100));
+    TokenSource source = TokenSource::open_files(*find_token_files(scratch.path), Bytes(100), 0);
     CHECK(source.size(DataSplit::train) == 7);
     CHECK(source.bytes(DataSplit::train) == 70);
     std::vector<std::int32_t> in(4), out(4);
     source.window(DataSplit::train, 1, in, out);
     CHECK(in == std::vector<std::int32_t>{2, 3, 4, 5});
     CHECK(out == std::vector<std::int32_t>{3, 4, 5, 6});
-    CHECK(error_of([&] { TokenSource::open_corpus(scratch.path, Bytes(101)); }).find("vocab_size") !=
-          std::string::npos);
+    CHECK(error_of([&] {
+              TokenSource::open_files(*find_token_files(scratch.path), Bytes(101), 0);
+          }).find("vocab_size") != std::string::npos);
 
     test::write_text(scratch / "c.bin", shard_bytes(20240520, 1, {4, 5, 6, 100}, 2));
-    TokenSource damaged = TokenSource::open_corpus(scratch.path, Bytes(100));
+    TokenSource damaged = TokenSource::open_files(*find_token_files(scratch.path), Bytes(100), 0);
     CHECK(error_of([&] { damaged.window(DataSplit::train, 2, in, out); }).find("below 100") !=
           std::string::npos);
 }

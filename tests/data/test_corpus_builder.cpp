@@ -11,6 +11,7 @@
 #include "base/sha256.h"
 #include "data/batches.h"
 #include "data/corpus_progress.h"
+#include "data/shards.h"
 #include "support.h"
 
 using namespace linnet;
@@ -102,7 +103,7 @@ TEST_CASE("a corpus holds every document once, bordered, in llm.c's layout, with
     CHECK(tokens == index.tokens);
     CHECK(validation_documents > 50);
     CHECK(validation_documents < 150);
-    TokenSource source = TokenSource::open_corpus(s / "out", Bytes());
+    TokenSource source = TokenSource::open_files(*find_token_files(s / "out"), Bytes(), 0);
     CHECK(source.size(DataSplit::train) == train_tokens);
     CHECK_FALSE(std::filesystem::exists(s / "out/progress.json"));
     // Each document is a run of one letter, and ends with the border.
@@ -119,7 +120,7 @@ TEST_CASE("large vocabularies have 32-bit shards") {
     make_documents(s / "in.jsonl", 20);
     CorpusResult result = build_corpus(Bytes(200'000), basic(s, "out"));
     TokenShard shard(s / ("out/" + result.index.shards[0].file));
-    CHECK(shard.token_bytes() == 4);
+    CHECK(shard.bytes() == llmc_header_bytes + 4 * shard.size());
     CHECK(shard[0] == 'a' << 9);
 }
 

@@ -1,0 +1,101 @@
+#include "data/token_files.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+
+#include "base/file.h"
+#include "base/sha256.h"
+#include "data/shards.h"
+
+namespace linnet {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_file(const std::string& path) {
+    std::error_code error;
+    return fs::is_regular_file(path, error);
+}
+
+bool has_llmc_header(const std::string& path) {
+    const MappedFile file(path);
+    std::int32_t magic = 0;
+    if (file.bytes().size() < llmc_header_bytes) return false;
+    std::memcpy(&magic, file.bytes().data(), sizeof magic);
+    return std::any_of(std::begin(llmc_headers), std::end(llmc_headers),
+                       [&](const LlmcHeader& h) { return h.magic == magic; });
+}
+
+/// The layout of one token file; null where it is none. nanoGPT's files say nothing of themselves but their
+/// names.
+const CorpusLayout* layout_of(const std::string& path) {
+    const fs::path file(path);
+    if (file.extension() != ".bin" || !is_file(path)) return nullptr;
+    if (is_file(fs::path(path).replace_extension(".idx").string())) return find_layout("megatron");
+    if (has_llmc_header(path)) return find_layout("llmc");
+    return find_layout("nanogpt")->owns(file.filename().string()) ? find_layout("nanogpt") : nullptr;
+}
+
+/// Every file of `names` that has the layout of the first that has one.
+TokenFiles files_of(const std::string& folder, const std::vector<std::string>& names) {
+    TokenFiles found;
+    found.folder = folder;
+    const CorpusLayout* layout = nullptr;
+    for (const std::string& name : names) {
+        const std::string path = folder + "/" + name;
+        const CorpusLayout* its = layout_of(path);
+        if (!layout) layout = its;
+        if (!its || its != layout) continue;
+        CorpusShard shard;
+        shard.file = name;
+        shard.split = name.find("val") == name.npos ? "train" : "validation";
+        shard.tokens = TokenShard(path, *layout).size();
+        found.index.tokens += shard.tokens;
+        found.index.shards.push_back(std::move(shard));
+    }
+    if (layout) found.index.layout = layout->name;
+    return found;
+}
+
+}  // namespace
+
+std::string TokenFiles::tokenizer() const {
+    if (ours) return folder + "/" + corpus_tokenizer;
+    for (const char* name : {corpus_tokenizer, "tokenizer.json", "tokenizer.model"})
+        if (is_file(folder + "/" + name)) return folder + "/" + name;
+    return {};
+}
+
+std::string TokenFiles::sha256() const {
+    if (ours) return linnet::sha256(MappedFile(folder + "/index.json").text());
+    constexpr std::size_t end = std::size_t{1} << 20;
+    Sha256 sum;
+    for (const CorpusShard& shard : index.shards) {
+        const MappedFile file(folder + "/" + shard.file);
+        const std::string_view text = file.text();
+        sum.update(shard.file + " " + std::to_string(text.size()) + "\n");
+        sum.update(text.substr(0, end));
+        sum.update(text.substr(text.size() - std::min(end, text.size())));
+    }
+    return sum.hex();
+}
+
+std::optional<TokenFiles> find_token_files(const std::string& path) {
+    if (path == "-") return std::nullopt;
+    if (is_file(path + "/index.json")) return TokenFiles{path, read_corpus_index(path), true};
+    std::error_code error;
+    const fs::path at(path);
+    const std::string folder = at.has_parent_path() ? at.parent_path().string() : ".";
+    TokenFiles found;
+    if (fs::is_directory(path, error))
+        found = files_of(path, names_in(path));
+    else if (at.extension() == ".bin")
+        found = files_of(folder, {at.filename().string()});
+    else if (is_file(path + ".bin") && is_file(path + ".idx"))
+        found = files_of(folder, {at.filename().string() + ".bin"});
+    if (found.index.shards.empty()) return std::nullopt;
+    return found;
+}
+
+}  // namespace linnet

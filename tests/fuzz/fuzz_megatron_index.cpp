@@ -1,0 +1,16 @@
+// libFuzzer: any bytes as Megatron-LM's .idx are an index whose tokens fill the .bin, or an Error.
+#include "base/error.h"
+#include "data/megatron_index.h"
+#include "folder.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    using namespace linnet;
+    constexpr std::uint64_t bin_bytes = 10;
+    try {
+        const MegatronIndex index =
+            read_megatron_index(fuzz::folder_with("a.idx", data, size) + "/a.idx", bin_bytes);
+        if (index.tokens * static_cast<std::uint64_t>(index.token_bytes) != bin_bytes) std::abort();
+    } catch (const Error&) {
+    }
+    return 0;
+}
