@@ -10,9 +10,10 @@ namespace {
 
 /// The rounds of an element that is no loop's: a call returns there (perhaps to where a loop begins).
 constexpr std::int32_t call_return = -1;
-/// Places of a program looked at for one byte, and stacks at a time (some 300 MB of them): only grammars with
-/// very many readings come so far.
-constexpr std::size_t most_places = 100'000, most_nodes = 6'000'000;
+/// Places of a program followed for one byte, and edges of sets at a time (some 100 MB of them). Sets as deep
+/// as this are not united.
+constexpr std::size_t most_places = 200'000, most_edges = 6'000'000;
+constexpr int deepest = 10'000;
 
 std::uint64_t hash_of(std::uint64_t a, std::uint64_t b) {
     const std::uint64_t both[2] = {a, b};
@@ -47,161 +48,193 @@ std::int32_t Automaton::Index::find_or_add(std::uint64_t hash, std::int32_t fres
 Automaton::Automaton(GrammarProgram program) : program_(std::move(program)) {
     reset();
     begin_state();
-    follow(program_.start(), bottom);
+    go(program_.start(), make_set({}, true, false), 0);
+    follow_all();
     start_ = finish_state();
 }
 
 void Automaton::reset() {
-    nodes_.assign(2, {});  // the two that are no elements
-    members_.clear();
+    edges_.clear();
+    sets_.clear();
     states_.clear();
+    state_of_set_.clear();
     steps_.clear();
-    node_index_.clear();
-    state_index_.clear();
-    begin_state();
-    finish_state();  // dead
+    set_index_.clear();
+    united_.clear();
+    state_of(make_set({}, false, false));  // none, and dead
 }
 
-Automaton::StackId Automaton::push(Element element, StackId below) {
-    const auto fresh = static_cast<StackId>(nodes_.size());
-    const StackId known = node_index_.find_or_add(
-        hash_of(pair_of(element.pc, element.rounds), static_cast<std::uint64_t>(below)), fresh,
-        [&](std::int32_t i) {
-            const Node& node = nodes_[static_cast<std::size_t>(i)];
-            return node.top == element && node.below == below;
-        });
+Automaton::StackSet Automaton::make_set(std::span<const Edge> edges, bool bottom, bool unknown) {
+    const auto fresh = static_cast<StackSet>(sets_.size());
+    const std::uint64_t hash =
+        hash_bytes({reinterpret_cast<const char*>(edges.data()), edges.size_bytes()}, bottom + 2 * unknown);
+    const StackSet known = set_index_.find_or_add(hash, fresh, [&](std::int32_t i) {
+        const Set& s = sets_[static_cast<std::size_t>(i)];
+        const std::span<const Edge> has = this->edges(i);
+        return s.bottom == bottom && s.unknown == unknown &&
+               std::equal(has.begin(), has.end(), edges.begin(), edges.end());
+    });
     if (known >= 0) return known;
-    nodes_.push_back({element, below});
+    sets_.push_back({static_cast<std::uint32_t>(edges_.size()), static_cast<std::uint32_t>(edges.size()),
+                     bottom, unknown});
+    edges_.insert(edges_.end(), edges.begin(), edges.end());
+    state_of_set_.push_back(-1);
     return fresh;
 }
 
+Automaton::StackSet Automaton::unite(StackSet a, StackSet b, int depth) {
+    if (a == b || b == none) return a;
+    if (a == none) return b;
+    if (depth > deepest) {
+        forgot_ = true;
+        return a;
+    }
+    if (a > b) std::swap(a, b);
+    const std::uint64_t key = pair_of(a, b);
+    if (const auto known = united_.find(key); known != united_.end()) return known->second;
+    const Set of_a = sets_[static_cast<std::size_t>(a)], of_b = sets_[static_cast<std::size_t>(b)];
+    std::vector<Edge> both;
+    std::uint32_t i = 0, j = 0;
+    while (i < of_a.count || j < of_b.count) {
+        // By number: edges_ moves as sets are made.
+        const Edge* left = i < of_a.count ? &edges_[of_a.first + i] : nullptr;
+        const Edge* right = j < of_b.count ? &edges_[of_b.first + j] : nullptr;
+        if (!right || (left && left->top < right->top)) {
+            both.push_back(*left), i++;
+        } else if (!left || right->top < left->top) {
+            both.push_back(*right), j++;
+        } else {
+            const Element top = left->top;
+            both.push_back({top, unite(left->below, right->below, depth + 1)}), i++, j++;
+        }
+    }
+    return united_[key] = make_set(both, of_a.bottom || of_b.bottom, of_a.unknown || of_b.unknown);
+}
+
 void Automaton::begin_state() {
-    found_.clear();
+    places_.clear();
+    todo_.clear();
+    place_index_.clear();
     end_ = leaves_ = false;
 }
 
-/// Adds all stacks that wait for a byte behind `pc` with this stack below.
-void Automaton::follow(std::int32_t pc, StackId below) {
-    places_.clear();
-    place_index_.clear();
-    todo_ = 0;
-    go({pc, below, 0});
-    while (todo_ < places_.size()) {
-        if (found_.size() >= most_stacks || places_.size() > most_places || nodes_.size() > most_nodes) {
+/// The text may stand at `pc` with these stacks below.
+void Automaton::go(std::int32_t pc, StackSet below, std::int32_t fresh) {
+    const bool waits_for_byte = program_.at(pc).op == Instruction::Op::bytes;
+    if (waits_for_byte) fresh = 0;  // it ends the time in which they count
+    const auto number = static_cast<std::int32_t>(places_.size());
+    const std::int32_t known =
+        place_index_.find_or_add(hash_of(static_cast<std::uint64_t>(pc), static_cast<std::uint64_t>(fresh)),
+                                 number, [&](std::int32_t i) {
+                                     const Place& p = places_[static_cast<std::size_t>(i)];
+                                     return p.pc == pc && p.fresh == fresh;
+                                 });
+    if (known < 0) places_.push_back({pc, fresh, none, false});
+    const std::int32_t at = known < 0 ? number : known;
+    const StackSet all = unite(places_[static_cast<std::size_t>(at)].below, below);
+    Place& place = places_[static_cast<std::size_t>(at)];
+    if (all == place.below) return;
+    place.below = all;
+    if (place.waiting || waits_for_byte) return;
+    place.waiting = true;
+    todo_.push_back(at);
+}
+
+/// Goes on from every place until all wait for a byte. A place whose stacks grow is followed again.
+void Automaton::follow_all() {
+    for (std::size_t i = 0; i < todo_.size(); i++) {
+        if (i > most_places || edges_.size() > most_edges) {
             forgot_ = true;
             return;
         }
-        const Place place = places_[todo_++];
-        const Instruction& i = program_.at(place.pc);
-        switch (i.op) {
-            case Instruction::Op::bytes: {
-                const StackId stack = push({place.pc, 0}, place.below);
-                if (std::find(found_.begin(), found_.end(), stack) == found_.end()) found_.push_back(stack);
-                break;
-            }
-            case Instruction::Op::split:
-                for (std::int32_t target : program_.targets(i)) go({target, place.below, place.fresh});
-                break;
-            case Instruction::Op::call:
-                go({i.first, push({i.next, call_return}, place.below), place.fresh + 1});
-                break;
-            case Instruction::Op::loop:
-                enter_loop(place.pc, place.below, 0, place.fresh);
-                break;
-            case Instruction::Op::ret:
-                pop(place);
-                break;
-        }
+        Place& place = places_[static_cast<std::size_t>(todo_[i])];
+        place.waiting = false;
+        follow(place);
     }
 }
 
-void Automaton::go(Place place) {
-    const auto fresh = static_cast<std::int32_t>(places_.size());
-    const std::int32_t known = place_index_.find_or_add(
-        hash_of(pair_of(place.pc, place.below), static_cast<std::uint64_t>(place.fresh)), fresh,
-        [&](std::int32_t i) { return places_[static_cast<std::size_t>(i)] == place; });
-    if (known < 0) places_.push_back(place);
+void Automaton::follow(Place place) {
+    const Instruction& i = program_.at(place.pc);
+    switch (i.op) {
+        case Instruction::Op::bytes:
+            break;
+        case Instruction::Op::split:
+            for (std::int32_t target : program_.targets(i)) go(target, place.below, place.fresh);
+            break;
+        case Instruction::Op::call:
+            go(i.first, push({i.next, call_return}, place.below), place.fresh + 1);
+            break;
+        case Instruction::Op::loop:
+            enter_loop(place.pc, place.below, 0, place.fresh);
+            break;
+        case Instruction::Op::ret:
+            pop(place.below, place.fresh);
+            break;
+    }
 }
 
 /// So many rounds of a loop are done: another, or on behind it.
-void Automaton::enter_loop(std::int32_t pc, StackId below, std::int32_t rounds, std::int32_t fresh) {
+void Automaton::enter_loop(std::int32_t pc, StackSet below, std::int32_t rounds, std::int32_t fresh) {
     const Instruction& loop = program_.at(pc);
-    if (rounds >= loop.min) go({loop.next, below, fresh});
+    if (rounds >= loop.min) go(loop.next, below, fresh);
     if (loop.max >= 0 && rounds >= loop.max) return;
     const std::int32_t done = loop.max < 0 ? std::min(rounds + 1, loop.min) : rounds + 1;
-    go({loop.first, push({pc, done}, below), fresh + 1});
+    go(loop.first, push({pc, done}, below), fresh + 1);
 }
 
-void Automaton::pop(const Place& place) {
-    if (place.below == bottom) {
-        end_ = true;
-    } else if (place.below == unknown) {
-        leaves_ = true;
-    } else {
-        const Node node = nodes_[static_cast<std::size_t>(place.below)];
-        if (node.top.rounds == call_return)
-            go({node.top.pc, node.below, std::max(place.fresh - 1, 0)});
-        else if (place.fresh == 0)  // else the round consumed nothing
-            enter_loop(node.top.pc, node.below, node.top.rounds, 0);
+void Automaton::pop(StackSet stacks, std::int32_t fresh) {
+    const Set set = sets_[static_cast<std::size_t>(stacks)];
+    end_ |= set.bottom;
+    leaves_ |= set.unknown;
+    for (std::uint32_t i = 0; i < set.count; i++) {
+        const Edge edge = edges_[set.first + i];
+        if (edge.top.rounds == call_return)
+            go(edge.top.pc, edge.below, std::max(fresh - 1, 0));
+        else if (fresh == 0)  // else the round consumed nothing
+            enter_loop(edge.top.pc, edge.below, edge.top.rounds, 0);
     }
 }
 
 GrammarState Automaton::finish_state() {
-    std::uint64_t hash = hash_bytes(
-        {reinterpret_cast<const char*>(found_.data()), found_.size() * sizeof(StackId)}, end_ + 2 * leaves_);
-    const auto fresh = static_cast<GrammarState>(states_.size());
-    const GrammarState known = state_index_.find_or_add(hash, fresh, [&](std::int32_t i) {
-        const State& s = of(i);
-        return s.end == end_ && s.leaves == leaves_ && s.count == found_.size() &&
-               std::equal(found_.begin(), found_.end(), members_.begin() + s.first);
-    });
-    return known >= 0 ? known : add_state();
+    std::vector<Edge> waiting;
+    for (const Place& place : places_)
+        if (program_.at(place.pc).op == Instruction::Op::bytes)
+            waiting.push_back({{place.pc, 0}, place.below});
+    std::sort(waiting.begin(), waiting.end(), [](const Edge& a, const Edge& b) { return a.top < b.top; });
+    return state_of(make_set(waiting, end_, leaves_));
 }
 
-GrammarState Automaton::add_state() {
-    State s{static_cast<std::uint32_t>(members_.size()), static_cast<std::uint32_t>(found_.size()), end_,
-            leaves_, end_ || leaves_};
-    for (StackId stack : found_) s.open |= program_.at(nodes_[static_cast<std::size_t>(stack)].top.pc).open;
-    members_.insert(members_.end(), found_.begin(), found_.end());
-    states_.push_back(s);
+GrammarState Automaton::state_of(StackSet stacks) {
+    GrammarState& known = state_of_set_[static_cast<std::size_t>(stacks)];
+    if (known >= 0) return known;
+    const Set& set = sets_[static_cast<std::size_t>(stacks)];
+    State made{stacks, set.bottom || set.unknown};
+    for (const Edge& edge : edges(stacks)) made.open |= program_.at(edge.top.pc).open;
+    states_.push_back(made);
     // A dead state stays dead.
     const bool is_dead = states_.size() == 1;
     steps_.resize(states_.size() * program_.classes(), is_dead ? dead : -1);
-    return static_cast<GrammarState>(states_.size() - 1);
+    return known = static_cast<GrammarState>(states_.size() - 1);
 }
 
 GrammarState Automaton::make_step(GrammarState state, std::uint8_t byte) {
     begin_state();
-    const State from = of(state);
-    for (std::uint32_t m = from.first; m < from.first + from.count; m++) {
-        const Node node = nodes_[static_cast<std::size_t>(members_[m])];
-        for (const ByteEdge& edge : program_.edges(program_.at(node.top.pc)))
-            if (edge.bytes.first <= byte && byte <= edge.bytes.last) follow(edge.target, node.below);
+    const Set from = set_of(state);
+    for (std::uint32_t i = 0; i < from.count; i++) {
+        const Edge top = edges_[from.first + i];
+        for (const ByteEdge& edge : program_.edges(program_.at(top.top.pc)))
+            if (edge.bytes.first <= byte && byte <= edge.bytes.last) go(edge.target, top.below, 0);
     }
+    follow_all();
     const GrammarState made = finish_state();
     steps_[static_cast<std::size_t>(state) * program_.classes() + program_.class_of(byte)] = made;
     return made;
 }
 
-std::vector<std::vector<Automaton::Element>> Automaton::stacks(GrammarState state, std::size_t depth) const {
-    std::vector<std::vector<Element>> all;
-    const State& s = of(state);
-    for (std::uint32_t m = s.first; m < s.first + s.count; m++) {
-        std::vector<Element>& stack = all.emplace_back();
-        StackId id = members_[m];
-        for (; id != bottom && id != unknown && stack.size() < depth;
-             id = nodes_[static_cast<std::size_t>(id)].below)
-            stack.push_back(nodes_[static_cast<std::size_t>(id)].top);
-    }
-    return all;
-}
-
 GrammarState Automaton::piece(std::span<const Element> top, bool whole) {
-    StackId stack = whole ? bottom : unknown;
+    StackSet stack = make_set({}, whole, !whole);
     for (std::size_t i = top.size(); i-- > 0;) stack = push(top[i], stack);
-    begin_state();
-    found_.push_back(stack);
-    return finish_state();
+    return state_of(stack);
 }
 
 Automaton::Element Automaton::folded(Element element, std::size_t bytes) const {
@@ -214,28 +247,31 @@ Automaton::Element Automaton::folded(Element element, std::size_t bytes) const {
 }
 
 void Automaton::shrink(std::span<GrammarState* const> live) {
-    struct Kept {
-        GrammarState* where;
-        std::vector<std::vector<Element>> stacks;
-        bool end;
-    };
-    std::vector<Kept> kept;
-    GrammarState begin = start_;
     std::vector<GrammarState*> all(live.begin(), live.end());
-    all.push_back(&begin);
-    for (GrammarState* where : all) kept.push_back({where, stacks(*where), may_end(*where)});
-    reset();
-    for (const Kept& k : kept) {
-        begin_state();
-        end_ = k.end;
-        for (const std::vector<Element>& elements : k.stacks) {
-            StackId stack = bottom;
-            for (std::size_t i = elements.size(); i-- > 0;) stack = push(elements[i], stack);
-            found_.push_back(stack);
-        }
-        *k.where = finish_state();
+    all.push_back(&start_);
+    const std::vector<Set> old_sets = std::exchange(sets_, {});
+    const std::vector<Edge> old_edges = std::exchange(edges_, {});
+    // A set was made after those below it.
+    std::vector<bool> needed(old_sets.size(), false);
+    std::vector<StackSet> stacks_of;
+    for (const GrammarState* state : all) {
+        stacks_of.push_back(stacks(*state));
+        needed[static_cast<std::size_t>(stacks_of.back())] = true;
     }
-    start_ = begin;
+    for (std::size_t i = old_sets.size(); i-- > 0;)
+        for (std::uint32_t e = 0; needed[i] && e < old_sets[i].count; e++)
+            needed[static_cast<std::size_t>(old_edges[old_sets[i].first + e].below)] = true;
+    reset();
+    std::vector<StackSet> now(old_sets.size(), none);
+    for (std::size_t i = 0; i < old_sets.size(); i++) {
+        if (!needed[i]) continue;
+        const Set& set = old_sets[i];
+        std::vector<Edge> edges(old_edges.begin() + set.first, old_edges.begin() + set.first + set.count);
+        for (Edge& edge : edges) edge.below = now[static_cast<std::size_t>(edge.below)];
+        now[i] = make_set(edges, set.bottom, set.unknown);
+    }
+    for (std::size_t i = 0; i < all.size(); i++)
+        *all[i] = state_of(now[static_cast<std::size_t>(stacks_of[i])]);
 }
 
 }  // namespace linnet

@@ -1,7 +1,10 @@
 // The pushdown automaton of a program: which bytes may come after which.
 #pragma once
+#include <compare>
 #include <cstdint>
 #include <span>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "generate/grammar/program.h"
@@ -12,19 +15,26 @@ namespace linnet {
 /// the grammar begins so.
 using GrammarState = std::int32_t;
 
-/// States, stacks and steps are made as they are asked for, and made once: equal ones share a number. Numbers
-/// hold until shrink().
+/// Sets of stacks share what they have in common: a set is, for each element that is on top of some of them,
+/// the set of what lies below it. So the readings of a text may multiply without end, and what is kept of
+/// them grows with the text at most (a graph-structured stack, Tomita 1987, made canonical, so that equal
+/// sets are one). Sets, states and steps are made as they are asked for, and made once. Numbers hold until
+/// shrink().
 class Automaton {
   public:
     /// An element of a stack: where a part of the program returns to, and for a loop, how many rounds are
     /// done when it does.
     struct Element {
         std::int32_t pc = 0, rounds = 0;
-        bool operator==(const Element&) const = default;
+        auto operator<=>(const Element&) const = default;
+    };
+    using StackSet = std::int32_t;
+    struct Edge {
+        Element top;
+        StackSet below;
+        bool operator==(const Edge&) const = default;
     };
     static constexpr GrammarState dead = 0;
-    /// More ways of reading at a time than this are forgotten, the last found first.
-    static constexpr std::size_t most_stacks = 512;
 
     explicit Automaton(GrammarProgram program);
 
@@ -39,43 +49,51 @@ class Automaton {
             state = next(state, static_cast<std::uint8_t>(bytes[i]));
         return state;
     }
-    bool may_end(GrammarState state) const { return of(state).end; }
-    bool must_end(GrammarState state) const { return of(state).count == 0; }  // of one that is not dead
+    bool may_end(GrammarState state) const { return set_of(state).bottom; }
+    bool must_end(GrammarState state) const { return set_of(state).count == 0; }  // of one that is not dead
     /// A token may end here: tokens lead on from it to an end of the text.
-    bool open(GrammarState state) const { return of(state).open; }
+    bool open(GrammarState state) const { return states_[static_cast<std::size_t>(state)].open; }
     /// What stands below a known piece of stack may be reached: any text may follow (piece()).
-    bool leaves(GrammarState state) const { return of(state).leaves; }
+    bool leaves(GrammarState state) const { return set_of(state).unknown; }
 
-    /// The stacks of a state, from the top, `depth` elements of each at most.
-    std::vector<std::vector<Element>> stacks(GrammarState state, std::size_t depth = SIZE_MAX) const;
+    /// The stacks of a state, and of what lies below an element: by their tops, ascending.
+    StackSet stacks(GrammarState state) const { return states_[static_cast<std::size_t>(state)].stacks; }
+    std::span<const Edge> edges(StackSet set) const {
+        const Set& s = sets_[static_cast<std::size_t>(set)];
+        return std::span(edges_).subspan(s.first, s.count);
+    }
+    /// The empty stack is one of the set.
+    bool has_bottom(StackSet set) const { return sets_[static_cast<std::size_t>(set)].bottom; }
     /// The state of one stack of which only the top is known. `whole`: there is nothing below it.
     GrammarState piece(std::span<const Element> top, bool whole);
     /// The same element for all numbers of rounds among which a text of `bytes` bytes cannot tell.
     Element folded(Element element, std::size_t bytes) const;
 
-    /// Whether readings were ever forgotten: then some texts of the grammar may be refused.
+    /// Whether readings were ever forgotten, as there was too much of them: then some texts of the grammar
+    /// may be refused.
     bool forgot() const { return forgot_; }
     /// How much was made; at some size, shrink() is due.
-    std::size_t size() const { return nodes_.size() + steps_.size() / 8 + members_.size(); }
+    std::size_t size() const { return edges_.size() + steps_.size() / 8 + united_.size(); }
     /// Forgets everything but these states, whose numbers it changes.
     void shrink(std::span<GrammarState* const> live);
 
   private:
-    using StackId = std::int32_t;
-    static constexpr StackId bottom = 0, unknown = 1;
-    struct Node {
-        Element top;
-        StackId below = bottom;
+    static constexpr StackSet none = 0;
+    struct Set {
+        std::uint32_t first = 0, count = 0;  // edges_, by their tops, ascending
+        bool bottom = false;                 // the empty stack is one of them
+        bool unknown = false;                // and so is one of which no more is known
     };
     struct State {
-        std::uint32_t first = 0, count = 0;  // members_
-        bool end = false, leaves = false, open = false;
+        StackSet stacks;  // each with an instruction that waits for a byte on top
+        bool open = false;
     };
-    struct Place {  // of a program, with a stack, of which the top `fresh` elements were pushed since a byte
-        std::int32_t pc;
-        StackId below;
-        std::int32_t fresh;
-        bool operator==(const Place&) const = default;
+    /// A place of a program that was come to since a byte, with the stacks that are below it there, of each
+    /// of which the top `fresh` elements were pushed since.
+    struct Place {
+        std::int32_t pc, fresh;
+        StackSet below;
+        bool waiting;
     };
     /// Numbers of equal things: a set of 64-bit hashes whose collisions `same` settles.
     class Index {
@@ -93,30 +111,38 @@ class Automaton {
         std::size_t used_ = 0;
     };
 
-    const State& of(GrammarState state) const { return states_[static_cast<std::size_t>(state)]; }
-    StackId push(Element element, StackId below);
+    const Set& set_of(GrammarState state) const { return sets_[static_cast<std::size_t>(stacks(state))]; }
+    StackSet make_set(std::span<const Edge> edges, bool bottom, bool unknown);
+    StackSet push(Element element, StackSet below) {
+        const Edge edge{element, below};
+        return make_set({&edge, 1}, false, false);
+    }
+    StackSet unite(StackSet a, StackSet b, int depth = 0);
     GrammarState make_step(GrammarState state, std::uint8_t byte);
     void begin_state();
-    void follow(std::int32_t pc, StackId below);
-    void go(Place place);
-    void enter_loop(std::int32_t pc, StackId below, std::int32_t rounds, std::int32_t fresh);
-    void pop(const Place& place);
+    void go(std::int32_t pc, StackSet below, std::int32_t fresh);
+    void follow_all();
+    void follow(Place place);
+    void enter_loop(std::int32_t pc, StackSet below, std::int32_t rounds, std::int32_t fresh);
+    void pop(StackSet stacks, std::int32_t fresh);
     GrammarState finish_state();
-    GrammarState add_state();
+    GrammarState state_of(StackSet stacks);
     void reset();
 
     GrammarProgram program_;
-    std::vector<Node> nodes_;
-    std::vector<StackId> members_;
+    std::vector<Edge> edges_;
+    std::vector<Set> sets_;
     std::vector<State> states_;
-    std::vector<GrammarState> steps_;  // [states, classes of bytes]; -1: not made yet
-    Index node_index_, state_index_;
+    std::vector<GrammarState> state_of_set_;  // -1: none
+    std::vector<GrammarState> steps_;         // [states, classes of bytes]; -1: not made yet
+    Index set_index_;
+    std::unordered_map<std::uint64_t, StackSet> united_;  // of two sets
     GrammarState start_ = dead;
+    bool forgot_ = false;
     // The state that is being made.
-    std::vector<StackId> found_;
-    bool end_ = false, leaves_ = false, forgot_ = false;
-    std::vector<Place> places_;  // all that were seen; from todo_ on they wait
-    std::size_t todo_ = 0;
+    bool end_ = false, leaves_ = false;
+    std::vector<Place> places_;
+    std::vector<std::int32_t> todo_;  // places that wait
     Index place_index_;
 };
 

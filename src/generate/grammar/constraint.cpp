@@ -12,6 +12,8 @@ using Element = Automaton::Element;
 
 /// Elements of a stack that are looked at before all that leave are tried one by one, however many.
 constexpr std::size_t deepest = 8;
+/// Tops of one state that are looked at before no more elements are.
+constexpr std::size_t many_tops = 256;
 /// A top that lets more tokens leave than this share of a vocabulary is looked at with what is below.
 constexpr std::size_t leaving_share = 128, leaving_least = 192;
 constexpr std::size_t most_top_bytes = std::size_t{128} << 20, most_masks = 64, most_made = 2'000'000;
@@ -20,7 +22,7 @@ constexpr std::size_t most_top_bytes = std::size_t{128} << 20, most_masks = 64, 
 
 std::size_t TokenConstraint::KeyHash::operator()(const Key& key) const {
     return hash_bytes({reinterpret_cast<const char*>(key.top.data()), key.top.size() * sizeof(Element)},
-                      key.whole);
+                      key.whole + 2 * key.last);
 }
 
 TokenConstraint::TokenConstraint(const Grammar& grammar, const Tokenizer& tokenizer,
@@ -36,7 +38,7 @@ TokenConstraint::Top TokenConstraint::make_top(const Key& key) {
     const std::vector<TokenTree::Node>& nodes = tree.nodes();
     const std::size_t most =
         std::max(leaving_least, static_cast<std::size_t>(vocabulary_->size()) / leaving_share);
-    const bool may_go_deeper = !key.whole && key.top.size() < deepest;
+    const bool may_go_deeper = !key.whole && !key.last;
     Top made;
     struct Step {
         GrammarState state;
@@ -76,18 +78,33 @@ TokenConstraint::Top TokenConstraint::make_top(const Key& key) {
     return made;
 }
 
-const TokenConstraint::Top& TokenConstraint::top_of(std::span<const Element> stack) {
-    for (std::size_t depth = 1;; depth++) {
-        Key key{{}, stack.size() <= depth};
-        for (const Element& e : stack.first(std::min(depth, stack.size())))
-            key.top.push_back(automaton_.folded(e, GrammarVocabulary::longest_short));
-        auto found = tops_.find(key);
-        if (found == tops_.end()) {
-            Top made = make_top(key);
-            top_bytes_ += made.bytes();
-            found = tops_.emplace(std::move(key), std::move(made)).first;
-        }
-        if (!found->second.deeper) return found->second;
+const TokenConstraint::Top& TokenConstraint::top_of(const Key& key) {
+    auto found = tops_.find(key);
+    if (found == tops_.end()) {
+        Top made = make_top(key);
+        top_bytes_ += made.bytes();
+        found = tops_.emplace(key, std::move(made)).first;
+    }
+    return found->second;
+}
+
+void TokenConstraint::allow_below(Key& key, Automaton::StackSet stacks, Allowed& allowed) {
+    auto allow = [&](bool whole) {
+        key.whole = whole;
+        key.last = key.top.size() >= deepest || allowed.tops++ >= many_tops;
+        const Top& top = top_of(key);
+        for (std::size_t i = 0; i < top.words.size(); i++) allowed.mask.words()[i] |= top.words[i];
+        for (TokenId id : top.few) allowed.mask.set(static_cast<std::size_t>(id));
+        allowed.leaving.insert(allowed.leaving.end(), top.leaving.begin(), top.leaving.end());
+        return top.deeper;
+    };
+    // By number: sets are made on the way.
+    for (std::size_t i = 0; i < automaton_.edges(stacks).size(); i++) {
+        const Automaton::Edge edge = automaton_.edges(stacks)[i];
+        key.top.push_back(automaton_.folded(edge.top, GrammarVocabulary::longest_short));
+        if (automaton_.has_bottom(edge.below)) allow(true);
+        if (!automaton_.edges(edge.below).empty() && allow(false)) allow_below(key, edge.below, allowed);
+        key.top.pop_back();
     }
 }
 
@@ -110,12 +127,11 @@ void TokenConstraint::add_long_tokens(GrammarState start, TokenMask& mask) {
 void TokenConstraint::make_mask(GrammarState state, bool ends, TokenMask& mask) {
     mask.clear(static_cast<std::size_t>(vocabulary_->size()));
     std::vector<std::uint32_t> leaving;
-    for (const std::vector<Element>& stack : automaton_.stacks(state, deepest + 1)) {
-        const Top& top = top_of(stack);
-        for (std::size_t i = 0; i < top.words.size(); i++) mask.words()[i] |= top.words[i];
-        for (TokenId id : top.few) mask.set(static_cast<std::size_t>(id));
-        leaving.insert(leaving.end(), top.leaving.begin(), top.leaving.end());
-    }
+    Key key{{}, false, false};
+    Allowed allowed{mask, leaving};
+    allow_below(key, automaton_.stacks(state), allowed);
+    std::sort(leaving.begin(), leaving.end());
+    leaving.erase(std::unique(leaving.begin(), leaving.end()), leaving.end());
     const TokenTree& tree = vocabulary_->tokens();
     for (std::uint32_t token : leaving) {
         const auto id = static_cast<std::size_t>(tree.tokens()[token]);
@@ -177,6 +193,7 @@ const TokenMask& GrammarCursor::mask(bool first) {
 }
 
 bool GrammarCursor::advance(std::string_view bytes) {
+    constraint_->make_room();
     const GrammarState to = constraint_->automaton_.next(state_, bytes);
     if (!constraint_->automaton_.open(to)) return false;
     state_ = to;

@@ -34,6 +34,7 @@ class TokenConstraint {
     struct Key {
         std::vector<Automaton::Element> top;
         bool whole;  // the stack has no more
+        bool last;   // no element more is looked at
         bool operator==(const Key&) const = default;
     };
     struct KeyHash {
@@ -50,7 +51,14 @@ class TokenConstraint {
     /// `first`: nothing stands before the token.
     const TokenMask& mask(GrammarState state, bool ends, bool first);
     void make_mask(GrammarState state, bool ends, TokenMask& mask);
-    const Top& top_of(std::span<const Automaton::Element> stack);
+    /// What the stacks of a set allow, each below the elements of `key`.
+    struct Allowed {
+        TokenMask& mask;
+        std::vector<std::uint32_t>& leaving;
+        std::size_t tops = 0;  // that were looked at
+    };
+    void allow_below(Key& key, Automaton::StackSet stacks, Allowed& allowed);
+    const Top& top_of(const Key& key);
     Top make_top(const Key& key);
     void add_long_tokens(GrammarState state, TokenMask& mask);
     void make_first_mask(GrammarState state, bool ends, TokenMask& mask);

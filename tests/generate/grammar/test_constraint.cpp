@@ -35,7 +35,7 @@ void check_mask(GrammarCursor cursor, const FakeTokenizer& tokenizer) {
 
 TEST_CASE("texts of random grammars match them by trying everything, and every example is allowed") {
     const FakeTokenizer bytes = byte_vocabulary(), characters = character_vocabulary();
-    std::size_t finished = 0, all = 0, refused = 0, forgot = 0;
+    std::size_t finished = 0, all = 0, refused = 0;
     for (std::size_t round = 0; round < rounds(150); round++) {
         Dice dice(round);
         const RandomGrammar random = RandomGrammar::make(dice);
@@ -56,7 +56,7 @@ TEST_CASE("texts of random grammars match them by trying everything, and every e
             all++;
             if (written.result.end != GenerateEnd::length)
                 CHECK(written.result.complete == true);
-            else if (!constraint->forgot())
+            else
                 CHECK(written.result.complete == random.matches(code_points(written.text)));
             if (!*written.result.complete) continue;
             finished++;
@@ -69,6 +69,7 @@ TEST_CASE("texts of random grammars match them by trying everything, and every e
                 for (char32_t c : random.example(dice)) utf8 += utf8_of(c);
                 return utf8;
             }();
+            if (text.size() > 20'000) continue;
             GrammarCursor cursor(constraint, true);
             const std::size_t checked = text.empty() ? 0 : dice.below(text.size());
             for (std::size_t k = 0; k < text.size(); k++) {
@@ -76,13 +77,12 @@ TEST_CASE("texts of random grammars match them by trying everything, and every e
                 const bool allowed = cursor.advance(text.substr(k, 1));
                 if (!allowed) break;
             }
-            forgot += constraint->forgot();
-            if (!constraint->forgot()) CHECK_MESSAGE(cursor.may_end(), text);
+            CHECK_MESSAGE(cursor.may_end(), text);
+            CHECK_FALSE(constraint->forgot());
         }
     }
     CHECK(finished > all * 9 / 10);
     CHECK(refused < all / 2);
-    CHECK(forgot < all / 10);
 }
 
 TEST_CASE("texts of random schemas are JSON that fulfils them") {
