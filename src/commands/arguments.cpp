@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "commands/commands.h"
-#include "model/quantize_types.h"
+#include "model/quantize/quantize_types.h"
 #include "text/chat/template.h"
 #include "text/split/pre_names.h"
 #include "train/config.h"

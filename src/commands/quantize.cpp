@@ -16,10 +16,10 @@
 #include "commands/options.h"
 #include "commands/text_input.h"
 #include "model/convert/open.h"
-#include "model/divergence.h"
-#include "model/importance.h"
 #include "model/model.h"
-#include "model/quantize.h"
+#include "model/quantize/divergence.h"
+#include "model/quantize/importance.h"
+#include "model/quantize/quantize.h"
 
 namespace linnet {
 namespace {

@@ -139,6 +139,14 @@ struct Backward {
                             node.op->scratch(shape, capacity_of(graph, plan.lowering, node.space)), none);
         } else {
             step.dout = of(id);
+            if (node.op->backward_scratch) {
+                Graph::Shapes s = graph.shapes(node);
+                step.scratch =
+                    l.value(plan.lowering.arithmetic,
+                            node.op->backward_scratch({s.in, s.parameters, node.attributes},
+                                                      capacity_of(graph, plan.lowering, node.space)),
+                            none);
+            }
         }
         for (ValueId v : step.in) touch(plan, v, l.now());
         for (ValueId v : {step.out, step.saved, step.dout}) touch(plan, v, l.now());

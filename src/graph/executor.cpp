@@ -300,8 +300,15 @@ void Executor<Real>::part_of(Round round, const Batch& batch, Worker part, int m
 /// Cuts the plan into stages, where a step or a round needs what another made.
 template <class Real>
 void Executor<Real>::arrange(const Batch& batch) {
-    if (arranged_ == counts_) return;
-    arranged_ = counts_;
+    std::vector<std::int64_t> sizes = counts_;
+    for (const Rows* rows : rows_) {
+        std::int64_t longest = 0;
+        for (std::size_t i = 0; rows && i < rows->segments.size(); i++)
+            longest = std::max(longest, rows->segments[i].length);
+        sizes.push_back(longest);
+    }
+    if (arranged_ == sizes) return;
+    arranged_ = std::move(sizes);
     rounds_.clear(), stages_.clear();
     for (std::size_t i = 0; i < plan_.steps.size(); i++) {
         const PlanStep& step = plan_.steps[i];

@@ -101,9 +101,9 @@ class Executor {
     std::vector<std::int64_t> counts_;  // of each space in this run
     std::vector<std::span<const std::int32_t>> ids_;  // of each stream in this run
     std::vector<const float*> vectors_;
-    std::vector<Round> rounds_;  // of this run; the number of rows decides
+    std::vector<Round> rounds_;  // of this run; the number of rows and the longest sequence decide
     std::vector<Stage> stages_;
-    std::vector<std::int64_t> arranged_;  // counts_ that rounds_ and stages_ were made for
+    std::vector<std::int64_t> arranged_;  // sizes that rounds_ and stages_ were made for
 };
 
 }  // namespace linnet

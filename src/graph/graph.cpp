@@ -1,5 +1,6 @@
 #include "graph/graph.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace linnet {
@@ -16,10 +17,22 @@ std::int32_t append(std::vector<T>& list, T item) {
 Shape Parameter::stored() const {
     if (shape.rank > 1 && parts == 1 && shape.dim[0] == 1) return Shape(shape.dim[1]);  // one row: a vector
     if (parts == 0) return shape;
+    if (shape.rank == 1 && parts == stacked) {
+        Shape stored(1, 1);
+        stored.dim = {1, 1, 1, shape.dim[0]}, stored.rank = 4;
+        return stored;
+    }
     if (shape.rank == 1) return Shape(shape.dim[0] / parts, parts);
     Shape stored = shape;
     stored.dim = {parts, shape.dim[0] / parts, shape.dim[1], 1}, stored.rank = 3;
     return stored;
+}
+
+double Parameter::start(std::int64_t i, double noise) const {
+    if (!ramp) return init_mean + init_std * noise;
+    const std::int64_t row = parts > 1 ? parts : shape.count();
+    return init_mean + (init_std - init_mean) * static_cast<double>(i % row) /
+                           static_cast<double>(std::max<std::int64_t>(row - 1, 1));
 }
 
 SpaceId Graph::space(RowSpace space) {
@@ -32,8 +45,8 @@ StateId Graph::state(StateSpec spec) {
     return append(states_, std::move(spec));
 }
 ParameterId Graph::parameter(std::string name, Shape shape, double init_mean, double init_std,
-                             std::int64_t parts) {
-    return append(parameters_, {std::move(name), shape, init_mean, init_std, parts});
+                             std::int64_t parts, bool ramp) {
+    return append(parameters_, {std::move(name), shape, init_mean, init_std, parts, ramp});
 }
 void Graph::add_program(std::string name, std::vector<NodeId> roots) {
     programs_.push_back({std::move(name), std::move(roots)});

@@ -18,15 +18,22 @@ using StreamId = std::int32_t;
 using StateId = std::int32_t;
 inline constexpr std::int32_t none = -1;
 
+/// Of Parameter::parts.
+inline constexpr std::int64_t stacked = -1;
+
 /// How a parameter starts, and whether weight decay applies (matrices only).
 struct Parameter {
     std::string name;  // as in GGUF: "blk.0.attn_q.weight"
     Shape shape;       // a vector has rank 1
     double init_mean = 0, init_std = 0;
     /// Of a vector: files hold it as a matrix with so many columns. Of a matrix: as so many matrices, one
-    /// after another. 0: as it is.
+    /// after another. 0: as it is. `stacked`, of a vector: as one of several along a fourth dimension.
     std::int64_t parts = 0;
+    /// It starts as init_mean … init_std in equal steps, in each row of the stored matrix anew.
+    bool ramp = false;
     Shape stored() const;
+    /// The first value of element `i`, of which `noise` is the random part (normal, deviation 1).
+    double start(std::int64_t i, double noise) const;
     bool decay() const { return shape.rank > 1; }
 };
 
@@ -79,7 +86,7 @@ class Graph {
     StreamId stream(Stream stream);
     StateId state(StateSpec spec);
     ParameterId parameter(std::string name, Shape shape, double init_mean, double init_std,
-                          std::int64_t parts = 0);
+                          std::int64_t parts = 0, bool ramp = false);
     /// Appends a node; its inputs must stand before it. Shapes that do not fit are a std::logic_error.
     NodeId add(const Op& op, std::string path, Small<NodeId, max_inputs> inputs,
                Small<ParameterId, max_parameters> parameters = {}, Attributes attributes = {},

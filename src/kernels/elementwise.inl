@@ -60,6 +60,30 @@ struct Tanh {
     }
 };
 
+struct Sigmoid {
+    static void at(Vec x, Vec& y, Vec& slope) {
+        y = sigmoid(x);
+        slope = fnma(y, y, y);
+    }
+};
+/// log(1 + e^x) = max(x, 0) + log(1 + e) with e = e^-|x|, and log(1 + e) = 2 artanh(s) with s = e / (2 + e),
+/// at most 1/3: its series, as far as the type's digits go.
+inline Vec softplus(Vec x) {
+    Vec e = exp(zero() - abs(x)), s = e / (set1(2) + e), square = s * s, series = zero();
+    constexpr int last = sizeof(Real) == 4 ? 15 : 33;
+    for (int i = last; i >= 1; i -= 2) series = fma(series, square, set1(Real(2) / Real(i)));
+    return fma(series, s, if_positive(x, x, x * zero()));
+}
+struct Softplus {
+    static void at(Vec x, Vec& y, Vec& slope) {
+        y = softplus(x);
+        slope = sigmoid(x);
+    }
+};
+struct Exp {
+    static void at(Vec x, Vec& y, Vec& slope) { y = slope = exp(x); }
+};
+
 template <class F>
 inline void with_activation(Activation kind, F f) {
     switch (kind) {
@@ -75,6 +99,12 @@ inline void with_activation(Activation kind, F f) {
             return f(Relu2{});
         case Activation::tanh:
             return f(Tanh{});
+        case Activation::sigmoid:
+            return f(Sigmoid{});
+        case Activation::softplus:
+            return f(Softplus{});
+        case Activation::exp:
+            return f(Exp{});
     }
 }
 

@@ -77,7 +77,17 @@ struct AttentionBackward {
     bool accumulate_q = false, accumulate_k = false, accumulate_v = false;
 };
 
-enum class Activation : std::uint8_t { relu, gelu, gelu_tanh, silu, relu2, tanh };
+enum class Activation : std::uint8_t { relu, gelu, gelu_tanh, silu, relu2, tanh, sigmoid, softplus, exp };
+
+// Recurrences over the rows of one sequence: scan.h.
+template <class Real>
+struct SelectiveScan;
+template <class Real>
+struct SelectiveScanBackward;
+template <class Real>
+struct MatrixScan;
+template <class Real>
+struct MatrixScanBackward;
 
 template <class Real>
 struct AdamW {
@@ -136,6 +146,12 @@ struct KernelTable {
                              std::int64_t query_end, void* workspace);
     /// One key/value head: all its query heads, all queries.
     void (*attention_backward)(const AttentionBackward<Real>&, std::int64_t kv_head, void* workspace);
+
+    // Channels [begin, end) of one sequence; one head of one sequence (scan.h).
+    void (*selective_scan)(const SelectiveScan<Real>&, std::int64_t begin, std::int64_t end);
+    void (*selective_scan_backward)(const SelectiveScanBackward<Real>&, std::int64_t begin, std::int64_t end);
+    void (*matrix_scan)(const MatrixScan<Real>&);
+    void (*matrix_scan_backward)(const MatrixScanBackward<Real>&);
 
     // Rows of C. x, y: [R, C] contiguous. mean_rstd: [R, 2] written by forward, read by backward (null: not
     // kept).

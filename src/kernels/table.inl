@@ -8,6 +8,7 @@
 #include "kernels/loss.inl"
 #include "kernels/norm.inl"
 #include "kernels/peak.inl"
+#include "kernels/scan.inl"
 
 namespace linnet {
 namespace {
@@ -34,6 +35,10 @@ consteval KernelTable<Real> make_table(const char* name) {
             .attention = attention,
             .attention_decode = attention_decode,
             .attention_backward = attention_backward,
+            .selective_scan = selective_scan,
+            .selective_scan_backward = selective_scan_backward,
+            .matrix_scan = matrix_scan,
+            .matrix_scan_backward = matrix_scan_backward,
             .layer_norm = layer_norm,
             .layer_norm_backward = layer_norm_backward,
             .rms_norm = rms_norm,

@@ -15,7 +15,7 @@ ArchitectureKey read_key(const json& object, const std::string& path, const std:
                          FieldCheck& check) {
     DataRow row(object, path, where,
                 {"key", "field", "required", "per_layer", "missing", "values", "equals", "ignore", "inverse",
-                 "zero_means", "layers", "unit"});
+                 "zero_means", "layers", "unit", "largest", "zero_where"});
     ArchitectureKey key;
     key.key = row.text("key", true);
     key.field = row.text("field", false);
@@ -29,6 +29,7 @@ ArchitectureKey read_key(const json& object, const std::string& path, const std:
         fail_input(path, where + ".layers", "a field, and true for a layer", row.value("layers").dump());
     key.inverse = row.flag("inverse"), key.zero_means = row.text("zero_means", false);
     key.unit = row.text("unit", false);
+    key.largest = row.flag("largest"), key.zero_where = row.value("zero_where");
     key.missing = row.value("missing"), key.values = row.value("values"), key.equals = row.value("equals");
     key.ignored = !row.text("ignore", false).empty();
     int kinds = !key.field.empty() + row.has("equals") + key.ignored;
@@ -42,6 +43,13 @@ ArchitectureKey read_key(const json& object, const std::string& path, const std:
         fail_input(path, where, "unit without missing, values, per_layer and layers", "another");
     if (!key.unit.empty()) check.known(where + ".unit", key.unit);
     if (!key.zero_means.empty()) check.known(where + ".zero_means", key.zero_means);
+    if (row.has("zero_where") &&
+        (!key.zero_where.is_object() || key.zero_where.size() != 1 || !key.per_layer))
+        fail_input(path, where + ".zero_where", "a field and its value, beside per_layer",
+                   key.zero_where.dump());
+    if (row.has("zero_where"))
+        for (const auto& [field, value] : key.zero_where.items())
+            check.value(where + ".zero_where", field, value);
     if (key.ignored && key.required) fail_input(path, where, "ignore or required", "both");
     if (key.required && row.has("missing")) fail_input(path, where, "missing or required", "both");
     if (key.per_layer && row.has("values")) fail_input(path, where, "values or per_layer", "both");
@@ -94,10 +102,12 @@ void read_gguf(Architecture& a, const json& object, const std::string& path, Fie
         fail_input(path, "gguf", "either keys or config", a.keys.empty() ? "neither" : "both");
     gguf.each("tensors", [&](const json& row, const std::string& where) { add_tensor(a, row, path, where); });
     gguf.each("presence", [&](const json& object, const std::string& where) {
-        DataRow row(object, path, where, {"tensor", "field", "present", "absent"});
+        DataRow row(object, path, where, {"tensor", "field", "present", "absent", "each"});
         TensorPresence presence{row.text("tensor", true), row.text("field", true), row.value("present"),
                                 row.value("absent")};
-        check.value(where + ".present", presence.field, presence.present);
+        presence.each = row.flag("each");
+        if (!presence.each || row.has("present"))
+            check.value(where + ".present", presence.field, presence.present);
         check.value(where + ".absent", presence.field, presence.absent);
         a.presence.push_back(std::move(presence));
     });

@@ -51,6 +51,7 @@ json told(const ArchitectureKey& row, const json& values) {
         for (std::size_t i = 0; i < std::lcm(row.layers.size(), value.is_array() ? value.size() : 1); i++)
             if (row.layers[i % row.layers.size()] && at(i) != one) return nullptr;
     }
+    if (one.is_array() && row.largest) one = *std::max_element(one.begin(), one.end());
     if (one.is_array() && !row.per_layer) return nullptr;
     bool known = row.values.is_null();
     if (!row.unit.empty()) {
@@ -71,20 +72,35 @@ std::optional<ModelConfig> through(const Architecture& a, const ModelConfig& con
     const json wanted = values_of(config);
     for (const auto& [field, value] : a.constants.items())
         if (!value.is_object()) set_field(fields, field, value, a.name);
-    for (const TensorPresence& row : a.presence) {
-        const json& value = wanted[row.field];
-        if (value != row.present && value != row.absent) return std::nullopt;
-        set_field(fields, row.field, value, a.name);
-    }
+    auto presence = [&](bool each) {
+        for (const TensorPresence& row : a.presence) {
+            if (row.each != each) continue;
+            const json& value = wanted[row.field];
+            bool some = row.present.is_null();
+            for (const json& one : value.is_array() && each ? value : json::array({value})) {
+                if (one != row.present && one != row.absent && !row.present.is_null()) return false;
+                some |= one == row.present;
+            }
+            if (each && !some) return false;  // a hybrid without what makes it one
+            set_field(fields, row.field, value, a.name);
+        }
+        return true;
+    };
+    if (!presence(false)) return std::nullopt;
     for (const ArchitectureKey& row : a.keys) {
         if (row.field.empty()) continue;
         json value = told(row, wanted);
         if (value.is_null()) return std::nullopt;
         set_field(fields, row.field, placed(row, values_of(kept)[row.field], value), a.name);
     }
-    for (const auto& [field, value] : a.constants.items()) {
-        json result = value.is_object() ? derived(value, values_of(kept)) : json();
-        if (!result.is_null()) set_field(fields, field, result, a.name);
+    if (!presence(true)) return std::nullopt;
+    try {
+        for (const auto& [field, value] : a.constants.items()) {
+            json result = value.is_object() ? derived(value, values_of(kept)) : json();
+            if (!result.is_null()) set_field(fields, field, result, a.name);
+        }
+    } catch (const Error&) {  // of another family's numbers
+        return std::nullopt;
     }
     kept.vocabulary = config.vocabulary;
     kept.dropout = config.dropout, kept.init_std = config.init_std;  // of training alone
@@ -235,10 +251,28 @@ class KeyReader {
     std::vector<std::pair<const ArchitectureKey*, std::int64_t>> units_;  // rows with a unit, what keys say
 };
 
+/// A field whose value in a layer is told by that layer's tensor.
+void read_each_presence(const Gguf& file, const TensorPresence& row, ModelConfig& config) {
+    const json now = values_of(config)[row.field];
+    json list = json::array();
+    for (std::int64_t layer = 0; layer < config.layers; layer++) {
+        const json& said = row.present.is_null() ? now : row.present;
+        const bool there = file.tensor(with_layer(row.tensor, std::to_string(layer)));
+        list.push_back(there ? said : row.absent);
+    }
+    std::vector<Field> fields = model_fields(config);
+    set_field(fields, row.field, list, file.path());
+    shorten_lists(config);
+}
+
 void read_presence(const Gguf& file, const Architecture& a, ModelConfig& config) {
     std::vector<Field> fields = model_fields(config);
     std::set<std::string> present;
     for (const TensorPresence& row : a.presence) {
+        if (row.each) {
+            read_each_presence(file, row, config);
+            continue;
+        }
         bool each = row.tensor.find(layer_mark) != std::string::npos;
         bool first = file.tensor(with_layer(row.tensor, "0"));
         for (std::int64_t layer = 1; each && layer < config.layers; layer++)
@@ -249,6 +283,21 @@ void read_presence(const Gguf& file, const Architecture& a, ModelConfig& config)
         if (first || !present.contains(row.field))
             set_field(fields, row.field, first ? row.present : row.absent, file.path());
     }
+}
+
+/// What the key says, with 0 in the layers for which the row has it.
+json with_zeros(const ArchitectureKey& row, const json& value, const json& fields, std::int64_t layers) {
+    if (row.zero_where.is_null()) return value;
+    auto at = [](const json& one, std::int64_t layer) {
+        return one.is_array() ? one[static_cast<std::size_t>(layer) % one.size()] : one;
+    };
+    json list = json::array();
+    for (std::int64_t layer = 0; layer < layers; layer++) {
+        bool zero = true;
+        for (const auto& [field, wanted] : row.zero_where.items()) zero &= at(fields[field], layer) == wanted;
+        list.push_back(zero ? json(0) : at(value, layer));
+    }
+    return list;
 }
 
 void write_value(GgufWriter& out, const std::string& key, const json& value, std::int64_t layers) {
@@ -377,7 +426,7 @@ void write_config(GgufWriter& out, const Architecture& a, ModelConfig config) {
         std::string key = a.name + "." + row.key;
         bool silent = !row.missing.is_null() && told(row, values) == derived(row.missing, values);
         if (!row.field.empty() && !silent)
-            write_value(out, key, said(row, values), config.layers);
+            write_value(out, key, with_zeros(row, said(row, values), values, config.layers), config.layers);
         else if (row.required && !row.equals.is_null())
             write_value(out, key, row.equals, config.layers);
     }

@@ -20,10 +20,12 @@ namespace linnet {
 struct ArchitectureKey {
     std::string key, field;
     bool required = false, per_layer = false, ignored = false;
-    bool inverse = false;      // the key says 1 / field
-    std::vector<bool> layers;  // the row is for these layers alone, in turn; empty: for all
-    std::string zero_means;    // a field of 0 is told as this field's value
-    std::string unit;          // the key says field / this field's value
+    bool inverse = false;       // the key says 1 / field
+    std::vector<bool> layers;   // the row is for these layers alone, in turn; empty: for all
+    std::string zero_means;     // a field of 0 is told as this field's value
+    std::string unit;           // the key says field / this field's value
+    bool largest = false;       // of a field that differs by layer the key says the largest value
+    nlohmann::json zero_where;  // an object, field -> value: the key says 0 in layers where it is so
     nlohmann::json missing;  // the field's value where the file lacks the key; null: the config's own default
     nlohmann::json values;   // an object: what the key may say -> the field's value; null: as it stands
     nlohmann::json equals;   // null: any
@@ -42,7 +44,8 @@ struct ArchitectureTensor {
 /// finds its tensor decides.
 struct TensorPresence {
     std::string tensor, field;
-    nlohmann::json present, absent;
+    nlohmann::json present, absent;  // null: as a key says
+    bool each = false;               // layer by layer
 };
 
 struct Architecture {

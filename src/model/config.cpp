@@ -1,8 +1,12 @@
 #include "model/config.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "base/checked.h"
 #include "base/error.h"
 #include "kernels/kernels.h"
+#include "kernels/scan.h"
 #include "model/trace.h"
 
 namespace linnet {
@@ -24,9 +28,27 @@ std::vector<Field> rows(ModelConfig& c) {
         {"model.context", &c.context, "positions a sequence may have", 1, many},
         {"model.width", &c.width, "width of the residual stream", 1, many},
         {"model.layers", &c.layers, "blocks", 1, 4096},
+        later("model.mixer", &c.mixer, "what looks back in a layer", 0, 0, mixer_names()),
         {"model.heads", &c.heads, "query heads", 1, 4096},
         {"model.kv_heads", &c.kv_heads, "key and value heads; 0: as many as query heads", 0, 4096},
         {"model.head_width", &c.head_width, "width of a head; 0: width / heads", 0, many},
+        later("model.ssm.inner", &c.ssm.inner, "mamba: channels; 0: 2 x width", 0, many),
+        later("model.ssm.state", &c.ssm.state, "mamba: numbers of a channel's state; 0: 16 (mamba2: 128)", 0,
+              static_cast<double>(scan_most_states)),
+        later("model.ssm.conv", &c.ssm.conv, "mamba: rows that the convolution sees", 1, 16),
+        later("model.ssm.rank", &c.ssm.rank, "mamba: rank of the step sizes; 0: width / 16", 0, many),
+        later("model.ssm.heads", &c.ssm.heads, "mamba2: heads; 0: inner / 64", 0, far),
+        later("model.ssm.groups", &c.ssm.groups, "mamba2: heads that share b and c are one group", 1, far),
+        later("model.ssm.norms", &c.ssm.norms, "mamba: RMSNorms of step sizes, b and c", 0, 0,
+              {"none", "plain", "weights"}),
+        later("model.rwkv.decay", &c.rwkv.decay, "rank of the decays' product; 0: by width", 0, many),
+        later("model.rwkv.rate", &c.rwkv.rate, "rwkv7: of the learning rates' product", 0, many),
+        later("model.rwkv.value", &c.rwkv.value,
+              "rwkv7: of the product that mixes in the first layer's values", 0, many),
+        later("model.rwkv.gate", &c.rwkv.gate, "rwkv7: of the gate's product", 0, many),
+        later("model.rwkv.mix", &c.rwkv.mix, "rwkv6: of the products that mix in the row before", 0, many),
+        later("model.ffn.kind", &c.ffn.kind, "what stands behind the mixer", 0, 0,
+              {"mlp", "none", "channel-mix"}),
         {"model.ffn.width", &c.ffn.width, "width of the feed-forward layer; 0: 4 x width", 0, many},
         {"model.ffn.activation", &c.ffn.activation, "", 0, 0, activation_names()},
         {"model.ffn.gated", &c.ffn.gated, "SwiGLU (with silu), GeGLU (with gelu)"},
@@ -153,6 +175,18 @@ void check_heads(ModelConfig& c, std::string_view file) {
     for (std::int64_t heads : c.heads.list())
         if (heads <= 0) fail_input(file, "model.heads", "a positive number", text(heads));
     c.kv_heads = filled(c.kv_heads, c.layers, [&](std::int64_t layer) { return c.heads.at(layer); });
+    if (c.uses(mixer_names()[0]) && c.mixer.is_list()) {  // what layers without attention have means nothing
+        std::int64_t first = 0;
+        while (c.mixer.at(first) != mixer_names()[0]) first++;
+        auto attention = [&](const PerLayer<std::int64_t>& list) {
+            std::vector<std::int64_t> values;
+            for (std::int64_t layer = 0; layer < c.layers; layer++)
+                values.push_back(list.at(c.mixer.at(layer) == mixer_names()[0] ? layer : first));
+            return PerLayer<std::int64_t>(std::move(values));
+        };
+        c.heads = attention(c.heads), c.kv_heads = attention(c.kv_heads);
+        c.heads.shorten(c.layers);
+    }
     for (std::int64_t layer = 0; layer < c.layers; layer++)
         if (c.heads.at(layer) % c.kv_heads.at(layer) != 0)
             fail_input(file, "model.kv_heads", "a divisor of heads (" + text(c.heads.at(layer)) + ")",
@@ -168,6 +202,86 @@ void check_heads(ModelConfig& c, std::string_view file) {
     if (c.head_width > kernels().attention_max_head_width)
         fail_input(file, "model.head_width", "at most " + text(kernels().attention_max_head_width),
                    text(c.head_width));
+}
+
+/// `value` where it was left out.
+void fill(std::int64_t& setting, std::int64_t value) {
+    if (setting == 0) setting = value;
+}
+
+void check_ssm(ModelConfig& c, std::string_view file) {
+    if (!c.uses("mamba") && !c.uses("mamba2")) {
+        c.ssm = {};
+        return;
+    }
+    fill(c.ssm.inner, 2 * c.width);
+    fill(c.ssm.state, c.uses("mamba") ? 16 : 128);
+    if (c.uses("mamba"))
+        fill(c.ssm.rank, (c.width + 15) / 16);
+    else
+        c.ssm.rank = 0, c.ssm.norms = "none";
+    if (!c.uses("mamba2")) {
+        c.ssm.heads = 0, c.ssm.groups = 1;
+        return;
+    }
+    if (c.ssm.heads == 0 && c.ssm.inner % 64 != 0)
+        fail_input(file, "model.ssm.heads", "a number, as ssm.inner is no multiple of 64", "none");
+    fill(c.ssm.heads, c.ssm.inner / 64);
+    if (c.ssm.inner % c.ssm.heads != 0)
+        fail_input(file, "model.ssm.heads", "a divisor of ssm.inner (" + std::to_string(c.ssm.inner) + ")",
+                   std::to_string(c.ssm.heads));
+    if (c.ssm.heads % c.ssm.groups != 0)
+        fail_input(file, "model.ssm.groups", "a divisor of ssm.heads (" + std::to_string(c.ssm.heads) + ")",
+                   std::to_string(c.ssm.groups));
+}
+
+/// The ranks that RWKV-7's authors use (Peng et al. 2025, appendix D), by the width.
+void check_rwkv(ModelConfig& c, std::string_view file) {
+    if (!c.uses("rwkv6") && !c.uses("rwkv7")) {
+        c.rwkv = {};
+        return;
+    }
+    if (c.head_width * c.heads.at(0) != c.width || c.heads.is_list())
+        fail_input(file, "model.head_width", "width / heads for rwkv", std::to_string(c.head_width));
+    if (c.head_width > scan_most_states)
+        fail_input(file, "model.head_width", "at most " + std::to_string(scan_most_states),
+                   std::to_string(c.head_width));
+    auto rank = [&](double factor, double power) {
+        double wanted = factor * std::pow(static_cast<double>(c.width), power) / 32;
+        return std::max<std::int64_t>(32, std::llround(wanted) * 32);
+    };
+    fill(c.rwkv.decay, rank(1.8, 0.5));
+    if (c.uses("rwkv7")) {
+        fill(c.rwkv.rate, rank(1.8, 0.5));
+        fill(c.rwkv.value, rank(1.3, 0.5));
+        fill(c.rwkv.gate, rank(0.6, 0.8));
+    } else {
+        c.rwkv.rate = c.rwkv.value = c.rwkv.gate = 0;
+    }
+    if (c.uses("rwkv6"))
+        fill(c.rwkv.mix, 32);
+    else
+        c.rwkv.mix = 0;
+}
+
+/// Whatever looks back: attention has heads and positions, the others may do without.
+void check_mixers(ModelConfig& c, std::string_view file) {
+    if (!c.uses(mixer_names()[0])) {
+        c.attention = {};
+        if (!c.uses("rwkv6") && !c.uses("rwkv7")) c.heads = c.kv_heads = c.head_width = 1;
+        c.kv_heads = 0;
+        for (const std::string& kind : c.position.kind.list())
+            if (kind != "none")
+                fail_input(file, "model.position.kind", "none, as no layer has attention", kind,
+                           "the mixers " + c.mixer.at(0) + " … know the order of rows by themselves");
+    }
+    if (c.ffn.kind == "none") c.ffn = {}, c.ffn.kind = "none";
+    if (c.ffn.kind == "channel-mix") c.ffn.activation = "relu2", c.ffn.bias = false;
+    if (c.ffn.kind != "mlp" && c.experts.count.list() != PerLayer<std::int64_t>(0).list())
+        fail_input(file, "model.experts.count", "0 beside ffn.kind " + c.ffn.kind,
+                   std::to_string(c.experts.count.at(0)));
+    if (c.ffn.kind != "mlp" && c.residual.kind == "parallel")
+        fail_input(file, "model.residual.kind", "sequential beside ffn.kind " + c.ffn.kind, c.residual.kind);
 }
 
 /// RoPE's settings that say nothing become their defaults, so that a config can be said in one way alone.
@@ -234,7 +348,7 @@ void check_tied_layers(ModelConfig& c, std::string_view file) {
     if (c.tie_layers == 0) return;
     for (std::int64_t layer = 0; layer < c.layers; layer++) {
         std::int64_t other = layer % c.tie_layers;
-        bool alike = c.experts_at(layer) == c.experts_at(other);
+        bool alike = c.experts_at(layer) == c.experts_at(other) && c.mixer.at(layer) == c.mixer.at(other);
         for (const PerLayer<std::int64_t>* list : {&c.heads, &c.kv_heads, &c.ffn.width})
             alike &= list->at(layer) == list->at(other);
         if (!alike)
@@ -267,6 +381,10 @@ void check_positions(ModelConfig& c, std::string_view file) {
 
 }  // namespace
 
+bool ModelConfig::uses(std::string_view some_mixer) const {
+    return std::find(mixer.list().begin(), mixer.list().end(), some_mixer) != mixer.list().end();
+}
+
 void shorten_lists(ModelConfig& c) {
     each_per_layer(c, [&](const Field&, auto& list) { list.shorten(c.layers); });
 }
@@ -279,7 +397,10 @@ void resolve(ModelConfig& c, std::string_view file) {
             fail_input(file, field.key, "at most " + std::to_string(c.layers) + " values, one per layer",
                        std::to_string(list.list().size()));
     });
+    check_mixers(c, file);
     check_heads(c, file);
+    check_ssm(c, file);
+    check_rwkv(c, file);
     check_blocks(c, file);
     check_experts(c, file);
     c.ffn.width = filled(c.ffn.width, c.layers, [&](std::int64_t) { return 4 * c.width; });

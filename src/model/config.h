@@ -21,11 +21,24 @@ struct ModelConfig {
     std::int64_t context = 256;  // positions
     std::int64_t width = 0;      // C
     std::int64_t layers = 0;
-    PerLayer<std::int64_t> heads = 0;     // H
-    PerLayer<std::int64_t> kv_heads = 0;  // 0 in a config: H
-    std::int64_t head_width = 0;          // D; 0 in a config: C / H
-    std::int64_t vocabulary = 0;          // V; from the tokenizer
+    PerLayer<std::string> mixer = "attention";  // of mixer_names()
+    PerLayer<std::int64_t> heads = 0;           // H
+    PerLayer<std::int64_t> kv_heads = 0;        // 0 in a config: H
+    std::int64_t head_width = 0;                // D; 0 in a config: C / H
+    std::int64_t vocabulary = 0;                // V; from the tokenizer
+    struct {  // of the mixers mamba and mamba2; 0 in a config: as models/README.md says
+        std::int64_t inner = 0, state = 0, conv = 4;  // channels; numbers (of mamba2: keys) of a state; rows
+        std::int64_t rank = 0;                        // of mamba: of the step sizes' product
+        std::int64_t heads = 0, groups = 1;           // of mamba2
+        std::string norms = "none";                   // of mamba: of step sizes, b and c
+    } ssm;
+    struct {  // of the mixers rwkv6 and rwkv7: ranks of thin products; 0 in a config: as models/README.md
+              // says
+        std::int64_t decay = 0, rate = 0, value = 0, gate = 0;
+        std::int64_t mix = 0;  // rwkv6
+    } rwkv;
     struct {
+        std::string kind = "mlp";
         PerLayer<std::int64_t> width = 0;  // F; 0 in a config: 4 C
         std::string activation = "gelu-tanh";
         bool gated = false;
@@ -49,8 +62,9 @@ struct ModelConfig {
     } norm;
     struct {
         std::string kind = "sequential";
-        bool shared_norm = false;  // parallel: attention and feed-forward layer read one norm's result
-        double scale = 1;          // of what a branch adds
+        bool shared_norm = false;      // parallel: attention and feed-forward layer read one norm's result
+        double scale = 1;              // of what a branch adds
+        std::int64_t halve_every = 0;  // after so many layers the stream is halved (RWKV, for f16); 0: never
     } residual;
     struct {
         PerLayer<std::string> kind = "learned";  // a list has rope and none alone
@@ -92,11 +106,15 @@ struct ModelConfig {
     double dropout = 0;
     double init_std = 0.02;
 
+    bool uses(std::string_view some_mixer) const;  // in one of its layers
     /// Experts in this layer; 0: a feed-forward layer.
     std::int64_t experts_at(std::int64_t layer) const {
         return layer < experts.leading_dense ? 0 : experts.count.at(layer);
     }
 };
+
+/// What may stand in the place of attention, which is the first.
+const std::vector<std::string>& mixer_names();
 
 /// The settings of `config` as a table, keys beginning with "model." (all but the vocabulary, which is the
 /// tokenizer's).

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "graph/plan.h"
+#include "model/mixers.h"
 #include "ops/experts.h"
 
 namespace linnet {
@@ -20,7 +21,7 @@ constexpr ActivationName activations[] = {
 };
 
 /// Builds one model. Parameter names are GGUF's; module paths are ours.
-class Tracer {
+class Tracer : public BlockParts {
   public:
     Tracer(const ModelConfig& config, bool training) : c_(config), training_(training) {}
 
@@ -49,9 +50,36 @@ class Tracer {
         return std::move(model_);
     }
 
-  private:
-    Graph& graph() { return model_.graph; }
+    Graph& graph() override { return model_.graph; }
+    const ModelConfig& config() const override { return c_; }
+    std::int64_t layer() const override { return layer_; }
+    bool training() const override { return training_; }
+    /// Projections that end a residual branch start smaller, so that the stream's variance does not grow with
+    /// depth (Radford et al. 2019, GPT-2, section 2.3).
+    double residual_std() const override {
+        return deep() ? branch_std() : c_.init_std / std::sqrt(2.0 * static_cast<double>(c_.layers));
+    }
 
+    /// A parameter. A layer whose weights are another's takes that layer's.
+    ParameterId parameter(std::string name, Shape shape, double mean, double std, std::int64_t parts = 0,
+                          bool ramp = false) override {
+        if (c_.tie_layers == 0 || !name.starts_with("blk."))
+            return graph().parameter(std::move(name), shape, mean, std, parts, ramp);
+        name = "blk." + std::to_string(layer_ % c_.tie_layers) + name.substr(name.find('.', 4));
+        const auto& all = graph().parameters();
+        auto found = std::find_if(all.begin(), all.end(), [&](const Parameter& p) { return p.name == name; });
+        if (found != all.end()) return static_cast<ParameterId>(found - all.begin());
+        return graph().parameter(std::move(name), shape, mean, std, parts, ramp);
+    }
+
+    NodeId linear(const std::string& path, const std::string& name, NodeId x, std::int64_t out, bool bias,
+                  double std) override {
+        Small<ParameterId, max_parameters> p{matrix(name + ".weight", out, graph().node(x).width, std)};
+        if (bias) p.push_back(parameter(name + ".bias", Shape(out), 0, 0));
+        return graph().add(linear_op, path, {x}, p);
+    }
+
+  private:
     /// The loss of rows x, and the logits of those that `wanted` names.
     void head(ParameterId table, NodeId x, StreamId targets, Placement wanted) {
         Small<ParameterId, max_parameters> p{
@@ -88,17 +116,6 @@ class Tracer {
         roots.insert(roots.end(), model_.router_losses.begin(), model_.router_losses.end());
         for (const auto& [layer, bounds] : model_.expert_bounds) roots.push_back(bounds);
         return roots;
-    }
-
-    /// A parameter. A layer whose weights are another's takes that layer's.
-    ParameterId parameter(std::string name, Shape shape, double mean, double std, std::int64_t parts = 0) {
-        if (c_.tie_layers == 0 || !name.starts_with("blk."))
-            return graph().parameter(std::move(name), shape, mean, std, parts);
-        name = "blk." + std::to_string(layer_ % c_.tie_layers) + name.substr(name.find('.', 4));
-        const auto& all = graph().parameters();
-        auto found = std::find_if(all.begin(), all.end(), [&](const Parameter& p) { return p.name == name; });
-        if (found != all.end()) return static_cast<ParameterId>(found - all.begin());
-        return graph().parameter(std::move(name), shape, mean, std, parts);
     }
 
     ParameterId matrix(const std::string& name, std::int64_t rows, std::int64_t columns, double std) {
@@ -172,13 +189,6 @@ class Tracer {
         return graph().add(rope_op, path, {x}, turn_factors_, turn);
     }
 
-    NodeId linear(const std::string& path, const std::string& name, NodeId x, std::int64_t out, bool bias,
-                  double std) {
-        Small<ParameterId, max_parameters> p{matrix(name + ".weight", out, graph().node(x).width, std)};
-        if (bias) p.push_back(parameter(name + ".bias", Shape(out), 0, 0));
-        return graph().add(linear_op, path, {x}, p);
-    }
-
     bool deep() const { return c_.norm.placement == "deep"; }
     bool norm_ends_branch() const { return c_.norm.placement == "post" || deep(); }
     /// DeepNorm (Wang et al. 2022, "DeepNet", figure 2, decoder): x + f(x) becomes α x + f(x), and what makes
@@ -186,11 +196,6 @@ class Tracer {
     double deep_alpha() const { return std::pow(2.0 * static_cast<double>(c_.layers), 0.25); }
     double branch_std() const {
         return deep() ? c_.init_std * std::pow(8.0 * static_cast<double>(c_.layers), -0.25) : c_.init_std;
-    }
-    /// Projections that end a residual branch start smaller, so that the stream's variance does not grow with
-    /// depth (Radford et al. 2019, GPT-2, section 2.3).
-    double residual_std() const {
-        return deep() ? branch_std() : c_.init_std / std::sqrt(2.0 * static_cast<double>(c_.layers));
     }
 
     NodeId clamped(NodeId x) {
@@ -225,6 +230,11 @@ class Tracer {
         NodeId y = linear(path + ".output", blk + ".attn_output", a, c_.width,
                           bias && c_.attention.output_bias, residual_std());
         return dropout(path + ".dropout", y);
+    }
+
+    NodeId mixer(const std::string& blk, NodeId x) {
+        if (c_.mixer.at(layer_) == mixer_names()[0]) return attention(blk, x);
+        return dropout(blk + ".mixer.dropout", trace_mixer(*this, blk, x));
     }
 
     /// Attention itself, with what its scores get besides their scale.
@@ -324,6 +334,7 @@ class Tracer {
     NodeId feed_forward(const std::string& blk, NodeId x) {
         if (c_.experts_at(layer_) > 0) return experts(blk, x);
         std::string path = blk + ".ffn";
+        if (c_.ffn.kind == "channel-mix") return dropout(path + ".dropout", trace_channel_mix(*this, blk, x));
         std::int64_t width = c_.ffn.width.at(layer_);
         NodeId h;
         if (c_.ffn.gated) {
@@ -358,14 +369,15 @@ class Tracer {
 
     NodeId block(const std::string& blk, NodeId x) {
         if (c_.residual.kind == "parallel") return parallel_block(blk, x);
-        x = residual(blk + ".attn", blk + ".attn", x, [&](NodeId y) { return attention(blk, y); });
+        x = residual(blk + ".attn", blk + ".attn", x, [&](NodeId y) { return mixer(blk, y); });
+        if (c_.ffn.kind == "none") return x;
         return residual(blk + ".ffn", blk + ".ffn", x, [&](NodeId y) { return feed_forward(blk, y); });
     }
 
     /// x + s attention(norm x) + s ffn(norm x) (Wang & Komatsuzaki 2021, GPT-J).
     NodeId parallel_block(const std::string& blk, NodeId x) {
         NodeId in = norm(blk + ".attn.norm", blk + ".attn_norm", x);
-        NodeId a = attention(blk, in);
+        NodeId a = mixer(blk, in);
         if (!c_.residual.shared_norm) in = norm(blk + ".ffn.norm", blk + ".ffn_norm", x);
         return add(blk + ".ffn", add(blk + ".attn", x, a), feed_forward(blk, in));
     }

@@ -17,6 +17,16 @@ std::string text(const Shape& shape) {
     return out + "]";
 }
 
+/// Writers differ in whether a vector is a matrix of one row.
+bool same_shape(const Shape& a, const Shape& b) {
+    auto inner = [](const Shape& s) {
+        std::vector<std::int64_t> dim(s.dim.begin(), s.dim.begin() + s.rank);
+        return std::vector<std::int64_t>(
+            std::find_if(dim.begin(), dim.end(), [](std::int64_t n) { return n != 1; }), dim.end());
+    };
+    return inner(a) == inner(b);
+}
+
 /// The types that kernels compute with, for an error.
 std::string computed_types() {
     std::string list;
@@ -103,7 +113,7 @@ std::vector<Tensor> bind_parameters(const Graph& graph, const Gguf& file, const 
         const GgufTensor* t = file.tensor(stored.name);
         if (!t) fail_input(file.path(), stored.name, "a tensor", "none");
         used.insert(t);
-        if (t->shape != stored.shape)
+        if (!same_shape(t->shape, stored.shape))
             fail_input(file.path_of(*t), stored.name, "shape " + text(stored.shape), text(t->shape));
         // A vector of blocks is nothing that any tool writes.
         if (!info(t->type).is_weight ||

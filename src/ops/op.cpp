@@ -60,6 +60,16 @@ std::span<const Op* const> all_ops() {
         &router_loss_op,
         &score_bias_op,
         &biased_attention_op,
+        &conv_op,
+        &shift_op,
+        &selective_scan_op,
+        &linear_scan_op,
+        &delta_scan_op,
+        &lstm_op,
+        &multiply_op,
+        &weigh_op,
+        &group_sum_op,
+        &repeat_op,
     };
     return ops;
 }

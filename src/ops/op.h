@@ -151,8 +151,8 @@ struct Pass {
     void operator()(Call<double>& call) const { in_double(call); }
 };
 
-/// How many rounds a pass has, from the numbers of rows in the call: the parts of a round begin when all
-/// parts of the one before are done.
+/// How many rounds a pass has, from the numbers of rows in the call and its sequences' lengths: the parts of
+/// a round begin when all parts of the one before are done.
 struct Rounds {
     std::int64_t (*in_single)(const Call<float>&) = nullptr;
     std::int64_t (*in_double)(const Call<double>&) = nullptr;
@@ -186,6 +186,7 @@ struct Op {
     bool loss = false;              // backward starts here and needs no dout
     std::int64_t (*saved)(const NodeShape&) = nullptr;                       // Reals per row
     std::int64_t (*scratch)(const NodeShape&, std::int64_t rows) = nullptr;  // Reals, shared by the team
+    std::int64_t (*backward_scratch)(const NodeShape&, std::int64_t rows) = nullptr;
     /// A table that depends on positions [0, positions) and on parameters that are not trained, made once for
     /// all executors of a session.
     std::vector<double> (*constants)(const NodeShape&, std::int64_t positions) = nullptr;
@@ -197,5 +198,9 @@ std::span<const Op* const> all_ops();
 extern const Op embedding_op, position_embedding_op, sinusoidal_op, linear_op, layer_norm_op, rms_norm_op,
     rope_op, append_op, score_bias_op, attention_op, biased_attention_op, activation_op, gated_op, add_op,
     scale_op, clamp_op, softcap_op, dropout_op, take_rows_op, cross_entropy_op;
+
+// Recurrences and what stands around them: conv.cpp, selective_scan.cpp, matrix_scan.cpp, multiply.cpp.
+extern const Op conv_op, shift_op, selective_scan_op, linear_scan_op, delta_scan_op, lstm_op, multiply_op,
+    weigh_op, group_sum_op, repeat_op;
 
 }  // namespace linnet

@@ -87,9 +87,9 @@ void Learner::initialise(std::uint64_t seed) {
             Range range = worker.share(p.shape.count(), 1024);
             for (std::int64_t k = range.begin; k < range.end; k += 2) {
                 std::array<double, 2> noise{};
-                if (p.init_std > 0) noise = rng.normals(static_cast<std::uint64_t>(k / 2));
-                to[k] = static_cast<float>(p.init_mean + p.init_std * noise[0]);
-                if (k + 1 < range.end) to[k + 1] = static_cast<float>(p.init_mean + p.init_std * noise[1]);
+                if (p.init_std > 0 && !p.ramp) noise = rng.normals(static_cast<std::uint64_t>(k / 2));
+                to[k] = static_cast<float>(p.start(k, noise[0]));
+                if (k + 1 < range.end) to[k + 1] = static_cast<float>(p.start(k + 1, noise[1]));
             }
         }
     });

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "formats/gguf.h"
+#include "recurrent_files.h"
 #include "support.h"
 #include "text/tokenizer.h"
 
@@ -14,7 +15,9 @@ namespace {
 class Maker {
   public:
     Maker(const FamilyFile& file, const std::string& leave_out)
-        : f_(file), d_(file.head ? file.head : file.width / file.heads), leave_out_(leave_out) {
+        : f_(file),
+          d_(file.head ? file.head : file.width / std::max<std::int64_t>(file.heads, 1)),
+          leave_out_(leave_out) {
         for (char c : f_.name) state_ = state_ * 31 + static_cast<unsigned char>(c);
     }
 
@@ -85,6 +88,12 @@ class Maker {
                                   : Shape(rows),
                         [values](const GgufWriter::Sink& sink) { sink(values.data(), values.size() * 4); });
     }
+    void extra(const std::string& name, const ExtraTensor& t) {
+        Shape shape(t.rows);
+        std::copy(t.shape.begin(), t.shape.end(), shape.dim.begin());
+        shape.rank = static_cast<int>(t.shape.size());
+        tensor(name, t.rows, t.columns, t.mean, t.deviation, t.shape.empty() ? nullptr : &shape);
+    }
     void linear(const std::string& name, std::int64_t rows, std::int64_t columns, bool bias) {
         tensor(name + ".weight", rows, columns, 0, 1.5F / std::sqrt(static_cast<float>(columns)));
         if (bias) tensor(name + ".bias", rows, 0, 0, 0.3F);
@@ -106,6 +115,20 @@ class Maker {
                               ? f_.kv_heads
                               : f_.kv_by_layer[static_cast<std::size_t>(i) % f_.kv_by_layer.size()];
         for (const std::string& name : f_.norms) norm(b + name);
+        std::string mixer =
+            f_.mixers.empty() ? "attention" : f_.mixers[static_cast<std::size_t>(i) % f_.mixers.size()];
+        if (mixer == "attention") attention(b, kv);
+        for (const ExtraTensor& t : mixer_tensors(f_, mixer, i)) extra(b + t.name, t);
+        auto at = [&](const auto& list) { return list[static_cast<std::size_t>(i) % list.size()]; };
+        bool experts = f_.expert_layers.empty() ? i >= f_.dense : at(f_.expert_layers) != 0;
+        if (f_.second == "ffn") f_.experts&& experts ? mixture(b) : feed_forward(b);
+        for (const ExtraTensor& t : f_.tensors)
+            if (std::size_t at = t.name.find("{}"); at != std::string::npos)
+                tensor(std::string(t.name).replace(at, 2, std::to_string(i)), t.rows, t.columns, t.mean,
+                       t.deviation);
+    }
+
+    void attention(const std::string& b, std::int64_t kv) {
         if (f_.fused_qkv) {
             linear(b + "attn_qkv", (f_.heads + 2 * kv) * d_, f_.width, f_.q_bias);
         } else {
@@ -115,11 +138,6 @@ class Maker {
         }
         heads_norm(b + "attn_q_norm", f_.heads), heads_norm(b + "attn_k_norm", kv);
         linear(b + "attn_output", f_.width, f_.heads * d_, f_.o_bias);
-        f_.experts&& i >= f_.dense ? mixture(b) : feed_forward(b);
-        for (const ExtraTensor& t : f_.tensors)
-            if (std::size_t at = t.name.find("{}"); at != std::string::npos)
-                tensor(std::string(t.name).replace(at, 2, std::to_string(i)), t.rows, t.columns, t.mean,
-                       t.deviation);
     }
 
     void feed_forward(const std::string& b) {
@@ -184,6 +202,9 @@ const std::map<std::string, Member>& members() {
         {"position_embd", &F::position_embd},
         {"embd_norm", &F::embd_norm},
         {"norms", &F::norms},
+        {"mixers", &F::mixers},
+        {"expert_layers", &F::expert_layers},
+        {"second", &F::second},
         {"qk_norm", &F::qk_norm},
         {"rope", &F::rope},
         {"kv_key", &F::kv_key},

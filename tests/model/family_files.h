@@ -16,6 +16,7 @@ struct ExtraTensor {
     std::string name;
     std::int64_t rows, columns = 0;
     float mean = 0, deviation = 0.3F;
+    std::vector<std::int64_t> shape = {};  // the outermost first; none: [rows, columns]
 };
 
 /// One file. Letters as in model/config.h.
@@ -36,8 +37,11 @@ struct FamilyFile {
     std::vector<std::pair<std::string, KeyValue>> keys = {};
     std::vector<ExtraTensor> tensors = {};
     std::vector<std::int64_t> kv_by_layer = {};
+    std::vector<std::string> mixers = {};  // of the layers in turn (recurrent_files.h); none: attention
+    std::string second = "ffn";            // the second part of a layer: ffn, none
     std::int64_t experts = 0, used = 0, expert_ffn = 0, shared_ffn = 0;  // a mixture in every layer
     std::int64_t dense = 0;                                              // but so many first ones
+    std::vector<std::int64_t> expert_layers = {};  // 1: with experts, in turn; none: as `dense` says
     bool shared_gate = false;
 };
 

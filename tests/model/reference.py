@@ -25,6 +25,15 @@ MODELS = {
     'bloom': {'model.position.kind': 'none', 'model.attention.alibi': 8.0, 'model.embedding.norm': True},
     'cosine': {'model.position.kind': 'rope', 'model.norm.weight': False, 'model.attention.qk_norm': 'unit',
                'model.attention.scale': 1.5, 'model.attention.window': [2, 2], 'model.attention.globals': 1},
+    'mamba': {'model.mixer': 'mamba', 'model.position.kind': 'none', 'model.ffn.kind': 'none', 'model.norm.kind': 'rms',
+              'model.ssm.inner': 6, 'model.ssm.state': 3, 'model.ssm.rank': 2, 'model.ssm.conv': 3},
+    'jamba': {'model.mixer': ['mamba', 'attention'], 'model.position.kind': 'none', 'model.norm.kind': 'rms', 'model.ssm.inner': 6,
+              'model.ssm.state': 3, 'model.ssm.rank': 2, 'model.ssm.norms': 'weights'},
+    'mamba2': {'model.mixer': 'mamba2', 'model.position.kind': 'none', 'model.ffn.kind': 'none', 'model.norm.kind': 'rms',
+               'model.ssm.inner': 8, 'model.ssm.state': 3, 'model.ssm.heads': 4, 'model.ssm.groups': 2},
+    'rwkv7': {'model.mixer': 'rwkv7', 'model.position.kind': 'none', 'model.ffn.kind': 'channel-mix', 'model.heads': 2,
+              'model.rwkv.decay': 3, 'model.rwkv.rate': 2, 'model.rwkv.value': 2, 'model.rwkv.gate': 3},
+    'lstm': {'model.mixer': 'lstm', 'model.position.kind': 'none', 'model.ffn.kind': 'none'},
     'universal-t5': {'model.position.kind': 'none', 'model.attention.buckets': 6, 'model.attention.reach': 4, 'model.tie_layers': 1},
 }
 
@@ -99,7 +108,111 @@ class Model:
         a = (s.masked_fill(unseen, -math.inf).softmax(-1) @ v).transpose(1, 2).flatten(-2)
         return self.linear(b + '.attn_output', a, C, bias)
 
+    def mixer(self, b, l, x):
+        kinds = self.get('mixer', 'attention')
+        kind = kinds[l % len(kinds)] if isinstance(kinds, list) else kinds
+        return self.attention(b, l, x) if kind == 'attention' else getattr(self, kind)(b, l, x)
+
+    def biased(self, name, bias, x, out, mean=0.0):
+        bias = self.make(bias, out, mean=mean)
+        return F.linear(x, self.make(name + '.weight', out, x.shape[-1]), bias)
+
+    def convolved(self, name, x):  # causal, depthwise
+        K, c = self.get('ssm.conv', 4), x.shape[-1]
+        w, bias = self.make(name + '.weight', c, K), self.make(name + '.bias', c)
+        return F.silu(F.conv1d(F.pad(x.transpose(1, 2), (K - 1, 0)), w[:, None], bias, groups=c).transpose(1, 2))
+
+    def mamba(self, b, l, x):
+        inner, N, rank = (self.get('ssm.' + n, 0) for n in ('inner', 'state', 'rank'))
+        def norm(name, y):
+            if self.get('ssm.norms', 'none') == 'none':
+                return y
+            return y / torch.sqrt((y * y).mean(-1, keepdim=True) + 1e-5) * self.make(name + '.weight', y.shape[-1], mean=1.0)
+        u, gate = self.linear(b + '.ssm_in_x', x, inner, False), self.linear(b + '.ssm_in_z', x, inner, False)
+        u = self.convolved(b + '.ssm_conv1d', u)
+        dt, B_, C_ = (norm(f'{b}.ssm_{n}_norm', self.linear(f'{b}.ssm_x_{n}', u, s, False)) for n, s in (('dt', rank), ('b', N), ('c', N)))
+        w = self.make(b + '.ssm_dt.weight', inner, rank)
+        dt = F.softplus(F.linear(dt, w, self.make(b + '.ssm_dt.bias', inner, mean=-6.907)))
+        a, skip = self.make(b + '.ssm_a', inner, N, mean=-1.0), self.make(b + '.ssm_d', inner, mean=1.0)
+        h, ys = torch.zeros(B, inner, N), []
+        for t in range(T):
+            h = torch.exp(dt[:, t, :, None] * a) * h + (dt[:, t] * u[:, t])[..., None] * B_[:, t, None]
+            ys.append((h * C_[:, t, None]).sum(-1) + skip * u[:, t])
+        return self.linear(b + '.ssm_out', torch.stack(ys, 1) * F.silu(gate), C, False)
+
+    def mamba2(self, b, l, x):
+        inner, N, heads, groups = (self.get('ssm.' + n, 0) for n in ('inner', 'state', 'heads', 'groups'))
+        gate = self.linear(b + '.ssm_in_z', x, inner, False)
+        u = self.convolved(b + '.ssm_conv1d_x', self.linear(b + '.ssm_in_x', x, inner, False))
+        B_, C_ = (self.convolved(f'{b}.ssm_conv1d_{n}', self.linear(f'{b}.ssm_in_{n}', x, groups * N, False))
+                  .reshape(B, T, groups, N).repeat_interleave(heads // groups, 2) for n in 'bc')
+        dt = F.softplus(self.biased(b + '.ssm_in_dt', b + '.ssm_dt.bias', x, heads, -6.907))
+        decay = torch.exp(dt * self.make(b + '.ssm_a', heads, mean=-1.0))
+        v = u.reshape(B, T, heads, -1)
+        h, ys = torch.zeros(B, heads, N, inner // heads), []
+        for t in range(T):
+            h = decay[:, t, :, None, None] * h + B_[:, t, :, :, None] * (v * dt[..., None])[:, t, :, None]
+            ys.append((C_[:, t, :, :, None] * h).sum(2))
+        y = torch.stack(ys, 1) + v * self.make(b + '.ssm_d', heads, mean=1.0)[:, None]
+        y = (y.flatten(2) * F.silu(gate)).reshape(B, T, groups, -1)
+        y = (y / torch.sqrt((y * y).mean(-1, keepdim=True) + 1e-5)).flatten(2) * self.make(b + '.ssm_norm.weight', inner, mean=1.0)
+        return self.linear(b + '.ssm_out', y, C, False)
+
+    def lstm(self, b, l, x):
+        i, f, g, o = (self.biased(f'{b}.lstm_{n}', f'{b}.lstm_{n}.bias', x, C, m) for n, m in (('input', 0), ('forget', 1), ('cell', 0), ('output', 0)))
+        state = self.make(b + '.lstm_state.weight', 4 * C, C)
+        zero, gates = torch.zeros(1, B, C), torch.cat([i, f, g, o], -1)
+        return torch.lstm(gates, (zero, zero), [torch.eye(4 * C), state], False, 1, 0.0, True, False, True)[0]
+
+    def shifted(self, x):
+        return F.pad(x, (0, 0, 1, 0))[:, :-1] - x
+
+    def heads_norm(self, b, y):
+        w, bias = self.make(b + '.time_mix_ln.weight', C, mean=1.0), self.make(b + '.time_mix_ln.bias', C)
+        return F.layer_norm(y, y.shape[-1:], eps=64e-5).flatten(2) * w + bias
+
+    def rwkv7(self, b, l, x):
+        heads, past = self.get('heads', H), self.shifted(x)
+        split = lambda y: y.reshape(B, T, heads, -1)
+        xr, xw, xk, xv, xa, xg = (x + past * self.make(f'{b}.time_mix_lerp_{n}.weight', C, mean=1.0) for n in 'rwkvag')
+        product = lambda n, y, out: self.linear(f'{b}.time_mix_{n}', y, out, False)
+        r, k, v = product('receptance', xr, C), product('key', xk, C), product('value', xv, C)
+        def thin(n, y, act, mean=0.0):
+            bias = self.make(f'{b}.time_mix_{n}0.weight', C, mean=mean)
+            return product(n + '2', act(product(n + '1', y, self.get('rwkv.' + {'w': 'decay', 'a': 'rate', 'v': 'value'}[n], 0))), C) + bias
+        w = torch.exp(-math.exp(-0.5) * torch.sigmoid(thin('w', xw, torch.tanh, -6.5)))
+        if l == 0:
+            self.first, rank = v, self.get('rwkv.rate', 0)  # and parameters that nothing reads
+            self.make(b + '.time_mix_v0.weight', C), self.make(b + '.time_mix_v1.weight', rank, C), self.make(b + '.time_mix_v2.weight', C, rank)
+        else:
+            v = v + (self.first - v) * torch.sigmoid(thin('v', xv, lambda y: y))
+        a = torch.sigmoid(thin('a', xa, lambda y: y))
+        g = product('g2', torch.sigmoid(product('g1', xg, self.get('rwkv.gate', 0))), C)
+        kk = split(k * self.make(b + '.time_mix_k_k.weight', C, mean=1.0))
+        kk = kk / torch.sqrt((kk * kk).sum(-1, keepdim=True))
+        k = k + (k * a - k) * self.make(b + '.time_mix_k_a.weight', C, mean=1.0)
+        r, w, k, v, a = (split(y) for y in (r, w, k, v, a))
+        S, ys = torch.zeros(B, heads, C // heads, C // heads), []  # keys, values
+        for t in range(T):
+            removed = (S * -kk[:, t, :, :, None]).sum(2, keepdim=True)
+            S = S * w[:, t, :, :, None] + (kk * a)[:, t, :, :, None] * removed + k[:, t, :, :, None] * v[:, t, :, None]
+            ys.append((S * r[:, t, :, :, None]).sum(2))
+        y = self.heads_norm(b, torch.stack(ys, 1))
+        y = y + (v * (r * k * self.make(b + '.time_mix_r_k.weight', C).reshape(heads, -1)).sum(-1, keepdim=True)).flatten(2)
+        return product('output', y * g, C)
+
+    def channel_mix(self, b, x):
+        past = self.shifted(x)
+        key = self.linear(b + '.channel_mix_key', x + past * self.make(b + '.channel_mix_lerp_k.weight', C, mean=1.0), FF, False)
+        y = self.linear(b + '.channel_mix_value', F.relu(key) ** 2, C, False)
+        if not self.get('ffn.gated', False):
+            return y
+        r = x + past * self.make(b + '.channel_mix_lerp_r.weight', C, mean=1.0)
+        return torch.sigmoid(self.linear(b + '.channel_mix_receptance', r, C, False)) * y
+
     def feed_forward(self, b, l, x):
+        if self.get('ffn.kind', 'mlp') == 'channel-mix':
+            return self.channel_mix(b, x)
         if self.get('experts.count', 0) and l >= self.get('experts.leading_dense', 0):
             return self.mixture(b, x)
         bias = self.get('ffn.bias', True)
@@ -144,7 +257,9 @@ class Model:
         self.bias = self.score_bias()
         for l in range(L):
             b = f'blk.{l}'
-            x = self.residual(b + '.attn', x, lambda y: self.attention(b, l, y))
+            x = self.residual(b + '.attn', x, lambda y: self.mixer(b, l, y))
+            if self.get('ffn.kind', 'mlp') == 'none':
+                continue
             x = self.residual(b + '.ffn', x, lambda y: self.feed_forward(b, l, y))
         if self.get('norm.placement', 'pre') != 'deep':
             x = self.norm('output_norm', x)
@@ -158,7 +273,7 @@ def run(config):
     model = Model(config)
     loss = F.cross_entropy(model.logits(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten()) + model.losses
     loss.backward()
-    gradients = {n: [float(f'{g:.10g}') for g in w.grad.flatten().tolist()] for n, w in model.p.items()}
+    gradients = {n: [float(f'{g:.10g}') for g in (w * 0 if w.grad is None else w.grad).flatten().tolist()] for n, w in model.p.items()}
     return {'config': config, 'loss': loss.item(), 'gradients': gradients}
 
 

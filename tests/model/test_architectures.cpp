@@ -121,7 +121,7 @@ ModelConfig sample(const Architecture& a, bool present, TokenId vocabulary) {
         if (nlohmann::json one = derived(value, all); !one.is_null()) set_field(fields, field, one, a.name);
     for (const TensorPresence& p : a.presence)  // the last that is there would hold factors twice
         if (!(present && p.tensor.starts_with("rope_factors")) && !(mixture && p.field == "model.ffn.bias"))
-            set_field(fields, p.field, present ? p.present : p.absent, a.name);
+            set_field(fields, p.field, present && !p.present.is_null() ? p.present : p.absent, a.name);
     config.vocabulary = vocabulary;
     resolve(config, a.name);
     return config;

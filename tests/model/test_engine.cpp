@@ -37,6 +37,14 @@ ModelConfig config_of(const std::string& kind, TokenId vocabulary, std::int64_t 
         c.position.kind = "none", c.attention.softcap = 2, c.attention.alibi = 8, c.attention.window = window;
         c.attention.globals = 2, c.attention.buckets = 4, c.attention.reach = 8;
     }
+    if (kind == "mamba" || kind == "hybrid" || kind == "lstm" || kind == "rwkv7") {
+        c.mixer = kind, c.position.kind = "none", c.ssm.state = 5, c.ssm.rank = 3;
+        if (kind == "hybrid")
+            c.mixer = PerLayer<std::string>({"mamba", "attention", "mamba2"}), c.position.kind = "rope",
+            c.layers = 3, c.ssm.heads = 4;
+        if (kind == "mamba") c.norm.kind = "rms", c.ffn.kind = "none";
+        if (kind == "rwkv7") c.ffn.kind = "channel-mix", c.embedding.norm = true, c.tie_embeddings = false;
+    }
     resolve(c, kind);
     return c;
 }
@@ -84,7 +92,8 @@ double distance(const std::vector<float>& a, const std::vector<float>& b) {
     return most;
 }
 
-const char* const kinds[] = {"gpt2", "llama", "linnet"};
+const char* const kinds[] = {"gpt2", "llama", "linnet"};  // all that they keep are keys and values
+const char* const all_kinds[] = {"gpt2", "llama", "linnet", "mamba", "hybrid", "rwkv7", "lstm"};
 const std::vector<TokenId> prompt{84, 104, 101, 32, 99, 97, 116, 32, 115, 97, 116, 46, 10, 65, 66, 67, 68};
 
 std::string refusal(const std::string& path) {
@@ -101,7 +110,7 @@ std::string refusal(const std::string& path) {
 
 TEST_CASE(
     "a prompt read in one piece, in batches or token by token leads to the same bits; writing it, nearly") {
-    for (const char* kind : kinds) {
+    for (const char* kind : all_kinds) {
         Made made(kind);
         auto model = Model::view(made.config, made.tokenizer, made.parameters);
         for (DType state : state_types()) {
@@ -293,7 +302,7 @@ TEST_CASE("a sequence gives the bits it gives alone, whatever runs beside it, on
     std::string best = kernels().name;
     for (const KernelTable<float>* table : usable_kernels()) {
         REQUIRE(select_kernels(table->name));
-        for (const char* kind : kinds)
+        for (const char* kind : all_kinds)
             for (DType type : {DType::f32, DType::f16}) {
                 Made made(kind);
                 Scratch scratch;
@@ -354,7 +363,7 @@ TEST_CASE("soft caps, biases by distance and global positions keep a sequence's 
 }
 
 TEST_CASE("drafted tokens are verified with the bits of writing them one by one") {
-    for (const char* kind : kinds) {
+    for (const char* kind : all_kinds) {
         Made made(kind);
         auto model = Model::view(made.config, made.tokenizer, made.parameters);
         Alone one(model, {}), drafted(model, {});
@@ -370,7 +379,7 @@ TEST_CASE("drafted tokens are verified with the bits of writing them one by one"
 }
 
 TEST_CASE("a model written and opened again is the same model, under the name other runtimes know") {
-    for (const char* kind : {"gpt2", "llama", "linnet"}) {
+    for (const char* kind : {"gpt2", "llama", "linnet", "mamba", "rwkv7"}) {
         Made made(kind);
         Scratch scratch;
         made.save(scratch / "m.gguf", DType::f32);
@@ -462,7 +471,7 @@ TEST_CASE("values that are not finite are found where they begin, in reading and
 }
 
 TEST_CASE("a sequence whose state was carried over goes on with the same bits") {
-    for (const char* kind : kinds) {
+    for (const char* kind : all_kinds) {
         Made made(kind);
         auto model = Model::view(made.config, made.tokenizer, made.parameters);
         Alone from(model, {0, 1, 64}), to(model, {30, 2, 7});

@@ -1,5 +1,5 @@
 // Which type each tensor takes, and files written again by that.
-#include "model/quantize.h"
+#include "model/quantize/quantize.h"
 
 #include <doctest/doctest.h>
 

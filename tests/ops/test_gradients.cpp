@@ -86,6 +86,30 @@ std::vector<Case> cases() {
     attention("ALiBi", 6, 2, 0, true, {{"alibi", 8}});
     attention("ALiBi, both ways", 3, 3, 0, false, {{"alibi", 8}, {"softcap", 1.5}});
     attention("window and globals", 2, 2, 2, true, {{"globals", 1}});
+    for (double kernel : {1, 2, 4})
+        all.push_back({&conv_op,
+                       "rows " + std::to_string(static_cast<int>(kernel)),
+                       {6},
+                       {Shape(6 * static_cast<std::int64_t>(kernel)), Shape(6)},
+                       {{"kernel", kernel}}});
+    all.push_back({&conv_op, "without biases, many channels", {70}, {Shape(210)}, {{"kernel", 3}}});
+    all.push_back({&shift_op, "", {6}, {}, {}});
+    for (std::int64_t c : {3, 40})  // the latter in two blocks of channels
+        all.push_back({&selective_scan_op, std::to_string(c), {c, c, 3, 3}, {Shape(c * 3), Shape(c)}, {}});
+    for (bool before : {false, true})
+        for (std::int64_t decays : {6, 2}) {
+            Attributes a{{"heads", 2}};
+            if (before) a.set("before", 1);
+            all.push_back({&linear_scan_op, a.text(), {6, decays, 6, 8}, {}, a});
+        }
+    all.push_back({&delta_scan_op, "", {6, 6, 6, 8, 6, 6}, {}, {{"heads", 2}}});
+    all.push_back({&lstm_op, "", {5, 5, 5, 5}, {Shape(20, 5)}, {}});
+    all.push_back({&multiply_op, "", {6, 6}, {}, {}});
+    all.push_back({&multiply_op, "by parts", {6, 2}, {}, {}});
+    all.push_back({&weigh_op, "", {6}, {Shape(6)}, {}});
+    all.push_back({&weigh_op, "by parts", {6}, {Shape(3)}, {}});
+    all.push_back({&group_sum_op, "", {6}, {}, {{"heads", 2}}});
+    all.push_back({&repeat_op, "", {6}, {}, {{"heads", 4}, {"groups", 2}}});
     // A row of biases for each head, so as many heads as there are rows here.
     for (bool causal : {true, false}) {
         attention("biased", 8, 2, 0, causal, {{"bias_zero", 18}, {"softcap", 1}});
@@ -97,8 +121,9 @@ std::vector<Case> cases() {
                        {Shape(causal ? 3 : 4, 8)},
                        {{"reach", 2}, {"causal", causal ? 1.0 : 0.0}, {"bias_zero", 18}}});
     }
-    for (Activation kind : {Activation::relu, Activation::gelu, Activation::gelu_tanh, Activation::silu,
-                            Activation::relu2, Activation::tanh}) {
+    for (Activation kind :
+         {Activation::relu, Activation::gelu, Activation::gelu_tanh, Activation::silu, Activation::relu2,
+          Activation::tanh, Activation::sigmoid, Activation::softplus, Activation::exp}) {
         Attributes a{{"kind", static_cast<double>(kind)}};
         all.push_back({&activation_op, a.text(), {6}, {}, a});
         all.push_back({&gated_op, a.text(), {6, 6}, {}, a});
@@ -141,6 +166,9 @@ struct Bench {
         if (c.op->constants) constants = c.op->constants(shape, 8);
         if (c.op->saved) saved.resize(static_cast<std::size_t>(c.op->saved(shape) * batch.rows.count));
         if (c.op->scratch) scratch.resize(static_cast<std::size_t>(c.op->scratch(shape, batch.rows.count)));
+        if (c.op->backward_scratch)
+            scratch.resize(std::max(
+                scratch.size(), static_cast<std::size_t>(c.op->backward_scratch(shape, batch.rows.count))));
         out.resize(static_cast<std::size_t>(width * batch.rows.count));
         const auto& k = double_kernels();
         workspace.resize(std::max(k.gemm_workspace, k.attention_workspace) + 64);

@@ -114,6 +114,11 @@ TEST_CASE("every kind of block learns") {
         {"position.kind=none", "attention.buckets=8", "attention.reach=16", "layers=3", "tie_layers=1"},
         {"attention.qk_norm=unit", "attention.scale=1", "attention.window=6", "attention.globals=2"},
         {"residual.kind=parallel", "residual.shared_norm=true", "norm.weight=false"},
+        {"mixer=mamba", "position.kind=none", "ffn.kind=none", "ssm.state=4"},
+        {"mixer=[mamba,attention]", "ssm.state=4"},
+        {"mixer=mamba2", "position.kind=none", "ssm.state=8"},
+        {"mixer=rwkv7", "position.kind=none", "ffn.kind=channel-mix"},
+        {"mixer=lstm", "position.kind=none"},
         {"experts.count=4", "experts.used=2", "experts.width=24", "experts.shared=16",
          "experts.balance_loss=0.01"},
     };

@@ -62,4 +62,23 @@ void ByteModel::encode(std::string_view word, IdSink& out, ModelScratch&) const 
     }
 }
 
+LongestModel::LongestModel(const Vocabulary& vocabulary, TokenId unknown) : unknown_(unknown) {
+    for (TokenId id = 0; id < vocabulary.size(); id++)
+        if (vocabulary.type(id) == TokenType::normal && !vocabulary.spelling(id).empty())
+            tokens_.add(vocabulary.spelling(id), id);
+}
+
+void LongestModel::encode(std::string_view word, IdSink& out, ModelScratch&) const {
+    for (std::size_t at = 0; at < word.size();) {
+        std::size_t length = 1;
+        TokenId best = unknown_;
+        tokens_.prefixes(word.substr(at), [&](std::size_t n, TokenId id) { length = n, best = id; });
+        if (best < 0)
+            fail_input("text", "byte " + std::to_string(at), "a token of the vocabulary",
+                       spelling_of_byte(static_cast<std::uint8_t>(word[at])));
+        out.push(best);
+        at += length;
+    }
+}
+
 }  // namespace linnet

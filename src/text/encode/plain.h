@@ -1,6 +1,7 @@
-// The two smallest kinds: a token a character, and a token a byte.
+// The kinds without words: a token a character, a token a byte, the longest token at each place.
 #pragma once
 #include "text/encode/model.h"
+#include "text/encode/trie.h"
 #include "text/encode/vocabulary.h"
 
 namespace linnet {
@@ -22,6 +23,17 @@ class ByteModel final : public WordModel {
 
   private:
     TokenId id_of_[256];
+};
+
+/// RWKV's: at each place the longest token that the text goes on with, whatever bytes it has.
+class LongestModel final : public WordModel {
+  public:
+    explicit LongestModel(const Vocabulary& vocabulary, TokenId unknown = -1);
+    void encode(std::string_view word, IdSink& out, ModelScratch&) const override;
+
+  private:
+    Trie tokens_;
+    TokenId unknown_;
 };
 
 }  // namespace linnet

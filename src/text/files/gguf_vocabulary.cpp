@@ -1,5 +1,6 @@
 // The vocabulary of a GGUF: tokenizer.ggml.* keys, read and written.
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <numeric>
 
@@ -130,12 +131,14 @@ void read_byte_bpe(const Gguf& file, Parts& parts) {
     read_surroundings(file, parts, pre.add_bos, false, false);
 }
 
-/// A token per byte or per character.
+/// A token per byte or per character, or the longest one at each place.
 void use_plain_model(Parts& parts, std::string_view kind) {
     parts.kind = std::string(kind);
     parts.decoder.kind = Decoder::Kind::plain;
     if (kind == "char")
         parts.model = std::make_unique<CharModel>(*parts.vocabulary, parts.special.unknown.value_or(-1));
+    else if (kind == "rwkv")
+        parts.model = std::make_unique<LongestModel>(*parts.vocabulary, parts.special.unknown.value_or(-1));
     else
         parts.model = std::make_unique<ByteModel>(*parts.vocabulary);
 }
@@ -146,12 +149,19 @@ void use_plain_model(Parts& parts, std::string_view kind) {
 // and
 //   llama.cpp would take the character with id 11, its default end token, for the end of the text.)
 
-/// `spelling` as an rwkv vocabulary writes it.
-std::string rwkv_escaped(std::string_view spelling) {
+/// `spelling` as an rwkv vocabulary writes it: as Python writes bytes. `bytes`: those of no ASCII character,
+/// too.
+std::string rwkv_escaped(std::string_view spelling, bool bytes) {
     std::string out;
     for (char c : spelling) {
         const std::size_t at = std::string_view("\n\t\r\\").find(c);
-        out += at == std::string_view::npos ? std::string(1, c) : std::string("\\") + "ntr\\"[at];
+        const auto byte = static_cast<std::uint8_t>(c);
+        if (at != std::string_view::npos)
+            out += std::string("\\") + "ntr\\"[at];
+        else if (bytes && (byte < 0x20 || byte >= 0x7F))
+            out += std::string("\\x") + "0123456789abcdef"[byte >> 4] + "0123456789abcdef"[byte & 15];
+        else
+            out += c;
     }
     return out;
 }
@@ -163,7 +173,14 @@ std::string rwkv_unescaped(std::string_view escaped) {
             out += escaped[i];
             continue;
         }
-        const std::size_t at = std::string_view("ntr").find(escaped[++i]);
+        std::uint8_t byte = 0;
+        if (escaped[++i] == 'x' && i + 2 < escaped.size() &&
+            std::from_chars(&escaped[i + 1], &escaped[i + 1] + 2, byte, 16).ptr == &escaped[i + 1] + 2) {
+            out += static_cast<char>(byte);
+            i += 2;
+            continue;
+        }
+        const std::size_t at = std::string_view("ntr").find(escaped[i]);
         out += at == std::string_view::npos ? escaped[i] : "\n\t\r"[at];
     }
     return out;
@@ -191,20 +208,22 @@ bool read_bytes(const Gguf& file, Parts& parts) {
     return true;
 }
 
-void read_characters(const Gguf& file, Parts& parts) {
-    auto characters = std::make_unique<Vocabulary>();
+/// An rwkv vocabulary; one of characters alone is ours, and "char".
+void read_rwkv(const Gguf& file, Parts& parts) {
+    auto unescaped = std::make_unique<Vocabulary>();
+    bool characters = true;
     for (TokenId id = 0; id < parts.vocabulary->size(); id++) {
         const std::string own = rwkv_unescaped(parts.vocabulary->spelling(id));
         const TokenType type = parts.vocabulary->type(id);
-        if (type == TokenType::normal &&
-            (own.empty() || decode_utf8(own.data(), own.data() + own.size()).size != own.size()))
-            fail_input(file.path(), prefix + "tokens[" + std::to_string(id) + "]",
-                       "one character, as linnet writes rwkv vocabularies", quoted(own),
-                       "others are not supported yet");
-        characters->add(own, type);
+        const Char first = decode_utf8(own.data(), own.data() + own.size());
+        characters &= type != TokenType::normal || (!own.empty() && first.valid && first.size == own.size());
+        if (unescaped->add(own, type) >= 0 && type == TokenType::normal)
+            fail_input(file.path(), prefix + "tokens[" + std::to_string(id) + "]", "a spelling of its own",
+                       quoted(own));
     }
-    parts.vocabulary = std::move(characters);
-    use_plain_model(parts, "char");
+    parts.vocabulary = std::move(unescaped);
+    use_plain_model(parts, characters ? "char" : "rwkv");
+    if (!characters) read_surroundings(file, parts, false, false, false);
 }
 
 std::vector<std::uint32_t> ranks_of_scores(const Vocabulary& vocabulary) {
@@ -340,7 +359,7 @@ TokenizerPtr tokenizer_from_gguf(const Gguf& file) {
     } else if (*model == "bert") {
         read_wordpiece(file, parts);
     } else if (*model == "rwkv") {
-        read_characters(file, parts);
+        read_rwkv(file, parts);
     } else if (*model == "char" || *model == "byte") {  // of linnet 0.1.0
         use_plain_model(parts, *model);
         read_surroundings(file, parts, false, false, false);
@@ -355,7 +374,8 @@ TokenizerPtr tokenizer_from_gguf(const Gguf& file) {
 static std::string_view gguf_spelling(const Parts& parts, TokenId id, std::string& memory) {
     const std::string_view spelling = parts.vocabulary->spelling(id);
     const TokenType type = parts.vocabulary->type(id);
-    if (parts.kind == "char") return memory = rwkv_escaped(spelling);
+    if (parts.kind == "char" || parts.kind == "rwkv")
+        return memory = rwkv_escaped(spelling, parts.kind == "rwkv");
     if (parts.kind == "byte")
         return byte_alphabet::spell(static_cast<std::uint8_t>(byte_of_spelling(spelling)));
     if (parts.kind != "wordpiece" || parts.decoder.word_mark ||
@@ -374,9 +394,9 @@ void Pipeline::write(GgufWriter& out) const {
         (!characters->options().byte_level || parts_.ggml_pre.empty() || !parts_.normalizer.empty()))
         fail_input("tokenizer", "GGUF", "a tokenizer that GGUF has a name for",
                    "its own normalizer or pre-tokenizer", "tokenizer.json can hold it");
-    constexpr std::pair<std::string_view, const char*> models[] = {{"bpe", "gpt2"},   {"spm", "llama"},
-                                                                   {"unigram", "t5"}, {"wordpiece", "bert"},
-                                                                   {"char", "rwkv"},  {"byte", "gpt2"}};
+    constexpr std::pair<std::string_view, const char*> models[] = {
+        {"bpe", "gpt2"},  {"spm", "llama"}, {"unigram", "t5"}, {"wordpiece", "bert"},
+        {"char", "rwkv"}, {"rwkv", "rwkv"}, {"byte", "gpt2"}};
     for (auto [kind, name] : models)
         if (parts_.kind == kind) out.add(prefix + "model", name);
     const bool bytes = parts_.kind == "byte";

@@ -1,4 +1,4 @@
-#include "model/quantize.h"
+#include "model/quantize/quantize.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "model/importance.h"
+#include "model/quantize/importance.h"
 
 #include <algorithm>
 #include <numeric>

@@ -1,4 +1,4 @@
-#include "model/divergence.h"
+#include "model/quantize/divergence.h"
 
 #include <algorithm>
 #include <cmath>

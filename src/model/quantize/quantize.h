@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "formats/gguf.h"
-#include "model/quantize_types.h"
+#include "model/quantize/quantize_types.h"
 
 namespace linnet {
 

@@ -1,4 +1,4 @@
-#include "model/quantize_types.h"
+#include "model/quantize/quantize_types.h"
 
 #include <algorithm>
 #include <charconv>

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "model/model.h"
-#include "model/quantize.h"
+#include "model/quantize/quantize.h"
 
 namespace linnet {
 

@@ -1,0 +1,225 @@
+// The recurrences of scan.h: a vector of channels (of values) at a time, its state in the first cache.
+#pragma once
+#include "kernels/elementwise.inl"
+#include "kernels/scan.h"
+
+namespace linnet {
+namespace {
+
+constexpr int64_t most_states = scan_most_states;
+
+/// Whether the state before row t of the scan is kept, and where.
+template <class Scan>
+inline Real* kept_at(const Scan& s, int64_t t, int64_t size) {
+    int64_t row = s.first + t;
+    return s.kept && row % scan_chunk == 0 && row > 0 ? s.kept + (row / scan_chunk - 1) * size : nullptr;
+}
+
+/// The rows of the chunk that ends before row `end` of the scan.
+template <class Scan>
+inline int64_t chunk_begin(const Scan& s, int64_t end) {
+    return most(0, (s.first + end - 1) / scan_chunk * scan_chunk - s.first);
+}
+
+inline void load_states(int64_t states, int64_t row, const Real* from, int64_t some, Vec* h) {
+    for (int64_t n = 0; n < states; n++) h[n] = from ? load_n(from + n * row, some) : zero();
+}
+inline void store_states(int64_t states, int64_t row, const Vec* h, int64_t some, Real* to) {
+    for (int64_t n = 0; n < states; n++) store_n(to + n * row, h[n], some);
+}
+
+/// Column n of the [C, N] matrix, for channels [c, c + some).
+inline void load_decays(const SelectiveScan<Real>& s, int64_t c, int64_t some, Vec* a) {
+    for (int64_t n = 0; n < s.states; n++) {
+        Real column[W] = {};
+        for (int64_t i = 0; i < some; i++) column[i] = s.a[(c + i) * s.states + n];
+        a[n] = load(column);
+    }
+}
+
+void selective_scan(const SelectiveScan<Real>& s, int64_t begin, int64_t end) {
+    const int64_t states = s.states, row = s.channels, size = states * row;
+    each_vector(end - begin, [&](int64_t i, int64_t some) {
+        const int64_t c = begin + i;
+        Vec h[most_states], a[most_states];
+        load_decays(s, c, some, a);
+        load_states(states, row, s.state ? s.state + c : nullptr, some, h);
+        const Vec skip = load_n(s.skip + c, some);
+        for (int64_t t = 0; t < s.rows; t++) {
+            if (Real* to = kept_at(s, t, size)) store_states(states, row, h, some, to + c);
+            const Vec x = load_n(s.x + t * row + c, some), dt = softplus(load_n(s.dt + t * row + c, some));
+            const Vec in = dt * x;
+            Vec y = skip * x;
+            const Real *b = s.b + t * states, *out = s.c + t * states;
+            for (int64_t n = 0; n < states; n++) {
+                h[n] = fma(exp(dt * a[n]), h[n], in * set1(b[n]));
+                y = fma(h[n], set1(out[n]), y);
+            }
+            store_n(s.y + t * row + c, y, some);
+        }
+        if (s.state) store_states(states, row, h, some, s.state + c);
+    });
+}
+
+/// The sums of one vector of channels, behind those of the vectors before it.
+inline void put_sum(Real* to, bool first, Vec v) {
+    *to = first ? sum(v) : *to + sum(v);
+}
+inline void put_n(Real* to, bool accumulate, Vec v, int64_t some) {
+    if (to) store_n(to, accumulate ? v + load_n(to, some) : v, some);
+}
+
+/// Rows [begin, end) of one vector of channels backwards. h: the states before row `begin`, then those of
+/// all rows; g: what reaches the last one's state from later rows.
+inline void selective_chunk_backward(const SelectiveScanBackward<Real>& b, int64_t c, int64_t some,
+                                     bool first, int64_t begin, int64_t end, const Vec* a,
+                                     Vec (*h)[most_states], Vec* g, Vec* da, Vec& dskip) {
+    const SelectiveScan<Real>& s = b.forward;
+    const int64_t states = s.states, row = s.channels;
+    const Vec skip = load_n(s.skip + c, some);
+    for (int64_t t = begin; t + 1 < end; t++) {
+        const Vec x = load_n(s.x + t * row + c, some), dt = softplus(load_n(s.dt + t * row + c, some));
+        const Vec in = dt * x;
+        for (int64_t n = 0; n < states; n++)
+            h[t - begin + 1][n] = fma(exp(dt * a[n]), h[t - begin][n], in * set1(s.b[t * states + n]));
+    }
+    for (int64_t t = end - 1; t >= begin; t--) {
+        const Vec x = load_n(s.x + t * row + c, some), raw = load_n(s.dt + t * row + c, some);
+        const Vec dt = softplus(raw), in = dt * x, dy = load_n(b.dy + t * row + c, some);
+        Vec ddt = zero(), dx = dy * skip;
+        dskip = fma(dy, x, dskip);
+        Real *db = b.dbc + 2 * t * states, *dc = db + states;
+        for (int64_t n = 0; n < states; n++) {
+            const Vec from = set1(s.b[t * states + n]), decay = exp(dt * a[n]), before = h[t - begin][n];
+            const Vec now = fma(decay, before, in * from);
+            const Vec dh = fma(dy, set1(s.c[t * states + n]), g[n]), carried = dh * decay;
+            put_sum(dc + n, first, dy * now);
+            put_sum(db + n, first, dh * in);
+            const Vec faded = carried * before;
+            da[n] = fma(faded, dt, da[n]);
+            ddt = fma(faded, a[n], fma(dh * x, from, ddt));
+            dx = fma(dh * dt, from, dx);
+            g[n] = carried;
+        }
+        put_n(b.dx ? b.dx + t * row + c : nullptr, b.accumulate_x, dx, some);
+        put_n(b.ddt ? b.ddt + t * row + c : nullptr, b.accumulate_dt, ddt * sigmoid(raw), some);
+    }
+}
+
+void selective_scan_backward(const SelectiveScanBackward<Real>& b, int64_t begin, int64_t end) {
+    const SelectiveScan<Real>& s = b.forward;
+    const int64_t states = s.states, row = s.channels, size = states * row;
+    each_vector(end - begin, [&](int64_t i, int64_t some) {
+        const int64_t c = begin + i;
+        Vec h[scan_chunk][most_states], a[most_states], g[most_states], da[most_states], dskip = zero();
+        load_decays(s, c, some, a);
+        for (int64_t n = 0; n < states; n++) g[n] = da[n] = zero();
+        for (int64_t last = s.rows; last > 0;) {
+            const int64_t from = chunk_begin(s, last);
+            const Real* kept = from > 0 ? kept_at(s, from, size) : nullptr;
+            load_states(states, row, kept ? kept + c : nullptr, some, h[0]);
+            selective_chunk_backward(b, c, some, i == 0, from, last, a, h, g, da, dskip);
+            last = from;
+        }
+        for (int64_t n = 0; b.da && n < states; n++) {
+            Real column[W];
+            store(column, da[n]);
+            for (int64_t k = 0; k < some; k++) b.da[(c + k) * states + n] += column[k];
+        }
+        if (b.dskip) put_n(b.dskip + c, true, dskip, some);
+    });
+}
+
+/// One row: h becomes the next state; the result is aᵀ S.
+inline Vec matrix_step(const MatrixScan<Real>& s, int64_t t, Vec v, const Vec* before, Vec* after) {
+    const int64_t at = t * s.key_row;
+    Vec along = zero();
+    if (s.a)
+        for (int64_t n = 0; n < s.keys; n++) along = fma(set1(s.a[at + n]), before[n], along);
+    for (int64_t n = 0; n < s.keys; n++) {
+        Vec in = v * set1(s.k[at + n]);
+        if (s.b) in = fma(set1(s.b[at + n]), along, in);
+        after[n] = fma(set1(s.w[t * s.w_row + (s.one_decay ? 0 : n)]), before[n], in);
+    }
+    return along;
+}
+inline Vec read_out(const MatrixScan<Real>& s, int64_t t, const Vec* h) {
+    Vec y = zero();
+    for (int64_t n = 0; n < s.keys; n++) y = fma(set1(s.r[t * s.key_row + n]), h[n], y);
+    return y;
+}
+
+void matrix_scan(const MatrixScan<Real>& s) {
+    each_vector(s.values, [&](int64_t c, int64_t some) {
+        Vec h[most_states];
+        load_states(s.keys, s.values, s.state ? s.state + c : nullptr, some, h);
+        for (int64_t t = 0; t < s.rows; t++) {
+            if (Real* to = kept_at(s, t, s.kept_row)) store_states(s.keys, s.values, h, some, to + c);
+            const Vec v = load_n(s.v + t * s.value_row + c, some);
+            Vec y = zero();
+            if (s.before) y = read_out(s, t, h);
+            matrix_step(s, t, v, h, h);
+            if (!s.before) y = read_out(s, t, h);
+            store_n(s.y + t * s.value_row + c, y, some);
+        }
+        if (s.state) store_states(s.keys, s.values, h, some, s.state + c);
+    });
+}
+
+/// Row t of one vector of values backwards: `before` and `now` are the states around it, g what reaches the
+/// latter from later rows, and then the former.
+inline void matrix_row_backward(const MatrixScanBackward<Real>& b, int64_t t, int64_t c, int64_t some,
+                                const Vec* before, const Vec* now, Vec along, Vec* g) {
+    const MatrixScan<Real>& s = b.forward;
+    const int64_t at = t * s.key_row;
+    const bool first = c == 0;
+    const Vec dy = load_n(b.dy + t * s.value_row + c, some), v = load_n(s.v + t * s.value_row + c, some);
+    Vec dv = zero(), dalong = zero(), dw = zero();
+    auto put = [&](Real* to, bool accumulate, int64_t n, Vec x) {
+        if (to) put_sum(to + at + n, first && !accumulate, x);
+    };
+    for (int64_t n = 0; n < s.keys; n++) {
+        put(b.dr, b.accumulate_r, n, dy * (s.before ? before[n] : now[n]));
+        if (!s.before) g[n] = fma(set1(s.r[at + n]), dy, g[n]);
+        put(b.dk, b.accumulate_k, n, g[n] * v);
+        dv = fma(set1(s.k[at + n]), g[n], dv);
+        if (s.b) {
+            put(b.db, b.accumulate_b, n, g[n] * along);
+            dalong = fma(set1(s.b[at + n]), g[n], dalong);
+        }
+        if (s.one_decay)
+            dw = fma(g[n], before[n], dw);
+        else if (b.dw)
+            put_sum(b.dw + t * s.w_row + n, first && !b.accumulate_w, g[n] * before[n]);
+    }
+    if (s.one_decay && b.dw) put_sum(b.dw + t * s.w_row, first && !b.accumulate_w, dw);
+    for (int64_t n = 0; n < s.keys; n++) {
+        if (s.a) put(b.da, b.accumulate_a, n, dalong * before[n]);
+        Vec carried = g[n] * set1(s.w[t * s.w_row + (s.one_decay ? 0 : n)]);
+        if (s.a) carried = fma(set1(s.a[at + n]), dalong, carried);
+        g[n] = s.before ? fma(set1(s.r[at + n]), dy, carried) : carried;
+    }
+    put_n(b.dv ? b.dv + t * s.value_row + c : nullptr, b.accumulate_v, dv, some);
+}
+
+void matrix_scan_backward(const MatrixScanBackward<Real>& b) {
+    const MatrixScan<Real>& s = b.forward;
+    each_vector(s.values, [&](int64_t c, int64_t some) {
+        Vec h[scan_chunk + 1][most_states], along[scan_chunk], g[most_states];
+        for (int64_t n = 0; n < s.keys; n++) g[n] = zero();
+        for (int64_t last = s.rows; last > 0;) {
+            const int64_t from = chunk_begin(s, last);
+            const Real* kept = from > 0 ? kept_at(s, from, s.kept_row) : nullptr;
+            load_states(s.keys, s.values, kept ? kept + c : nullptr, some, h[0]);
+            for (int64_t t = from; t < last; t++)
+                along[t - from] =
+                    matrix_step(s, t, load_n(s.v + t * s.value_row + c, some), h[t - from], h[t - from + 1]);
+            for (int64_t t = last - 1; t >= from; t--)
+                matrix_row_backward(b, t, c, some, h[t - from], h[t - from + 1], along[t - from], g);
+            last = from;
+        }
+    });
+}
+
+}  // namespace
+}  // namespace linnet

@@ -1,0 +1,278 @@
+#include "model/mixers.h"
+
+#include <cmath>
+#include <stdexcept>
+
+namespace linnet {
+namespace {
+
+/// Traces one mixer; `blk` begins its parameters' names, `path` its nodes'.
+class Mixer {
+  public:
+    Mixer(BlockParts& parts, std::string blk, const char* path)
+        : parts_(parts), c_(parts.config()), blk_(std::move(blk)), path_(blk_ + "." + path) {}
+
+    NodeId mamba(NodeId x);
+    NodeId mamba2(NodeId x);
+    NodeId rwkv7(NodeId x);
+    NodeId lstm(NodeId x);
+    NodeId channel_mix(NodeId x);
+
+  private:
+    Graph& graph() { return parts_.graph(); }
+    std::int64_t width(NodeId x) { return graph().node(x).width; }
+    std::string name(const char* own) const { return blk_ + "." + own; }
+    std::string path(const char* own) const { return path_ + "." + own; }
+
+    ParameterId vector(const std::string& own, std::int64_t n, double mean, std::int64_t parts = 0) {
+        return parts_.parameter(own, Shape(n), mean, 0, parts);
+    }
+    /// A vector that starts as first … last, in each of its rows of `row` (0: one row).
+    ParameterId ramp(const std::string& own, std::int64_t n, double first, double last,
+                     std::int64_t row = 0) {
+        return parts_.parameter(own, Shape(n), first, last, row, true);
+    }
+    NodeId linear(const char* to, const char* own, NodeId x, std::int64_t out, double std) {
+        return parts_.linear(path(to), name(own), x, out, false, std);
+    }
+    NodeId linear(const char* to, const char* own, NodeId x, std::int64_t out) {
+        return linear(to, own, x, out, c_.init_std);
+    }
+    NodeId biased(const char* to, const char* own, NodeId x, std::int64_t out, double std, ParameterId bias) {
+        ParameterId w = parts_.parameter(name(own) + ".weight", Shape(out, width(x)), 0, std);
+        return graph().add(linear_op, path(to), {x}, {w, bias});
+    }
+    NodeId activation(const char* to, NodeId x, Activation kind) {
+        return graph().add(activation_op, path(to), {x}, {}, {{"kind", static_cast<double>(kind)}});
+    }
+    NodeId multiply(const char* to, NodeId a, NodeId b) { return graph().add(multiply_op, path(to), {a, b}); }
+    NodeId add(const char* to, NodeId a, NodeId b) { return graph().add(add_op, path(to), {a, b}); }
+    NodeId scaled(const char* to, NodeId x, double factor) {
+        return graph().add(scale_op, path(to), {x}, {}, {{"value", factor}});
+    }
+    NodeId weighed(const char* to, NodeId x, ParameterId w) {
+        return graph().add(weigh_op, path(to), {x}, {w});
+    }
+    NodeId gated(NodeId gate, NodeId x) {
+        return graph().add(gated_op, path("gated"), {gate, x}, {},
+                           {{"kind", static_cast<double>(Activation::silu)}});
+    }
+
+    /// Where a node takes up and leaves behind its state.
+    Placement state(const char* of, std::int64_t planes, std::int64_t width) {
+        if (parts_.training()) return {};
+        StateId id = graph().state({path(of), planes, width, Rewind::snapshot});
+        return {none, none, id, id};
+    }
+    NodeId shift(NodeId x) {
+        return graph().add(shift_op, path("shift"), {x}, {}, {}, state("shift", 1, width(x)));
+    }
+
+    NodeId rate(const char* to, NodeId x) { return activation(to, x, Activation::sigmoid); }
+    NodeId subtract(const char* to, NodeId a, NodeId b) {
+        return add(to, a, scaled((std::string(to) + ".less").c_str(), b, -1));
+    }
+    /// x + w ∘ (what stood in the row before - x), w [C] one of several that files hold as one tensor.
+    NodeId mixed(const char* to, NodeId x, NodeId past) {
+        ParameterId w =
+            parts_.parameter(name("time_mix_lerp_") + to + ".weight", Shape(c_.width), 1, 0, stacked, true);
+        return add((std::string("x.") + to).c_str(), x,
+                   weighed((std::string("past.") + to).c_str(), past, w));
+    }
+    /// A product of two thin matrices, with `between` and a bias behind it.
+    NodeId thin(const char* own, NodeId x, std::int64_t rank, const Activation* between, ParameterId bias) {
+        const std::string stem = std::string("time_mix_") + own;
+        NodeId y = linear((std::string(own) + "1").c_str(), (stem + "1").c_str(), x, rank);
+        if (between) y = activation((std::string(own) + ".act").c_str(), y, *between);
+        return biased((std::string(own) + "2").c_str(), (stem + "2").c_str(), y, c_.width, c_.init_std, bias);
+    }
+    std::int64_t heads() const { return c_.heads.at(parts_.layer()); }
+    /// LayerNorms of the heads, each with weights of its own (epsilon: that of RWKV's programs).
+    NodeId heads_norm(NodeId y) {
+        ParameterId w = vector(name("time_mix_ln.weight"), c_.width, 1),
+                    b = vector(name("time_mix_ln.bias"), c_.width, 0);
+        return graph().add(layer_norm_op, path("ln"), {y}, {w, b},
+                           {{"epsilon", 64e-5}, {"groups", static_cast<double>(heads())}});
+    }
+    /// v times each head's sum of r ∘ k ∘ u: what a row adds to its own result.
+    NodeId bonus(NodeId r, NodeId k, NodeId v, ParameterId u) {
+        NodeId sum = graph().add(group_sum_op, path("bonus.sum"),
+                                 {weighed("bonus.weighed", multiply("bonus.product", k, r), u)}, {},
+                                 {{"heads", static_cast<double>(heads())}});
+        return multiply("bonus", v, sum);
+    }
+
+    /// The causal convolution and SiLU. First weights as PyTorch's: uniform in ±1/√K has this deviation.
+    NodeId convolved(const char* to, const char* own, NodeId x) {
+        const std::int64_t k = c_.ssm.conv, channels = width(x);
+        ParameterId w = parts_.parameter(name(own) + ".weight", Shape(channels * k), 0,
+                                         1 / std::sqrt(3 * static_cast<double>(k)), k);
+        NodeId y = graph().add(conv_op, path(to), {x}, {w, vector(name(own) + ".bias", channels, 0)},
+                               {{"kernel", static_cast<double>(k)}}, state(to, k - 1, channels));
+        return activation((std::string(to) + ".act").c_str(), y, Activation::silu);
+    }
+
+    BlockParts& parts_;
+    const ModelConfig& c_;
+    std::string blk_, path_;
+};
+
+/// softplus⁻¹ of the step sizes' first values, 0.001 to 0.1 (Gu & Dao 2023, section 3.6).
+constexpr double first_step = -6.907, last_step = -2.252;
+
+/// Gu & Dao 2023, figure 3. With norms of dt, b and c as Jamba has them (Lieber et al. 2024, section 3.4).
+NodeId Mixer::mamba(NodeId x) {
+    const auto& m = c_.ssm;
+    auto normed = [&](const char* to, const char* own, NodeId y) {
+        if (m.norms == "none") return y;
+        Small<ParameterId, max_parameters> p;
+        if (m.norms == "weights") p.push_back(vector(name(own) + ".weight", width(y), 1));
+        return graph().add(rms_norm_op, path(to), {y}, p, {{"epsilon", c_.norm.epsilon}});
+    };
+    NodeId in = linear("in", "ssm_in_x", x, m.inner), gate = linear("gate", "ssm_in_z", x, m.inner);
+    NodeId u = convolved("conv", "ssm_conv1d", in);
+    NodeId dt = normed("dt.norm", "ssm_dt_norm", linear("dt.rank", "ssm_x_dt", u, m.rank));
+    NodeId b = normed("b.norm", "ssm_b_norm", linear("b", "ssm_x_b", u, m.state));
+    NodeId c = normed("c.norm", "ssm_c_norm", linear("c", "ssm_x_c", u, m.state));
+    const double std = 1 / std::sqrt(3 * static_cast<double>(m.rank));
+    ParameterId w = parts_.parameter(name("ssm_dt.weight"), Shape(m.inner, m.rank), 0, std);
+    dt = graph().add(linear_op, path("dt"), {dt},
+                     {w, ramp(name("ssm_dt.bias"), m.inner, first_step, last_step)});
+    // Files hold A itself, which starts as -1 … -N (Gu et al. 2022, S4D-Real), not its logarithm; so do we.
+    ParameterId a = ramp(name("ssm_a"), m.inner * m.state, -1, -static_cast<double>(m.state), m.state);
+    NodeId y = graph().add(selective_scan_op, path("scan"), {u, dt, b, c},
+                           {a, vector(name("ssm_d"), m.inner, 1)}, {}, state("scan", m.state, m.inner));
+    return linear("out", "ssm_out", gated(gate, y), c_.width, parts_.residual_std());
+}
+
+/// Dao & Gu 2024, "Transformers are SSMs", figure 6 (the parallel block), section 7.
+NodeId Mixer::mamba2(NodeId x) {
+    const auto& m = c_.ssm;
+    const auto heads = static_cast<double>(m.heads), groups = static_cast<double>(m.groups);
+    NodeId gate = linear("gate", "ssm_in_z", x, m.inner);
+    NodeId u = convolved("conv.x", "ssm_conv1d_x", linear("in", "ssm_in_x", x, m.inner));
+    auto shared = [&](const char* to, const char* in, const char* conv) {
+        NodeId y = convolved((std::string("conv.") + to).c_str(), conv,
+                             linear((std::string("in.") + to).c_str(), in, x, m.groups * m.state));
+        if (m.heads == m.groups) return y;
+        return graph().add(repeat_op, path(to), {y}, {}, {{"heads", heads}, {"groups", groups}});
+    };
+    NodeId b = shared("b", "ssm_in_b", "ssm_conv1d_b"), c = shared("c", "ssm_in_c", "ssm_conv1d_c");
+    NodeId dt = biased("dt", "ssm_in_dt", x, m.heads, c_.init_std,
+                       ramp(name("ssm_dt.bias"), m.heads, first_step, last_step));
+    dt = activation("dt.act", dt, Activation::softplus);
+    ParameterId a = parts_.parameter(name("ssm_a"), Shape(m.heads), -1, -16, 1, true);
+    NodeId decay = activation("decay", weighed("decay.log", dt, a), Activation::exp);
+    NodeId y = graph().add(linear_scan_op, path("scan"), {c, decay, b, multiply("u.dt", u, dt)}, {},
+                           {{"heads", heads}}, state("scan", m.heads * m.state, m.inner / m.heads));
+    y = add("skipped", y, weighed("skip", u, vector(name("ssm_d"), m.heads, 1, 1)));
+    y = graph().add(rms_norm_op, path("norm"), {gated(gate, y)},
+                    {vector(name("ssm_norm.weight"), m.inner, 1, m.groups > 1 ? m.inner / m.groups : 0)},
+                    {{"epsilon", c_.norm.epsilon}, {"groups", groups}});
+    return linear("out", "ssm_out", y, c_.width, parts_.residual_std());
+}
+
+/// Peng et al. 2025, "RWKV-7 Goose", section 4. Decays are exp(-e^-½ σ(w)).
+NodeId Mixer::rwkv7(NodeId x) {
+    const std::int64_t width = c_.width, d = c_.head_width;
+    const auto h = static_cast<double>(heads());
+    const Activation tanh = Activation::tanh, sigmoid = Activation::sigmoid;
+    NodeId past = shift(x);
+    NodeId xr = mixed("r", x, past), xw = mixed("w", x, past), xk = mixed("k", x, past),
+           xv = mixed("v", x, past), xa = mixed("a", x, past), xg = mixed("g", x, past);
+    NodeId r = linear("r", "time_mix_receptance", xr, width), k = linear("k", "time_mix_key", xk, width),
+           v = linear("v", "time_mix_value", xv, width);
+    NodeId w = rate("w.rate",
+                    thin("w", xw, c_.rwkv.decay, &tanh, ramp(name("time_mix_w0.weight"), width, -6.5, -1.5)));
+    w = activation("w", scaled("w.log", w, -std::exp(-0.5)), Activation::exp);
+    ParameterId v0 = vector(name("time_mix_v0.weight"), width, 0);
+    if (parts_.first_values == none) {
+        parts_.first_values = v;
+        for (const char* unused :
+             {"time_mix_v1.weight", "time_mix_v2.weight"})  // which files have all the same
+            parts_.parameter(name(unused),
+                             unused[10] == '1' ? Shape(c_.rwkv.rate, width) : Shape(width, c_.rwkv.rate), 0,
+                             c_.init_std);
+    } else {
+        NodeId share = rate("v.share", thin("v", xv, c_.rwkv.value, nullptr, v0));
+        v = add("v.mixed", v, multiply("v.first", subtract("v.far", parts_.first_values, v), share));
+    }
+    NodeId a = rate("a", thin("a", xa, c_.rwkv.rate, nullptr, vector(name("time_mix_a0.weight"), width, 0)));
+    NodeId g = linear("g2", "time_mix_g2",
+                      activation("g.act", linear("g1", "time_mix_g1", xg, c_.rwkv.gate), sigmoid), width);
+    // Removed keys, of length 1: the norm's mean of squares is the square of the length / D.
+    NodeId removed = weighed("kk", k, vector(name("time_mix_k_k.weight"), width, 1));
+    removed = graph().add(rms_norm_op, path("kk.norm"), {removed}, {}, {{"epsilon", 1e-24}, {"groups", h}});
+    removed = scaled("kk.unit", removed, 1 / std::sqrt(static_cast<double>(d)));
+    k = add("k.added", k,
+            weighed("k.rated", subtract("k.less", multiply("k.rate", k, a), k),
+                    vector(name("time_mix_k_a.weight"), width, 1)));
+    NodeId y = graph().add(delta_scan_op, path("scan"),
+                           {r, w, k, v, scaled("kk.less", removed, -1), multiply("kk.rate", removed, a)}, {},
+                           {{"heads", h}}, state("scan", heads() * d, d));
+    y = heads_norm(y);
+    y = add("mixed", y, bonus(r, k, v, vector(name("time_mix_r_k.weight"), width, 0)));
+    return linear("out", "time_mix_output", multiply("gated", y, g), width, parts_.residual_std());
+}
+
+/// lstm.cpp's, of the width of the stream. Forget gates start open (Jozefowicz et al. 2015, section 3.2).
+NodeId Mixer::lstm(NodeId x) {
+    const std::int64_t width = c_.width;
+    auto gate = [&](const char* to, const char* own, double bias) {
+        return biased(to, own, x, width, c_.init_std, vector(name(own) + ".bias", width, bias));
+    };
+    NodeId i = gate("input", "lstm_input", 0), f = gate("forget", "lstm_forget", 1),
+           g = gate("cell", "lstm_cell", 0), o = gate("output", "lstm_output", 0);
+    ParameterId u = parts_.parameter(name("lstm_state.weight"), Shape(4 * width, width), 0, c_.init_std);
+    return graph().add(lstm_op, path("scan"), {i, f, g, o}, {u}, {}, state("scan", 2, width));
+}
+
+NodeId Mixer::channel_mix(NodeId x) {
+    NodeId past = shift(x);
+    auto mixed = [&](const char* to, const char* own) {
+        ParameterId w = ramp(name(own) + ".weight", c_.width, 1, 0);
+        return add(to, x, weighed((std::string(to) + ".past").c_str(), past, w));
+    };
+    NodeId key =
+        linear("key", "channel_mix_key", mixed("k", "channel_mix_lerp_k"), c_.ffn.width.at(parts_.layer()));
+    NodeId y = linear("value", "channel_mix_value", activation("act", key, Activation::relu2), c_.width,
+                      parts_.residual_std());
+    if (!c_.ffn.gated) return y;
+    NodeId r = linear("receptance", "channel_mix_receptance", mixed("r", "channel_mix_lerp_r"), c_.width);
+    return multiply("gated", activation("gate", r, Activation::sigmoid), y);
+}
+
+struct MixerRow {
+    const char* name;
+    const char* path;
+    NodeId (Mixer::*trace)(NodeId);
+};
+constexpr MixerRow mixers[] = {
+    {"attention", "attn", nullptr},  // trace.cpp
+    {"mamba", "ssm", &Mixer::mamba},      {"mamba2", "ssm", &Mixer::mamba2},
+    {"rwkv7", "time_mix", &Mixer::rwkv7}, {"lstm", "lstm", &Mixer::lstm},
+};
+
+}  // namespace
+
+const std::vector<std::string>& mixer_names() {
+    static const std::vector<std::string> names = [] {
+        std::vector<std::string> all;
+        for (const MixerRow& row : mixers) all.emplace_back(row.name);
+        return all;
+    }();
+    return names;
+}
+
+NodeId trace_mixer(BlockParts& parts, const std::string& blk, NodeId x) {
+    const std::string& name = parts.config().mixer.at(parts.layer());
+    for (const MixerRow& row : mixers)
+        if (row.trace && row.name == name) return (Mixer(parts, blk, row.path).*row.trace)(x);
+    throw std::logic_error("a mixer without a row in the table");
+}
+
+NodeId trace_channel_mix(BlockParts& parts, const std::string& blk, NodeId x) {
+    return Mixer(parts, blk, "ffn").channel_mix(x);
+}
+
+}  // namespace linnet

@@ -1,0 +1,37 @@
+// What may stand in the place of attention: recurrences, whose state does not grow with the sequence.
+#pragma once
+#include <string>
+
+#include "graph/graph.h"
+#include "model/config.h"
+
+namespace linnet {
+
+/// What the tracer hands to parts of a block that are traced elsewhere.
+class BlockParts {
+  public:
+    virtual ~BlockParts() = default;
+    virtual Graph& graph() = 0;
+    virtual const ModelConfig& config() const = 0;
+    virtual std::int64_t layer() const = 0;
+    virtual bool training() const = 0;        // without states
+    virtual double residual_std() const = 0;  // of first weights that end a branch
+    /// As Graph::parameter; layers that share weights get the same one.
+    virtual ParameterId parameter(std::string name, Shape shape, double mean, double std,
+                                  std::int64_t parts = 0, bool ramp = false) = 0;
+    /// x · Wᵀ (+ b), of the parameters `name`.weight and `name`.bias.
+    virtual NodeId linear(const std::string& path, const std::string& name, NodeId x, std::int64_t out,
+                          bool bias, double std) = 0;
+
+    NodeId first_values = none;  // rwkv7: those of the first layer that has some
+};
+
+/// The mixer of the layer being traced (not attention), of the normed stream x [R,C]: [R,C]. Parameters are
+/// named `blk`.*, as GGUF names them.
+NodeId trace_mixer(BlockParts& parts, const std::string& blk, NodeId x);
+
+/// RWKV's feed-forward layer, which sees the row before (Peng et al. 2023, section 3.1): key, relu², value;
+/// with ffn.gated times σ(receptance).
+NodeId trace_channel_mix(BlockParts& parts, const std::string& blk, NodeId x);
+
+}  // namespace linnet

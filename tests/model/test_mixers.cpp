@@ -1,0 +1,105 @@
+// Models whose layers look back by recurrences: gradients over sequences longer than a chunk of their scans,
+// and configs that contradict themselves.
+#include <doctest/doctest.h>
+
+#include "base/error.h"
+#include "graph/small_graphs.h"
+#include "model/trace.h"
+#include "support.h"
+
+using namespace linnet;
+
+namespace {
+
+struct Setting {
+    const char* key;
+    nlohmann::json value;
+};
+
+ModelConfig config_of(const std::vector<Setting>& settings) {
+    ModelConfig config;
+    std::vector<Field> fields = model_fields(config);
+    for (const Setting& s : std::vector<Setting>{{"model.context", 64},
+                                                 {"model.width", 4},
+                                                 {"model.layers", 2},
+                                                 {"model.heads", 2},
+                                                 {"model.ffn.width", 3},
+                                                 {"model.position.kind", "none"},
+                                                 {"model.ssm.state", 3}})
+        set_field(fields, s.key, s.value, "test");
+    for (const Setting& s : settings) set_field(fields, s.key, s.value, "test");
+    config.vocabulary = 7;
+    resolve(config, "test");
+    return config;
+}
+
+/// All gradients, over sequences of 21 and 18 rows, which chunks of 16 rows of the batch cut twice.
+void check(const std::vector<Setting>& settings) {
+    for (const Setting& s : settings) INFO(s.key << " " << s.value.dump());
+    TracedModel model = trace(config_of(settings), true);
+    Batch batch;
+    std::vector<std::int32_t> ids;
+    for (std::int32_t i = 0; i < 40; i++) ids.push_back((i * i + 3 * i) % 7);
+    batch.add(ids.data(), 21, 0, 0), batch.add(ids.data() + 21, 18, 0, 1);
+    batch.targets.assign(ids.begin() + 1, ids.end());
+    batch.loss_scale = 1;
+    Lowering lowering;
+    lowering.phase = Phase::train, lowering.capacity = {40}, lowering.positions = 40;
+    // Sums over so many rows leave the differences fewer digits; test_reference.cpp has them to 1e-8.
+    test::check_gradients(model.graph, lowering, batch, 2e-5, 2e-8);
+}
+
+std::string refusal(const std::vector<Setting>& settings) {
+    try {
+        config_of(settings);
+    } catch (const Error& error) {
+        CHECK(error.exit() == Exit::input);
+        return error.what();
+    }
+    return "accepted";
+}
+
+}  // namespace
+
+TEST_CASE("a recurrent model's gradients agree with central differences over several chunks") {
+    check({{"model.mixer", "mamba"}, {"model.ffn.kind", "none"}, {"model.norm.kind", "rms"}});
+    check({{"model.mixer", {"mamba", "attention"}},
+           {"model.ssm.norms", "weights"},
+           {"model.position.kind", "rope"}});
+    check({{"model.mixer", "mamba"}, {"model.ssm.norms", "plain"}, {"model.tie_layers", 1}});
+    check({{"model.mixer", "mamba2"}, {"model.ssm.heads", 4}, {"model.ssm.groups", 2}});
+    check({{"model.mixer", {"mamba2", "lstm"}}, {"model.ssm.heads", 2}, {"model.ffn.kind", "none"}});
+    check({{"model.mixer", "rwkv7"},
+           {"model.ffn.kind", "channel-mix"},
+           {"model.rwkv.decay", 2},
+           {"model.rwkv.rate", 3},
+           {"model.rwkv.value", 2},
+           {"model.rwkv.gate", 3}});
+    check({{"model.mixer", "lstm"}, {"model.ffn.kind", "channel-mix"}, {"model.ffn.gated", true}});
+}
+
+TEST_CASE("mixers that contradict the rest of a config are refused by the key's name") {
+    auto says = [](const std::string& line, const std::string& part) {
+        CHECK_MESSAGE(test::has(line, part), line);
+    };
+    says(refusal({{"model.mixer", "mamba"}}), "accepted");
+    says(refusal({{"model.mixer", "mambo"}}), "model.mixer: expected one of attention, mamba");
+    says(refusal({{"model.mixer", "mamba"}, {"model.position.kind", "rope"}}),
+         "model.position.kind: expected none, as no layer has attention, got rope");
+    says(refusal({{"model.mixer", {"mamba", "mamba", "attention"}}}),
+         "model.mixer: expected at most 2 values, one per layer, got 3");
+    says(refusal({{"model.mixer", {"mamba", "attention"}}, {"model.tie_layers", 1}}),
+         "model.tie_layers: expected 0, as tied layers differ");
+    says(refusal({{"model.ffn.kind", "none"}, {"model.experts.count", 4}}),
+         "model.experts.count: expected 0 beside ffn.kind none, got 4");
+    says(refusal({{"model.ffn.kind", "none"}, {"model.residual.kind", "parallel"}}),
+         "model.residual.kind: expected sequential beside ffn.kind none");
+    says(refusal({{"model.mixer", "mamba"}, {"model.ssm.state", 1000}}),
+         "model.ssm.state: expected 0 to 256");
+    says(refusal({{"model.mixer", "mamba2"}}),
+         "model.ssm.heads: expected a number, as ssm.inner is no multiple of 64");
+    says(refusal({{"model.mixer", "mamba2"}, {"model.ssm.heads", 4}, {"model.ssm.groups", 3}}),
+         "model.ssm.groups: expected a divisor of ssm.heads (4), got 3");
+    says(refusal({{"model.mixer", "rwkv7"}, {"model.head_width", 3}}),
+         "model.head_width: expected width / heads for rwkv, got 3");
+}

@@ -1,0 +1,133 @@
+// RWKV's vocabularies: the longest token at each place, spelled as Python writes bytes.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+
+#include "base/error.h"
+#include "base/rng.h"
+#include "formats/gguf.h"
+#include "support.h"
+#include "text/tokenizer.h"
+
+using namespace linnet;
+
+namespace {
+
+const char* const words[] = {"the",
+                             " the",
+                             "th",
+                             "he",
+                             " t",
+                             "  ",
+                             "\\n\\n",
+                             "\\t\\t",
+                             "it's",
+                             "'s",
+                             "\\\\n",
+                             "\\xe4\\xb8",
+                             "\\xe4\\xb8\\x96",
+                             "a\\'b",
+                             "aaa",
+                             "aa"};
+
+/// Token 0 is the end, 1 to 256 the bytes, then the words above. Without the byte `missing`.
+std::string written(const std::string& path, int missing = -1) {
+    std::vector<std::string> tokens{"<s>"};
+    std::vector<std::int32_t> types{3};
+    char byte[8];
+    for (int i = 0; i < 256; i++) {
+        std::snprintf(byte, sizeof byte, "\\x%02x", static_cast<unsigned>(i));
+        if (i != missing) tokens.emplace_back(byte);
+    }
+    for (const char* word : words) tokens.emplace_back(word);
+    types.resize(tokens.size(), 1);
+    GgufWriter out;
+    out.add("general.architecture", "rwkv7");
+    out.add("tokenizer.ggml.model", "rwkv");
+    out.add("tokenizer.ggml.tokens", tokens.size(),
+            [&](std::size_t i) { return std::string_view(tokens[i]); });
+    out.add("tokenizer.ggml.token_type", std::span<const std::int32_t>(types));
+    out.add("tokenizer.ggml.bos_token_id", 0U), out.add("tokenizer.ggml.eos_token_id", 0U);
+    out.write(path);
+    return path;
+}
+
+/// What the escapes above stand for.
+std::string bytes_of(TokenId id) {
+    if (id == 0) return "";
+    if (id <= 256) return std::string(1, static_cast<char>(id - 1));
+    static const std::string plain[] = {"the",          " the", "th",   "he", " t",  "  ",
+                                        "\n\n",         "\t\t", "it's", "'s", "\\n", "\xe4\xb8",
+                                        "\xe4\xb8\x96", "a'b",  "aaa",  "aa"};
+    return plain[id - 257];
+}
+
+std::vector<TokenId> longest(std::string_view text) {
+    std::vector<TokenId> ids;
+    for (std::size_t at = 0; at < text.size(); at += bytes_of(ids.back()).size()) {
+        TokenId best = 0;
+        for (TokenId id = 1; id < 257 + 16; id++)
+            if (text.substr(at).starts_with(bytes_of(id)) && bytes_of(id).size() > bytes_of(best).size())
+                best = id;
+        ids.push_back(best);
+    }
+    return ids;
+}
+
+}  // namespace
+
+TEST_CASE("an rwkv vocabulary takes the longest token at each place, and any bytes go round") {
+    test::Scratch scratch;
+    auto tokenizer = load_tokenizer(written(scratch / "v.gguf"));
+    CHECK(tokenizer->kind() == "rwkv");
+    CHECK(tokenizer->size() == 273);
+    CHECK_FALSE(tokenizer->add_bos());
+    CHECK(tokenizer->is_end(0));
+    const std::string text = "the them  \n\n it's a'b \\n aaaaa \xe4\xb8\x96\xe4\xb8\xad\t\t\t<s>";
+    // llama.cpp's.
+    CHECK(tokenizer->encode(text) == longest(text));
+    GgufWriter again;
+    tokenizer->write(again);
+    again.add("general.architecture", "rwkv7");
+    again.write(scratch / "w.gguf");
+    auto copy = load_tokenizer(scratch / "w.gguf");
+    Rng rng(3, 0);
+    for (std::uint64_t i = 0; i < 300; i++) {
+        std::string random;
+        for (std::uint64_t k = 0; k < i % 40; k++) {
+            std::uint64_t draw = rng.below(600, 1000 * i + k);
+            random += draw < 256 ? std::string(1, static_cast<char>(draw))
+                                 : bytes_of(static_cast<TokenId>(257 + draw % 16));
+        }
+        const std::vector<TokenId> ids = tokenizer->encode(random);
+        CHECK(ids == longest(random));
+        CHECK(copy->encode(random) == ids);
+        CHECK(tokenizer->decode(ids) == random);
+    }
+}
+
+TEST_CASE(
+    "a byte that an rwkv vocabulary lacks is named with its place, and so is a token that stands twice") {
+    test::Scratch scratch;
+    auto tokenizer = load_tokenizer(written(scratch / "v.gguf", 'z'));
+    try {
+        tokenizer->encode("the z");
+        FAIL("encoded");
+    } catch (const Error& error) {
+        CHECK(error.exit() == Exit::input);
+        CHECK(test::has(error.what(), "byte 4: expected a token of the vocabulary"));
+    }
+    GgufWriter out;
+    const std::string_view twice[] = {"ab", "\\n", "\\x0a"};
+    out.add("general.architecture", "rwkv7");
+    out.add("tokenizer.ggml.model", "rwkv");
+    out.add("tokenizer.ggml.tokens", 3, [&](std::size_t i) { return twice[i]; });
+    out.write(scratch / "t.gguf");
+    try {
+        load_tokenizer(scratch / "t.gguf");
+        FAIL("read");
+    } catch (const Error& error) {
+        CHECK(error.exit() == Exit::input);
+        CHECK(test::has(error.what(), "tokenizer.ggml.tokens[2]: expected a spelling of its own"));
+    }
+}
