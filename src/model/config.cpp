@@ -273,7 +273,7 @@ void check_mixers(ModelConfig& c, std::string_view file) {
         for (const std::string& kind : c.position.kind.list())
             if (kind != "none")
                 fail_input(file, "model.position.kind", "none, as no layer has attention", kind,
-                           "the mixers " + c.mixer.at(0) + " … know the order of rows by themselves");
+                           c.mixer.at(0) + " knows the order of rows by itself");
     }
     if (c.ffn.kind == "none") c.ffn = {}, c.ffn.kind = "none";
     if (c.ffn.kind == "channel-mix") c.ffn.activation = "relu2", c.ffn.bias = false;

@@ -108,7 +108,8 @@ class Mixer {
         ParameterId w = parts_.parameter(name(own) + ".weight", Shape(channels * k), 0,
                                          1 / std::sqrt(3 * static_cast<double>(k)), k);
         NodeId y = graph().add(conv_op, path(to), {x}, {w, vector(name(own) + ".bias", channels, 0)},
-                               {{"kernel", static_cast<double>(k)}}, state(to, k - 1, channels));
+                               {{"kernel", static_cast<double>(k)}},
+                               k > 1 ? state(to, k - 1, channels) : Placement{});
         return activation((std::string(to) + ".act").c_str(), y, Activation::silu);
     }
 
