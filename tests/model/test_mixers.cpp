@@ -77,6 +77,12 @@ TEST_CASE("a recurrent model's gradients agree with central differences over sev
            {"model.rwkv.rate", 3},
            {"model.rwkv.value", 2},
            {"model.rwkv.gate", 3}});
+    check({{"model.mixer", "rwkv6"},
+           {"model.ffn.kind", "channel-mix"},
+           {"model.ffn.gated", true},
+           {"model.rwkv.decay", 2},
+           {"model.rwkv.mix", 3},
+           {"model.residual.halve_every", 2}});
     check({{"model.mixer", "lstm"}, {"model.ffn.kind", "channel-mix"}, {"model.ffn.gated", true}});
 }
 
