@@ -81,6 +81,8 @@ std::vector<Field> rows(ModelConfig& c) {
         later("model.residual.kind", &c.residual.kind, "", 0, 0, {"sequential", "parallel"}),
         later("model.residual.shared_norm", &c.residual.shared_norm, "parallel: both branches read one norm"),
         later("model.residual.scale", &c.residual.scale, "of what a branch adds", -many, many),
+        later("model.residual.halve_every", &c.residual.halve_every,
+              "the stream is halved after so many layers; 0: never", 0, 4096),
         {"model.position.kind", &c.position.kind, "", 0, 0, {"learned", "sinusoidal", "rope", "none"}},
         {"model.position.theta", &c.position.theta, "base of the rotary angles", 1, 1e12},
         {"model.position.halves", &c.position.halves, "rotary pairs (i, i + D/2) instead of (2i, 2i + 1)"},
@@ -273,7 +275,7 @@ void check_mixers(ModelConfig& c, std::string_view file) {
         for (const std::string& kind : c.position.kind.list())
             if (kind != "none")
                 fail_input(file, "model.position.kind", "none, as no layer has attention", kind,
-                           "the mixers " + c.mixer.at(0) + " … know the order of rows by themselves");
+                           c.mixer.at(0) + " knows the order of rows by itself");
     }
     if (c.ffn.kind == "none") c.ffn = {}, c.ffn.kind = "none";
     if (c.ffn.kind == "channel-mix") c.ffn.activation = "relu2", c.ffn.bias = false;

@@ -15,6 +15,7 @@ class Mixer {
     NodeId mamba(NodeId x);
     NodeId mamba2(NodeId x);
     NodeId rwkv7(NodeId x);
+    NodeId rwkv6(NodeId x);
     NodeId lstm(NodeId x);
     NodeId channel_mix(NodeId x);
 
@@ -108,7 +109,8 @@ class Mixer {
         ParameterId w = parts_.parameter(name(own) + ".weight", Shape(channels * k), 0,
                                          1 / std::sqrt(3 * static_cast<double>(k)), k);
         NodeId y = graph().add(conv_op, path(to), {x}, {w, vector(name(own) + ".bias", channels, 0)},
-                               {{"kernel", static_cast<double>(k)}}, state(to, k - 1, channels));
+                               {{"kernel", static_cast<double>(k)}},
+                               k > 1 ? state(to, k - 1, channels) : Placement{});
         return activation((std::string(to) + ".act").c_str(), y, Activation::silu);
     }
 
@@ -215,6 +217,37 @@ NodeId Mixer::rwkv7(NodeId x) {
     return linear("out", "time_mix_output", multiply("gated", y, g), width, parts_.residual_std());
 }
 
+/// Peng et al. 2024, "Eagle and Finch", section 4.2. Decays are exp(-e^w).
+NodeId Mixer::rwkv6(NodeId x) {
+    const std::int64_t width = c_.width, d = c_.head_width;
+    NodeId past = shift(x);
+    NodeId all =
+        add("x.all", x, weighed("past.all", past, ramp(name("time_mix_lerp_x.weight"), width, 1, 0)));
+    // How much of the row before each product sees depends on both rows.
+    auto seen = [&](const std::string& to) {
+        ParameterId share =
+            parts_.parameter(name("time_mix_lerp_") + to + ".weight", Shape(width), 1, 0, stacked, true);
+        NodeId y = linear(("mix1." + to).c_str(), ("time_mix_w1_" + to).c_str(), all, c_.rwkv.mix);
+        y = activation(("mix." + to).c_str(), y, Activation::tanh);
+        ParameterId w = parts_.parameter(name("time_mix_w2_") + to + ".weight", Shape(width, c_.rwkv.mix), 0,
+                                         c_.init_std, 1);
+        y = graph().add(linear_op, path(("mix2." + to).c_str()), {y}, {w, share});
+        return add(("x." + to).c_str(), x, multiply(("past." + to).c_str(), past, y));
+    };
+    NodeId xw = seen("w"), xk = seen("k"), xv = seen("v"), xr = seen("r"), xg = seen("g");
+    NodeId r = linear("r", "time_mix_receptance", xr, width), k = linear("k", "time_mix_key", xk, width),
+           v = linear("v", "time_mix_value", xv, width), g = linear("gate", "time_mix_gate", xg, width);
+    NodeId w = activation("w.act", linear("w1", "time_mix_decay_w1", xw, c_.rwkv.decay), Activation::tanh);
+    w = biased("w2", "time_mix_decay_w2", w, width, c_.init_std,
+               ramp(name("time_mix_decay.weight"), width, -6, -1));
+    w = activation("w", scaled("w.log", activation("w.exp", w, Activation::exp), -1), Activation::exp);
+    NodeId y =
+        graph().add(linear_scan_op, path("scan"), {r, w, k, v}, {},
+                    {{"heads", static_cast<double>(heads())}, {"before", 1}}, state("scan", heads() * d, d));
+    y = add("mixed", y, bonus(r, k, v, vector(name("time_mix_first.weight"), width, 0, d)));
+    return linear("out", "time_mix_output", gated(g, heads_norm(y)), width, parts_.residual_std());
+}
+
 /// lstm.cpp's, of the width of the stream. Forget gates start open (Jozefowicz et al. 2015, section 3.2).
 NodeId Mixer::lstm(NodeId x) {
     const std::int64_t width = c_.width;
@@ -251,6 +284,7 @@ constexpr MixerRow mixers[] = {
     {"attention", "attn", nullptr},  // trace.cpp
     {"mamba", "ssm", &Mixer::mamba},      {"mamba2", "ssm", &Mixer::mamba2},
     {"rwkv7", "time_mix", &Mixer::rwkv7}, {"lstm", "lstm", &Mixer::lstm},
+    {"rwkv6", "time_mix", &Mixer::rwkv6},
 };
 
 }  // namespace

@@ -39,7 +39,10 @@ class Tracer : public BlockParts {
         begin_score_bias();
         for (layer_ = 0; layer_ < c_.layers; layer_++) {
             graph().begin_block(static_cast<int>(layer_));
-            x = block("blk." + std::to_string(layer_), x);
+            const std::string blk = "blk." + std::to_string(layer_);
+            x = block(blk, x);
+            const std::int64_t every = c_.residual.halve_every;
+            if (every > 0 && (layer_ + 1) % every == 0) x = scaled(blk + ".halved", x, 0.5);
         }
         graph().begin_block(none);
         if (!norm_ends_branch()) x = norm("norm", "output_norm", x);

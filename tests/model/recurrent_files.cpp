@@ -71,12 +71,40 @@ std::vector<ExtraTensor> rwkv7(const FamilyFile& file, std::int64_t layer) {
     return all;
 }
 
+std::vector<ExtraTensor> rwkv6(const FamilyFile& file) {
+    const std::int64_t c = file.width, mix = number(file, "time_mix_extra_dim"),
+                       decay = number(file, "time_decay_extra_dim"), d = number(file, "wkv.head_size");
+    std::vector<ExtraTensor> all = {{"time_mix_lerp_x.weight", c, 0, 0.5F, 0.3F, {1, 1, c}},
+                                    matrix("time_mix_w1.weight", 5 * mix, c),
+                                    {"time_mix_w2.weight", 5 * c, mix, 0, 0.2F, {5, c, mix}},
+                                    {"time_mix_first.weight", c / d, d, 0.5F},
+                                    {"time_mix_decay.weight", c, 0, -2, 1},
+                                    matrix("time_mix_decay_w1.weight", decay, c),
+                                    matrix("time_mix_decay_w2.weight", c, decay),
+                                    {"time_mix_ln.weight", c, 0, 1},
+                                    {"time_mix_ln.bias", c},
+                                    {"channel_mix_lerp_k.weight", c, 0, 0.5F, 0.3F, {1, 1, c}},
+                                    {"channel_mix_lerp_r.weight", c, 0, 0.5F, 0.3F, {1, 1, c}},
+                                    matrix("channel_mix_key.weight", file.ffn, c),
+                                    matrix("channel_mix_value.weight", c, file.ffn),
+                                    matrix("channel_mix_receptance.weight", c, c)};
+    for (const char* name : {"receptance", "key", "value", "gate", "output"})
+        all.push_back(matrix(std::string("time_mix_") + name + ".weight", c, c));
+    if (file.gated)  // as new converters write them
+        all.push_back({"time_mix_lerp_fused.weight", 5, c, 0.5F, 0.3F, {5, 1, 1, c}});
+    else
+        for (const char* name : {"w", "k", "v", "r", "g"})
+            all.push_back({std::string("time_mix_lerp_") + name + ".weight", c, 0, 0.5F, 0.3F, {1, 1, c}});
+    return all;
+}
+
 }  // namespace
 
 std::vector<ExtraTensor> mixer_tensors(const FamilyFile& file, const std::string& mixer, std::int64_t layer) {
     if (mixer == "mamba") return mamba(file);
     if (mixer == "mamba2") return mamba2(file);
     if (mixer == "rwkv7") return rwkv7(file, layer);
+    if (mixer == "rwkv6") return rwkv6(file);
     return {};
 }
 

@@ -33,6 +33,8 @@ MODELS = {
                'model.ssm.inner': 8, 'model.ssm.state': 3, 'model.ssm.heads': 4, 'model.ssm.groups': 2},
     'rwkv7': {'model.mixer': 'rwkv7', 'model.position.kind': 'none', 'model.ffn.kind': 'channel-mix', 'model.heads': 2,
               'model.rwkv.decay': 3, 'model.rwkv.rate': 2, 'model.rwkv.value': 2, 'model.rwkv.gate': 3},
+    'rwkv6': {'model.mixer': 'rwkv6', 'model.position.kind': 'none', 'model.ffn.kind': 'channel-mix', 'model.ffn.gated': True,
+              'model.heads': 2, 'model.rwkv.decay': 3, 'model.rwkv.mix': 2, 'model.residual.halve_every': 1},
     'lstm': {'model.mixer': 'lstm', 'model.position.kind': 'none', 'model.ffn.kind': 'none'},
     'universal-t5': {'model.position.kind': 'none', 'model.attention.buckets': 6, 'model.attention.reach': 4, 'model.tie_layers': 1},
 }
@@ -201,6 +203,26 @@ class Model:
         y = y + (v * (r * k * self.make(b + '.time_mix_r_k.weight', C).reshape(heads, -1)).sum(-1, keepdim=True)).flatten(2)
         return product('output', y * g, C)
 
+    def rwkv6(self, b, l, x):
+        heads, past = self.get('heads', H), self.shifted(x)
+        product = lambda n, y, out: self.linear(f'{b}.time_mix_{n}', y, out, False)
+        both = x + past * self.make(b + '.time_mix_lerp_x.weight', C, mean=1.0)
+        def seen(n):
+            share = self.make(f'{b}.time_mix_lerp_{n}.weight', C, mean=1.0)
+            return x + past * (share + product('w2_' + n, torch.tanh(product('w1_' + n, both, self.get('rwkv.mix', 0))), C))
+        xw, xk, xv, xr, xg = (seen(n) for n in 'wkvrg')
+        r, k, v, g = product('receptance', xr, C), product('key', xk, C), product('value', xv, C), product('gate', xg, C)
+        w = torch.tanh(product('decay_w1', xw, self.get('rwkv.decay', 0)))
+        w = torch.exp(-torch.exp(self.biased(b + '.time_mix_decay_w2', b + '.time_mix_decay.weight', w, C, -6.0)))
+        r, k, v, w = (y.reshape(B, T, heads, -1) for y in (r, k, v, w))
+        u = self.make(b + '.time_mix_first.weight', C).reshape(heads, -1)
+        S, ys = torch.zeros(B, heads, C // heads, C // heads), []  # keys, values
+        for t in range(T):
+            kv = k[:, t, :, :, None] * v[:, t, :, None]
+            ys.append(((S + u[..., None] * kv) * r[:, t, :, :, None]).sum(2))
+            S = S * w[:, t, :, :, None] + kv
+        return product('output', self.heads_norm(b, torch.stack(ys, 1)) * F.silu(g), C)
+
     def channel_mix(self, b, x):
         past = self.shifted(x)
         key = self.linear(b + '.channel_mix_key', x + past * self.make(b + '.channel_mix_lerp_k.weight', C, mean=1.0), FF, False)
@@ -261,6 +283,7 @@ class Model:
             if self.get('ffn.kind', 'mlp') == 'none':
                 continue
             x = self.residual(b + '.ffn', x, lambda y: self.feed_forward(b, l, y))
+            x = x * 0.5 if self.get('residual.halve_every', 0) else x
         if self.get('norm.placement', 'pre') != 'deep':
             x = self.norm('output_norm', x)
         y = x @ (table if self.get('tie_embeddings', True) else self.make('output.weight', V, C)).T

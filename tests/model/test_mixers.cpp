@@ -3,7 +3,9 @@
 #include <doctest/doctest.h>
 
 #include "base/error.h"
+#include "formats/gguf.h"
 #include "graph/small_graphs.h"
+#include "model/quantize/quantize_types.h"
 #include "model/trace.h"
 #include "support.h"
 
@@ -75,6 +77,12 @@ TEST_CASE("a recurrent model's gradients agree with central differences over sev
            {"model.rwkv.rate", 3},
            {"model.rwkv.value", 2},
            {"model.rwkv.gate", 3}});
+    check({{"model.mixer", "rwkv6"},
+           {"model.ffn.kind", "channel-mix"},
+           {"model.ffn.gated", true},
+           {"model.rwkv.decay", 2},
+           {"model.rwkv.mix", 3},
+           {"model.residual.halve_every", 2}});
     check({{"model.mixer", "lstm"}, {"model.ffn.kind", "channel-mix"}, {"model.ffn.gated", true}});
 }
 
@@ -102,4 +110,18 @@ TEST_CASE("mixers that contradict the rest of a config are refused by the key's 
          "model.ssm.groups: expected a divisor of ssm.heads (4), got 3");
     says(refusal({{"model.mixer", "rwkv7"}, {"model.head_width", 3}}),
          "model.head_width: expected width / heads for rwkv, got 3");
+}
+
+TEST_CASE("quantizing leaves the matrices of recurrent layers alone that other runtimes want plain") {
+    auto quantized = [](const char* name) {
+        return is_quantized_tensor({name, DType::f32, Shape(64, 64), {}});
+    };
+    for (const char* name : {"blk.0.ssm_in.weight", "blk.0.ssm_x.weight", "blk.1.time_mix_key.weight",
+                             "blk.1.time_mix_value.weight", "blk.1.time_mix_gate.weight"})
+        CHECK_MESSAGE(quantized(name), name);
+    for (const char* name :
+         {"blk.0.ssm_conv1d.weight", "blk.0.ssm_a", "blk.0.ssm_norm.weight", "blk.1.time_mix_w2.weight",
+          "blk.1.time_mix_v1.weight", "blk.1.time_mix_g2.weight", "blk.1.time_mix_first.weight",
+          "blk.1.time_mix_lerp_fused.weight"})
+        CHECK_MESSAGE(!quantized(name), name);
 }

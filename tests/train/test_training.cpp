@@ -118,6 +118,7 @@ TEST_CASE("every kind of block learns") {
         {"mixer=[mamba,attention]", "ssm.state=4"},
         {"mixer=mamba2", "position.kind=none", "ssm.state=8"},
         {"mixer=rwkv7", "position.kind=none", "ffn.kind=channel-mix"},
+        {"mixer=rwkv6", "position.kind=none", "ffn.kind=channel-mix", "residual.halve_every=2"},
         {"mixer=lstm", "position.kind=none"},
         {"experts.count=4", "experts.used=2", "experts.width=24", "experts.shared=16",
          "experts.balance_loss=0.01"},

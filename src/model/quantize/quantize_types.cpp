@@ -157,7 +157,9 @@ bool is_quantized_tensor(const GgufTensor& tensor) {
     std::string_view name = tensor.name;
     if (tensor.shape.rank < 2 || !name.ends_with("weight") || !info(tensor.type).is_weight) return false;
     for (std::string_view other :
-         {"_norm.weight", "ffn_gate_inp.weight", "position_embd", "token_types", "rel_b"})
+         {"_norm.weight", "ffn_gate_inp.weight", "position_embd", "token_types", "rel_b", "ssm_conv1d",
+          "time_mix_first", "time_mix_lerp", "time_mix_decay", "time_mix_w", "time_mix_a", "time_mix_g1",
+          "time_mix_g2", "time_mix_v0", "time_mix_v1", "time_mix_v2"})  // small, and runtimes want them plain
         if (name.find(other) != name.npos) return false;
     return true;
 }

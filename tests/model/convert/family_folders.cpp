@@ -19,7 +19,7 @@ using Json = nlohmann::ordered_json;
 class Maker {
   public:
     Maker(const FamilyFile& f, const std::string& path)
-        : f_(f), file_(path), d_(f.head ? f.head : f.width / f.heads) {}
+        : f_(f), file_(path), d_(f.head ? f.head : f.width / std::max<std::int64_t>(f.heads, 1)) {}
 
     PlainFolder make() {
         using Make = void (Maker::*)();

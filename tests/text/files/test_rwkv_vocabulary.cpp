@@ -84,7 +84,6 @@ TEST_CASE("an rwkv vocabulary takes the longest token at each place, and any byt
     CHECK_FALSE(tokenizer->add_bos());
     CHECK(tokenizer->is_end(0));
     const std::string text = "the them  \n\n it's a'b \\n aaaaa \xe4\xb8\x96\xe4\xb8\xad\t\t\t<s>";
-    // llama.cpp's.
     CHECK(tokenizer->encode(text) == longest(text));
     GgufWriter again;
     tokenizer->write(again);
