@@ -42,6 +42,7 @@ ISA.x86_64.avx2       := -mavx2 -mfma -mf16c
 ISA.x86_64.avx512     := -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mf16c -mprefer-vector-width=512
 ISA.x86_64.avxvnni    := $(ISA.x86_64.avx2) -mavxvnni
 ISA.x86_64.avx512vnni := $(ISA.x86_64.avx512) -mavx512vnni
+ISA.x86_64.avx512bf16 := $(ISA.x86_64.avx512) -mavx512bf16
 ISA.x86_64.amx        := $(ISA.x86_64.avx512) -mavx512bf16 -mamx-tile -mamx-bf16
 ISA.aarch64.neon      := -march=armv8.2-a+fp16
 ISA.aarch64.dotprod   := $(ISA.aarch64.neon)+dotprod

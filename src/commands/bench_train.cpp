@@ -9,6 +9,7 @@
 #include "kernels/kernels.h"
 #include "kernels/peaks.h"
 #include "text/tokenizer.h"
+#include "train/precision.h"
 #include "train/timing.h"
 
 namespace linnet {
@@ -18,7 +19,7 @@ struct Options {
     std::string config;
     std::vector<std::string> set;
     std::int64_t steps = 10, vocabulary = 0;
-    bool json = false;
+    bool json = false, profile = false;
 };
 
 /// What the config's tokenizer would have; a character vocabulary depends on the text, so a play's is taken.
@@ -29,13 +30,42 @@ std::int64_t vocabulary_of(const TokenizerConfig& tokenizer) {
     return tokenizer.vocab_size;
 }
 
+/// A line per op and direction, the longest first.
+std::string profile_text(const std::vector<OpShare>& shares) {
+    double all = 0;
+    for (const OpShare& s : shares) all += s.seconds;
+    std::string text = "\none micro-batch and an update, op by op\n";
+    for (const OpShare& s : shares) {
+        char line[160];
+        std::snprintf(line, sizeof line, "  %-18s %-9s %10.2f ms %5.1f %%", s.op.c_str(), s.direction.c_str(),
+                      s.seconds * 1e3, 100 * s.seconds / all);
+        text += line;
+        if (s.flops > 0) {
+            std::snprintf(line, sizeof line, " %9.1f GFLOP/s", s.flops / s.seconds / 1e9);
+            text += line;
+        }
+        text += "\n";
+    }
+    return text;
+}
+
+nlohmann::ordered_json profile_json(const std::vector<OpShare>& shares) {
+    nlohmann::ordered_json all = nlohmann::ordered_json::array();
+    for (const OpShare& s : shares)
+        all.push_back({{"op", s.op}, {"direction", s.direction}, {"seconds", s.seconds}, {"flops", s.flops}});
+    return all;
+}
+
 int run(const Options& options, const Globals& globals) {
     RunConfig config =
         read_run_config(parse_json(read_file(options.config), options.config), options.config, options.set);
     int threads = globals.threads > 0 ? globals.threads : physical_cores();
     std::int64_t vocabulary = options.vocabulary > 0 ? options.vocabulary : vocabulary_of(config.tokenizer);
+    if (config.train.precision == "auto") config.train.precision = fastest_precision(config, threads);
     double peak = measured_peak_flops(threads);
     StepTiming timing = time_steps(config, vocabulary, threads, static_cast<int>(options.steps));
+    std::vector<OpShare> shares;
+    if (options.profile) shares = profile_step(config, vocabulary, threads);
     double mfu = peak > 0 ? timing.flops_per_s / peak : 0;
     if (options.json) {
         nlohmann::ordered_json out{{"step_ms", timing.step_ms},
@@ -45,7 +75,9 @@ int run(const Options& options, const Globals& globals) {
                                    {"peak_flops", peak},
                                    {"vocabulary", vocabulary},
                                    {"threads", threads},
-                                   {"isa", kernels().name}};
+                                   {"isa", kernels().name},
+                                   {"precision", config.train.precision}};
+        if (options.profile) out["profile"] = profile_json(shares);
         write_stdout(out.dump() + "\n");
         return 0;
     }
@@ -53,12 +85,12 @@ int run(const Options& options, const Globals& globals) {
     std::snprintf(text, sizeof text,
                   "step        %10.2f ms\n"
                   "tokens      %10.0f per second\n"
-                  "arithmetic  %10.1f GFLOP/s, %.0f%% of the measured peak of %.0f\n"
-                  "(median of %lld steps, vocabulary %lld, %d threads, %s)\n",
+                  "arithmetic  %10.1f GFLOP/s, %.0f%% of the measured f32 peak of %.0f\n"
+                  "(median of %lld steps, vocabulary %lld, %d threads, %s, %s)\n",
                   timing.step_ms, timing.tokens_per_s, timing.flops_per_s / 1e9, 100 * mfu, peak / 1e9,
                   static_cast<long long>(options.steps), static_cast<long long>(vocabulary), threads,
-                  kernels().name);
-    write_stdout(text);
+                  kernels().name, config.train.precision.c_str());
+    write_stdout(text + (options.profile ? profile_text(shares) : ""));
     return 0;
 }
 
@@ -72,6 +104,7 @@ Action add_bench_train(CLI::App& app, const Globals& globals) {
     add_integer(app, "--steps", options->steps, 1, 10000, "steps to time, after one to warm up");
     add_integer(app, "--vocabulary", options->vocabulary, 1, 1 << 24, "tokens in the vocabulary")
         ->default_str("as tokenizer.vocab_size says; 65 characters");
+    app.add_flag("--profile", options->profile, "also where the time goes, by op and direction");
     app.add_flag("--json", options->json, "one JSON object: step_ms, tokens_per_s, flops_per_s, mfu, …");
     return [options, &globals] { return run(*options, globals); };
 }

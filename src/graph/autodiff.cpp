@@ -54,12 +54,18 @@ struct Backward {
         return l.read(id);
     }
 
+    ValueId read_input(const Node& node, std::size_t i) {
+        recompute(node.inputs[i]);
+        return l.read_input(node, i);
+    }
+
     void recompute(NodeId id) {
         auto at = static_cast<std::size_t>(id);
         if (!l.dropped[at] || l.made_by[at] == none || again[at] != none) return;
         const PlanStep first = plan.steps[static_cast<std::size_t>(l.made_by[at])];
         PlanStep step{StepKind::recompute, first.node, first.result};
-        for (NodeId input : graph.node(first.node).inputs) step.in.push_back(read(input));
+        const Node& runs = graph.node(first.node);
+        for (std::size_t i = 0; i < runs.inputs.size(); i++) step.in.push_back(read_input(runs, i));
         if (first.add != none) {
             const Node& sum = graph.node(first.result);
             step.add = read(sum.inputs[sum.inputs[0] == first.node ? 1 : 0]);
@@ -123,8 +129,9 @@ struct Backward {
     void walk(NodeId id) {
         const Node& node = graph.node(id);
         PlanStep step{StepKind::backward, id, id};
+        step.product = plan.lowering.products;
         for (std::size_t i = 0; i < node.inputs.size(); i++)
-            step.in.push_back(node.op->reads_inputs >> i & 1u ? read(node.inputs[i]) : none);
+            step.in.push_back(node.op->reads_inputs >> i & 1u ? read_input(node, i) : none);
         if (node.op->reads_output) step.out = read(id);
         step.saved = saved(id);
         // From here on no step is added before this one.

@@ -71,10 +71,13 @@ std::size_t arena_bytes_of(const std::vector<const Plan*>& plans) {
 template <class Real>
 std::size_t touched_workspace(const Graph& graph, const Plan& plan) {
     const KernelTable<Real>& kernels = kernels_for<Real>();
-    std::int64_t most = 0;
+    std::int64_t most = 0, narrow = 0;
     auto product = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
         most = std::max(most, std::min(k, kernels.gemm_block_k) *
                                   (std::min(m, kernels.gemm_block_m) + std::min(n, kernels.gemm_block_n)));
+        if (plan.lowering.products != ProductKernel::panels)
+            narrow = std::max(narrow,
+                              std::min((m + n) * k * 2, static_cast<std::int64_t>(kernels.narrow.workspace)));
     };
     for (const PlanStep& step : plan.steps) {
         const Node& node = graph.node(step.node);
@@ -84,8 +87,8 @@ std::size_t touched_workspace(const Graph& graph, const Plan& plan) {
         product(rows, out, in);
         if (step.kind == StepKind::backward) product(rows, in, out), product(out, in, rows);
     }
-    return static_cast<std::size_t>(most) * sizeof(Real) + kernels.attention_workspace +
-           unpack_workspace<Real>(graph, plan);
+    return std::max(static_cast<std::size_t>(most) * sizeof(Real), static_cast<std::size_t>(narrow)) +
+           kernels.attention_workspace + unpack_workspace<Real>(graph, plan);
 }
 
 }  // namespace
@@ -158,7 +161,10 @@ void Executor<Real>::prepare() {
         c.width = node.width;
         c.out = at(s.out), c.add = at(s.add), c.saved = at(s.saved), c.scratch = at(s.scratch),
         c.dout = at(s.dout);
-        for (std::size_t k = 0; k < s.in.size(); k++) c.in[k] = at(s.in[k]);
+        for (std::size_t k = 0; k < s.in.size(); k++) {
+            c.in[k] = at(s.in[k]);
+            if (s.in[k] != none) c.in_type[k] = plan_.values[static_cast<std::size_t>(s.in[k])].type;
+        }
         for (std::size_t k = 0; k < s.din.size(); k++)
             c.din[k] = at(s.din[k]), c.accumulate[k] = s.accumulate[k];
         if (s.kind == StepKind::convert) continue;
@@ -321,7 +327,8 @@ void Executor<Real>::arrange(const Batch& batch) {
         if (node.op->product && !converts)
             work = work_of_product(static_cast<double>(call.parameter[0].shape.count()),
                                    static_cast<double>(call.rows)) *
-                   (backward ? 2 : 1) / static_cast<double>(rounds);
+                   (backward ? 2 : 1) / static_cast<double>(rounds) /
+                   panel_product(*call.kernels, step.product).speed;
         for (std::int64_t number = 0; number < rounds; number++) {
             if (stages_.empty() || step.barrier || number > 0)
                 stages_.push_back({rounds_.size(), rounds_.size(), 0});

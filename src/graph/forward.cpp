@@ -8,7 +8,7 @@ namespace linnet {
 
 Lowerer::Lowerer(const Graph& g, Plan& p) : graph(g), plan(p) {
     std::size_t count = g.nodes().size();
-    wanted.assign(count, 0), kept.assign(count, 0), dropped.assign(count, 0);
+    wanted.assign(count, 0), kept.assign(count, 0), dropped.assign(count, 0), residual.assign(count, 0);
     consumers.assign(count, 0);
     made_by.assign(count, none), run_by.assign(count, none);
     wide.assign(count, none);
@@ -21,10 +21,12 @@ Lowerer::Lowerer(const Graph& g, Plan& p) : graph(g), plan(p) {
         if (!wanted[at]) continue;
         const Node& node = g.node(id);
         if (node.op->reads_output) kept[at] = 1;
+        residual[at] |= node.op->passes_gradient;
         for (std::size_t i = 0; i < node.inputs.size(); i++) {
             if (from_state(node, i)) continue;
             auto input = static_cast<std::size_t>(node.inputs[i]);
             wanted[input] = 1;
+            residual[input] |= node.op->passes_gradient;
             consumers[input]++;
             if (node.op->reads_inputs >> i & 1u) kept[input] = 1;
             if (node.block != g.node(node.inputs[i]).block) leaves_block[input] = 1;
@@ -68,7 +70,7 @@ void Lowerer::run(StepKind kind, PlanStep step) {
     bool keeps = kind == StepKind::recompute || !dropped[result];
     bool written = lowering.phase == Phase::write || runs.attributes.has("written");
     step.kind = kind;
-    step.product = written ? ProductKernel::rows : ProductKernel::panels;
+    step.product = written ? ProductKernel::rows : lowering.products;
     step.out = value(type_of(step.result), makes.width, makes.space);
     Graph::Shapes s = graph.shapes(runs);
     NodeShape shape{s.in, s.parameters, runs.attributes};
@@ -84,7 +86,8 @@ void Lowerer::run(StepKind kind, PlanStep step) {
     plan.steps.push_back(step);
 
     bool root = std::find(plan.roots.begin(), plan.roots.end(), step.result) != plan.roots.end();
-    if (training() && lowering.activation && kept[result] && !root && !makes.op->integers) {
+    if (training() && lowering.activation && kept[result] && !root && !makes.op->integers &&
+        !residual[result]) {
         ValueId narrow = value(*lowering.activation, makes.width, makes.space);
         convert(step.out, narrow, step.result);
         plan.value[result] = narrow;
@@ -134,7 +137,7 @@ void lower_forward(Lowerer& l) {
         }
         const Node& runs = graph.node(step.node);
         for (std::size_t i = 0; i < runs.inputs.size(); i++)
-            step.in.push_back(l.from_state(runs, i) ? none : l.read(runs.inputs[i]));
+            step.in.push_back(l.from_state(runs, i) ? none : l.read_input(runs, i));
         l.run(StepKind::forward, step);
     }
 }

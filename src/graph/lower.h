@@ -12,6 +12,7 @@ struct Lowerer {
     Plan& plan;
     std::vector<char> wanted;    // nodes that the roots need
     std::vector<char> kept;      // nodes whose value backward reads
+    std::vector<char> residual;  // nodes whose value is a sum or goes into one: never stored narrowly
     std::vector<char> dropped;   // nodes whose value is computed again for backward
     std::vector<int> consumers;  // how many wanted nodes read each node
     std::vector<int> made_by;    // the forward step that makes a node's value; none: none does
@@ -28,6 +29,11 @@ struct Lowerer {
     /// The node's value in the type of arithmetic, for step `plan.steps.size()`; a narrower one is converted
     /// first, which adds a step.
     ValueId read(NodeId id);
+    /// The same for input `i` of a node's op, which may read it as it is stored.
+    ValueId read_input(const Node& node, std::size_t i) {
+        const NodeId id = node.inputs[i];
+        return node.op->reads_stored >> i & 1u ? plan.value[static_cast<std::size_t>(id)] : read(id);
+    }
     /// The type in which a node's op makes its value.
     DType type_of(NodeId node) const;
     int now() const { return static_cast<int>(plan.steps.size()); }

@@ -46,11 +46,12 @@ struct Lowering {
     std::vector<std::int64_t> capacity;  // most rows, of each space (derived ones may be left out)
     std::int64_t positions = 0;          // most positions of a sequence: what tables must cover
     DType arithmetic = DType::f32;       // of every kernel: f32, or f64 where gradients are checked
-    std::optional<DType> activation;     // storage of what backward reads, where not that of arithmetic
-    std::vector<DType> stored;           // of each parameter; empty: all in `arithmetic`
-    std::vector<bool> trained;           // of each parameter; empty: all (where phase is train)
-    bool recompute = false;              // blocks' values are computed again instead of kept
-    bool fuse = true;                    // residual adds into the products before them
+    ProductKernel products = ProductKernel::panels;  // panels, bf16 or split
+    std::optional<DType> activation;  // storage of what backward reads, where not that of arithmetic
+    std::vector<DType> stored;        // of each parameter; empty: all in `arithmetic`
+    std::vector<bool> trained;        // of each parameter; empty: all (where phase is train)
+    bool recompute = false;           // blocks' values are computed again instead of kept
+    bool fuse = true;                 // residual adds into the products before them
 };
 
 struct Plan {

@@ -62,8 +62,8 @@ inline void attend(const Attention<Real>& f, int64_t head, RealRows v, int64_t i
     small_product(rows, d, end, w.scores, key_block, 1, v.data, v.row, w.out + local * d, d, shrink);
 }
 
-void attention(const Attention<Real>& f, int64_t head, int64_t query_begin, int64_t query_end,
-               void* workspace) {
+inline void attention(const Attention<Real>& f, int64_t head, int64_t query_begin, int64_t query_end,
+                      void* workspace) {
     AttentionWork& w = *static_cast<AttentionWork*>(workspace);
     int64_t kv = head / (f.heads / f.kv_heads), d = f.head_width;
     for (int64_t q0 = query_begin; q0 < query_end; q0 += query_block) {

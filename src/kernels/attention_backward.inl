@@ -35,6 +35,27 @@ struct HeadGradient {
     Real* dbias;  // of all heads
 };
 
+/// One row of products q · k and dout · v becomes P and dA: query i, the keys from j on, `width` (whole
+/// vectors).
+inline void finish_backward_row(const Attention<Real>& f, const HeadGradient& h, int64_t i, int64_t j,
+                                int64_t keys, int64_t width, Real* p, Real* s) {
+    Seen visible = seen_keys(f, i, j, keys);
+    Vec lse = set1(h.lse[i]), scale = set1(f.scale), factor = scale;
+    Vec delta = set1(dot(f.head_width, h.dout + i * f.out_row, h.out + i * f.out_row));
+    for (int64_t c = 0; c < width; c += W) {
+        Vec tanh = zero();
+        Vec score = shaped(f) ? shape_scores(f, h.head, i, j + c, load(p + c), tanh) : load(p + c) * scale;
+        Vec e = keep_seen(exp(score - lse), visible, c, zero()), d = load(s + c) - delta;
+        if (h.dbias) {
+            Real* to = h.dbias + bias_at(f, h.head, i, j + c);
+            store(to, fma(e, d, load(to)));
+        }
+        if (f.softcap > 0) factor = scale * fnma(tanh, tanh, set1(1));
+        store(p + c, e);
+        store(s + c, e * (d * factor));
+    }
+}
+
 /// P and dA of the queries [i, i + rows) against the keys [j, j + keys), rows <= small_rows, written from row
 /// `local`.
 inline void backward_weights(const Attention<Real>& f, const HeadGradient& h, int64_t i, int64_t rows,
@@ -46,24 +67,8 @@ inline void backward_weights(const Attention<Real>& f, const HeadGradient& h, in
     small_product(rows, width, head_width, h.q + i * f.q_row, f.q_row, 1, w.keys, key_block, p, key_block);
     small_product(rows, width, head_width, h.dout + i * f.out_row, f.out_row, 1, w.values, key_block, s,
                   key_block);
-    for (int64_t r = 0; r < rows; r++, p += key_block, s += key_block) {
-        Seen visible = seen_keys(f, i + r, j, keys);
-        Vec lse = set1(h.lse[i + r]), scale = set1(f.scale), factor = scale;
-        Vec delta = set1(dot(head_width, h.dout + (i + r) * f.out_row, h.out + (i + r) * f.out_row));
-        for (int64_t c = 0; c < width; c += W) {
-            Vec tanh = zero();
-            Vec score =
-                shaped(f) ? shape_scores(f, h.head, i + r, j + c, load(p + c), tanh) : load(p + c) * scale;
-            Vec e = keep_seen(exp(score - lse), visible, c, zero()), d = load(s + c) - delta;
-            if (h.dbias) {
-                Real* to = h.dbias + bias_at(f, h.head, i + r, j + c);
-                store(to, fma(e, d, load(to)));
-            }
-            if (f.softcap > 0) factor = scale * fnma(tanh, tanh, set1(1));
-            store(p + c, e);
-            store(s + c, e * (d * factor));
-        }
-    }
+    for (int64_t r = 0; r < rows; r++, p += key_block, s += key_block)
+        finish_backward_row(f, h, i + r, j, keys, width, p, s);
 }
 
 /// The products of one block of queries [i0, i1) with one block of keys [j, j + keys).
@@ -90,8 +95,10 @@ inline void backward_block(const Attention<Real>& f, const HeadGradient& h, int6
     }
 }
 
-void attention_backward(const AttentionBackward<Real>& b, int64_t kv_head, void* workspace) {
-    AttentionBackwardWork& w = *static_cast<AttentionBackwardWork*>(workspace);
+/// Calls pack(head, j, keys) for each block of keys of each query head, then block(head, i0, i1, j, keys) for
+/// the blocks of queries that see some of them.
+template <class Pack, class Block>
+inline void each_key_block(const AttentionBackward<Real>& b, int64_t kv_head, Pack pack, Block block) {
     const Attention<Real>& f = b.forward;
     int64_t d = f.head_width, group = f.heads / f.kv_heads;
     HeadGradient h{nullptr,
@@ -113,16 +120,28 @@ void attention_backward(const AttentionBackward<Real>& b, int64_t kv_head, void*
         if (!b.accumulate_q) clear_rows(f.rows, d, h.dq, f.q_row);
         for (int64_t j = 0; j < f.keys; j += key_block) {
             int64_t keys = least(key_block, f.keys - j);
-            transpose_block(keys, d, h.k + j * f.k_row, f.k_row, w.keys);
-            transpose_block(keys, d, h.v + j * f.v_row, f.v_row, w.values);
+            pack(h, j, keys);
             for (int64_t i = f.causal ? j : 0; i < f.rows; i += key_block) {
-                int64_t i1 = least(i + key_block, f.rows);
                 // Where the window has moved past these keys, later queries see none of them.
                 if (visible_begin(f, i) >= j + keys && j >= f.globals) break;
-                backward_block(f, h, i, i1, j, keys, w);
+                block(h, i, least(i + key_block, f.rows), j, keys);
             }
         }
     }
+}
+
+inline void attention_backward(const AttentionBackward<Real>& b, int64_t kv_head, void* workspace) {
+    AttentionBackwardWork& w = *static_cast<AttentionBackwardWork*>(workspace);
+    const Attention<Real>& f = b.forward;
+    each_key_block(
+        b, kv_head,
+        [&](const HeadGradient& h, int64_t j, int64_t keys) {
+            transpose_block(keys, f.head_width, h.k + j * f.k_row, f.k_row, w.keys);
+            transpose_block(keys, f.head_width, h.v + j * f.v_row, f.v_row, w.values);
+        },
+        [&](const HeadGradient& h, int64_t i0, int64_t i1, int64_t j, int64_t keys) {
+            backward_block(f, h, i0, i1, j, keys, w);
+        });
 }
 
 }  // namespace

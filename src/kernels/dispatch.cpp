@@ -23,7 +23,7 @@ extern const KernelTable<float> scalar_kernels;
 extern const KernelTable<double> double_table;
 #if defined(__x86_64__)
 extern const KernelTable<float> avx2_kernels, avx512_kernels;
-extern const AddedKernels avxvnni_kernels, avx512vnni_kernels, amx_kernels;
+extern const AddedKernels avxvnni_kernels, avx512vnni_kernels, avx512bf16_kernels, amx_kernels;
 #elif defined(__aarch64__)
 extern const KernelTable<float> neon_kernels;
 extern const AddedKernels dotprod_kernels, i8mm_kernels;
@@ -75,6 +75,9 @@ bool has_avxvnni() {
 bool has_avx512vnni() {
     return has_avx512() && has_feature(0, 2, 11);
 }
+bool has_avx512bf16() {
+    return has_avx512vnni() && has_feature(1, 0, 5);
+}
 
 /// The registers of tiles must be asked for, once per process: Linux refuses where a signal stack is too
 /// small for them.
@@ -88,7 +91,7 @@ bool may_use_tiles() {
 }
 bool has_amx() {
     constexpr std::uint64_t tile_state = 0x60000;
-    return has_avx512vnni() && has_feature(1, 0, 5) && has_feature(0, 3, 22) && has_feature(0, 3, 24) &&
+    return has_avx512bf16() && has_feature(0, 3, 22) && has_feature(0, 3, 24) &&
            (saved_state() & tile_state) == tile_state && may_use_tiles();
 }
 
@@ -131,8 +134,11 @@ struct Tier {
 constexpr Tier tiers[] = {
     {always, &scalar_kernels},
 #if defined(__x86_64__)
-    {has_avx2, &avx2_kernels},        {has_avxvnni, nullptr, &avxvnni_kernels},
-    {has_avx512, &avx512_kernels},    {has_avx512vnni, nullptr, &avx512vnni_kernels},
+    {has_avx2, &avx2_kernels},
+    {has_avxvnni, nullptr, &avxvnni_kernels},
+    {has_avx512, &avx512_kernels},
+    {has_avx512vnni, nullptr, &avx512vnni_kernels},
+    {has_avx512bf16, nullptr, &avx512bf16_kernels},
     {has_amx, nullptr, &amx_kernels},
 #elif defined(__aarch64__)
     {always, &neon_kernels},
@@ -148,6 +154,7 @@ KernelTable<float> with(KernelTable<float> below, const AddedKernels& added) {
         below.block.panels = added.block.panels;
         below.block.panel_numbers = added.block.panel_numbers;
     }
+    if (added.narrow.rounded) below.narrow = added.narrow;
     if (added.tile_probe) below.tile_probe = added.tile_probe;
     if (added.block.rows)
         below.block.rows = added.block.rows, below.block.rows_longest = added.block.rows_longest;

@@ -108,7 +108,7 @@ inline void with_activation(Activation kind, F f) {
     }
 }
 
-void activation(Activation kind, int64_t n, const Real* x, Real* y) {
+inline void activation(Activation kind, int64_t n, const Real* x, Real* y) {
     with_activation(kind, [&](auto f) {
         each_vector(n, [&](int64_t i, int64_t some) {
             Vec value, slope;
@@ -118,8 +118,8 @@ void activation(Activation kind, int64_t n, const Real* x, Real* y) {
     });
 }
 
-void activation_backward(Activation kind, int64_t n, const Real* x, const Real* dy, Real* dx,
-                         bool accumulate) {
+inline void activation_backward(Activation kind, int64_t n, const Real* x, const Real* dy, Real* dx,
+                                bool accumulate) {
     with_activation(kind, [&](auto f) {
         each_vector(n, [&](int64_t i, int64_t some) {
             Vec value, slope;
@@ -131,7 +131,7 @@ void activation_backward(Activation kind, int64_t n, const Real* x, const Real* 
     });
 }
 
-void gated(Activation kind, int64_t n, const Real* gate, const Real* up, Real* y) {
+inline void gated(Activation kind, int64_t n, const Real* gate, const Real* up, Real* y) {
     with_activation(kind, [&](auto f) {
         each_vector(n, [&](int64_t i, int64_t some) {
             Vec value, slope;
@@ -141,8 +141,8 @@ void gated(Activation kind, int64_t n, const Real* gate, const Real* up, Real* y
     });
 }
 
-void gated_backward(Activation kind, int64_t n, const Real* gate, const Real* up, const Real* dy, Real* dgate,
-                    Real* dup, bool accumulate_gate, bool accumulate_up) {
+inline void gated_backward(Activation kind, int64_t n, const Real* gate, const Real* up, const Real* dy,
+                           Real* dgate, Real* dup, bool accumulate_gate, bool accumulate_up) {
     with_activation(kind, [&](auto f) {
         each_vector(n, [&](int64_t i, int64_t some) {
             Vec value, slope, d = load_n(dy + i, some);
@@ -156,17 +156,17 @@ void gated_backward(Activation kind, int64_t n, const Real* gate, const Real* up
     });
 }
 
-void add(int64_t n, const Real* a, const Real* b, Real* y) {
+inline void add(int64_t n, const Real* a, const Real* b, Real* y) {
     each_vector(
         n, [&](int64_t i, int64_t some) { store_n(y + i, load_n(a + i, some) + load_n(b + i, some), some); });
 }
 
-void scale(int64_t n, Real factor, const Real* x, Real* y) {
+inline void scale(int64_t n, Real factor, const Real* x, Real* y) {
     Vec f = set1(factor);
     each_vector(n, [&](int64_t i, int64_t some) { store_n(y + i, f * load_n(x + i, some), some); });
 }
 
-double sum_squares(int64_t n, const Real* x) {
+inline double sum_squares(int64_t n, const Real* x) {
     Wide a = wide_zero(), b = wide_zero();
     int64_t i = 0;
     for (; i + 2 * W <= n; i += 2 * W) {
@@ -214,15 +214,15 @@ inline void rope_vector(bool halves, int64_t half, const Real* cos_sin, Vec sign
     }
 }
 
-void rope(int64_t head_width, bool halves, const Real* cos_sin, Real sign, const Real* x, Real* y,
-          bool accumulate) {
+inline void rope(int64_t head_width, bool halves, const Real* cos_sin, Real sign, const Real* x, Real* y,
+                 bool accumulate) {
     int64_t half = head_width / 2;
     each_vector(half, [&](int64_t i, int64_t some) {
         rope_vector(halves, half, cos_sin, set1(sign), x, y, i, some, accumulate);
     });
 }
 
-void quantize_stored(int64_t n, DType type, const Real* source, const Real* importance, void* target) {
+inline void quantize_stored(int64_t n, DType type, const Real* source, const Real* importance, void* target) {
     AllBlockTypes::with(type, [&](auto block) {
         using Block = decltype(block);
         char* to = static_cast<char*>(target);
@@ -231,7 +231,7 @@ void quantize_stored(int64_t n, DType type, const Real* source, const Real* impo
     });
 }
 
-void store_stored(int64_t n, DType type, const Real* source, void* target) {
+inline void store_stored(int64_t n, DType type, const Real* source, void* target) {
     with_stored(type, [&](auto stored) {
         using Stored = decltype(stored);
         typename Stored::Element* to = static_cast<typename Stored::Element*>(target);

@@ -2,6 +2,7 @@
 // table (tools/check_kernel_symbols.sh).
 #include "kernels/simd/avx512.h"
 
+#include "kernels/tile_attention.inl"
 #include "kernels/tile_instructions.h"
 #include "kernels/tile_panels.inl"
 
@@ -26,5 +27,12 @@ extern const AddedKernels amx_kernels;
 constinit const AddedKernels amx_kernels = {
     .name = "amx",
     .block = {.panels = tile_panels<TileInstructions>, .panel_numbers = PanelNumbers::bf16},
+    .narrow = {.rounded = bf16_product<TileProduct<TileInstructions, false>>,
+               .split = bf16_product<TileProduct<TileInstructions, true>>,
+               .attention = tile_attention<TileInstructions>,
+               .attention_backward = tile_attention_backward<TileInstructions>,
+               .workspace = sizeof(BF16Panels),
+               .cut = {tile_block, tile_block, 128},
+               .speed = 8},
     .tile_probe = tile_probe};
 }  // namespace linnet

@@ -114,10 +114,33 @@ struct BlockProducts {
     bool panels_take_halves() const { return panels && panel_numbers == PanelNumbers::bf16; }
 };
 
+/// Where a product may be cut into parts, and what a part costs beside its multiply-adds.
+struct ProductCut {
+    std::int64_t tile_m, tile_n;
+    double packing;  // of an element of A or B: as many multiply-adds take as long
+};
+
+/// Products of training whose operands are rounded to bf16 as they are packed; sums are f32. gemm's promises,
+/// for operands of f32, f16 and bf16 of which one stride is 1. Null: this set has none.
+template <class Real>
+struct NarrowProducts {
+    void (*rounded)(const Gemm<Real>&, void* workspace) = nullptr;
+    /// Each number as two of bf16 and each product as three of those: error about 5e-6, where f32 has 1e-6.
+    void (*split)(const Gemm<Real>&, void* workspace) = nullptr;
+    /// As in KernelTable, where keys and values are Real. Null: this set has none.
+    void (*attention)(const Attention<Real>&, std::int64_t head, std::int64_t query_begin,
+                      std::int64_t query_end, void* workspace) = nullptr;
+    void (*attention_backward)(const AttentionBackward<Real>&, std::int64_t kv_head,
+                               void* workspace) = nullptr;
+    std::size_t workspace = 0;  // bytes, of any of them
+    ProductCut cut = {};
+    double speed = 1;  // about: how often as fast as gemm
+};
+
 template <class Real>
 struct KernelTable {
-    const char* name;  // "scalar", "avx2", "avxvnni", "avx512", "avx512vnni", "amx", "neon", "dotprod",
-                       // "i8mm", "double"
+    const char* name;  // "scalar", "avx2", "avxvnni", "avx512", "avx512vnni", "avx512bf16", "amx", "neon",
+                       // "dotprod", "i8mm", "double"
     int lanes;         // Reals a vector
 
     // Matrix products. The tile a caller should cut outputs at, and the bytes of scratch (64-byte aligned) a
@@ -132,6 +155,7 @@ struct KernelTable {
     void (*gemv)(const Gemm<Real>&);
 
     BlockProducts<Real> block = {};
+    NarrowProducts<Real> narrow = {};
 
     // Attention without a stored T×T matrix (Dao et al. 2022; online softmax of Milakov & Gimelshein 2018).
     std::size_t attention_workspace;  // bytes, for any head width up to attention_max_head_width
@@ -221,7 +245,8 @@ struct KernelTable {
 /// A set of instructions for products alone: what it replaces in the table of the set below it.
 struct AddedKernels {
     const char* name;
-    BlockProducts<float> block;
+    BlockProducts<float> block = {};
+    NarrowProducts<float> narrow = {};
     double (*tile_probe)(std::int64_t iterations) = nullptr;
 };
 
@@ -229,7 +254,15 @@ struct AddedKernels {
 /// at tiles, the split chosen that packs least (each part packs its own rows of A and columns of B) and keeps
 /// the largest part small. Empty (m_begin == m_end) where there are fewer tiles than threads.
 template <class Real>
-Gemm<Real> gemm_share(const KernelTable<Real>& table, const Gemm<Real>& whole, int index, int count);
+Gemm<Real> gemm_share(const ProductCut& cut, const Gemm<Real>& whole, int index, int count);
+template <class Real>
+ProductCut gemm_cut(const KernelTable<Real>& table) {
+    return {table.gemm_tile_m, table.gemm_tile_n, 8};
+}
+template <class Real>
+Gemm<Real> gemm_share(const KernelTable<Real>& table, const Gemm<Real>& whole, int index, int count) {
+    return gemm_share(gemm_cut(table), whole, index, count);
+}
 
 /// The tables this build has and this CPU (and its operating system's saved register state) can run, best
 /// last. "scalar" is always there.

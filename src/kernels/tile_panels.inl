@@ -12,15 +12,12 @@
 // bits whatever part is asked for. `Tiles` is TileInstructions, or in tests what they are said to do, in
 // plain C++.
 #pragma once
-#include "kernels/packing.inl"
+#include "kernels/bf16_packing.inl"
 #include "kernels/stored.inl"
+#include "kernels/tile_products.inl"
 
 namespace linnet {
 namespace {
-
-constexpr int64_t tile_side = 16, tile_depth = 32;  // rows of a tile, and numbers of K in one
-constexpr int64_t tile_words = tile_side * tile_depth / 2;
-constexpr int64_t tile_block = 2 * tile_side;  // rows of W, and of A, for four tiles of sums
 
 // K is cut twice. Of A, 512 rows and 1024 numbers stand in L2 as bf16 (512 and their low parts); of W, 32
 // rows and 512 numbers (256) in L1. Sums that are not finished wait as tiles, one after another: added to C
@@ -137,8 +134,6 @@ inline void unpack_tile_rows(const Gemm<Real>& g, int64_t j, int64_t count, cons
         for (int64_t t = 0; t < (piece.split ? 2 : 1) * piece.steps; t++)
             __builtin_memset(row(r) + t * w_step, 0, tile_depth * sizeof(uint16_t));
 }
-
-constexpr int64_t tile_bytes = 64;  // of a row
 
 /// Registers 0–3 += those of W (4, 5) times those of A (6, 7): 2 × 2 tiles, or 2 × 1.
 template <class Tiles, bool two>

@@ -23,31 +23,49 @@ Activation kind(const Call<Real>& call) {
     return static_cast<Activation>(call.attributes->integer("kind"));
 }
 
+/// Calls f(begin, n) for pieces of this part's numbers, at most piece_numbers long.
+constexpr std::int64_t piece_numbers = 1024;
+template <class Real, class F>
+void each_piece(const Call<Real>& call, F f) {
+    Range all = call.worker.share(call.rows * call.width, 64);
+    for (std::int64_t i = all.begin; i < all.end; i += piece_numbers)
+        f(i, std::min(piece_numbers, all.end - i));
+}
+
 template <class Real>
 void forward(Call<Real>& call) {
-    Range i = call.worker.share(call.rows * call.width, 64);
-    call.kernels->activation(kind(call), i.size(), call.in[0] + i.begin, call.out + i.begin);
+    Real room[piece_numbers];
+    each_piece(call, [&](std::int64_t i, std::int64_t n) {
+        call.kernels->activation(kind(call), n, input_numbers(call, 0, i, n, room), call.out + i);
+    });
 }
 
 template <class Real>
 void backward(Call<Real>& call) {
-    Range i = call.worker.share(call.rows * call.width, 64);
-    call.kernels->activation_backward(kind(call), i.size(), call.in[0] + i.begin, call.dout + i.begin,
-                                      call.din[0] + i.begin, call.accumulate[0]);
+    Real room[piece_numbers];
+    each_piece(call, [&](std::int64_t i, std::int64_t n) {
+        call.kernels->activation_backward(kind(call), n, input_numbers(call, 0, i, n, room), call.dout + i,
+                                          call.din[0] + i, call.accumulate[0]);
+    });
 }
 
 template <class Real>
 void gated_forward(Call<Real>& call) {
-    Range i = call.worker.share(call.rows * call.width, 64);
-    call.kernels->gated(kind(call), i.size(), call.in[0] + i.begin, call.in[1] + i.begin, call.out + i.begin);
+    Real gate[piece_numbers], up[piece_numbers];
+    each_piece(call, [&](std::int64_t i, std::int64_t n) {
+        call.kernels->gated(kind(call), n, input_numbers(call, 0, i, n, gate),
+                            input_numbers(call, 1, i, n, up), call.out + i);
+    });
 }
 
 template <class Real>
 void gated_backward(Call<Real>& call) {
-    Range i = call.worker.share(call.rows * call.width, 64);
-    call.kernels->gated_backward(kind(call), i.size(), call.in[0] + i.begin, call.in[1] + i.begin,
-                                 call.dout + i.begin, call.din[0] + i.begin, call.din[1] + i.begin,
-                                 call.accumulate[0], call.accumulate[1]);
+    Real gate[piece_numbers], up[piece_numbers];
+    each_piece(call, [&](std::int64_t i, std::int64_t n) {
+        call.kernels->gated_backward(kind(call), n, input_numbers(call, 0, i, n, gate),
+                                     input_numbers(call, 1, i, n, up), call.dout + i, call.din[0] + i,
+                                     call.din[1] + i, call.accumulate[0], call.accumulate[1]);
+    });
 }
 
 }  // namespace
@@ -60,6 +78,7 @@ const Op activation_op = {
     .forward = [](auto& call) { forward(call); },
     .backward = [](auto& call) { backward(call); },
     .reads_inputs = 1,
+    .reads_stored = 1,
 };
 
 const Op gated_op = {
@@ -70,6 +89,7 @@ const Op gated_op = {
     .forward = [](auto& call) { gated_forward(call); },
     .backward = [](auto& call) { gated_backward(call); },
     .reads_inputs = 3,
+    .reads_stored = 3,
 };
 
 }  // namespace linnet

@@ -97,6 +97,13 @@ bool mine(const Worker& worker, std::int64_t task) {
     return worker.index == (round % 2 ? worker.count - 1 - place : place);
 }
 
+/// The plan asks for products in bf16, and the kernels have them.
+template <class Real>
+bool in_tiles(const Call<Real>& call, const Attention<Real>& args) {
+    return call.product == ProductKernel::bf16 && call.kernels->narrow.attention &&
+           args.stored == kernel_type<Real>;
+}
+
 /// Reading and training take blocks of queries; writing takes every query by itself, over keys that are read
 /// once.
 template <class Real>
@@ -104,7 +111,9 @@ void forward(Call<Real>& call) {
     Attention<Real> args = arguments(call);
     bool writing = call.phase == Phase::write;
     std::int64_t block = writing ? 1 : call.kernels->attention_block, task = 0;
-    auto* kernel = writing ? call.kernels->attention_decode : call.kernels->attention;
+    auto* kernel = writing                ? call.kernels->attention_decode
+                   : in_tiles(call, args) ? call.kernels->narrow.attention
+                                          : call.kernels->attention;
     for (std::size_t s = 0; s < call.space->segments.size(); s++) {
         place(args, call, s);
         for (std::int64_t h = 0; h < args.heads; h++)
@@ -123,6 +132,8 @@ void backward(Call<Real>& call) {
     args.accumulate_v = call.accumulate[2];
     args.dbias = call.din[3];
     std::int64_t kv_heads = args.forward.kv_heads, task = 0;
+    auto* kernel = in_tiles(call, args.forward) ? call.kernels->narrow.attention_backward
+                                                : call.kernels->attention_backward;
     std::int64_t one = args.forward.heads / kv_heads * args.forward.bias_row;  // biases of a task
     for (std::size_t s = 0; s < call.space->segments.size(); s++) {
         place(args.forward, call, s);
@@ -134,7 +145,7 @@ void backward(Call<Real>& call) {
         for (std::int64_t h = 0; h < kv_heads; h++, task++) {
             if (!mine(call.worker, args.dbias ? h : task)) continue;
             if (args.dbias && s == 0 && !call.accumulate[3]) std::fill_n(args.dbias + h * one, one, Real(0));
-            call.kernels->attention_backward(args, h, call.workspace);
+            kernel(args, h, call.workspace);
         }
     }
 }

@@ -20,10 +20,10 @@ double flops(const NodeShape& s, double) {
     return 2.0 * static_cast<double>(s.parameters[0].count());
 }
 
-/// Every chunk streams dW once (V·C read and written), so chunks are as long as about 50 MB of logits allow,
-/// and at most half of the batch.
+/// Every chunk streams dW once (V·C read and written) and packs W twice, so chunks are as long as about 100 MB
+/// of logits allow, and at most half of the batch.
 std::int64_t chunk_rows(std::int64_t rows, std::int64_t vocabulary) {
-    constexpr std::int64_t logits = 12'800'000;
+    constexpr std::int64_t logits = 25'600'000;
     return std::max<std::int64_t>(1,
                                   std::min((rows + 1) / 2, std::max<std::int64_t>(64, logits / vocabulary)));
 }
@@ -63,7 +63,7 @@ void make_logits(const Call<Real>& call, Chunk chunk) {
     g.a = {call.in[0] + chunk.first * c, kernel_type<Real>, c, 1};
     g.c = call.scratch, g.c_row = v;
     g.bias = call.vector(1);
-    team_project(call, g, w, ProductKernel::panels);
+    team_project(call, g, w, call.product == ProductKernel::rows ? ProductKernel::panels : call.product);
 }
 
 /// What follows the product, of one row of logits; `kept` takes a copy of the result where it is bounded.
@@ -128,8 +128,8 @@ void backward(Call<Real>& call) {
         team_project_back(call, call.scratch, chunk.count, w, call.din[0] + chunk.first * c,
                           call.accumulate[0]);
     if (call.parameter_grad[0])
-        team_weight_gradient(call, call.scratch, call.in[0] + chunk.first * c, chunk.count, v, c,
-                             call.parameter_grad[0]);
+        team_weight_gradient(call, call.scratch, {call.in[0] + chunk.first * c, kernel_type<Real>, c, 1},
+                             chunk.count, v, call.parameter_grad[0]);
     if (call.parameter_grad[1]) {
         Range columns = call.worker.share(v, 16);
         call.kernels->column_sum(chunk.count, v, columns.begin, columns.end, call.scratch,

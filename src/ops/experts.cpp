@@ -213,7 +213,7 @@ void expert_backward(Call<Real>& call) {
         const Real* dy = call.dout + first * n;
         if (call.din[0]) team_project_back(call, dy, count, w, call.din[0] + first * c, call.accumulate[0]);
         if (call.parameter_grad[0])
-            team_weight_gradient(call, dy, call.in[0] + first * c, count, n, c,
+            team_weight_gradient(call, dy, {call.in[0] + first * c, kernel_type<Real>, c, 1}, count, n,
                                  call.parameter_grad[0] + e * n * c);
     });
 }

@@ -20,7 +20,7 @@ template <class Real>
 void forward(Call<Real>& call) {
     Gemm<Real> g;
     g.m = call.rows, g.n = call.width, g.k = call.in_width[0];
-    g.a = {call.in[0], kernel_type<Real>, g.k, 1};
+    g.a = {call.in[0], call.in_type[0], g.k, 1};
     g.c = call.out, g.c_row = g.n;
     g.bias = call.vector(1);
     g.add = call.add, g.add_row = g.n;
@@ -35,7 +35,8 @@ void backward(Call<Real>& call) {
     if (call.din[0])
         team_project_back(call, call.dout, call.rows, call.parameter[0], call.din[0], call.accumulate[0]);
     if (call.parameter_grad[0])
-        team_weight_gradient(call, call.dout, call.in[0], call.rows, n, c, call.parameter_grad[0]);
+        team_weight_gradient(call, call.dout, {call.in[0], call.in_type[0], c, 1}, call.rows, n,
+                             call.parameter_grad[0]);
     if (call.parameter_grad[1]) {
         Range columns = call.worker.share(n, 16);
         call.kernels->column_sum(call.rows, n, columns.begin, columns.end, call.dout, call.parameter_grad[1]);
@@ -53,6 +54,7 @@ const Op linear_op = {
     .forward = [](auto& call) { forward(call); },
     .backward = [](auto& call) { backward(call); },
     .reads_inputs = 1,
+    .reads_stored = 1,
     .can_add = true,
     .product = true,
 };

@@ -37,11 +37,27 @@ Gemm<Real> columns_of(Gemm<Real> g, std::int64_t first, std::int64_t count) {
     return g;
 }
 
+/// The kernel of a step's products with packed panels.
+template <class Real>
+struct PanelProduct {
+    void (*gemm)(const Gemm<Real>&, void* workspace);
+    ProductCut cut;
+    double speed = 1;  // times that of f32
+};
+template <class Real>
+PanelProduct<Real> panel_product(const KernelTable<Real>& kernels, ProductKernel kernel) {
+    const NarrowProducts<Real>& narrow = kernels.narrow;
+    if (kernel == ProductKernel::bf16 && narrow.rounded) return {narrow.rounded, narrow.cut, narrow.speed};
+    if (kernel == ProductKernel::split && narrow.split) return {narrow.split, narrow.cut, narrow.speed / 3};
+    return {kernels.gemm, gemm_cut(kernels)};
+}
+
 template <class Real>
 void team_matmul(const Call<Real>& call, Gemm<Real> g) {
+    const PanelProduct<Real> product = panel_product(*call.kernels, call.product);
     g.m_begin = 0, g.m_end = g.m, g.n_begin = 0, g.n_end = g.n;
-    g = gemm_share(*call.kernels, g, call.worker.index, call.worker.count);
-    if (g.m_begin < g.m_end) call.kernels->gemm(g, call.workspace);
+    g = gemm_share(product.cut, g, call.worker.index, call.worker.count);
+    if (g.m_begin < g.m_end) product.gemm(g, call.workspace);
 }
 
 /// C = start + X · Wᵀ, W [N,K] as stored; g has all but B. Panels of W serve all rows, or W is read once and
@@ -50,7 +66,7 @@ template <class Real>
 void team_project(const Call<Real>& call, Gemm<Real> g, const Tensor& w, ProductKernel kernel) {
     const BlockProducts<Real>& own = call.kernels->block;
     // What is differentiated must be the product itself, not one of rounded activations.
-    bool blocks = info(w.type).block > 1, reading = kernel == ProductKernel::panels,
+    bool blocks = info(w.type).block > 1, reading = kernel != ProductKernel::rows,
          rounded = call.phase != Phase::train;
     bool halves =
         reading && rounded && own.panels_take_halves() && (w.type == DType::f16 || w.type == DType::bf16);
@@ -101,14 +117,15 @@ void team_project_back(const Call<Real>& call, const Real* dy, std::int64_t rows
     }
 }
 
-/// dW += dYᵀ · X: dY [M,N], X [M,K], dW [N,K].
+/// dW += dYᵀ · X: dY [M,N], X [M,K] (an operand with the strides K, 1), dW [N,K].
 template <class Real>
-void team_weight_gradient(const Call<Real>& call, const Real* dy, const Real* x, std::int64_t rows,
-                          std::int64_t outputs, std::int64_t inputs, Real* dw) {
+void team_weight_gradient(const Call<Real>& call, const Real* dy, const Operand& x, std::int64_t rows,
+                          std::int64_t outputs, Real* dw) {
     Gemm<Real> g;
+    const std::int64_t inputs = x.row;
     g.m = outputs, g.n = inputs, g.k = rows;
     g.a = {dy, kernel_type<Real>, 1, outputs};
-    g.b = {x, kernel_type<Real>, inputs, 1};
+    g.b = x;
     g.c = dw, g.c_row = inputs;
     g.accumulate = true;
     team_matmul(call, g);

@@ -41,11 +41,13 @@ inline constexpr DType kernel_type = std::is_same_v<Real, double> ? DType::f64 :
 
 inline constexpr std::size_t max_inputs = 6, max_parameters = 4;
 
-/// How a product with few or many rows is computed. Both read W [N,K] as it is stored; they sum in different
-/// orders, so the plan chooses one per step, by phase.
+/// How a product is computed. They sum in different orders or round differently, so the plan chooses one per
+/// step, by phase and by what the run asks for.
 enum class ProductKernel : std::uint8_t {
     panels,  // W packed and reused by all rows: reading and training
     rows,    // W read once, every row by itself: writing, and all logits
+    bf16,    // panels of operands rounded to bf16 (where the kernels have no such: panels)
+    split,   // … of f32 as two of bf16 each
 };
 
 /// What a graph asks to be kept of a sequence from run to run, and how it can be taken back.
@@ -94,6 +96,7 @@ struct Call {
     std::span<const std::int32_t> ids;         // the node's stream, where it is one of integers
     const float* vectors = nullptr;            // the node's stream, where it is one of vectors
     std::array<const Real*, max_inputs> in{};  // of integers where the node that makes it says so: integers()
+    std::array<DType, max_inputs> in_type{};   // Real's, or as it is stored (Op::reads_stored)
     std::array<std::int64_t, max_inputs> in_width{};
     std::array<const Rows*, max_inputs> in_space{};
     std::array<std::int64_t, max_inputs> in_rows{};
@@ -119,7 +122,19 @@ struct Call {
 /// Bytes of a member's workspace that the kernels use; what ops need comes behind.
 template <class Real>
 std::size_t kernel_workspace(const KernelTable<Real>& kernels) {
-    return (std::max(kernels.gemm_workspace, kernels.attention_workspace) + 63) / 64 * 64;
+    return (std::max({kernels.gemm_workspace, kernels.attention_workspace, kernels.narrow.workspace}) + 63) /
+           64 * 64;
+}
+
+/// n numbers of input i from element `begin` on: where they lie, or where they are stored in another type, in
+/// `room`.
+template <class Real>
+const Real* input_numbers(const Call<Real>& call, std::size_t i, std::int64_t begin, std::int64_t n,
+                          Real* room) {
+    if (call.in_type[i] == kernel_type<Real>) return call.in[i] + begin;
+    const auto* stored = reinterpret_cast<const std::byte*>(call.in[i]);
+    call.kernels->load(n, call.in_type[i], stored + begin * info(call.in_type[i]).bytes, room);
+    return room;
 }
 
 /// y = cap · tanh(x / cap) for n values; y may be x.
@@ -177,6 +192,7 @@ struct Op {
     unsigned reads_inputs = 0;      // bit i: backward reads input i
     unsigned from_state = 0;        // bit i: input i is read from the state where the plan has states
     unsigned undifferentiated = 0;  // bit i: input i has no gradient
+    unsigned reads_stored = 0;      // bit i: input i may come in the type that the plan stores it in
     bool reads_output = false;      // backward reads the output
     bool integers = false;          // the output is one of 32-bit integers, without a gradient
     bool stream = false;            // reads an input stream: Call::ids or Call::vectors

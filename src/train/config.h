@@ -23,8 +23,9 @@ struct TrainConfig {
     std::int64_t accumulate = 1;  // micro-batches per optimizer step
     std::int64_t steps = 2000;    // optimizer steps
     std::int64_t seed = 1337;
-    std::string precision = "auto";
-    std::string weights = "f32";  // type of the matrices in model.gguf (checkpoints keep f32)
+    std::string precision = "auto";  // of products and stored activations: see precision.h
+    std::string recompute = "none";  // what is computed again for backward instead of kept
+    std::string weights = "f32";     // type of the matrices in model.gguf (checkpoints keep f32)
     struct {
         std::string kind = "adamw";
         double lr = 1e-3, beta1 = 0.9, beta2 = 0.99, epsilon = 1e-8, weight_decay = 0.1;

@@ -22,29 +22,39 @@ std::size_t element_bytes(const Graph& graph) {
     return static_cast<std::size_t>(n) * sizeof(float);
 }
 
-Lowering lowering(Phase phase, std::int64_t rows, const ModelConfig& config) {
+Lowering lowering(Phase phase, std::int64_t rows, const ModelConfig& config, const LearnerNumbers& numbers) {
     Lowering l;
     l.phase = phase;
     l.capacity = {rows};
     l.positions = config.context;
+    l.products = numbers.products;
+    if (phase == Phase::train) {
+        l.activation = numbers.activation;
+        l.recompute = numbers.recompute;
+    }
     return l;
 }
-Plan learning_plan(const TracedModel& m, std::int64_t rows, const ModelConfig& config) {
-    return make_plan(m.graph, m.graph.program("loss"), lowering(Phase::train, rows, config));
+Plan learning_plan(const TracedModel& m, std::int64_t rows, const ModelConfig& config,
+                   const LearnerNumbers& numbers) {
+    return make_plan(m.graph, m.graph.program("loss"), lowering(Phase::train, rows, config, numbers));
 }
-Plan evaluation_plan(const TracedModel& m, std::int64_t rows, const ModelConfig& config) {
-    return make_plan(m.graph, m.graph.program("score"), lowering(Phase::read, rows, config));
+Plan evaluation_plan(const TracedModel& m, std::int64_t rows, const ModelConfig& config,
+                     const LearnerNumbers& numbers) {
+    return make_plan(m.graph, m.graph.program("score"), lowering(Phase::read, rows, config, numbers));
 }
 
 }  // namespace
 
-std::size_t Learner::bytes(const ModelConfig& config, std::int64_t rows, int threads) {
+std::size_t Learner::bytes(const ModelConfig& config, std::int64_t rows, int threads,
+                           const LearnerNumbers& numbers) {
     TracedModel m = trace(config, true);
-    Plan learn = learning_plan(m, rows, config), evaluate = evaluation_plan(m, rows, config);
+    Plan learn = learning_plan(m, rows, config, numbers),
+         evaluate = evaluation_plan(m, rows, config, numbers);
     return 4 * element_bytes(m.graph) + Executor<float>::bytes(m.graph, {&learn, &evaluate}, threads);
 }
 
-Learner::Learner(const ModelConfig& config, std::int64_t rows, int threads, std::uint64_t seed)
+Learner::Learner(const ModelConfig& config, std::int64_t rows, int threads, std::uint64_t seed,
+                 const LearnerNumbers& numbers)
     : traced_(trace(config, true)), threads_(threads) {
     for (const Parameter& p : traced_.graph.parameters()) {
         offsets_.push_back(elements_);
@@ -56,7 +66,8 @@ Learner::Learner(const ModelConfig& config, std::int64_t rows, int threads, std:
     std::size_t bytes = element_bytes(traced_.graph);
     for (Arena* arena : {&values_, &gradients_, &first_, &second_}) *arena = allocate_arena(bytes);
     initialise(seed);
-    Plan learn = learning_plan(traced_, rows, config), evaluate = evaluation_plan(traced_, rows, config);
+    Plan learn = learning_plan(traced_, rows, config, numbers),
+         evaluate = evaluation_plan(traced_, rows, config, numbers);
     Binding<float> binding;
     binding.parameters = bound(values_);
     binding.tables = std::make_shared<Tables<float>>();

@@ -7,6 +7,7 @@
 #include "graph/executor.h"
 #include "model/trace.h"
 #include "train/config.h"
+#include "train/precision.h"
 
 namespace linnet {
 
@@ -19,7 +20,8 @@ struct ExpertUse {
 class Learner {
   public:
     /// Rows is the capacity of a micro-batch. Parameters start at their initial values, drawn from `seed`.
-    Learner(const ModelConfig& config, std::int64_t rows, int threads, std::uint64_t seed);
+    Learner(const ModelConfig& config, std::int64_t rows, int threads, std::uint64_t seed,
+            const LearnerNumbers& numbers = {});
 
     /// Adds the batch's gradients (scaled by Batch::loss_scale) and returns the summed loss of its targets,
     /// in nats; without those of routers, which take_router_loss() tells.
@@ -28,6 +30,10 @@ class Learner {
     double take_router_loss();
     /// What learn() has counted since this was asked last: one entry for each layer with experts.
     std::vector<ExpertUse> take_expert_use();
+    /// As learn(), one step of the plan after another, with a look at each.
+    void watch(const Batch& batch, const std::function<void(const Executor<float>::Watched&)>& see) {
+        learner_->watch(batch, see);
+    }
     /// The summed loss alone.
     double evaluate(const Batch& batch);
     /// One AdamW step on the gradients gathered, which are then zero. Returns their global norm before
@@ -47,7 +53,8 @@ class Learner {
     std::int64_t elements() const { return elements_; }
 
     /// Bytes that a Learner of this config takes.
-    static std::size_t bytes(const ModelConfig& config, std::int64_t rows, int threads);
+    static std::size_t bytes(const ModelConfig& config, std::int64_t rows, int threads,
+                             const LearnerNumbers& numbers = {});
 
   private:
     /// A run of one parameter's elements, small enough to stay in cache between the passes over it.

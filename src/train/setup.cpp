@@ -9,6 +9,7 @@
 #include "kernels/peaks.h"
 #include "model/architectures.h"
 #include "train/ladder.h"
+#include "train/precision.h"
 #include "train/timing.h"
 
 namespace linnet {
@@ -106,6 +107,22 @@ void check_resume(const RunSetup& setup, const TrainingOptions& options, const R
              "another one (" + setup.data_hash + ")");
 }
 
+/// What "auto" stands for is found once per run: a resumed one keeps what its checkpoint says.
+void settle_precision(RunSetup& setup) {
+    std::string& precision = setup.config.train.precision;
+    if (precision == "f32-split" && !kernels().narrow.split)
+        note(std::string("f32-split needs matrix units, which ") + kernels().name +
+             " has not: products are those of f32");
+    if (precision != "auto") return;
+    if (!setup.resumed) {
+        precision = fastest_precision(setup.config, setup.threads);
+        return;
+    }
+    const json train = setup.checkpoint.config.value("train", json::object());
+    precision = train.value("precision", "f32");
+    if (precision == "auto") precision = "f32";  // what it was before there was a choice
+}
+
 /// The run's folder, and the checkpoint to go on from.
 void open_folder(const TrainingOptions& options, RunSetup& setup) {
     setup.folder = std::make_unique<RunFolder>(options.out, options.resume      ? RunStart::resume
@@ -154,6 +171,7 @@ RunSetup set_up(const TrainingOptions& options) {
                           ? tokenizer_from_gguf(Gguf(*setup.resumed + "/model.gguf"))
                           : data.tokenizer(setup.config.tokenizer, t.validation_fraction, setup.threads);
     setup.config.model.vocabulary = setup.tokenizer->size();
+    settle_precision(setup);
     setup.config_json = whole_config(setup.config);
     if (setup.resumed) check_resume(setup, options, data);
     data.check(options.verify);

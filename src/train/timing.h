@@ -3,6 +3,8 @@
 #pragma once
 #include <cstdint>
 #include <limits>
+#include <string>
+#include <vector>
 
 #include "train/config.h"
 
@@ -16,5 +18,14 @@ struct StepTiming {
 /// data, no files. Ends early, after at least one step, once `seconds` have passed.
 StepTiming time_steps(const RunConfig& config, std::int64_t vocabulary, int threads, int steps,
                       double seconds = std::numeric_limits<double>::infinity());
+
+/// What an op takes of a step, in one direction. Together they take longer than a step, in which an op begins
+/// where others are not yet done.
+struct OpShare {
+    std::string op, direction;  // "linear", "forward"; "update", "" is the optimizer
+    double seconds = 0, flops = 0;
+};
+/// Of one micro-batch and one update, the longest first.
+std::vector<OpShare> profile_step(const RunConfig& config, std::int64_t vocabulary, int threads);
 
 }  // namespace linnet

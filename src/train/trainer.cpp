@@ -47,7 +47,8 @@ class Trainer {
         : options_(options),
           setup_(std::move(setup)),
           learner_(setup_.config.model, setup_.rows(), setup_.threads,
-                   static_cast<std::uint64_t>(setup_.config.train.seed)),
+                   static_cast<std::uint64_t>(setup_.config.train.seed),
+                   numbers_of(setup_.config, setup_.threads)),
           log_(options.out + "/log.jsonl", setup_.checkpoint.log_bytes, options.json),
           keeper_(setup_.checkpoint.keeper),
           step_(setup_.checkpoint.step),
@@ -320,7 +321,8 @@ int dry_run(const RunSetup& setup) {
     TracedModel traced = trace(model, true);
     // What preparing the data took and gave back counts once, not on top of the learner.
     std::size_t peak =
-        std::max(peak_memory(), current_memory() + Learner::bytes(model, setup.rows(), setup.threads));
+        std::max(peak_memory(), current_memory() + Learner::bytes(model, setup.rows(), setup.threads,
+                                                                  numbers_of(setup.config, setup.threads)));
     const TokenSource& source = setup.windows->source();
     ordered_json out = {{"parameters", traced.graph.parameter_count()},
                         {"train_tokens", source.size(DataSplit::train)},

@@ -406,6 +406,10 @@ TEST_CASE("activations stored as bf16 between ops: gradients are those of the ro
     for (const Value& v : narrow.executor->plan().values)
         stored |= v.type == DType::bf16 && v.bytes == 32 * width * 2;
     CHECK(stored);
+    for (std::size_t id = 0; id < g.graph.nodes().size(); id++)  // sums stay as they are
+        if (const ValueId v = narrow.executor->plan().value[id];
+            v != none && g.graph.nodes()[id].op->passes_gradient)
+            CHECK(narrow.executor->plan().values[static_cast<std::size_t>(v)].type == DType::f32);
     double exact = full.loss(batch, g.root), rounded = narrow.loss(batch, g.root);
     CHECK(exact != rounded);
     CHECK(rounded == doctest::Approx(exact).epsilon(0.01));

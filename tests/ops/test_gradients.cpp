@@ -188,7 +188,7 @@ struct Bench {
                                                    : batch.tokens;
         call.width = width;
         for (std::size_t i = 0; i < in.size(); i++) {
-            call.in[i] = in[i].data(), call.in_width[i] = c.inputs[i];
+            call.in[i] = in[i].data(), call.in_type[i] = DType::f64, call.in_width[i] = c.inputs[i];
             call.in_rows[i] = batch.rows.count, call.in_space[i] = &batch.rows;
         }
         for (std::size_t i = 0; i < parameter.size(); i++)

@@ -235,6 +235,26 @@ inline Vec bf16_words(const float* x, Vec& low) {
     }
     return _mm512_castsi512_ps(words);
 }
+/// The same of 2W that are bf16 already.
+inline Vec stored_words(const uint16_t* x) {
+    return _mm512_castsi512_ps(_mm512_loadu_si512(x));
+}
+/// W words of one bf16 of `first` and one of `second` each.
+template <bool split>
+inline Vec bf16_pairs(Vec first, Vec second, Vec& low) {
+    auto pairs = [](Vec a, Vec b) {
+        __m512i words = _mm512_cvtepu16_epi32(reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(a)));
+        __m512i above = _mm512_cvtepu16_epi32(reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(b)));
+        return _mm512_or_si512(words, _mm512_slli_epi32(above, 16));
+    };
+    __m512i words = pairs(first, second);
+    if constexpr (split) {
+        Vec a = _mm512_castsi512_ps(_mm512_slli_epi32(words, 16)),
+            b = _mm512_castsi512_ps(_mm512_and_si512(words, _mm512_set1_epi32(~0xFFFF)));
+        low = _mm512_castsi512_ps(pairs(first - a, second - b));
+    }
+    return _mm512_castsi512_ps(words);
+}
 #endif
 
 /// W signed bytes as floats.

@@ -62,17 +62,23 @@ struct StoredBF16 {
     }
 };
 
+inline Vec both_halves(uint16_t first, uint16_t second) {
+    return static_cast<Vec>(
+        __builtin_bit_cast(float, static_cast<uint32_t>(second) << 16 | static_cast<uint32_t>(first)));
+}
+template <bool split>
+inline Vec bf16_pairs(Vec first, Vec second, Vec& low) {
+    auto left = [](Real v) { return v - static_cast<Real>(widen_bf16(narrow_bf16(static_cast<float>(v)))); };
+    auto half = [](Real v) { return narrow_bf16(static_cast<float>(v)); };
+    if constexpr (split) low = both_halves(half(left(first)), half(left(second)));
+    return both_halves(half(first), half(second));
+}
 template <bool split>
 inline Vec bf16_words(const Real* x, Vec& low) {
-    auto both = [](Real first, Real second) {
-        auto low_half = narrow_bf16(static_cast<float>(first)),
-             high_half = narrow_bf16(static_cast<float>(second));
-        uint32_t bits = static_cast<uint32_t>(high_half) << 16 | low_half;
-        return static_cast<Vec>(__builtin_bit_cast(float, bits));
-    };
-    auto left = [](Real v) { return v - static_cast<Real>(widen_bf16(narrow_bf16(static_cast<float>(v)))); };
-    if constexpr (split) low = both(left(x[0]), left(x[1]));
-    return both(x[0], x[1]);
+    return bf16_pairs<split>(x[0], x[1], low);
+}
+inline Vec stored_words(const uint16_t* x) {
+    return both_halves(x[0], x[1]);
 }
 
 inline Real one_half(uint16_t h) {

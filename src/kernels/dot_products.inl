@@ -1,0 +1,74 @@
+// C = start + A · B in bf16 where vectors have dot products of pairs (AVX512-BF16): the products of training.
+// A register tile as in gemm.inl, over words of two bf16. `Dots` has the instruction, or in tests what it is
+// said to do.
+#pragma once
+#include <utility>
+
+#include "kernels/bf16_packing.inl"
+
+namespace linnet {
+namespace {
+
+constexpr int dot_rows = 14;
+
+/// R rows of A times P panels of 16 columns of B, added to their start.
+template <class Dots, int R, int P>
+void dot_tile(int64_t steps, const float* a, const float* b, int64_t columns, const TileTarget& t) {
+    constexpr int each = tile_side / W, vectors = P * each;
+    const int64_t panel = steps * tile_words;
+    Vec acc[R][vectors];
+    LINNET_UNROLL
+    for (int i = 0; i < R; i++) {
+        __builtin_prefetch(t.c + i * t.c_row, 1);
+        if (P == 2) __builtin_prefetch(t.c + i * t.c_row + tile_side, 1);
+        LINNET_UNROLL
+        for (int v = 0; v < vectors; v++) acc[i][v] = zero();
+    }
+    for (int64_t p = 0; p < steps * tile_depth / 2; p++, a += tile_side, b += tile_side) {
+        Vec column[vectors];
+        LINNET_UNROLL
+        for (int v = 0; v < vectors; v++) column[v] = load(b + v / each * panel + v % each * W);
+        LINNET_UNROLL
+        for (int i = 0; i < R; i++) {
+            Vec x = set1(a[i]);
+            LINNET_UNROLL
+            for (int v = 0; v < vectors; v++) acc[i][v] = Dots::add(acc[i][v], x, column[v]);
+        }
+    }
+    LINNET_UNROLL
+    for (int v = 0; v < vectors; v++) {
+        const int64_t lanes = most(0, least(W, columns - v * W));
+        if (lanes == 0) break;
+        Vec bias = bias_at(t, v * W, lanes);
+        LINNET_UNROLL
+        for (int i = 0; i < R; i++) put_sums(t, i, v * W, lanes, bias, acc[i][v]);
+    }
+}
+
+using DotTile = void (*)(int64_t, const float*, const float*, int64_t, const TileTarget&);
+template <class Dots>
+struct DotTiles {
+    DotTile tile[3][dot_rows + 1];
+    template <int... R>
+    constexpr explicit DotTiles(std::integer_sequence<int, R...>) : tile{} {
+        ((tile[1][R + 1] = dot_tile<Dots, R + 1, 1>, tile[2][R + 1] = dot_tile<Dots, R + 1, 2>), ...);
+    }
+};
+
+template <class Dots>
+struct DotProduct {
+    static constexpr bool split = false, pairs_first = true;
+    static constexpr int64_t side = dot_rows, rows = dot_rows, depth = 1024;
+    static constexpr DotTiles<Dots> tiles{std::make_integer_sequence<int, dot_rows>()};
+    static void begin() {}
+    static void end() {}
+
+    static void block(const Gemm<Real>& g, const BF16Block& at, float*) {
+        const int64_t columns = least(tile_block, at.j_end - at.j);
+        tiles.tile[columns > tile_side ? 2 : 1][least(rows, at.i_end - at.i)](
+            at.steps, at.a, at.b, columns, tile_target(g, at.i, at.j, W, at.first));
+    }
+};
+
+}  // namespace
+}  // namespace linnet

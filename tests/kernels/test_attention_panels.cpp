@@ -1,0 +1,116 @@
+// Attention with its products in bf16, on matrix units and on their emulation: nearly that of f32, and a
+// query's bits do not depend on the queries beside it.
+#include <doctest/doctest.h>
+
+#include "kernels/kernels.h"
+
+// The plainest primitives, as in isa_scalar.cpp.
+#include "kernels/simd/scalar.h"
+
+#include "kernels/tile_attention.inl"
+
+#include "emulated_tiles.h"
+#include "kernel_support.h"
+
+using namespace linnet;
+using namespace linnet::test;
+
+namespace {
+
+using Forward = void (*)(const Attention<float>&, std::int64_t, std::int64_t, std::int64_t, void*);
+using Backward = void (*)(const AttentionBackward<float>&, std::int64_t, void*);
+struct Kernel {
+    Forward forward;
+    Backward backward;
+    std::size_t workspace;
+};
+
+struct Case {
+    std::int64_t rows, heads, kv_heads, width, window = 0;
+    bool causal = true;
+    float softcap = 0;
+    std::int64_t globals = 0;
+};
+constexpr Case cases[] = {{1, 1, 1, 8},
+                          {5, 2, 1, 16},
+                          {33, 2, 2, 33},
+                          {65, 1, 1, 64},
+                          {130, 2, 1, 24, 40},
+                          {70, 1, 1, 20, 0, false},
+                          {140, 1, 1, 32, 20, true, 3, 2}};
+
+/// One sequence's values and gradients, of a kernel.
+struct Sequence {
+    Case is;
+    Values<float> q, k, v, dout, out, lse, dq, dk, dv;
+    AttentionBackward<float> b;
+
+    explicit Sequence(const Case& c)
+        : is(c),
+          q(c.rows * c.heads * c.width, 1, 1),
+          k(c.rows * c.kv_heads * c.width, 2),
+          v(c.rows * c.kv_heads * c.width, 3),
+          dout(c.rows * c.heads * c.width, 4),
+          out(dout.size()),
+          lse(c.heads * c.rows),
+          dq(q.size()),
+          dk(k.size()),
+          dv(v.size()) {
+        Attention<float>& f = b.forward;
+        f.rows = f.keys = c.rows, f.heads = c.heads, f.kv_heads = c.kv_heads, f.head_width = c.width;
+        f.window = c.window, f.causal = c.causal, f.softcap = c.softcap, f.globals = c.globals;
+        f.scale = 2 / std::sqrt(static_cast<float>(c.width));
+        f.q = q.data(), f.k = k.data(), f.v = v.data(), f.out = out.data(), f.lse = lse.data();
+        f.q_row = f.out_row = c.heads * c.width, f.k_row = f.v_row = c.kv_heads * c.width;
+        f.q_head = f.k_head = f.v_head = c.width;
+        b.dout = dout.data(), b.dq = dq.data(), b.dk = dk.data(), b.dv = dv.data();
+    }
+    Sequence(const Sequence&) = delete;
+
+    void run(const Kernel& kernel, std::int64_t step) {
+        Workspace workspace(kernel.workspace);
+        for (std::int64_t h = 0; h < is.heads; h++)
+            for (std::int64_t i = 0; i < is.rows; i += step)
+                kernel.forward(b.forward, h, i, std::min(i + step, is.rows), workspace.data());
+        for (std::int64_t h = 0; h < is.kv_heads; h++) kernel.backward(b, h, workspace.data());
+    }
+};
+
+double relative_error(const Values<float>& a, const Values<float>& b) {
+    double error = 0, size = 0;
+    for (std::int64_t i = 0; i < a.size(); i++) {
+        const double d = static_cast<double>(a[i]) - static_cast<double>(b[i]);
+        error += d * d, size += static_cast<double>(b[i]) * static_cast<double>(b[i]);
+    }
+    return size > 0 ? std::sqrt(error / size) : std::sqrt(error);
+}
+
+}  // namespace
+
+TEST_CASE("attention in bf16 is nearly that of f32, forwards and backwards") {
+    const KernelTable<float>& scalar = **usable_kernels().begin();
+    const Kernel exact{scalar.attention, scalar.attention_backward, scalar.attention_workspace};
+    std::vector<Kernel> kernels = {{linnet::tile_attention<EmulatedTiles>,
+                                    linnet::tile_attention_backward<EmulatedTiles>,
+                                    sizeof(linnet::BF16Panels)}};
+    for (const KernelTable<float>* table : usable_kernels())
+        if (table->narrow.attention)
+            kernels.push_back(
+                {table->narrow.attention, table->narrow.attention_backward, table->narrow.workspace});
+    for (const Kernel& kernel : kernels)
+        for (const Case& c : cases) {
+            Sequence expected(c), got(c), parts(c);
+            expected.run(exact, c.rows), got.run(kernel, scalar.attention_block), parts.run(kernel, 5);
+            INFO("T " << c.rows << " D " << c.width);
+            constexpr double allowed = 0.01;
+            CHECK(relative_error(got.out, expected.out) < allowed);
+            CHECK(distance(got.lse, expected.lse, got.lse.size()) < allowed);
+            CHECK(relative_error(got.dv, expected.dv) < allowed);
+            if (c.rows > 1) {  // of one key, they are 0 but for rounding
+                CHECK(relative_error(got.dq, expected.dq) < 2 * allowed);
+                CHECK(relative_error(got.dk, expected.dk) < 2 * allowed);
+            }
+            CHECK(same_bits(got.out, parts.out, got.out.size()));
+            CHECK(same_bits(got.lse, parts.lse, got.lse.size()));
+        }
+}
