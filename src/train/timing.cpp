@@ -1,7 +1,7 @@
 #include "train/timing.h"
 
 #include <algorithm>
-#include <vector>
+#include <functional>
 
 #include "base/clock.h"
 #include "base/rng.h"
@@ -9,24 +9,79 @@
 
 namespace linnet {
 
+namespace {
+
+RunConfig with_vocabulary(RunConfig run, std::int64_t vocabulary) {
+    run.model.vocabulary = vocabulary;
+    return run;
+}
+
+/// A learner and a micro-batch of random tokens.
+struct Bench {
+    RunConfig run;
+    std::int64_t rows;
+    Learner learner;
+    Batch batch;
+
+    Bench(const RunConfig& config, std::int64_t vocabulary, int threads)
+        : run(with_vocabulary(config, vocabulary)),
+          rows(run.train.batch * run.train.sequence),
+          learner(run.model, rows, threads, static_cast<std::uint64_t>(run.train.seed),
+                  groups_of(run.train)) {
+        Rng rng(static_cast<std::uint64_t>(run.train.seed), 1);
+        std::vector<std::int32_t> tokens(static_cast<std::size_t>(run.train.sequence) + 1);
+        std::uint64_t draw = 0;
+        for (std::int64_t b = 0; b < run.train.batch; b++) {
+            for (auto& id : tokens)
+                id = static_cast<std::int32_t>(rng.below(static_cast<std::uint64_t>(vocabulary), draw++));
+            batch.add(tokens.data(), run.train.sequence, 0, b);
+            batch.targets.insert(batch.targets.end(), tokens.begin() + 1, tokens.end());
+        }
+        batch.training = true;
+        batch.loss_scale = 1.0 / static_cast<double>(rows * run.train.accumulate);
+    }
+};
+
+/// The entry of an op's direction, made where it is new.
+StepShare& entry(std::vector<StepShare>& all, std::string_view op, std::string_view direction) {
+    for (StepShare& share : all)
+        if (share.op == op && share.direction == direction) return share;
+    return all.emplace_back(StepShare{std::string(op), std::string(direction)});
+}
+
+/// Adds a step of the plan to the shares.
+void add_watched(const Graph& graph, double length, const Executor<float>::Watched& watched,
+                 std::vector<StepShare>& all) {
+    const Node& node = graph.node(watched.step.node);
+    const Graph::Shapes shapes = graph.shapes(node);
+    const std::int64_t per_parent = graph.spaces()[static_cast<std::size_t>(node.space)].per_parent;
+    // Of a space with several rows per token, an op counts those of one token together.
+    const double rows =
+        static_cast<double>(watched.rows) / static_cast<double>(std::max<std::int64_t>(1, per_parent));
+    const double forward = rows * node.op->flops({shapes.in, shapes.parameters, node.attributes}, length);
+    switch (watched.step.kind) {
+        case StepKind::convert:
+            entry(all, "convert", "").seconds += watched.seconds;
+            return;
+        case StepKind::backward: {
+            StepShare& share = entry(all, node.op->name, node.op->loss ? "both" : "backward");
+            share.seconds += watched.seconds, share.flops += (node.op->loss ? 3 : 2) * forward;
+            return;
+        }
+        default:
+            break;
+    }
+    StepShare& share =
+        entry(all, node.op->name, watched.step.kind == StepKind::recompute ? "again" : "forward");
+    share.seconds += watched.seconds, share.flops += forward;
+}
+
+}  // namespace
+
 StepTiming time_steps(const RunConfig& config, std::int64_t vocabulary, int threads, int steps,
                       double seconds) {
-    RunConfig run = config;
-    run.model.vocabulary = vocabulary;
-    std::int64_t rows = run.train.batch * run.train.sequence;
-    Learner learner(run.model, rows, threads, static_cast<std::uint64_t>(run.train.seed));
-    Rng rng(static_cast<std::uint64_t>(run.train.seed), 1);
-    Batch batch;
-    std::vector<std::int32_t> tokens(static_cast<std::size_t>(run.train.sequence) + 1);
-    std::uint64_t draw = 0;
-    for (std::int64_t b = 0; b < run.train.batch; b++) {
-        for (auto& id : tokens)
-            id = static_cast<std::int32_t>(rng.below(static_cast<std::uint64_t>(vocabulary), draw++));
-        batch.add(tokens.data(), run.train.sequence, 0, b);
-        batch.targets.insert(batch.targets.end(), tokens.begin() + 1, tokens.end());
-    }
-    batch.training = true;
-    batch.loss_scale = 1.0 / static_cast<double>(rows * run.train.accumulate);
+    Bench bench(config, vocabulary, threads);
+    const TrainConfig& train = bench.run.train;
     std::vector<double> times;
     StepTiming timing;
     Clock::time_point start = Clock::now();
@@ -34,18 +89,39 @@ StepTiming time_steps(const RunConfig& config, std::int64_t vocabulary, int thre
          step++) {  // the first warms up
         Clock::time_point begin = Clock::now();
         timing.loss = 0;
-        for (std::int64_t micro = 0; micro < run.train.accumulate; micro++)
-            timing.loss += learner.learn(batch) * batch.loss_scale;
-        learner.update(run.train, learning_rate(run.train, step + 1), step + 2);
+        for (std::int64_t micro = 0; micro < train.accumulate; micro++)
+            timing.loss += bench.learner.learn(bench.batch) * bench.batch.loss_scale;
+        bench.learner.update(train, step + 2);
         if (step >= 0) times.push_back(seconds_since(begin));
     }
     std::sort(times.begin(), times.end());
     double median = times[times.size() / 2];
     timing.step_ms = median * 1e3;
-    timing.tokens_per_s = static_cast<double>(rows * run.train.accumulate) / median;
+    timing.tokens_per_s = static_cast<double>(bench.rows * train.accumulate) / median;
     timing.flops_per_s =
-        timing.tokens_per_s * 3 * forward_flops(learner.traced(), static_cast<double>(run.train.sequence));
+        timing.tokens_per_s * 3 * forward_flops(bench.learner.traced(), static_cast<double>(train.sequence));
     return timing;
+}
+
+std::vector<StepShare> profile_steps(const RunConfig& config, std::int64_t vocabulary, int threads,
+                                     int steps) {
+    Bench bench(config, vocabulary, threads);
+    const TrainConfig& train = bench.run.train;
+    const Graph& graph = bench.learner.traced().graph;
+    std::vector<StepShare> all;
+    for (int step = -1; step < steps; step++) {
+        if (step == 0) all.clear();  // the first warms up
+        for (std::int64_t micro = 0; micro < train.accumulate; micro++)
+            bench.learner.watch(bench.batch, [&](const Executor<float>::Watched& watched) {
+                add_watched(graph, static_cast<double>(train.sequence), watched, all);
+            });
+        Clock::time_point begin = Clock::now();
+        bench.learner.update(train, step + 2);
+        entry(all, train.optimizer.kind, "update").seconds += seconds_since(begin);
+    }
+    for (StepShare& share : all) share.seconds /= steps, share.flops /= steps;
+    std::ranges::stable_sort(all, std::greater(), &StepShare::seconds);
+    return all;
 }
 
 }  // namespace linnet

@@ -3,6 +3,8 @@
 #pragma once
 #include <cstdint>
 #include <limits>
+#include <string>
+#include <vector>
 
 #include "train/config.h"
 
@@ -16,5 +18,17 @@ struct StepTiming {
 /// data, no files. Ends early, after at least one step, once `seconds` have passed.
 StepTiming time_steps(const RunConfig& config, std::int64_t vocabulary, int threads, int steps,
                       double seconds = std::numeric_limits<double>::infinity());
+
+/// Where the time of a step goes: an op, or the optimizer.
+struct StepShare {
+    std::string op, direction;  // "linear", "backward"; of the loss "both", of the optimizer "update"
+    double seconds = 0;         // of one optimizer step
+    double flops = 0;           // likewise; backward counts twice forward
+};
+
+/// The same steps, one op after another, the longest first: together they take longer than a step does, in
+/// which an op begins where others are not yet done.
+std::vector<StepShare> profile_steps(const RunConfig& config, std::int64_t vocabulary, int threads,
+                                     int steps);
 
 }  // namespace linnet
