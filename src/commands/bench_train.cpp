@@ -30,18 +30,27 @@ std::int64_t vocabulary_of(const TokenizerConfig& tokenizer) {
     return tokenizer.vocab_size;
 }
 
+double seconds_of(const std::vector<StepShare>& shares) {
+    double sum = 0;
+    for (const StepShare& share : shares) sum += share.seconds;
+    return sum;
+}
+
 /// A line per op and direction, the longest first.
-std::string profile_text(const std::vector<OpShare>& shares) {
-    double all = 0;
-    for (const OpShare& s : shares) all += s.seconds;
-    std::string text = "\none micro-batch and an update, op by op\n";
-    for (const OpShare& s : shares) {
-        char line[160];
-        std::snprintf(line, sizeof line, "  %-18s %-9s %10.2f ms %5.1f %%", s.op.c_str(), s.direction.c_str(),
-                      s.seconds * 1e3, 100 * s.seconds / all);
+std::string profile_text(const std::vector<StepShare>& shares, double peak) {
+    char line[160];
+    const double all = seconds_of(shares);
+    std::snprintf(line, sizeof line, "\nop by op, %.2f ms a step; GFLOP/s, of the measured peak\n",
+                  all * 1e3);
+    std::string text = line;
+    for (const StepShare& share : shares) {
+        std::snprintf(line, sizeof line, "  %-18s %-8s %10.3f ms %5.1f %%", share.op.c_str(),
+                      share.direction.c_str(), share.seconds * 1e3, 100 * share.seconds / all);
         text += line;
-        if (s.flops > 0) {
-            std::snprintf(line, sizeof line, " %9.1f GFLOP/s", s.flops / s.seconds / 1e9);
+        const double rate = share.flops / share.seconds;
+        if (share.flops > 0) {
+            std::snprintf(line, sizeof line, " %10.1f %4.0f %%", rate / 1e9,
+                          peak > 0 ? 100 * rate / peak : 0);
             text += line;
         }
         text += "\n";
@@ -49,11 +58,15 @@ std::string profile_text(const std::vector<OpShare>& shares) {
     return text;
 }
 
-nlohmann::ordered_json profile_json(const std::vector<OpShare>& shares) {
-    nlohmann::ordered_json all = nlohmann::ordered_json::array();
-    for (const OpShare& s : shares)
-        all.push_back({{"op", s.op}, {"direction", s.direction}, {"seconds", s.seconds}, {"flops", s.flops}});
-    return all;
+nlohmann::ordered_json profile_json(const std::vector<StepShare>& shares) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const StepShare& share : shares)
+        list.push_back({{"op", share.op},
+                        {"direction", share.direction},
+                        {"ms", share.seconds * 1e3},
+                        {"share", share.seconds / seconds_of(shares)},
+                        {"flops_per_s", share.flops / share.seconds}});
+    return list;
 }
 
 int run(const Options& options, const Globals& globals) {
@@ -64,8 +77,8 @@ int run(const Options& options, const Globals& globals) {
     if (config.train.precision == "auto") config.train.precision = fastest_precision(config, threads);
     double peak = measured_peak_flops(threads);
     StepTiming timing = time_steps(config, vocabulary, threads, static_cast<int>(options.steps));
-    std::vector<OpShare> shares;
-    if (options.profile) shares = profile_step(config, vocabulary, threads);
+    std::vector<StepShare> shares;
+    if (options.profile) shares = profile_steps(config, vocabulary, threads, static_cast<int>(options.steps));
     double mfu = peak > 0 ? timing.flops_per_s / peak : 0;
     if (options.json) {
         nlohmann::ordered_json out{{"step_ms", timing.step_ms},
@@ -90,7 +103,8 @@ int run(const Options& options, const Globals& globals) {
                   timing.step_ms, timing.tokens_per_s, timing.flops_per_s / 1e9, 100 * mfu, peak / 1e9,
                   static_cast<long long>(options.steps), static_cast<long long>(vocabulary), threads,
                   kernels().name, config.train.precision.c_str());
-    write_stdout(text + (options.profile ? profile_text(shares) : ""));
+    write_stdout(text);
+    if (options.profile) write_stdout(profile_text(shares, peak));
     return 0;
 }
 

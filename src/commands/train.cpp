@@ -1,6 +1,8 @@
 // linnet train: options in, train/trainer.h does the rest.
 #include "train/trainer.h"
 
+#include <filesystem>
+
 #include "commands/commands.h"
 #include "commands/options.h"
 #include "commands/read_options.h"
@@ -15,6 +17,28 @@ struct Options {
     std::int64_t steps = 0;
 };
 
+/// Takes "PATH=WEIGHT" apart, unless a file has that name. Inputs without one weigh 1 beside those that have.
+void take_weights(DataOptions& data) {
+    bool any = false;
+    for (std::string& input : data.inputs) {
+        std::error_code ignored;
+        const std::size_t equals = input.rfind('=');
+        double weight = 1;
+        if (equals != std::string::npos && equals > 0 && !std::filesystem::exists(input, ignored)) {
+            const std::optional<double> given = parse_whole<double>(input.substr(equals + 1));
+            if (!given && !std::filesystem::exists(input.substr(0, equals), ignored)) {  // a name after all
+                data.weights.push_back(weight);
+                continue;
+            }
+            if (!given || !(*given > 0) || !(*given <= 1e9))
+                usage_error("--data", "PATH, or PATH=WEIGHT with a positive number", "'" + input + "'");
+            weight = *given, input.resize(equals), any = true;
+        }
+        data.weights.push_back(weight);
+    }
+    if (!any || data.inputs.size() == 1) data.weights.clear();
+}
+
 }  // namespace
 
 Action add_train(CLI::App& app, const Globals& globals) {
@@ -23,10 +47,12 @@ Action add_train(CLI::App& app, const Globals& globals) {
     add_text(app, "CONFIG", train.config_path, "model and training settings, JSON (models/ has some)")
         ->type_name("FILE")
         ->default_str("chosen by the text's size, the time and the machine's speed");
-    add_texts(app, "--data", train.data.inputs,
-              "text to learn: a file (.txt, .jsonl, also .gz or .zst), a folder of them, - for stdin, or a "
-              "folder made by "
-              "`linnet corpus`; may be given several times")
+    add_texts(
+        app, "--data", train.data.inputs,
+        "text to learn: a file (.txt, .jsonl, also .gz or .zst), a folder of them, - for stdin, or a "
+        "folder made by "
+        "`linnet corpus`; may be given several times. With weights (a.txt=2) each is read as often as its "
+        "weight says of all, and evaluated by itself")
         ->type_name("PATH");
     add_text(app, "-o,--out", train.out,
              "folder for model.gguf, config.json, checkpoints, log.jsonl, report.html")
@@ -39,6 +65,9 @@ Action add_train(CLI::App& app, const Globals& globals) {
                                 "go on from the newest checkpoint in --out, with its data and config"));
     add_integer(app, "--steps", options->steps, 1, INT64_MAX, "end after this step")
         ->default_str("train.steps");
+    add_real(app, "--epochs", train.epochs, 1e-9, 1e9, "end when the text has been read so many times")
+        ->default_str("train.steps")
+        ->excludes("--steps");
     add_text(app, "--time", options->time,
              "end after this time, such as 90s, 10m, 1.5h, 2d or 1:30 (minutes:seconds)")
         ->type_name("TIME")
@@ -56,6 +85,7 @@ Action add_train(CLI::App& app, const Globals& globals) {
         if (!options->time.empty()) train.time_limit_s = parse_duration("--time", options->time);
         if (train.data.inputs.empty() && !train.resume)
             usage_error("--data", "a value", "none", "the text to learn; a resumed run knows its own");
+        take_weights(train.data);
         finish_read_options(train.data.read);
         train.threads = globals.threads;
         int threads = globals.threads;

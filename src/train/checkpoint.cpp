@@ -81,11 +81,9 @@ struct Removed {
 std::string write_moments(const std::string& path, Learner& learner) {
     AtomicFile file(path);
     Sha256 sum;
-    std::size_t bytes = static_cast<std::size_t>(learner.elements()) * sizeof(float);
-    for (const float* moment : {learner.first_moment(), learner.second_moment()}) {
-        file.write(moment, bytes);
-        sum.update(moment, bytes);
-    }
+    std::size_t bytes = static_cast<std::size_t>(learner.optimizer().state_elements()) * sizeof(float);
+    file.write(learner.optimizer().state(), bytes);
+    sum.update(learner.optimizer().state(), bytes);
     file.commit();
     return sum.hex();
 }
@@ -126,6 +124,8 @@ void save_checkpoint(const std::string& folder, const Checkpoint& state, Learner
                      {"isa", state.isa},
                      {"read", state.inputs.to_json()},
                      {"evaluations", state.keeper.to_json()}};
+    if (!state.texts.is_null()) manifest["texts"] = state.texts;
+    if (!state.outliers.norms().empty()) manifest["norms"] = state.outliers.to_json();
     write_file(temporary + "/manifest.json", manifest.dump(1) + "\n");
     put_in_place(temporary, folder, name);
     std::vector<std::string> all = checkpoints(folder);
@@ -190,6 +190,8 @@ Checkpoint read_checkpoint(const std::string& folder) {
         state.isa = m.value("isa", "");
         if (m.contains("read")) state.inputs = DataOptions::from_json(m.at("read"));
         if (m.contains("evaluations")) state.keeper = Keeper::from_json(m.at("evaluations"));
+        if (m.contains("texts")) state.texts = m.at("texts");
+        if (m.contains("norms")) state.outliers = OutlierGate::from_json(m.at("norms"));
         if (fs::exists(folder + "/" + best_name)) state.best = folder + "/" + best_name;
         const json sums = m.value("sha256", json::object());
         for (const auto& [name, ignored] : sums.items())
@@ -221,12 +223,11 @@ void load_checkpoint(const std::string& folder, Learner& learner) {
     for (std::size_t i = 0; i < to.size(); i++)
         kernels().load(to[i].shape.count(), from[i].type, from[i].data, to[i].as<float>());
     MappedFile moments(folder + "/optimizer.bin");
-    std::size_t bytes = static_cast<std::size_t>(learner.elements()) * sizeof(float);
-    if (moments.bytes().size() != 2 * bytes)
-        fail_input(moments.path(), "", std::to_string(2 * bytes) + " bytes",
+    std::size_t bytes = static_cast<std::size_t>(learner.optimizer().state_elements()) * sizeof(float);
+    if (moments.bytes().size() != bytes)
+        fail_input(moments.path(), "", std::to_string(bytes) + " bytes, as this optimizer keeps",
                    std::to_string(moments.bytes().size()));
-    std::memcpy(learner.first_moment(), moments.bytes().data(), bytes);
-    std::memcpy(learner.second_moment(), moments.bytes().data() + bytes, bytes);
+    if (bytes > 0) std::memcpy(learner.optimizer().state(), moments.bytes().data(), bytes);
 }
 
 }  // namespace linnet

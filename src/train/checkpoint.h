@@ -1,6 +1,6 @@
-// A training checkpoint: a folder "step-N" of model.gguf (float32, usable by itself), optimizer.bin (both
-// moments), best.gguf (the best model so far, a hard link) and manifest.json (step, config, checksums). It is
-// written beside the others and renamed into place; two are kept.
+// A training checkpoint: a folder "step-N" of model.gguf (float32, usable by itself), optimizer.bin (what
+// the optimizer keeps), best.gguf (the best model so far, a hard link) and manifest.json (step, config,
+// checksums). It is written beside the others and renamed into place; two are kept.
 #pragma once
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -10,6 +10,7 @@
 #include "model/weights.h"
 #include "train/keeper.h"
 #include "train/learner.h"
+#include "train/outliers.h"
 #include "train/run_data.h"
 
 namespace linnet {
@@ -23,6 +24,8 @@ struct Checkpoint {
     std::string isa;              // the kernels' instruction set; empty in checkpoints that do not say
     DataOptions inputs;           // where the text was read from; empty in checkpoints of older versions
     Keeper keeper;                // the evaluations so far
+    nlohmann::json texts;         // where each of several texts is read next (setup.h); null: one text
+    OutlierGate outliers;         // the last gradient norms, where train.skip_outliers asks for them
     std::string best;             // to save: the file of the best model so far; empty: none
 };
 
@@ -47,7 +50,7 @@ Checkpoint read_checkpoint(const std::string& folder);
 /// Makes `to` the file that `from` is, in one step; the same file on the disk where the file system can.
 void link_or_copy(const std::string& from, const std::string& to);
 
-/// Puts parameters and moments back.
+/// Puts parameters and what the optimizer keeps back.
 void load_checkpoint(const std::string& folder, Learner& learner);
 
 }  // namespace linnet

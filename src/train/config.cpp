@@ -1,6 +1,6 @@
 #include "train/config.h"
 
-#include <cmath>
+#include <algorithm>
 
 #include "base/error.h"
 #include "text/encode/merges.h"
@@ -39,22 +39,14 @@ std::vector<Field> run_fields(RunConfig& c) {
          0,
          {"none", "blocks"}},
         {"train.weights", &r.weights, "type of the matrices in model.gguf", 0, 0, {"f32", "f16", "bf16"}},
-        {"train.optimizer.kind", &r.optimizer.kind, "", 0, 0, {"adamw"}},
-        {"train.optimizer.lr", &r.optimizer.lr, "peak learning rate", 0, 100},
-        {"train.optimizer.beta1", &r.optimizer.beta1, "", 0, 0.9999999},
-        {"train.optimizer.beta2", &r.optimizer.beta2, "", 0, 0.9999999},
-        {"train.optimizer.epsilon", &r.optimizer.epsilon, "", 1e-30, 1},
-        {"train.optimizer.weight_decay", &r.optimizer.weight_decay, "on matrices only", 0, 10},
-        {"train.schedule.kind",
-         &r.schedule.kind,
-         "",
-         0,
-         0,
-         {"cosine", "linear", "constant", "inverse-sqrt", "wsd"}},
-        {"train.schedule.warmup", &r.schedule.warmup, "steps", 0, 1e12},
-        {"train.schedule.min_lr", &r.schedule.min_lr, "at the end", 0, 100},
-        {"train.schedule.decay", &r.schedule.decay, "the last share of the steps, for kind wsd", 0, 1},
         {"train.clip", &r.clip, "global gradient norm; 0: none", 0, 1e12},
+        {"train.skip_outliers",
+         &r.skip_outliers,
+         "steps are skipped whose gradient norm is so many standard deviations above the mean; 0: none",
+         0,
+         1e6,
+         {},
+         0.0},
         {"train.eval_every", &r.eval_every, "steps; 0: at the end only", 0, 1e12},
         {"train.eval_batches", &r.eval_batches, "micro-batches per evaluation; 0: all of the validation part",
          0, 1e12},
@@ -63,16 +55,48 @@ std::vector<Field> run_fields(RunConfig& c) {
          1 << 20},
         {"train.validation_fraction", &r.validation_fraction, "the tail of the text", 0, 0.9},
     };
+    auto clip = std::find_if(more.begin(), more.end(), [](const Field& f) { return f.key == "train.clip"; });
+    std::vector<Field> rates = optimizer_fields(r.optimizer, "train.optimizer.");
+    for (Field& field : schedule_fields(r.schedule, "train.schedule.")) rates.push_back(std::move(field));
+    more.insert(clip, rates.begin(), rates.end());
     fields.insert(fields.end(), more.begin(), more.end());
     return fields;
 }
+
+namespace {
+
+constexpr std::string_view groups_setting = "train.groups=";
+
+/// train.groups is a list of objects, which no field holds: it is taken out of the config.
+nlohmann::json take_groups(nlohmann::json& config) {
+    nlohmann::json groups = nlohmann::json::array();
+    if (config.is_object() && config.contains("train") && config["train"].is_object()) {
+        groups = config["train"].value("groups", groups);
+        config["train"].erase("groups");
+    }
+    return groups;
+}
+
+nlohmann::json groups_of_text(const std::string& text) {
+    nlohmann::json groups =
+        nests_too_deep(text) ? nlohmann::json() : nlohmann::json::parse(text, nullptr, false);
+    return groups.is_discarded() ? nlohmann::json(text) : groups;
+}
+
+}  // namespace
 
 RunConfig read_run_config(const nlohmann::json& json, const std::string& name,
                           const std::vector<std::string>& settings) {
     RunConfig config;
     std::vector<Field> fields = run_fields(config);
-    apply_json(fields, json, name);
-    for (const std::string& setting : settings) apply_setting(fields, setting);
+    nlohmann::json plain = json;
+    config.train.groups = take_groups(plain);
+    apply_json(fields, plain, name);
+    for (const std::string& setting : settings)
+        if (setting.starts_with(groups_setting))
+            config.train.groups = groups_of_text(setting.substr(groups_setting.size()));
+        else
+            apply_setting(fields, setting);
     resolve(config.model, name);
     TrainConfig& t = config.train;
     if (t.sequence == 0) t.sequence = config.model.context;
@@ -84,30 +108,25 @@ RunConfig read_run_config(const nlohmann::json& json, const std::string& name,
         fail_input(name, "tokenizer.file", "a path, as tokenizer.kind is file", "none");
     if (config.tokenizer.kind != "file" && !config.tokenizer.file.empty())
         fail_input(name, "tokenizer.kind", "file, as tokenizer.file is given", config.tokenizer.kind);
+    t.model_width = config.model.width;
+    groups_of(t, name);  // refuses what contradicts itself
     return config;
 }
 
 double decay_begin(const TrainConfig& c) {
-    return static_cast<double>(c.steps) * (1 - c.schedule.decay);
+    return decay_begin(c.schedule, static_cast<double>(c.steps));
+}
+
+RateSpan rate_span(const TrainConfig& c) {
+    return {c.optimizer.lr, static_cast<double>(c.steps), static_cast<double>(c.model_width)};
 }
 
 double learning_rate(const TrainConfig& c, std::int64_t step) {
-    double peak = c.optimizer.lr, floor = std::min(c.schedule.min_lr, peak);
-    auto warmup = static_cast<double>(c.schedule.warmup), now = static_cast<double>(step);
-    if (now < warmup) return peak * (now + 1) / (warmup + 1);
-    double span = std::max(1.0, static_cast<double>(c.steps) - warmup);
-    double done = std::min(1.0, (now - warmup) / span);
-    if (c.schedule.kind == "cosine") return floor + (peak - floor) * 0.5 * (1 + std::cos(M_PI * done));
-    if (c.schedule.kind == "linear") return floor + (peak - floor) * (1 - done);
-    // Vaswani et al. 2017, section 5.3, scaled so that the peak is the rate asked for.
-    if (c.schedule.kind == "inverse-sqrt") return std::max(floor, peak * std::sqrt((warmup + 1) / (now + 1)));
-    // Hu et al. 2024 (MiniCPM), section 4: constant, then straight down. Until the decay begins a step does
-    // not depend on how many there will be, so the end may still be moved.
-    if (c.schedule.kind == "wsd" && now >= decay_begin(c))
-        return floor + (peak - floor) *
-                           std::max(0.0, (static_cast<double>(c.steps) - now) /
-                                             std::max(1.0, static_cast<double>(c.steps) - decay_begin(c)));
-    return peak;
+    return scheduled_rate(c.schedule, rate_span(c), step);
+}
+
+std::vector<ParameterGroup> groups_of(const TrainConfig& c, std::string_view file) {
+    return parameter_groups(c.optimizer, c.schedule, c.groups, file);
 }
 
 }  // namespace linnet

@@ -8,6 +8,8 @@
 
 #include "base/fields.h"
 #include "model/config.h"
+#include "train/optimize/groups.h"
+#include "train/optimize/schedule.h"
 
 namespace linnet {
 
@@ -26,19 +28,14 @@ struct TrainConfig {
     std::string precision = "auto";  // of products and stored activations: see precision.h
     std::string recompute = "none";  // what is computed again for backward instead of kept
     std::string weights = "f32";     // type of the matrices in model.gguf (checkpoints keep f32)
-    struct {
-        std::string kind = "adamw";
-        double lr = 1e-3, beta1 = 0.9, beta2 = 0.99, epsilon = 1e-8, weight_decay = 0.1;
-    } optimizer;
-    struct {
-        std::string kind = "cosine";
-        std::int64_t warmup = 100;  // steps
-        double min_lr = 1e-4;
-        double decay = 0.4;  // share of the steps, for kind wsd
-    } schedule;
-    double clip = 1.0;  // global gradient norm; 0: none
+    OptimizerConfig optimizer;
+    ScheduleConfig schedule;
+    nlohmann::json groups = nlohmann::json::array();  // entries of optimize/groups.h
+    double clip = 1.0;                                // global gradient norm; 0: none
+    double skip_outliers = 0;  // standard deviations of the gradient norm from which on a step is skipped
     std::int64_t eval_every = 250, eval_batches = 20, checkpoint_every = 500, sample_tokens = 200;
     double validation_fraction = 0.1;
+    std::int64_t model_width = 1;  // for schedule noam; read_run_config sets it
 };
 
 struct RunConfig {
@@ -58,7 +55,12 @@ RunConfig read_run_config(const nlohmann::json& json, const std::string& name,
 /// The step from which a schedule of kind wsd decays; until then a step does not depend on train.steps.
 double decay_begin(const TrainConfig& config);
 
-/// The learning rate of optimizer step `step` (0-based).
+/// The learning rate of optimizer step `step` (0-based), of parameters that are in no group.
 double learning_rate(const TrainConfig& config, std::int64_t step);
+
+/// The run's own settings, then its groups' (optimize/groups.h).
+std::vector<ParameterGroup> groups_of(const TrainConfig& config, std::string_view file = "config");
+/// What rates depend on.
+RateSpan rate_span(const TrainConfig& config);
 
 }  // namespace linnet

@@ -1,16 +1,11 @@
 #include "train/learner.h"
 
-#include <cmath>
-#include <cstring>
 #include <utility>
 
 #include "base/rng.h"
 
 namespace linnet {
 namespace {
-
-constexpr std::int64_t chunk_elements = 1
-                                        << 14;  // 64 KiB of each of p, g, m, v: together they fit a core's L2
 
 std::int64_t padded(std::int64_t n) {
     return (n + 15) / 16 * 16;
@@ -46,25 +41,24 @@ Plan evaluation_plan(const TracedModel& m, std::int64_t rows, const ModelConfig&
 }  // namespace
 
 std::size_t Learner::bytes(const ModelConfig& config, std::int64_t rows, int threads,
-                           const LearnerNumbers& numbers) {
+                           const std::vector<ParameterGroup>& groups, const LearnerNumbers& numbers) {
     TracedModel m = trace(config, true);
     Plan learn = learning_plan(m, rows, config, numbers),
          evaluate = evaluation_plan(m, rows, config, numbers);
-    return 4 * element_bytes(m.graph) + Executor<float>::bytes(m.graph, {&learn, &evaluate}, threads);
+    return 2 * element_bytes(m.graph) + Optimizer::bytes(m.graph, groups, threads) +
+           Executor<float>::bytes(m.graph, {&learn, &evaluate}, threads);
 }
 
 Learner::Learner(const ModelConfig& config, std::int64_t rows, int threads, std::uint64_t seed,
-                 const LearnerNumbers& numbers)
+                 const std::vector<ParameterGroup>& groups, const LearnerNumbers& numbers)
     : traced_(trace(config, true)), threads_(threads) {
     for (const Parameter& p : traced_.graph.parameters()) {
         offsets_.push_back(elements_);
-        std::int64_t n = p.shape.count();
-        for (std::int64_t i = 0; i < n; i += chunk_elements)
-            chunks_.push_back({elements_ + i, std::min(chunk_elements, n - i), p.decay()});
-        elements_ += padded(n);
+        elements_ += padded(p.shape.count());
     }
     std::size_t bytes = element_bytes(traced_.graph);
-    for (Arena* arena : {&values_, &gradients_, &first_, &second_}) *arena = allocate_arena(bytes);
+    for (Arena* arena : {&values_, &gradients_}) *arena = allocate_arena(bytes);
+    optimizer_.emplace(traced_.graph, groups, threads);
     initialise(seed);
     Plan learn = learning_plan(traced_, rows, config, numbers),
          evaluate = evaluation_plan(traced_, rows, config, numbers);
@@ -141,51 +135,10 @@ double Learner::evaluate(const Batch& batch) {
     return summed(*evaluator_, traced_.loss, batch);
 }
 
-double Learner::update(const TrainConfig& config, double learning_rate, std::int64_t step) {
-    auto *values = static_cast<float*>(values_.get()), *gradients = static_cast<float*>(gradients_.get());
-    const KernelTable<float>& k = kernels();
-    std::vector<double> squares(chunks_.size());
-    double norm = 0;
-    AdamW<float> settings{};
-    settings.lr = static_cast<float>(learning_rate);
-    settings.beta1 = static_cast<float>(config.optimizer.beta1);
-    settings.beta2 = static_cast<float>(config.optimizer.beta2);
-    settings.epsilon = static_cast<float>(config.optimizer.epsilon);
-    settings.correction1 =
-        static_cast<float>(1 - std::pow(config.optimizer.beta1, static_cast<double>(step)));
-    settings.correction2 =
-        static_cast<float>(1 - std::pow(config.optimizer.beta2, static_cast<double>(step)));
-    // Parts of about a tenth of a millisecond: chunks are apart from each other.
-    const int each = static_cast<int>(std::clamp<std::size_t>(chunks_.size() / 16, 1, 16));
-    auto chunks_of = [&](Worker part) { return part.share(static_cast<std::int64_t>(chunks_.size())); };
-    auto at = [](std::int64_t i) { return static_cast<std::size_t>(i); };
-    run_stages(threads_, [&](StageWalker& walker) {
-        auto measure = [&](Worker part) {
-            Range range = chunks_of(part);
-            for (std::int64_t i = range.begin; i < range.end; i++)
-                squares[at(i)] = k.sum_squares(chunks_[at(i)].size, gradients + chunks_[at(i)].begin);
-        };
-        auto step_chunks = [&](Worker part) {
-            double sum = 0;  // every part adds all chunks in the same order
-            for (double square : squares) sum += square;
-            double total = std::sqrt(sum);
-            if (part.index == 0) norm = total;
-            bool clip = config.clip > 0 && total > config.clip;
-            AdamW<float> a = settings;
-            a.gradient_scale = clip ? static_cast<float>(config.clip / total) : 1.0f;
-            Range range = chunks_of(part);
-            for (std::int64_t i = range.begin; i < range.end; i++) {
-                const Chunk& c = chunks_[at(i)];
-                a.weight_decay = c.decay ? static_cast<float>(config.optimizer.weight_decay) : 0.0f;
-                if (std::isfinite(total))
-                    k.adamw(c.size, a, gradients + c.begin, values + c.begin, first_moment() + c.begin,
-                            second_moment() + c.begin);
-                std::memset(gradients + c.begin, 0, static_cast<std::size_t>(c.size) * sizeof(float));
-            }
-        };
-        if (!walker.stage(each, measure) || !walker.stage(each, step_chunks)) return;
-    });
-    return norm;
+StepResult Learner::update(const TrainConfig& config, std::int64_t step, StepOptions options) {
+    options.step = step, options.span = rate_span(config), options.clip = config.clip;
+    return optimizer_->step(groups_of(config), options, static_cast<float*>(values_.get()),
+                            static_cast<float*>(gradients_.get()));
 }
 
 }  // namespace linnet

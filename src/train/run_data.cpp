@@ -27,14 +27,18 @@ json DataOptions::to_json() const {
     std::vector<std::string> paths;
     for (const std::string& input : inputs)
         paths.push_back(input == "-" ? input : fs::absolute(input).lexically_normal().string());
-    return {{"inputs", paths},         {"format", read.format},
-            {"field", read.field},     {"separator", read.separator},
-            {"invalid", read.invalid}, {"skip_bad", read.skip_bad}};
+    nlohmann::json all = {{"inputs", paths},         {"format", read.format},
+                          {"field", read.field},     {"separator", read.separator},
+                          {"invalid", read.invalid}, {"skip_bad", read.skip_bad}};
+    if (!weights.empty()) all["weights"] = weights;
+    return all;
 }
 
 DataOptions DataOptions::from_json(const json& json) {
     DataOptions options;
     options.inputs = json.at("inputs").get<std::vector<std::string>>();
+    options.weights = json.value("weights", std::vector<double>());
+    if (!options.weights.empty() && options.weights.size() != options.inputs.size()) options.weights.clear();
     options.read.format = json.at("format").get<std::string>();
     options.read.field = json.at("field").get<std::string>();
     options.read.separator = json.at("separator").get<std::string>();
@@ -119,14 +123,18 @@ TokenizerPtr RunData::tokenizer(const TokenizerConfig& config, double fraction, 
         return load_tokenizer(path);
     }
     auto size = static_cast<TokenId>(config.vocab_size);
+    if (config.kind == "bpe" && count_ == 1) {  // spares a copy
+        std::vector<std::string_view> parts = split_documents(*documents_, fraction).train;
+        if (parts.size() == 1) return train_tokenizer(config.kind, parts[0], size, threads);
+    }
+    return train_tokenizer(config.kind, vocabulary_text(config, fraction), size, threads);
+}
+
+std::string RunData::vocabulary_text(const TokenizerConfig& config, double fraction) const {
     // Characters must all be known, also those of the held-out part (and the newline that parts documents);
     // merges are learned from the training part only.
-    if (config.kind != "bpe")
-        return train_tokenizer(config.kind, count_ == 1 ? documents_->text : documents_->text + "\n", size,
-                               threads);
-    std::vector<std::string_view> parts = split_documents(*documents_, fraction).train;
-    if (parts.size() == 1) return train_tokenizer(config.kind, parts[0], size, threads);
-    return train_tokenizer(config.kind, joined(parts), size, threads);
+    if (config.kind != "bpe") return count_ == 1 ? documents_->text : documents_->text + "\n";
+    return joined(split_documents(*documents_, fraction).train);
 }
 
 TokenSource RunData::tokens(const Tokenizer& tokenizer, double fraction, int threads) {

@@ -14,6 +14,7 @@ namespace linnet {
 /// What --data and the reading options say.
 struct DataOptions {
     std::vector<std::string> inputs;  // files, folders, "-"; or one corpus (data/token_files.h)
+    std::vector<double> weights;      // of each input, positive; empty: all are one text
     ReadOptions read;
 
     /// As a checkpoint keeps it, so that a resume needs no --data: paths are absolute.
@@ -36,6 +37,9 @@ class RunData {
     const DataOptions& options() const { return options_; }
     /// The corpus's own tokenizer file; empty where the data is text, or other programs' files without one.
     std::string own_tokenizer() const { return corpus_ ? corpus_->tokenizer() : ""; }
+    bool is_corpus() const { return corpus_.has_value(); }
+    /// What a vocabulary of this kind is made from. Not of a corpus.
+    std::string vocabulary_text(const TokenizerConfig& config, double fraction) const;
     /// Holds a corpus of ours against its checksums: a sample of them, or all.
     void check(bool whole) const;
 

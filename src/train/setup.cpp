@@ -1,6 +1,7 @@
 #include "train/setup.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -30,12 +31,12 @@ bool sets(const std::vector<std::string>& settings, const std::string& key) {
 }
 
 /// A default run's model and vocabulary. Where the steps are given and no time is, speed has no part in it.
-RunConfig default_config(const TrainingOptions& options, const RunData& data, RunSetup& setup) {
+RunConfig default_config(const TrainingOptions& options, const RunTexts& data, RunSetup& setup) {
     const std::vector<std::string> settings = settings_of(options);
     Prospect prospect;
     prospect.bytes = data.bytes();
     prospect.vocabulary = data.vocabulary();
-    setup.by_time = options.time_limit_s > 0 || !sets(settings, "train.steps");
+    setup.by_time = options.time_limit_s > 0 || (!sets(settings, "train.steps") && options.epochs == 0);
     if (setup.by_time) {
         if (setup.time_limit_s == 0) setup.time_limit_s = default_seconds;
         setup.peak_flops = measured_peak_flops(setup.threads);
@@ -49,7 +50,7 @@ RunConfig default_config(const TrainingOptions& options, const RunData& data, Ru
 }
 
 /// The config: the file's, a default, or (resuming) the checkpoint's; then --set and --steps.
-RunConfig choose_config(const TrainingOptions& options, const RunData& data, RunSetup& setup) {
+RunConfig choose_config(const TrainingOptions& options, const RunTexts& data, RunSetup& setup) {
     const std::vector<std::string> settings = settings_of(options);
     if (!options.config_path.empty()) {
         json file = parse_json(read_file(options.config_path), options.config_path);
@@ -62,8 +63,9 @@ RunConfig choose_config(const TrainingOptions& options, const RunData& data, Run
 
 /// Steps, warm-up and cadence of a default run, from the speed of some steps.
 void choose_schedule(const TrainingOptions& options, RunSetup& setup) {
-    const std::vector<std::string> settings = settings_of(options);
+    std::vector<std::string> settings = settings_of(options);
     RunConfig& config = setup.config;
+    if (options.epochs > 0) settings.push_back("train.steps=" + std::to_string(config.train.steps));
     if (!setup.by_time) return fit_cadence(config, settings);
     double step_seconds = time_steps(config, config.model.vocabulary, setup.threads, 30,
                                      std::min(2.0, 0.03 * setup.time_limit_s))
@@ -74,6 +76,9 @@ void choose_schedule(const TrainingOptions& options, RunSetup& setup) {
     // The end follows the clock only where its steps were ours to choose, and do not change those before.
     setup.by_time = config.train.schedule.kind == "wsd" && config.train.schedule.decay < 1 &&
                     !sets(settings, "train.steps");
+    for (const ParameterGroup& group : groups_of(config.train))
+        setup.by_time &= !schedule_kind(group.schedule.kind).to_the_end &&
+                         group.schedule.decay == config.train.schedule.decay;
 }
 
 void say_choice(const RunSetup& setup) {
@@ -91,12 +96,16 @@ void say_choice(const RunSetup& setup) {
 }
 
 /// A run goes on only as what it was: the same model, vocabulary, data and batches. The rest may change.
-void check_resume(const RunSetup& setup, const TrainingOptions& options, const RunData& data) {
+void check_resume(const RunSetup& setup, const TrainingOptions& options, const RunTexts& data) {
     json was = setup.checkpoint.config, now = setup.config_json;
     for (const char* key : {"model", "tokenizer"})
         if (was.value(key, json()) != now[key])
             fail(Exit::diverged, options.out, key, "the checkpoint's config", "another one",
                  "train into another folder, or leave the config out");
+    auto optimizer = [](const json& config) { return config["train"]["optimizer"].value("kind", ""); };
+    if (optimizer(was) != optimizer(now))
+        fail(Exit::diverged, options.out, "train.optimizer.kind", optimizer(was), optimizer(now),
+             "the checkpoint holds what that one keeps");
     for (const char* key : {"batch", "sequence", "accumulate", "seed"})
         if (was["train"].value(key, json()) != now["train"][key])
             fail(Exit::diverged, options.out, std::string("train.") + key,
@@ -121,6 +130,24 @@ void settle_precision(RunSetup& setup) {
     const json train = setup.checkpoint.config.value("train", json::object());
     precision = train.value("precision", "f32");
     if (precision == "auto") precision = "f32";  // what it was before there was a choice
+}
+
+/// Each text goes on where the checkpoint left it.
+void check_positions(const RunSetup& setup, const TrainingOptions& options) {
+    if (setup.checkpoint.inputs.weights != setup.data.weights)
+        fail(Exit::diverged, options.out, "--data", "the weights that the run began with", "others");
+    const json now = text_positions(setup, setup.checkpoint.step);
+    if (!setup.checkpoint.texts.is_null() && setup.checkpoint.texts != now)
+        fail(Exit::diverged, options.out, "texts", setup.checkpoint.texts.dump(), now.dump());
+}
+
+/// Steps that read as much as all texts have, so many times.
+void set_epochs(RunSetup& setup, double epochs) {
+    TrainConfig& t = setup.config.train;
+    const double tokens = epochs * static_cast<double>(setup.text_size.train_tokens);
+    const double steps = std::ceil(tokens / static_cast<double>(t.batch * t.sequence * t.accumulate));
+    t.steps = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::min(steps, 1e12)));
+    setup.config_json = whole_config(setup.config);
 }
 
 /// The run's folder, and the checkpoint to go on from.
@@ -151,6 +178,7 @@ DataOptions data_options(const TrainingOptions& options, const RunSetup& setup) 
 
 json whole_config(RunConfig config) {
     json all = to_json(run_fields(config));
+    if (!config.train.groups.empty()) all["train"]["groups"] = config.train.groups;
     if (config.train.schedule.kind != "wsd") all["train"]["schedule"].erase("decay");  // it would say nothing
     return all;
 }
@@ -161,10 +189,10 @@ RunSetup set_up(const TrainingOptions& options) {
     setup.time_limit_s = options.time_limit_s;
     setup.threads = options.threads > 0 ? options.threads : physical_cores();
     if (!options.dry_run) open_folder(options, setup);
-    RunData data(data_options(options, setup));
+    RunTexts data(data_options(options, setup));
     setup.data = data.options();
     setup.data_hash = data.sha256();
-    const std::string description = data.name() + ": " + data.description();  // said once nothing is refused
+    const std::vector<std::string> descriptions = data.descriptions();  // said once nothing is refused
     setup.config = choose_config(options, data, setup);
     const TrainConfig& t = setup.config.train;
     setup.tokenizer = setup.resumed
@@ -173,12 +201,15 @@ RunSetup set_up(const TrainingOptions& options) {
     setup.config.model.vocabulary = setup.tokenizer->size();
     settle_precision(setup);
     setup.config_json = whole_config(setup.config);
+    assign_groups(groups_of(t), trace(setup.config.model, true).graph, "config");
     if (setup.resumed) check_resume(setup, options, data);
     data.check(options.verify);
-    TokenSource source = data.tokens(*setup.tokenizer, t.validation_fraction, setup.threads);
-    setup.text_size = {data.bytes(), source.size(DataSplit::train)};
-    setup.windows.emplace(std::move(source), static_cast<std::uint64_t>(t.seed), t.sequence);
-    note(description);
+    setup.windows.emplace(data.tokens(*setup.tokenizer, t.validation_fraction, setup.threads),
+                          setup.data.weights, static_cast<std::uint64_t>(t.seed), t.sequence);
+    setup.text_size = {data.bytes(), setup.windows->size(DataSplit::train)};
+    if (setup.resumed) check_positions(setup, options);
+    if (options.epochs > 0) set_epochs(setup, options.epochs);
+    for (const std::string& description : descriptions) note(description);
     if (!has_standard_architecture(setup.config.model))
         note(
             "GGUF has no name for these model settings: only linnet will load model.gguf (README.md, \"Other "
@@ -211,9 +242,11 @@ void fill_batch(const RunSetup& setup, std::int64_t step, std::int64_t micro, Ba
     work.training = true;
 }
 
-bool fill_validation(const RunSetup& setup, std::int64_t i, std::int64_t batches, Batch& work) {
+bool fill_validation(const RunSetup& setup, std::size_t part, std::int64_t i, std::int64_t batches,
+                     Batch& work) {
+    const WindowSampler& sampler = setup.windows->part(part);
     const TrainConfig& t = setup.config.train;
-    auto windows = static_cast<std::int64_t>(setup.windows->validation_windows());
+    auto windows = static_cast<std::int64_t>(sampler.validation_windows());
     std::int64_t all = (windows + t.batch - 1) / t.batch;
     if (batches == 0 || batches > all) batches = all;
     if (i >= batches) return false;
@@ -221,18 +254,30 @@ bool fill_validation(const RunSetup& setup, std::int64_t i, std::int64_t batches
     work = Batch();
     std::vector<std::int32_t> inputs(static_cast<std::size_t>(t.sequence)), targets(inputs.size());
     for (std::int64_t b = 0; b < t.batch && first + b < windows; b++) {
-        setup.windows->validation_window(static_cast<std::uint64_t>(first + b), inputs, targets);
+        sampler.validation_window(static_cast<std::uint64_t>(first + b), inputs, targets);
         work.add(inputs.data(), t.sequence, 0, b);
         work.targets.insert(work.targets.end(), targets.begin(), targets.end());
     }
     return true;
 }
 
+json text_positions(const RunSetup& setup, std::int64_t step) {
+    const WindowMixture& windows = *setup.windows;
+    if (windows.parts() == 1) return nullptr;
+    const TrainConfig& t = setup.config.train;
+    const auto sequences = static_cast<std::uint64_t>(step * t.accumulate * t.batch);
+    json texts = json::array();
+    for (std::size_t i = 0; i < windows.parts(); i++)
+        texts.push_back({{"weight", windows.weight(i)}, {"sequences", windows.drawn(i, sequences)}});
+    return texts;
+}
+
 std::string held_out_line(const RunSetup& setup) {
     constexpr std::size_t shortest = 20, longest = 80;  // bytes
     std::vector<std::int32_t> ids(static_cast<std::size_t>(setup.config.train.sequence)), targets(ids.size());
-    for (std::uint64_t i = 0; i < std::min<std::uint64_t>(setup.windows->validation_windows(), 20); i++) {
-        setup.windows->validation_window(i, ids, targets);
+    const WindowSampler& sampler = setup.windows->part(0);
+    for (std::uint64_t i = 0; i < std::min<std::uint64_t>(sampler.validation_windows(), 20); i++) {
+        sampler.validation_window(i, ids, targets);
         std::string text = setup.tokenizer->decode(ids);
         std::size_t begin = text.find('\n');  // the first line may have begun before
         while (begin != std::string::npos) {

@@ -5,11 +5,12 @@
 #include <string>
 
 #include "base/clock.h"
+#include "data/mixture.h"
 #include "train/checkpoint.h"
 #include "train/config.h"
 #include "train/ladder.h"
-#include "train/run_data.h"
 #include "train/run_folder.h"
+#include "train/run_texts.h"
 #include "train/trainer.h"
 
 namespace linnet {
@@ -27,7 +28,7 @@ struct RunSetup {
     DataOptions data;
     std::string data_hash;
     TextSize text_size;
-    std::optional<WindowSampler> windows;
+    std::optional<WindowMixture> windows;
     std::optional<std::string> resumed;  // the checkpoint's folder
     Checkpoint checkpoint;               // its state, or step 0
     int threads = 1;
@@ -43,9 +44,14 @@ RunSetup set_up(const TrainingOptions& options);
 
 /// Sequences of micro-batch m of step s, as one batch. `work` is reused.
 void fill_batch(const RunSetup& setup, std::int64_t step, std::int64_t micro, Batch& work);
-/// Micro-batch i of the validation windows, spread evenly over them; fewer rows at the end. False where there
-/// is none.
-bool fill_validation(const RunSetup& setup, std::int64_t i, std::int64_t batches, Batch& work);
+/// Micro-batch i of the validation windows of text `part`, spread evenly over them; fewer rows at the end.
+/// False where there is none.
+bool fill_validation(const RunSetup& setup, std::size_t part, std::int64_t i, std::int64_t batches,
+                     Batch& work);
+
+/// Sequences of each text so far, after `step` steps, with its name and weight: for checkpoints. Empty where
+/// there is one text.
+nlohmann::json text_positions(const RunSetup& setup, std::int64_t step);
 
 /// A line of the held-out text, for samples to begin with; empty where there is none.
 std::string held_out_line(const RunSetup& setup);

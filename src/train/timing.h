@@ -19,13 +19,16 @@ struct StepTiming {
 StepTiming time_steps(const RunConfig& config, std::int64_t vocabulary, int threads, int steps,
                       double seconds = std::numeric_limits<double>::infinity());
 
-/// What an op takes of a step, in one direction. Together they take longer than a step, in which an op begins
-/// where others are not yet done.
-struct OpShare {
-    std::string op, direction;  // "linear", "forward"; "update", "" is the optimizer
-    double seconds = 0, flops = 0;
+/// Where the time of a step goes: an op, or the optimizer.
+struct StepShare {
+    std::string op, direction;  // "linear", "backward"; of the loss "both", of the optimizer "update"
+    double seconds = 0;         // of one optimizer step
+    double flops = 0;           // likewise; backward counts twice forward
 };
-/// Of one micro-batch and one update, the longest first.
-std::vector<OpShare> profile_step(const RunConfig& config, std::int64_t vocabulary, int threads);
+
+/// The same steps, one op after another, the longest first: together they take longer than a step does, in
+/// which an op begins where others are not yet done.
+std::vector<StepShare> profile_steps(const RunConfig& config, std::int64_t vocabulary, int threads,
+                                     int steps);
 
 }  // namespace linnet

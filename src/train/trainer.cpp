@@ -47,10 +47,11 @@ class Trainer {
         : options_(options),
           setup_(std::move(setup)),
           learner_(setup_.config.model, setup_.rows(), setup_.threads,
-                   static_cast<std::uint64_t>(setup_.config.train.seed),
+                   static_cast<std::uint64_t>(setup_.config.train.seed), groups_of(setup_.config.train),
                    numbers_of(setup_.config, setup_.threads)),
           log_(options.out + "/log.jsonl", setup_.checkpoint.log_bytes, options.json),
           keeper_(setup_.checkpoint.keeper),
+          outliers_(setup_.checkpoint.outliers),
           step_(setup_.checkpoint.step),
           flops_a_token_(
               3 * forward_flops(learner_.traced(), static_cast<double>(setup_.config.train.sequence))) {}
@@ -87,7 +88,7 @@ class Trainer {
         write_config();
         begun_ = Clock::now();
         first_step_ = step_;
-        const TokenSource& source = setup_.windows->source();
+        const WindowMixture& source = *setup_.windows;
         if (setup_.resumed) {
             log_.write({{"event", "resume"}, {"step", step_}, {"steps", setup_.config.train.steps}});
             note("resuming at step " + grouped(static_cast<std::uint64_t>(step_)));
@@ -100,7 +101,8 @@ class Trainer {
                         {"vocabulary", setup_.config.model.vocabulary},
                         {"threads", setup_.threads},
                         {"isa", kernels().name},
-                        {"peak_flops", with_digits(peak_, 4)}});
+                        {"peak_flops", with_digits(peak_, 4)},
+                        {"flops_per_token", with_digits(flops_a_token_, 6)}});
         }
         note(human_count(static_cast<double>(learner_.parameter_count())) + " parameters, vocabulary " +
              grouped(static_cast<std::uint64_t>(setup_.config.model.vocabulary)) + ", " +
@@ -120,8 +122,13 @@ class Trainer {
             loss += learner_.learn(work_) * work_.loss_scale;
         }
         double lr = learning_rate(t, step_);
-        double norm = learner_.update(t, lr, step_ + 1);
-        if (!std::isfinite(loss) || !std::isfinite(norm)) diverged(loss, norm);
+        StepOptions how;
+        how.skip_above = outliers_.limit(t.skip_outliers);
+        how.watch = watched(step_ + 1);
+        const StepResult done = learner_.update(t, step_ + 1, how);
+        if (!std::isfinite(loss) || !std::isfinite(done.norm)) diverged(loss, done.norm);
+        if (t.skip_outliers > 0) outliers_.observe(done.norm);
+        if (!done.applied) outliers_.count_skipped();
         step_++;
         double took = seconds_since(begin), speed = static_cast<double>(setup_.rows() * t.accumulate) / took;
         double router = learner_.take_router_loss();
@@ -131,14 +138,50 @@ class Trainer {
                                {"step", step_},
                                {"loss", with_digits(loss, 7)},
                                {"lr", with_digits(lr, 6)},
-                               {"grad_norm", with_digits(norm, 5)},
+                               {"grad_norm", with_digits(done.norm, 5)},
                                {"tokens_per_s", with_digits(speed, 5)},
                                {"mfu", with_digits(share, 3)},
                                {"seconds", with_digits(seconds(), 7)}};
         if (!learner_.traced().router_losses.empty()) record["router_loss"] = with_digits(router, 6);
+        if (!done.applied) record["skipped"] = true;
+        if (!t.groups.empty()) record["group_lr"] = group_rates();
         log_.write(record);
+        if (done.applied) log_blocks(done.blocks);
         double left = setup_.time_limit_s > 0 ? setup_.time_limit_s - elapsed() : INFINITY;
         live_.step(step_, t.steps, loss, lr, speed, share, left);
+    }
+
+    /// Steps whose updates are measured block by block: about a hundred in a run.
+    bool watched(std::int64_t step) const {
+        return step == 1 || step % std::max<std::int64_t>(1, setup_.config.train.steps / 100) == 0;
+    }
+
+    ordered_json group_rates() const {
+        const TrainConfig& t = setup_.config.train;
+        ordered_json rates = ordered_json::array();
+        for (const ParameterGroup& group : groups_of(t)) {
+            RateSpan span = rate_span(t);
+            span.peak = group.optimizer.lr;
+            rates.push_back(with_digits(scheduled_rate(group.schedule, span, step_ - 1), 6));
+        }
+        rates.erase(rates.begin());  // the run's own
+        return rates;
+    }
+
+    /// Gradient norms and how much of its own size each block was changed by.
+    void log_blocks(const std::vector<BlockStep>& blocks) {
+        if (blocks.empty()) return;
+        ordered_json names = ordered_json::array(), gradients = names, updates = names;
+        for (const BlockStep& block : blocks) {
+            names.push_back(block.name);
+            gradients.push_back(with_digits(block.gradient, 4));
+            updates.push_back(with_digits(block.weight > 0 ? block.update / block.weight : 0, 4));
+        }
+        log_.write({{"event", "blocks"},
+                    {"step", step_},
+                    {"names", names},
+                    {"grad_norm", gradients},
+                    {"update", updates}});
     }
 
     /// A default run's steps are held against the clock while its learning rate is still constant: they end
@@ -170,25 +213,54 @@ class Trainer {
                   : "a lower train.optimizer.lr may help");
     }
 
-    /// The mean loss of the held-out text in nats per token; nothing where there is none.
-    std::optional<double> validation_loss() {
-        double nats = 0;
+    struct Measured {
+        double loss = 0, bpb = 0;  // nats per token, bits per byte
         std::int64_t tokens = 0;
-        for (std::int64_t i = 0; fill_validation(setup_, i, setup_.config.train.eval_batches, work_); i++) {
+    };
+    /// Of the held-out part of one text.
+    Measured validation_of(std::size_t part) {
+        double nats = 0;
+        Measured m;
+        const std::int64_t batches = setup_.config.train.eval_batches;
+        for (std::int64_t i = 0; fill_validation(setup_, part, i, batches, work_); i++) {
             nats += learner_.evaluate(work_);
-            tokens += work_.rows.count;
+            m.tokens += work_.rows.count;
         }
-        if (tokens == 0) return std::nullopt;
-        const TokenSource& source = setup_.windows->source();
-        double loss = nats / static_cast<double>(tokens);
-        double bpb = loss / std::log(2.0) * static_cast<double>(source.size(DataSplit::validation)) /
-                     static_cast<double>(source.bytes(DataSplit::validation));
-        log_.write({{"event", "eval"},
-                    {"step", step_},
-                    {"loss", with_digits(loss, 7)},
-                    {"bpb", with_digits(bpb, 6)},
-                    {"tokens", tokens},
-                    {"seconds", with_digits(seconds(), 7)}});
+        if (m.tokens == 0) return m;
+        const TokenSource& source = setup_.windows->part(part).source();
+        m.loss = nats / static_cast<double>(m.tokens);
+        m.bpb = m.loss / std::log(2.0) * static_cast<double>(source.size(DataSplit::validation)) /
+                static_cast<double>(source.bytes(DataSplit::validation));
+        return m;
+    }
+
+    /// The mean loss of the held-out text in nats per token, of several texts by their weights; nothing where
+    /// there is none.
+    std::optional<double> validation_loss() {
+        Measured all;
+        ordered_json texts = ordered_json::array();
+        double weights = 0;
+        for (std::size_t part = 0; part < setup_.windows->parts(); part++) {
+            const Measured m = validation_of(part);
+            if (m.tokens == 0) continue;
+            const double weight = setup_.windows->weight(part);
+            all.loss += weight * m.loss, all.bpb += weight * m.bpb, all.tokens += m.tokens;
+            weights += weight;
+            texts.push_back({{"name", setup_.windows->part(part).source().name()},
+                             {"loss", with_digits(m.loss, 7)},
+                             {"bpb", with_digits(m.bpb, 6)},
+                             {"tokens", m.tokens}});
+        }
+        if (all.tokens == 0) return std::nullopt;
+        const double loss = all.loss / weights, bpb = all.bpb / weights;
+        ordered_json record = {{"event", "eval"},
+                               {"step", step_},
+                               {"loss", with_digits(loss, 7)},
+                               {"bpb", with_digits(bpb, 6)},
+                               {"tokens", all.tokens},
+                               {"seconds", with_digits(seconds(), 7)}};
+        if (setup_.windows->parts() > 1) record["texts"] = texts;
+        log_.write(record);
         live_.evaluated(step_, loss, bpb);
         return loss;
     }
@@ -256,6 +328,8 @@ class Trainer {
         state.isa = kernels().name;
         state.inputs = setup_.data;
         state.keeper = keeper_;
+        state.outliers = outliers_;
+        state.texts = text_positions(setup_, step_);
         state.best = keeper_.any() ? file(best_model) : "";
         save_checkpoint(options_.out + "/checkpoints", state, learner_, setup_.config.model,
                         *setup_.tokenizer, provenance());
@@ -276,14 +350,19 @@ class Trainer {
             link_or_copy(file(best_model), file(last_model));
         else
             write_model(last_model);
-        log_.write({{"event", "end"},
-                    {"step", step_},
-                    {"seconds", with_digits(seconds(), 7)},
-                    {"peak_memory_mib", with_digits(mib(peak_memory()), 5)},
-                    {"reason", signal                               ? "signal"
-                               : memorised_                         ? "memorised"
-                               : step_ == setup_.config.train.steps ? "steps"
-                                                                    : "time"}});
+        ordered_json end = {{"event", "end"},
+                            {"step", step_},
+                            {"seconds", with_digits(seconds(), 7)},
+                            {"peak_memory_mib", with_digits(mib(peak_memory()), 5)},
+                            {"reason", signal                               ? "signal"
+                                       : memorised_                         ? "memorised"
+                                       : step_ == setup_.config.train.steps ? "steps"
+                                                                            : "time"}};
+        if (setup_.config.train.skip_outliers > 0) end["skipped"] = outliers_.skipped();
+        log_.write(end);
+        if (outliers_.skipped() > 0)
+            note(grouped(static_cast<std::uint64_t>(outliers_.skipped())) +
+                 " steps were skipped, as their gradient norms were outliers");
         write_report(file("report.html"), file("log.jsonl"));
         for (const char* name : {best_model, last_model, "report.html"}) note_written(file(name));
         auto shown = [](std::int64_t n) { return grouped(static_cast<std::uint64_t>(n)); };
@@ -307,6 +386,7 @@ class Trainer {
     LiveLine live_;
     Batch work_;
     Keeper keeper_;
+    OutlierGate outliers_;
     std::int64_t step_, first_step_ = 0,
                         evaluated_ = -1;  // evaluated_: the last step that was, in this process
     bool best_is_last_ = false, memorised_ = false, said_memorising_ = false;
@@ -320,10 +400,11 @@ int dry_run(const RunSetup& setup) {
     const ModelConfig& model = setup.config.model;
     TracedModel traced = trace(model, true);
     // What preparing the data took and gave back counts once, not on top of the learner.
-    std::size_t peak =
-        std::max(peak_memory(), current_memory() + Learner::bytes(model, setup.rows(), setup.threads,
-                                                                  numbers_of(setup.config, setup.threads)));
-    const TokenSource& source = setup.windows->source();
+    std::size_t peak = std::max(
+        peak_memory(),
+        current_memory() + Learner::bytes(model, setup.rows(), setup.threads, groups_of(setup.config.train),
+                                          numbers_of(setup.config, setup.threads)));
+    const WindowMixture& source = *setup.windows;
     ordered_json out = {{"parameters", traced.graph.parameter_count()},
                         {"train_tokens", source.size(DataSplit::train)},
                         {"validation_tokens", source.size(DataSplit::validation)},

@@ -1,0 +1,112 @@
+#include "train/optimize/groups.h"
+
+#include "base/error.h"
+#include "base/nearest.h"
+#include "model/quantize/quantize.h"
+#include "train/optimize/optimizers.h"
+#include "train/optimize/schedule.h"
+
+namespace linnet {
+
+using nlohmann::json;
+
+namespace {
+
+/// Came after files had been written: silent where it has its default, so that they stay as they are.
+template <class T>
+Field later(std::string key, T* target, const char* help, double low = 0, double high = 1e18) {
+    Field field{std::move(key), target, help, low, high, {}};
+    field.silent = value_of(field);
+    return field;
+}
+
+void check_optimizer(const OptimizerConfig& c, std::string_view file, const std::string& place) {
+    const OptimizerKind& kind = optimizer_kind(c.kind);
+    const std::string name(kind.name);
+    if (c.momentum_warmup > 0 && !kind.has_momentum)
+        fail_input(file, place + "momentum_warmup", "0, as " + name + " has no momentum",
+                   std::to_string(c.momentum_warmup));
+    if (c.cautious_decay && kind.coupled_decay)
+        fail_input(file, place + "cautious_decay",
+                   "false, as " + name + " adds its weight decay to the gradient", "true");
+}
+
+}  // namespace
+
+std::vector<Field> optimizer_fields(OptimizerConfig& o, const std::string& p) {
+    const OptimizerConfig defaults;
+    OptimizerConfig held = o;
+    o = defaults;  // `later` asks a field for its default
+    std::vector<Field> fields = {
+        {p + "kind", &o.kind, "", 0, 0, optimizer_names()},
+        {p + "lr", &o.lr, "peak learning rate", 0, 100},
+        {p + "beta1", &o.beta1, "", 0, 0.9999999},
+        {p + "beta2", &o.beta2, "", 0, 0.9999999},
+        {p + "epsilon", &o.epsilon, "", 1e-30, 1},
+        {p + "weight_decay", &o.weight_decay, "on matrices only", 0, 10},
+        later(p + "momentum", &o.momentum, "of sgd and muon", 0, 0.9999999),
+        later(p + "nesterov", &o.nesterov, "sgd and muon look ahead by their momentum"),
+        later(p + "momentum_warmup", &o.momentum_warmup, "steps in which momentum rises; 0: none", 0, 1e12),
+        later(p + "momentum_start", &o.momentum_start, "where it begins to rise", 0, 0.9999999),
+        later(p + "cautious_decay", &o.cautious_decay,
+              "weight decay only where update and parameter have the same sign"),
+        later(p + "scaled_decay", &o.scaled_decay, "weight decay follows the schedule, too"),
+    };
+    o = std::move(held);
+    return fields;
+}
+
+std::vector<Field> schedule_fields(ScheduleConfig& s, const std::string& p) {
+    return {
+        {p + "kind", &s.kind, "", 0, 0, schedule_names()},
+        {p + "warmup", &s.warmup, "steps", 0, 1e12},
+        {p + "min_lr", &s.min_lr, "at the end", 0, 100},
+        {p + "decay", &s.decay, "the last share of the steps, for kind wsd", 0, 1},
+    };
+}
+
+std::vector<ParameterGroup> parameter_groups(const OptimizerConfig& optimizer, const ScheduleConfig& schedule,
+                                             const json& groups, std::string_view file) {
+    std::vector<ParameterGroup> all;
+    all.reserve(groups.size() + 1);  // the fields point into it
+    all.push_back({{}, optimizer, schedule});
+    check_optimizer(optimizer, file, "train.optimizer.");
+    if (!groups.is_array()) fail_input(file, "train.groups", "a list of objects", groups.type_name());
+    for (const json& entry : groups) {
+        const std::string place = "train.groups[" + std::to_string(all.size() - 1) + "]";
+        if (!entry.is_object()) fail_input(file, place, "an object", entry.type_name());
+        ParameterGroup& group = all.emplace_back(all.front());
+        std::vector<Field> fields = optimizer_fields(group.optimizer, place + ".");
+        for (Field& field : schedule_fields(group.schedule, place + ".schedule."))
+            fields.push_back(std::move(field));
+        fields.push_back({place + ".match", &group.match, "patterns of parameters' names"});
+        apply_json(fields, entry, file, place);
+        if (!entry.contains("match"))
+            fail_input(file, place + ".match", "a pattern of parameters' names, as blk.*.attn_q.weight",
+                       "none");
+        check_optimizer(group.optimizer, file, place + ".");
+    }
+    return all;
+}
+
+std::vector<std::size_t> assign_groups(const std::vector<ParameterGroup>& groups, const Graph& graph,
+                                       std::string_view file) {
+    const std::vector<Parameter>& parameters = graph.parameters();
+    std::vector<std::size_t> assigned(parameters.size(), 0);
+    for (std::size_t g = 1; g < groups.size(); g++)
+        for (const std::string& pattern : groups[g].match.list()) {
+            bool used = false;
+            for (std::size_t i = 0; i < parameters.size(); i++) {
+                if (!matches(pattern, parameters[i].name)) continue;
+                assigned[i] = g, used = true;
+            }
+            if (used) continue;
+            std::vector<std::string> names;
+            for (const Parameter& p : parameters) names.push_back(p.name);
+            fail_input(file, "train.groups[" + std::to_string(g - 1) + "].match",
+                       "a pattern that a parameter's name matches", pattern, did_you_mean(pattern, names));
+        }
+    return assigned;
+}
+
+}  // namespace linnet

@@ -1,0 +1,42 @@
+// Optimizers as a table: what each keeps for a parameter, and what a step of it is.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "train/optimize/rules.h"
+#include "train/optimize/settings.h"
+
+namespace linnet {
+
+struct OptimizerKind {
+    std::string_view name;
+    std::string_view help;
+    UpdateRule rule;
+    int moments;          // numbers kept for each element
+    bool has_momentum;    // train.optimizer.momentum is its first moment's factor, not beta1
+    bool coupled_decay;   // weight decay is added to the gradient (L2), not to the update
+    bool orthogonalises;  // matrices of blocks; all other parameters are AdamW's
+    /// Of an Adam: correction1, correction2 and rectified at step `step` (from 1). Null: as they are.
+    void (*correct)(const OptimizerConfig&, std::int64_t step, Update&);
+};
+
+std::span<const OptimizerKind> optimizer_kinds();
+std::vector<std::string> optimizer_names();
+/// `name` must be one of the table's.
+const OptimizerKind& optimizer_kind(std::string_view name);
+
+/// Numbers that this config's optimizer keeps for each element of a parameter (sgd without momentum: none).
+int moments_of(const OptimizerKind& kind, const OptimizerConfig& config);
+
+/// The factor of the first moment at step `step` (from 1): beta1, or momentum as far as it has risen.
+double first_factor(const OptimizerKind& kind, const OptimizerConfig& config, std::int64_t step);
+
+/// A step of this optimizer on a parameter that decays (or does not), at learning rate `rate`. Clipping is
+/// left to the caller.
+Update update_of(const OptimizerKind& kind, const OptimizerConfig& config, bool decays, double rate,
+                 std::int64_t step);
+
+}  // namespace linnet

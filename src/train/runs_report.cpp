@@ -1,0 +1,200 @@
+#include "train/runs_report.h"
+
+#include <cmath>
+#include <functional>
+#include <set>
+
+#include "base/html.h"
+#include "base/terminal.h"
+#include "train/report_parts.h"
+
+namespace linnet {
+namespace {
+
+struct Run {
+    std::string name, style;
+    LoggedRun log;
+    double tokens_a_step = NAN, flops_a_token = NAN;
+};
+
+/// The number at a path of the config: "train.batch".
+double setting(const LoggedRun& log, const char* pointer) {
+    const LogRecord::json_pointer path(pointer);
+    if (!log.start.contains(path)) return NAN;
+    const LogRecord& value = log.start[path];
+    return value.is_number() ? value.get<double>() : NAN;
+}
+
+Run read(const NamedLog& named, std::size_t index) {
+    Run run{named.name, line_style(index), read_logged_run(named.log)};
+    run.tokens_a_step = setting(run.log, "/config/train/batch") * setting(run.log, "/config/train/sequence") *
+                        setting(run.log, "/config/train/accumulate");
+    run.flops_a_token = number_of(run.log.start, "flops_per_token");
+    return run;
+}
+
+/// What a curve may stand against.
+struct Axis {
+    const char *name, *label;
+    double (*at)(const Run& run, std::int64_t step, const LogRecord& record);
+};
+double steps_at(const Run&, std::int64_t step, const LogRecord&) {
+    return static_cast<double>(step);
+}
+double tokens_at(const Run& run, std::int64_t step, const LogRecord&) {
+    return static_cast<double>(step) * run.tokens_a_step;
+}
+double seconds_at(const Run&, std::int64_t, const LogRecord& record) {
+    return number_of(record, "seconds");
+}
+double flops_at(const Run& run, std::int64_t step, const LogRecord&) {
+    return static_cast<double>(step) * run.tokens_a_step * run.flops_a_token;
+}
+constexpr Axis axes[] = {{"steps", "step", steps_at},
+                         {"tokens", "tokens", tokens_at},
+                         {"time", "seconds", seconds_at},
+                         {"FLOPs", "floating-point operations", flops_at}};
+
+using Records = std::map<std::int64_t, LogRecord> LoggedRun::*;
+
+/// A line for every run that has such records.
+std::vector<Series> lines(const std::vector<Run>& runs, Records records, const char* key, const Axis& axis) {
+    std::vector<Series> all;
+    for (const Run& run : runs) {
+        Series line{run.name, run.style, {}, {}, (run.log.*records).size() <= 60};
+        bool any = false;
+        for (const auto& [step, record] : run.log.*records) {
+            line.x.push_back(axis.at(run, step, record));
+            line.y.push_back(number_of(record, key));
+            any |= std::isfinite(line.x.back()) && std::isfinite(line.y.back());
+        }
+        if (any) all.push_back(std::move(line));
+    }
+    return all;
+}
+
+std::string curve(const std::vector<Run>& runs, Records records, const char* key, const Axis& axis,
+                  const std::string& title, const std::string& caption, const std::string& unit,
+                  bool from_zero) {
+    std::vector<Series> all = lines(runs, records, key, axis);
+    if (all.empty()) return "";
+    return figure(title, caption, {axis.label, unit, all, from_zero ? 220 : 340, from_zero});
+}
+
+/// Losses against each axis: one is shown at a time, chosen without a script.
+std::string losses(const std::vector<Run>& runs) {
+    std::string buttons, panes, styles;
+    for (std::size_t i = 0; i < std::size(axes); i++) {
+        const Axis& axis = axes[i];
+        const std::string against = std::string(", against ") + axis.name;
+        const std::string charts =
+            curve(runs, &LoggedRun::evals, "loss", axis, "Validation loss" + against,
+                  "Cross-entropy of the held-out text in nats per token.", "nats per token", false) +
+            curve(runs, &LoggedRun::steps, "loss", axis, "Training loss" + against,
+                  "Cross-entropy of each step's batch.", "nats per token", false);
+        if (charts.empty()) continue;
+        const std::string id = "x" + std::to_string(i);
+        buttons += "<input type=\"radio\" name=\"x\" id=\"" + id + "\"" +
+                   (buttons.empty() ? " checked" : "") + "><label for=\"" + id + "\">" + axis.name +
+                   "</label>";
+        panes += "<div class=\"pane " + id + "\">" + charts + "</div>\n";
+        styles += "#" + id + ":checked ~ ." + id + " { display:block } ";
+    }
+    return panes.empty()
+               ? ""
+               : "<style>" + styles + "</style>\n<div class=\"tabs\">" + buttons + panes + "</div>\n";
+}
+
+double best_of(const Run& run, const char* key) {
+    double best = NAN;
+    for (const auto& [step, record] : run.log.evals) best = std::fmin(best, number_of(record, key));
+    return best;
+}
+
+std::string cell(const std::string& label, const std::string& value) {
+    return "<tr><th>" + label + "</th><td>" + escape_html(value) + "</td></tr>\n";
+}
+
+/// What one compares first, a card for each run.
+std::string cards(const std::vector<Run>& runs) {
+    std::string out;
+    for (const Run& run : runs) {
+        const double parameters = number_of(run.log.start, "parameters");
+        double seconds = NAN;
+        for (const auto& [step, record] : run.log.steps)
+            seconds = std::fmax(seconds, number_of(record, "seconds"));
+        const double steps = run.log.steps.empty() ? 0 : static_cast<double>(run.log.steps.rbegin()->first);
+        out += "<section><h2><span class=\"key " + run.style + "\"></span>" + escape_html(run.name) +
+               "</h2>\n<table>\n";
+        if (std::isfinite(parameters)) out += cell("parameters", human_count(parameters));
+        out += cell("steps", short_number(steps));
+        out += cell("tokens", short_number(steps * run.tokens_a_step));
+        if (std::isfinite(seconds)) out += cell("time", human_seconds(seconds));
+        out += cell("best validation loss, nats per token", short_number(best_of(run, "loss")));
+        out += cell("bits per byte there", short_number(best_of(run, "bpb")));
+        if (double skipped = number_of(run.log.end, "skipped"); skipped > 0)
+            out += cell("steps skipped as outliers", short_number(skipped));
+        out += "</table></section>\n";
+    }
+    return out;
+}
+
+std::string by_block(const std::vector<Run>& runs, const char* key, const std::string& title,
+                     const std::string& caption) {
+    std::string maps;
+    for (const Run& run : runs) {
+        const std::string map = block_map(run.log, key);
+        if (!map.empty())
+            maps +=
+                "<p><span class=\"key " + run.style + "\"></span>" + escape_html(run.name) + "</p>\n" + map;
+    }
+    return maps.empty() ? ""
+                        : "<section><h2>" + title + "</h2>\n<p>" + caption + "</p>\n" + maps + "</section>\n";
+}
+
+/// What each run wrote at which step.
+std::string samples(const std::vector<Run>& runs) {
+    std::set<std::int64_t> steps;
+    for (const Run& run : runs)
+        for (const auto& [step, record] : run.log.samples) steps.insert(step);
+    std::string out;
+    for (std::int64_t step : steps) {
+        out += std::string("<details") + (step == *steps.rbegin() ? " open" : "") + "><summary>step " +
+               std::to_string(step) + "</summary>\n";
+        for (const Run& run : runs) {
+            const auto found = run.log.samples.find(step);
+            if (found == run.log.samples.end()) continue;
+            out += "<p><span class=\"key " + run.style + "\"></span>" + escape_html(run.name) +
+                   "</p><pre><span class=\"prompt\">" + escape_html(text_of(found->second, "prompt")) +
+                   "</span>" + escape_html(text_of(found->second, "text")) + "</pre>\n";
+        }
+        out += "</details>\n";
+    }
+    return out.empty() ? "" : "<section><h2>What they wrote</h2>\n" + out + "</section>\n";
+}
+
+}  // namespace
+
+std::string runs_report_html(const std::vector<NamedLog>& logs) {
+    std::vector<Run> runs;
+    for (const NamedLog& log : logs) runs.push_back(read(log, runs.size()));
+    const Axis& steps = axes[0];
+    std::string title = std::to_string(runs.size()) + (runs.size() == 1 ? " training run" : " training runs");
+    std::string page =
+        page_begin(title) + "<h1>" + title + "</h1>\n<p>Trained by linnet.</p>\n" + cards(runs);
+    page += losses(runs);
+    page += curve(runs, &LoggedRun::steps, "lr", steps, "Learning rate", "Of parameters in no group.", "rate",
+                  true);
+    page +=
+        curve(runs, &LoggedRun::steps, "grad_norm", steps, "Gradient norm", "Before clipping.", "norm", true);
+    page += curve(runs, &LoggedRun::steps, "tokens_per_s", steps, "Speed", "Tokens trained per second.",
+                  "tokens per second", true);
+    page +=
+        by_block(runs, "update", "Updates by block",
+                 "Size of a step over the size of the weights, from the first step on the left to the last; "
+                 "the darker, the larger.");
+    page += by_block(runs, "grad_norm", "Gradients by block", "Their norms before clipping, likewise.");
+    return page + samples(runs) + page_end();
+}
+
+}  // namespace linnet

@@ -1,0 +1,131 @@
+// Optimizers, schedules, groups and skipped steps in whole runs.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "commands/tiny.h"
+#include "support.h"
+#include "train/optimize/optimizers.h"
+#include "train/optimize/schedule.h"
+
+using namespace linnet;
+using namespace linnet::test;
+using nlohmann::json;
+
+namespace {
+
+struct Run : Workplace {
+    Run() : Workplace("TRAIN=\"$LINNET train config --data text --threads 1 --set train.sample_tokens=0\"") {
+        write_text(s / "config", tiny_config());
+    }
+    std::vector<json> log(const std::string& out, const std::string& event) const {
+        std::vector<json> records;
+        std::istringstream lines(file(out + "/log.jsonl"));
+        for (std::string line; std::getline(lines, line);)
+            if (json record = json::parse(line); record["event"] == event) records.push_back(record);
+        return records;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("every optimizer and every schedule of the tables learns, and resumes to the same bytes") {
+    Run run;
+    std::vector<std::string> all;
+    for (const OptimizerKind& kind : optimizer_kinds())
+        all.push_back("--set train.optimizer.kind=" + std::string(kind.name) + " --set train.optimizer.lr=" +
+                      (kind.name == "sgd"    ? "0.1"
+                       : kind.name == "lion" ? "0.003"
+                                             : "0.01"));
+    for (const ScheduleKind& kind : schedule_kinds())
+        all.push_back("--set train.schedule.kind=" + std::string(kind.name) +
+                      (kind.name == "noam" ? " --set train.optimizer.lr=0.1" : ""));
+    all.push_back(
+        "--set train.optimizer.kind=muon --set train.optimizer.momentum_warmup=20 --set "
+        "train.optimizer.cautious_decay=true --set train.optimizer.scaled_decay=true --set "
+        "train.skip_outliers=3 --set 'train.groups=[{\"match\":\"token_embd.weight\",\"lr\":0.03,"
+        "\"schedule\":{\"kind\":\"linear\"}}]'");
+    for (std::size_t i = 0; i < all.size(); i++) {
+        CAPTURE(all[i]);
+        const std::string whole = "whole" + std::to_string(i), cut = "cut" + std::to_string(i);
+        REQUIRE(run("$TRAIN --out " + whole + " " + all[i]).exit == 0);
+        // A run of 60 steps that is stopped after the checkpoint of step 40.
+        REQUIRE(run("$TRAIN --out " + cut + " " + all[i] + "; rm -r " + cut + "/checkpoints/step-00000060 " +
+                    cut + "/*.gguf && $TRAIN --out " + cut + " --resume " + all[i])
+                    .exit == 0);
+        CHECK(run.file(cut + "/model.gguf") == run.file(whole + "/model.gguf"));
+        std::vector<json> steps = run.log(whole, "step");
+        REQUIRE(steps.size() == 60);
+        CHECK(steps.back()["loss"].get<double>() < 0.9 * steps.front()["loss"].get<double>());
+    }
+    std::vector<json> steps = run.log("whole" + std::to_string(all.size() - 1), "step");
+    CHECK(steps[30]["group_lr"].size() == 1);
+    CHECK(steps[30]["group_lr"][0].get<double>() > steps[30]["lr"].get<double>());
+    std::vector<json> blocks = run.log("whole0", "blocks");
+    REQUIRE(blocks.size() == 60);
+    CHECK(blocks[3]["names"] == json({"token_embd", "position_embd", "blk.0", "output_norm"}));
+    CHECK(blocks[3]["grad_norm"].size() == 4);
+    for (const json& update : blocks[3]["update"]) CHECK(update.get<double>() > 0);
+}
+
+TEST_CASE("a step with an outlier's gradient is skipped and counted") {
+    Run run;
+    // A text that changes its nature halfway: the batches that meet the other half stand out.
+    std::string text;
+    for (int i = 0; i < 4000; i++) text += "abababab\n";
+    for (int i = 0; i < 40; i++) text += "xyzzy qwerty\n";
+    write_text(run.s / "text", text);
+    Outcome outcome =
+        run("$TRAIN --out out --set train.skip_outliers=4 --set train.batch=2 --set train.steps=300 --set "
+            "train.eval_every=0");
+    CHECK(outcome.exit == 0);
+    int skipped = 0;
+    for (const json& step : run.log("out", "step")) skipped += step.contains("skipped");
+    CHECK(skipped > 0);
+    CHECK(has(outcome.err, std::to_string(skipped) + " steps were skipped"));
+    CHECK(run.log("out", "end").at(0)["skipped"] == skipped);
+    CHECK(has(run.file("out/report.html"), "steps skipped"));
+    CHECK(run.log("out", "step").at(20).contains("skipped") == false);
+}
+
+TEST_CASE("--dry-run counts what the optimizer keeps") {
+    Run run;
+    auto memory = [&](const std::string& kind) {
+        Outcome outcome = run(
+            "$LINNET train config --data text --threads 1 --out dry --dry-run --set model.width=768 --set "
+            "model.layers=2 --set model.heads=12 --set train.optimizer.kind=" +
+            kind);
+        std::size_t at = outcome.out.find("peak_memory_mib ");
+        REQUIRE(at != std::string::npos);
+        return std::stod(outcome.out.substr(at + 16));
+    };
+    const double parameters = 14.25e6 * 4 / (1 << 20);  // MiB of one number for each
+    const double adamw = memory("adamw"), lion = memory("lion"), muon = memory("muon");
+    CHECK(adamw - lion == doctest::Approx(parameters).epsilon(0.05));
+    CHECK(muon < adamw);
+    CHECK(muon > lion);
+}
+
+TEST_CASE("settings of an optimizer that contradict each other, and groups without parameters, are refused") {
+    Run run;
+    auto refused = [&](const std::string& setting, int code, const std::string& part) {
+        Outcome outcome = run("$TRAIN --out out " + setting);
+        CHECK_MESSAGE(outcome.exit == code, setting);
+        CHECK(is_one_error_line(outcome.err));
+        CHECK_MESSAGE(has(outcome.err, part), outcome.err);
+        CHECK_FALSE(std::filesystem::exists(run.s / "out/log.jsonl"));
+    };
+    refused("--set train.optimizer.kind=adamv", 3, "did you mean adamw?");
+    refused("--set train.schedule.kind=cosin", 3, "did you mean cosine?");
+    refused("--set train.optimizer.momentum_warmup=9", 3, "0, as adamw has no momentum");
+    refused("--set train.optimizer.kind=adam --set train.optimizer.cautious_decay=true", 3, "as adam adds");
+    refused("--set 'train.groups=[{\"match\":\"blk.9.*\"}]'", 3, "train.groups[0].match");
+    refused("--set 'train.groups=[{\"match\":\"*\",\"lrr\":1}]'", 3, "did you mean");
+    refused("--set 'train.groups=[{]'", 3, "train.groups");
+    CHECK(run("$TRAIN --out kept --steps 5").exit == 0);
+    Outcome other = run("$TRAIN --out kept --resume --steps 9 --set train.optimizer.kind=lion");
+    CHECK(other.exit == 5);
+    CHECK(has(other.err, "train.optimizer.kind: expected adamw, got lion"));
+}

@@ -1,0 +1,88 @@
+#include "train/runs_report.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "commands/tiny.h"
+#include "support.h"
+#include "train/report.h"
+
+using namespace linnet;
+using namespace linnet::test;
+
+namespace {
+
+std::string log_of(double loss, int steps, bool whole) {
+    std::string log =
+        R"({"event":"start","config":{"train":{"batch":4,"sequence":8,"accumulate":2}},"parameters":1000,"flops_per_token":6000})"
+        "\n";
+    for (int n = 1; n <= steps; n++) {
+        const std::string at = std::to_string(n);
+        log += R"({"event":"step","step":)" + at + R"(,"loss":)" + std::to_string(loss / n) +
+               R"(,"lr":0.001,"grad_norm":0.5,"tokens_per_s":1000,"seconds":)" + at + "}\n";
+        if (whole)
+            log += R"({"event":"blocks","step":)" + at +
+                   R"(,"names":["token_embd","blk.<0>"],"grad_norm":[0.1,0.)" + at +
+                   R"(],"update":[0.001,0]})" + "\n";
+    }
+    if (whole)
+        log += R"({"event":"eval","step":5,"loss":1.25,"bpb":2.5,"seconds":5})"
+               "\n"
+               R"({"event":"sample","step":5,"prompt":"A","text":"<b>wrote</b>"})"
+               "\n";
+    return log;
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+    std::size_t n = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) n++;
+    return n;
+}
+
+}  // namespace
+
+TEST_CASE("several runs stand over each other on one page, against steps, tokens, time and arithmetic") {
+    const std::string page =
+        runs_report_html({{"first <run>", log_of(4, 9, true)}, {"second", log_of(5, 7, false)}});
+    CHECK(page.starts_with("<!doctype html>"));
+    CHECK(has(page, "<meta name=\"viewport\""));
+    CHECK(has(page, "<h1>2 training runs</h1>"));
+    CHECK(has(page, "first &lt;run&gt;"));
+    for (const char* axis : {"steps", "tokens", "time", "FLOPs"})
+        CHECK_MESSAGE(has(page, "Training loss, against " + std::string(axis)), axis);
+    CHECK(count(page, "type=\"radio\"") == 4);
+    CHECK(count(page, "checked>") == 1);
+    CHECK(has(page, "3.46M"));  // operations of 9 steps of 64 tokens
+    // Validation and training against four axes, rate, norm, speed; each for wide and narrow pages.
+    CHECK(count(page, "<svg class=\"wide\"") == 11);
+    CHECK(count(page, "<svg class=\"narrow\"") == 11);
+    CHECK(has(page, "Updates by block"));
+    CHECK(has(page, "<span>blk.&lt;0&gt;</span>"));
+    CHECK(count(page, "<rect") == 9 + 2 * 9);  // an update of 0 is left out
+    CHECK(has(page, "&lt;b&gt;wrote&lt;/b&gt;"));
+    CHECK_FALSE(has(page, "<script"));
+    CHECK_FALSE(has(page, "http"));
+    CHECK_FALSE(has(page, "nan"));
+    // A log without any of it is a page all the same.
+    CHECK(has(runs_report_html({{"empty", ""}}), "1 training run</h1>"));
+    CHECK(has(runs_report_html({{"odd", "{\"event\":\"blocks\",\"step\":1,\"names\":3}\n[]\nx"}}), "odd"));
+    // A run's own report has the maps, too.
+    CHECK(has(report_html(log_of(4, 9, true), "one"), "Gradients by block"));
+}
+
+TEST_CASE("bench train --profile tells time, arithmetic and share by op and direction") {
+    Workplace work;
+    write_text(work.s / "config", tiny_config());
+    Outcome outcome = work("$LINNET bench train config --steps 2 --threads 1 --profile");
+    CHECK(outcome.exit == 0);
+    for (const char* part : {"op by op", "linear             forward", "linear             backward",
+                             "cross_entropy      both", "adamw              update"})
+        CHECK_MESSAGE(has(outcome.out, part), part << "\n" << outcome.out);
+    Outcome json = work("$LINNET bench train config --steps 2 --threads 1 --profile --json");
+    CHECK(json.exit == 0);
+    const auto record = nlohmann::json::parse(json.out);
+    double share = 0;
+    for (const auto& entry : record["profile"]) share += entry["share"].get<double>();
+    CHECK(share == doctest::Approx(1));
+}
