@@ -16,10 +16,26 @@ struct ExpertUse {
     std::vector<std::int64_t> choices;
 };
 
+/// Where one of the model's own parameters comes from, and what becomes of it.
+struct ParameterStart {
+    Tensor stored;        // without data: drawn
+    bool trained = true;  // false: used where it lies, in its type; there is no gradient of it
+    double rate = 1;      // times the learning rate
+};
+
+/// What a run begins from where that is a model.
+struct LearnerStart {
+    std::vector<ParameterStart> own;      // of each parameter but adapters'; empty: all are drawn and trained
+    std::vector<AdapterShape> adapters;   // at most one, which is trained
+    std::vector<double> adapter_rates{};  // of its targets; empty: 1
+};
+
 class Learner {
   public:
-    /// Rows is the capacity of a micro-batch. Parameters start at their initial values, drawn from `seed`.
-    Learner(const ModelConfig& config, std::int64_t rows, int threads, std::uint64_t seed);
+    /// Rows is the capacity of a micro-batch. Parameters start where `start` says, or at their initial
+    /// values, drawn from `seed`. What is stored must outlive the learner.
+    Learner(const ModelConfig& config, std::int64_t rows, int threads, std::uint64_t seed,
+            const LearnerStart& start = {});
 
     /// Adds the batch's gradients (scaled by Batch::loss_scale) and returns the summed loss of its targets,
     /// in nats; without those of routers, which take_router_loss() tells.
@@ -37,32 +53,37 @@ class Learner {
 
     const TracedModel& traced() const { return traced_; }
     const Plan& plan() const { return learner_->plan(); }
-    std::vector<Tensor> parameters() const { return bound(values_); }
+    std::vector<Tensor> parameters() const;
     std::int64_t parameter_count() const { return traced_.graph.parameter_count(); }
+    std::int64_t trained_count() const;
+    /// Whether the parameter with this number in the graph is trained.
+    bool trains(std::size_t parameter) const { return offsets_[parameter] >= 0; }
 
-    /// The optimizer's two moments, [elements()] each, for checkpoints. Elements are the parameters in the
-    /// graph's order, each padded to 16.
+    /// The optimizer's two moments, [elements()] each, for checkpoints. Elements are the trained parameters
+    /// in the graph's order, each padded to 16.
     float* first_moment() { return static_cast<float*>(first_.get()); }
     float* second_moment() { return static_cast<float*>(second_.get()); }
     std::int64_t elements() const { return elements_; }
 
     /// Bytes that a Learner of this config takes.
-    static std::size_t bytes(const ModelConfig& config, std::int64_t rows, int threads);
+    static std::size_t bytes(const ModelConfig& config, std::int64_t rows, int threads,
+                             const LearnerStart& start = {});
 
   private:
     /// A run of one parameter's elements, small enough to stay in cache between the passes over it.
     struct Chunk {
         std::int64_t begin, size;
         bool decay;
+        float rate;  // times the learning rate
     };
-    std::vector<Tensor> bound(const Arena& memory) const;
     void initialise(std::uint64_t seed);
     static double summed(const Executor<float>& executor, NodeId node, const Batch& batch);
 
     TracedModel traced_;
     int threads_;
     std::int64_t elements_ = 0;
-    std::vector<std::int64_t> offsets_;  // of each parameter
+    std::vector<ParameterStart> starts_;  // of each parameter
+    std::vector<std::int64_t> offsets_;   // … in the arenas; -1: not trained
     std::vector<Chunk> chunks_;
     Arena values_, gradients_, first_, second_;
     std::vector<ExpertUse> use_;

@@ -10,6 +10,7 @@
 #include "train/ladder.h"
 #include "train/run_data.h"
 #include "train/run_folder.h"
+#include "train/start.h"
 #include "train/trainer.h"
 
 namespace linnet {
@@ -23,16 +24,25 @@ struct RunSetup {
     bool chosen = false;         // the config is ours: none was given
     bool by_time = false;        // … and its end follows the clock
     double peak_flops = 0;       // measured already; 0: not yet
+    TrainingStart start;         // of a run from a model
     TokenizerPtr tokenizer;
     DataOptions data;
     std::string data_hash;
     TextSize text_size;
-    std::optional<WindowSampler> windows;
-    std::optional<std::string> resumed;  // the checkpoint's folder
-    Checkpoint checkpoint;               // its state, or step 0
+    std::optional<WindowSampler> windows;  // one of these two: windows of one stream of tokens,
+    std::optional<PackedTexts> packed;     // or texts that do not see each other
+    std::optional<std::string> resumed;    // the checkpoint's folder
+    Checkpoint checkpoint;                 // its state, or step 0
     int threads = 1;
 
     std::int64_t rows() const { return config.train.batch * config.train.sequence; }
+    /// Tokens that count, and bytes of the text that they spell.
+    std::uint64_t tokens(DataSplit split) const {
+        return packed ? packed->size(split) : windows->source().size(split);
+    }
+    std::uint64_t bytes(DataSplit split) const {
+        return packed ? packed->bytes(split) : windows->source().bytes(split);
+    }
 };
 
 /// All settings, as checkpoints, provenance and config.json keep them.

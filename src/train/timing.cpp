@@ -5,16 +5,15 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
-#include "train/learner.h"
 
 namespace linnet {
 
 StepTiming time_steps(const RunConfig& config, std::int64_t vocabulary, int threads, int steps,
-                      double seconds) {
+                      double seconds, const LearnerStart& start) {
     RunConfig run = config;
     run.model.vocabulary = vocabulary;
     std::int64_t rows = run.train.batch * run.train.sequence;
-    Learner learner(run.model, rows, threads, static_cast<std::uint64_t>(run.train.seed));
+    Learner learner(run.model, rows, threads, static_cast<std::uint64_t>(run.train.seed), start);
     Rng rng(static_cast<std::uint64_t>(run.train.seed), 1);
     Batch batch;
     std::vector<std::int32_t> tokens(static_cast<std::size_t>(run.train.sequence) + 1);
@@ -29,8 +28,8 @@ StepTiming time_steps(const RunConfig& config, std::int64_t vocabulary, int thre
     batch.loss_scale = 1.0 / static_cast<double>(rows * run.train.accumulate);
     std::vector<double> times;
     StepTiming timing;
-    Clock::time_point start = Clock::now();
-    for (int step = -1; step < steps && (times.empty() || seconds_since(start) < seconds);
+    Clock::time_point first = Clock::now();
+    for (int step = -1; step < steps && (times.empty() || seconds_since(first) < seconds);
          step++) {  // the first warms up
         Clock::time_point begin = Clock::now();
         timing.loss = 0;

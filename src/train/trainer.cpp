@@ -1,5 +1,6 @@
 #include "train/trainer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
@@ -15,6 +16,8 @@
 #include "base/signals.h"
 #include "base/terminal.h"
 #include "kernels/peaks.h"
+#include "model/convert/peft.h"
+#include "model/convert/sinks.h"
 #include "train/learner.h"
 #include "train/live.h"
 #include "train/log.h"
@@ -47,7 +50,7 @@ class Trainer {
         : options_(options),
           setup_(std::move(setup)),
           learner_(setup_.config.model, setup_.rows(), setup_.threads,
-                   static_cast<std::uint64_t>(setup_.config.train.seed)),
+                   static_cast<std::uint64_t>(setup_.config.train.seed), setup_.start.learner),
           log_(options.out + "/log.jsonl", setup_.checkpoint.log_bytes, options.json),
           keeper_(setup_.checkpoint.keeper),
           step_(setup_.checkpoint.step),
@@ -75,18 +78,19 @@ class Trainer {
     double seconds() const { return setup_.checkpoint.seconds + seconds_since(begun_); }
     bool out_of_time() const { return setup_.time_limit_s > 0 && elapsed() >= setup_.time_limit_s; }
     std::string file(const char* name) const { return options_.out + "/" + name; }
+    const char* best_name() const { return setup_.start.adapts() ? best_adapter : best_model; }
+    TrainedModel trained() const { return {setup_.start, setup_.config, *setup_.tokenizer, learner_}; }
 
     void start() {
         if (setup_.resumed) {
-            load_checkpoint(*setup_.resumed, learner_);
+            load_checkpoint(*setup_.resumed, learner_, setup_.start);
             // The best model may be of a step that is still to come.
-            if (!setup_.checkpoint.best.empty()) link_or_copy(setup_.checkpoint.best, file(best_model));
+            if (!setup_.checkpoint.best.empty()) link_or_copy(setup_.checkpoint.best, file(best_name()));
         }
         peak_ = setup_.peak_flops > 0 ? setup_.peak_flops : measured_peak_flops(setup_.threads);
         write_config();
         begun_ = Clock::now();
         first_step_ = step_;
-        const TokenSource& source = setup_.windows->source();
         if (setup_.resumed) {
             log_.write({{"event", "resume"}, {"step", step_}, {"steps", setup_.config.train.steps}});
             note("resuming at step " + grouped(static_cast<std::uint64_t>(step_)));
@@ -94,16 +98,19 @@ class Trainer {
             log_.write({{"event", "start"},
                         {"config", setup_.config_json},
                         {"parameters", learner_.parameter_count()},
-                        {"train_tokens", source.size(DataSplit::train)},
-                        {"validation_tokens", source.size(DataSplit::validation)},
+                        {"trained", learner_.trained_count()},
+                        {"train_tokens", setup_.tokens(DataSplit::train)},
+                        {"validation_tokens", setup_.tokens(DataSplit::validation)},
                         {"vocabulary", setup_.config.model.vocabulary},
                         {"threads", setup_.threads},
                         {"isa", kernels().name},
                         {"peak_flops", with_digits(peak_, 4)}});
         }
-        note(human_count(static_cast<double>(learner_.parameter_count())) + " parameters, vocabulary " +
-             grouped(static_cast<std::uint64_t>(setup_.config.model.vocabulary)) + ", " +
-             human_count(static_cast<double>(source.size(DataSplit::train))) + " training tokens, " +
+        const bool all = learner_.trained_count() == learner_.parameter_count();
+        note(human_count(static_cast<double>(learner_.parameter_count())) + " parameters, " +
+             (all ? "" : human_count(static_cast<double>(learner_.trained_count())) + " of them trained, ") +
+             "vocabulary " + grouped(static_cast<std::uint64_t>(setup_.config.model.vocabulary)) + ", " +
+             human_count(static_cast<double>(setup_.tokens(DataSplit::train))) + " training tokens, " +
              std::to_string(setup_.threads) + (setup_.threads == 1 ? " thread, " : " threads, ") +
              kernels().name);
     }
@@ -175,13 +182,13 @@ class Trainer {
         std::int64_t tokens = 0;
         for (std::int64_t i = 0; fill_validation(setup_, i, setup_.config.train.eval_batches, work_); i++) {
             nats += learner_.evaluate(work_);
-            tokens += work_.rows.count;
+            tokens +=
+                std::count_if(work_.targets.begin(), work_.targets.end(), [](auto id) { return id >= 0; });
         }
         if (tokens == 0) return std::nullopt;
-        const TokenSource& source = setup_.windows->source();
         double loss = nats / static_cast<double>(tokens);
-        double bpb = loss / std::log(2.0) * static_cast<double>(source.size(DataSplit::validation)) /
-                     static_cast<double>(source.bytes(DataSplit::validation));
+        double bpb = loss / std::log(2.0) * static_cast<double>(setup_.tokens(DataSplit::validation)) /
+                     static_cast<double>(setup_.bytes(DataSplit::validation));
         log_.write({{"event", "eval"},
                     {"step", step_},
                     {"loss", with_digits(loss, 7)},
@@ -199,7 +206,7 @@ class Trainer {
     void evaluate(bool regular) {
         std::optional<double> loss = validation_loss();
         bool best = !loss || (regular ? keeper_.observe(step_, *loss) : keeper_.beats_best(*loss));
-        if (best) write_model(best_model);
+        if (best) write_model(best_name());
         best_is_last_ = best;
         evaluated_ = step_;
         log_expert_use();
@@ -232,8 +239,9 @@ class Trainer {
         if (!options_.sample || tokens == 0) return;
         ModelConfig config = setup_.config.model;
         std::string prompt = held_out_line(setup_);
-        std::string text =
-            options_.sample(Model::view(config, setup_.tokenizer, learner_.parameters()), prompt, tokens);
+        std::string text = options_.sample(
+            Model::view(config, setup_.tokenizer, learner_.parameters(), setup_.start.learner.adapters),
+            prompt, tokens);
         log_.write({{"event", "sample"}, {"step", step_}, {"prompt", prompt}, {"text", text}});
         live_.sample(prompt, text);
     }
@@ -255,16 +263,16 @@ class Trainer {
         state.isa = kernels().name;
         state.inputs = setup_.data;
         state.keeper = keeper_;
-        state.best = keeper_.any() ? file(best_model) : "";
-        save_checkpoint(options_.out + "/checkpoints", state, learner_, setup_.config.model,
-                        *setup_.tokenizer, provenance());
+        state.best = keeper_.any() ? file(best_name()) : "";
+        state.base = setup_.start.fingerprint;
+        save_checkpoint(options_.out + "/checkpoints", state, learner_, trained(), provenance());
         setup_.folder->settle();
     }
 
     void write_model(const char* name) const {
         std::string title = options_.config_path.empty() ? "linnet" : stem(options_.config_path);
-        save_model(file(name), setup_.config.model, learner_.traced().graph, learner_.parameters(),
-                   *setup_.tokenizer, *dtype_from_name(setup_.config.train.weights), title, provenance());
+        save_trained(file(name), trained(), *dtype_from_name(setup_.config.train.weights), title,
+                     provenance());
     }
 
     void finish(int signal) {
@@ -272,7 +280,7 @@ class Trainer {
         if (evaluated_ != step_) evaluate(false);
         live_.clear();
         if (best_is_last_)
-            link_or_copy(file(best_model), file(last_model));
+            link_or_copy(file(best_name()), file(last_model));
         else
             write_model(last_model);
         log_.write({{"event", "end"},
@@ -284,14 +292,32 @@ class Trainer {
                                : step_ == setup_.config.train.steps ? "steps"
                                                                     : "time"}});
         write_report(file("report.html"), file("log.jsonl"));
-        for (const char* name : {best_model, last_model, "report.html"}) note_written(file(name));
+        if (options_.save_folder) write_hub_folder();
+        for (const char* name : {best_name(), last_model, "report.html"}) note_written(file(name));
         auto shown = [](std::int64_t n) { return grouped(static_cast<std::uint64_t>(n)); };
         note("step " + shown(step_) + " of " + shown(setup_.config.train.steps) + " in " +
              human_seconds(seconds()) +
              (best_is_last_ || !keeper_.any()
                   ? ""
-                  : "; " + std::string(best_model) + " is of step " + shown(keeper_.best_step())) +
+                  : "; " + std::string(best_name()) + " is of step " + shown(keeper_.best_step())) +
              (step_ < setup_.config.train.steps ? " (--resume goes on)" : ""));
+    }
+
+    /// The best model as a Hugging Face folder.
+    void write_hub_folder() const {
+        const Gguf best(file(best_name()));
+        const bool adapts = setup_.start.adapts();
+        if (!folder_class(adapts ? *setup_.start.base->file() : best))
+            return note("no family of Hugging Face's has this model: no folder is written");
+        if (adapts) {
+            const Model& base = *setup_.start.base;
+            write_peft_folder(adapter_of_gguf(best, base, 1), base, file("hf"), Existing::replace);
+            return note_written(file("hf"));
+        }
+        SinkOptions sink;
+        sink.existing = Existing::replace;
+        write_folder(best, setup_.tokenizer, file("hf"), sink);
+        note_written(file("hf"));
     }
 
     static std::string stem(const std::string& path) {
@@ -317,14 +343,14 @@ class Trainer {
 
 int dry_run(const RunSetup& setup) {
     const ModelConfig& model = setup.config.model;
-    TracedModel traced = trace(model, true);
+    TracedModel traced = trace(model, true, setup.start.learner.adapters);
     // What preparing the data took and gave back counts once, not on top of the learner.
     std::size_t peak =
-        std::max(peak_memory(), current_memory() + Learner::bytes(model, setup.rows(), setup.threads));
-    const TokenSource& source = setup.windows->source();
+        std::max(peak_memory(),
+                 current_memory() + Learner::bytes(model, setup.rows(), setup.threads, setup.start.learner));
     ordered_json out = {{"parameters", traced.graph.parameter_count()},
-                        {"train_tokens", source.size(DataSplit::train)},
-                        {"validation_tokens", source.size(DataSplit::validation)},
+                        {"train_tokens", setup.tokens(DataSplit::train)},
+                        {"validation_tokens", setup.tokens(DataSplit::validation)},
                         {"tokens_per_step", setup.rows() * setup.config.train.accumulate},
                         {"steps", setup.config.train.steps},
                         {"peak_memory_mib", mib(peak)}};
