@@ -8,13 +8,6 @@ namespace {
 
 constexpr std::size_t largest_file = 1 << 20;  // what parse_json() takes
 
-std::string text_of(const nlohmann::json& message, const char* key, const std::string& path,
-                    const std::string& where) {
-    if (!message.contains(key)) fail_input(path, where + "." + key, "a string", "nothing");
-    if (!message[key].is_string()) fail_input(path, where + "." + key, "a string", message[key].type_name());
-    return message[key];
-}
-
 }  // namespace
 
 std::vector<ChatMessage> parse_messages(std::string_view json, const std::string& path) {
@@ -23,23 +16,7 @@ std::vector<ChatMessage> parse_messages(std::string_view json, const std::string
         nlohmann::json inner = list["messages"];
         list = std::move(inner);
     }
-    if (!list.is_array()) fail_input(path, "", "a list of messages", list.type_name());
-    std::vector<ChatMessage> messages;
-    for (std::size_t i = 0; i < list.size(); i++) {
-        const std::string where = "[" + std::to_string(i) + "]";
-        if (!list[i].is_object())
-            fail_input(path, where, "an object with role and content", list[i].type_name());
-        ChatMessage message{text_of(list[i], "role", path, where), text_of(list[i], "content", path, where)};
-        const std::string before = messages.empty() ? "" : messages.back().role;
-        const std::string expected = before == "user" ? "assistant"
-                                     : before.empty() ? "system or user"
-                                                      : "user";
-        const bool fits = message.role == expected ||
-                          (before.empty() && (message.role == "system" || message.role == "user"));
-        if (!fits) fail_input(path, where + ".role", expected, linnet::quoted(message.role));
-        messages.push_back(std::move(message));
-    }
-    return messages;
+    return messages_of(list, path);
 }
 
 std::vector<ChatMessage> load_messages(const std::string& path) {

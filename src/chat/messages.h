@@ -1,23 +1,16 @@
-// A conversation as the ecosystem writes it: a JSON list of {"role": …, "content": …}.
+// The files of conversations (text/chat/messages.h has their form).
 #pragma once
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/file.h"
+#include "text/chat/messages.h"
 
 namespace linnet {
 
-struct ChatMessage {
-    std::string role;  // "system" (the first alone), "user", "assistant", in turns
-    std::string content;
-
-    bool operator==(const ChatMessage&) const = default;
-};
-
-/// Reads a list, or an object with one under "messages". Error(Exit::input) naming the file and the place
-/// for anything but a system message or none, and then user and assistant in turns; and for text of more
-/// than 1 MiB or that is no UTF-8.
+/// Reads a list, or an object with one under "messages". Error(Exit::input) as messages_of() has them,
+/// and for text of more than 1 MiB or that is no UTF-8.
 std::vector<ChatMessage> parse_messages(std::string_view json, const std::string& path);
 std::vector<ChatMessage> load_messages(const std::string& path);
 

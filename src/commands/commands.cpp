@@ -20,6 +20,15 @@ constexpr Command table[] = {
      "linnet train --data my.txt --out my-model\n"
      "linnet train models/shakespeare.json --data play.txt --out play --set train.steps=500",
      add_train},
+    {"finetune", "train a model further, whole or by an adapter",
+     "linnet finetune -m model.gguf --data my.txt --out tuned\n"
+     "linnet finetune -m model-q8_0.gguf --lora 16 --data talks.jsonl --out tuned --time 30m\n"
+     "linnet generate -m model-q8_0.gguf --lora tuned -p \"Once\"",
+     add_finetune},
+    {"merge", "make adapters part of a model's weights",
+     "linnet merge -m model.gguf --lora tuned/adapter.gguf -o merged.gguf\n"
+     "linnet merge -m model-q8_0.gguf --lora a.gguf=0.5 --lora b.gguf -o merged.gguf --type f16",
+     add_merge},
     {"eval", "measure how well a model predicts a text",
      "linnet eval -m my-model/model.gguf --file held-out.txt", add_eval},
     {"quantize", "write a model with smaller weights",

@@ -1,5 +1,6 @@
 // linnet convert: a model in another format.
 #include <chrono>
+#include <filesystem>
 #include <memory>
 
 #include "base/error.h"
@@ -11,6 +12,7 @@
 #include "commands/options.h"
 #include "model/architectures.h"
 #include "model/convert/open.h"
+#include "model/convert/peft.h"
 #include "model/convert/sinks.h"
 #include "train/run_model.h"
 
@@ -18,7 +20,7 @@ namespace linnet {
 namespace {
 
 struct Options {
-    std::string in, out, type, tokenizer, max_part;
+    std::string in, out, type, tokenizer, max_part, base;
     bool overwrite = false, verbose = false;
 };
 
@@ -113,8 +115,41 @@ void from_gguf(const Options& options, ModelFormat format, const SourceOptions& 
     progress.clear();
 }
 
+/// Whether IN is an adapter: a PEFT folder or a GGUF file.
+bool is_adapter_path(const std::string& path) {
+    std::error_code ignored;
+    if (is_peft_folder(path)) return true;
+    return !std::filesystem::is_directory(path, ignored) && MappedFile(path).text().starts_with("GGUF") &&
+           is_adapter(Gguf(MappedFile(path)));
+}
+
+/// An adapter in its other form; the model that it is for says how rows are ordered in each.
+int convert_adapter(const Options& options) {
+    const Target target = target_of(options.out);
+    const bool folder = is_peft_folder(options.in);
+    if (target == Target::checkpoint || folder == (target == Target::folder))
+        usage_error(
+            "OUT", folder ? "NAME.gguf, for an adapter of PEFT's" : "a folder's name, for an adapter in GGUF",
+            linnet::quoted(options.out));
+    if (options.base.empty()) usage_error("--base", "the model that the adapter is for", "none");
+    const std::shared_ptr<const Model> base = Model::open(model_of_run(options.base));
+    const Adapter adapter = open_adapter({options.in, 1}, *base);
+    const Existing found = existing(options.overwrite);
+    if (target == Target::folder) {
+        write_peft_folder(adapter, *base, options.out, found);
+    } else {
+        prepare_output(options.out, found);
+        save_adapter(options.out, base->architecture().name, adapter.shape.targets, adapter.pairs,
+                     adapter.alpha, std::filesystem::path(options.in).filename().string(), {});
+    }
+    note_written(options.out);
+    return 0;
+}
+
 int run(Options options) {
     install_stop_signals();
+    options.in = adapter_of_run(options.in);
+    if (is_adapter_path(options.in)) return convert_adapter(options);
     options.in = model_of_run(options.in);
     SourceOptions from;
     SinkOptions to;
@@ -133,7 +168,8 @@ int run(Options options) {
 Action add_convert(CLI::App& app, const Globals&) {
     auto options = std::make_shared<Options>();
     add_file(app, "IN", options->in,
-             "model to read: GGUF, a Hugging Face folder, a checkpoint of llama2.c or llm.c");
+             "model to read: GGUF, a Hugging Face folder, a checkpoint of llama2.c or llm.c; or an adapter: "
+             "GGUF or a PEFT folder");
     add_file(
         app, "OUT", options->out,
         "model to write: NAME.gguf, NAME.bin (llama2.c's or llm.c's, as the model is), or a folder's name");
@@ -142,6 +178,7 @@ Action add_convert(CLI::App& app, const Globals&) {
     add_text(app, "--tokenizer", options->tokenizer,
              "tokenizer for a checkpoint of llm.c, or of llama2.c in the place of tokenizer.bin beside it")
         ->type_name("FILE");
+    add_text(app, "--base", options->base, "of an adapter: the model that it is for")->type_name("MODEL");
     add_text(app, "--max-part", options->max_part,
              "largest safetensors file; a larger model is written in parts")
         ->type_name("SIZE");

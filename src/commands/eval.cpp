@@ -10,6 +10,7 @@
 #include "base/signals.h"
 #include "base/team.h"
 #include "base/terminal.h"
+#include "commands/adapter_options.h"
 #include "commands/commands.h"
 #include "commands/options.h"
 #include "commands/text_input.h"
@@ -20,6 +21,7 @@ namespace {
 
 struct Options {
     std::string model, file;
+    std::vector<AdapterChoice> adapters;
     std::int64_t context = 0, windows = 0;
     DType state = EngineOptions().state;
     bool json = false;
@@ -40,7 +42,7 @@ std::int64_t predicted_bytes(const Tokenizer& tokenizer, std::span<const TokenId
 int run(const Options& options, const Globals& globals) {
     install_stop_signals();
     const TextInput file(options.file);
-    std::shared_ptr<const Model> model = Model::open(options.model);
+    std::shared_ptr<const Model> model = open_with_adapters(options.model, options.adapters);
     EncodeOptions encode;  // no begin token: windows start anywhere, and peers measure it so
     encode.threads = globals.threads > 0 ? globals.threads : physical_cores();
     std::vector<TokenId> ids;
@@ -94,6 +96,7 @@ int run(const Options& options, const Globals& globals) {
 Action add_eval(CLI::App& app, const Globals& globals) {
     auto options = std::make_shared<Options>();
     add_model(app, options->model);
+    add_adapters(app, options->adapters);
     add_text(app, "-f,--file", options->file, "text to predict; -: stdin")->type_name("FILE")->required();
     add_context(app, options->context, 2, "tokens per window");
     add_state_type(app, options->state);

@@ -184,11 +184,9 @@ WindowSampler::WindowSampler(TokenSource source, std::uint64_t seed, std::int64_
                    std::to_string(source_.size(DataSplit::train)), "a shorter train.sequence, or more text");
 }
 
-namespace {
-
-/// Element i of a permutation of [0, n): four Feistel rounds on the least even number of bits that holds n,
-/// walked on until the value lies in range (Black & Rogaway 2002, "Ciphers with arbitrary finite domains",
-/// section 4).
+// Four Feistel rounds on the least even number of bits that holds n,
+// walked on until the value lies in range (Black & Rogaway 2002, "Ciphers with arbitrary finite domains",
+// section 4).
 std::uint64_t permuted(const Rng& rng, std::uint64_t i, std::uint64_t n) {
     unsigned half = 1;
     while (half < 32 && std::uint64_t{1} << 2 * half < n) half++;
@@ -203,8 +201,6 @@ std::uint64_t permuted(const Rng& rng, std::uint64_t i, std::uint64_t n) {
     } while (i >= n);
     return i;
 }
-
-}  // namespace
 
 void WindowSampler::train_window(std::uint64_t index, std::span<std::int32_t> inputs,
                                  std::span<std::int32_t> targets) const {

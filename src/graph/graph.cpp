@@ -45,8 +45,8 @@ StateId Graph::state(StateSpec spec) {
     return append(states_, std::move(spec));
 }
 ParameterId Graph::parameter(std::string name, Shape shape, double init_mean, double init_std,
-                             std::int64_t parts, bool ramp) {
-    return append(parameters_, {std::move(name), shape, init_mean, init_std, parts, ramp});
+                             std::int64_t parts, bool ramp, std::int32_t adapter) {
+    return append(parameters_, {std::move(name), shape, init_mean, init_std, parts, ramp, adapter});
 }
 void Graph::add_program(std::string name, std::vector<NodeId> roots) {
     programs_.push_back({std::move(name), std::move(roots)});

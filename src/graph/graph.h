@@ -31,6 +31,7 @@ struct Parameter {
     std::int64_t parts = 0;
     /// It starts as init_mean … init_std in equal steps, in each row of the stored matrix anew.
     bool ramp = false;
+    std::int32_t adapter = none;  // whose it is; none: the model's own
     Shape stored() const;
     /// The first value of element `i`, of which `noise` is the random part (normal, deviation 1).
     double start(std::int64_t i, double noise) const;
@@ -86,7 +87,7 @@ class Graph {
     StreamId stream(Stream stream);
     StateId state(StateSpec spec);
     ParameterId parameter(std::string name, Shape shape, double init_mean, double init_std,
-                          std::int64_t parts = 0, bool ramp = false);
+                          std::int64_t parts = 0, bool ramp = false, std::int32_t adapter = none);
     /// Appends a node; its inputs must stand before it. Shapes that do not fit are a std::logic_error.
     NodeId add(const Op& op, std::string path, Small<NodeId, max_inputs> inputs,
                Small<ParameterId, max_parameters> parameters = {}, Attributes attributes = {},

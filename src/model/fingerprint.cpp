@@ -12,6 +12,9 @@ std::string fingerprint(const Model& model) {
     Sha256 hash;
     ModelConfig config = model.config();
     hash.update(to_json(model_fields(config)).dump());
+    for (const AdapterShape& adapter : model.adapters())
+        for (const AdapterTarget& target : adapter.targets)
+            hash.update(" " + target.tensor + " " + std::to_string(target.scale));
     const std::vector<Tensor>& tensors = model.parameters();
     for (std::size_t i = 0; i < tensors.size(); i++) {
         const Tensor& t = tensors[i];

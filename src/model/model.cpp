@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "model/adapter.h"
 #include "model/architectures.h"
 #include "model/model.h"
 #include "model/trace.h"
@@ -16,11 +17,16 @@ struct Model::Impl {
     const Architecture* architecture = nullptr;
     ModelConfig config;
     TokenizerPtr tokenizer;
+    std::vector<AdapterShape> adapters;
     TracedModel traced;
     std::vector<std::vector<float>> converted;
     std::vector<Tensor> parameters;
+    std::shared_ptr<const Model> base;                // of a model with adapters
+    std::vector<std::shared_ptr<const void>> values;  // … and what their values lie in
 
     Impl(Gguf gguf, TokenizerPtr t) : file(std::move(gguf)), path(file->path()), tokenizer(std::move(t)) {
+        if (is_adapter(*file))
+            fail_input(path, "general.type", "a model", "an adapter", "-m names its model, --lora this file");
         config = read_config(*file, architecture);
         if (!tokenizer) tokenizer = tokenizer_from_gguf(*file);
         if (tokenizer->size() != config.vocabulary)
@@ -31,12 +37,32 @@ struct Model::Impl {
         parameters = bind_parameters(traced.graph, *file, *architecture, converted);
     }
 
-    Impl(const ModelConfig& c, TokenizerPtr t, std::vector<Tensor> p)
+    Impl(const ModelConfig& c, TokenizerPtr t, std::vector<Tensor> p, std::vector<AdapterShape> a)
         : path("model in memory"),
           config(c),
           tokenizer(std::move(t)),
-          traced(trace(config, false)),
+          adapters(std::move(a)),
+          traced(trace(config, false, adapters)),
           parameters(std::move(p)) {}
+
+    Impl(std::shared_ptr<const Model> model, const std::vector<Adapter>& all)
+        : path(model->path()),
+          architecture(&model->architecture()),
+          config(model->config()),
+          tokenizer(model->shared_tokenizer()),
+          base(std::move(model)) {
+        for (const Adapter& adapter : all) {
+            adapters.push_back(adapter.shape);
+            values.push_back(adapter.keep);
+        }
+        traced = trace(config, false, adapters);
+        const std::vector<Parameter>& mine = traced.graph.parameters();
+        parameters.resize(mine.size());
+        std::size_t next = 0;  // the base's parameters come in the same order
+        for (std::size_t i = 0; i < mine.size(); i++)
+            if (mine[i].adapter == none) parameters[i] = base->parameters()[next++];
+        bind_adapters(traced.graph, all, parameters);
+    }
 };
 
 Model::Model(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -48,16 +74,27 @@ std::shared_ptr<const Model> Model::open(Gguf file, TokenizerPtr tokenizer) {
 }
 
 std::shared_ptr<const Model> Model::view(const ModelConfig& config, TokenizerPtr tokenizer,
-                                         std::vector<Tensor> parameters) {
-    return std::shared_ptr<const Model>(
-        new Model(std::make_unique<Impl>(config, std::move(tokenizer), std::move(parameters))));
+                                         std::vector<Tensor> parameters, std::vector<AdapterShape> adapters) {
+    return std::shared_ptr<const Model>(new Model(
+        std::make_unique<Impl>(config, std::move(tokenizer), std::move(parameters), std::move(adapters))));
+}
+
+std::shared_ptr<const Model> with_adapters(std::shared_ptr<const Model> base,
+                                           const std::vector<Adapter>& adapters) {
+    return std::shared_ptr<const Model>(new Model(std::make_unique<Model::Impl>(std::move(base), adapters)));
 }
 
 const std::string& Model::path() const {
     return impl_->path;
 }
 const Gguf* Model::file() const {
-    return impl_->file ? &*impl_->file : nullptr;
+    return impl_->file ? &*impl_->file : impl_->base ? impl_->base->file() : nullptr;
+}
+const Architecture& Model::architecture() const {
+    return impl_->architecture ? *impl_->architecture : architecture_of(impl_->config);
+}
+const std::vector<AdapterShape>& Model::adapters() const {
+    return impl_->adapters;
 }
 const ModelConfig& Model::config() const {
     return impl_->config;

@@ -11,6 +11,9 @@
 
 namespace linnet {
 
+struct Adapter;
+struct AdapterShape;
+struct Architecture;
 struct TracedModel;
 struct Tensor;
 
@@ -22,14 +25,18 @@ class Model {
     static std::shared_ptr<const Model> open(const std::string& path);
     /// `tokenizer`: null for that of the file.
     static std::shared_ptr<const Model> open(Gguf file, TokenizerPtr tokenizer = nullptr);
-    /// A model whose parameters stand in memory and outlive it (one in training).
+    /// A model whose parameters stand in memory and outlive it (one in training), with those of adapters as
+    /// trace() has them.
     static std::shared_ptr<const Model> view(const ModelConfig& config, TokenizerPtr tokenizer,
-                                             std::vector<Tensor> parameters);
+                                             std::vector<Tensor> parameters,
+                                             std::vector<AdapterShape> adapters = {});
     ~Model();
 
     const std::string& path() const;  // "built-in model" for that
     const Gguf* file() const;         // null for a view
     const ModelConfig& config() const;
+    const Architecture& architecture() const;           // of the file; of a view: that it would be written as
+    const std::vector<AdapterShape>& adapters() const;  // beside the weights (adapter.h)
     const Tokenizer& tokenizer() const;
     TokenizerPtr shared_tokenizer() const;
     const TracedModel& traced() const;
@@ -37,6 +44,8 @@ class Model {
     std::int64_t parameter_count() const;
 
   private:
+    friend std::shared_ptr<const Model> with_adapters(std::shared_ptr<const Model> base,
+                                                      const std::vector<Adapter>& adapters);
     struct Impl;
     explicit Model(std::unique_ptr<Impl> impl);
     std::unique_ptr<Impl> impl_;

@@ -6,6 +6,7 @@
 
 #include "graph/plan.h"
 #include "model/mixers.h"
+#include "model/trace_adapters.h"
 #include "ops/experts.h"
 
 namespace linnet {
@@ -23,7 +24,8 @@ constexpr ActivationName activations[] = {
 /// Builds one model. Parameter names are GGUF's; module paths are ours.
 class Tracer : public BlockParts {
   public:
-    Tracer(const ModelConfig& config, bool training) : c_(config), training_(training) {}
+    Tracer(const ModelConfig& config, bool training, std::span<const AdapterShape> adapters)
+        : c_(config), training_(training), beside_(adapters) {}
 
     TracedModel run() {
         SpaceId tokens = graph().space({"tokens"});
@@ -79,7 +81,7 @@ class Tracer : public BlockParts {
                   double std) override {
         Small<ParameterId, max_parameters> p{matrix(name + ".weight", out, graph().node(x).width, std)};
         if (bias) p.push_back(parameter(name + ".bias", Shape(out), 0, 0));
-        return graph().add(linear_op, path, {x}, p);
+        return beside_.add(graph(), p[0], graph().add(linear_op, path, {x}, p), training_);
     }
 
   private:
@@ -304,8 +306,9 @@ class Tracer : public BlockParts {
             ParameterId w = parameter(blk + ".ffn_" + name + "_exps.weight",
                                       Shape(c_.experts_at(layer_) * out, graph().node(in).width), 0, std,
                                       c_.experts_at(layer_));
-            return graph().add(expert_linear_op, path + "." + name, {in, bounds}, {w},
-                               {{"experts", count}, {"used", used}});
+            NodeId y = graph().add(expert_linear_op, path + "." + name, {in, bounds}, {w},
+                                   {{"experts", count}, {"used", used}});
+            return beside_.add(graph(), w, y, training_);
         };
         std::int64_t width = e.width ? e.width : c_.ffn.width.at(layer_);
         NodeId gate = product("gate", there, width, branch_std()),
@@ -387,6 +390,7 @@ class Tracer : public BlockParts {
 
     const ModelConfig& c_;
     bool training_;
+    AdapterTracer beside_;
     std::int64_t layer_ = 0;  // the block being traced
     TracedModel model_;
     std::vector<NodeId> appends_;
@@ -398,8 +402,8 @@ class Tracer : public BlockParts {
 
 }  // namespace
 
-TracedModel trace(const ModelConfig& config, bool training) {
-    return Tracer(config, training).run();
+TracedModel trace(const ModelConfig& config, bool training, std::span<const AdapterShape> adapters) {
+    return Tracer(config, training, adapters).run();
 }
 
 double forward_flops(const TracedModel& model, double length) {

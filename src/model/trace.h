@@ -1,5 +1,6 @@
 // A config traced once into a graph: the one definition of a model, for training and for inference.
 #pragma once
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,8 +23,25 @@ struct TracedModel {
     std::vector<std::pair<std::int64_t, NodeId>> expert_bounds;
 };
 
-/// `config` must be resolved. A graph for training has dropout nodes, one for inference states.
-TracedModel trace(const ModelConfig& config, bool training);
+/// A change of low rank to a tensor of a model's file (Hu et al. 2021, "LoRA"): W x becomes
+/// W x + scale · B (A x), A [rank, C], B [rows, rank].
+struct AdapterTarget {
+    std::string tensor;                   // with ".weight"
+    std::vector<std::string> parameters;  // whose rows the tensor holds, in order: they share A
+    std::int64_t rank = 0;
+    double scale = 1;
+};
+
+/// What of a model an adapter changes.
+struct AdapterShape {
+    std::vector<AdapterTarget> targets;
+    double dropout = 0;  // of x on its way to A, in training
+};
+
+/// `config` must be resolved. A graph for training has dropout nodes, one for inference states. Adapters are
+/// thin products beside the matrices; Parameter::adapter says which one's a parameter is: "TENSOR.lora_a",
+/// and of each parameter in the tensor "PARAMETER.lora_b".
+TracedModel trace(const ModelConfig& config, bool training, std::span<const AdapterShape> adapters = {});
 
 /// Floating-point operations per token of the program "loss", forward, in sequences of `length` tokens.
 double forward_flops(const TracedModel& model, double length);

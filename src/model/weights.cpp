@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "kernels/kernels.h"
+#include "model/rewrite.h"
 
 namespace linnet {
 namespace {
@@ -63,11 +64,13 @@ bool always_f32(const Parameter& parameter) {
 std::vector<StoredTensor> stored_tensors(const Graph& graph, const Architecture& a, const Gguf* file) {
     std::vector<StoredTensor> tensors;
     std::unordered_set<std::string_view> names;
-    for (const Parameter& p : graph.parameters()) names.insert(p.name);
+    for (const Parameter& p : graph.parameters())
+        if (p.adapter == none) names.insert(p.name);
     std::vector<std::vector<std::pair<int, std::size_t>>> parts;  // of each tensor: (place, parameter)
     std::unordered_map<std::string, std::size_t> found;           // names of ours, by tensor
     for (std::size_t i = 0; i < graph.parameters().size(); i++) {
         const Parameter& p = graph.parameters()[i];
+        if (p.adapter != none) continue;
         TensorPlace place = stored_place(a, p.name, names, file);
         auto [at, first] = found.emplace(place.tensor, tensors.size());
         if (first) {
@@ -133,11 +136,7 @@ std::vector<Tensor> bind_parameters(const Graph& graph, const Gguf& file, const 
     return bound;
 }
 
-namespace {
-
-/// Hands `tensor`'s rows, stored as `type`, to the writer one at a time. Rows that have that type already go
-/// as they are.
-void emit(const Tensor& tensor, DType type, const GgufWriter::Sink& sink) {
+void emit_tensor(const Tensor& tensor, DType type, const GgufWriter::Sink& sink) {
     bool matrix = tensor.shape.rank > 1;
     std::int64_t columns = tensor.shape.dim[matrix ? 1 : 0], rows = tensor.shape.count() / columns;
     Tensor stored{nullptr, type, tensor.shape};
@@ -154,8 +153,6 @@ void emit(const Tensor& tensor, DType type, const GgufWriter::Sink& sink) {
     }
 }
 
-}  // namespace
-
 std::string save_model(const std::string& path, const ModelConfig& config, const Graph& graph,
                        const std::vector<Tensor>& parameters, const Tokenizer& tokenizer, DType type,
                        const std::string& name, const Provenance& provenance) {
@@ -171,7 +168,7 @@ std::string save_model(const std::string& path, const ModelConfig& config, const
         std::vector<Tensor> parts;
         for (std::size_t part : tensor.parts) parts.push_back(parameters[part]);
         out.add_tensor(tensor.name, stored, tensor.shape, [parts, stored](const GgufWriter::Sink& sink) {
-            for (const Tensor& part : parts) emit(part, stored, sink);
+            for (const Tensor& part : parts) emit_tensor(part, stored, sink);
         });
     }
     return out.write(path);

@@ -20,14 +20,14 @@ struct StoredTensor {
 /// Vectors, and position tables, which runtimes add to activations as they are: they stay in f32.
 bool always_f32(const Parameter& parameter);
 
-/// Every tensor of a model as `file` has them (null: one to be written), in the order of its first parameter.
-/// Linear in their number.
+/// Every tensor of a model as `file` has them (null: one to be written), in the order of its first parameter;
+/// adapters' parameters are none of them. Linear in their number.
 std::vector<StoredTensor> stored_tensors(const Graph& graph, const Architecture& architecture,
                                          const Gguf* file);
 
-/// Every parameter of `graph` as it stands in the file: matrices in place, whatever their type; vectors as
-/// float, converted into `converted` where the file has another type. Error(Exit::input) for a tensor that is
-/// missing, has another shape, or is not known.
+/// Every parameter of `graph` but adapters' as it stands in the file: matrices in place, whatever their type;
+/// vectors as float, converted into `converted` where the file has another type. Error(Exit::input) for a
+/// tensor that is missing, has another shape, or is not known.
 std::vector<Tensor> bind_parameters(const Graph& graph, const Gguf& file, const Architecture& architecture,
                                     std::vector<std::vector<float>>& converted);
 

@@ -11,6 +11,7 @@
 #include "base/sha256.h"
 #include "base/system.h"
 #include "base/terminal.h"
+#include "train/run_model.h"
 
 namespace linnet {
 namespace {
@@ -23,7 +24,7 @@ constexpr std::string_view prefix = "step-";
 constexpr std::string_view partial = ".partial-";    // being written, or being removed
 constexpr std::string_view replaced = ".replaced-";  // being exchanged, where the file system cannot do that
 constexpr std::size_t kept = 2;
-constexpr const char* files[] = {"model.gguf", "optimizer.bin"};
+constexpr const char* moments_name = "optimizer.bin";
 
 std::string step_name(std::int64_t step) {
     std::string digits = std::to_string(step);
@@ -104,16 +105,16 @@ void link_or_copy(const std::string& from, const std::string& to) {
 }
 
 void save_checkpoint(const std::string& folder, const Checkpoint& state, Learner& learner,
-                     const ModelConfig& config, const Tokenizer& tokenizer, const Provenance& provenance) {
+                     const TrainedModel& model, const Provenance& provenance) {
     make_directories(folder);
     remove_partial_checkpoints(folder);
     const std::string name = step_name(state.step), temporary = folder + "/" + std::string(partial) + name;
     make_directories(temporary);
     const Removed left{temporary};
     json sums;
-    sums["model.gguf"] = save_model(temporary + "/model.gguf", config, learner.traced().graph,
-                                    learner.parameters(), tokenizer, DType::f32, name, provenance);
-    sums["optimizer.bin"] = write_moments(temporary + "/optimizer.bin", learner);
+    const std::string weights = model.start.adapts() ? best_adapter : best_model;
+    sums[weights] = save_trained(temporary + "/" + weights, model, DType::f32, name, provenance);
+    sums[moments_name] = write_moments(temporary + "/" + moments_name, learner);
     if (!state.best.empty()) link_or_copy(state.best, temporary + "/" + best_name);
     json manifest = {{"step", state.step},
                      {"data", state.data},
@@ -122,6 +123,7 @@ void save_checkpoint(const std::string& folder, const Checkpoint& state, Learner
                      {"sha256", sums},
                      {"config", state.config},
                      {"isa", state.isa},
+                     {"base", state.base},
                      {"read", state.inputs.to_json()},
                      {"evaluations", state.keeper.to_json()}};
     if (!state.texts.is_null()) manifest["texts"] = state.texts;
@@ -188,16 +190,18 @@ Checkpoint read_checkpoint(const std::string& folder) {
         state.data = m.at("data").get<std::string>();
         state.seconds = m.at("seconds").get<double>();
         state.isa = m.value("isa", "");
+        state.base = m.value("base", "");
         if (m.contains("read")) state.inputs = DataOptions::from_json(m.at("read"));
         if (m.contains("evaluations")) state.keeper = Keeper::from_json(m.at("evaluations"));
         if (m.contains("texts")) state.texts = m.at("texts");
         if (m.contains("norms")) state.outliers = OutlierGate::from_json(m.at("norms"));
         if (fs::exists(folder + "/" + best_name)) state.best = folder + "/" + best_name;
         const json sums = m.value("sha256", json::object());
+        const char* weights = sums.contains(best_adapter) ? best_adapter : best_model;
         for (const auto& [name, ignored] : sums.items())
-            if (std::find(std::begin(files), std::end(files), name) == std::end(files))
-                fail_input(path, "sha256", "model.gguf and optimizer.bin", name);
-        for (const char* name : files) {
+            if (name != weights && name != moments_name)
+                fail_input(path, "sha256", std::string(weights) + " and " + moments_name, name);
+        for (const char* name : {weights, moments_name}) {
             if (!sums.contains(name))
                 fail_input(path, "sha256", "a checksum of " + std::string(name), "none");
             const std::string expected = sums.at(name).get<std::string>();
@@ -212,17 +216,9 @@ Checkpoint read_checkpoint(const std::string& folder) {
     return state;
 }
 
-void load_checkpoint(const std::string& folder, Learner& learner) {
-    Gguf file(folder + "/model.gguf");
-    const Architecture* architecture = nullptr;
-    read_config(file, architecture);
-    std::vector<std::vector<float>> converted;
-    const Graph& graph = learner.traced().graph;
-    std::vector<Tensor> from = bind_parameters(graph, file, *architecture, converted),
-                        to = learner.parameters();
-    for (std::size_t i = 0; i < to.size(); i++)
-        kernels().load(to[i].shape.count(), from[i].type, from[i].data, to[i].as<float>());
-    MappedFile moments(folder + "/optimizer.bin");
+void load_checkpoint(const std::string& folder, Learner& learner, const TrainingStart& start) {
+    load_trained(folder + "/" + (start.adapts() ? best_adapter : best_model), learner, start);
+    MappedFile moments(folder + "/" + moments_name);
     std::size_t bytes = static_cast<std::size_t>(learner.optimizer().state_elements()) * sizeof(float);
     if (moments.bytes().size() != bytes)
         fail_input(moments.path(), "", std::to_string(bytes) + " bytes, as this optimizer keeps",

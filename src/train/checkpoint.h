@@ -1,17 +1,18 @@
-// A training checkpoint: a folder "step-N" of model.gguf (float32, usable by itself), optimizer.bin (what
-// the optimizer keeps), best.gguf (the best model so far, a hard link) and manifest.json (step, config,
-// checksums). It is written beside the others and renamed into place; two are kept.
+// A training checkpoint: a folder "step-N" of model.gguf (float32, usable by itself; of a run that trains an
+// adapter: adapter.gguf), optimizer.bin (what the optimizer keeps), best.gguf (the best model so far, a hard
+// link) and manifest.json (step, config, checksums). It is written beside the others and renamed into place;
+// two are kept.
 #pragma once
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
-#include "model/weights.h"
 #include "train/keeper.h"
 #include "train/learner.h"
 #include "train/outliers.h"
 #include "train/run_data.h"
+#include "train/start.h"
 
 namespace linnet {
 
@@ -21,6 +22,7 @@ struct Checkpoint {
     std::string data;             // sha256 of the text or of the corpus index
     std::uint64_t log_bytes = 0;  // length of log.jsonl then
     double seconds = 0;           // of training so far
+    std::string base;             // fingerprint of the model that the run began from; empty: of none
     std::string isa;              // the kernels' instruction set; empty in checkpoints that do not say
     DataOptions inputs;           // where the text was read from; empty in checkpoints of older versions
     Keeper keeper;                // the evaluations so far
@@ -32,7 +34,7 @@ struct Checkpoint {
 /// Writes `folder`/step-N and removes all but the newest two. At every instant the folder holds a whole
 /// checkpoint, if it held one before: a step that is there already is exchanged for the new one.
 void save_checkpoint(const std::string& folder, const Checkpoint& state, Learner& learner,
-                     const ModelConfig& config, const Tokenizer& tokenizer, const Provenance& provenance);
+                     const TrainedModel& model, const Provenance& provenance);
 
 /// The newest checkpoint's folder, or nothing.
 std::optional<std::string> newest_checkpoint(const std::string& folder);
@@ -51,6 +53,6 @@ Checkpoint read_checkpoint(const std::string& folder);
 void link_or_copy(const std::string& from, const std::string& to);
 
 /// Puts parameters and what the optimizer keeps back.
-void load_checkpoint(const std::string& folder, Learner& learner);
+void load_checkpoint(const std::string& folder, Learner& learner, const TrainingStart& start);
 
 }  // namespace linnet

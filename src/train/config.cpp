@@ -7,6 +7,61 @@
 
 namespace linnet {
 
+namespace {
+
+/// Silent where a run from nothing has them so.
+std::vector<Field> finetune_fields(FinetuneConfig& f) {
+    return {
+        {"finetune.model",
+         &f.model,
+         "what the run begins from: a GGUF or a folder; empty: nothing",
+         0,
+         0,
+         {},
+         ""},
+        {"finetune.template",
+         &f.form,
+         "how conversations are marked; empty: as the model file says",
+         0,
+         0,
+         {},
+         ""},
+        {"finetune.layers", &f.layers, "train only so many of the last; 0: all", 0, 1 << 20, {}, 0},
+        {"finetune.layer_decay",
+         &f.layer_decay,
+         "of the learning rate, from a layer to the one below",
+         1e-3,
+         1,
+         {},
+         1.0},
+        {"finetune.reset_layers", &f.reset_layers, "draw so many of the last anew", 0, 1 << 20, {}, 0},
+        {"finetune.lora.rank",
+         &f.lora.rank,
+         "of an adapter, which alone is trained; 0: none",
+         0,
+         4096,
+         {},
+         0},
+        {"finetune.lora.alpha",
+         &f.lora.alpha,
+         "scale × rank of the adapter's change; 0: 2 × rank",
+         0,
+         1e6,
+         {},
+         0.0},
+        {"finetune.lora.targets",
+         &f.lora.targets,
+         "tensors to adapt, separated by commas; empty: the blocks' linear layers",
+         0,
+         0,
+         {},
+         ""},
+        {"finetune.lora.dropout", &f.lora.dropout, "of an adapter's input", 0, 0.95, {}, 0.0},
+    };
+}
+
+}  // namespace
+
 std::vector<Field> run_fields(RunConfig& c) {
     std::vector<Field> fields = model_fields(c.model);
     TokenizerConfig& t = c.tokenizer;
@@ -60,6 +115,8 @@ std::vector<Field> run_fields(RunConfig& c) {
     for (Field& field : schedule_fields(r.schedule, "train.schedule.")) rates.push_back(std::move(field));
     more.insert(clip, rates.begin(), rates.end());
     fields.insert(fields.end(), more.begin(), more.end());
+    std::vector<Field> tuning = finetune_fields(c.finetune);
+    fields.insert(fields.end(), tuning.begin(), tuning.end());
     return fields;
 }
 
@@ -104,6 +161,10 @@ RunConfig read_run_config(const nlohmann::json& json, const std::string& name,
         fail_input(name, "train.sequence",
                    "at most model.context (" + std::to_string(config.model.context) + ")",
                    std::to_string(t.sequence));
+    const FinetuneConfig& f = config.finetune;
+    if (f.model.empty() && (f.layers > 0 || f.reset_layers > 0 || f.lora.rank > 0 || f.layer_decay != 1))
+        fail_input(name, "finetune.model", "a model to begin from, as other settings of finetune are given",
+                   "none");
     if (config.tokenizer.kind == "file" && config.tokenizer.file.empty())
         fail_input(name, "tokenizer.file", "a path, as tokenizer.kind is file", "none");
     if (config.tokenizer.kind != "file" && !config.tokenizer.file.empty())

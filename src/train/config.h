@@ -38,10 +38,26 @@ struct TrainConfig {
     std::int64_t model_width = 1;  // for schedule noam; read_run_config sets it
 };
 
+/// Where a run begins from a model: which, and what of it is trained.
+struct FinetuneConfig {
+    std::string model;              // empty: the run begins from nothing
+    std::string form;               // chat template of conversations; empty: the model file's own
+    std::int64_t layers = 0;        // only so many of the last; 0: all
+    double layer_decay = 1;         // of the learning rate, from a layer to the one below
+    std::int64_t reset_layers = 0;  // so many of the last are drawn anew
+    struct {
+        std::int64_t rank = 0;  // of an adapter, which alone is trained; 0: the weights themselves are
+        double alpha = 0;       // its change is alpha / rank · B A; 0: 2 · rank
+        std::string targets;    // patterns of tensors, separated by commas; empty: every linear layer
+        double dropout = 0;     // of what goes into A
+    } lora;
+};
+
 struct RunConfig {
     ModelConfig model;
     TokenizerConfig tokenizer;
     TrainConfig train;
+    FinetuneConfig finetune;
 };
 
 /// Every setting there is.

@@ -115,6 +115,22 @@ json choose_config(const Prospect& prospect) {
               {"validation_fraction", text.held_out}}}};
 }
 
+json choose_tuning(const ModelConfig& model, std::uint64_t bytes, bool adapter) {
+    const std::int64_t sequence = std::min<std::int64_t>(model.context, 512);
+    const std::int64_t batch = std::max<std::int64_t>(1, 4096 / sequence);
+    // An adapter wants about ten times the rate of the weights themselves (Schulman 2025, "LoRA without
+    // regret"), and both less in proportion to the width.
+    const double lr = (adapter ? 1.0 : 0.1) / static_cast<double>(model.width);
+    return {
+        {"train",
+         {{"batch", batch},
+          {"sequence", sequence},
+          {"optimizer",
+           {{"lr", rounded(std::min(lr, adapter ? 5e-3 : 5e-4))}, {"beta2", 0.99}, {"weight_decay", 0.0}}},
+          {"schedule", {{"kind", "wsd"}, {"min_lr", 0.0}, {"decay", 0.4}}},
+          {"validation_fraction", row_of(bytes).held_out}}}};
+}
+
 namespace {
 
 double tokens_a_step(const TrainConfig& t) {
@@ -122,9 +138,10 @@ double tokens_a_step(const TrainConfig& t) {
 }
 
 /// As many steps as a text of this size may be read for.
-std::int64_t most_steps(const TrainConfig& t, std::uint64_t train_tokens, std::uint64_t bytes) {
+std::int64_t most_steps(const TrainConfig& t, const TextSize& text) {
+    const double epochs = text.epochs > 0 ? text.epochs : row_of(text.bytes).epochs;
     return std::max<std::int64_t>(
-        1, std::llround(row_of(bytes).epochs * static_cast<double>(train_tokens) / tokens_a_step(t)));
+        1, std::llround(epochs * static_cast<double>(text.train_tokens) / tokens_a_step(t)));
 }
 
 /// `value` is set unless one of `given` ("key=value") sets `key`.
@@ -146,8 +163,7 @@ void fit_schedule(RunConfig& config, const std::vector<std::string>& given, doub
                   double seconds, const TextSize& text) {
     TrainConfig& t = config.train;
     auto fitting = static_cast<std::int64_t>(seconds * (1 - reserve) / step_seconds);
-    set_unless(given, "train.steps", t.steps,
-               std::clamp<std::int64_t>(fitting, 1, most_steps(t, text.train_tokens, text.bytes)));
+    set_unless(given, "train.steps", t.steps, std::clamp<std::int64_t>(fitting, 1, most_steps(t, text)));
     set_unless(given, "train.schedule.warmup", t.schedule.warmup,
                std::clamp<std::int64_t>(t.steps / 20, std::min<std::int64_t>(10, t.steps / 2), 300));
     double run_seconds = static_cast<double>(t.steps) * step_seconds;
@@ -174,7 +190,7 @@ std::int64_t fitting_steps(const TrainConfig& t, std::int64_t done, double elaps
                            const TextSize& text) {
     double rate = static_cast<double>(done) / elapsed;  // evaluations and all
     auto fitting = done + static_cast<std::int64_t>((seconds * 0.99 - elapsed) * rate);
-    fitting = std::min(fitting, most_steps(t, text.train_tokens, text.bytes));
+    fitting = std::min(fitting, most_steps(t, text));
     // What has been done stays as it would be under the new end: the decay may begin now, but not in the
     // past.
     auto least = static_cast<std::int64_t>(std::ceil(static_cast<double>(done) / (1 - t.schedule.decay)));

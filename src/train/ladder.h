@@ -21,8 +21,12 @@ struct Prospect {
 /// Model, vocabulary, batch and optimizer. The schedule is not set yet: see fit_schedule.
 nlohmann::json choose_config(const Prospect& prospect);
 
+/// Batch and optimizer of a run that begins from a model and trains all of it, or an adapter.
+nlohmann::json choose_tuning(const ModelConfig& model, std::uint64_t bytes, bool adapter);
+
 struct TextSize {
     std::uint64_t bytes = 0, train_tokens = 0;
+    double epochs = 0;  // the most that the text is read; 0: by its size
 };
 
 /// Sets what depends on the speed of a step and on the text's tokens: steps (so that they end within

@@ -11,75 +11,122 @@ std::int64_t padded(std::int64_t n) {
     return (n + 15) / 16 * 16;
 }
 
-std::size_t element_bytes(const Graph& graph) {
+/// The start of every parameter in a graph.
+std::vector<ParameterStart> starts_of(const Graph& graph, const LearnerStart& start) {
+    std::vector<ParameterStart> all;
+    std::size_t own = 0;
+    for (const Parameter& p : graph.parameters()) {
+        ParameterStart& s = all.emplace_back();
+        if (p.adapter == none && !start.own.empty()) s = start.own[own++];
+        if (p.adapter == none || start.adapter_rates.empty()) continue;
+        const std::vector<AdapterTarget>& targets = start.adapters[0].targets;
+        for (std::size_t i = 0; i < targets.size(); i++) {
+            bool its = p.name == targets[i].tensor + ".lora_a";
+            for (const std::string& part : targets[i].parameters) its |= p.name == part + ".lora_b";
+            if (its) s.rate = start.adapter_rates[i];
+        }
+    }
+    return all;
+}
+
+/// As the optimizer takes them.
+std::vector<double> rates_of(const std::vector<ParameterStart>& starts) {
+    std::vector<double> rates;
+    for (const ParameterStart& s : starts) rates.push_back(s.trained ? s.rate : 0);
+    return rates;
+}
+
+std::size_t element_bytes(const Graph& graph, const std::vector<ParameterStart>& starts) {
     std::int64_t n = 0;
-    for (const Parameter& p : graph.parameters()) n += padded(p.shape.count());
+    for (std::size_t i = 0; i < starts.size(); i++)
+        if (starts[i].trained) n += padded(graph.parameters()[i].shape.count());
     return static_cast<std::size_t>(n) * sizeof(float);
 }
 
-Lowering lowering(Phase phase, std::int64_t rows, const ModelConfig& config, const LearnerNumbers& numbers) {
+Lowering lowering(Phase phase, std::int64_t rows, const ModelConfig& config,
+                  const std::vector<ParameterStart>& starts, const LearnerNumbers& numbers) {
     Lowering l;
     l.phase = phase;
     l.capacity = {rows};
-    l.positions = config.context;
+    l.positions = std::min(config.context, rows);  // a sequence is no longer
     l.products = numbers.products;
     if (phase == Phase::train) {
         l.activation = numbers.activation;
         l.recompute = numbers.recompute;
     }
+    for (const ParameterStart& start : starts) {
+        l.trained.push_back(start.trained);
+        l.stored.push_back(start.trained ? DType::f32 : start.stored.type);
+    }
     return l;
 }
 Plan learning_plan(const TracedModel& m, std::int64_t rows, const ModelConfig& config,
-                   const LearnerNumbers& numbers) {
-    return make_plan(m.graph, m.graph.program("loss"), lowering(Phase::train, rows, config, numbers));
+                   const std::vector<ParameterStart>& starts, const LearnerNumbers& numbers) {
+    return make_plan(m.graph, m.graph.program("loss"), lowering(Phase::train, rows, config, starts, numbers));
 }
 Plan evaluation_plan(const TracedModel& m, std::int64_t rows, const ModelConfig& config,
-                     const LearnerNumbers& numbers) {
-    return make_plan(m.graph, m.graph.program("score"), lowering(Phase::read, rows, config, numbers));
+                     const std::vector<ParameterStart>& starts, const LearnerNumbers& numbers) {
+    return make_plan(m.graph, m.graph.program("score"), lowering(Phase::read, rows, config, starts, numbers));
 }
 
 }  // namespace
 
 std::size_t Learner::bytes(const ModelConfig& config, std::int64_t rows, int threads,
-                           const std::vector<ParameterGroup>& groups, const LearnerNumbers& numbers) {
-    TracedModel m = trace(config, true);
-    Plan learn = learning_plan(m, rows, config, numbers),
-         evaluate = evaluation_plan(m, rows, config, numbers);
-    return 2 * element_bytes(m.graph) + Optimizer::bytes(m.graph, groups, threads) +
+                           const std::vector<ParameterGroup>& groups, const LearnerStart& start,
+                           const LearnerNumbers& numbers) {
+    TracedModel m = trace(config, true, start.adapters);
+    const std::vector<ParameterStart> starts = starts_of(m.graph, start);
+    Plan learn = learning_plan(m, rows, config, starts, numbers),
+         evaluate = evaluation_plan(m, rows, config, starts, numbers);
+    return 2 * element_bytes(m.graph, starts) + Optimizer::bytes(m.graph, groups, threads, rates_of(starts)) +
            Executor<float>::bytes(m.graph, {&learn, &evaluate}, threads);
 }
 
 Learner::Learner(const ModelConfig& config, std::int64_t rows, int threads, std::uint64_t seed,
-                 const std::vector<ParameterGroup>& groups, const LearnerNumbers& numbers)
-    : traced_(trace(config, true)), threads_(threads) {
-    for (const Parameter& p : traced_.graph.parameters()) {
-        offsets_.push_back(elements_);
-        elements_ += padded(p.shape.count());
+                 const std::vector<ParameterGroup>& groups, const LearnerStart& start,
+                 const LearnerNumbers& numbers)
+    : traced_(trace(config, true, start.adapters)),
+      threads_(threads),
+      starts_(starts_of(traced_.graph, start)) {
+    for (std::size_t p = 0; p < starts_.size(); p++) {
+        offsets_.push_back(starts_[p].trained ? elements_ : -1);
+        if (starts_[p].trained) elements_ += padded(traced_.graph.parameters()[p].shape.count());
     }
-    std::size_t bytes = element_bytes(traced_.graph);
+    std::size_t bytes = element_bytes(traced_.graph, starts_);
     for (Arena* arena : {&values_, &gradients_}) *arena = allocate_arena(bytes);
-    optimizer_.emplace(traced_.graph, groups, threads);
+    optimizer_.emplace(traced_.graph, groups, threads, rates_of(starts_));
     initialise(seed);
-    Plan learn = learning_plan(traced_, rows, config, numbers),
-         evaluate = evaluation_plan(traced_, rows, config, numbers);
+    Plan learn = learning_plan(traced_, rows, config, starts_, numbers),
+         evaluate = evaluation_plan(traced_, rows, config, starts_, numbers);
     Binding<float> binding;
-    binding.parameters = bound(values_);
+    binding.parameters = parameters();
     binding.tables = std::make_shared<Tables<float>>();
     binding.memory = make_run_memory<float>(traced_.graph, {&learn, &evaluate}, threads);
     evaluator_.emplace(traced_.graph, std::move(evaluate), binding, threads);
-    for (const Tensor& t : bound(gradients_)) binding.gradients.push_back(t.as<float>());
+    for (std::int64_t offset : offsets_)
+        binding.gradients.push_back(offset < 0 ? nullptr : static_cast<float*>(gradients_.get()) + offset);
     learner_.emplace(traced_.graph, std::move(learn), binding, threads);
     for (const auto& [layer, bounds] : traced_.expert_bounds)
         use_.push_back(
             {layer, std::vector<std::int64_t>(static_cast<std::size_t>(config.experts_at(layer)))});
 }
 
-std::vector<Tensor> Learner::bound(const Arena& memory) const {
+std::vector<Tensor> Learner::parameters() const {
     std::vector<Tensor> tensors;
-    for (std::size_t i = 0; i < offsets_.size(); i++)
-        tensors.push_back({static_cast<float*>(memory.get()) + offsets_[i], DType::f32,
-                           traced_.graph.parameters()[i].shape});
+    for (std::size_t i = 0; i < offsets_.size(); i++) {
+        tensors.push_back(starts_[i].stored);
+        if (trains(i))
+            tensors.back() = {static_cast<float*>(values_.get()) + offsets_[i], DType::f32,
+                              traced_.graph.parameters()[i].shape};
+    }
     return tensors;
+}
+
+std::int64_t Learner::trained_count() const {
+    std::int64_t count = 0;
+    for (std::size_t i = 0; i < offsets_.size(); i++)
+        if (trains(i)) count += traced_.graph.parameters()[i].shape.count();
+    return count;
 }
 
 void Learner::initialise(std::uint64_t seed) {
@@ -87,6 +134,13 @@ void Learner::initialise(std::uint64_t seed) {
     run_team(threads_, [&](Worker worker) {
         for (std::size_t i = 0; i < offsets_.size(); i++) {
             const Parameter& p = traced_.graph.parameters()[i];
+            if (!trains(i)) continue;
+            if (const Tensor& from = starts_[i].stored; from.data) {
+                if (worker.index == 0)
+                    kernels().load(p.shape.count(), from.type, from.data,
+                                   static_cast<float*>(values_.get()) + offsets_[i]);
+                continue;
+            }
             Rng rng(seed, stream + i);
             auto* to = static_cast<float*>(values_.get()) + offsets_[i];
             Range range = worker.share(p.shape.count(), 1024);

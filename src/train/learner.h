@@ -19,12 +19,28 @@ struct ExpertUse {
     std::vector<std::int64_t> choices;
 };
 
+/// Where one of the model's own parameters comes from, and what becomes of it.
+struct ParameterStart {
+    Tensor stored;        // without data: drawn
+    bool trained = true;  // false: used where it lies, in its type; there is no gradient of it
+    double rate = 1;      // times the learning rate
+};
+
+/// What a run begins from where that is a model.
+struct LearnerStart {
+    std::vector<ParameterStart> own;      // of each parameter but adapters'; empty: all are drawn and trained
+    std::vector<AdapterShape> adapters;   // at most one, which is trained
+    std::vector<double> adapter_rates{};  // of its targets; empty: 1
+};
+
 class Learner {
   public:
-    /// Rows is the capacity of a micro-batch. Parameters start at their initial values, drawn from `seed`.
-    /// `groups`: of groups_of(). Error(Exit::input) for a group that matches no parameter.
+    /// Rows is the capacity of a micro-batch. Parameters start where `start` says, or at their initial
+    /// values, drawn from `seed`. What is stored must outlive the learner. `groups`: of groups_of().
+    /// Error(Exit::input) for a group that matches no parameter.
     Learner(const ModelConfig& config, std::int64_t rows, int threads, std::uint64_t seed,
-            const std::vector<ParameterGroup>& groups, const LearnerNumbers& numbers = {});
+            const std::vector<ParameterGroup>& groups, const LearnerStart& start = {},
+            const LearnerNumbers& numbers = {});
 
     /// Adds the batch's gradients (scaled by Batch::loss_scale) and returns the summed loss of its targets,
     /// in nats; without those of routers, which take_router_loss() tells.
@@ -45,24 +61,28 @@ class Learner {
 
     const TracedModel& traced() const { return traced_; }
     const Plan& plan() const { return learner_->plan(); }
-    std::vector<Tensor> parameters() const { return bound(values_); }
+    std::vector<Tensor> parameters() const;
     std::int64_t parameter_count() const { return traced_.graph.parameter_count(); }
+    std::int64_t trained_count() const;
+    /// Whether the parameter with this number in the graph is trained.
+    bool trains(std::size_t parameter) const { return offsets_[parameter] >= 0; }
 
     Optimizer& optimizer() { return *optimizer_; }
 
     /// Bytes that a Learner of this config takes.
     static std::size_t bytes(const ModelConfig& config, std::int64_t rows, int threads,
-                             const std::vector<ParameterGroup>& groups, const LearnerNumbers& numbers = {});
+                             const std::vector<ParameterGroup>& groups, const LearnerStart& start = {},
+                             const LearnerNumbers& numbers = {});
 
   private:
-    std::vector<Tensor> bound(const Arena& memory) const;
     void initialise(std::uint64_t seed);
     static double summed(const Executor<float>& executor, NodeId node, const Batch& batch);
 
     TracedModel traced_;
     int threads_;
     std::int64_t elements_ = 0;
-    std::vector<std::int64_t> offsets_;  // of each parameter
+    std::vector<ParameterStart> starts_;  // of each parameter
+    std::vector<std::int64_t> offsets_;   // … in the arenas; -1: not trained
     Arena values_, gradients_;
     std::optional<Optimizer> optimizer_;
     std::vector<ExpertUse> use_;

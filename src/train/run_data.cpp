@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/sha256.h"
+#include "base/team.h"
 #include "base/terminal.h"
 #include "data/corpus_check.h"
 
@@ -65,6 +66,13 @@ RunData::RunData(DataOptions options) : options_(std::move(options)) {
         if (!own_tokenizer().empty()) vocabulary_ = load_tokenizer(own_tokenizer())->size();
         return;
     }
+    if (are_examples(inputs, options_.read)) {
+        examples_ = read_examples(inputs, options_.read);
+        sha256_ = examples_->sha256;
+        bytes_ = examples_->bytes;
+        count_ = examples_->list.size();
+        return;
+    }
     documents_ = read_documents(inputs, options_.read);
     sha256_ = documents_->sha256();
     bytes_ = documents_->text.size();
@@ -95,6 +103,9 @@ std::string RunData::description() const {
         return grouped(corpus_->index.tokens) + " tokens in the layout of " + corpus_->index.layout;
     std::string size = human_bytes(static_cast<double>(bytes_));
     std::string said = count_ == 1 ? "one document" : grouped(count_) + " documents";
+    if (examples_)
+        return grouped(count_) + (examples_->chats ? " conversation" : " prompt") + (count_ == 1 ? "" : "s") +
+               (examples_->chats ? ", " : " with completions, ") + size;
     if (corpus_) return said + ", " + grouped(corpus_->index.tokens) + " tokens of " + size + " of text";
     if (jsonl()) said += " of the field " + options_.read.field;
     if (documents_ && documents_->files > 1) said += " in " + grouped(documents_->files) + " files";
@@ -109,7 +120,50 @@ void RunData::check(bool whole) const {
     if (corpus_ && corpus_->ours) check_corpus(corpus_->folder, whole);
 }
 
+std::string RunData::first_chat() const {
+    if (!examples_ || !examples_->chats) return "";
+    return examples_->list[0].file + ": line " + std::to_string(examples_->list[0].line);
+}
+
+PackedTexts RunData::packed(const Tokenizer& tokenizer, const ChatTemplate* form, double fraction,
+                            std::uint64_t seed, std::int64_t T, int threads) {
+    std::vector<PackedText> texts[2];
+    // Each in its place, whoever makes it.
+    auto encode = [&](std::vector<PackedText>& to, std::size_t count, const auto& one) {
+        to.resize(count);
+        run_team(threads, [&](Worker worker) {
+            const Range range = worker.share(static_cast<std::int64_t>(count));
+            for (std::int64_t i = range.begin; i < range.end; i++)
+                to[static_cast<std::size_t>(i)] = one(static_cast<std::size_t>(i));
+        });
+    };
+    if (examples_) {
+        const std::vector<bool> held = held_out_examples(*examples_, fraction);
+        std::vector<const Example*> parts[2];
+        for (std::size_t i = 0; i < held.size(); i++) parts[held[i]].push_back(&examples_->list[i]);
+        for (int s = 0; s < 2; s++)
+            encode(texts[s], parts[s].size(),
+                   [&](std::size_t i) { return encode_example(tokenizer, *parts[s][i], form); });
+    } else {
+        const TextSplit split = split_documents(*documents_, fraction);
+        const std::vector<std::string_view>* parts[2] = {&split.train, &split.validation};
+        for (int s = 0; s < 2; s++)
+            encode(texts[s], parts[s]->size(),
+                   [&](std::size_t i) { return encode_whole(tokenizer, (*parts[s])[i]); });
+    }
+    PackedTexts packed(texts, !examples_, tokenizer, seed, T, name());
+    if (packed.shortened() > 0)
+        note(grouped(packed.shortened()) + " of " + grouped(count_) +
+             " examples are longer than train.sequence (" + std::to_string(T) +
+             " tokens) and lose their ends");
+    documents_.reset(), examples_.reset();
+    return packed;
+}
+
 TokenizerPtr RunData::tokenizer(const TokenizerConfig& config, double fraction, int threads) const {
+    if (examples_)
+        fail_input(name(), "", "texts, for a model that begins from nothing", "examples with answers",
+                   "linnet finetune learns from those");
     if (config.kind == "file") return load_tokenizer(config.file);
     if (corpus_) {  // its tokens are made, whatever the config would have made
         const std::string path = own_tokenizer();

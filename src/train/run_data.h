@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/batches.h"
+#include "data/examples.h"
 #include "train/config.h"
 
 namespace linnet {
@@ -24,7 +25,8 @@ struct DataOptions {
 
 class RunData {
   public:
-    /// Reads the documents, or the corpus's index. Error naming the input where there is no text in it.
+    /// Reads the documents or examples, or the corpus's index. Error naming the input where there is no text
+    /// in it.
     explicit RunData(DataOptions options);
 
     std::string name() const;                              // of the input, for messages
@@ -49,10 +51,21 @@ class RunData {
     /// The tokens; the text is let go.
     TokenSource tokens(const Tokenizer& tokenizer, double fraction, int threads);
 
+    /// Examples, of which answers are learned.
+    bool has_examples() const { return examples_.has_value(); }
+    /// Several texts in memory, which may be packed without seeing each other.
+    bool is_packable() const { return has_examples() || (documents_ && count_ > 1); }
+    /// Where examples are conversations: the place of the first, for an error; else empty.
+    std::string first_chat() const;
+    /// Examples or documents, packed into bins of T rows; the text is let go. `form` is for conversations.
+    PackedTexts packed(const Tokenizer& tokenizer, const ChatTemplate* form, double fraction,
+                       std::uint64_t seed, std::int64_t T, int threads);
+
   private:
     bool jsonl() const;
     DataOptions options_;
     std::optional<Documents> documents_;
+    std::optional<Examples> examples_;
     std::optional<TokenFiles> corpus_;
     std::int64_t vocabulary_ = 0;
     std::uint64_t bytes_ = 0, count_ = 0;

@@ -14,8 +14,8 @@ namespace {
 namespace fs = std::filesystem;
 
 /// What a run makes in its folder. The checkpoints come first: where they are, the run is.
-constexpr const char* run_names[] = {"checkpoints", "log.jsonl",   "model.gguf",
-                                     "last.gguf",   "report.html", "config.json"};
+constexpr const char* run_names[] = {"checkpoints", "log.jsonl", "model.gguf",  "adapter.gguf",
+                                     "last.gguf",   "hf",        "report.html", "config.json"};
 constexpr const char* set_aside = "/.replaced";
 
 bool there(const std::string& path) {

@@ -23,6 +23,9 @@ class RunTexts {
     std::string own_tokenizer() const;
     void check(bool whole) const;
 
+    /// The text, where there is but one.
+    RunData* only() { return parts_.size() == 1 ? parts_.data() : nullptr; }
+
     /// Made from all training texts together, or the corpora's own, which must be the same one.
     TokenizerPtr tokenizer(const TokenizerConfig& config, double fraction, int threads) const;
     /// The tokens of each; the texts are let go.

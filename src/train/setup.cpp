@@ -30,15 +30,37 @@ bool sets(const std::vector<std::string>& settings, const std::string& key) {
                        [&](const std::string& setting) { return setting.starts_with(key + "="); });
 }
 
+constexpr double tuning_epochs = 6;  // the most that a model that has learned already reads a text
+
+/// Whether the end of a run whose config is ours follows the clock: then there is a time.
+void choose_end(const TrainingOptions& options, RunSetup& setup) {
+    setup.by_time = options.time_limit_s > 0 || (!sets(settings_of(options), "train.steps") && options.epochs == 0);
+    if (setup.by_time && setup.time_limit_s == 0) setup.time_limit_s = default_seconds;
+}
+
+/// A run from a model: its config is the file's, the checkpoint's, or chosen.
+RunConfig config_from(const std::string& model, json file, const std::string& name,
+                      const TrainingOptions& options, const RunTexts& data, RunSetup& setup) {
+    const std::vector<std::string> settings = settings_of(options);
+    if (!file.is_null()) return begin_from(model, std::move(file), name, settings, setup.start);
+    setup.chosen = true;
+    choose_end(options, setup);
+    setup.start.base = Model::open(model == built_in ? "" : model);
+    const bool adapter = std::any_of(settings.begin(), settings.end(), [](const std::string& s) {
+        return s.starts_with("finetune.lora.rank=") && s != "finetune.lora.rank=0";
+    });
+    return begin_from(model, choose_tuning(setup.start.base->config(), data.bytes(), adapter),
+                      "default config", settings, setup.start);
+}
+
 /// A default run's model and vocabulary. Where the steps are given and no time is, speed has no part in it.
 RunConfig default_config(const TrainingOptions& options, const RunTexts& data, RunSetup& setup) {
     const std::vector<std::string> settings = settings_of(options);
     Prospect prospect;
     prospect.bytes = data.bytes();
     prospect.vocabulary = data.vocabulary();
-    setup.by_time = options.time_limit_s > 0 || (!sets(settings, "train.steps") && options.epochs == 0);
+    choose_end(options, setup);
     if (setup.by_time) {
-        if (setup.time_limit_s == 0) setup.time_limit_s = default_seconds;
         setup.peak_flops = measured_peak_flops(setup.threads);
         prospect.seconds = setup.time_limit_s;
         prospect.flops = setup.peak_flops;
@@ -52,11 +74,16 @@ RunConfig default_config(const TrainingOptions& options, const RunTexts& data, R
 /// The config: the file's, a default, or (resuming) the checkpoint's; then --set and --steps.
 RunConfig choose_config(const TrainingOptions& options, const RunTexts& data, RunSetup& setup) {
     const std::vector<std::string> settings = settings_of(options);
-    if (!options.config_path.empty()) {
-        json file = parse_json(read_file(options.config_path), options.config_path);
-        return read_run_config(file, options.config_path, settings);
+    json file;
+    std::string name = options.config_path;
+    if (!name.empty()) {
+        file = parse_json(read_file(name), name);
+    } else if (setup.resumed) {
+        file = setup.checkpoint.config, name = *setup.resumed;
     }
-    if (setup.resumed) return read_run_config(setup.checkpoint.config, *setup.resumed, settings);
+    const std::string model = start_model(file, settings);
+    if (!model.empty()) return config_from(model, std::move(file), name, options, data, setup);
+    if (!file.is_null()) return read_run_config(file, name, settings);
     setup.chosen = true;
     return default_config(options, data, setup);
 }
@@ -68,7 +95,7 @@ void choose_schedule(const TrainingOptions& options, RunSetup& setup) {
     if (options.epochs > 0) settings.push_back("train.steps=" + std::to_string(config.train.steps));
     if (!setup.by_time) return fit_cadence(config, settings);
     double step_seconds = time_steps(config, config.model.vocabulary, setup.threads, 30,
-                                     std::min(2.0, 0.03 * setup.time_limit_s))
+                                     std::min(2.0, 0.03 * setup.time_limit_s), setup.start.learner)
                               .step_ms /
                           1e3;
     double left = std::max(0.1, setup.time_limit_s - seconds_since(setup.started));
@@ -88,9 +115,11 @@ void say_choice(const RunSetup& setup) {
     char times[32];
     std::snprintf(times, sizeof times, "%.2g",
                   tokens / static_cast<double>(std::max<std::uint64_t>(setup.text_size.train_tokens, 1)));
+    const std::string form = std::to_string(m.layers) +
+                             (m.layers == 1 ? " layer of width " : " layers of width ") +
+                             std::to_string(m.width) + ", ";
     note("chosen" + (setup.time_limit_s > 0 ? " for " + human_seconds(setup.time_limit_s) : "") + ": " +
-         std::to_string(m.layers) + (m.layers == 1 ? " layer of width " : " layers of width ") +
-         std::to_string(m.width) + ", " + grouped(static_cast<std::uint64_t>(t.steps)) + " steps of " +
+         (setup.start.base ? "" : form) + grouped(static_cast<std::uint64_t>(t.steps)) + " steps of " +
          grouped(static_cast<std::uint64_t>(t.batch * t.sequence * t.accumulate)) + " tokens, " + times +
          " times the text (config.json has all of it)");
 }
@@ -98,8 +127,16 @@ void say_choice(const RunSetup& setup) {
 /// A run goes on only as what it was: the same model, vocabulary, data and batches. The rest may change.
 void check_resume(const RunSetup& setup, const TrainingOptions& options, const RunTexts& data) {
     json was = setup.checkpoint.config, now = setup.config_json;
-    for (const char* key : {"model", "tokenizer"})
-        if (was.value(key, json()) != now[key])
+    if (setup.checkpoint.base != setup.start.fingerprint)
+        fail(Exit::diverged, options.out, "finetune.model", "the model that the run began from",
+             setup.start.base ? "another one, " + setup.start.base->path() : "none");
+    for (json* config : {&was, &now}) {  // wherever it lies, it is the same one
+        if (!setup.start.base) break;
+        (*config)["finetune"].erase("model");
+        (*config)["tokenizer"].erase("file");
+    }
+    for (const char* key : {"model", "tokenizer", "finetune"})
+        if (was.value(key, json()) != now.value(key, json()))
             fail(Exit::diverged, options.out, key, "the checkpoint's config", "another one",
                  "train into another folder, or leave the config out");
     auto optimizer = [](const json& config) { return config["train"]["optimizer"].value("kind", ""); };
@@ -174,6 +211,50 @@ DataOptions data_options(const TrainingOptions& options, const RunSetup& setup) 
     return known;
 }
 
+/// The chat template of a run from a model: finetune.template, or the file's own.
+ChatTemplate template_of(const RunSetup& setup, const std::string& first_chat) {
+    const std::string& named = setup.config.finetune.form;
+    if (!named.empty()) return open_chat_template(named, "finetune.template");
+    const auto source = setup.start.base->file()->string("tokenizer.chat_template");
+    if (!source)
+        fail_input(first_chat, "messages", "a model with a chat template",
+                   setup.start.base->path() + ", which has none", "--template names one");
+    return recognise_chat_template(*source, chat_templates(), setup.start.base->path());
+}
+
+/// Windows of one stream of tokens; or, where the run begins from a model, several texts or examples packed.
+void prepare_tokens(RunTexts& texts, RunSetup& setup) {
+    const TrainConfig& t = setup.config.train;
+    RunData* only = texts.only();
+    if (setup.start.base && only && only->is_packable()) {
+        const std::string chat = only->first_chat();
+        std::optional<ChatTemplate> form;
+        if (!chat.empty()) form = template_of(setup, chat);
+        if (form && form->continues)
+            fail_input(chat, "messages", "a chat template with roles", form->name + ", which has none",
+                       "--template names another");
+        setup.packed.emplace(only->packed(*setup.tokenizer, form ? &*form : nullptr, t.validation_fraction,
+                                         static_cast<std::uint64_t>(t.seed), t.sequence, setup.threads));
+    } else {
+        setup.windows.emplace(texts.tokens(*setup.tokenizer, t.validation_fraction, setup.threads),
+                              setup.data.weights, static_cast<std::uint64_t>(t.seed), t.sequence);
+    }
+    setup.text_size = {texts.bytes(), setup.tokens(DataSplit::train), setup.start.base ? tuning_epochs : 0};
+}
+
+/// Micro-batch `micro` of step `step` of packed texts; the loss is a mean over what counts in the whole step.
+void fill_packed(const RunSetup& setup, std::int64_t step, std::int64_t micro, Batch& work) {
+    const TrainConfig& t = setup.config.train;
+    std::int64_t targets = 0;
+    for (std::int64_t i = 0; i < t.batch * t.accumulate; i++) {
+        const auto index = static_cast<std::uint64_t>(step * t.accumulate * t.batch + i);
+        const std::uint64_t bin = setup.packed->train_bin(index);
+        targets += setup.packed->targets(DataSplit::train, bin);
+        if (i / t.batch == micro) setup.packed->add(DataSplit::train, bin, work);
+    }
+    work.loss_scale = 1.0 / static_cast<double>(targets);
+}
+
 }  // namespace
 
 json whole_config(RunConfig config) {
@@ -195,18 +276,19 @@ RunSetup set_up(const TrainingOptions& options) {
     const std::vector<std::string> descriptions = data.descriptions();  // said once nothing is refused
     setup.config = choose_config(options, data, setup);
     const TrainConfig& t = setup.config.train;
-    setup.tokenizer = setup.resumed
+    setup.tokenizer = setup.start.base ? setup.start.base->shared_tokenizer()
+                      : setup.resumed
                           ? tokenizer_from_gguf(Gguf(*setup.resumed + "/model.gguf"))
                           : data.tokenizer(setup.config.tokenizer, t.validation_fraction, setup.threads);
     setup.config.model.vocabulary = setup.tokenizer->size();
     settle_precision(setup);
     setup.config_json = whole_config(setup.config);
-    assign_groups(groups_of(t), trace(setup.config.model, true).graph, "config");
+    assign_groups(groups_of(t), trace(setup.config.model, true, setup.start.learner.adapters).graph, "config");
     if (setup.resumed) check_resume(setup, options, data);
+    if (setup.start.base && !data.own_tokenizer().empty())
+        require_vocabulary(setup.start, *load_tokenizer(data.own_tokenizer()), data.own_tokenizer());
     data.check(options.verify);
-    setup.windows.emplace(data.tokens(*setup.tokenizer, t.validation_fraction, setup.threads),
-                          setup.data.weights, static_cast<std::uint64_t>(t.seed), t.sequence);
-    setup.text_size = {data.bytes(), setup.windows->size(DataSplit::train)};
+    prepare_tokens(data, setup);
     if (setup.resumed) check_positions(setup, options);
     if (options.epochs > 0) set_epochs(setup, options.epochs);
     for (const std::string& description : descriptions) note(description);
@@ -229,6 +311,10 @@ RunSetup set_up(const TrainingOptions& options) {
 void fill_batch(const RunSetup& setup, std::int64_t step, std::int64_t micro, Batch& work) {
     const TrainConfig& t = setup.config.train;
     work = Batch();
+    work.seed = static_cast<std::uint64_t>(t.seed);
+    work.step = static_cast<std::uint64_t>(step * t.accumulate + micro);
+    work.training = true;
+    if (setup.packed) return fill_packed(setup, step, micro, work);
     std::vector<std::int32_t> inputs(static_cast<std::size_t>(t.sequence)), targets(inputs.size());
     for (std::int64_t b = 0; b < t.batch; b++) {
         std::int64_t index = (step * t.accumulate + micro) * t.batch + b;
@@ -237,16 +323,13 @@ void fill_batch(const RunSetup& setup, std::int64_t step, std::int64_t micro, Ba
         work.targets.insert(work.targets.end(), targets.begin(), targets.end());
     }
     work.loss_scale = 1.0 / static_cast<double>(t.batch * t.sequence * t.accumulate);
-    work.seed = static_cast<std::uint64_t>(t.seed);
-    work.step = static_cast<std::uint64_t>(step * t.accumulate + micro);
-    work.training = true;
 }
 
 bool fill_validation(const RunSetup& setup, std::size_t part, std::int64_t i, std::int64_t batches,
                      Batch& work) {
-    const WindowSampler& sampler = setup.windows->part(part);
     const TrainConfig& t = setup.config.train;
-    auto windows = static_cast<std::int64_t>(sampler.validation_windows());
+    auto windows = static_cast<std::int64_t>(setup.packed ? setup.packed->bins(DataSplit::validation)
+                                                          : setup.windows->part(part).validation_windows());
     std::int64_t all = (windows + t.batch - 1) / t.batch;
     if (batches == 0 || batches > all) batches = all;
     if (i >= batches) return false;
@@ -254,7 +337,11 @@ bool fill_validation(const RunSetup& setup, std::size_t part, std::int64_t i, st
     work = Batch();
     std::vector<std::int32_t> inputs(static_cast<std::size_t>(t.sequence)), targets(inputs.size());
     for (std::int64_t b = 0; b < t.batch && first + b < windows; b++) {
-        sampler.validation_window(static_cast<std::uint64_t>(first + b), inputs, targets);
+        if (setup.packed) {
+            setup.packed->add(DataSplit::validation, static_cast<std::uint64_t>(first + b), work);
+            continue;
+        }
+        setup.windows->part(part).validation_window(static_cast<std::uint64_t>(first + b), inputs, targets);
         work.add(inputs.data(), t.sequence, 0, b);
         work.targets.insert(work.targets.end(), targets.begin(), targets.end());
     }
@@ -262,8 +349,8 @@ bool fill_validation(const RunSetup& setup, std::size_t part, std::int64_t i, st
 }
 
 json text_positions(const RunSetup& setup, std::int64_t step) {
+    if (setup.texts() == 1) return nullptr;
     const WindowMixture& windows = *setup.windows;
-    if (windows.parts() == 1) return nullptr;
     const TrainConfig& t = setup.config.train;
     const auto sequences = static_cast<std::uint64_t>(step * t.accumulate * t.batch);
     json texts = json::array();
@@ -274,6 +361,7 @@ json text_positions(const RunSetup& setup, std::int64_t step) {
 
 std::string held_out_line(const RunSetup& setup) {
     constexpr std::size_t shortest = 20, longest = 80;  // bytes
+    if (setup.packed) return setup.packed->held_out_beginning(*setup.tokenizer);
     std::vector<std::int32_t> ids(static_cast<std::size_t>(setup.config.train.sequence)), targets(ids.size());
     const WindowSampler& sampler = setup.windows->part(0);
     for (std::uint64_t i = 0; i < std::min<std::uint64_t>(sampler.validation_windows(), 20); i++) {

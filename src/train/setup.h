@@ -11,6 +11,7 @@
 #include "train/ladder.h"
 #include "train/run_folder.h"
 #include "train/run_texts.h"
+#include "train/start.h"
 #include "train/trainer.h"
 
 namespace linnet {
@@ -24,16 +25,31 @@ struct RunSetup {
     bool chosen = false;         // the config is ours: none was given
     bool by_time = false;        // … and its end follows the clock
     double peak_flops = 0;       // measured already; 0: not yet
+    TrainingStart start;         // of a run from a model
     TokenizerPtr tokenizer;
     DataOptions data;
     std::string data_hash;
     TextSize text_size;
-    std::optional<WindowMixture> windows;
-    std::optional<std::string> resumed;  // the checkpoint's folder
-    Checkpoint checkpoint;               // its state, or step 0
+    std::optional<WindowMixture> windows;  // one of these two: windows of streams of tokens,
+    std::optional<PackedTexts> packed;     // or texts that do not see each other
+    std::optional<std::string> resumed;    // the checkpoint's folder
+    Checkpoint checkpoint;                 // its state, or step 0
     int threads = 1;
 
     std::int64_t rows() const { return config.train.batch * config.train.sequence; }
+    /// Texts that are evaluated each by itself.
+    std::size_t texts() const { return packed ? 1 : windows->parts(); }
+    /// Tokens that count, of all texts.
+    std::uint64_t tokens(DataSplit split) const {
+        return packed ? packed->size(split) : windows->size(split);
+    }
+    /// Tokens and bytes held out of text `part`.
+    std::pair<std::uint64_t, std::uint64_t> held_out(std::size_t part) const {
+        constexpr DataSplit split = DataSplit::validation;
+        if (packed) return {packed->size(split), packed->bytes(split)};
+        const TokenSource& source = windows->part(part).source();
+        return {source.size(split), source.bytes(split)};
+    }
 };
 
 /// All settings, as checkpoints, provenance and config.json keep them.

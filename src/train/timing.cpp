@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
-#include "train/learner.h"
 
 namespace linnet {
 
@@ -23,11 +22,11 @@ struct Bench {
     Learner learner;
     Batch batch;
 
-    Bench(const RunConfig& config, std::int64_t vocabulary, int threads)
+    Bench(const RunConfig& config, std::int64_t vocabulary, int threads, const LearnerStart& start = {})
         : run(with_vocabulary(config, vocabulary)),
           rows(run.train.batch * run.train.sequence),
           learner(run.model, rows, threads, static_cast<std::uint64_t>(run.train.seed),
-                  groups_of(run.train), numbers_of(run, threads)) {
+                  groups_of(run.train), start, numbers_of(run, threads)) {
         Rng rng(static_cast<std::uint64_t>(run.train.seed), 1);
         std::vector<std::int32_t> tokens(static_cast<std::size_t>(run.train.sequence) + 1);
         std::uint64_t draw = 0;
@@ -79,13 +78,13 @@ void add_watched(const Graph& graph, double length, const Executor<float>::Watch
 }  // namespace
 
 StepTiming time_steps(const RunConfig& config, std::int64_t vocabulary, int threads, int steps,
-                      double seconds) {
-    Bench bench(config, vocabulary, threads);
+                      double seconds, const LearnerStart& start) {
+    Bench bench(config, vocabulary, threads, start);
     const TrainConfig& train = bench.run.train;
     std::vector<double> times;
     StepTiming timing;
-    Clock::time_point start = Clock::now();
-    for (int step = -1; step < steps && (times.empty() || seconds_since(start) < seconds);
+    Clock::time_point first = Clock::now();
+    for (int step = -1; step < steps && (times.empty() || seconds_since(first) < seconds);
          step++) {  // the first warms up
         Clock::time_point begin = Clock::now();
         timing.loss = 0;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "train/config.h"
+#include "train/learner.h"
 
 namespace linnet {
 
@@ -17,7 +18,8 @@ struct StepTiming {
 /// Seconds and speed of `steps` optimizer steps on random tokens (the median, after one that warms up): no
 /// data, no files. Ends early, after at least one step, once `seconds` have passed.
 StepTiming time_steps(const RunConfig& config, std::int64_t vocabulary, int threads, int steps,
-                      double seconds = std::numeric_limits<double>::infinity());
+                      double seconds = std::numeric_limits<double>::infinity(),
+                      const LearnerStart& start = {});
 
 /// Where the time of a step goes: an op, or the optimizer.
 struct StepShare {

@@ -1,5 +1,6 @@
 #include "train/trainer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
@@ -15,6 +16,8 @@
 #include "base/signals.h"
 #include "base/terminal.h"
 #include "kernels/peaks.h"
+#include "model/convert/peft.h"
+#include "model/convert/sinks.h"
 #include "train/learner.h"
 #include "train/live.h"
 #include "train/log.h"
@@ -48,7 +51,7 @@ class Trainer {
           setup_(std::move(setup)),
           learner_(setup_.config.model, setup_.rows(), setup_.threads,
                    static_cast<std::uint64_t>(setup_.config.train.seed), groups_of(setup_.config.train),
-                   numbers_of(setup_.config, setup_.threads)),
+                   setup_.start.learner, numbers_of(setup_.config, setup_.threads)),
           log_(options.out + "/log.jsonl", setup_.checkpoint.log_bytes, options.json),
           keeper_(setup_.checkpoint.keeper),
           outliers_(setup_.checkpoint.outliers),
@@ -77,18 +80,19 @@ class Trainer {
     double seconds() const { return setup_.checkpoint.seconds + seconds_since(begun_); }
     bool out_of_time() const { return setup_.time_limit_s > 0 && elapsed() >= setup_.time_limit_s; }
     std::string file(const char* name) const { return options_.out + "/" + name; }
+    const char* best_name() const { return setup_.start.adapts() ? best_adapter : best_model; }
+    TrainedModel trained() const { return {setup_.start, setup_.config, *setup_.tokenizer, learner_}; }
 
     void start() {
         if (setup_.resumed) {
-            load_checkpoint(*setup_.resumed, learner_);
+            load_checkpoint(*setup_.resumed, learner_, setup_.start);
             // The best model may be of a step that is still to come.
-            if (!setup_.checkpoint.best.empty()) link_or_copy(setup_.checkpoint.best, file(best_model));
+            if (!setup_.checkpoint.best.empty()) link_or_copy(setup_.checkpoint.best, file(best_name()));
         }
         peak_ = setup_.peak_flops > 0 ? setup_.peak_flops : measured_peak_flops(setup_.threads);
         write_config();
         begun_ = Clock::now();
         first_step_ = step_;
-        const WindowMixture& source = *setup_.windows;
         if (setup_.resumed) {
             log_.write({{"event", "resume"}, {"step", step_}, {"steps", setup_.config.train.steps}});
             note("resuming at step " + grouped(static_cast<std::uint64_t>(step_)));
@@ -96,17 +100,20 @@ class Trainer {
             log_.write({{"event", "start"},
                         {"config", setup_.config_json},
                         {"parameters", learner_.parameter_count()},
-                        {"train_tokens", source.size(DataSplit::train)},
-                        {"validation_tokens", source.size(DataSplit::validation)},
+                        {"trained", learner_.trained_count()},
+                        {"train_tokens", setup_.tokens(DataSplit::train)},
+                        {"validation_tokens", setup_.tokens(DataSplit::validation)},
                         {"vocabulary", setup_.config.model.vocabulary},
                         {"threads", setup_.threads},
                         {"isa", kernels().name},
                         {"peak_flops", with_digits(peak_, 4)},
                         {"flops_per_token", with_digits(flops_a_token_, 6)}});
         }
-        note(human_count(static_cast<double>(learner_.parameter_count())) + " parameters, vocabulary " +
-             grouped(static_cast<std::uint64_t>(setup_.config.model.vocabulary)) + ", " +
-             human_count(static_cast<double>(source.size(DataSplit::train))) + " training tokens, " +
+        const bool all = learner_.trained_count() == learner_.parameter_count();
+        note(human_count(static_cast<double>(learner_.parameter_count())) + " parameters, " +
+             (all ? "" : human_count(static_cast<double>(learner_.trained_count())) + " of them trained, ") +
+             "vocabulary " + grouped(static_cast<std::uint64_t>(setup_.config.model.vocabulary)) + ", " +
+             human_count(static_cast<double>(setup_.tokens(DataSplit::train))) + " training tokens, " +
              std::to_string(setup_.threads) + (setup_.threads == 1 ? " thread, " : " threads, ") +
              kernels().name);
     }
@@ -224,13 +231,13 @@ class Trainer {
         const std::int64_t batches = setup_.config.train.eval_batches;
         for (std::int64_t i = 0; fill_validation(setup_, part, i, batches, work_); i++) {
             nats += learner_.evaluate(work_);
-            m.tokens += work_.rows.count;
+            m.tokens +=
+                std::count_if(work_.targets.begin(), work_.targets.end(), [](auto id) { return id >= 0; });
         }
         if (m.tokens == 0) return m;
-        const TokenSource& source = setup_.windows->part(part).source();
+        const auto [tokens, bytes] = setup_.held_out(part);
         m.loss = nats / static_cast<double>(m.tokens);
-        m.bpb = m.loss / std::log(2.0) * static_cast<double>(source.size(DataSplit::validation)) /
-                static_cast<double>(source.bytes(DataSplit::validation));
+        m.bpb = m.loss / std::log(2.0) * static_cast<double>(tokens) / static_cast<double>(bytes);
         return m;
     }
 
@@ -240,16 +247,18 @@ class Trainer {
         Measured all;
         ordered_json texts = ordered_json::array();
         double weights = 0;
-        for (std::size_t part = 0; part < setup_.windows->parts(); part++) {
+        const bool several = setup_.texts() > 1;
+        for (std::size_t part = 0; part < setup_.texts(); part++) {
             const Measured m = validation_of(part);
             if (m.tokens == 0) continue;
-            const double weight = setup_.windows->weight(part);
+            const double weight = several ? setup_.windows->weight(part) : 1;
             all.loss += weight * m.loss, all.bpb += weight * m.bpb, all.tokens += m.tokens;
             weights += weight;
-            texts.push_back({{"name", setup_.windows->part(part).source().name()},
-                             {"loss", with_digits(m.loss, 7)},
-                             {"bpb", with_digits(m.bpb, 6)},
-                             {"tokens", m.tokens}});
+            if (several)
+                texts.push_back({{"name", setup_.windows->part(part).source().name()},
+                                 {"loss", with_digits(m.loss, 7)},
+                                 {"bpb", with_digits(m.bpb, 6)},
+                                 {"tokens", m.tokens}});
         }
         if (all.tokens == 0) return std::nullopt;
         const double loss = all.loss / weights, bpb = all.bpb / weights;
@@ -259,7 +268,7 @@ class Trainer {
                                {"bpb", with_digits(bpb, 6)},
                                {"tokens", all.tokens},
                                {"seconds", with_digits(seconds(), 7)}};
-        if (setup_.windows->parts() > 1) record["texts"] = texts;
+        if (several) record["texts"] = texts;
         log_.write(record);
         live_.evaluated(step_, loss, bpb);
         return loss;
@@ -272,7 +281,7 @@ class Trainer {
     void evaluate(bool regular) {
         std::optional<double> loss = validation_loss();
         bool best = !loss || (regular ? keeper_.observe(step_, *loss) : keeper_.beats_best(*loss));
-        if (best) write_model(best_model);
+        if (best) write_model(best_name());
         best_is_last_ = best;
         evaluated_ = step_;
         log_expert_use();
@@ -305,8 +314,9 @@ class Trainer {
         if (!options_.sample || tokens == 0) return;
         ModelConfig config = setup_.config.model;
         std::string prompt = held_out_line(setup_);
-        std::string text =
-            options_.sample(Model::view(config, setup_.tokenizer, learner_.parameters()), prompt, tokens);
+        std::string text = options_.sample(
+            Model::view(config, setup_.tokenizer, learner_.parameters(), setup_.start.learner.adapters),
+            prompt, tokens);
         log_.write({{"event", "sample"}, {"step", step_}, {"prompt", prompt}, {"text", text}});
         live_.sample(prompt, text);
     }
@@ -330,16 +340,16 @@ class Trainer {
         state.keeper = keeper_;
         state.outliers = outliers_;
         state.texts = text_positions(setup_, step_);
-        state.best = keeper_.any() ? file(best_model) : "";
-        save_checkpoint(options_.out + "/checkpoints", state, learner_, setup_.config.model,
-                        *setup_.tokenizer, provenance());
+        state.best = keeper_.any() ? file(best_name()) : "";
+        state.base = setup_.start.fingerprint;
+        save_checkpoint(options_.out + "/checkpoints", state, learner_, trained(), provenance());
         setup_.folder->settle();
     }
 
     void write_model(const char* name) const {
         std::string title = options_.config_path.empty() ? "linnet" : stem(options_.config_path);
-        save_model(file(name), setup_.config.model, learner_.traced().graph, learner_.parameters(),
-                   *setup_.tokenizer, *dtype_from_name(setup_.config.train.weights), title, provenance());
+        save_trained(file(name), trained(), *dtype_from_name(setup_.config.train.weights), title,
+                     provenance());
     }
 
     void finish(int signal) {
@@ -347,7 +357,7 @@ class Trainer {
         if (evaluated_ != step_) evaluate(false);
         live_.clear();
         if (best_is_last_)
-            link_or_copy(file(best_model), file(last_model));
+            link_or_copy(file(best_name()), file(last_model));
         else
             write_model(last_model);
         ordered_json end = {{"event", "end"},
@@ -364,14 +374,32 @@ class Trainer {
             note(grouped(static_cast<std::uint64_t>(outliers_.skipped())) +
                  " steps were skipped, as their gradient norms were outliers");
         write_report(file("report.html"), file("log.jsonl"));
-        for (const char* name : {best_model, last_model, "report.html"}) note_written(file(name));
+        if (options_.save_folder) write_hub_folder();
+        for (const char* name : {best_name(), last_model, "report.html"}) note_written(file(name));
         auto shown = [](std::int64_t n) { return grouped(static_cast<std::uint64_t>(n)); };
         note("step " + shown(step_) + " of " + shown(setup_.config.train.steps) + " in " +
              human_seconds(seconds()) +
              (best_is_last_ || !keeper_.any()
                   ? ""
-                  : "; " + std::string(best_model) + " is of step " + shown(keeper_.best_step())) +
+                  : "; " + std::string(best_name()) + " is of step " + shown(keeper_.best_step())) +
              (step_ < setup_.config.train.steps ? " (--resume goes on)" : ""));
+    }
+
+    /// The best model as a Hugging Face folder.
+    void write_hub_folder() const {
+        const Gguf best(file(best_name()));
+        const bool adapts = setup_.start.adapts();
+        if (!folder_class(adapts ? *setup_.start.base->file() : best))
+            return note("no family of Hugging Face's has this model: no folder is written");
+        if (adapts) {
+            const Model& base = *setup_.start.base;
+            write_peft_folder(adapter_of_gguf(best, base, 1), base, file("hf"), Existing::replace);
+            return note_written(file("hf"));
+        }
+        SinkOptions sink;
+        sink.existing = Existing::replace;
+        write_folder(best, setup_.tokenizer, file("hf"), sink);
+        note_written(file("hf"));
     }
 
     static std::string stem(const std::string& path) {
@@ -398,16 +426,15 @@ class Trainer {
 
 int dry_run(const RunSetup& setup) {
     const ModelConfig& model = setup.config.model;
-    TracedModel traced = trace(model, true);
+    TracedModel traced = trace(model, true, setup.start.learner.adapters);
     // What preparing the data took and gave back counts once, not on top of the learner.
     std::size_t peak = std::max(
-        peak_memory(),
-        current_memory() + Learner::bytes(model, setup.rows(), setup.threads, groups_of(setup.config.train),
-                                          numbers_of(setup.config, setup.threads)));
-    const WindowMixture& source = *setup.windows;
+        peak_memory(), current_memory() + Learner::bytes(model, setup.rows(), setup.threads,
+                                                         groups_of(setup.config.train), setup.start.learner,
+                                                         numbers_of(setup.config, setup.threads)));
     ordered_json out = {{"parameters", traced.graph.parameter_count()},
-                        {"train_tokens", source.size(DataSplit::train)},
-                        {"validation_tokens", source.size(DataSplit::validation)},
+                        {"train_tokens", setup.tokens(DataSplit::train)},
+                        {"validation_tokens", setup.tokens(DataSplit::validation)},
                         {"tokens_per_step", setup.rows() * setup.config.train.accumulate},
                         {"steps", setup.config.train.steps},
                         {"peak_memory_mib", mib(peak)}};

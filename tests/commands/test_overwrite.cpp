@@ -33,6 +33,10 @@ constexpr Writer writers[] = {
     {"quantize", "quantize m.gguf $OUT --type q8_0", ".gguf", ""},
     {"convert", "convert m.gguf $OUT", "", "/config.json"},
     {"convert", "convert c.bin $OUT", ".gguf", ""},
+    {"convert", "convert a.gguf $OUT --base m.gguf", "", "/adapter_config.json"},
+    {"finetune", "finetune -m m.gguf --data text --steps 2 --threads 1 --set train.sequence=16 --out $OUT",
+     "", "/model.gguf"},
+    {"merge", "merge -m m.gguf --lora a.gguf -o $OUT", ".gguf", ""},
     {"train", "train config --data text --steps 2 --threads 1 --out $OUT", "", "/model.gguf"},
 };
 
@@ -53,6 +57,11 @@ struct Place : Workplace {
     Place() {
         write_text(s / "config", tiny_config());
         fs::copy_file(tiny_model(), s / "m.gguf");
+        REQUIRE(run_linnet({"finetune", "-m", s / "m.gguf", "--data", s / "text", "--lora", "1", "--steps",
+                            "1", "--threads", "1", "--set", "train.sequence=16", "--out", s / "adapted"})
+                    .exit == 0);
+        fs::rename(s / "adapted/adapter.gguf", s / "a.gguf");
+        fs::remove_all(s / "adapted");
         write_checkpoint(s / "c.bin", s / "tokenizer.bin");
         REQUIRE(
             run_linnet({"tokenizer", "train", "--vocab-size", "270", "-o", s / "t.json", s / "text"}).exit ==

@@ -39,7 +39,8 @@ void run_block(const std::string& block) {
         Outcome outcome =
             run_shell("set -e -o pipefail; PATH=${LINNET%/*}:$PATH; cd '" + scratch.path + "'\n" + line);
         CHECK_MESSAGE(outcome.exit == 0, outcome.err);
-        CHECK((!outcome.out.empty() || has(line, "train") || has(line, "convert")));
+        CHECK((!outcome.out.empty() || has(line, "train") || has(line, "tune") || has(line, "merge") ||
+               has(line, "convert")));
     }
 }
 
@@ -53,7 +54,7 @@ TEST_CASE("README's commands run on the built-in model") {
     if (!std::filesystem::exists(root() / "models/shakespeare.gguf"))
         return;  // a build without one says so itself
     for (const char* mark : {"<!-- tested, built-in model -->", "<!-- tested, many texts -->",
-                             "<!-- tested, samplers and grammars -->"})
+                             "<!-- tested, fine-tuning -->", "<!-- tested, samplers and grammars -->"})
         run_block(block_after(read_text((root() / "README.md").string()), mark));
 }
 

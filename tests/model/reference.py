@@ -36,6 +36,7 @@ MODELS = {
     'rwkv6': {'model.mixer': 'rwkv6', 'model.position.kind': 'none', 'model.ffn.kind': 'channel-mix', 'model.ffn.gated': True,
               'model.heads': 2, 'model.rwkv.decay': 3, 'model.rwkv.mix': 2, 'model.residual.halve_every': 1},
     'lstm': {'model.mixer': 'lstm', 'model.position.kind': 'none', 'model.ffn.kind': 'none'},
+    'lora': gated | {'lora': {'rank': 3, 'scale': 1.5}},
     'universal-t5': {'model.position.kind': 'none', 'model.attention.buckets': 6, 'model.attention.reach': 4, 'model.tie_layers': 1},
 }
 
@@ -66,7 +67,12 @@ class Model:
 
     def linear(self, name, x, out, bias):
         w = self.make(name + '.weight', out, x.shape[-1])
-        return F.linear(x, w, self.make(name + '.bias', out) if bias else None)
+        y = F.linear(x, w, self.make(name + '.bias', out) if bias else None)
+        if 'lora' not in self.c:
+            return y
+        rank, scale = self.c['lora']['rank'], self.c['lora']['scale']
+        a = self.make(name + '.weight.lora_a', rank, x.shape[-1])
+        return y + scale * F.linear(F.linear(x, a), self.make(name + '.weight.lora_b', out, rank))
 
     def act(self, x):
         return F.silu(x) if self.get('ffn.activation', 'gelu-tanh') == 'silu' else F.gelu(x, approximate='tanh')

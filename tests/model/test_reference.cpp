@@ -18,14 +18,31 @@ ModelConfig config_of(const nlohmann::json& settings) {
     c.context = 6, c.width = 8, c.layers = 2, c.heads = 4, c.head_width = 4, c.vocabulary = 11,
     c.ffn.width = 12;
     std::vector<Field> fields = model_fields(c);
-    for (const auto& [key, value] : settings.items()) set_field(fields, key, value, "reference.json");
+    for (const auto& [key, value] : settings.items())
+        if (key != "lora") set_field(fields, key, value, "reference.json");
     resolve(c, "reference.json");
     return c;
 }
 
+/// An adapter of every linear layer of the blocks, where the row has one.
+std::vector<AdapterShape> adapters_of(const nlohmann::json& settings) {
+    if (!settings.contains("lora")) return {};
+    std::vector<AdapterShape> adapters(1);
+    const TracedModel model = trace(config_of(settings), true);
+    for (const Node& node : model.graph.nodes()) {
+        if (node.op != &linear_op || node.block == none) continue;
+        const std::string& name = model.graph.parameters()[static_cast<std::size_t>(node.parameters[0])].name;
+        adapters[0].targets.push_back({name,
+                                       {name},
+                                       settings["lora"]["rank"].get<std::int64_t>(),
+                                       settings["lora"]["scale"].get<double>()});
+    }
+    return adapters;
+}
+
 template <class Real>
 void compare(const std::string& kind, const nlohmann::json& expected, double tolerance) {
-    TracedModel model = trace(config_of(expected["config"]), true);
+    TracedModel model = trace(config_of(expected["config"]), true, adapters_of(expected["config"]));
     std::vector<std::vector<Real>> values, gradients;
     Binding<Real> binding;
     for (const Parameter& p : model.graph.parameters()) {

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/signals.h"
 #include "base/terminal.h"
+#include "commands/adapter_options.h"
 #include "commands/chat/line_editor.h"
 #include "commands/chat/session.h"
 #include "commands/commands.h"
@@ -22,6 +23,7 @@ constexpr std::int64_t tokens_of_a_continuation = 128;
 
 struct Options {
     std::string model, system, form, load;
+    std::vector<AdapterChoice> adapters;
     std::int64_t context = 0;
     DType state = EngineOptions().state;
     TextSettings text;
@@ -71,7 +73,7 @@ int run(Options& options, const Globals& globals) {
     std::vector<ChatMessage> messages;
     if (!options.load.empty()) messages = load_messages(options.load);
     const std::string message = asks ? "" : prompt_text(std::nullopt, "", false);
-    std::shared_ptr<const Model> model = Model::open(options.model);
+    std::shared_ptr<const Model> model = open_with_adapters(options.model, options.adapters);
     const ChatTemplate form = template_of(options, *model);
     if (form.continues && !options.length_given) options.text.generate.tokens = tokens_of_a_continuation;
     if (options.text.seed < 0) options.text.seed = static_cast<std::int64_t>(std::random_device{}());
@@ -99,6 +101,7 @@ int run(Options& options, const Globals& globals) {
 Action add_chat(CLI::App& app, const Globals& globals) {
     auto options = std::make_shared<Options>();
     add_model(app, options->model);
+    add_adapters(app, options->adapters);
     add_text(app, "--system", options->system,
              "text that stands before the conversation: who answers, and how");
     add_text(app, "--template", options->form,

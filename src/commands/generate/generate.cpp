@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/signals.h"
 #include "base/terminal.h"
+#include "commands/adapter_options.h"
 #include "commands/commands.h"
 #include "commands/generate/answers.h"
 #include "commands/generate/batch_file.h"
@@ -26,6 +27,7 @@ constexpr std::int64_t most_kept = INT64_MAX;
 struct Options {
     std::string model, file, batch_file, format, draft, prompt_cache;
     std::optional<std::string> prompt;
+    std::vector<AdapterChoice> adapters;
     bool echo = false, keep_newline = false, json = false, speculate = false;
     std::int64_t context = 0, samples = 1, parallel = 8;
     DType state = EngineOptions().state;
@@ -178,7 +180,7 @@ int run(Options& options, const Globals& globals) {
     if (options.json || (options.format.empty() && !options.batch_file.empty())) options.format = "jsonl";
     if (options.format.empty()) options.format = "text";
     std::vector<Task> tasks = asked(options);
-    std::shared_ptr<const Model> model = Model::open(options.model);
+    std::shared_ptr<const Model> model = open_with_adapters(options.model, options.adapters);
     GrammarFiles grammars(model->tokenizer());
     std::vector<Answer> answers;
     std::vector<Request> requests;
@@ -229,6 +231,7 @@ int run(Options& options, const Globals& globals) {
 Action add_generate(CLI::App& app, const Globals& globals) {
     auto options = std::make_shared<Options>();
     add_model(app, options->model);
+    add_adapters(app, options->adapters);
     add_prompt(app, "text to continue", options->prompt, options->file, options->keep_newline);
     auto* batch = add_text(app, "--batch-file", options->batch_file,
                            "a JSON object a line: prompt, and settings named as these options; -: stdin")

@@ -323,10 +323,14 @@ class NewFolder {
 
 }  // namespace
 
-std::optional<std::string> folder_class(const Gguf& file) {
+const HuggingFaceFamily* folder_family(const Gguf& file) {
     Outgoing model(file);
-    if (!choose_family(model)) return std::nullopt;
-    return model.family->class_name;
+    return choose_family(model) ? model.family : nullptr;
+}
+
+std::optional<std::string> folder_class(const Gguf& file) {
+    const HuggingFaceFamily* family = folder_family(file);
+    return family ? std::optional(family->class_name) : std::nullopt;
 }
 
 void write_folder(const Gguf& file, const TokenizerPtr& tokenizer, const std::string& path,

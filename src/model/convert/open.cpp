@@ -4,7 +4,9 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "model/adapter.h"
 #include "model/builtin.h"
+#include "model/convert/peft.h"
 #include "model/model.h"
 
 namespace linnet {
@@ -60,6 +62,11 @@ Gguf open_model_file(const std::string& path, TokenizerPtr* tokenizer) {
     ModelSource source = open_source(path, format);
     if (tokenizer) *tokenizer = source.tokenizer;
     return as_gguf(source);
+}
+
+Adapter open_adapter(const AdapterChoice& choice, const Model& base) {
+    if (is_peft_folder(choice.path)) return adapter_of_folder(choice.path, base, choice.scale);
+    return adapter_of_gguf(Gguf(choice.path), base, choice.scale);
 }
 
 std::shared_ptr<const Model> Model::open(const std::string& path) {

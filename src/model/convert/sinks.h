@@ -34,7 +34,10 @@ void write_llama2c(const Gguf& file, const TokenizerPtr& tokenizer, const std::s
 /// llm.c's checkpoint of a GPT-2: version 3, or 5 of bf16. Error(Exit::input) for another model.
 void write_llmc(const Gguf& file, const std::string& path, const SinkOptions& options);
 
-/// The class of transformers that a model could be written for; nothing where there is none.
+struct HuggingFaceFamily;
+/// The family of transformers that a model could be written for; null where there is none.
+const HuggingFaceFamily* folder_family(const Gguf& file);
+/// Its class.
 std::optional<std::string> folder_class(const Gguf& file);
 
 }  // namespace linnet

@@ -61,11 +61,13 @@ class Encoder {
         ids_.push_back(id);
         goes_on_ = false;  // what follows a special token begins anew
     }
-    void written(std::span<const TokenId> ids) {
-        if (ids.empty()) return;
-        flush();
+    /// Returns where they begin.
+    std::size_t written(std::span<const TokenId> ids) {
+        if (!ids.empty()) flush();
+        const std::size_t begin = ids_.size();
         ids_.insert(ids_.end(), ids.begin(), ids.end());
-        goes_on_ = true;
+        goes_on_ |= !ids.empty();
+        return begin;
     }
     std::vector<TokenId> take() {
         flush();
@@ -130,7 +132,8 @@ std::vector<ChatPart> chat_parts(const ChatTemplate& form, std::string_view syst
     return parts;
 }
 
-std::vector<TokenId> encode_chat(const Tokenizer& tokenizer, std::span<const ChatPart> parts, bool special) {
+std::vector<TokenId> encode_chat(const Tokenizer& tokenizer, std::span<const ChatPart> parts, bool special,
+                                 std::vector<std::size_t>* written_at) {
     Encoder encoder(tokenizer, special);
     if (tokenizer.add_bos()) encoder.token(*tokenizer.bos());
     std::set<std::string_view> marks;  // a template has few, and a conversation each of them many times
@@ -140,7 +143,9 @@ std::vector<TokenId> encode_chat(const Tokenizer& tokenizer, std::span<const Cha
     for (const ChatPart& part : parts) {
         if (part.kind == ChatPart::Kind::markup) encoder.markup(part.text);
         if (part.kind == ChatPart::Kind::plain) encoder.plain(part.text);
-        if (part.kind == ChatPart::Kind::written) encoder.written(part.tokens);
+        if (part.kind != ChatPart::Kind::written) continue;
+        const std::size_t begin = encoder.written(part.tokens);
+        if (written_at) written_at->push_back(begin);
     }
     return encoder.take();
 }

@@ -67,8 +67,9 @@ std::vector<ChatPart> chat_parts(const ChatTemplate& form, std::string_view syst
 /// Its ids, with a begin token where the vocabulary asks for one. Text is encoded in as long stretches as it
 /// would be in one piece. Plain text spells no control token, and none that the template's markup has, unless
 /// `special`.
+/// `written_at` gets where each written part's tokens begin.
 std::vector<TokenId> encode_chat(const Tokenizer& tokenizer, std::span<const ChatPart> parts,
-                                 bool special = false);
+                                 bool special = false, std::vector<std::size_t>* written_at = nullptr);
 
 /// The tokens that end an answer: the control tokens among the template's ends.
 std::vector<TokenId> end_tokens(const Tokenizer& tokenizer, const ChatTemplate& form);

@@ -46,24 +46,27 @@ struct Optimizer::Running {
     }
 };
 
-Optimizer::Optimizer(const Graph& graph, const std::vector<ParameterGroup>& groups, std::string_view file,
-                     LayoutOnly) {
+Optimizer::Optimizer(const Graph& graph, const std::vector<ParameterGroup>& groups,
+                     const std::vector<double>& rates, std::string_view file, LayoutOnly) {
     const std::vector<std::size_t> group_of = assign_groups(groups, graph, file);
     std::map<std::string, std::size_t> blocks;
     std::int64_t begin = 0;
-    std::vector<int> moments;  // of each parameter
+    std::vector<int> moments;  // of each parameter; -1: it is not trained
     for (std::size_t i = 0; i < group_of.size(); i++) {
         const Parameter& p = graph.parameters()[i];
+        moments.push_back(-1);
+        if (!rates.empty() && rates[i] == 0) continue;
         const OptimizerConfig& config = groups[group_of[i]].optimizer;
         const OptimizerKind& wanted = optimizer_kind(config.kind);
         const bool matrix = orthogonalised(wanted, p);
         Chunk like;
         like.kind = wanted.orthogonalises && !matrix ? &optimizer_kind("adamw") : &wanted;
+        if (!rates.empty()) like.rate = rates[i];
         like.group = group_of[i], like.decays = p.decay(), like.in_matrix = matrix;
         auto [block, is_new] = blocks.try_emplace(block_of(p.name), block_names_.size());
         if (is_new) block_names_.push_back(block->first);
         like.block = block->second;
-        moments.push_back(moments_of(*like.kind, config));
+        moments.back() = moments_of(*like.kind, config);
         if (moments.back() > 0) like.first = state_elements_, state_elements_ += padded(p.shape.count());
         add_parameter(p, begin, like, matrix);
         begin += padded(p.shape.count());
@@ -71,6 +74,7 @@ Optimizer::Optimizer(const Graph& graph, const std::vector<ParameterGroup>& grou
     // Second moments stand behind all first ones.
     std::size_t chunk = 0;
     for (std::size_t i = 0; i < group_of.size(); i++) {
+        if (moments[i] < 0) continue;
         const std::int64_t count = graph.parameters()[i].shape.count(), first = state_elements_;
         for (std::int64_t done = 0; done < count; done += chunks_[chunk++].size)
             if (moments[i] > 1) chunks_[chunk].second = first + done;
@@ -99,8 +103,8 @@ void Optimizer::add_parameter(const Parameter& p, std::int64_t begin, Chunk like
 }
 
 Optimizer::Optimizer(const Graph& graph, const std::vector<ParameterGroup>& groups, int threads,
-                     std::string_view file)
-    : Optimizer(graph, groups, file, LayoutOnly()) {
+                     const std::vector<double>& rates, std::string_view file)
+    : Optimizer(graph, groups, rates, file, LayoutOnly()) {
     threads_ = threads;
     state_ = allocate_arena(static_cast<std::size_t>(state_elements_) * sizeof(float));
     if (matrices_.empty()) return;
@@ -109,8 +113,9 @@ Optimizer::Optimizer(const Graph& graph, const std::vector<ParameterGroup>& grou
     workspaces_ = allocate_arena(workspace_bytes_ * static_cast<std::size_t>(threads));
 }
 
-std::size_t Optimizer::bytes(const Graph& graph, const std::vector<ParameterGroup>& groups, int threads) {
-    const Optimizer layout(graph, groups, "config", LayoutOnly());
+std::size_t Optimizer::bytes(const Graph& graph, const std::vector<ParameterGroup>& groups, int threads,
+                             const std::vector<double>& rates) {
+    const Optimizer layout(graph, groups, rates, "config", LayoutOnly());
     std::size_t all = static_cast<std::size_t>(layout.state_elements_) * sizeof(float);
     if (!layout.matrices_.empty())
         all += layout.scratch_bytes() + kernels().gemm_workspace * static_cast<std::size_t>(threads);
@@ -140,7 +145,7 @@ void Optimizer::measure(const Running& run, Worker part) {
 }
 
 Update Optimizer::update_for(const Running& run, const Chunk& c) const {
-    return update_of(*c.kind, run.groups[c.group].optimizer, c.decays, run.rate(c.group), run.options.step);
+    return update_of(*c.kind, run.groups[c.group].optimizer, c.decays, c.rate * run.rate(c.group), run.options.step);
 }
 
 void Optimizer::step_chunks(Running& run, Worker part) {

@@ -39,9 +39,10 @@ struct StepResult {
 class Optimizer {
   public:
     /// The parameters lie in the graph's order, each begins at a multiple of 16 elements. Error(Exit::input)
-    /// for a group whose pattern matches none; `file` is for messages.
+    /// for a group whose pattern matches none; `file` is for messages. `rates`: of each parameter, times its
+    /// group's; 0: it is not trained, and has no place. Empty: 1 for all.
     Optimizer(const Graph& graph, const std::vector<ParameterGroup>& groups, int threads,
-              std::string_view file = "config");
+              const std::vector<double>& rates = {}, std::string_view file = "config");
 
     /// Steps on the gradients, which are then zero. Where their norm is not finite or above skip_above
     /// nothing else was changed. The same bits for any number of threads.
@@ -54,7 +55,8 @@ class Optimizer {
     std::int64_t state_elements() const { return state_elements_; }
 
     /// Bytes that an Optimizer of this takes.
-    static std::size_t bytes(const Graph& graph, const std::vector<ParameterGroup>& groups, int threads);
+    static std::size_t bytes(const Graph& graph, const std::vector<ParameterGroup>& groups, int threads,
+                             const std::vector<double>& rates = {});
 
   private:
     /// A run of one parameter's elements, small enough to stay in cache between the passes over it.
@@ -63,6 +65,7 @@ class Optimizer {
         std::int64_t first = -1, second = -1;  // of its moments in the state; -1: none
         std::size_t group = 0, block = 0;
         const OptimizerKind* kind = nullptr;
+        double rate = 1;  // times the group's
         bool decays = false;
         bool in_matrix = false;                     // of one that is orthogonalised
         double square = 0, update = 0, weight = 0;  // sums of squares, as in BlockStep
@@ -75,8 +78,8 @@ class Optimizer {
     struct Running;  // what the parts of a step share
 
     struct LayoutOnly {};
-    Optimizer(const Graph& graph, const std::vector<ParameterGroup>& groups, std::string_view file,
-              LayoutOnly);
+    Optimizer(const Graph& graph, const std::vector<ParameterGroup>& groups, const std::vector<double>& rates,
+              std::string_view file, LayoutOnly);
     void add_parameter(const Parameter& parameter, std::int64_t begin, Chunk like, bool orthogonalised);
     std::size_t scratch_bytes() const { return static_cast<std::size_t>(scratch_elements_) * sizeof(float); }
     void measure(const Running& run, Worker part);

@@ -1,0 +1,47 @@
+#include "commands/adapter_options.h"
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <filesystem>
+
+#include "base/error.h"
+#include "commands/options.h"
+#include "train/run_model.h"
+
+namespace linnet {
+namespace {
+
+AdapterChoice adapter_choice(const std::string& text) {
+    if (text.empty()) usage_error("--lora", "a value", "an empty text");
+    AdapterChoice choice{text};
+    const std::size_t equals = text.rfind('=');
+    std::error_code ignored;
+    if (equals != text.npos && equals > 0 && !std::filesystem::exists(text, ignored)) {
+        const auto scale = parse_whole<double>(text.substr(equals + 1));
+        if (!scale || !std::isfinite(*scale))
+            usage_error("--lora", "FILE or FILE=SCALE, a number", linnet::quoted(text));
+        choice = {text.substr(0, equals), *scale};
+    }
+    choice.path = adapter_of_run(choice.path);
+    return choice;
+}
+
+}  // namespace
+
+CLI::Option* add_adapters(CLI::App& app, std::vector<AdapterChoice>& adapters) {
+    auto take = [&adapters](const std::vector<std::string>& all) {
+        adapters.clear();
+        for (const std::string& text : all) adapters.push_back(adapter_choice(text));
+    };
+    return app
+        .add_option_function<std::vector<std::string>>(
+            "--lora", take,
+            "adapter to run beside the weights: GGUF, a PEFT folder, or the folder of a run that trained "
+            "one; with "
+            "=SCALE its change counts so many times; may be given several times")
+        ->allow_extra_args(false)
+        ->type_name("FILE")
+        ->default_str("");
+}
+
+}  // namespace linnet

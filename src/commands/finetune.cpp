@@ -1,0 +1,74 @@
+// linnet finetune: a model that is there trained further, whole, in part, or by an adapter.
+#include <CLI/CLI.hpp>
+
+#include "commands/options.h"
+#include "commands/training_options.h"
+#include "train/run_model.h"
+#include "train/start.h"
+
+namespace linnet {
+namespace {
+
+struct Options : TrainingArguments {
+    std::string model, targets, form;
+    std::int64_t layers = 0, reset_layers = 0, rank = 0;
+    double layer_decay = 1, alpha = 0, dropout = 0;
+};
+
+/// An option and the setting of the config that it stands for.
+struct Setting {
+    const char *option, *key;
+};
+constexpr Setting settings[] = {
+    {"--template", "finetune.template"},       {"--layers", "finetune.layers"},
+    {"--layer-decay", "finetune.layer_decay"}, {"--reset-layers", "finetune.reset_layers"},
+    {"--lora", "finetune.lora.rank"},          {"--alpha", "finetune.lora.alpha"},
+    {"--targets", "finetune.lora.targets"},    {"--lora-dropout", "finetune.lora.dropout"},
+};
+
+}  // namespace
+
+Action add_finetune(CLI::App& app, const Globals& globals) {
+    auto options = std::make_shared<Options>();
+    add_text(app, "-m,--model", options->model,
+             "GGUF file, Hugging Face folder, or the folder of a training run")
+        ->type_name("MODEL")
+        ->default_str("the built-in model; with --resume the one that the run began from");
+    add_training_options(app, *options);
+    add_text(app, "--template", options->form,
+             "how conversations are marked: a name (models/templates), or a file like those")
+        ->type_name("TEMPLATE")
+        ->default_str("the model file's own");
+    add_integer(app, "--layers", options->layers, 1, 1 << 20,
+                "train only so many of the last layers, and what comes behind them")
+        ->default_str("all");
+    add_real(app, "--layer-decay", options->layer_decay, 1e-3, 1,
+             "each layer learns at this share of the rate of the one above it");
+    add_integer(app, "--reset-layers", options->reset_layers, 0, 1 << 20,
+                "draw so many of the last layers anew");
+    add_integer(app, "--lora", options->rank, 1, 4096,
+                "train an adapter of this rank instead of the weights, which stay as they are")
+        ->type_name("R")
+        ->default_str("none");
+    add_real(app, "--alpha", options->alpha, 0, 1e6, "the adapter's change counts alpha / rank times")
+        ->default_str("twice the rank");
+    add_text(app, "--targets", options->targets,
+             "what the adapter changes: names of tensors, or their middles (attn_q), with * for any text, "
+             "separated by commas")
+        ->type_name("LIST")
+        ->default_str("every linear layer of the blocks");
+    add_real(app, "--lora-dropout", options->dropout, 0, 0.95, "dropout of what goes into the adapter");
+    return [options, &globals, &app] {
+        std::vector<std::string>& set = options->train.set;
+        if (!options->model.empty())
+            set.push_back("finetune.model=" + model_of_run(options->model));
+        else if (!options->train.resume)
+            set.push_back(std::string("finetune.model=") + built_in);
+        for (const Setting& setting : settings)
+            if (const CLI::Option* option = app.get_option(setting.option); option->count() > 0)
+                set.push_back(std::string(setting.key) + "=" + option->results().back());
+        return run_training(*options, globals);
+    };
+}
+
+}  // namespace linnet

@@ -1,0 +1,91 @@
+#include "commands/training_options.h"
+
+#include <filesystem>
+
+#include "commands/options.h"
+#include "commands/read_options.h"
+#include "generate/generator.h"
+
+namespace linnet {
+namespace {
+
+/// Takes "PATH=WEIGHT" apart, unless a file has that name. Inputs without one weigh 1 beside those that have.
+void take_weights(DataOptions& data) {
+    bool any = false;
+    for (std::string& input : data.inputs) {
+        std::error_code ignored;
+        const std::size_t equals = input.rfind('=');
+        double weight = 1;
+        if (equals != std::string::npos && equals > 0 && !std::filesystem::exists(input, ignored)) {
+            const std::optional<double> given = parse_whole<double>(input.substr(equals + 1));
+            if (!given && !std::filesystem::exists(input.substr(0, equals), ignored)) {  // a name after all
+                data.weights.push_back(weight);
+                continue;
+            }
+            if (!given || !(*given > 0) || !(*given <= 1e9))
+                usage_error("--data", "PATH, or PATH=WEIGHT with a positive number", "'" + input + "'");
+            weight = *given, input.resize(equals), any = true;
+        }
+        data.weights.push_back(weight);
+    }
+    if (!any || data.inputs.size() == 1) data.weights.clear();
+}
+
+}  // namespace
+
+void add_training_options(CLI::App& app, TrainingArguments& arguments) {
+    TrainingOptions& train = arguments.train;
+    add_texts(app, "--data", train.data.inputs,
+              "text to learn: a file (.txt, .jsonl, also .gz or .zst), a folder of them, - for stdin, or a "
+              "folder made by "
+              "`linnet corpus`; may be given several times. With weights (a.txt=2) each is read as often as its "
+              "weight says of all, and evaluated by itself")
+        ->type_name("PATH");
+    add_text(app, "-o,--out", train.out,
+             "folder for model.gguf, config.json, checkpoints, log.jsonl, report.html")
+        ->type_name("DIR")
+        ->required();
+    add_texts(app, "--set", train.set, "change a setting of the config, for example train.steps=500")
+        ->type_name("KEY=VALUE");
+    add_overwrite(app, train.overwrite, "begin anew in a folder that holds a run")
+        ->excludes(app.add_flag("--resume", train.resume,
+                                "go on from the newest checkpoint in --out, with its data and config"));
+    add_integer(app, "--steps", arguments.steps, 1, INT64_MAX, "end after this step")
+        ->default_str("train.steps");
+    add_real(app, "--epochs", train.epochs, 1e-9, 1e9, "end when the text has been read so many times")
+        ->default_str("train.steps")
+        ->excludes("--steps");
+    add_text(app, "--time", arguments.time,
+             "end after this time, such as 90s, 10m, 1.5h, 2d or 1:30 (minutes:seconds)")
+        ->type_name("TIME")
+        ->default_str("10m where neither a config nor --steps is given");
+    arguments.save = "gguf";
+    add_choice(app, "--save", arguments.save, {"gguf", "hf"},
+               "hf: write the best model as a Hugging Face folder, too, DIR/hf, where a family of its has "
+               "the model");
+    app.add_flag("--verify", train.verify, "check all of a corpus's checksums, not a sample of 128 MiB");
+    add_hidden_names(app, "--format", add_read_options(app, train.data.read));
+    app.add_flag_callback(
+        "--no-early-stop", [&train] { train.early_stop = false; },
+        "go on also where the text is being memorised");
+    app.add_flag("--dry-run", train.dry_run, "only say what would be trained, and the memory it takes");
+    app.add_flag("--json", train.json, "progress as one JSON object per line on stdout");
+}
+
+int run_training(TrainingArguments& arguments, const Globals& globals) {
+    TrainingOptions& train = arguments.train;
+    if (arguments.steps > 0) train.steps = arguments.steps;
+    if (!arguments.time.empty()) train.time_limit_s = parse_duration("--time", arguments.time);
+    if (train.data.inputs.empty() && !train.resume)
+        usage_error("--data", "a value", "none", "the text to learn; a resumed run knows its own");
+    take_weights(train.data);
+    finish_read_options(train.data.read);
+    train.save_folder = arguments.save == "hf";
+    train.threads = globals.threads;
+    int threads = globals.threads;
+    train.sample = [threads](const std::shared_ptr<const Model>& model, const std::string& prompt,
+                             std::int64_t tokens) { return write_sample(model, prompt, tokens, threads); };
+    return linnet::train(train);
+}
+
+}  // namespace linnet

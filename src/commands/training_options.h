@@ -1,0 +1,22 @@
+// What `train` and `finetune` have in common.
+#pragma once
+#include <string>
+
+#include "commands/commands.h"
+#include "train/trainer.h"
+
+namespace linnet {
+
+struct TrainingArguments {
+    TrainingOptions train;
+    std::string time, save;
+    std::int64_t steps = 0;
+};
+
+/// Data, folder, settings, the end, what is said.
+void add_training_options(CLI::App& app, TrainingArguments& arguments);
+
+/// The run that they ask for.
+int run_training(TrainingArguments& arguments, const Globals& globals);
+
+}  // namespace linnet

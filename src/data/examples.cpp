@@ -1,0 +1,223 @@
+#include "data/examples.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/fields.h"
+#include "base/hash.h"
+#include "base/sha256.h"
+#include "data/byte_source.h"
+#include "data/documents.h"
+
+namespace linnet {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t longest_line = std::size_t{1} << 20;  // what parse_json takes
+
+/// The lines of a file, one after another.
+class Lines {
+  public:
+    explicit Lines(const std::string& path) : path_(path), source_(open_source(path)) {}
+
+    bool next(std::string& line) {
+        for (;;) {
+            const std::size_t end = buffer_.find('\n', start_);
+            if (end != buffer_.npos || ended_) {
+                if (end == buffer_.npos && start_ == buffer_.size()) return false;
+                line = buffer_.substr(start_, end == buffer_.npos ? end : end - start_);
+                start_ = end == buffer_.npos ? buffer_.size() : end + 1;
+                number_++;
+                return true;
+            }
+            if (buffer_.size() - start_ > longest_line)
+                fail_input(path_, "line " + std::to_string(number_ + 1), "at most 1 MiB a line", "more");
+            buffer_.erase(0, start_), start_ = 0;
+            const std::size_t old = buffer_.size();
+            buffer_.resize(old + (std::size_t{1} << 16));
+            const std::size_t got = source_->read(buffer_.data() + old, buffer_.size() - old);
+            buffer_.resize(old + got);
+            ended_ = got == 0;
+        }
+    }
+    std::uint64_t number() const { return number_; }
+
+  private:
+    std::string path_;
+    std::unique_ptr<ByteSource> source_;
+    std::string buffer_;
+    std::size_t start_ = 0;
+    std::uint64_t number_ = 0;
+    bool ended_ = false;
+};
+
+bool blank(const std::string& line) {
+    return line.find_first_not_of(" \t\r") == line.npos;
+}
+
+bool is_lines(const std::string& file, const ReadOptions& options) {
+    return options.format == "jsonl" || (options.format == "auto" && is_jsonl(file));
+}
+
+std::string text_member(const json& object, const char* key, const std::string& path,
+                        const std::string& line) {
+    if (!object.contains(key))
+        fail_input(path, line, "the member " + std::string(key), "an object without it");
+    if (!object[key].is_string()) fail_input(path, line + ", " + key, "a string", object[key].type_name());
+    return object[key];
+}
+
+Example example_of(const json& object, const std::string& path, std::uint64_t number) {
+    Example example;
+    example.file = path, example.line = number;
+    const std::string line = "line " + std::to_string(number);
+    if (!object.is_object()) fail_input(path, line, "a JSON object", object.type_name());
+    if (object.contains("messages")) {
+        example.messages = messages_of(object["messages"], path, line + ", messages");
+        const auto answers = [](const ChatMessage& m) { return m.role == "assistant" && !m.content.empty(); };
+        if (std::none_of(example.messages.begin(), example.messages.end(), answers))
+            fail_input(path, line + ", messages", "an answer of the assistant", "none");
+        return example;
+    }
+    example.prompt = text_member(object, "prompt", path, line);
+    example.completion = text_member(object, "completion", path, line);
+    if (example.completion.empty()) fail_input(path, line + ", completion", "a text", "an empty one");
+    return example;
+}
+
+/// The ids of a text that goes on.
+std::vector<TokenId> ids_of(const Tokenizer& tokenizer, std::string_view text, bool continues) {
+    EncodeOptions options;
+    options.continues = continues;
+    return tokenizer.encode(text, options);
+}
+
+PackedText encode_chat_example(const Tokenizer& tokenizer, const Example& example, const ChatTemplate& form) {
+    std::string system;
+    std::vector<ChatTurn> turns;
+    // A space at the end of what stands before an answer is the model's to write (chat_parts).
+    const bool space = form.assistant.before.ends_with(' ');
+    for (const ChatMessage& message : example.messages) {
+        if (message.role == "system") system = message.content;
+        if (message.role == "user") turns.push_back({message.content, std::nullopt});
+        if (message.role != "assistant") continue;
+        const std::string text((form.trim || space) ? trimmed(message.content) : message.content);
+        turns.back().answer = ChatTurn::Answer{text, ids_of(tokenizer, (space ? " " : "") + text, true)};
+    }
+    while (!turns.empty() && !turns.back().answer) turns.pop_back();
+    const std::vector<ChatPart> parts = chat_parts(form, system, turns);
+    std::vector<std::size_t> at;
+    PackedText text;
+    text.ids = encode_chat(tokenizer, parts, false, &at);
+    text.scored.assign(text.ids.size(), 0);
+    std::vector<std::size_t> ends;
+    for (const ChatPart& part : parts)
+        if (part.kind == ChatPart::Kind::written) ends.push_back(at[ends.size()] + part.tokens.size());
+    if (ends.empty()) return text;
+    if (ends.back() == text.ids.size() && tokenizer.eos()) {  // nothing would tell the model to stop
+        text.ids.push_back(*tokenizer.eos());
+        text.scored.push_back(0);
+    }
+    // What ends an answer, as it stands behind the last one.
+    const std::vector<TokenId> closing(text.ids.begin() + static_cast<std::ptrdiff_t>(ends.back()),
+                                       text.ids.end());
+    for (std::size_t i = 0; i < ends.size(); i++) {
+        std::size_t end = ends[i];
+        for (std::size_t k = 0; k < closing.size() && end < text.ids.size() && text.ids[end] == closing[k];
+             k++)
+            end++;
+        std::fill(text.scored.begin() + static_cast<std::ptrdiff_t>(at[i]),
+                  text.scored.begin() + static_cast<std::ptrdiff_t>(end), 1);
+    }
+    return text;
+}
+
+}  // namespace
+
+bool are_examples(const std::vector<std::string>& inputs, const ReadOptions& options) {
+    for (const std::string& file : expand_inputs(inputs)) {
+        if (file == "-" || !is_lines(file, options)) continue;
+        Lines lines(file);
+        for (std::string line; lines.next(line);) {
+            if (blank(line)) continue;
+            const json object = json::parse(line, nullptr, false);
+            return object.is_object() && (object.contains("messages") || object.contains("prompt")) &&
+                   !object.contains(options.field);
+        }
+    }
+    return false;
+}
+
+Examples read_examples(const std::vector<std::string>& inputs, const ReadOptions& options) {
+    Examples examples;
+    Sha256 sum;
+    for (const std::string& file : expand_inputs(inputs)) {
+        if (!is_lines(file, options))
+            fail_input(file, "", "JSON Lines, as the other data are", "another file");
+        Lines lines(file);
+        for (std::string line; lines.next(line);) {
+            if (blank(line)) continue;
+            sum.update(line);
+            sum.update("\n");
+            Example example = example_of(parse_json(line, file, lines.number()), file, lines.number());
+            const bool chat = !example.messages.empty();
+            if (examples.list.empty()) examples.chats = chat;
+            if (chat != examples.chats)
+                fail_input(file, "line " + std::to_string(lines.number()),
+                           examples.chats ? "messages, as in the lines before"
+                                          : "prompt and completion, as in the lines before",
+                           chat ? "messages" : "prompt and completion");
+            examples.bytes += example.prompt.size() + example.completion.size();
+            for (const ChatMessage& message : example.messages) examples.bytes += message.content.size();
+            examples.list.push_back(std::move(example));
+        }
+    }
+    examples.sha256 = sum.hex();
+    return examples;
+}
+
+std::vector<bool> held_out_examples(const Examples& examples, double fraction) {
+    constexpr std::size_t many = 100;
+    const std::size_t count = examples.list.size();
+    std::vector<bool> held(count, false);
+    if (count >= many) {
+        for (std::size_t i = 0; i < count; i++) {
+            const Example& e = examples.list[i];
+            std::uint64_t hash = hash_bytes(e.prompt, 1);
+            hash = hash_bytes(e.completion, hash);
+            for (const ChatMessage& m : e.messages) hash = hash_bytes(m.content, hash);
+            held[i] = held_out(hash, fraction);
+        }
+        const auto out = static_cast<std::size_t>(std::count(held.begin(), held.end(), true));
+        if (out > 0 && out < count) return held;
+        held.assign(count, false);
+    }
+    const auto out = static_cast<std::size_t>(static_cast<double>(count) * fraction + 0.5);
+    for (std::size_t i = count - std::min(out, count - 1); i < count; i++) held[i] = true;
+    return held;
+}
+
+PackedText encode_whole(const Tokenizer& tokenizer, std::string_view document) {
+    PackedText text;
+    if (tokenizer.add_bos() && tokenizer.bos()) text.ids.push_back(*tokenizer.bos());
+    tokenizer.encode(document, text.ids);
+    if (tokenizer.eos()) text.ids.push_back(*tokenizer.eos());
+    text.scored.assign(text.ids.size(), 1);
+    return text;
+}
+
+PackedText encode_example(const Tokenizer& tokenizer, const Example& example, const ChatTemplate* form) {
+    if (!example.messages.empty()) return encode_chat_example(tokenizer, example, *form);
+    PackedText text;
+    if (tokenizer.add_bos() && tokenizer.bos()) text.ids.push_back(*tokenizer.bos());
+    tokenizer.encode(example.prompt, text.ids);
+    text.scored.assign(text.ids.size(), 0);
+    const std::vector<TokenId> completion = ids_of(tokenizer, example.completion, !example.prompt.empty());
+    text.ids.insert(text.ids.end(), completion.begin(), completion.end());
+    if (tokenizer.eos()) text.ids.push_back(*tokenizer.eos());
+    text.scored.resize(text.ids.size(), 1);
+    return text;
+}
+
+}  // namespace linnet

@@ -1,0 +1,85 @@
+// Adapters: changes of low rank to a model's matrices, and the GGUF files that hold them.
+//
+//   general.type "adapter"   adapter.type "lora"   adapter.lora.alpha   general.architecture
+//   NAME.lora_a [rank, C]    NAME.lora_b [rows, rank]   for a tensor NAME [rows, C] of the model's file
+//
+// as llama.cpp has them: the change is alpha / rank · B A, and without alpha (0) B A.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/model.h"
+#include "model/trace.h"
+#include "model/weights.h"
+#include "tensor/tensor.h"
+
+namespace linnet {
+
+/// An adapter's two matrices for one tensor, f32. Of experts: one after another, as their rows are.
+struct AdapterPair {
+    Tensor a, b;
+};
+
+/// An adapter for a model: what it changes (scales with the user's factor), and its values.
+struct Adapter {
+    AdapterShape shape;
+    std::vector<AdapterPair> pairs;    // of shape.targets
+    std::shared_ptr<const void> keep;  // what the values lie in
+    double alpha = 0;                  // as its file says; 0: it does not
+};
+
+/// A file, or what else names one, and the factor of its change ("FILE" or "FILE=0.5").
+struct AdapterChoice {
+    std::string path;
+    double scale = 1;
+};
+
+/// The tensors of a model's file that adapters can change: those of its blocks' linear layers, of rank and
+/// scale 0 yet.
+std::vector<AdapterTarget> adaptable_tensors(const Model& model);
+
+/// Those of them that `patterns` name, separated by commas: a tensor's name or its middle ("attn_q"), with *
+/// for any text; empty: all but routers. From layer `first_layer` on. Error(Exit::input) naming `where` for a
+/// pattern that fits none.
+std::vector<AdapterTarget> choose_targets(const Model& model, const std::string& patterns,
+                                          std::int64_t first_layer, const std::string& where);
+
+/// Whether this GGUF file holds an adapter.
+bool is_adapter(const Gguf& file);
+
+/// A GGUF adapter, held against the model: its architecture, its tensors' names and shapes.
+/// Error(Exit::input).
+Adapter adapter_of_gguf(const Gguf& file, const Model& base, double scale);
+/// A GGUF adapter, or a PEFT folder (convert/peft.h).
+Adapter open_adapter(const AdapterChoice& choice, const Model& base);
+
+/// The parameters of adapters in a graph that was traced with their shapes: values in `parameters` where
+/// Parameter::adapter is not `none`.
+void bind_adapters(const Graph& graph, const std::vector<Adapter>& adapters, std::vector<Tensor>& parameters);
+
+/// The model `base` with adapters beside its weights.
+std::shared_ptr<const Model> with_adapters(std::shared_ptr<const Model> base,
+                                           const std::vector<Adapter>& adapters);
+/// Model::open, and with_adapters where there are some.
+std::shared_ptr<const Model> open_with_adapters(const std::string& path,
+                                                const std::vector<AdapterChoice>& adapters);
+
+/// Pairs as they stand in a graph's parameters (all f32), of the adapter with this number.
+std::vector<AdapterPair> pairs_of(const Graph& graph, const AdapterShape& shape, std::int32_t number,
+                                  const std::vector<Tensor>& parameters,
+                                  std::vector<std::vector<float>>& joined);
+
+/// Writes an adapter: B times so much that alpha / rank gives its targets' scales (alpha 0: that 1 does).
+/// Returns the file's sha256.
+std::string save_adapter(const std::string& path, const std::string& architecture,
+                         const std::vector<AdapterTarget>& targets, const std::vector<AdapterPair>& pairs,
+                         double alpha, const std::string& name, const Provenance& provenance);
+
+/// Writes the model with the adapters' changes added to its weights. Tensors with a change are written in
+/// `type`, or in their own where it is none (Error(Exit::input) where that is quantized); vectors and tensors
+/// without a change as they are.
+void merge_adapters(const Model& base, const std::vector<Adapter>& adapters, std::optional<DType> type,
+                    const std::string& path);
+
+}  // namespace linnet

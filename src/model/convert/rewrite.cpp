@@ -1,0 +1,36 @@
+#include "model/rewrite.h"
+
+#include <algorithm>
+
+namespace linnet {
+
+std::string rewrite_model(const Gguf& file, const std::string& path, const Provenance& provenance,
+                          const std::function<std::optional<NewTensor>(const GgufTensor&)>& replace,
+                          bool hashed) {
+    GgufWriter out;
+    for (std::size_t i = 0; i < file.values().size(); i++) {
+        const std::string key(file.values()[i].first);
+        const bool told_anew = key.starts_with("linnet.") && provenance.contains(key.substr(7));
+        // The writer's alignment is the default; the file's type may no longer be the tensors'.
+        if (key == "general.alignment" || key == "general.file_type" || key.starts_with("split.") ||
+            key.starts_with("linnet.train.") || told_anew)
+            continue;
+        out.add_stored(key, file.stored_value(i));
+    }
+    for (const auto& [key, value] : provenance) out.add("linnet." + key, value);
+    for (const GgufTensor& t : file.tensors()) {
+        std::optional<NewTensor> made = replace(t);
+        if (made)
+            out.add_tensor(std::string(t.name), made->type, t.shape, std::move(made->emit));
+        else
+            out.add_tensor(std::string(t.name), t.type, t.shape,
+                           [bytes = t.bytes](const GgufWriter::Sink& sink) {
+                               constexpr std::size_t some = std::size_t{4} << 20;
+                               for (std::size_t at = 0; at < bytes.size(); at += some)
+                                   sink(bytes.data() + at, std::min(some, bytes.size() - at));
+                           });
+    }
+    return out.write(path, hashed);
+}
+
+}  // namespace linnet

@@ -1,0 +1,28 @@
+// A model's file written again with some of its tensors new: all else as it was, metadata too.
+#pragma once
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "formats/gguf.h"
+#include "model/weights.h"
+
+namespace linnet {
+
+/// What stands in the place of a tensor.
+struct NewTensor {
+    DType type;
+    std::function<void(const GgufWriter::Sink&)> emit;
+};
+
+/// Writes `file` to `path`, asking `replace` of every tensor; nothing: it stays. What the file said of its
+/// own training ("linnet.train.") is left out; `provenance` is added. Returns the sha256 of what was written
+/// (empty where not `hashed`).
+std::string rewrite_model(const Gguf& file, const std::string& path, const Provenance& provenance,
+                          const std::function<std::optional<NewTensor>(const GgufTensor&)>& replace,
+                          bool hashed = true);
+
+/// Hands `tensor`'s rows, stored as `type`, to the sink; rows that have that type already go as they are.
+void emit_tensor(const Tensor& tensor, DType type, const GgufWriter::Sink& sink);
+
+}  // namespace linnet

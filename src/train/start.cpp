@@ -1,0 +1,207 @@
+#include "train/start.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "base/error.h"
+#include "kernels/kernels.h"
+#include "model/adapter.h"
+#include "model/fingerprint.h"
+#include "model/rewrite.h"
+
+namespace linnet {
+namespace {
+
+using nlohmann::json;
+
+/// Settings of a model that a run from it may change: they are of training alone.
+constexpr std::string_view of_training[] = {"model.dropout", "model.init_std", "model.experts.balance_loss",
+                                            "model.experts.z_loss"};
+
+/// The base's model section with what the config says of training.
+void take_model(const Model& base, const RunConfig& config, const std::string& name) {
+    ModelConfig theirs = base.config(), ours = config.model;
+    const std::vector<Field> there = model_fields(theirs), here = model_fields(ours);
+    for (std::size_t i = 0; i < here.size(); i++) {
+        const std::string& key = here[i].key;
+        if (std::find(std::begin(of_training), std::end(of_training), key) != std::end(of_training)) continue;
+        if (value_of(here[i]) != value_of(there[i]))
+            fail_input(name, key, value_of(there[i]).dump() + ", as " + base.path() + " has it",
+                       value_of(here[i]).dump(), "a run from a model keeps its form");
+    }
+}
+
+/// The block that a tensor belongs to; -1: what comes before them, layers: what comes behind.
+std::int64_t block_of(const std::string& name, std::int64_t layers) {
+    const std::string layer = parts_of(name).layer;
+    if (!layer.empty()) return std::stoll(layer);
+    return name.starts_with("output") ? layers : -1;
+}
+
+/// Lower layers learn more slowly: those after the blocks at the full rate, the last block at `decay` of it,
+/// the one before at decay² and so on (Clark et al. 2020, ELECTRA, appendix A; Howard & Ruder 2018).
+double rate_of(std::int64_t block, std::int64_t layers, double decay) {
+    return std::pow(decay, static_cast<double>(layers - block));
+}
+
+void check(const RunConfig& config, const std::string& name) {
+    const FinetuneConfig& f = config.finetune;
+    const std::int64_t layers = config.model.layers;
+    for (const auto& [key, value] :
+         {std::pair("finetune.layers", f.layers), std::pair("finetune.reset_layers", f.reset_layers)}) {
+        if (value > layers)
+            fail_input(name, key, "at most the model's " + std::to_string(layers), std::to_string(value));
+        if (value > 0 && config.model.tie_layers > 0)
+            fail_input(name, key, "0, as the layers of this model share their weights",
+                       std::to_string(value));
+    }
+    if (f.layers > 0 && f.reset_layers > f.layers)
+        fail_input(name, "finetune.reset_layers", "at most finetune.layers, as others are not trained",
+                   std::to_string(f.reset_layers));
+    if (f.lora.rank > 0 && f.reset_layers > 0)
+        fail_input(name, "finetune.reset_layers", "0 with an adapter, which cannot hold whole layers",
+                   std::to_string(f.reset_layers));
+}
+
+LearnerStart learner_start(const Model& base, const RunConfig& config, const std::string& name) {
+    const FinetuneConfig& f = config.finetune;
+    const std::int64_t layers = config.model.layers, first = f.layers > 0 ? layers - f.layers : -1;
+    LearnerStart start;
+    const Graph& graph = base.traced().graph;
+    for (std::size_t i = 0; i < graph.parameters().size(); i++) {
+        const std::string& parameter = graph.parameters()[i].name;
+        const std::int64_t block = block_of(parameter, layers);
+        ParameterStart& s = start.own.emplace_back();
+        s.stored = base.parameters()[i];
+        // Factors of rotary positions are constants.
+        s.trained = f.lora.rank == 0 && block >= first && !parameter.starts_with("rope_f");
+        s.rate = rate_of(block, layers, f.layer_decay);
+        if (s.trained && block < layers && block >= layers - f.reset_layers) s.stored.data = nullptr;
+    }
+    if (f.lora.rank == 0) return start;
+    AdapterShape& adapter = start.adapters.emplace_back();
+    adapter.targets = choose_targets(base, f.lora.targets, first, name + ": finetune.lora.targets");
+    adapter.dropout = f.lora.dropout;
+    for (AdapterTarget& target : adapter.targets) {
+        target.rank = f.lora.rank;
+        target.scale = f.lora.alpha / static_cast<double>(f.lora.rank);
+        start.adapter_rates.push_back(rate_of(block_of(target.tensor, layers), layers, f.layer_decay));
+    }
+    return start;
+}
+
+}  // namespace
+
+std::string start_model(const json& config, const std::vector<std::string>& settings) {
+    constexpr std::string_view key = "finetune.model=";
+    std::string model;
+    if (config.is_object() && config.contains("finetune") && config["finetune"].is_object())
+        if (const json& named = config["finetune"].value("model", json()); named.is_string()) model = named;
+    for (const std::string& setting : settings)
+        if (setting.starts_with(key)) model = setting.substr(key.size());
+    return model;
+}
+
+RunConfig begin_from(const std::string& model, json config, const std::string& name,
+                     const std::vector<std::string>& settings, TrainingStart& start) {
+    if (!config.is_object() || !config.value("finetune", json::object()).is_object())
+        read_run_config(config, name, settings);  // says what is wrong
+    if (!start.base) start.base = Model::open(model == built_in ? "" : model);
+    start.fingerprint = fingerprint(*start.base);
+    for (const std::string& setting : settings)
+        if (setting.starts_with("tokenizer."))
+            fail(Exit::usage, "--set", setting.substr(0, setting.find('=')), "no setting of the tokenizer",
+                 "one", "a run from a model keeps its vocabulary");
+    ModelConfig own = start.base->config();
+    json section = to_json(model_fields(own));
+    section.merge_patch({{"model", config.value("model", json::object())}});
+    config["model"] = section["model"];
+    config["finetune"]["model"] = model;
+    config["tokenizer"] = {{"kind", "file"}, {"file", model}};
+    RunConfig read = read_run_config(config, name, settings);
+    take_model(*start.base, read, name);
+    read.finetune.model =
+        model == built_in ? model : std::filesystem::absolute(model).lexically_normal().string();
+    read.tokenizer.file = read.finetune.model;
+    read.model.vocabulary = own.vocabulary;
+    if (read.finetune.lora.alpha == 0)
+        read.finetune.lora.alpha = 2.0 * static_cast<double>(read.finetune.lora.rank);
+    check(read, name);
+    start.learner = learner_start(*start.base, read, name);
+    return read;
+}
+
+void require_vocabulary(const TrainingStart& start, const Tokenizer& tokens, const std::string& name) {
+    const Tokenizer& own = start.base->tokenizer();
+    bool same = own.size() == tokens.size();
+    for (TokenId id = 0; same && id < own.size(); id++) same = own.piece(id) == tokens.piece(id);
+    if (!same)
+        fail_input(name, "tokenizer", "the vocabulary of " + start.base->path(), "another",
+                   "linnet corpus -t MODEL makes a corpus for it");
+}
+
+std::string save_trained(const std::string& path, const TrainedModel& model, DType type,
+                         const std::string& title, const Provenance& provenance) {
+    const Graph& graph = model.learner.traced().graph;
+    const std::vector<Tensor> parameters = model.learner.parameters();
+    const TrainingStart& start = model.start;
+    if (!start.base)
+        return save_model(path, model.config.model, graph, parameters, model.tokenizer, type, title,
+                          provenance);
+    Provenance all = provenance;
+    all["train.base"] = start.fingerprint;
+    if (start.adapts()) {
+        const AdapterShape& shape = start.learner.adapters[0];
+        std::vector<std::vector<float>> joined;
+        const std::vector<AdapterPair> pairs = pairs_of(graph, shape, 0, parameters, joined);
+        return save_adapter(path, start.base->architecture().name, shape.targets, pairs,
+                            model.config.finetune.lora.alpha, title, all);
+    }
+    // Parameters stand in the learner's graph as in the base's: there is no adapter.
+    std::vector<StoredTensor> stored =
+        stored_tensors(start.base->traced().graph, start.base->architecture(), start.base->file());
+    std::sort(stored.begin(), stored.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+    return rewrite_model(
+        *start.base->file(), path, all, [&](const GgufTensor& t) -> std::optional<NewTensor> {
+            auto at =
+                std::lower_bound(stored.begin(), stored.end(), t.name,
+                                 [](const StoredTensor& s, std::string_view name) { return s.name < name; });
+            if (at == stored.end() || at->name != t.name) return std::nullopt;
+            if (std::none_of(at->parts.begin(), at->parts.end(),
+                             [&](std::size_t p) { return model.learner.trains(p); }))
+                return std::nullopt;
+            const DType to = always_f32(graph.parameters()[at->parts[0]]) ? DType::f32 : type;
+            return NewTensor{to, [&, to, parts = at->parts](const GgufWriter::Sink& sink) {
+                                 for (std::size_t part : parts) emit_tensor(parameters[part], to, sink);
+                             }};
+        });
+}
+
+void load_trained(const std::string& path, Learner& learner, const TrainingStart& start) {
+    const Gguf file(path);
+    const Graph& graph = learner.traced().graph;
+    std::vector<std::vector<float>> converted;
+    std::vector<Tensor> from(graph.parameters().size());
+    std::vector<Adapter> adapters;
+    if (start.adapts()) {
+        adapters.push_back(adapter_of_gguf(file, *start.base, 1));
+        const auto& ours = start.learner.adapters[0].targets;
+        const auto& theirs = adapters[0].shape.targets;
+        bool same = ours.size() == theirs.size();
+        for (std::size_t i = 0; same && i < ours.size(); i++)
+            same = ours[i].tensor == theirs[i].tensor && ours[i].rank == theirs[i].rank;
+        if (!same) fail_input(path, "", "the adapter that the run's config says", "another");
+        bind_adapters(graph, adapters, from);
+    } else {
+        const Architecture* architecture = nullptr;
+        read_config(file, architecture);
+        from = bind_parameters(graph, file, *architecture, converted);
+    }
+    const std::vector<Tensor> to = learner.parameters();
+    for (std::size_t i = 0; i < to.size(); i++)
+        if (learner.trains(i))
+            kernels().load(to[i].shape.count(), from[i].type, from[i].data, to[i].as<float>());
+}
+
+}  // namespace linnet

@@ -1,0 +1,52 @@
+// What a run begins from where that is a model: `linnet finetune`, `linnet train --from`.
+#pragma once
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "model/model.h"
+#include "model/weights.h"
+#include "train/config.h"
+#include "train/learner.h"
+
+namespace linnet {
+
+struct TrainingStart {
+    std::shared_ptr<const Model> base;  // null: the run begins from nothing
+    std::string fingerprint;            // of it
+    LearnerStart learner;
+
+    bool adapts() const { return !learner.adapters.empty(); }
+};
+
+/// finetune.model for the model inside the executable.
+inline constexpr const char* built_in = "built-in";
+
+/// What `settings` ("key=value") or the config's JSON name as finetune.model; empty: nothing.
+std::string start_model(const nlohmann::json& config, const std::vector<std::string>& settings);
+
+/// Opens the model, reads the config with the model's own settings under "model", and decides what is
+/// trained. Error(Exit::input) where the config asks for another model, vocabulary or layers that it does not
+/// have.
+RunConfig begin_from(const std::string& model, nlohmann::json config, const std::string& name,
+                     const std::vector<std::string>& settings, TrainingStart& start);
+
+/// Error(Exit::input) where `tokens`, of the data called `name`, has another vocabulary than the model.
+void require_vocabulary(const TrainingStart& start, const Tokenizer& tokens, const std::string& name);
+
+/// What a run writes: its weights, and what stands around them.
+struct TrainedModel {
+    const TrainingStart& start;
+    const RunConfig& config;
+    const Tokenizer& tokenizer;
+    const Learner& learner;
+};
+/// An adapter; or the base's file with what was trained in `type`; or a model of its own. Returns the sha256.
+std::string save_trained(const std::string& path, const TrainedModel& model, DType type,
+                         const std::string& title, const Provenance& provenance);
+
+/// Puts back what was trained, from a file that save_trained() wrote in f32.
+void load_trained(const std::string& path, Learner& learner, const TrainingStart& start);
+
+}  // namespace linnet

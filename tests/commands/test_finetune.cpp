@@ -1,0 +1,207 @@
+// linnet finetune and merge, generate --lora: whole commands.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "commands/tiny.h"
+#include "formats/gguf.h"
+#include "support.h"
+
+using namespace linnet;
+using namespace linnet::test;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string counting_down() {
+    std::string text;
+    for (int round = 0; round < 200; round++) text += "ten nine eight seven six five four three two one\n";
+    return text;
+}
+
+/// A folder with the tiny model in m.gguf, q.gguf (q8_0) and another text in `down`; $TUNE lacks -m and what
+/// follows.
+struct Place : Workplace {
+    Place()
+        : Workplace(
+              "TUNE=\"$LINNET finetune --data down --threads 1 --set train.steps=30 --set "
+              "train.eval_every=10 --set "
+              "train.eval_batches=2 --set train.checkpoint_every=10 --set train.batch=8 --set "
+              "train.sequence=32 "
+              "--set train.sample_tokens=8\"") {
+        write_text(s / "down", counting_down());
+        fs::copy_file(tiny_model(), s / "m.gguf");
+    }
+    /// The losses of the run's evaluations.
+    std::vector<double> losses(const std::string& out) const {
+        std::vector<double> all;
+        std::istringstream lines(file(out + "/log.jsonl"));
+        for (std::string line; std::getline(lines, line);) {
+            const auto record = nlohmann::json::parse(line);
+            if (record["event"] == "eval") all.push_back(record["loss"]);
+        }
+        return all;
+    }
+    double nll(const std::string& options) const {
+        const Outcome told = (*this)("$LINNET eval " + options + " --file down --json --ctx 32 --windows 20");
+        REQUIRE_MESSAGE(told.exit == 0, told.err);
+        return nlohmann::json::parse(told.out)["nll"];
+    }
+    std::string tensor(const std::string& name, const std::string& tensor) const {
+        const Gguf gguf(s / name);
+        const GgufTensor* t = gguf.tensor(tensor);
+        REQUIRE(t);
+        return {reinterpret_cast<const char*>(t->bytes.data()), t->bytes.size()};
+    }
+};
+
+}  // namespace
+
+TEST_CASE(
+    "a model is trained further, whole: its form and vocabulary, a lower loss; train --from does the same") {
+    Place place;
+    const Outcome done = place("$TUNE -m m.gguf --save hf --out whole");
+    REQUIRE_MESSAGE(done.exit == 0, done.err);
+    CHECK(has(done.err, "wrote whole/model.gguf"));
+    CHECK(place.nll("-m whole") < place.nll("-m m.gguf") - 0.3);
+    CHECK(place.nll("-m whole/hf") == place.nll("-m whole"));
+    const auto config = nlohmann::json::parse(place.file("whole/config.json"));
+    CHECK(config["finetune"]["model"] == (place.s / "m.gguf"));
+    CHECK(config["model"]["width"] == 16);
+    CHECK(place("$LINNET train whole/config.json --data down --threads 1 --out again").exit == 0);
+    CHECK(place.file("again/model.gguf") == place.file("whole/model.gguf"));
+    const Outcome other = place("$LINNET train config --from m.gguf --data down --threads 1 --out x");
+    CHECK(other.exit == 4);  // no such config
+    write_text(place.s / "config", R"({"model": {"width": 32}})");
+    CHECK(has(place("$LINNET train config --from m.gguf --data down --threads 1 --out x").err,
+              "config: model.width: expected 16, as m.gguf has it, got 32"));
+}
+
+TEST_CASE(
+    "only the last layers are trained where that is asked, also drawn anew; the others stay as they lie") {
+    Place place;
+    REQUIRE(
+        place(
+            "$LINNET train --data text --threads 1 --steps 5 --set model.width=32 --set model.layers=3 --set "
+            "model.heads=4 --set train.sample_tokens=0 --out base && $LINNET quantize base/model.gguf q.gguf "
+            "--type q8_0")
+            .exit == 0);
+    REQUIRE(place("$TUNE -m q.gguf --layers 1 --layer-decay 0.5 --out last").exit == 0);
+    CHECK(place.tensor("last/model.gguf", "blk.1.attn_q.weight") ==
+          place.tensor("q.gguf", "blk.1.attn_q.weight"));
+    CHECK(place.tensor("last/model.gguf", "token_embd.weight") ==
+          place.tensor("q.gguf", "token_embd.weight"));
+    CHECK(place.tensor("last/model.gguf", "blk.2.attn_q.weight").size() == 32 * 32 * 4);
+    CHECK(place.tensor("last/model.gguf", "blk.2.attn_norm.weight") !=
+          place.tensor("q.gguf", "blk.2.attn_norm.weight"));
+    CHECK(place.tensor("last/model.gguf", "output_norm.weight") !=
+          place.tensor("q.gguf", "output_norm.weight"));
+    const Outcome anew =
+        place("$TUNE -m base --reset-layers 1 --steps 1 --set train.optimizer.lr=0 --out anew");
+    REQUIRE_MESSAGE(anew.exit == 0, anew.err);
+    CHECK(place.tensor("anew/model.gguf", "blk.1.ffn_up.weight") ==
+          place.tensor("base/model.gguf", "blk.1.ffn_up.weight"));
+    CHECK(place.tensor("anew/model.gguf", "blk.2.ffn_up.weight") !=
+          place.tensor("base/model.gguf", "blk.2.ffn_up.weight"));
+    CHECK(has(place("$TUNE -m base --layers 4 --out x").err,
+              "finetune.layers: expected at most the model's 3, got 4"));
+    CHECK(has(place("$TUNE -m base --lora 2 --reset-layers 1 --out x").err,
+              "finetune.reset_layers: expected 0 with an adapter"));
+}
+
+TEST_CASE(
+    "an adapter learns beside weights that stay, quantized ones too; generate, eval and merge take it") {
+    Place place;
+    REQUIRE(place("$LINNET quantize m.gguf q.gguf --type q8_0").exit == 0);
+    for (const std::string base : {"m.gguf", "q.gguf"}) {
+        CAPTURE(base);
+        const std::string out = "lora-" + base;
+        const Outcome done =
+            place("$TUNE -m " + base +
+                  " --lora 4 --lora-dropout 0.1 --set train.optimizer.lr=0.02 --save hf --out " + out);
+        REQUIRE_MESSAGE(done.exit == 0, done.err);
+        CHECK(has(done.err, "of them trained"));
+        CHECK_FALSE(fs::exists(place.s / (out + "/model.gguf")));
+        const double before = place.nll("-m " + base), after = place.nll("-m " + base + " --lora " + out);
+        CHECK(after < before - 0.3);
+        CHECK(place.nll("-m " + base + " --lora " + out + "/hf") == after);
+        CHECK(place.nll("-m " + base + " --lora " + out + "/adapter.gguf=0") == before);
+        CHECK(place.nll("-m " + base + " --lora " + out + "=0.5 --lora " + out + "=0.5") ==
+              doctest::Approx(after).epsilon(1e-4));
+        CHECK(place("$LINNET generate --quiet --temp 0 -n 8 -p ten -m " + base + " --lora " + out).out !=
+              place("$LINNET generate --quiet --temp 0 -n 8 -p ten -m " + base).out);
+        const std::string merge = "$LINNET merge -m " + base + " --lora " + out + " -o merged-" + base;
+        const Outcome merged = place(merge);
+        CHECK(merged.exit == (base == "q.gguf" ? 3 : 0));
+        if (base == "q.gguf") {
+            CHECK(has(merged.err, "expected f32, f16 or bf16, got q8_0 (--type f16"));
+            CHECK(place(merge + " --type f32").exit == 0);
+        }
+        CHECK(place.nll("-m merged-" + base) ==
+              doctest::Approx(after).epsilon(base == "q.gguf" ? 0.02 : 1e-4));
+        CHECK(place.tensor("merged-" + base, "token_embd.weight") == place.tensor(base, "token_embd.weight"));
+    }
+    const Outcome run = place("$LINNET generate -m lora-m.gguf -p x");
+    CHECK(run.exit == 3);
+    CHECK(has(run.err, "--lora this folder"));
+    CHECK(has(place("$TUNE -m m.gguf --lora 4 --targets attn_x --out x").err,
+              "finetune.lora.targets: expected names of linear layers"));
+}
+
+TEST_CASE("an adapter's run that was killed and resumed ends in the same file; another base is refused") {
+    Place place;
+    const std::string run =
+        "$TUNE -m m.gguf --lora 2 --lora-dropout 0.2 --steps 60 --set train.checkpoint_every=5 --out ";
+    REQUIRE(place(run + "whole").exit == 0);
+    for (const char* step : {"7", "23", "41"}) {
+        place(run + "cut 2>/dev/null & p=$!; while kill -0 $p 2>/dev/null && ! grep -q '\"step\":" + step +
+              ",' cut/log.jsonl 2>/dev/null; do sleep 0.002; done; kill -9 $p; wait $p 2>/dev/null; true");
+        const Outcome resumed = place("$LINNET finetune --resume --threads 1 --out cut");
+        CHECK_MESSAGE(resumed.exit == 0, resumed.err);
+        CHECK(place.file("cut/adapter.gguf") == place.file("whole/adapter.gguf"));
+        CHECK(place("cmp cut/checkpoints/step-00000060/optimizer.bin "
+                    "whole/checkpoints/step-00000060/optimizer.bin")
+                  .exit == 0);
+        place("rm -r cut");
+    }
+    CHECK(place("$LINNET finetune --resume --lora 3 --out whole").exit == 5);
+    REQUIRE(place("$LINNET quantize m.gguf q.gguf --type q8_0").exit == 0);
+    const Outcome other = place("$LINNET finetune --resume -m q.gguf --out whole");
+    CHECK(other.exit == 5);
+    CHECK(has(other.err, "finetune.model: expected the model that the run began from"));
+}
+
+TEST_CASE("answers are learned from pairs and from conversations") {
+    Place place;
+    std::string pairs, chats;
+    for (int i = 0; i < 150; i++) {
+        const std::string tail = i % 3 == 0 ? " one" : " two";
+        pairs += "{\"prompt\": \"three\", \"completion\": \"" + tail + tail + "\"}\n";
+        chats +=
+            "{\"messages\": [{\"role\": \"user\", \"content\": \"one\"}, {\"role\": \"assistant\", "
+            "\"content\": \"two" +
+            tail + "\"}]}\n";
+    }
+    write_text(place.s / "pairs.jsonl", pairs);
+    write_text(place.s / "chats.jsonl", chats);
+    write_text(
+        place.s / "form.json",
+        R"({"user": {"before": "\nten ", "after": "\n"}, "assistant": {"before": "nine ", "after": "\n"}, "ends": ["\n"]})");
+    const Outcome learned = place("${TUNE/down/pairs.jsonl} -m m.gguf --out pairs");
+    REQUIRE_MESSAGE(learned.exit == 0, learned.err);
+    CHECK(has(learned.err, "150 prompts with completions"));
+    const std::vector<double> losses = place.losses("pairs");
+    CHECK(losses.back() < losses.front());
+    const Outcome none = place("${TUNE/down/chats.jsonl} -m m.gguf --out x");
+    CHECK(none.exit == 3);
+    CHECK(has(none.err, "chats.jsonl: line 1: messages: expected a model with a chat template"));
+    const Outcome talked =
+        place("${TUNE/down/chats.jsonl} -m m.gguf --template form.json --lora 2 --out chats");
+    REQUIRE_MESSAGE(talked.exit == 0, talked.err);
+    CHECK(has(talked.err, "150 conversations"));
+    CHECK(has(place("$LINNET train --data pairs.jsonl --steps 2 --out x").err,
+              "linnet finetune learns from those"));
+}

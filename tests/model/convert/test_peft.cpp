@@ -1,0 +1,152 @@
+// Adapters as PEFT's folders have them: there and back, and against the weights that a folder has.
+#include "model/convert/peft.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "commands/tiny.h"
+#include "formats/safetensors.h"
+#include "model/adapter_support.h"
+#include "support.h"
+
+using namespace linnet;
+using namespace linnet::test;
+
+namespace {
+
+std::vector<float> floats(const Safetensors& file, const std::string& name) {
+    const SafetensorsTensor* t = file.tensor(name);
+    REQUIRE_MESSAGE(t, name);
+    const auto* values = reinterpret_cast<const float*>(t->bytes.data());
+    return {values, values + t->bytes.size() / sizeof(float)};
+}
+
+/// A model of the family "llama" with grouped heads, made in a second.
+const std::string& llama_model() {
+    static Scratch folder;
+    static const std::string path = [] {
+        write_text(folder / "text", counting_text());
+        const Outcome made = run_linnet({"train",
+                                         "--data",
+                                         folder / "text",
+                                         "--out",
+                                         folder / "out",
+                                         "--steps",
+                                         "1",
+                                         "--threads",
+                                         "1",
+                                         "--set",
+                                         "model.width=16",
+                                         "--set",
+                                         "model.layers=2",
+                                         "--set",
+                                         "model.heads=2",
+                                         "--set",
+                                         "model.kv_heads=1",
+                                         "--set",
+                                         "model.ffn.width=24",
+                                         "--set",
+                                         "train.sample_tokens=0"});
+        if (made.exit != 0) throw std::runtime_error(made.err);
+        return folder / "out/model.gguf";
+    }();
+    return path;
+}
+
+std::string refusal(const std::string& folder, const Model& base) {
+    try {
+        open_adapter({folder, 1}, base);
+    } catch (const Error& error) {
+        CHECK(error.exit() == Exit::input);
+        return error.what();
+    }
+    return "none";
+}
+
+}  // namespace
+
+TEST_CASE(
+    "an adapter goes to PEFT's folder and back with the same bytes, and changes the folder's weights as it "
+    "changes GGUF's") {
+    struct Case {
+        std::string model, module;
+        bool transposed;
+    };
+    for (const Case& c : {Case{llama_model(), "model.layers.1.self_attn.q_proj", false},
+                          Case{llama_model(), "model.layers.1.self_attn.k_proj", false},
+                          Case{llama_model(), "model.layers.0.mlp.down_proj", false},
+                          Case{tiny_model(), "transformer.h.0.attn.c_attn", true}}) {
+        CAPTURE(c.module);
+        Scratch s;
+        std::shared_ptr<const Model> base = Model::open(c.model);
+        const Adapter adapter = random_adapter(*base, 3, 0.5, 5);
+        const std::string there = s / "a.gguf", folder = s / "peft", back = s / "back.gguf";
+        save_adapter(there, base->architecture().name, adapter.shape.targets, adapter.pairs, 1.5, "a", {});
+        CHECK(run_linnet({"convert", there, folder, "--base", c.model}).exit == 0);
+        CHECK(run_linnet({"convert", folder, back, "--base", c.model}).exit == 0);
+        const Gguf one(there), two(back);
+        CHECK(one.tensors().size() == two.tensors().size());
+        CHECK(two.number("adapter.lora.alpha") == 1.5);
+        for (const GgufTensor& t : one.tensors()) {
+            const GgufTensor* same = two.tensor(t.name);
+            REQUIRE(same);
+            CHECK(std::equal(t.bytes.begin(), t.bytes.end(), same->bytes.begin(), same->bytes.end()));
+        }
+        const auto config = nlohmann::json::parse(read_text(folder + "/adapter_config.json"));
+        CHECK(config["r"] == 3);
+        CHECK(config["fan_in_fan_out"] == c.transposed);
+        // W of the merged model's folder less W of the base's is alpha / r · B A of PEFT's, in its order.
+        CHECK(run_linnet({"merge", "-m", c.model, "--lora", folder, "-o", s / "merged.gguf"}).exit == 0);
+        CHECK(run_linnet({"convert", c.model, s / "plain"}).exit == 0);
+        CHECK(run_linnet({"convert", s / "merged.gguf", s / "changed"}).exit == 0);
+        const std::vector<float> before = floats(Safetensors::open(s / "plain/model.safetensors"),
+                                                 c.module + ".weight"),
+                                 after = floats(Safetensors::open(s / "changed/model.safetensors"),
+                                                c.module + ".weight");
+        const Safetensors peft = Safetensors::open(folder + "/adapter_model.safetensors");
+        const std::vector<float> a = floats(peft, "base_model.model." + c.module + ".lora_A.weight"),
+                                 b = floats(peft, "base_model.model." + c.module + ".lora_B.weight");
+        const std::size_t columns = a.size() / 3, rows = b.size() / 3;
+        REQUIRE(before.size() == rows * columns);
+        double most = 0, change = 0;
+        for (std::size_t r = 0; r < rows; r++)
+            for (std::size_t col = 0; col < columns; col++) {
+                double product = 0;
+                for (std::size_t k = 0; k < 3; k++) product += 0.5 * b[r * 3 + k] * a[k * columns + col];
+                const std::size_t at = c.transposed ? col * rows + r : r * columns + col;
+                most = std::max(most, std::fabs(after[at] - before[at] - product));
+                change = std::max(change, std::fabs(product));
+            }
+        CHECK(change > 0.1);
+        CHECK(most < 1e-5);
+    }
+}
+
+TEST_CASE("PEFT folders that are no plain LoRA, or another model's, are refused in one line") {
+    Scratch s;
+    std::shared_ptr<const Model> base = Model::open(llama_model());
+    const Adapter adapter = random_adapter(*base, 2, 1, 5);
+    write_peft_folder(adapter, *base, s / "a", Existing::keep);
+    CHECK(refusal(s / "a", *base) == "none");
+    const auto good = nlohmann::json::parse(read_text(s / "a/adapter_config.json"));
+    auto with = [&](const nlohmann::json& change) {
+        auto config = good;
+        config.merge_patch(change);
+        write_text(s / "a/adapter_config.json", config.dump());
+        return refusal(s / "a", *base);
+    };
+    CHECK(has(with({{"peft_type", "IA3"}}), "peft_type: expected LORA, got \"IA3\""));
+    CHECK(has(with({{"use_dora", true}}), "use_dora: expected false, got true"));
+    CHECK(has(with({{"bias", "all"}}), "bias: expected \"none\""));
+    CHECK(has(with({{"lora_alpha", nullptr}}), "lora_alpha: expected a number, got none"));
+    CHECK(has(with({{"alpha_pattern", {{"q_proj", 3}}}}), "alpha_pattern: expected {}"));
+    CHECK(with({{"use_rslora", true}}) == "none");
+    CHECK(open_adapter({s / "a", 1}, *base).shape.targets[0].scale == doctest::Approx(2 / std::sqrt(2.0)));
+    write_text(s / "a/adapter_config.json", good.dump());
+    CHECK(has(refusal(s / "a", *Model::open(tiny_model())),
+              "lora_A.weight: expected lora_A or lora_B of a linear layer"));
+}
