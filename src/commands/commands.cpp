@@ -20,6 +20,8 @@ constexpr Command table[] = {
      "linnet train --data my.txt --out my-model\n"
      "linnet train models/shakespeare.json --data play.txt --out play --set train.steps=500",
      add_train},
+    {"report", "show several training runs over each other, on one page",
+     "linnet report my-model other-model -o runs.html", add_report},
     {"eval", "measure how well a model predicts a text",
      "linnet eval -m my-model/model.gguf --file held-out.txt", add_eval},
     {"quantize", "write a model with smaller weights",

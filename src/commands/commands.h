@@ -40,6 +40,7 @@ int run_program(int argc, char** argv);
 Action add_generate(CLI::App& app, const Globals& globals);
 Action add_chat(CLI::App& app, const Globals& globals);
 Action add_train(CLI::App& app, const Globals& globals);
+Action add_report(CLI::App& app, const Globals& globals);
 Action add_eval(CLI::App& app, const Globals& globals);
 Action add_convert(CLI::App& app, const Globals& globals);
 Action add_quantize(CLI::App& app, const Globals& globals);

@@ -33,6 +33,7 @@ constexpr Writer writers[] = {
     {"quantize", "quantize m.gguf $OUT --type q8_0", ".gguf", ""},
     {"convert", "convert m.gguf $OUT", "", "/config.json"},
     {"convert", "convert c.bin $OUT", ".gguf", ""},
+    {"report", "report log.jsonl -o $OUT", ".html", ""},
     {"train", "train config --data text --steps 2 --threads 1 --out $OUT", "", "/model.gguf"},
 };
 
@@ -52,6 +53,7 @@ void write_checkpoint(const std::string& path, const std::string& tokenizer) {
 struct Place : Workplace {
     Place() {
         write_text(s / "config", tiny_config());
+        write_text(s / "log.jsonl", R"({"event":"step","step":1,"loss":2})");
         fs::copy_file(tiny_model(), s / "m.gguf");
         write_checkpoint(s / "c.bin", s / "tokenizer.bin");
         REQUIRE(
