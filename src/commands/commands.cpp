@@ -29,6 +29,8 @@ constexpr Command table[] = {
      "linnet merge -m model.gguf --lora tuned/adapter.gguf -o merged.gguf\n"
      "linnet merge -m model-q8_0.gguf --lora a.gguf=0.5 --lora b.gguf -o merged.gguf --type f16",
      add_merge},
+    {"report", "show several training runs over each other, on one page",
+     "linnet report my-model other-model -o runs.html", add_report},
     {"eval", "measure how well a model predicts a text",
      "linnet eval -m my-model/model.gguf --file held-out.txt", add_eval},
     {"quantize", "write a model with smaller weights",

@@ -42,6 +42,7 @@ Action add_chat(CLI::App& app, const Globals& globals);
 Action add_train(CLI::App& app, const Globals& globals);
 Action add_finetune(CLI::App& app, const Globals& globals);
 Action add_merge(CLI::App& app, const Globals& globals);
+Action add_report(CLI::App& app, const Globals& globals);
 Action add_eval(CLI::App& app, const Globals& globals);
 Action add_convert(CLI::App& app, const Globals& globals);
 Action add_quantize(CLI::App& app, const Globals& globals);

@@ -37,6 +37,7 @@ constexpr Writer writers[] = {
     {"finetune", "finetune -m m.gguf --data text --steps 2 --threads 1 --set train.sequence=16 --out $OUT",
      "", "/model.gguf"},
     {"merge", "merge -m m.gguf --lora a.gguf -o $OUT", ".gguf", ""},
+    {"report", "report log.jsonl -o $OUT", ".html", ""},
     {"train", "train config --data text --steps 2 --threads 1 --out $OUT", "", "/model.gguf"},
 };
 
@@ -56,6 +57,7 @@ void write_checkpoint(const std::string& path, const std::string& tokenizer) {
 struct Place : Workplace {
     Place() {
         write_text(s / "config", tiny_config());
+        write_text(s / "log.jsonl", R"({"event":"step","step":1,"loss":2})");
         fs::copy_file(tiny_model(), s / "m.gguf");
         REQUIRE(run_linnet({"finetune", "-m", s / "m.gguf", "--data", s / "text", "--lora", "1", "--steps",
                             "1", "--threads", "1", "--set", "train.sequence=16", "--out", s / "adapted"})

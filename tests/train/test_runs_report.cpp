@@ -71,6 +71,28 @@ TEST_CASE("several runs stand over each other on one page, against steps, tokens
     CHECK(has(report_html(log_of(4, 9, true), "one"), "Gradients by block"));
 }
 
+TEST_CASE("linnet report takes runs' folders and logs, and refuses what is none") {
+    Workplace work;
+    write_text(work.s / "config", tiny_config());
+    CHECK(work("for n in a b; do $LINNET train config --data text --threads 1 --out $n --steps 12 --quiet || "
+               "exit; "
+               "done; mkdir c empty; cp a/log.jsonl c/")
+              .exit == 0);
+    Outcome outcome = work("$LINNET report a b c/log.jsonl -o page.html");
+    CHECK(outcome.exit == 0);
+    CHECK(has(outcome.err, "wrote page.html"));
+    const std::string page = work.file("page.html");
+    CHECK(has(page, "3 training runs"));
+    CHECK(has(page, "Validation loss, against FLOPs"));
+    Outcome none = work("$LINNET report a empty -o other.html");
+    CHECK(none.exit == 3);
+    CHECK(is_one_error_line(none.err));
+    CHECK(has(none.err, "log.jsonl"));
+    CHECK(work("$LINNET report nothing -o other.html").exit == 4);
+    CHECK(work("$LINNET report -o other.html").exit == 2);
+    CHECK(work("$LINNET report a").exit == 2);
+}
+
 TEST_CASE("bench train --profile tells time, arithmetic and share by op and direction") {
     Workplace work;
     write_text(work.s / "config", tiny_config());

@@ -1,0 +1,55 @@
+// linnet report: several training runs over each other, on one page.
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/output.h"
+#include "commands/commands.h"
+#include "commands/options.h"
+#include "train/runs_report.h"
+
+namespace linnet {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+    std::vector<std::string> runs;
+    std::string out;
+    bool overwrite = false;
+};
+
+/// A run's folder, or its log. Runs are named after their folders, as far as that tells them apart.
+NamedLog open(const std::string& path) {
+    std::error_code ignored;
+    const std::string log = fs::is_directory(path, ignored) ? path + "/log.jsonl" : path;
+    if (fs::is_directory(path, ignored) && !fs::exists(log, ignored))
+        fail_input(path, "", "a folder that `linnet train` made, with log.jsonl", "none");
+    const fs::path folder = fs::absolute(log).lexically_normal().parent_path();
+    return {folder.filename().string(), read_file(log)};
+}
+
+int run(const Options& options) {
+    prepare_output(options.out, existing(options.overwrite));
+    std::vector<NamedLog> logs;
+    for (const std::string& path : options.runs) logs.push_back(open(path));
+    for (std::size_t i = 0; i < logs.size(); i++)
+        for (std::size_t j = 0; j < i; j++)
+            if (logs[i].name == logs[j].name) logs[i].name = options.runs[i], logs[j].name = options.runs[j];
+    write_file(options.out, runs_report_html(logs), existing(options.overwrite));
+    note_written(options.out);
+    return 0;
+}
+
+}  // namespace
+
+Action add_report(CLI::App& app, const Globals&) {
+    auto options = std::make_shared<Options>();
+    app.add_option("RUN", options->runs, "folders that `linnet train` made, or their log.jsonl")
+        ->type_name("PATH")
+        ->required();
+    add_text(app, "-o,--output", options->out, "the page to write")->type_name("FILE")->required();
+    add_overwrite(app, options->overwrite, "replace the file if it exists");
+    return [options] { return run(*options); };
+}
+
+}  // namespace linnet
