@@ -157,17 +157,6 @@ TEST_CASE(
     CHECK_THROWS(back->encode("x"));
 }
 
-TEST_CASE("an rwkv vocabulary of longer tokens is refused by the token") {
-    test::Scratch scratch;
-    GgufWriter writer;
-    writer.add("tokenizer.ggml.model", "rwkv");
-    const std::vector<std::string> tokens = {"a", "the"};
-    writer.add("tokenizer.ggml.tokens", 2, [&](std::size_t i) { return std::string_view(tokens[i]); });
-    writer.write(scratch / "t.gguf");
-    CHECK_THROWS_WITH(load_tokenizer(scratch / "t.gguf"),
-                      doctest::Contains("tokens[1]: expected one character"));
-}
-
 TEST_CASE("a BPE of 256 bytes with an end token, or with a merge, stays a BPE") {
     test::Scratch scratch;
     for (bool merge : {false, true}) {
