@@ -2,7 +2,7 @@
 // table (tools/check_kernel_symbols.sh).
 #include "kernels/simd/avx512.h"
 
-#include "kernels/tile_attention.inl"
+#include "kernels/bf16/tile_attention.inl"
 #include "kernels/tile_instructions.h"
 #include "kernels/tile_panels.inl"
 

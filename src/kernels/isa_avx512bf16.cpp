@@ -2,7 +2,7 @@
 // leaves this file: the table (tools/check_kernel_symbols.sh).
 #include "kernels/simd/avx512.h"
 
-#include "kernels/dot_products.inl"
+#include "kernels/bf16/dot_products.inl"
 
 namespace linnet {
 namespace {

@@ -12,9 +12,9 @@
 // bits whatever part is asked for. `Tiles` is TileInstructions, or in tests what they are said to do, in
 // plain C++.
 #pragma once
-#include "kernels/bf16_packing.inl"
+#include "kernels/bf16/packing.inl"
+#include "kernels/bf16/tile_products.inl"
 #include "kernels/stored.inl"
-#include "kernels/tile_products.inl"
 
 namespace linnet {
 namespace {

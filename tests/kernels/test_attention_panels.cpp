@@ -7,7 +7,7 @@
 // The plainest primitives, as in isa_scalar.cpp.
 #include "kernels/simd/scalar.h"
 
-#include "kernels/tile_attention.inl"
+#include "kernels/bf16/tile_attention.inl"
 
 #include "emulated_tiles.h"
 #include "kernel_support.h"

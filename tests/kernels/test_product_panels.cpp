@@ -7,8 +7,8 @@
 // The plainest primitives, as in isa_scalar.cpp.
 #include "kernels/simd/scalar.h"
 
-#include "kernels/dot_products.inl"
-#include "kernels/tile_products.inl"
+#include "kernels/bf16/dot_products.inl"
+#include "kernels/bf16/tile_products.inl"
 
 #include "emulated_tiles.h"
 #include "kernel_support.h"

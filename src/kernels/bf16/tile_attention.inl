@@ -3,7 +3,7 @@
 // are packed.
 #pragma once
 #include "kernels/attention_backward.inl"
-#include "kernels/tile_products.inl"
+#include "kernels/bf16/tile_products.inl"
 
 namespace linnet {
 namespace {

@@ -4,7 +4,7 @@
 // The instruction takes rows of A with K contiguous, [16 rows][32], and of B pairs along K interleaved,
 // [16 pairs][16 columns][2].
 #pragma once
-#include "kernels/bf16_packing.inl"
+#include "kernels/bf16/packing.inl"
 
 namespace linnet {
 namespace {

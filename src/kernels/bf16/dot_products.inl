@@ -4,7 +4,7 @@
 #pragma once
 #include <utility>
 
-#include "kernels/bf16_packing.inl"
+#include "kernels/bf16/packing.inl"
 
 namespace linnet {
 namespace {
