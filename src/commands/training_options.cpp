@@ -35,11 +35,12 @@ void take_weights(DataOptions& data) {
 
 void add_training_options(CLI::App& app, TrainingArguments& arguments) {
     TrainingOptions& train = arguments.train;
-    add_texts(app, "--data", train.data.inputs,
-              "text to learn: a file (.txt, .jsonl, also .gz or .zst), a folder of them, - for stdin, or a "
-              "folder made by "
-              "`linnet corpus`; may be given several times. With weights (a.txt=2) each is read as often as its "
-              "weight says of all, and evaluated by itself")
+    add_texts(
+        app, "--data", train.data.inputs,
+        "text to learn: a file (.txt, .jsonl, also .gz or .zst), a folder of them, - for stdin, or a "
+        "folder made by "
+        "`linnet corpus`; may be given several times. With weights (a.txt=2) each is read as often as its "
+        "weight says of all, and evaluated by itself")
         ->type_name("PATH");
     add_text(app, "-o,--out", train.out,
              "folder for model.gguf, config.json, checkpoints, log.jsonl, report.html")

@@ -20,8 +20,8 @@ double flops(const NodeShape& s, double) {
     return 2.0 * static_cast<double>(s.parameters[0].count());
 }
 
-/// Every chunk streams dW once (V·C read and written) and packs W twice, so chunks are as long as about 100 MB
-/// of logits allow, and at most half of the batch.
+/// Every chunk streams dW once (V·C read and written) and packs W twice, so chunks are as long as about 100
+/// MB of logits allow, and at most half of the batch.
 std::int64_t chunk_rows(std::int64_t rows, std::int64_t vocabulary) {
     constexpr std::int64_t logits = 25'600'000;
     return std::max<std::int64_t>(1,

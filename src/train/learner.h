@@ -8,8 +8,8 @@
 #include "graph/executor.h"
 #include "model/trace.h"
 #include "train/config.h"
-#include "train/precision.h"
 #include "train/optimize/optimizer.h"
+#include "train/precision.h"
 
 namespace linnet {
 

@@ -34,7 +34,8 @@ constexpr double tuning_epochs = 6;  // the most that a model that has learned a
 
 /// Whether the end of a run whose config is ours follows the clock: then there is a time.
 void choose_end(const TrainingOptions& options, RunSetup& setup) {
-    setup.by_time = options.time_limit_s > 0 || (!sets(settings_of(options), "train.steps") && options.epochs == 0);
+    setup.by_time =
+        options.time_limit_s > 0 || (!sets(settings_of(options), "train.steps") && options.epochs == 0);
     if (setup.by_time && setup.time_limit_s == 0) setup.time_limit_s = default_seconds;
 }
 
@@ -234,7 +235,7 @@ void prepare_tokens(RunTexts& texts, RunSetup& setup) {
             fail_input(chat, "messages", "a chat template with roles", form->name + ", which has none",
                        "--template names another");
         setup.packed.emplace(only->packed(*setup.tokenizer, form ? &*form : nullptr, t.validation_fraction,
-                                         static_cast<std::uint64_t>(t.seed), t.sequence, setup.threads));
+                                          static_cast<std::uint64_t>(t.seed), t.sequence, setup.threads));
     } else {
         setup.windows.emplace(texts.tokens(*setup.tokenizer, t.validation_fraction, setup.threads),
                               setup.data.weights, static_cast<std::uint64_t>(t.seed), t.sequence);
@@ -283,7 +284,8 @@ RunSetup set_up(const TrainingOptions& options) {
     setup.config.model.vocabulary = setup.tokenizer->size();
     settle_precision(setup);
     setup.config_json = whole_config(setup.config);
-    assign_groups(groups_of(t), trace(setup.config.model, true, setup.start.learner.adapters).graph, "config");
+    assign_groups(groups_of(t), trace(setup.config.model, true, setup.start.learner.adapters).graph,
+                  "config");
     if (setup.resumed) check_resume(setup, options, data);
     if (setup.start.base && !data.own_tokenizer().empty())
         require_vocabulary(setup.start, *load_tokenizer(data.own_tokenizer()), data.own_tokenizer());

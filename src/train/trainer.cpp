@@ -429,9 +429,9 @@ int dry_run(const RunSetup& setup) {
     TracedModel traced = trace(model, true, setup.start.learner.adapters);
     // What preparing the data took and gave back counts once, not on top of the learner.
     std::size_t peak = std::max(
-        peak_memory(), current_memory() + Learner::bytes(model, setup.rows(), setup.threads,
-                                                         groups_of(setup.config.train), setup.start.learner,
-                                                         numbers_of(setup.config, setup.threads)));
+        peak_memory(),
+        current_memory() + Learner::bytes(model, setup.rows(), setup.threads, groups_of(setup.config.train),
+                                          setup.start.learner, numbers_of(setup.config, setup.threads)));
     ordered_json out = {{"parameters", traced.graph.parameter_count()},
                         {"train_tokens", setup.tokens(DataSplit::train)},
                         {"validation_tokens", setup.tokens(DataSplit::validation)},
