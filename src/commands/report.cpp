@@ -5,7 +5,7 @@
 #include "base/output.h"
 #include "commands/commands.h"
 #include "commands/options.h"
-#include "train/runs_report.h"
+#include "train/report/runs.h"
 
 namespace linnet {
 namespace {

@@ -21,7 +21,7 @@
 #include "train/learner.h"
 #include "train/live.h"
 #include "train/log.h"
-#include "train/report.h"
+#include "train/report/report.h"
 #include "train/run_model.h"
 #include "train/setup.h"
 

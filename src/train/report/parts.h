@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "train/chart.h"
+#include "train/report/chart.h"
 
 namespace linnet {
 

@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include "support.h"
-#include "train/chart.h"
 #include "train/live.h"
-#include "train/report.h"
+#include "train/report/chart.h"
+#include "train/report/report.h"
 
 using namespace linnet;
 using linnet::test::has;

@@ -1,4 +1,4 @@
-// linnet bench: speeds of a model and of a tokenizer. (bench_train.cpp: of training and of the machine.)
+// linnet bench: speeds of a model and of a tokenizer. (train.cpp: of training; machine.cpp: of the machine.)
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -10,7 +10,7 @@
 #include "base/rng.h"
 #include "base/team.h"
 #include "base/terminal.h"
-#include "commands/bench_profile.h"
+#include "commands/bench/profile.h"
 #include "commands/commands.h"
 #include "commands/options.h"
 #include "commands/text_input.h"

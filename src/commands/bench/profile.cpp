@@ -1,4 +1,4 @@
-#include "commands/bench_profile.h"
+#include "commands/bench/profile.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -1,4 +1,4 @@
-#include "train/report.h"
+#include "train/report/report.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/html.h"
 #include "base/terminal.h"
-#include "train/report_parts.h"
+#include "train/report/parts.h"
 
 namespace linnet {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/runs_report.h"
+#include "train/report/runs.h"
 
 #include <doctest/doctest.h>
 
@@ -6,7 +6,7 @@
 
 #include "commands/tiny.h"
 #include "support.h"
-#include "train/report.h"
+#include "train/report/report.h"
 
 using namespace linnet;
 using namespace linnet::test;

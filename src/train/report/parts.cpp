@@ -1,4 +1,4 @@
-#include "train/report_parts.h"
+#include "train/report/parts.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "train/runs_report.h"
+#include "train/report/runs.h"
 
 #include <cmath>
 #include <functional>
@@ -6,7 +6,7 @@
 
 #include "base/html.h"
 #include "base/terminal.h"
-#include "train/report_parts.h"
+#include "train/report/parts.h"
 
 namespace linnet {
 namespace {
