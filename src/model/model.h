@@ -7,12 +7,12 @@
 
 #include "formats/gguf.h"
 #include "model/config.h"
+#include "model/trace.h"
 #include "text/tokenizer.h"
 
 namespace linnet {
 
 struct Adapter;
-struct AdapterShape;
 struct Architecture;
 struct TracedModel;
 struct Tensor;
