@@ -1,6 +1,5 @@
 // The pushdown automaton of a program: which bytes may come after which.
 #pragma once
-#include <compare>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -26,7 +25,10 @@ class Automaton {
     /// done when it does.
     struct Element {
         std::int32_t pc = 0, rounds = 0;
-        auto operator<=>(const Element&) const = default;
+        bool operator==(const Element&) const = default;
+        bool operator<(const Element& other) const {
+            return pc != other.pc ? pc < other.pc : rounds < other.rounds;
+        }
     };
     using StackSet = std::int32_t;
     struct Edge {
