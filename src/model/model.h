@@ -14,7 +14,6 @@ namespace linnet {
 
 struct Adapter;
 struct Architecture;
-struct TracedModel;
 struct Tensor;
 
 /// Immutable; may serve many engines.
