@@ -41,6 +41,8 @@ Action add_generate(CLI::App& app, const Globals& globals);
 Action add_chat(CLI::App& app, const Globals& globals);
 Action add_train(CLI::App& app, const Globals& globals);
 Action add_eval(CLI::App& app, const Globals& globals);
+Action add_embed(CLI::App& app, const Globals& globals);
+Action add_predict(CLI::App& app, const Globals& globals);
 Action add_convert(CLI::App& app, const Globals& globals);
 Action add_quantize(CLI::App& app, const Globals& globals);
 Action add_inspect(CLI::App& app, const Globals& globals);

@@ -4,6 +4,7 @@
 #include "commands/commands.h"
 #include "commands/options.h"
 #include "commands/read_options.h"
+#include "data/examples.h"
 #include "generate/generator.h"
 
 namespace linnet {
@@ -11,7 +12,7 @@ namespace {
 
 struct Options {
     TrainingOptions train;
-    std::string time;
+    std::string time, fields;
     std::int64_t steps = 0;
 };
 
@@ -28,6 +29,10 @@ Action add_train(CLI::App& app, const Globals& globals) {
               "folder made by "
               "`linnet corpus`; may be given several times")
         ->type_name("PATH");
+    add_text(app, "--fields", options->fields,
+             "of JSON lines that hold pairs, classes or tags, parted by commas")
+        ->type_name("NAME")
+        ->default_str("source,target; text,label; words,tags");
     add_text(app, "-o,--out", train.out,
              "folder for model.gguf, config.json, checkpoints, log.jsonl, report.html")
         ->type_name("DIR")
@@ -57,6 +62,7 @@ Action add_train(CLI::App& app, const Globals& globals) {
         if (train.data.inputs.empty() && !train.resume)
             usage_error("--data", "a value", "none", "the text to learn; a resumed run knows its own");
         finish_read_options(train.data.read);
+        train.data.fields = field_names(options->fields);
         train.threads = globals.threads;
         int threads = globals.threads;
         train.sample = [threads](const std::shared_ptr<const Model>& model, const std::string& prompt,

@@ -23,7 +23,7 @@ struct Model::Impl {
     Impl(Gguf gguf, TokenizerPtr t) : file(std::move(gguf)), path(file->path()), tokenizer(std::move(t)) {
         config = read_config(*file, architecture);
         if (!tokenizer) tokenizer = tokenizer_from_gguf(*file);
-        if (tokenizer->size() != config.vocabulary)
+        if (tokenizer->size() != config.vocabulary && !config.reads_patches())
             fail_input(path, "token_embd.weight",
                        std::to_string(tokenizer->size()) + " rows, as many as the vocabulary has tokens",
                        std::to_string(config.vocabulary));

@@ -57,7 +57,7 @@ class Learner {
     };
     std::vector<Tensor> bound(const Arena& memory) const;
     void initialise(std::uint64_t seed);
-    static double summed(const Executor<float>& executor, NodeId node, const Batch& batch);
+    static double summed(const Executor<float>& executor, NodeId node);
 
     TracedModel traced_;
     int threads_;

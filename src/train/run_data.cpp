@@ -8,6 +8,7 @@
 #include "base/sha256.h"
 #include "base/terminal.h"
 #include "data/corpus_check.h"
+#include "text/train/make.h"
 
 namespace linnet {
 namespace {
@@ -29,7 +30,8 @@ json DataOptions::to_json() const {
         paths.push_back(input == "-" ? input : fs::absolute(input).lexically_normal().string());
     return {{"inputs", paths},         {"format", read.format},
             {"field", read.field},     {"separator", read.separator},
-            {"invalid", read.invalid}, {"skip_bad", read.skip_bad}};
+            {"invalid", read.invalid}, {"skip_bad", read.skip_bad},
+            {"fields", fields}};
 }
 
 DataOptions DataOptions::from_json(const json& json) {
@@ -40,6 +42,7 @@ DataOptions DataOptions::from_json(const json& json) {
     options.read.separator = json.at("separator").get<std::string>();
     options.read.invalid = json.at("invalid").get<std::string>();
     options.read.skip_bad = json.at("skip_bad").get<bool>();
+    options.fields = json.value("fields", std::vector<std::string>());
     return options;
 }
 
@@ -105,7 +108,8 @@ void RunData::check(bool whole) const {
     if (corpus_ && corpus_->ours) check_corpus(corpus_->folder, whole);
 }
 
-TokenizerPtr RunData::tokenizer(const TokenizerConfig& config, double fraction, int threads) const {
+TokenizerPtr RunData::tokenizer(const RunConfig& run, int threads) const {
+    const TokenizerConfig& config = run.tokenizer;
     if (config.kind == "file") return load_tokenizer(config.file);
     if (corpus_) {  // its tokens are made, whatever the config would have made
         const std::string path = own_tokenizer();
@@ -118,15 +122,16 @@ TokenizerPtr RunData::tokenizer(const TokenizerConfig& config, double fraction, 
             fail_input(path, "sha256", corpus_->index.tokenizer_sha256 + ", which made the corpus", there);
         return load_tokenizer(path);
     }
-    auto size = static_cast<TokenId>(config.vocab_size);
+    auto made = [&](std::string_view text) {
+        return made_tokenizer(config.kind, text, static_cast<TokenId>(config.vocab_size), config.lowercase,
+                              special_tokens(run), threads);
+    };
     // Characters must all be known, also those of the held-out part (and the newline that parts documents);
     // merges are learned from the training part only.
-    if (config.kind != "bpe")
-        return train_tokenizer(config.kind, count_ == 1 ? documents_->text : documents_->text + "\n", size,
-                               threads);
-    std::vector<std::string_view> parts = split_documents(*documents_, fraction).train;
-    if (parts.size() == 1) return train_tokenizer(config.kind, parts[0], size, threads);
-    return train_tokenizer(config.kind, joined(parts), size, threads);
+    if (config.kind == "char" || config.kind == "byte")
+        return made(count_ == 1 ? documents_->text : documents_->text + "\n");
+    std::vector<std::string_view> parts = split_documents(*documents_, run.train.validation_fraction).train;
+    return parts.size() == 1 ? made(parts[0]) : made(joined(parts));
 }
 
 TokenSource RunData::tokens(const Tokenizer& tokenizer, double fraction, int threads) {

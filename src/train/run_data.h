@@ -15,6 +15,7 @@ namespace linnet {
 struct DataOptions {
     std::vector<std::string> inputs;  // files, folders, "-"; or one corpus (data/token_files.h)
     ReadOptions read;
+    std::vector<std::string> fields;  // of JSON lines that hold examples; empty: the objective's own
 
     /// As a checkpoint keeps it, so that a resume needs no --data: paths are absolute.
     nlohmann::json to_json() const;
@@ -39,9 +40,8 @@ class RunData {
     /// Holds a corpus of ours against its checksums: a sample of them, or all.
     void check(bool whole) const;
 
-    /// As the config says; a corpus brings its own unless the config names a file. `fraction` of the text is
-    /// held out.
-    TokenizerPtr tokenizer(const TokenizerConfig& config, double fraction, int threads) const;
+    /// As the config says; a corpus brings its own unless the config names a file.
+    TokenizerPtr tokenizer(const RunConfig& config, int threads) const;
     /// The tokens; the text is let go.
     TokenSource tokens(const Tokenizer& tokenizer, double fraction, int threads);
 

@@ -8,6 +8,8 @@
 #include "base/terminal.h"
 #include "kernels/peaks.h"
 #include "model/architectures.h"
+#include "model/encode/encoder_text.h"
+#include "train/example_task.h"
 #include "train/ladder.h"
 #include "train/timing.h"
 
@@ -47,14 +49,19 @@ RunConfig default_config(const TrainingOptions& options, const RunData& data, Ru
     return read_run_config(choose_config(prospect), "default config", settings);
 }
 
-/// The config: the file's, a default, or (resuming) the checkpoint's; then --set and --steps.
-RunConfig choose_config(const TrainingOptions& options, const RunData& data, RunSetup& setup) {
+/// The config where it does not depend on the data: a file's, or a checkpoint's.
+std::optional<RunConfig> given_config(const TrainingOptions& options, const RunSetup& setup) {
     const std::vector<std::string> settings = settings_of(options);
-    if (!options.config_path.empty()) {
-        json file = parse_json(read_file(options.config_path), options.config_path);
-        return read_run_config(file, options.config_path, settings);
-    }
+    if (!options.config_path.empty())
+        return read_run_config(parse_json(read_file(options.config_path), options.config_path),
+                               options.config_path, settings);
     if (setup.resumed) return read_run_config(setup.checkpoint.config, *setup.resumed, settings);
+    return std::nullopt;
+}
+
+/// That, or a default.
+RunConfig choose_config(const TrainingOptions& options, const RunData& data, RunSetup& setup) {
+    if (auto given = given_config(options, setup)) return std::move(*given);
     setup.chosen = true;
     return default_config(options, data, setup);
 }
@@ -90,7 +97,7 @@ void say_choice(const RunSetup& setup) {
 }
 
 /// A run goes on only as what it was: the same model, vocabulary, data and batches. The rest may change.
-void check_resume(const RunSetup& setup, const TrainingOptions& options, const RunData& data) {
+void check_resume(const RunSetup& setup, const TrainingOptions& options, const std::string& data) {
     json was = setup.checkpoint.config, now = setup.config_json;
     for (const char* key : {"model", "tokenizer"})
         if (was.value(key, json()) != now[key])
@@ -101,7 +108,7 @@ void check_resume(const RunSetup& setup, const TrainingOptions& options, const R
             fail(Exit::diverged, options.out, std::string("train.") + key,
                  was["train"].value(key, json()).dump(), now["train"][key].dump());
     if (setup.checkpoint.data != setup.data_hash)
-        fail(Exit::diverged, data.name(), "",
+        fail(Exit::diverged, data, "",
              "the text that the run began with (sha256 " + setup.checkpoint.data + ")",
              "another one (" + setup.data_hash + ")");
 }
@@ -130,6 +137,45 @@ DataOptions data_options(const TrainingOptions& options, const RunSetup& setup) 
     return known;
 }
 
+/// What a config's own vocabulary is called in errors.
+std::string tokenizer_name(const RunSetup& setup, const std::string& data) {
+    return setup.config.tokenizer.kind == "file" ? setup.config.tokenizer.file : data;
+}
+
+/// The id that answers begin behind becomes part of the config, as files say it.
+void fix_start_token(RunSetup& setup, const std::string& data) {
+    ModelConfig& m = setup.config.model;
+    if (m.kind == "encoder-decoder")
+        m.start_token = answer_marks(*setup.tokenizer, m, tokenizer_name(setup, data)).start;
+}
+
+void note_names(const RunSetup& setup) {
+    if (!has_standard_architecture(setup.config.model))
+        note(
+            "GGUF has no name for these model settings: only linnet will load model.gguf (README.md, \"Other "
+            "runtimes\", has those that it has)");
+}
+
+/// A run of labelled examples.
+void set_up_examples(const TrainingOptions& options, RunSetup& setup) {
+    ExampleData data(setup.config, data_options(options, setup));
+    setup.data = data.options();
+    setup.data_hash = data.sha256();
+    const std::string name = setup.data.inputs[0], description = data.description();
+    data.fit(setup.config);
+    setup.labels = data.labels();
+    setup.tokenizer = setup.resumed ? tokenizer_from_gguf(Gguf(*setup.resumed + "/model.gguf"))
+                                    : data.tokenizer(setup.config, setup.threads);
+    if (!setup.config.model.reads_patches()) setup.config.model.vocabulary = setup.tokenizer->size();
+    fix_start_token(setup, name);
+    setup.config_json = whole_config(setup.config);
+    if (setup.resumed) check_resume(setup, options, name);
+    setup.task = data.task(setup.config, setup.tokenizer, tokenizer_name(setup, name));
+    setup.text_size = {data.bytes(), setup.task->size(DataSplit::train)};
+    note(name + ": " + description);
+    note_names(setup);
+}
+
 }  // namespace
 
 json whole_config(RunConfig config) {
@@ -144,27 +190,32 @@ RunSetup set_up(const TrainingOptions& options) {
     setup.time_limit_s = options.time_limit_s;
     setup.threads = options.threads > 0 ? options.threads : physical_cores();
     if (!options.dry_run) open_folder(options, setup);
+    if (auto config = given_config(options, setup); config && reads_examples(config->train)) {
+        setup.config = std::move(*config);
+        set_up_examples(options, setup);
+        return setup;
+    }
     RunData data(data_options(options, setup));
     setup.data = data.options();
     setup.data_hash = data.sha256();
     const std::string description = data.name() + ": " + data.description();  // said once nothing is refused
     setup.config = choose_config(options, data, setup);
     const TrainConfig& t = setup.config.train;
-    setup.tokenizer = setup.resumed
-                          ? tokenizer_from_gguf(Gguf(*setup.resumed + "/model.gguf"))
-                          : data.tokenizer(setup.config.tokenizer, t.validation_fraction, setup.threads);
+    setup.tokenizer = setup.resumed ? tokenizer_from_gguf(Gguf(*setup.resumed + "/model.gguf"))
+                                    : data.tokenizer(setup.config, setup.threads);
     setup.config.model.vocabulary = setup.tokenizer->size();
+    fix_start_token(setup, data.name());
     setup.config_json = whole_config(setup.config);
-    if (setup.resumed) check_resume(setup, options, data);
+    if (setup.resumed) check_resume(setup, options, data.name());
     data.check(options.verify);
     TokenSource source = data.tokens(*setup.tokenizer, t.validation_fraction, setup.threads);
     setup.text_size = {data.bytes(), source.size(DataSplit::train)};
     setup.windows.emplace(std::move(source), static_cast<std::uint64_t>(t.seed), t.sequence);
+    if (t.objective != "next")
+        setup.task =
+            window_task(setup.config, *setup.windows, setup.tokenizer, tokenizer_name(setup, data.name()));
     note(description);
-    if (!has_standard_architecture(setup.config.model))
-        note(
-            "GGUF has no name for these model settings: only linnet will load model.gguf (README.md, \"Other "
-            "runtimes\", has those that it has)");
+    note_names(setup);
     if (!data.own_tokenizer().empty() && setup.config.tokenizer.kind != "file")
         note("the tokenizer is that of the corpus: " + data.own_tokenizer());
     if (setup.chosen) {
@@ -177,7 +228,12 @@ RunSetup set_up(const TrainingOptions& options) {
     return setup;
 }
 
+std::uint64_t data_size(const RunSetup& setup, DataSplit split) {
+    return setup.task ? setup.task->size(split) : setup.windows->source().size(split);
+}
+
 void fill_batch(const RunSetup& setup, std::int64_t step, std::int64_t micro, Batch& work) {
+    if (setup.task) return setup.task->fill(step, micro, work);
     const TrainConfig& t = setup.config.train;
     work = Batch();
     std::vector<std::int32_t> inputs(static_cast<std::size_t>(t.sequence)), targets(inputs.size());
@@ -194,6 +250,7 @@ void fill_batch(const RunSetup& setup, std::int64_t step, std::int64_t micro, Ba
 }
 
 bool fill_validation(const RunSetup& setup, std::int64_t i, std::int64_t batches, Batch& work) {
+    if (setup.task) return setup.task->fill_validation(i, batches, work);
     const TrainConfig& t = setup.config.train;
     auto windows = static_cast<std::int64_t>(setup.windows->validation_windows());
     std::int64_t all = (windows + t.batch - 1) / t.batch;
@@ -211,6 +268,7 @@ bool fill_validation(const RunSetup& setup, std::int64_t i, std::int64_t batches
 }
 
 std::string held_out_line(const RunSetup& setup) {
+    if (setup.task) return setup.task->sample_source();
     constexpr std::size_t shortest = 20, longest = 80;  // bytes
     std::vector<std::int32_t> ids(static_cast<std::size_t>(setup.config.train.sequence)), targets(ids.size());
     for (std::uint64_t i = 0; i < std::min<std::uint64_t>(setup.windows->validation_windows(), 20); i++) {

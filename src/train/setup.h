@@ -10,6 +10,7 @@
 #include "train/ladder.h"
 #include "train/run_data.h"
 #include "train/run_folder.h"
+#include "train/task.h"
 #include "train/trainer.h"
 
 namespace linnet {
@@ -27,9 +28,11 @@ struct RunSetup {
     DataOptions data;
     std::string data_hash;
     TextSize text_size;
-    std::optional<WindowSampler> windows;
-    std::optional<std::string> resumed;  // the checkpoint's folder
-    Checkpoint checkpoint;               // its state, or step 0
+    std::optional<WindowSampler> windows;  // none where there are examples
+    std::unique_ptr<Task> task;            // of other objectives than the next token
+    std::vector<std::string> labels;       // of classes or tags
+    std::optional<std::string> resumed;    // the checkpoint's folder
+    Checkpoint checkpoint;                 // its state, or step 0
     int threads = 1;
 
     std::int64_t rows() const { return config.train.batch * config.train.sequence; }
@@ -46,6 +49,9 @@ void fill_batch(const RunSetup& setup, std::int64_t step, std::int64_t micro, Ba
 /// Micro-batch i of the validation windows, spread evenly over them; fewer rows at the end. False where there
 /// is none.
 bool fill_validation(const RunSetup& setup, std::int64_t i, std::int64_t batches, Batch& work);
+
+/// Tokens, or where there are examples those, of a split.
+std::uint64_t data_size(const RunSetup& setup, DataSplit split);
 
 /// A line of the held-out text, for samples to begin with; empty where there is none.
 std::string held_out_line(const RunSetup& setup);

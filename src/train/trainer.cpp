@@ -86,7 +86,6 @@ class Trainer {
         write_config();
         begun_ = Clock::now();
         first_step_ = step_;
-        const TokenSource& source = setup_.windows->source();
         if (setup_.resumed) {
             log_.write({{"event", "resume"}, {"step", step_}, {"steps", setup_.config.train.steps}});
             note("resuming at step " + grouped(static_cast<std::uint64_t>(step_)));
@@ -94,8 +93,8 @@ class Trainer {
             log_.write({{"event", "start"},
                         {"config", setup_.config_json},
                         {"parameters", learner_.parameter_count()},
-                        {"train_tokens", source.size(DataSplit::train)},
-                        {"validation_tokens", source.size(DataSplit::validation)},
+                        {"train_tokens", data_size(setup_, DataSplit::train)},
+                        {"validation_tokens", data_size(setup_, DataSplit::validation)},
                         {"vocabulary", setup_.config.model.vocabulary},
                         {"threads", setup_.threads},
                         {"isa", kernels().name},
@@ -103,7 +102,8 @@ class Trainer {
         }
         note(human_count(static_cast<double>(learner_.parameter_count())) + " parameters, vocabulary " +
              grouped(static_cast<std::uint64_t>(setup_.config.model.vocabulary)) + ", " +
-             human_count(static_cast<double>(source.size(DataSplit::train))) + " training tokens, " +
+             human_count(static_cast<double>(data_size(setup_, DataSplit::train))) +
+             (setup_.windows ? " training tokens, " : " training examples, ") +
              std::to_string(setup_.threads) + (setup_.threads == 1 ? " thread, " : " threads, ") +
              kernels().name);
     }
@@ -114,15 +114,17 @@ class Trainer {
         const TrainConfig& t = setup_.config.train;
         Clock::time_point begin = Clock::now();
         double loss = 0;
+        std::int64_t rows = 0;
         for (std::int64_t micro = 0; micro < t.accumulate; micro++) {
             fill_batch(setup_, step_, micro, work_);
+            rows += work_.rows.count;
             loss += learner_.learn(work_) * work_.loss_scale;
         }
         double lr = learning_rate(t, step_);
         double norm = learner_.update(t, lr, step_ + 1);
         if (!std::isfinite(loss) || !std::isfinite(norm)) diverged(loss, norm);
         step_++;
-        double took = seconds_since(begin), speed = static_cast<double>(setup_.rows() * t.accumulate) / took;
+        double took = seconds_since(begin), speed = static_cast<double>(rows) / took;
         double router = learner_.take_router_loss();
         expert_use_ = learner_.take_expert_use();
         double share = peak_ > 0 ? speed * flops_a_token_ / peak_ : 0;
@@ -175,19 +177,20 @@ class Trainer {
         std::int64_t tokens = 0;
         for (std::int64_t i = 0; fill_validation(setup_, i, setup_.config.train.eval_batches, work_); i++) {
             nats += learner_.evaluate(work_);
-            tokens += work_.rows.count;
+            tokens += target_count(work_);
         }
         if (tokens == 0) return std::nullopt;
-        const TokenSource& source = setup_.windows->source();
-        double loss = nats / static_cast<double>(tokens);
-        double bpb = loss / std::log(2.0) * static_cast<double>(source.size(DataSplit::validation)) /
-                     static_cast<double>(source.bytes(DataSplit::validation));
-        log_.write({{"event", "eval"},
-                    {"step", step_},
-                    {"loss", with_digits(loss, 7)},
-                    {"bpb", with_digits(bpb, 6)},
-                    {"tokens", tokens},
-                    {"seconds", with_digits(seconds(), 7)}});
+        double loss = nats / static_cast<double>(tokens), bpb = NAN;
+        ordered_json record = {{"event", "eval"}, {"step", step_}, {"loss", with_digits(loss, 7)}};
+        if (!setup_.task) {  // every token is a target: bits per byte of text
+            const TokenSource& source = setup_.windows->source();
+            bpb = loss / std::log(2.0) * static_cast<double>(source.size(DataSplit::validation)) /
+                  static_cast<double>(source.bytes(DataSplit::validation));
+            record["bpb"] = with_digits(bpb, 6);
+        }
+        record["tokens"] = tokens;
+        record["seconds"] = with_digits(seconds(), 7);
+        log_.write(record);
         live_.evaluated(step_, loss, bpb);
         return loss;
     }
@@ -229,9 +232,10 @@ class Trainer {
 
     void sample() {
         std::int64_t tokens = setup_.config.train.sample_tokens;
-        if (!options_.sample || tokens == 0) return;
+        if (!options_.sample || tokens == 0 || !setup_.config.model.has_decoder()) return;
         ModelConfig config = setup_.config.model;
         std::string prompt = held_out_line(setup_);
+        if (prompt.empty() && config.has_encoder()) return;  // nothing to answer
         std::string text =
             options_.sample(Model::view(config, setup_.tokenizer, learner_.parameters()), prompt, tokens);
         log_.write({{"event", "sample"}, {"step", step_}, {"prompt", prompt}, {"text", text}});
@@ -239,10 +243,12 @@ class Trainer {
     }
 
     Provenance provenance() const {
-        return {{"train.config", setup_.config_json.dump()},
-                {"train.data.sha256", setup_.data_hash},
-                {"train.step", std::to_string(step_)},
-                {"train.isa", kernels().name}};
+        Provenance all = {{"train.config", setup_.config_json.dump()},
+                          {"train.data.sha256", setup_.data_hash},
+                          {"train.step", std::to_string(step_)},
+                          {"train.isa", kernels().name}};
+        if (!setup_.labels.empty()) all.emplace("labels", nlohmann::json(setup_.labels).dump());
+        return all;
     }
 
     void save() {
@@ -321,10 +327,9 @@ int dry_run(const RunSetup& setup) {
     // What preparing the data took and gave back counts once, not on top of the learner.
     std::size_t peak =
         std::max(peak_memory(), current_memory() + Learner::bytes(model, setup.rows(), setup.threads));
-    const TokenSource& source = setup.windows->source();
     ordered_json out = {{"parameters", traced.graph.parameter_count()},
-                        {"train_tokens", source.size(DataSplit::train)},
-                        {"validation_tokens", source.size(DataSplit::validation)},
+                        {"train_tokens", data_size(setup, DataSplit::train)},
+                        {"validation_tokens", data_size(setup, DataSplit::validation)},
                         {"tokens_per_step", setup.rows() * setup.config.train.accumulate},
                         {"steps", setup.config.train.steps},
                         {"peak_memory_mib", mib(peak)}};

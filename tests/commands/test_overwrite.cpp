@@ -31,6 +31,7 @@ constexpr Writer writers[] = {
     {"tokenize", "tokenize -m t.json --html $OUT text", ".html", ""},
     {"corpus", "corpus -t t.json -o $OUT text", "", "/index.json"},
     {"quantize", "quantize m.gguf $OUT --type q8_0", ".gguf", ""},
+    {"embed", "embed -m e/model.gguf --truncate -f text -o $OUT", ".npy", ""},
     {"convert", "convert m.gguf $OUT", "", "/config.json"},
     {"convert", "convert c.bin $OUT", ".gguf", ""},
     {"train", "train config --data text --steps 2 --threads 1 --out $OUT", "", "/model.gguf"},
@@ -54,6 +55,10 @@ struct Place : Workplace {
         write_text(s / "config", tiny_config());
         fs::copy_file(tiny_model(), s / "m.gguf");
         write_checkpoint(s / "c.bin", s / "tokenizer.bin");
+        REQUIRE(run_linnet({"train", s / "config", "--data", s / "text", "--out", s / "e", "--steps", "1",
+                            "--set", "model.kind=encoder", "--set", "tokenizer.kind=wordpiece", "--set",
+                            "tokenizer.vocab_size=300"})
+                    .exit == 0);
         REQUIRE(
             run_linnet({"tokenizer", "train", "--vocab-size", "270", "-o", s / "t.json", s / "text"}).exit ==
             0);
