@@ -25,8 +25,8 @@ struct Bench {
     Bench(const RunConfig& config, std::int64_t vocabulary, int threads, const LearnerStart& start = {})
         : run(with_vocabulary(config, vocabulary)),
           rows(run.train.batch * run.train.sequence),
-          learner(run.model, rows, threads, static_cast<std::uint64_t>(run.train.seed),
-                  groups_of(run.train), start, numbers_of(run, threads)) {
+          learner(run.model, rows, threads, static_cast<std::uint64_t>(run.train.seed), groups_of(run.train),
+                  start, numbers_of(run, threads)) {
         Rng rng(static_cast<std::uint64_t>(run.train.seed), 1);
         std::vector<std::int32_t> tokens(static_cast<std::size_t>(run.train.sequence) + 1);
         std::uint64_t draw = 0;

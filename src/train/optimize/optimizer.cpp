@@ -145,7 +145,8 @@ void Optimizer::measure(const Running& run, Worker part) {
 }
 
 Update Optimizer::update_for(const Running& run, const Chunk& c) const {
-    return update_of(*c.kind, run.groups[c.group].optimizer, c.decays, c.rate * run.rate(c.group), run.options.step);
+    return update_of(*c.kind, run.groups[c.group].optimizer, c.decays, c.rate * run.rate(c.group),
+                     run.options.step);
 }
 
 void Optimizer::step_chunks(Running& run, Worker part) {

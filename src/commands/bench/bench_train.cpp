@@ -1,0 +1,130 @@
+// linnet bench train: the speed of training steps, on random tokens: no data, no files.
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/team.h"
+#include "commands/commands.h"
+#include "commands/options.h"
+#include "kernels/kernels.h"
+#include "kernels/peaks.h"
+#include "text/tokenizer.h"
+#include "train/precision.h"
+#include "train/timing.h"
+
+namespace linnet {
+namespace {
+
+struct Options {
+    std::string config;
+    std::vector<std::string> set;
+    std::int64_t steps = 10, vocabulary = 0;
+    bool json = false, profile = false;
+};
+
+/// What the config's tokenizer would have; a character vocabulary depends on the text, so a play's is taken.
+std::int64_t vocabulary_of(const TokenizerConfig& tokenizer) {
+    if (tokenizer.kind == "file") return load_tokenizer(tokenizer.file)->size();
+    if (tokenizer.kind == "byte") return 256;
+    if (tokenizer.kind == "char") return 65;
+    return tokenizer.vocab_size;
+}
+
+double seconds_of(const std::vector<StepShare>& shares) {
+    double sum = 0;
+    for (const StepShare& share : shares) sum += share.seconds;
+    return sum;
+}
+
+/// A line per op and direction, the longest first.
+std::string profile_text(const std::vector<StepShare>& shares, double peak) {
+    char line[160];
+    const double all = seconds_of(shares);
+    std::snprintf(line, sizeof line, "\nop by op, %.2f ms a step; GFLOP/s, of the measured peak\n",
+                  all * 1e3);
+    std::string text = line;
+    for (const StepShare& share : shares) {
+        std::snprintf(line, sizeof line, "  %-18s %-8s %10.3f ms %5.1f %%", share.op.c_str(),
+                      share.direction.c_str(), share.seconds * 1e3, 100 * share.seconds / all);
+        text += line;
+        const double rate = share.flops / share.seconds;
+        if (share.flops > 0) {
+            std::snprintf(line, sizeof line, " %10.1f %4.0f %%", rate / 1e9,
+                          peak > 0 ? 100 * rate / peak : 0);
+            text += line;
+        }
+        text += "\n";
+    }
+    return text;
+}
+
+nlohmann::ordered_json profile_json(const std::vector<StepShare>& shares) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const StepShare& share : shares)
+        list.push_back({{"op", share.op},
+                        {"direction", share.direction},
+                        {"ms", share.seconds * 1e3},
+                        {"share", share.seconds / seconds_of(shares)},
+                        {"flops_per_s", share.flops / share.seconds}});
+    return list;
+}
+
+int run(const Options& options, const Globals& globals) {
+    RunConfig config =
+        read_run_config(parse_json(read_file(options.config), options.config), options.config, options.set);
+    if (config.model.has_encoder())
+        fail_input(options.config, "model.kind", "decoder", config.model.kind,
+                   "steps of other kinds depend on their data");
+    int threads = globals.threads > 0 ? globals.threads : physical_cores();
+    std::int64_t vocabulary = options.vocabulary > 0 ? options.vocabulary : vocabulary_of(config.tokenizer);
+    if (config.train.precision == "auto") config.train.precision = fastest_precision(config, threads);
+    double peak = measured_peak_flops(threads);
+    StepTiming timing = time_steps(config, vocabulary, threads, static_cast<int>(options.steps));
+    std::vector<StepShare> shares;
+    if (options.profile) shares = profile_steps(config, vocabulary, threads, static_cast<int>(options.steps));
+    double mfu = peak > 0 ? timing.flops_per_s / peak : 0;
+    if (options.json) {
+        nlohmann::ordered_json out{{"step_ms", timing.step_ms},
+                                   {"tokens_per_s", timing.tokens_per_s},
+                                   {"flops_per_s", timing.flops_per_s},
+                                   {"mfu", mfu},
+                                   {"peak_flops", peak},
+                                   {"vocabulary", vocabulary},
+                                   {"threads", threads},
+                                   {"isa", kernels().name},
+                                   {"precision", config.train.precision}};
+        if (options.profile) out["profile"] = profile_json(shares);
+        write_stdout(out.dump() + "\n");
+        return 0;
+    }
+    char text[300];
+    std::snprintf(text, sizeof text,
+                  "step        %10.2f ms\n"
+                  "tokens      %10.0f per second\n"
+                  "arithmetic  %10.1f GFLOP/s, %.0f%% of the measured f32 peak of %.0f\n"
+                  "(median of %lld steps, vocabulary %lld, %d threads, %s, %s)\n",
+                  timing.step_ms, timing.tokens_per_s, timing.flops_per_s / 1e9, 100 * mfu, peak / 1e9,
+                  static_cast<long long>(options.steps), static_cast<long long>(vocabulary), threads,
+                  kernels().name, config.train.precision.c_str());
+    write_stdout(text);
+    if (options.profile) write_stdout(profile_text(shares, peak));
+    return 0;
+}
+
+}  // namespace
+
+Action add_bench_train(CLI::App& app, const Globals& globals) {
+    auto options = std::make_shared<Options>();
+    add_file(app, "CONFIG", options->config, "model and training settings, JSON");
+    add_texts(app, "--set", options->set, "change a setting of the config, for example train.batch=4")
+        ->type_name("KEY=VALUE");
+    add_integer(app, "--steps", options->steps, 1, 10000, "steps to time, after one to warm up");
+    add_integer(app, "--vocabulary", options->vocabulary, 1, 1 << 24, "tokens in the vocabulary")
+        ->default_str("as tokenizer.vocab_size says; 65 characters");
+    app.add_flag("--profile", options->profile, "also where the time goes, by op and direction");
+    app.add_flag("--json", options->json, "one JSON object: step_ms, tokens_per_s, flops_per_s, mfu, …");
+    return [options, &globals] { return run(*options, globals); };
+}
+
+}  // namespace linnet

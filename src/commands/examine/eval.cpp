@@ -1,0 +1,132 @@
+// linnet eval: how well a model predicts a text, over disjoint windows.
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <cstdio>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/signals.h"
+#include "base/team.h"
+#include "base/terminal.h"
+#include "commands/adapter_options.h"
+#include "commands/commands.h"
+#include "commands/examine/eval_examples.h"
+#include "commands/options.h"
+#include "commands/text_input.h"
+#include "model/engine/engine.h"
+
+namespace linnet {
+namespace {
+
+struct Options {
+    std::string model, file, fields;
+    std::vector<AdapterChoice> adapters;
+    std::int64_t beams = 1;
+    double length_penalty = 1;
+    std::int64_t context = 0, windows = 0;
+    DType state = EngineOptions().state;
+    bool json = false;
+};
+
+struct Score {
+    double nll = 0;  // nats, summed
+    std::int64_t tokens = 0, bytes = 0;
+};
+
+/// Bytes of text that the tokens after the first stand for.
+std::int64_t predicted_bytes(const Tokenizer& tokenizer, std::span<const TokenId> window) {
+    std::string text;
+    for (TokenId id : window.subspan(1)) tokenizer.decode(id, false, text);
+    return static_cast<std::int64_t>(text.size());
+}
+
+int run(const Options& options, const Globals& globals) {
+    install_stop_signals();
+    std::shared_ptr<const Model> model = open_with_adapters(options.model, options.adapters);
+    if (model->config().has_encoder())
+        return eval_examples(model,
+                             {options.file,
+                              options.fields,
+                              options.context,
+                              options.windows,
+                              {options.beams, options.length_penalty, -1},
+                              options.json},
+                             globals);
+    const TextInput file(options.file);
+    EncodeOptions encode;  // no begin token: windows start anywhere, and peers measure it so
+    encode.threads = globals.threads > 0 ? globals.threads : physical_cores();
+    std::vector<TokenId> ids;
+    model->tokenizer().encode(file.text(), ids, encode);
+
+    EngineOptions wanted;
+    wanted.context = options.context;
+    wanted.threads = globals.threads;
+    wanted.state = options.state;
+    Engine engine(model, wanted);
+    Sequence sequence = engine.start();
+    std::size_t size = static_cast<std::size_t>(sequence.context()), count = ids.size() / size;
+    if (size < 2) usage_error("--ctx", "at least 2 tokens", std::to_string(size));
+    if (count == 0)
+        fail_input(file.name(), "", "a text of at least one window, " + std::to_string(size) + " tokens",
+                   std::to_string(ids.size()) + " tokens", "--ctx makes windows smaller");
+    if (options.windows > 0) count = std::min(count, static_cast<std::size_t>(options.windows));
+
+    Score score;
+    StatusLine status;
+    auto start = Clock::now();
+    for (std::size_t i = 0; i < count; i++) {
+        std::span<const TokenId> window = std::span(ids).subspan(i * size, size);
+        sequence.rewind(0);
+        score.nll += sequence.append_nll(window);
+        score.tokens += static_cast<std::int64_t>(size) - 1;
+        score.bytes += predicted_bytes(model->tokenizer(), window);
+        char line[120];
+        std::snprintf(line, sizeof line, "window %zu of %zu, nll %.4f", i + 1, count,
+                      score.nll / static_cast<double>(score.tokens));
+        if (seconds_since(start) > 1) status.show(line);
+        if (int signal = stop_signal()) return 128 + signal;
+    }
+    status.clear();
+    double nll = score.nll / static_cast<double>(score.tokens), ppl = std::exp(nll);
+    double bpb = score.nll / std::log(2.0) / static_cast<double>(std::max<std::int64_t>(score.bytes, 1));
+    if (options.json) {
+        nlohmann::ordered_json out{{"nll", nll}, {"ppl", ppl}, {"bpb", bpb}, {"tokens", score.tokens}};
+        write_stdout(out.dump() + "\n");
+        return 0;
+    }
+    char line[160];
+    std::snprintf(line, sizeof line, "nll %.6f  ppl %.4f  bpb %.4f  tokens %lld\n", nll, ppl, bpb,
+                  static_cast<long long>(score.tokens));
+    write_stdout(line);
+    return 0;
+}
+
+}  // namespace
+
+Action add_eval(CLI::App& app, const Globals& globals) {
+    auto options = std::make_shared<Options>();
+    add_model(app, options->model);
+    add_adapters(app, options->adapters);
+    add_text(app, "-f,--file", options->file,
+             "text to predict; examples (.tsv, .jsonl) or pictures (IDX) for models of those; -: stdin")
+        ->type_name("FILE")
+        ->required();
+    add_context(app, options->context, 2, "tokens per window");
+    add_state_type(app, options->state);
+    add_integer(app, "--windows", options->windows, 1, INT64_MAX, "windows or examples at most")
+        ->default_str("all");
+    add_text(app, "--fields", options->fields,
+             "of JSON lines that hold pairs, classes or tags, parted by commas")
+        ->type_name("NAME")
+        ->default_str("source,target; text,label; words,tags");
+    add_integer(app, "--beams", options->beams, 1, 256, "encoder-decoders: answers kept at a time");
+    add_real(app, "--length-penalty", options->length_penalty, -10, 10,
+             "of beams: log probability is divided by length to this power");
+    app.add_flag("--json", options->json,
+                 "one JSON object: nll, ppl, bpb, tokens; or accuracy, exact, word_error, chrf, …");
+    return [options, &globals] { return run(*options, globals); };
+}
+
+}  // namespace linnet

@@ -1,0 +1,50 @@
+#include "model/engine/profile.h"
+
+#include <algorithm>
+
+#include "model/trace.h"
+
+namespace linnet {
+namespace {
+
+OpTime& entry(std::vector<OpTime>& sums, std::string_view op, std::string_view weights) {
+    auto same =
+        std::ranges::find_if(sums, [&](const OpTime& sum) { return sum.op == op && sum.weights == weights; });
+    if (same != sums.end()) return *same;
+    return sums.emplace_back(OpTime{std::string(op), std::string(weights)});
+}
+
+}  // namespace
+
+void profile(Engine& engine, Sequence& sequence, std::span<const TokenId> tokens, Phase phase,
+             std::vector<OpTime>& sums) {
+    const Graph& graph = engine.model().traced().graph;
+    const std::vector<Tensor>& parameters = engine.model().parameters();
+    const Engine::Work work{&sequence, tokens};
+    engine.watch({&work, 1}, phase, [&](const Engine::Step& step) {
+        const Node& node = step.node;
+        if (step.converts) {
+            entry(sums, "convert", "").seconds += step.seconds;
+            return;
+        }
+        const Tensor* weight =
+            node.op->product ? &parameters[static_cast<std::size_t>(node.parameters[0])] : nullptr;
+        OpTime& sum = entry(sums, node.op->name, weight ? info(weight->type).name : "");
+        sum.seconds += step.seconds;
+        // Of a space with several rows per token, an op counts those of one token together.
+        const Graph::Shapes shapes = graph.shapes(node);
+        const double per_row = node.op->flops({shapes.in, shapes.parameters, node.attributes},
+                                              static_cast<double>(tokens.size()));
+        const double rows = static_cast<double>(step.rows) /
+                            static_cast<double>(std::max<std::int64_t>(
+                                1, graph.spaces()[static_cast<std::size_t>(node.space)].per_parent));
+        sum.flops += per_row * rows;
+        if (!weight) return;
+        // Of experts, at most those that tokens have chosen are read.
+        const double element = static_cast<double>(info(weight->type).bytes) / info(weight->type).block;
+        const double all = static_cast<double>(weight->shape.count());
+        sum.bytes += element * std::min(all, per_row / 2 * rows);
+    });
+}
+
+}  // namespace linnet

@@ -1,0 +1,252 @@
+#include "train/task/config.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "text/encode/merges.h"
+
+namespace linnet {
+
+namespace {
+
+/// A setting of later versions: not printed where it has its default.
+template <class T>
+Field silent(const char* key, T* target, const char* help, double low = 0, double high = 1e15,
+             std::vector<std::string> choices = {}) {
+    return {key, target, help, low, high, std::move(choices), true};
+}
+
+/// Silent where a run from nothing has them so.
+std::vector<Field> finetune_fields(FinetuneConfig& f) {
+    return {
+        {"finetune.model",
+         &f.model,
+         "what the run begins from: a GGUF or a folder; empty: nothing",
+         0,
+         0,
+         {},
+         ""},
+        {"finetune.template",
+         &f.form,
+         "how conversations are marked; empty: as the model file says",
+         0,
+         0,
+         {},
+         ""},
+        {"finetune.layers", &f.layers, "train only so many of the last; 0: all", 0, 1 << 20, {}, 0},
+        {"finetune.layer_decay",
+         &f.layer_decay,
+         "of the learning rate, from a layer to the one below",
+         1e-3,
+         1,
+         {},
+         1.0},
+        {"finetune.reset_layers", &f.reset_layers, "draw so many of the last anew", 0, 1 << 20, {}, 0},
+        {"finetune.lora.rank",
+         &f.lora.rank,
+         "of an adapter, which alone is trained; 0: none",
+         0,
+         4096,
+         {},
+         0},
+        {"finetune.lora.alpha",
+         &f.lora.alpha,
+         "scale × rank of the adapter's change; 0: 2 × rank",
+         0,
+         1e6,
+         {},
+         0.0},
+        {"finetune.lora.targets",
+         &f.lora.targets,
+         "tensors to adapt, separated by commas; empty: the blocks' linear layers",
+         0,
+         0,
+         {},
+         ""},
+        {"finetune.lora.dropout", &f.lora.dropout, "of an adapter's input", 0, 0.95, {}, 0.0},
+    };
+}
+
+std::vector<Field> rows(RunConfig& c) {
+    std::vector<Field> fields;
+    TokenizerConfig& t = c.tokenizer;
+    TrainConfig& r = c.train;
+    constexpr double many = 1e15;
+    std::vector<Field> more = {
+        {"tokenizer.kind",
+         &t.kind,
+         "made from the text, or read from tokenizer.file; a corpus folder brings its own",
+         0,
+         0,
+         {"bpe", "wordpiece", "char", "byte", "file"}},
+        {"tokenizer.vocab_size", &t.vocab_size, "tokens, for kind bpe", 257, MergeTable::most_symbols},
+        {"tokenizer.file", &t.file, "a GGUF or tokenizer.json, for kind file"},
+        silent("tokenizer.lowercase", &t.lowercase, "for kind wordpiece: letters are made small"),
+        silent("train.objective", &r.objective, "what is learned", 0, 0,
+               {"auto", "next", "masked", "spans", "pairs", "classes", "tags"}),
+        silent("train.masked.share", &r.masked.share, "of the tokens, for masked and spans", 0.001, 0.9),
+        silent("train.masked.words", &r.masked.words, "whole words are masked"),
+        silent("train.masked.length", &r.masked.length, "mean length of spans", 1, 100),
+        {"train.batch", &r.batch, "sequences per micro-batch", 1, 1 << 20},
+        {"train.sequence", &r.sequence, "tokens per sequence; 0: model.context", 0, 1 << 24},
+        {"train.accumulate", &r.accumulate, "micro-batches per optimizer step", 1, 1 << 20},
+        {"train.steps", &r.steps, "optimizer steps", 1, 1e12},
+        {"train.seed", &r.seed, "of weights, batches and dropout", 0, many},
+        {"train.precision",
+         &r.precision,
+         "of products, sums being f32; auto: the fastest of f32 and bf16 here",
+         0,
+         0,
+         {"auto", "f32", "bf16", "f32-split"}},
+        {"train.recompute",
+         &r.recompute,
+         "what is computed again instead of kept: less memory, a third more time",
+         0,
+         0,
+         {"none", "blocks"}},
+        {"train.weights", &r.weights, "type of the matrices in model.gguf", 0, 0, {"f32", "f16", "bf16"}},
+        silent("train.augment", &r.augment, "pictures are moved a little, or mirrored", 0, 0,
+               {"none", "shift", "flip", "shift-flip"}),
+        {"train.clip", &r.clip, "global gradient norm; 0: none", 0, 1e12},
+        {"train.skip_outliers",
+         &r.skip_outliers,
+         "steps are skipped whose gradient norm is so many standard deviations above the mean; 0: none",
+         0,
+         1e6,
+         {},
+         0.0},
+        {"train.eval_every", &r.eval_every, "steps; 0: at the end only", 0, 1e12},
+        {"train.eval_batches", &r.eval_batches, "micro-batches per evaluation; 0: all of the validation part",
+         0, 1e12},
+        {"train.checkpoint_every", &r.checkpoint_every, "steps; 0: at the end only", 0, 1e12},
+        {"train.sample_tokens", &r.sample_tokens, "length of the sample at each evaluation; 0: none", 0,
+         1 << 20},
+        {"train.validation_fraction", &r.validation_fraction, "the tail of the text", 0, 0.9},
+    };
+    auto clip = std::find_if(more.begin(), more.end(), [](const Field& f) { return f.key == "train.clip"; });
+    std::vector<Field> rates = optimizer_fields(r.optimizer, "train.optimizer.");
+    for (Field& field : schedule_fields(r.schedule, "train.schedule.")) rates.push_back(std::move(field));
+    more.insert(clip, rates.begin(), rates.end());
+    fields.insert(fields.end(), more.begin(), more.end());
+    std::vector<Field> tuning = finetune_fields(c.finetune);
+    fields.insert(fields.end(), tuning.begin(), tuning.end());
+    return fields;
+}
+
+constexpr std::string_view groups_setting = "train.groups=";
+
+/// train.groups is a list of objects, which no field holds: it is taken out of the config.
+nlohmann::json take_groups(nlohmann::json& config) {
+    nlohmann::json groups = nlohmann::json::array();
+    if (config.is_object() && config.contains("train") && config["train"].is_object()) {
+        groups = config["train"].value("groups", groups);
+        config["train"].erase("groups");
+    }
+    return groups;
+}
+
+nlohmann::json groups_of_text(const std::string& text) {
+    nlohmann::json groups =
+        nests_too_deep(text) ? nlohmann::json() : nlohmann::json::parse(text, nullptr, false);
+    return groups.is_discarded() ? nlohmann::json(text) : groups;
+}
+
+/// What a config that does not say its objective means; and whether one that does fits the model.
+void check_objective(RunConfig& c, const std::string& name) {
+    std::string& objective = c.train.objective;
+    const ModelConfig& m = c.model;
+    const std::string of_encoder = m.head.kind == "tokens" ? "masked" : m.head.kind;
+    const std::string expected = m.is_encoder() ? of_encoder : m.has_encoder() ? "pairs" : "next";
+    if (objective == "auto") objective = expected;
+    const bool fits = objective == expected || (objective == "spans" && expected == "pairs");
+    if (!fits)
+        fail_input(name, "train.objective",
+                   expected + (expected == "pairs" ? " or spans" : "") + ", as model.kind is " + m.kind +
+                       (m.is_encoder() ? " and model.head.kind " + m.head.kind : ""),
+                   objective);
+}
+
+}  // namespace
+
+std::vector<Field> run_fields(RunConfig& c) {
+    static const std::vector<nlohmann::json> defaults = [] {
+        RunConfig config;
+        config.train.objective = "next";  // what files from before mean
+        std::vector<nlohmann::json> values;
+        for (const Field& field : rows(config)) values.push_back(value_of(field));
+        return values;
+    }();
+    std::vector<Field> fields = model_fields(c.model), more = rows(c);
+    for (std::size_t i = 0; i < more.size(); i++)
+        if (more[i].silent == true) more[i].silent = defaults[i];
+    fields.insert(fields.end(), more.begin(), more.end());
+    return fields;
+}
+
+std::vector<std::string> special_tokens(const RunConfig& c) {
+    if (c.tokenizer.kind == "wordpiece") return {};  // it has them
+    if (c.train.objective == "masked") return {"<|endoftext|>", "[CLS]", "[SEP]", "[MASK]"};
+    if (c.train.objective == "classes" || c.train.objective == "tags")
+        return {"<|endoftext|>", "[CLS]", "[SEP]"};
+    if (c.train.objective == "pairs") return {"<|endoftext|>"};
+    std::vector<std::string> names;
+    if (c.train.objective != "spans") return names;
+    names.emplace_back("<|endoftext|>");
+    const double spans = static_cast<double>(c.train.sequence) * c.train.masked.share / c.train.masked.length;
+    for (int i = 0; i <= static_cast<int>(spans) + 1; i++)
+        names.push_back("<extra_id_" + std::to_string(i) + ">");
+    return names;
+}
+
+RunConfig read_run_config(const nlohmann::json& json, const std::string& name,
+                          const std::vector<std::string>& settings) {
+    RunConfig config;
+    std::vector<Field> fields = run_fields(config);
+    nlohmann::json plain = json;
+    config.train.groups = take_groups(plain);
+    apply_json(fields, plain, name);
+    for (const std::string& setting : settings)
+        if (setting.starts_with(groups_setting))
+            config.train.groups = groups_of_text(setting.substr(groups_setting.size()));
+        else
+            apply_setting(fields, setting);
+    if (config.train.objective == "classes" || config.train.objective == "tags")
+        config.model.head.kind = config.train.objective;
+    resolve(config.model, name);
+    check_objective(config, name);
+    TrainConfig& t = config.train;
+    if (t.sequence == 0) t.sequence = config.model.context;
+    if (t.sequence > config.model.context)
+        fail_input(name, "train.sequence",
+                   "at most model.context (" + std::to_string(config.model.context) + ")",
+                   std::to_string(t.sequence));
+    const FinetuneConfig& f = config.finetune;
+    if (f.model.empty() && (f.layers > 0 || f.reset_layers > 0 || f.lora.rank > 0 || f.layer_decay != 1))
+        fail_input(name, "finetune.model", "a model to begin from, as other settings of finetune are given",
+                   "none");
+    if (config.tokenizer.kind == "file" && config.tokenizer.file.empty())
+        fail_input(name, "tokenizer.file", "a path, as tokenizer.kind is file", "none");
+    if (config.tokenizer.kind != "file" && !config.tokenizer.file.empty())
+        fail_input(name, "tokenizer.kind", "file, as tokenizer.file is given", config.tokenizer.kind);
+    t.model_width = config.model.width;
+    groups_of(t, name);  // refuses what contradicts itself
+    return config;
+}
+
+double decay_begin(const TrainConfig& c) {
+    return decay_begin(c.schedule, static_cast<double>(c.steps));
+}
+
+RateSpan rate_span(const TrainConfig& c) {
+    return {c.optimizer.lr, static_cast<double>(c.steps), static_cast<double>(c.model_width)};
+}
+
+double learning_rate(const TrainConfig& c, std::int64_t step) {
+    return scheduled_rate(c.schedule, rate_span(c), step);
+}
+
+std::vector<ParameterGroup> groups_of(const TrainConfig& c, std::string_view file) {
+    return parameter_groups(c.optimizer, c.schedule, c.groups, file);
+}
+
+}  // namespace linnet

@@ -1,0 +1,78 @@
+// The text of a run: documents held in memory, or files of tokens.
+#pragma once
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/batches.h"
+#include "data/examples.h"
+#include "train/task/config.h"
+
+namespace linnet {
+
+/// What --data and the reading options say.
+struct DataOptions {
+    std::vector<std::string> inputs;  // files, folders, "-"; or one corpus (data/token_files.h)
+    std::vector<double> weights;      // of each input, positive; empty: all are one text
+    ReadOptions read;
+    std::vector<std::string> fields;  // of JSON lines that hold examples; empty: the objective's own
+
+    /// As a checkpoint keeps it, so that a resume needs no --data: paths are absolute.
+    nlohmann::json to_json() const;
+    static DataOptions from_json(const nlohmann::json& json);
+};
+
+class RunData {
+  public:
+    /// Reads the documents or examples, or the corpus's index. Error naming the input where there is no text
+    /// in it.
+    explicit RunData(DataOptions options);
+
+    std::string name() const;                              // of the input, for messages
+    const std::string& sha256() const { return sha256_; }  // of the text, or of the corpus's index
+    std::uint64_t bytes() const;                           // of text, both splits
+    std::uint64_t documents() const;
+    std::int64_t vocabulary() const { return vocabulary_; }  // of a corpus; 0: none yet
+    /// "23 410 documents of the field text, 45.1 MB"
+    std::string description() const;
+    const DataOptions& options() const { return options_; }
+    /// The corpus's own tokenizer file; empty where the data is text, or other programs' files without one.
+    std::string own_tokenizer() const { return corpus_ ? corpus_->tokenizer() : ""; }
+    bool is_corpus() const { return corpus_.has_value(); }
+    /// What a vocabulary of this kind is made from. Not of a corpus.
+    std::string vocabulary_text(const TokenizerConfig& config, double fraction) const;
+    /// Holds a corpus of ours against its checksums: a sample of them, or all.
+    void check(bool whole) const;
+
+    /// As the config says; a corpus brings its own unless the config names a file.
+    TokenizerPtr tokenizer(const RunConfig& config, int threads) const;
+    /// The tokens; the text is let go.
+    TokenSource tokens(const Tokenizer& tokenizer, double fraction, int threads);
+
+    /// Examples, of which answers are learned.
+    bool has_examples() const { return examples_.has_value(); }
+    /// Several texts in memory, which may be packed without seeing each other.
+    bool is_packable() const { return has_examples() || (documents_ && count_ > 1); }
+    /// Where examples are conversations: the place of the first, for an error; else empty.
+    std::string first_chat() const;
+    /// Examples or documents, packed into bins of T rows; the text is let go. `form` is for conversations.
+    PackedTexts packed(const Tokenizer& tokenizer, const ChatTemplate* form, double fraction,
+                       std::uint64_t seed, std::int64_t T, int threads);
+
+  private:
+    bool jsonl() const;
+    DataOptions options_;
+    std::optional<Documents> documents_;
+    std::optional<Examples> examples_;
+    std::optional<TokenFiles> corpus_;
+    std::int64_t vocabulary_ = 0;
+    std::uint64_t bytes_ = 0, count_ = 0;
+    std::string sha256_;
+};
+
+/// A vocabulary of the config's kind, made from `text`, with what its objective asks for.
+TokenizerPtr make_vocabulary(const RunConfig& run, std::string_view text, int threads);
+
+}  // namespace linnet

@@ -1,0 +1,39 @@
+// All texts of a run: one (RunData), or several that have weights and are evaluated each by itself.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "train/task/run_data.h"
+
+namespace linnet {
+
+/// What RunData says, of all together.
+class RunTexts {
+  public:
+    /// Without weights all inputs are one text, as RunData reads them; with weights each is its own.
+    explicit RunTexts(DataOptions options);
+
+    std::string name() const;
+    std::string sha256() const;
+    std::uint64_t bytes() const;
+    std::int64_t vocabulary() const;
+    std::vector<std::string> descriptions() const;  // a line each
+    const DataOptions& options() const { return options_; }
+    /// Of the corpora among them; empty where there are none.
+    std::string own_tokenizer() const;
+    void check(bool whole) const;
+
+    /// The text, where there is but one.
+    RunData* only() { return parts_.size() == 1 ? parts_.data() : nullptr; }
+
+    /// Made from all training texts together, or the corpora's own, which must be the same one.
+    TokenizerPtr tokenizer(const RunConfig& config, int threads) const;
+    /// The tokens of each; the texts are let go.
+    std::vector<TokenSource> tokens(const Tokenizer& tokenizer, double fraction, int threads);
+
+  private:
+    DataOptions options_;
+    std::vector<RunData> parts_;
+};
+
+}  // namespace linnet
