@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 # From the ground up. A folder inside another is a row of its own.
 rooms="base tensor kernels/simd kernels/types kernels/bf16 kernels ops graph formats
     text text/unicode text/split text/encode text/files text/train text/inspect text/chat
-    data model model/quantize model/convert train/optimize train/report train generate/sampling generate/grammar generate chat commands commands/generate commands/chat commands/bench commands/inspect"
+    data data/labelled model model/engine model/quantize model/convert model/encode train/optimize train/report train/task train generate/sampling generate/grammar generate chat commands commands/bench commands/generate commands/chat commands/inspect commands/examine"
 longest=600
 largest=4000
 compiler=${CXX:-g++}

@@ -8,7 +8,7 @@
 #include "model/quantize/quantize_types.h"
 #include "text/chat/template.h"
 #include "text/split/pre_names.h"
-#include "train/config.h"
+#include "train/task/config.h"
 
 namespace linnet {
 namespace {

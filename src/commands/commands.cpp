@@ -33,6 +33,14 @@ constexpr Command table[] = {
      "linnet report my-model other-model -o runs.html", add_report},
     {"eval", "measure how well a model predicts a text",
      "linnet eval -m my-model/model.gguf --file held-out.txt", add_eval},
+    {"embed", "turn texts into vectors with an encoder",
+     "linnet embed -m bert.gguf -p \"A cat sat on the mat.\"\n"
+     "linnet embed -m nomic-bert.gguf -f lines.txt -o vectors.npy",
+     add_embed},
+    {"predict", "fill masks, name classes and tags, with probabilities",
+     "linnet predict -m bert.gguf -p \"The cat [MASK] on the mat.\" --top 3\n"
+     "linnet predict -m clothes.gguf -f shirt.pgm",
+     add_predict},
     {"quantize", "write a model with smaller weights",
      "linnet quantize my-model/model.gguf small.gguf --type q4_k_m\n"
      "linnet quantize model.gguf small.gguf --type q8_0 --check held-out.txt",

@@ -44,6 +44,8 @@ Action add_finetune(CLI::App& app, const Globals& globals);
 Action add_merge(CLI::App& app, const Globals& globals);
 Action add_report(CLI::App& app, const Globals& globals);
 Action add_eval(CLI::App& app, const Globals& globals);
+Action add_embed(CLI::App& app, const Globals& globals);
+Action add_predict(CLI::App& app, const Globals& globals);
 Action add_convert(CLI::App& app, const Globals& globals);
 Action add_quantize(CLI::App& app, const Globals& globals);
 Action add_inspect(CLI::App& app, const Globals& globals);

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
-#include "model/states.h"
+#include "model/engine/states.h"
 #include "train/run_model.h"
 
 namespace linnet {

@@ -67,7 +67,7 @@ CLI::Option* add_files(CLI::App& app, const std::string& name, std::vector<std::
 /// --ctx N, of the model's own length where it is left out (0); llama.cpp's -c is understood.
 CLI::Option* add_context(CLI::App& app, std::int64_t& context, std::int64_t min, const std::string& help);
 
-/// --kv-type, of the state that a model keeps (model/states.h).
+/// --kv-type, of the state that a model keeps (model/engine/states.h).
 CLI::Option* add_state_type(CLI::App& app, DType& type);
 
 /// -t, --tokenizer; empty means the built-in model's. (-m, --model are understood, too: a model has one.)

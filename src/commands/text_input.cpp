@@ -68,6 +68,18 @@ std::string prompt_text(const std::optional<std::string>& prompt, const std::str
     return text;
 }
 
+std::vector<std::string_view> lines_of(std::string_view text) {
+    std::vector<std::string_view> lines;
+    for (std::size_t begin = 0; begin < text.size() || lines.empty();) {
+        const std::size_t end = std::min(text.find('\n', begin), text.size());
+        std::string_view line = text.substr(begin, end - begin);
+        if (line.ends_with('\r')) line.remove_suffix(1);
+        lines.push_back(line);
+        begin = end + 1;
+    }
+    return lines;
+}
+
 TokenizerPtr open_tokenizer(const std::string& path) {
     if (path.empty()) {
         std::shared_ptr<const Model> model = Model::open("");

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/file.h"
 #include "text/tokenizer.h"
@@ -43,6 +44,10 @@ void add_prompt(CLI::App& app, const std::string& what, std::optional<std::strin
 /// nobody is kept waiting). Of a file and of stdin one line end at the end is not the text's but the editor's
 /// or echo's, and dropped unless `keep_newline`.
 std::string prompt_text(const std::optional<std::string>& prompt, const std::string& file, bool keep_newline);
+
+/// The lines of a text, without their ends; what stands behind the last line end is one where it is not
+/// empty, or where there is no other.
+std::vector<std::string_view> lines_of(std::string_view text);
 
 /// load_tokenizer, or the built-in model's where `path` is empty. Error for a directory without a
 /// tokenizer.json; a Hugging Face directory is its tokenizer.json.

@@ -4,6 +4,7 @@
 
 #include "commands/options.h"
 #include "commands/read_options.h"
+#include "data/labelled/lines.h"
 #include "generate/generator.h"
 
 namespace linnet {
@@ -42,6 +43,10 @@ void add_training_options(CLI::App& app, TrainingArguments& arguments) {
         "`linnet corpus`; may be given several times. With weights (a.txt=2) each is read as often as its "
         "weight says of all, and evaluated by itself")
         ->type_name("PATH");
+    add_text(app, "--fields", arguments.fields,
+             "of JSON lines that hold pairs, classes or tags, parted by commas")
+        ->type_name("NAME")
+        ->default_str("source,target; text,label; words,tags");
     add_text(app, "-o,--out", train.out,
              "folder for model.gguf, config.json, checkpoints, log.jsonl, report.html")
         ->type_name("DIR")
@@ -81,6 +86,7 @@ int run_training(TrainingArguments& arguments, const Globals& globals) {
         usage_error("--data", "a value", "none", "the text to learn; a resumed run knows its own");
     take_weights(train.data);
     finish_read_options(train.data.read);
+    train.data.fields = field_names(arguments.fields);
     train.save_folder = arguments.save == "hf";
     train.threads = globals.threads;
     int threads = globals.threads;

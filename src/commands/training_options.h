@@ -9,7 +9,7 @@ namespace linnet {
 
 struct TrainingArguments {
     TrainingOptions train;
-    std::string time, save;
+    std::string time, save, fields;
     std::int64_t steps = 0;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/permutation.h"
 #include "base/team.h"
 #include "data/shards.h"
 
@@ -182,24 +183,6 @@ WindowSampler::WindowSampler(TokenSource source, std::uint64_t seed, std::int64_
                    "at least " + std::to_string(T_ + 1) + " tokens (one window of " + std::to_string(T_) +
                        " and its last target)",
                    std::to_string(source_.size(DataSplit::train)), "a shorter train.sequence, or more text");
-}
-
-// Four Feistel rounds on the least even number of bits that holds n,
-// walked on until the value lies in range (Black & Rogaway 2002, "Ciphers with arbitrary finite domains",
-// section 4).
-std::uint64_t permuted(const Rng& rng, std::uint64_t i, std::uint64_t n) {
-    unsigned half = 1;
-    while (half < 32 && std::uint64_t{1} << 2 * half < n) half++;
-    std::uint64_t mask = (std::uint64_t{1} << half) - 1;
-    do {
-        std::uint64_t left = i >> half, right = i & mask;
-        for (std::uint64_t round = 0; round < 4; round++) {
-            std::uint64_t mixed = left ^ (rng.bits(round << 40 | right) & mask);
-            left = right, right = mixed;
-        }
-        i = left << half | right;
-    } while (i >= n);
-    return i;
 }
 
 void WindowSampler::train_window(std::uint64_t index, std::span<std::int32_t> inputs,

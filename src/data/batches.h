@@ -44,9 +44,6 @@ class TokenSource {
     std::shared_ptr<const Stream> streams_[2];
 };
 
-/// Element i of a permutation of [0, n) that `rng` decides.
-std::uint64_t permuted(const Rng& rng, std::uint64_t i, std::uint64_t n);
-
 /// Windows of T tokens out of a source: random ones to train on, disjoint ones in order to validate.
 class WindowSampler {
   public:

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/permutation.h"
 
 namespace linnet {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "generate/continuation.h"
-#include "model/engine.h"
+#include "model/engine/engine.h"
 
 namespace linnet {
 

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/signals.h"
+#include "model/encode/encoder_text.h"
 
 namespace linnet {
 namespace {
@@ -91,6 +92,14 @@ void Generator::place(Slot& slot, std::vector<TokenId> tokens) {
 bool Generator::admit(const Request& request) {
     if (std::none_of(slots_.begin(), slots_.end(), [](const Slot& s) { return !s.text; })) return false;
     std::vector<TokenId> tokens = fitted(request.prompt, request.options);
+    if (!request.source.empty()) {  // what other slots hold looked at other sources
+        Slot& slot = *std::find_if(slots_.begin(), slots_.end(), [](const Slot& s) { return !s.text; });
+        source_.encode(index(slot), request.source);
+        slot.held.clear(), slot.logits.clear();
+        slot.read = 0;
+        begin(slot, request, std::move(tokens));
+        return true;
+    }
     Slot *free = nullptr, *best = nullptr, *spare = nullptr;
     std::size_t have = 0, share = 0, coming = 0;
     for (Slot& slot : slots_) {
@@ -112,13 +121,18 @@ bool Generator::admit(const Request& request) {
         source_.fork(index(*best), index(*free));
         free->held = best->held, free->read = best->read, free->logits = best->logits;
     }
-    place(*free, std::move(tokens));
-    free->request = &request;
-    free->text.emplace(tokenizer_, request.prompt, request.options, request.emit, request.emit_logprobs);
-    free->done = request.prompt.size();
-    if (make_drafter_) free->drafter = make_drafter_();
-    free->draft_length = first_draft;
+    begin(*free, request, std::move(tokens));
     return true;
+}
+
+/// The slot serves this request from now on, holding these tokens first.
+void Generator::begin(Slot& slot, const Request& request, std::vector<TokenId> tokens) {
+    place(slot, std::move(tokens));
+    slot.request = &request;
+    slot.text.emplace(tokenizer_, request.prompt, request.options, request.emit, request.emit_logprobs);
+    slot.done = request.prompt.size();
+    if (make_drafter_) slot.drafter = make_drafter_();
+    slot.draft_length = first_draft;
 }
 
 /// A text that goes on behind a full context loses its oldest part, or ends.
@@ -341,8 +355,20 @@ std::string write_sample(const std::shared_ptr<const Model>& model, const std::s
     engine.threads = threads;
     EngineSource source(model, engine);
     std::string text;
-    generate(source, model->tokenizer(), encode_prompt(model->tokenizer(), prompt, false), options,
-             [&](std::optional<TokenId>, std::string_view piece) { text += piece; });
+    Request request;
+    request.options = options;
+    request.emit = [&](std::optional<TokenId>, std::string_view piece) { text += piece; };
+    request.done = [](const Generated&) {};
+    const Tokenizer& tokenizer = model->tokenizer();
+    if (model->config().has_encoder()) {
+        request.source = text_input(tokenizer, prompt, false).tokens;
+        request.prompt = {answer_marks(tokenizer, model->config(), model->path()).start};
+        request.options.shift = request.options.ignore_end = false;
+        request.options.sampler.temperature = 0;
+    } else {
+        request.prompt = encode_prompt(tokenizer, prompt, false);
+    }
+    Generator(source, tokenizer).run({request});
     return text;
 }
 

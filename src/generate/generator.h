@@ -24,6 +24,8 @@ struct Request {
     /// Asked when the context is full, where it is there: what is to be held instead, so that the text goes
     /// on (fewer tokens than the context has). Nothing: the text ends.
     std::function<std::vector<TokenId>(const Continuation&)> make_room{};
+    /// Of an encoder–decoder: the text that the answer looks at (the prompt is what the answer begins with).
+    std::vector<TokenId> source{};
 };
 
 /// What was done since the beginning.
@@ -59,6 +61,7 @@ class Generator {
     struct Slot;
     std::vector<TokenId> fitted(std::span<const TokenId> text, const GenerateOptions& options) const;
     bool admit(const Request& request);
+    void begin(Slot& slot, const Request& request, std::vector<TokenId> tokens);
     void place(Slot& slot, std::vector<TokenId> tokens);
     void shift_full();
     void read_planned();

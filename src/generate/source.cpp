@@ -1,5 +1,6 @@
 #include "generate/source.h"
 
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -9,6 +10,10 @@ namespace linnet {
 
 void LogitSource::fail_not_finite(const Work&, Phase) {
     fail_input("", "logits", "finite numbers", "others", "the model's weights are damaged");
+}
+
+void LogitSource::encode(std::size_t, std::span<const TokenId>) {
+    throw std::logic_error("a source for logits that look at none");
 }
 
 EngineSource::EngineSource(std::shared_ptr<const Model> model, const EngineOptions& options)

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "model/engine.h"
+#include "model/engine/engine.h"
 #include "text/tokenizer.h"
 
 namespace linnet {
@@ -26,6 +26,8 @@ class LogitSource {
     virtual std::int64_t most_written() const = 0;  // tokens of one write run, at least slots()
     virtual std::int64_t rewind(std::size_t slot, std::int64_t position) = 0;
     virtual void fork(std::size_t from, std::size_t to) = 0;
+    /// Of an encoder–decoder: the text that the slot's answer looks at; the slot is empty then.
+    virtual void encode(std::size_t slot, std::span<const TokenId> source);
     virtual void run(std::span<const Work> work, Phase phase) = 0;
     virtual std::span<const float> logits(std::size_t work) const = 0;
     /// Throws Error(Exit::input) for logits that are not finite: those that a slot's last run, which appended
@@ -44,6 +46,7 @@ class EngineSource : public LogitSource {
         return sequence(slot).rewind(position);
     }
     void fork(std::size_t from, std::size_t to) override;
+    void encode(std::size_t slot, std::span<const TokenId> source) override { sequence(slot).encode(source); }
     void run(std::span<const Work> work, Phase phase) override;
     std::span<const float> logits(std::size_t work) const override { return engine_.logits(work); }
     /// Names the node where they began.

@@ -104,6 +104,7 @@ std::optional<ModelConfig> through(const Architecture& a, const ModelConfig& con
     }
     kept.vocabulary = config.vocabulary;
     kept.dropout = config.dropout, kept.init_std = config.init_std;  // of training alone
+    kept.label_smoothing = config.label_smoothing;
     kept.experts.balance_loss = config.experts.balance_loss;
     kept.experts.z_loss = config.experts.z_loss;
     if (config.position.kind.at(0) != "rope" && !config.position.kind.is_list()) {  // of rope alone
@@ -117,6 +118,12 @@ std::optional<ModelConfig> through(const Architecture& a, const ModelConfig& con
         return std::nullopt;
     }
     return kept;
+}
+
+/// The key's whole name: those of the vocabulary, which some families add to, have no architecture's before
+/// them.
+std::string whole_key(const Architecture& a, const ArchitectureKey& row) {
+    return row.key.starts_with("tokenizer.") ? row.key : a.name + "." + row.key;
 }
 
 /// A value of the metadata as JSON.
@@ -168,8 +175,11 @@ class KeyReader {
             take(std::string(name), *row->second, value);
         }
         for (const ArchitectureKey& row : a_.keys) {
-            std::string key = prefix + row.key;
-            if (file_.find(key)) continue;
+            std::string key = whole_key(a_, row);
+            if (const GgufValue* value = file_.find(key)) {
+                if (!key.starts_with(prefix)) take(key, row, *value);
+                continue;
+            }
             if (row.required) fail_input(file_.path(), key, "a value", "no such key");
             if (!row.missing.is_null() && !seen_.contains({row.field, row.layers}))
                 derive(row.field, row.missing, &row);
@@ -407,9 +417,9 @@ ModelConfig read_config(const Gguf& file, const Architecture& architecture) {
         apply_json(fields, parse_json(*text, file.path() + ": " + key), file.path());
     }
     const GgufTensor* table = file.tensor("token_embd.weight");
-    if (!table)
+    if (!table && !config.reads_patches())
         fail_input(file.path(), "token_embd.weight", "a tensor", "none (a vocabulary without a model?)");
-    config.vocabulary = table->shape.dim[0];
+    config.vocabulary = table ? table->shape.dim[0] : 0;
     read_presence(file, architecture, config);
     resolve(config, file.path());
     return config;
@@ -423,7 +433,7 @@ void write_config(GgufWriter& out, const Architecture& a, ModelConfig config) {
     }
     const json values = values_of(config);
     for (const ArchitectureKey& row : a.keys) {
-        std::string key = a.name + "." + row.key;
+        std::string key = whole_key(a, row);
         bool silent = !row.missing.is_null() && told(row, values) == derived(row.missing, values);
         if (!row.field.empty() && !silent)
             write_value(out, key, with_zeros(row, said(row, values), values, config.layers), config.layers);

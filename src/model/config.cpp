@@ -24,11 +24,26 @@ Field later(const char* key, T* target, const char* help, double low = 0, double
 std::vector<Field> rows(ModelConfig& c) {
     constexpr double many = 1 << 24, far = 1 << 16;
     return {
-        {"model.kind", &c.kind, "what the model does", 0, 0, {"decoder"}},
+        {"model.kind", &c.kind, "what the model does", 0, 0, {"decoder", "encoder", "encoder-decoder"}},
         {"model.context", &c.context, "positions a sequence may have", 1, many},
         {"model.width", &c.width, "width of the residual stream", 1, many},
         {"model.layers", &c.layers, "blocks", 1, 4096},
         later("model.mixer", &c.mixer, "what looks back in a layer", 0, 0, mixer_names()),
+        later("model.decoder_layers", &c.decoder_layers, "blocks of an encoder-decoder's decoder; 0: layers",
+              0, 4096),
+        later("model.segments", &c.segments, "kinds of segments that have an embedding; 0: none", 0, far),
+        later("model.start_token", &c.start_token, "id that answers begin behind; -1: begin or end token", -1,
+              many),
+        later("model.pooling", &c.pooling, "how an encoder's rows become one vector", 0, 0,
+              {"mean", "first", "last"}),
+        later("model.head.kind", &c.head.kind, "what an encoder tells", 0, 0, {"tokens", "classes", "tags"}),
+        later("model.head.classes", &c.head.classes, "classes or tags", 0, many),
+        later("model.head.transform", &c.head.transform, "a layer before the output product"),
+        later("model.image.width", &c.image.width, "pixels of a picture", 0, far),
+        later("model.image.height", &c.image.height, "pixels of a picture", 0, far),
+        later("model.image.channels", &c.image.channels, "1: grey, 3: colours", 1, 4),
+        later("model.image.patch", &c.image.patch, "pixels of a patch's side; 0: tokens, no pictures", 0,
+              far),
         {"model.heads", &c.heads, "query heads", 1, 4096},
         {"model.kv_heads", &c.kv_heads, "key and value heads; 0: as many as query heads", 0, 4096},
         {"model.head_width", &c.head_width, "width of a head; 0: width / heads", 0, many},
@@ -123,6 +138,7 @@ std::vector<Field> rows(ModelConfig& c) {
               "first positions that all see, beside a window", 0, many),
         later("model.embedding.scale", &c.embedding.scale, "of token embeddings", -many, many),
         later("model.embedding.norm", &c.embedding.norm, "a norm after the embedding"),
+        later("model.embedding.norm_last", &c.embedding.norm_last, "that norm is behind positions, too"),
         later("model.logits.scale", &c.logits.scale, "", -many, many),
         later("model.logits.softcap", &c.logits.softcap, "c: logits become c tanh(logit / c); 0: none", 0,
               many),
@@ -131,6 +147,8 @@ std::vector<Field> rows(ModelConfig& c) {
               "blocks that have weights, which the layers take in turn; 0: all", 0, 4096),
         {"model.tie_embeddings", &c.tie_embeddings, "the output product uses the token embedding"},
         {"model.dropout", &c.dropout, "probability, in training", 0, 0.99},
+        later("model.label_smoothing", &c.label_smoothing, "share of a target given to all, in training", 0,
+              0.99),
         {"model.init_std", &c.init_std, "standard deviation of the first weights", 0, 10},
     };
 }
@@ -370,6 +388,61 @@ void check_blocks(ModelConfig& c, std::string_view file) {
                    c.attention.qk_norm);
 }
 
+/// What the kinds of models must have, and what they cannot.
+void check_kind(ModelConfig& c, std::string_view file) {
+    auto only = [&](bool fits, const char* key, const std::string& expected, const std::string& got) {
+        if (!fits) fail_input(file, key, expected, got);
+    };
+    const bool both = c.kind == "encoder-decoder";
+    if (c.decoder_layers == c.layers) c.decoder_layers = 0;
+    if (!c.embedding.norm) c.embedding.norm_last = false;
+    only(both || c.decoder_layers == 0, "model.decoder_layers", "0, as model.kind is " + c.kind,
+         std::to_string(c.decoder_layers));
+    only(both || c.start_token < 0, "model.start_token", "-1, as model.kind is " + c.kind,
+         std::to_string(c.start_token));
+    only(c.is_encoder() || c.segments == 0, "model.segments", "0, as model.kind is " + c.kind,
+         std::to_string(c.segments));
+    only(c.is_encoder() || c.head.kind == "tokens", "model.head.kind", "tokens, as model.kind is " + c.kind,
+         c.head.kind);
+    only(c.is_encoder() || !c.head.transform, "model.head.transform", "false, as model.kind is " + c.kind,
+         "true");
+    only(c.is_encoder() || c.pooling == "mean", "model.pooling", "mean, as model.kind is " + c.kind,
+         c.pooling);
+    only(c.is_encoder() || !c.reads_patches(), "model.kind", "encoder, as model.image.patch is given",
+         c.kind);
+    only(!both || c.residual.kind == "sequential", "model.residual.kind",
+         "sequential, as model.kind is " + c.kind, c.residual.kind);
+    only(!both || c.norm.placement != "deep", "model.norm.placement", "another, as model.kind is " + c.kind,
+         c.norm.placement);
+    for (const std::string& mixer : c.mixer.list())
+        only(!c.has_encoder() || mixer == mixer_names()[0], "model.mixer",
+             mixer_names()[0] + ", as model.kind is " + c.kind, mixer);
+    only(!c.has_encoder() || c.ffn.kind != "channel-mix", "model.ffn.kind",
+         "another, as model.kind is " + c.kind, c.ffn.kind);
+    for (std::int64_t window : c.attention.window.list())
+        only(!c.has_encoder() || window == 0, "model.attention.window", "0, as model.kind is " + c.kind,
+             std::to_string(window));
+    if (c.head.kind == "tokens") c.head.classes = 0;
+}
+
+/// Pictures are cut into whole patches, one a position; with pooling "first" the first position is free.
+void check_image(ModelConfig& c, std::string_view file) {
+    auto& i = c.image;
+    if (!c.reads_patches()) {
+        if (i.width != 0 || i.height != 0)
+            fail_input(file, "model.image.patch", "a positive number, as a picture's size is given", "0");
+        i = {};
+        return;
+    }
+    for (auto [key, side] : {std::pair("model.image.width", i.width), {"model.image.height", i.height}})
+        if (side == 0 || side % i.patch != 0)
+            fail_input(file, key, "a multiple of image.patch (" + std::to_string(i.patch) + ")",
+                       std::to_string(side));
+    if (c.head.kind != "classes")
+        fail_input(file, "model.head.kind", "classes, as image.patch is given", c.head.kind);
+    c.context = (i.width / i.patch) * (i.height / i.patch) + (c.pooling == "first" ? 1 : 0);
+}
+
 void check_positions(ModelConfig& c, std::string_view file) {
     for (const std::string& kind : c.position.kind.list()) {
         if (kind == "rope" && c.head_width % 2 != 0)
@@ -400,6 +473,8 @@ void resolve(ModelConfig& c, std::string_view file) {
                        std::to_string(list.list().size()));
     });
     check_mixers(c, file);
+    check_kind(c, file);
+    check_image(c, file);
     check_heads(c, file);
     check_ssm(c, file);
     check_rwkv(c, file);

@@ -18,9 +18,13 @@ using PerLayer = Repeating<T>;
 /// The `model` part of a config. Letters: C width, H heads, D head width, F feed-forward width, V vocabulary.
 struct ModelConfig {
     std::string kind = "decoder";
-    std::int64_t context = 256;  // positions
+    std::int64_t context = 256;  // positions; of an encoder–decoder, on either side
     std::int64_t width = 0;      // C
     std::int64_t layers = 0;
+    std::int64_t decoder_layers = 0;  // of an encoder–decoder, whose encoder has layers; 0: as many
+    std::int64_t segments = 0;        // kinds of stretches that have an embedding (BERT: 2); 0: none
+    std::int64_t start_token = -1;    // an encoder–decoder's answers begin behind it; -1: begin or end
+    std::string pooling = "mean";     // how an encoder's rows become one vector
     PerLayer<std::string> mixer = "attention";  // of mixer_names()
     PerLayer<std::int64_t> heads = 0;           // H
     PerLayer<std::int64_t> kv_heads = 0;        // 0 in a config: H
@@ -96,17 +100,31 @@ struct ModelConfig {
     struct {
         double scale = 1;
         bool norm = false;
+        bool norm_last = false;  // behind positions and segments, not before them
     } embedding;
+    struct {                          // what an encoder's rows are for
+        std::string kind = "tokens";  // tokens, classes (one a sequence), tags (one a chosen row)
+        std::int64_t classes = 0;     // or tags; from the data
+        bool transform = false;       // a layer before the output product, as BERT has
+    } head;
+    struct {                                                          // pictures in the place of tokens
+        std::int64_t width = 0, height = 0, channels = 1, patch = 0;  // patch: its side; 0: no pictures
+    } image;
     struct {
         double scale = 1, softcap = 0;  // softcap c: c tanh(x / c), after the scale; 0: none
         bool bias = false;
     } logits;
     std::int64_t tie_layers = 0;  // blocks that have weights; layer i has those of i modulo this; 0: all
     bool tie_embeddings = true;
-    double dropout = 0;
+    double dropout = 0, label_smoothing = 0;  // in training
     double init_std = 0.02;
 
     bool uses(std::string_view some_mixer) const;  // in one of its layers
+    bool is_encoder() const { return kind == "encoder"; }
+    bool has_encoder() const { return kind != "decoder"; }
+    bool has_decoder() const { return kind != "encoder"; }
+    bool reads_patches() const { return image.patch > 0; }
+
     /// Experts in this layer; 0: a feed-forward layer.
     std::int64_t experts_at(std::int64_t layer) const {
         return layer < experts.leading_dense ? 0 : experts.count.at(layer);

@@ -29,7 +29,7 @@ struct Model::Impl {
             fail_input(path, "general.type", "a model", "an adapter", "-m names its model, --lora this file");
         config = read_config(*file, architecture);
         if (!tokenizer) tokenizer = tokenizer_from_gguf(*file);
-        if (tokenizer->size() != config.vocabulary)
+        if (tokenizer->size() != config.vocabulary && !config.reads_patches())
             fail_input(path, "token_embd.weight",
                        std::to_string(tokenizer->size()) + " rows, as many as the vocabulary has tokens",
                        std::to_string(config.vocabulary));

@@ -8,6 +8,7 @@
 #include "model/mixers.h"
 #include "model/trace_adapters.h"
 #include "ops/experts.h"
+#include "ops/pool.h"
 
 namespace linnet {
 namespace {
@@ -29,29 +30,30 @@ class Tracer : public BlockParts {
 
     TracedModel run() {
         SpaceId tokens = graph().space({"tokens"});
-        StreamId ids = graph().stream({"tokens"}), targets = graph().stream({"targets"});
-        StreamId wanted = graph().stream({"outputs"});
-        SpaceId outputs = graph().space({"outputs", wanted});
-        ParameterId table = matrix("token_embd.weight", c_.vocabulary, c_.width, c_.init_std);
-        NodeId x = graph().add(embedding_op, "embed", {}, {table}, {}, {tokens, ids});
-        x = scaled("embed.scale", x, c_.embedding.scale);
-        if (c_.embedding.norm) x = norm("embed.norm", "token_embd_norm", x);
-        x = dropout("embed.dropout", positions(x));
-        begin_rope();
-        begin_score_bias();
-        for (layer_ = 0; layer_ < c_.layers; layer_++) {
-            graph().begin_block(static_cast<int>(layer_));
-            const std::string blk = "blk." + std::to_string(layer_);
-            x = block(blk, x);
-            const std::int64_t every = c_.residual.halve_every;
-            if (every > 0 && (layer_ + 1) % every == 0) x = scaled(blk + ".halved", x, 0.5);
+        StreamId ids = c_.reads_patches()
+                           ? graph().stream({"patches", c_.image.patch * c_.image.patch * c_.image.channels})
+                           : graph().stream({"tokens"});
+        StreamId targets = graph().stream({"targets"}), wanted = graph().stream({"outputs"});
+        const Placement outputs{graph().space({"outputs", wanted}), wanted};
+        ParameterId table = none;
+        if (!c_.reads_patches()) table = matrix("token_embd.weight", c_.vocabulary, c_.width, c_.init_std);
+        if (c_.kind == "encoder-decoder") {
+            SpaceId source = graph().space({"source"});
+            side_ = {"enc.", false, false};
+            encoded_ = stack(table, {source, graph().stream({"source"})}, c_.layers);
+            side_ = {"dec.", true, true};
+        } else if (c_.is_encoder()) {
+            side_ = {"", false, false};
         }
-        graph().begin_block(none);
-        if (!norm_ends_branch()) x = norm("norm", "output_norm", x);
-        head(table, x, targets, {outputs, wanted});
+        NodeId x = stack(table, {tokens, ids}, c_.decoder_layers ? c_.decoder_layers : c_.layers);
+        if (c_.is_encoder())
+            encoder_head(table, x, targets, outputs);
+        else
+            head(table, x, targets, outputs);
         graph().add_program("loss", losses());
         graph().add_program("logits", with_states(model_.logits));
         graph().add_program("score", with_states(model_.loss));
+        if (encoded_ != none) graph().add_program("encode", source_appends_);
         return std::move(model_);
     }
 
@@ -68,9 +70,10 @@ class Tracer : public BlockParts {
     /// A parameter. A layer whose weights are another's takes that layer's.
     ParameterId parameter(std::string name, Shape shape, double mean, double std, std::int64_t parts = 0,
                           bool ramp = false) override {
-        if (c_.tie_layers == 0 || !name.starts_with("blk."))
+        const std::string block = side_.prefix + "blk.";
+        if (c_.tie_layers == 0 || !name.starts_with(block))
             return graph().parameter(std::move(name), shape, mean, std, parts, ramp);
-        name = "blk." + std::to_string(layer_ % c_.tie_layers) + name.substr(name.find('.', 4));
+        name = block + std::to_string(layer_ % c_.tie_layers) + name.substr(name.find('.', block.size()));
         const auto& all = graph().parameters();
         auto found = std::find_if(all.begin(), all.end(), [&](const Parameter& p) { return p.name == name; });
         if (found != all.end()) return static_cast<ParameterId>(found - all.begin());
@@ -85,14 +88,54 @@ class Tracer : public BlockParts {
     }
 
   private:
+    /// Embedding, blocks and last norm: of a decoder, or of one side of an encoder–decoder.
+    NodeId stack(ParameterId table, Placement input, std::int64_t layers) {
+        const std::string& side = side_.prefix;
+        score_bias_ = none;
+        NodeId x = c_.reads_patches() ? patches(input)
+                                      : graph().add(embedding_op, side + "embed", {}, {table}, {}, input);
+        x = scaled(side + "embed.scale", x, c_.embedding.scale);
+        if (c_.segments > 0) x = segments(x, input.space);
+        auto normed = [&] { return norm(side + "embed.norm", side + "token_embd_norm", x); };
+        if (c_.embedding.norm && !c_.embedding.norm_last) x = normed();
+        x = positions(x);
+        if (c_.embedding.norm_last) x = normed();
+        x = dropout(side + "embed.dropout", x);
+        begin_rope();
+        begin_score_bias();
+        for (layer_ = 0; layer_ < layers; layer_++) {
+            graph().begin_block(static_cast<int>(side_.causal ? c_.layers + layer_ : layer_));
+            const std::string blk = side + "blk." + std::to_string(layer_);
+            x = block(blk, x);
+            const std::int64_t every = c_.residual.halve_every;
+            if (every > 0 && (layer_ + 1) % every == 0) x = scaled(blk + ".halved", x, 0.5);
+        }
+        graph().begin_block(none);
+        return norm_ends_branch() ? x : norm(side + "norm", side + "output_norm", x);
+    }
+
+    /// Pictures, a patch a row. Where pooling takes the first row, that one has an empty patch, and its
+    /// position's vector is the class token (Dosovitskiy et al. 2021, "An image is worth 16x16 words").
+    NodeId patches(Placement input) {
+        auto width = static_cast<double>(c_.image.patch * c_.image.patch * c_.image.channels);
+        NodeId x = graph().add(vectors_op, "patches", {}, {}, {{"width", width}}, input);
+        return linear("embed", "patch_embd", x, c_.width, true, 1 / std::sqrt(width));
+    }
+
+    NodeId segments(NodeId x, SpaceId space) {
+        NodeId s = graph().add(embedding_op, "segments", {},
+                               {matrix("token_types.weight", c_.segments, c_.width, c_.init_std)}, {},
+                               {space, graph().stream({"segments"})});
+        return graph().add(add_op, "embed.add", {x, s});
+    }
+
     /// The loss of rows x, and the logits of those that `wanted` names.
     void head(ParameterId table, NodeId x, StreamId targets, Placement wanted) {
-        Small<ParameterId, max_parameters> p{
-            c_.tie_embeddings ? table : matrix("output.weight", c_.vocabulary, c_.width, c_.init_std)};
-        if (c_.logits.bias) p.push_back(graph().parameter("output.bias", Shape(c_.vocabulary), 0, 0));
+        Small<ParameterId, max_parameters> p = output_product(table);
         Attributes finish;
         if (c_.logits.scale != 1) finish.set("scale", c_.logits.scale);
         if (c_.logits.softcap != 0) finish.set("softcap", c_.logits.softcap);
+        smooth(finish);
         model_.loss = graph().add(cross_entropy_op, "loss", {x}, p, finish, {none, targets});
         NodeId last = graph().add(take_rows_op, "last", {x}, {}, {}, wanted);
         // Logits have the bits of writing also after a prompt: sampling must not depend on how a text came
@@ -102,6 +145,61 @@ class Tracer : public BlockParts {
         if (c_.logits.softcap != 0)
             y = graph().add(softcap_op, "logits.softcap", {y}, {}, {{"value", c_.logits.softcap}});
         model_.logits = y;
+    }
+
+    Small<ParameterId, max_parameters> output_product(ParameterId table) {
+        Small<ParameterId, max_parameters> p{
+            c_.tie_embeddings ? table : matrix("output.weight", c_.vocabulary, c_.width, c_.init_std)};
+        if (c_.logits.bias) p.push_back(graph().parameter("output.bias", Shape(c_.vocabulary), 0, 0));
+        return p;
+    }
+
+    void smooth(Attributes& loss) const {
+        if (training_ && c_.label_smoothing > 0) loss.set("smoothing", c_.label_smoothing);
+    }
+
+    /// An encoder's rows: as they are ("encode"), one vector for each sequence ("mean", "first", "last"), and
+    /// what they tell: of chosen rows a token or a tag, of sequences a class.
+    void encoder_head(ParameterId table, NodeId x, StreamId targets, Placement outputs) {
+        graph().add_program("encode", {x});
+        model_.encoded = x;
+        constexpr std::pair<const char*, Pooling> ways[] = {
+            {"mean", Pooling::mean}, {"first", Pooling::first}, {"last", Pooling::last}};
+        NodeId pooled = none;
+        for (const auto& [name, way] : ways) {
+            NodeId one =
+                graph().add(pool_op, name, {x}, {}, {{"kind", static_cast<double>(way)}}, {outputs.space});
+            graph().add_program(name, {one});
+            model_.pooled.push_back(one);
+            if (c_.pooling == name) pooled = one;
+        }
+        const std::string& kind = c_.head.kind;
+        NodeId y = kind == "classes" ? pooled : graph().add(take_rows_op, "chosen", {x}, {}, {}, outputs);
+        if (c_.head.transform) y = transformed(y);
+        Small<ParameterId, max_parameters> p;
+        if (kind == "tokens") {
+            p = output_product(table);
+        } else {
+            y = dropout("head.dropout", y);
+            p = {matrix("cls.output.weight", c_.head.classes, c_.width, c_.init_std),
+                 graph().parameter("cls.output.bias", Shape(c_.head.classes), 0, 0)};
+        }
+        Attributes loss;
+        smooth(loss);
+        model_.loss = graph().add(cross_entropy_op, "loss", {y}, p, loss, {none, targets});
+        model_.logits = graph().add(linear_op, "logits", {y}, p, {{"written", 1}});
+    }
+
+    /// BERT's layer before the words (Devlin et al. 2019; its program's "transform"), or before classes its
+    /// tanh layer.
+    NodeId transformed(NodeId x) {
+        if (c_.head.kind != "tokens")
+            return graph().add(activation_op, "head.act",
+                               {linear("head", "cls", x, c_.width, true, c_.init_std)}, {},
+                               {{"kind", static_cast<double>(Activation::tanh)}});
+        x = linear("head", "output_transform", x, c_.width, true, c_.init_std);
+        x = graph().add(activation_op, "head.act", {x}, {}, activation());
+        return norm("head.norm", "output_transform_norm", x);
     }
 
     NodeId scaled(const std::string& path, NodeId x, double factor) {
@@ -129,9 +227,11 @@ class Tracer : public BlockParts {
 
     NodeId positions(NodeId x) {
         if (c_.position.kind.at(0) == "learned")
-            return graph().add(position_embedding_op, "positions", {x},
-                               {matrix("position_embd.weight", c_.context, c_.width, c_.init_std)});
-        if (c_.position.kind.at(0) == "sinusoidal") return graph().add(sinusoidal_op, "positions", {x});
+            return graph().add(
+                position_embedding_op, side_.prefix + "positions", {x},
+                {matrix(side_.prefix + "position_embd.weight", c_.context, c_.width, c_.init_std)});
+        if (c_.position.kind.at(0) == "sinusoidal")
+            return graph().add(sinusoidal_op, side_.prefix + "positions", {x});
         return x;
     }
 
@@ -166,7 +266,7 @@ class Tracer : public BlockParts {
     void begin_rope() {
         const auto& p = c_.position;
         const auto& kinds = p.kind.list();
-        if (std::find(kinds.begin(), kinds.end(), "rope") == kinds.end()) return;
+        if (std::find(kinds.begin(), kinds.end(), "rope") == kinds.end() || !turn_factors_.empty()) return;
         const auto& scaling = p.scaling;
         turn_ = {{"head_width", static_cast<double>(c_.head_width)}, {"halves", p.halves ? 1.0 : 0.0}};
         std::int64_t turned = p.rotary_width ? p.rotary_width : c_.head_width;
@@ -210,30 +310,41 @@ class Tracer : public BlockParts {
     }
 
     NodeId attention(const std::string& blk, NodeId x) {
-        std::string path = blk + ".attn";
+        return attend(blk + ".attn", blk + ".attn", x, x, side_.causal);
+    }
+
+    /// Queries of the decoder look at what the encoder made of the source.
+    NodeId cross_attention(const std::string& blk, NodeId x) {
+        return attend(blk + ".cross", blk + ".cross_attn", x, encoded_, false);
+    }
+
+    /// Rows of x look at rows of `seen`: their own, or an encoder's.
+    NodeId attend(const std::string& path, const std::string& name, NodeId x, NodeId seen, bool causal) {
+        const bool self = x == seen;
         std::int64_t d = c_.head_width;
         std::int64_t heads = c_.heads.at(layer_), kv_heads = c_.kv_heads.at(layer_);
         auto kv = static_cast<double>(kv_heads);
         bool bias = c_.attention.bias;
-        NodeId q = clamped(linear(path + ".q", blk + ".attn_q", x, heads * d, bias, c_.init_std));
-        NodeId k = clamped(linear(path + ".k", blk + ".attn_k", x, kv_heads * d, bias, c_.init_std));
-        NodeId v = clamped(linear(path + ".v", blk + ".attn_v", x, kv_heads * d, bias, branch_std()));
-        q = heads_norm(path + ".q.norm", blk + ".attn_q_norm", q, heads);
-        k = heads_norm(path + ".k.norm", blk + ".attn_k_norm", k, kv_heads);
-        if (c_.position.kind.at(layer_) == "rope")
+        NodeId q = clamped(linear(path + ".q", name + "_q", x, heads * d, bias, c_.init_std));
+        NodeId k = clamped(linear(path + ".k", name + "_k", seen, kv_heads * d, bias, c_.init_std));
+        NodeId v = clamped(linear(path + ".v", name + "_v", seen, kv_heads * d, bias, branch_std()));
+        q = heads_norm(path + ".q.norm", name + "_q_norm", q, heads);
+        k = heads_norm(path + ".k.norm", name + "_k_norm", k, kv_heads);
+        if (self && c_.position.kind.at(layer_) == "rope")
             q = rope(path + ".q.rope", q), k = rope(path + ".k.rope", k);
         if (c_.attention.scale != 0)  // the op's own is 1 / sqrt(D)
             q = scaled(path + ".q.scale", q, c_.attention.scale * std::sqrt(static_cast<double>(d)));
         StateId state = none;
-        if (!training_) {
-            std::int64_t window = c_.attention.globals > 0 ? 0 : c_.attention.window.at(layer_);
-            state = graph().state({path, 2 * kv_heads, d, Rewind::truncate, window});
-            appends_.push_back(graph().add(append_op, path + ".append", {k, v}, {}, {{"kv_heads", kv}},
-                                           {none, none, none, state}));
+        if (!training_ && side_.states) {
+            std::int64_t window = c_.attention.globals > 0 || !self ? 0 : c_.attention.window.at(layer_);
+            state = graph().state({path, 2 * kv_heads, d, Rewind::truncate, window, !self});
+            (self ? appends_ : source_appends_)
+                .push_back(graph().add(append_op, path + ".append", {k, v}, {}, {{"kv_heads", kv}},
+                                       {none, none, none, state}));
         }
-        NodeId a = scored(path, q, k, v, state);
-        NodeId y = linear(path + ".output", blk + ".attn_output", a, c_.width,
-                          bias && c_.attention.output_bias, residual_std());
+        NodeId a = scored(path, q, k, v, state, causal, self);
+        NodeId y = linear(path + ".output", name + "_output", a, c_.width, bias && c_.attention.output_bias,
+                          residual_std());
         return dropout(path + ".dropout", y);
     }
 
@@ -243,17 +354,18 @@ class Tracer : public BlockParts {
     }
 
     /// Attention itself, with what its scores get besides their scale.
-    NodeId scored(const std::string& path, NodeId q, NodeId k, NodeId v, StateId state) {
+    NodeId scored(const std::string& path, NodeId q, NodeId k, NodeId v, StateId state, bool causal,
+                  bool self) {
         const auto& c = c_.attention;
         Attributes a{{"heads", static_cast<double>(c_.heads.at(layer_))},
                      {"kv_heads", static_cast<double>(c_.kv_heads.at(layer_))},
                      {"head_width", static_cast<double>(c_.head_width)},
                      {"window", static_cast<double>(c.window.at(layer_))},
-                     {"causal", 1}};
+                     {"causal", causal ? 1.0 : 0.0}};
         if (c.globals > 0) a.set("globals", static_cast<double>(c.globals));
         if (c.softcap != 0) a.set("softcap", c.softcap);
-        if (c.alibi != 0) a.set("alibi", c.alibi);
-        if (score_bias_ == none)
+        if (c.alibi != 0 && self) a.set("alibi", c.alibi);
+        if (score_bias_ == none || !self)
             return graph().add(attention_op, path, {q, k, v}, {}, a, {none, none, state});
         a.set("bias_zero", graph().node(score_bias_).attributes.number("bias_zero"));
         return graph().add(biased_attention_op, path, {q, k, v, score_bias_}, {}, a, {none, none, state});
@@ -264,12 +376,13 @@ class Tracer : public BlockParts {
         if (c_.attention.buckets == 0) return;
         std::int64_t heads = c_.heads.at(0), reach = c_.attention.reach;
         SpaceId rows = graph().space({"heads", none, none, 0, heads});
-        score_bias_ = graph().add(score_bias_op, "score_bias", {},
-                                  {matrix("attn_rel_b.weight", c_.attention.buckets, heads, c_.init_std)},
-                                  {{"reach", static_cast<double>(reach)},
-                                   {"causal", 1},
-                                   {"bias_zero", static_cast<double>(reach + score_bias_lanes)}},
-                                  {rows});
+        score_bias_ = graph().add(
+            score_bias_op, side_.prefix + "score_bias", {},
+            {matrix(side_.prefix + "attn_rel_b.weight", c_.attention.buckets, heads, c_.init_std)},
+            {{"reach", static_cast<double>(reach)},
+             {"causal", side_.causal ? 1.0 : 0.0},
+             {"bias_zero", static_cast<double>(reach + score_bias_lanes)}},
+            {rows});
     }
 
     /// A mixture of experts: each token's, weighted, and the one that all tokens share.
@@ -376,6 +489,9 @@ class Tracer : public BlockParts {
     NodeId block(const std::string& blk, NodeId x) {
         if (c_.residual.kind == "parallel") return parallel_block(blk, x);
         x = residual(blk + ".attn", blk + ".attn", x, [&](NodeId y) { return mixer(blk, y); });
+        if (encoded_ != none)
+            x = residual(blk + ".cross", blk + ".cross_attn", x,
+                         [&](NodeId y) { return cross_attention(blk, y); });
         if (c_.ffn.kind == "none") return x;
         return residual(blk + ".ffn", blk + ".ffn", x, [&](NodeId y) { return feed_forward(blk, y); });
     }
@@ -391,9 +507,15 @@ class Tracer : public BlockParts {
     const ModelConfig& c_;
     bool training_;
     AdapterTracer beside_;
+    /// The stack being traced: how its paths and parameters begin, and whether it is a decoder.
+    struct Side {
+        std::string prefix;
+        bool causal = true, states = true;
+    } side_;
     std::int64_t layer_ = 0;  // the block being traced
     TracedModel model_;
-    std::vector<NodeId> appends_;
+    NodeId encoded_ = none;  // the encoder's rows, in a decoder beside one
+    std::vector<NodeId> appends_, source_appends_;
     Attributes turn_;  // of RoPE
     Small<ParameterId, max_parameters> turn_factors_;
     SpaceId places_ = none, bounds_ = none;  // of experts

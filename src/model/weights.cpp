@@ -58,7 +58,7 @@ TensorPlace stored_place(const Architecture& a, const std::string& parameter,
 }  // namespace
 
 bool always_f32(const Parameter& parameter) {
-    return parameter.shape.rank == 1 || parameter.name.starts_with("position_embd");
+    return parameter.shape.rank == 1 || parameter.name.find("position_embd") != std::string::npos;
 }
 
 std::vector<StoredTensor> stored_tensors(const Graph& graph, const Architecture& a, const Gguf* file) {

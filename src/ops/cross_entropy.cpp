@@ -2,7 +2,8 @@
 // rows at a time, so that those of a whole batch are never stored.   x [R,C], W [V,C]; out [R,1]: nats a row
 // (0 where no target). Backward makes the loss as well: the logits of a training step are computed once, not
 // twice. With a bias [V], an attribute "scale" s and one "softcap" c (bound.cpp), logits are
-// c · tanh(s (x · Wᵀ + b) / c).
+// c · tanh(s (x · Wᵀ + b) / c). "smoothing" e, in training alone: the target has 1 - e, and all classes e / V
+// each (Szegedy et al. 2016, section 7).
 #include <algorithm>
 #include <stdexcept>
 
@@ -87,6 +88,30 @@ void finish_backward(const Call<Real>& call, std::int64_t v, const Real* kept, R
     if (a.has("scale")) call.kernels->scale(v, static_cast<Real>(a.number("scale")), gradient, gradient);
 }
 
+/// The target's logit less the mean of all: what a smoothed loss adds, times the smoothing.
+template <class Real>
+double above_mean(std::int64_t v, std::int32_t target, const Real* logits) {
+    double sum = 0;
+    for (std::int64_t i = 0; i < v; i++) sum += static_cast<double>(logits[i]);
+    return static_cast<double>(logits[target]) - sum / static_cast<double>(v);
+}
+
+/// Loss and gradient of one row; the loss in nats.
+template <class Real>
+double lose(const Call<Real>& call, std::int64_t v, std::int32_t target, bool gradient, Real* logits) {
+    const auto scale = static_cast<Real>(call.batch->loss_scale);
+    const Attributes& a = *call.attributes;
+    if (!a.has("smoothing") || !call.batch->training)
+        return call.kernels->cross_entropy(v, target, scale, gradient, logits);
+    const double e = a.number("smoothing"), above = above_mean(v, target, logits);
+    const double loss = call.kernels->cross_entropy(v, target, scale, gradient, logits) + e * above;
+    if (!gradient) return loss;
+    const Real each = static_cast<Real>(e / static_cast<double>(v)) * scale;
+    for (std::int64_t i = 0; i < v; i++) logits[i] -= each;
+    logits[target] += static_cast<Real>(e) * scale;
+    return loss;
+}
+
 /// The loss of each row, and its gradient in place of the logits.
 template <class Real>
 void make_losses(const Call<Real>& call, Chunk chunk, bool gradient) {
@@ -98,8 +123,7 @@ void make_losses(const Call<Real>& call, Chunk chunk, bool gradient) {
         Real *logits = call.scratch + r * v, *kept = copies + r * v;
         if (target >= 0) {
             finish(call, v, logits, kept);
-            call.out[chunk.first + r] = static_cast<Real>(call.kernels->cross_entropy(
-                v, target, static_cast<Real>(call.batch->loss_scale), gradient, logits));
+            call.out[chunk.first + r] = static_cast<Real>(lose(call, v, target, gradient, logits));
             if (gradient) finish_backward(call, v, kept, logits);
         } else {
             call.out[chunk.first + r] = 0;

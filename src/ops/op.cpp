@@ -48,6 +48,8 @@ std::span<const Op* const> all_ops() {
         &softcap_op,
         &dropout_op,
         &take_rows_op,
+        &pool_op,
+        &vectors_op,
         &cross_entropy_op,
         &expert_choice_op,
         &expert_weights_op,

@@ -61,6 +61,7 @@ struct StateSpec {
                  width = 0;            // a sequence's state is [planes, positions, width], or [planes, width]
     Rewind rewind = Rewind::truncate;  // of the second form: snapshot
     std::int64_t window = 0;           // positions that are looked back at, with the newest; 0: all
+    bool source = false;               // of positions that are another text's: all there are
 };
 
 /// A state's memory: a piece of `slot_bytes` per sequence, [planes, positions, row_bytes].
@@ -213,7 +214,7 @@ std::span<const Op* const> all_ops();
 
 extern const Op embedding_op, position_embedding_op, sinusoidal_op, linear_op, layer_norm_op, rms_norm_op,
     rope_op, append_op, score_bias_op, attention_op, biased_attention_op, activation_op, gated_op, add_op,
-    scale_op, clamp_op, softcap_op, dropout_op, take_rows_op, cross_entropy_op;
+    scale_op, clamp_op, softcap_op, dropout_op, take_rows_op, pool_op, vectors_op, cross_entropy_op;
 
 // Recurrences and what stands around them: conv.cpp, selective_scan.cpp, matrix_scan.cpp, multiply.cpp.
 extern const Op conv_op, shift_op, selective_scan_op, linear_scan_op, delta_scan_op, lstm_op, multiply_op,

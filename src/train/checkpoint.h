@@ -11,8 +11,8 @@
 #include "train/keeper.h"
 #include "train/learner.h"
 #include "train/outliers.h"
-#include "train/run_data.h"
 #include "train/start.h"
+#include "train/task/run_data.h"
 
 namespace linnet {
 

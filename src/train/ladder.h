@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "train/config.h"
+#include "train/task/config.h"
 
 namespace linnet {
 

@@ -47,7 +47,7 @@ Lowering lowering(Phase phase, std::int64_t rows, const ModelConfig& config,
                   const std::vector<ParameterStart>& starts, const LearnerNumbers& numbers) {
     Lowering l;
     l.phase = phase;
-    l.capacity = {rows};
+    l.capacity = {rows, rows, rows};               // rows, those with a loss of their own, those of a source
     l.positions = std::min(config.context, rows);  // a sequence is no longer
     l.products = numbers.products;
     if (phase == Phase::train) {
@@ -154,24 +154,24 @@ void Learner::initialise(std::uint64_t seed) {
     });
 }
 
-double Learner::summed(const Executor<float>& executor, NodeId node, const Batch& batch) {
+double Learner::summed(const Executor<float>& executor, NodeId node) {
     const float* rows = executor.value(node);
     double sum = 0;
-    for (std::int64_t r = 0; r < batch.rows.count; r++) sum += rows[r];
+    const std::int64_t count = executor.rows(executor.graph().node(node).space);
+    for (std::int64_t r = 0; r < count; r++) sum += rows[r];
     return sum;
 }
 
 double Learner::learn(const Batch& batch) {
     learner_->run(batch);
-    for (NodeId node : traced_.router_losses)
-        router_loss_ += summed(*learner_, node, batch) * batch.loss_scale;
+    for (NodeId node : traced_.router_losses) router_loss_ += summed(*learner_, node) * batch.loss_scale;
     for (std::size_t i = 0; i < traced_.expert_bounds.size(); i++) {
         const auto* bounds =
             reinterpret_cast<const std::int32_t*>(learner_->value(traced_.expert_bounds[i].second));
         for (std::size_t e = 0; e < use_[i].choices.size(); e++)
             use_[i].choices[e] += bounds[e + 1] - bounds[e];
     }
-    return summed(*learner_, traced_.loss, batch);
+    return summed(*learner_, traced_.loss);
 }
 
 double Learner::take_router_loss() {
@@ -186,7 +186,7 @@ std::vector<ExpertUse> Learner::take_expert_use() {
 
 double Learner::evaluate(const Batch& batch) {
     evaluator_->run(batch);
-    return summed(*evaluator_, traced_.loss, batch);
+    return summed(*evaluator_, traced_.loss);
 }
 
 StepResult Learner::update(const TrainConfig& config, std::int64_t step, StepOptions options) {

@@ -7,9 +7,9 @@
 
 #include "graph/executor.h"
 #include "model/trace.h"
-#include "train/config.h"
 #include "train/optimize/optimizer.h"
 #include "train/precision.h"
+#include "train/task/config.h"
 
 namespace linnet {
 
@@ -76,7 +76,7 @@ class Learner {
 
   private:
     void initialise(std::uint64_t seed);
-    static double summed(const Executor<float>& executor, NodeId node, const Batch& batch);
+    static double summed(const Executor<float>& executor, NodeId node);
 
     TracedModel traced_;
     int threads_;

@@ -72,7 +72,8 @@ void LiveLine::step(std::int64_t step, std::int64_t steps, double loss, double l
 void LiveLine::evaluated(std::int64_t step, double loss, double bpb) {
     progress_.validation = loss;
     note("step " + grouped(static_cast<std::uint64_t>(step)) +
-         formatted(": validation loss %.3f nats per token", loss) + formatted(", %.3f bits per byte", bpb));
+         formatted(": validation loss %.3f nats per token", loss) +
+         (std::isnan(bpb) ? "" : formatted(", %.3f bits per byte", bpb)));
 }
 
 void LiveLine::sample(const std::string& prompt, const std::string& text) {

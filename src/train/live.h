@@ -32,7 +32,7 @@ class LiveLine {
     /// seconds_left: until the run ends whatever its step, infinity where it does not.
     void step(std::int64_t step, std::int64_t steps, double loss, double lr, double tokens_per_s,
               double share, double seconds_left);
-    /// After an evaluation: nats per token, bits per byte. A line that stays.
+    /// After an evaluation: nats per token, bits per byte (NaN: not told). A line that stays.
     void evaluated(std::int64_t step, double loss, double bpb);
     /// What the model wrote, after the prompt it was given.
     void sample(const std::string& prompt, const std::string& text);

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "ops/op.h"
-#include "train/config.h"
+#include "train/task/config.h"
 
 namespace linnet {
 

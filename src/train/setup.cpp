@@ -9,8 +9,10 @@
 #include "base/terminal.h"
 #include "kernels/peaks.h"
 #include "model/architectures.h"
+#include "model/encode/encoder_text.h"
 #include "train/ladder.h"
 #include "train/precision.h"
+#include "train/task/example_task.h"
 #include "train/timing.h"
 
 namespace linnet {
@@ -72,19 +74,28 @@ RunConfig default_config(const TrainingOptions& options, const RunTexts& data, R
     return read_run_config(choose_config(prospect), "default config", settings);
 }
 
-/// The config: the file's, a default, or (resuming) the checkpoint's; then --set and --steps.
-RunConfig choose_config(const TrainingOptions& options, const RunTexts& data, RunSetup& setup) {
-    const std::vector<std::string> settings = settings_of(options);
-    json file;
-    std::string name = options.config_path;
-    if (!name.empty()) {
-        file = parse_json(read_file(name), name);
-    } else if (setup.resumed) {
-        file = setup.checkpoint.config, name = *setup.resumed;
-    }
-    const std::string model = start_model(file, settings);
-    if (!model.empty()) return config_from(model, std::move(file), name, options, data, setup);
-    if (!file.is_null()) return read_run_config(file, name, settings);
+/// The config of a file, or (resuming) of the checkpoint; null: none is given.
+struct GivenConfig {
+    json config;
+    std::string name, model;  // model: what it begins from; empty: nothing
+};
+GivenConfig given_config(const TrainingOptions& options, const RunSetup& setup) {
+    GivenConfig given;
+    given.name = options.config_path;
+    if (!given.name.empty())
+        given.config = parse_json(read_file(given.name), given.name);
+    else if (setup.resumed)
+        given.config = setup.checkpoint.config, given.name = *setup.resumed;
+    given.model = start_model(given.config, settings_of(options));
+    return given;
+}
+
+/// That, or a default; then --set and --steps.
+RunConfig choose_config(GivenConfig given, const TrainingOptions& options, const RunTexts& data,
+                        RunSetup& setup) {
+    if (!given.model.empty())
+        return config_from(given.model, std::move(given.config), given.name, options, data, setup);
+    if (!given.config.is_null()) return read_run_config(given.config, given.name, settings_of(options));
     setup.chosen = true;
     return default_config(options, data, setup);
 }
@@ -126,7 +137,7 @@ void say_choice(const RunSetup& setup) {
 }
 
 /// A run goes on only as what it was: the same model, vocabulary, data and batches. The rest may change.
-void check_resume(const RunSetup& setup, const TrainingOptions& options, const RunTexts& data) {
+void check_resume(const RunSetup& setup, const TrainingOptions& options, const std::string& data) {
     json was = setup.checkpoint.config, now = setup.config_json;
     if (setup.checkpoint.base != setup.start.fingerprint)
         fail(Exit::diverged, options.out, "finetune.model", "the model that the run began from",
@@ -149,7 +160,7 @@ void check_resume(const RunSetup& setup, const TrainingOptions& options, const R
             fail(Exit::diverged, options.out, std::string("train.") + key,
                  was["train"].value(key, json()).dump(), now["train"][key].dump());
     if (setup.checkpoint.data != setup.data_hash)
-        fail(Exit::diverged, data.name(), "",
+        fail(Exit::diverged, data, "",
              "the text that the run began with (sha256 " + setup.checkpoint.data + ")",
              "another one (" + setup.data_hash + ")");
 }
@@ -179,11 +190,11 @@ void check_positions(const RunSetup& setup, const TrainingOptions& options) {
         fail(Exit::diverged, options.out, "texts", setup.checkpoint.texts.dump(), now.dump());
 }
 
-/// Steps that read as much as all texts have, so many times.
-void set_epochs(RunSetup& setup, double epochs) {
+/// Steps that read all data so many times; a step reads `each` of its tokens, or examples.
+void set_steps(RunSetup& setup, double epochs, std::int64_t each) {
     TrainConfig& t = setup.config.train;
-    const double tokens = epochs * static_cast<double>(setup.text_size.train_tokens);
-    const double steps = std::ceil(tokens / static_cast<double>(t.batch * t.sequence * t.accumulate));
+    const double all = epochs * static_cast<double>(setup.text_size.train_tokens);
+    const double steps = std::ceil(all / static_cast<double>(each));
     t.steps = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::min(steps, 1e12)));
     setup.config_json = whole_config(setup.config);
 }
@@ -212,6 +223,64 @@ DataOptions data_options(const TrainingOptions& options, const RunSetup& setup) 
     return known;
 }
 
+/// What a config's own vocabulary is called in errors.
+std::string tokenizer_name(const RunSetup& setup, const std::string& data) {
+    return setup.config.tokenizer.kind == "file" ? setup.config.tokenizer.file : data;
+}
+
+/// Objectives of windows other than the next token.
+void prepare_task(const RunTexts& texts, RunSetup& setup) {
+    const TrainConfig& t = setup.config.train;
+    if (t.objective == "next") return;
+    if (setup.windows->parts() > 1)
+        fail(Exit::usage, "", "--data", "texts without weights, as train.objective is " + t.objective,
+             "weights");
+    setup.task = window_task(setup.config, setup.windows->part(0), setup.tokenizer,
+                             tokenizer_name(setup, texts.name()));
+}
+
+/// The id that answers begin behind becomes part of the config, as files say it.
+void fix_start_token(RunSetup& setup, const std::string& data) {
+    ModelConfig& m = setup.config.model;
+    if (m.kind == "encoder-decoder")
+        m.start_token = answer_marks(*setup.tokenizer, m, tokenizer_name(setup, data)).start;
+}
+
+void note_names(const RunSetup& setup) {
+    if (!has_standard_architecture(setup.config.model))
+        note(
+            "GGUF has no name for these model settings: only linnet will load model.gguf (README.md, \"Other "
+            "runtimes\", has those that it has)");
+}
+
+/// A run of labelled examples.
+void set_up_examples(const TrainingOptions& options, RunSetup& setup) {
+    if (!options.data.weights.empty())
+        fail(Exit::usage, "", "--data", "files of examples without weights", "a weight");
+    ExampleData data(setup.config, data_options(options, setup));
+    setup.data = data.options();
+    setup.data_hash = data.sha256();
+    const std::string name = setup.data.inputs[0], description = data.description();
+    data.fit(setup.config);
+    setup.labels = data.labels();
+    setup.tokenizer = setup.resumed ? tokenizer_from_gguf(Gguf(*setup.resumed + "/model.gguf"))
+                                    : data.tokenizer(setup.config, setup.threads);
+    if (!setup.config.model.reads_patches()) setup.config.model.vocabulary = setup.tokenizer->size();
+    fix_start_token(setup, name);
+    settle_precision(setup);
+    setup.config_json = whole_config(setup.config);
+    assign_groups(groups_of(setup.config.train), trace(setup.config.model, true).graph, "config");
+    if (setup.resumed) check_resume(setup, options, name);
+    setup.task = data.task(setup.config, setup.tokenizer, tokenizer_name(setup, name));
+    setup.text_size = {data.bytes(), setup.task->size(DataSplit::train), 0};
+    if (options.epochs > 0) {
+        const TrainConfig& t = setup.config.train;
+        set_steps(setup, options.epochs, t.batch * t.accumulate);
+    }
+    note(name + ": " + description);
+    note_names(setup);
+}
+
 /// The chat template of a run from a model: finetune.template, or the file's own.
 ChatTemplate template_of(const RunSetup& setup, const std::string& first_chat) {
     const std::string& named = setup.config.finetune.form;
@@ -227,7 +296,7 @@ ChatTemplate template_of(const RunSetup& setup, const std::string& first_chat) {
 void prepare_tokens(RunTexts& texts, RunSetup& setup) {
     const TrainConfig& t = setup.config.train;
     RunData* only = texts.only();
-    if (setup.start.base && only && only->is_packable()) {
+    if (setup.start.base && t.objective == "next" && only && only->is_packable()) {
         const std::string chat = only->first_chat();
         std::optional<ChatTemplate> form;
         if (!chat.empty()) form = template_of(setup, chat);
@@ -271,33 +340,43 @@ RunSetup set_up(const TrainingOptions& options) {
     setup.time_limit_s = options.time_limit_s;
     setup.threads = options.threads > 0 ? options.threads : physical_cores();
     if (!options.dry_run) open_folder(options, setup);
+    GivenConfig given = given_config(options, setup);
+    if (!given.config.is_null() && given.model.empty()) {
+        setup.config = read_run_config(given.config, given.name, settings_of(options));
+        if (reads_examples(setup.config.train)) {
+            set_up_examples(options, setup);
+            return setup;
+        }
+    }
     RunTexts data(data_options(options, setup));
     setup.data = data.options();
     setup.data_hash = data.sha256();
     const std::vector<std::string> descriptions = data.descriptions();  // said once nothing is refused
-    setup.config = choose_config(options, data, setup);
+    setup.config = choose_config(given, options, data, setup);
     const TrainConfig& t = setup.config.train;
+    if (reads_examples(t))
+        fail(Exit::usage, "", "CONFIG",
+             "a config of a run from nothing, as train.objective is " + t.objective,
+             setup.start.base ? "a run from " + setup.start.base->path() : "none");
     setup.tokenizer = setup.start.base ? setup.start.base->shared_tokenizer()
-                      : setup.resumed
-                          ? tokenizer_from_gguf(Gguf(*setup.resumed + "/model.gguf"))
-                          : data.tokenizer(setup.config.tokenizer, t.validation_fraction, setup.threads);
+                      : setup.resumed  ? tokenizer_from_gguf(Gguf(*setup.resumed + "/model.gguf"))
+                                       : data.tokenizer(setup.config, setup.threads);
     setup.config.model.vocabulary = setup.tokenizer->size();
+    fix_start_token(setup, data.name());
     settle_precision(setup);
     setup.config_json = whole_config(setup.config);
     assign_groups(groups_of(t), trace(setup.config.model, true, setup.start.learner.adapters).graph,
                   "config");
-    if (setup.resumed) check_resume(setup, options, data);
+    if (setup.resumed) check_resume(setup, options, data.name());
     if (setup.start.base && !data.own_tokenizer().empty())
         require_vocabulary(setup.start, *load_tokenizer(data.own_tokenizer()), data.own_tokenizer());
     data.check(options.verify);
     prepare_tokens(data, setup);
+    prepare_task(data, setup);
     if (setup.resumed) check_positions(setup, options);
-    if (options.epochs > 0) set_epochs(setup, options.epochs);
+    if (options.epochs > 0) set_steps(setup, options.epochs, t.batch * t.sequence * t.accumulate);
     for (const std::string& description : descriptions) note(description);
-    if (!has_standard_architecture(setup.config.model))
-        note(
-            "GGUF has no name for these model settings: only linnet will load model.gguf (README.md, \"Other "
-            "runtimes\", has those that it has)");
+    note_names(setup);
     if (!data.own_tokenizer().empty() && setup.config.tokenizer.kind != "file")
         note("the tokenizer is that of the corpus: " + data.own_tokenizer());
     if (setup.chosen) {
@@ -311,6 +390,7 @@ RunSetup set_up(const TrainingOptions& options) {
 }
 
 void fill_batch(const RunSetup& setup, std::int64_t step, std::int64_t micro, Batch& work) {
+    if (setup.task) return setup.task->fill(step, micro, work);
     const TrainConfig& t = setup.config.train;
     work = Batch();
     work.seed = static_cast<std::uint64_t>(t.seed);
@@ -329,6 +409,7 @@ void fill_batch(const RunSetup& setup, std::int64_t step, std::int64_t micro, Ba
 
 bool fill_validation(const RunSetup& setup, std::size_t part, std::int64_t i, std::int64_t batches,
                      Batch& work) {
+    if (setup.task) return setup.task->fill_validation(i, batches, work);
     const TrainConfig& t = setup.config.train;
     auto windows = static_cast<std::int64_t>(setup.packed ? setup.packed->bins(DataSplit::validation)
                                                           : setup.windows->part(part).validation_windows());
@@ -362,6 +443,7 @@ json text_positions(const RunSetup& setup, std::int64_t step) {
 }
 
 std::string held_out_line(const RunSetup& setup) {
+    if (setup.task) return setup.task->sample_source();
     constexpr std::size_t shortest = 20, longest = 80;  // bytes
     if (setup.packed) return setup.packed->held_out_beginning(*setup.tokenizer);
     std::vector<std::int32_t> ids(static_cast<std::size_t>(setup.config.train.sequence)), targets(ids.size());

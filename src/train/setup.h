@@ -7,11 +7,12 @@
 #include "base/clock.h"
 #include "data/mixture.h"
 #include "train/checkpoint.h"
-#include "train/config.h"
 #include "train/ladder.h"
 #include "train/run_folder.h"
-#include "train/run_texts.h"
 #include "train/start.h"
+#include "train/task/config.h"
+#include "train/task/run_texts.h"
+#include "train/task/task.h"
 #include "train/trainer.h"
 
 namespace linnet {
@@ -30,20 +31,23 @@ struct RunSetup {
     DataOptions data;
     std::string data_hash;
     TextSize text_size;
-    std::optional<WindowMixture> windows;  // one of these two: windows of streams of tokens,
-    std::optional<PackedTexts> packed;     // or texts that do not see each other
+    std::optional<WindowMixture> windows;  // one of these three: windows of streams of tokens (of which
+                                           // `task` may make batches of its own),
+    std::optional<PackedTexts> packed;     // texts that do not see each other,
+    std::unique_ptr<Task> task;            // batches of other objectives than the next token
+    std::vector<std::string> labels;       // of classes or tags
     std::optional<std::string> resumed;    // the checkpoint's folder
     Checkpoint checkpoint;                 // its state, or step 0
     int threads = 1;
 
     std::int64_t rows() const { return config.train.batch * config.train.sequence; }
     /// Texts that are evaluated each by itself.
-    std::size_t texts() const { return packed ? 1 : windows->parts(); }
-    /// Tokens that count, of all texts.
+    std::size_t texts() const { return packed || task ? 1 : windows->parts(); }
+    /// Tokens that count, of all texts; or examples, where there are some.
     std::uint64_t tokens(DataSplit split) const {
-        return packed ? packed->size(split) : windows->size(split);
+        return task ? task->size(split) : packed ? packed->size(split) : windows->size(split);
     }
-    /// Tokens and bytes held out of text `part`.
+    /// Tokens and bytes held out of text `part`. Not where there is a task.
     std::pair<std::uint64_t, std::uint64_t> held_out(std::size_t part) const {
         constexpr DataSplit split = DataSplit::validation;
         if (packed) return {packed->size(split), packed->bytes(split)};

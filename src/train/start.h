@@ -7,8 +7,8 @@
 
 #include "model/model.h"
 #include "model/weights.h"
-#include "train/config.h"
 #include "train/learner.h"
+#include "train/task/config.h"
 
 namespace linnet {
 

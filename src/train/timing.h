@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "train/config.h"
 #include "train/learner.h"
+#include "train/task/config.h"
 
 namespace linnet {
 

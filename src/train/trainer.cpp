@@ -113,7 +113,8 @@ class Trainer {
         note(human_count(static_cast<double>(learner_.parameter_count())) + " parameters, " +
              (all ? "" : human_count(static_cast<double>(learner_.trained_count())) + " of them trained, ") +
              "vocabulary " + grouped(static_cast<std::uint64_t>(setup_.config.model.vocabulary)) + ", " +
-             human_count(static_cast<double>(setup_.tokens(DataSplit::train))) + " training tokens, " +
+             human_count(static_cast<double>(setup_.tokens(DataSplit::train))) +
+             (setup_.windows || setup_.packed ? " training tokens, " : " training examples, ") +
              std::to_string(setup_.threads) + (setup_.threads == 1 ? " thread, " : " threads, ") +
              kernels().name);
     }
@@ -124,8 +125,10 @@ class Trainer {
         const TrainConfig& t = setup_.config.train;
         Clock::time_point begin = Clock::now();
         double loss = 0;
+        std::int64_t rows = 0;
         for (std::int64_t micro = 0; micro < t.accumulate; micro++) {
             fill_batch(setup_, step_, micro, work_);
+            rows += work_.rows.count;
             loss += learner_.learn(work_) * work_.loss_scale;
         }
         double lr = learning_rate(t, step_);
@@ -137,7 +140,7 @@ class Trainer {
         if (t.skip_outliers > 0) outliers_.observe(done.norm);
         if (!done.applied) outliers_.count_skipped();
         step_++;
-        double took = seconds_since(begin), speed = static_cast<double>(setup_.rows() * t.accumulate) / took;
+        double took = seconds_since(begin), speed = static_cast<double>(rows) / took;
         double router = learner_.take_router_loss();
         expert_use_ = learner_.take_expert_use();
         double share = peak_ > 0 ? speed * flops_a_token_ / peak_ : 0;
@@ -231,12 +234,13 @@ class Trainer {
         const std::int64_t batches = setup_.config.train.eval_batches;
         for (std::int64_t i = 0; fill_validation(setup_, part, i, batches, work_); i++) {
             nats += learner_.evaluate(work_);
-            m.tokens +=
-                std::count_if(work_.targets.begin(), work_.targets.end(), [](auto id) { return id >= 0; });
+            m.tokens += target_count(work_);
         }
         if (m.tokens == 0) return m;
-        const auto [tokens, bytes] = setup_.held_out(part);
         m.loss = nats / static_cast<double>(m.tokens);
+        m.bpb = NAN;
+        if (setup_.task) return m;  // no bits per byte: not every token is a target
+        const auto [tokens, bytes] = setup_.held_out(part);
         m.bpb = m.loss / std::log(2.0) * static_cast<double>(tokens) / static_cast<double>(bytes);
         return m;
     }
@@ -262,12 +266,10 @@ class Trainer {
         }
         if (all.tokens == 0) return std::nullopt;
         const double loss = all.loss / weights, bpb = all.bpb / weights;
-        ordered_json record = {{"event", "eval"},
-                               {"step", step_},
-                               {"loss", with_digits(loss, 7)},
-                               {"bpb", with_digits(bpb, 6)},
-                               {"tokens", all.tokens},
-                               {"seconds", with_digits(seconds(), 7)}};
+        ordered_json record = {{"event", "eval"}, {"step", step_}, {"loss", with_digits(loss, 7)}};
+        if (!setup_.task) record["bpb"] = with_digits(bpb, 6);
+        record["tokens"] = all.tokens;
+        record["seconds"] = with_digits(seconds(), 7);
         if (several) record["texts"] = texts;
         log_.write(record);
         live_.evaluated(step_, loss, bpb);
@@ -311,9 +313,10 @@ class Trainer {
 
     void sample() {
         std::int64_t tokens = setup_.config.train.sample_tokens;
-        if (!options_.sample || tokens == 0) return;
+        if (!options_.sample || tokens == 0 || !setup_.config.model.has_decoder()) return;
         ModelConfig config = setup_.config.model;
         std::string prompt = held_out_line(setup_);
+        if (prompt.empty() && config.has_encoder()) return;  // nothing to answer
         std::string text = options_.sample(
             Model::view(config, setup_.tokenizer, learner_.parameters(), setup_.start.learner.adapters),
             prompt, tokens);
@@ -322,10 +325,12 @@ class Trainer {
     }
 
     Provenance provenance() const {
-        return {{"train.config", setup_.config_json.dump()},
-                {"train.data.sha256", setup_.data_hash},
-                {"train.step", std::to_string(step_)},
-                {"train.isa", kernels().name}};
+        Provenance all = {{"train.config", setup_.config_json.dump()},
+                          {"train.data.sha256", setup_.data_hash},
+                          {"train.step", std::to_string(step_)},
+                          {"train.isa", kernels().name}};
+        if (!setup_.labels.empty()) all.emplace("labels", nlohmann::json(setup_.labels).dump());
+        return all;
     }
 
     void save() {

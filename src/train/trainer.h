@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "model/model.h"
-#include "train/config.h"
-#include "train/run_data.h"
+#include "train/task/config.h"
+#include "train/task/run_data.h"
 
 namespace linnet {
 

@@ -31,6 +31,7 @@ constexpr Writer writers[] = {
     {"tokenize", "tokenize -m t.json --html $OUT text", ".html", ""},
     {"corpus", "corpus -t t.json -o $OUT text", "", "/index.json"},
     {"quantize", "quantize m.gguf $OUT --type q8_0", ".gguf", ""},
+    {"embed", "embed -m e/model.gguf --truncate -f text -o $OUT", ".npy", ""},
     {"convert", "convert m.gguf $OUT", "", "/config.json"},
     {"convert", "convert c.bin $OUT", ".gguf", ""},
     {"convert", "convert a.gguf $OUT --base m.gguf", "", "/adapter_config.json"},
@@ -65,6 +66,10 @@ struct Place : Workplace {
         fs::rename(s / "adapted/adapter.gguf", s / "a.gguf");
         fs::remove_all(s / "adapted");
         write_checkpoint(s / "c.bin", s / "tokenizer.bin");
+        REQUIRE(run_linnet({"train", s / "config", "--data", s / "text", "--out", s / "e", "--steps", "1",
+                            "--set", "model.kind=encoder", "--set", "tokenizer.kind=wordpiece", "--set",
+                            "tokenizer.vocab_size=300"})
+                    .exit == 0);
         REQUIRE(
             run_linnet({"tokenizer", "train", "--vocab-size", "270", "-o", s / "t.json", s / "text"}).exit ==
             0);

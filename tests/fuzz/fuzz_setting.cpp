@@ -3,7 +3,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "train/config.h"
+#include "train/task/config.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace linnet;

@@ -5,7 +5,7 @@
 
 #include "base/half.h"
 #include "graph/small_graphs.h"
-#include "model/states.h"
+#include "model/engine/states.h"
 
 using namespace linnet;
 using namespace linnet::test;

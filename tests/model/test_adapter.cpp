@@ -9,7 +9,7 @@
 #include "commands/tiny.h"
 #include "graph/small_graphs.h"
 #include "model/adapter_support.h"
-#include "model/engine.h"
+#include "model/engine/engine.h"
 #include "support.h"
 
 using namespace linnet;

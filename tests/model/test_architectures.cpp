@@ -97,10 +97,18 @@ ModelConfig sample(const Architecture& a, bool present, TokenId vocabulary) {
                                    {"model.experts.leading_dense", 2},
                                    {"model.experts.scale", 1.5},
                                    {"model.experts.shared", 48}};
+    // What only some kinds of models may have.
+    const nlohmann::json of_kinds = {{"model.segments", 2},
+                                     {"model.pooling", "first"},
+                                     {"model.attention.buckets", 8},
+                                     {"model.decoder_layers", 5},
+                                     {"model.start_token", 3}};
     bool mixture = false;  // always
     for (const ArchitectureKey& key : a.keys) mixture |= key.field == "model.experts.count" && key.required;
     ModelConfig config;
     std::vector<Field> fields = model_fields(config);
+    for (const ArchitectureKey& key : a.keys)
+        if (of_kinds.contains(key.field)) set_field(fields, key.field, of_kinds[key.field], a.name);
     for (const ArchitectureKey& key : a.keys) {
         if (!values.contains(key.field) || (key.field.starts_with("model.experts.") && !mixture)) continue;
         nlohmann::json value = values[key.field];

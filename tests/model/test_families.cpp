@@ -9,9 +9,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "encoder_files.h"
 #include "family_files.h"
 #include "model/architectures.h"
-#include "model/engine.h"
+#include "model/engine/engine.h"
 #include "support.h"
 
 using namespace linnet;
@@ -101,6 +102,7 @@ TEST_CASE("every architecture has files of its own here") {
         if (!a.config_key.empty()) continue;
         bool found = false;
         for (const test::FamilyFile& file : test::family_files()) found |= file.arch == a.name;
+        for (const test::EncoderFile& file : test::encoder_files()) found |= file.arch == a.name;
         CHECK_MESSAGE(found, a.name);
     }
 }

@@ -62,8 +62,13 @@ std::vector<Case> cases() {
         {&add_op, "", {6, 6}, {}, {}},
         {&dropout_op, "", {6}, {}, {{"probability", 0.3}}},
         {&take_rows_op, "", {6}, {}, {}},
+        {&pool_op, "mean", {6}, {}, {{"kind", 0}}},
+        {&pool_op, "first", {6}, {}, {{"kind", 1}}},
+        {&pool_op, "last", {6}, {}, {{"kind", 2}}},
+        {&vectors_op, "", {}, {}, {{"width", 5}}},
         {&cross_entropy_op, "", {6}, {Shape(11, 6)}, {}},
         {&cross_entropy_op, "with bias and scale", {6}, {Shape(11, 6), Shape(11)}, {{"scale", 0.4}}},
+        {&cross_entropy_op, "smoothed", {6}, {Shape(11, 6), Shape(11)}, {{"smoothing", 0.2}}},
         {&cross_entropy_op, "soft cap", {6}, {Shape(11, 6)}, {{"scale", 0.6}, {"softcap", 1.5}}},
     };
     auto attention = [&](std::string what, int heads, int kv_heads, int window, bool causal,
@@ -180,7 +185,7 @@ struct Bench {
         call.batch = &batch;
         call.attributes = &c.attributes;
         call.node = 5;
-        call.rows = c.op == &take_rows_op ? 2 : batch.rows.count;
+        call.rows = c.op == &take_rows_op || c.op == &pool_op ? 2 : batch.rows.count;
         call.space = &batch.rows;
         if (c.op->stream)
             call.ids = c.op == &take_rows_op       ? batch.outputs

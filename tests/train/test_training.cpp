@@ -10,7 +10,7 @@
 
 #include "base/sha256.h"
 #include "support.h"
-#include "train/config.h"
+#include "train/task/config.h"
 
 using namespace linnet;
 using namespace linnet::test;

@@ -15,7 +15,7 @@
 #include "commands/options.h"
 #include "commands/text_input.h"
 #include "kernels/kernels.h"
-#include "model/engine.h"
+#include "model/engine/engine.h"
 
 namespace linnet {
 namespace {

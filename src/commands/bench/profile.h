@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "model/profile.h"
+#include "model/engine/profile.h"
 
 namespace linnet {
 

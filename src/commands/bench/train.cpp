@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
 #include "base/file.h"
 #include "base/team.h"
 #include "commands/commands.h"
@@ -72,6 +73,9 @@ nlohmann::ordered_json profile_json(const std::vector<StepShare>& shares) {
 int run(const Options& options, const Globals& globals) {
     RunConfig config =
         read_run_config(parse_json(read_file(options.config), options.config), options.config, options.set);
+    if (config.model.has_encoder())
+        fail_input(options.config, "model.kind", "decoder", config.model.kind,
+                   "steps of other kinds depend on their data");
     int threads = globals.threads > 0 ? globals.threads : physical_cores();
     std::int64_t vocabulary = options.vocabulary > 0 ? options.vocabulary : vocabulary_of(config.tokenizer);
     if (config.train.precision == "auto") config.train.precision = fastest_precision(config, threads);

@@ -14,6 +14,7 @@
 #include "commands/generate/answers.h"
 #include "commands/generate/batch_file.h"
 #include "commands/generate/settings.h"
+#include "commands/generate/sources.h"
 #include "commands/options.h"
 #include "commands/text_input.h"
 #include "generate/prompt_cache.h"
@@ -32,6 +33,8 @@ struct Options {
     std::int64_t context = 0, samples = 1, parallel = 8;
     DType state = EngineOptions().state;
     TextSettings text;
+    std::int64_t beams = 1;
+    double length_penalty = 1;
 };
 
 /// Where and how many texts ended for want of room; on stderr.
@@ -175,6 +178,33 @@ void use_prompt_cache(const std::string& path, EngineSource& source, Generator& 
     note("wrote " + path);
 }
 
+/// An encoder–decoder answers sources, a line each.
+int answer(Options& options, const Globals& globals, Task task, const std::shared_ptr<const Model>& model,
+           GrammarFiles& grammars) {
+    if (!options.batch_file.empty())
+        usage_error("--batch-file", "none, as the model answers sources", options.batch_file,
+                    "-f FILE has one source a line");
+    if (options.speculate || !options.draft.empty() || !options.prompt_cache.empty())
+        usage_error("--speculate, --draft, --prompt-cache", "none, as the model answers sources", "one");
+    if (options.beams > 1 &&
+        (options.samples > 1 || !options.text.grammar.empty() || !options.text.json_schema.empty()))
+        usage_error("--beams", "1 beside --samples, --grammar and --json-schema",
+                    std::to_string(options.beams));
+    prepare(task, options, grammars);
+    SourceOptions wanted;
+    wanted.text = task.answer.prompt;
+    wanted.name = options.prompt                                ? "--prompt"
+                  : options.file.empty() || options.file == "-" ? "stdin"
+                                                                : options.file;
+    wanted.format = options.format;
+    wanted.settings = task.settings;
+    wanted.seed = task.answer.seed, wanted.samples = options.samples, wanted.parallel = options.parallel;
+    wanted.engine.context = options.context, wanted.engine.threads = globals.threads;
+    wanted.engine.state = options.state;
+    wanted.beam = {options.beams, options.length_penalty, task.settings.generate.tokens};
+    return answer_sources(model, wanted);
+}
+
 int run(Options& options, const Globals& globals) {
     install_stop_signals();
     if (options.json || (options.format.empty() && !options.batch_file.empty())) options.format = "jsonl";
@@ -182,6 +212,10 @@ int run(Options& options, const Globals& globals) {
     std::vector<Task> tasks = asked(options);
     std::shared_ptr<const Model> model = open_with_adapters(options.model, options.adapters);
     GrammarFiles grammars(model->tokenizer());
+    if (model->config().kind == "encoder-decoder")
+        return answer(options, globals, std::move(tasks[0]), model, grammars);
+    if (options.beams > 1)
+        usage_error("--beams", "1, as the model is no encoder-decoder", std::to_string(options.beams));
     std::vector<Answer> answers;
     std::vector<Request> requests;
     for (Task& task : tasks) {
@@ -241,6 +275,10 @@ Action add_generate(CLI::App& app, const Globals& globals) {
     add_integer(app, "--samples", options->samples, 1, most_samples,
                 "texts to write after the prompt, each with random numbers of its own");
     add_integer(app, "--parallel", options->parallel, 1, 1024, "texts written at a time");
+    add_integer(app, "--beams", options->beams, 1, 256,
+                "encoder-decoders: answers kept at a time, the likeliest of which is printed");
+    add_real(app, "--length-penalty", options->length_penalty, -10, 10,
+             "of beams: log probability is divided by length to this power");
     add_context(app, options->context, 1, "tokens to have room for");
     add_state_type(app, options->state);
     auto* shift = app.add_flag("--ctx-shift", options->text.generate.shift,

@@ -39,8 +39,16 @@ void check(const Model& model, const Options& options) {
     Batch batch;
     batch.add(ids.data(), static_cast<std::int64_t>(ids.size()), 0, 0);
     batch.outputs = {static_cast<std::int32_t>(ids.size() - 1)};
+    if (model.config().reads_patches())
+        fail_input(model.path(), "model.image.patch", "0, a model of texts",
+                   std::to_string(model.config().image.patch));
+    if (model.config().segments > 0) batch.stream("segments").assign(ids.size(), 0);
+    if (model.config().kind == "encoder-decoder") {  // the text is its own source
+        batch.stream("source") = ids;
+        batch.space("source").add(batch.rows.count, 0, 0);
+    }
     Lowering lowering;
-    lowering.capacity = {batch.rows.count, 1};
+    lowering.capacity = {batch.rows.count, 1, batch.rows.count};
     lowering.positions = batch.rows.count;
     Binding<float> binding;
     binding.parameters = model.parameters();
@@ -75,10 +83,13 @@ int run(const Options& options) {
     }
     TracedModel traced = trace(model->config(), options.training);
     Lowering lowering;
-    lowering.capacity = {options.rows, 1};
+    lowering.capacity = {options.rows, options.training ? options.rows : 1, options.rows};
     lowering.phase = options.training ? Phase::train : Phase::read;
     lowering.states = !options.training;
     const Program& program = traced.graph.program(options.training ? "loss" : "logits");
+    if (model->config().kind == "encoder-decoder" && !options.training)  // what is done once for a source
+        write_stdout(
+            describe(traced.graph, make_plan(traced.graph, traced.graph.program("encode"), lowering)));
     write_stdout(describe(traced.graph, make_plan(traced.graph, program, lowering)));
     return 0;
 }

@@ -17,7 +17,7 @@
 #include "commands/options.h"
 #include "formats/gguf.h"
 #include "model/convert/open.h"
-#include "model/engine.h"
+#include "model/engine/engine.h"
 #include "model/finite.h"
 #include "train/run_model.h"
 

@@ -9,7 +9,7 @@
 #include "base/processors.h"
 #include "base/signals.h"
 #include "base/team.h"
-#include "model/engine.h"
+#include "model/engine/engine.h"
 
 namespace linnet {
 namespace {

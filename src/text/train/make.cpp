@@ -11,7 +11,7 @@
 
 namespace linnet {
 
-TokenizerPtr char_tokenizer(std::string_view text) {
+TokenizerPtr char_tokenizer(std::string_view text, const std::vector<std::string>& special) {
     const char *begin = text.data(), *end = begin + text.size();
     std::vector<bool> seen(0x110000);
     for (const char* p = begin; p < end;) {
@@ -31,6 +31,15 @@ TokenizerPtr char_tokenizer(std::string_view text) {
         parts.vocabulary->add(spelling);
     }
     if (parts.vocabulary->size() == 0) fail_input("text", "", "at least one character", "an empty text");
+    for (const std::string& name : special) {
+        AddedToken added;
+        added.id = parts.vocabulary->size();
+        added.content = name;
+        added.special = true;
+        parts.vocabulary->add(name, TokenType::control);
+        parts.added.push_back(added);
+    }
+    if (!special.empty()) parts.special.bos = parts.special.eos = parts.added[0].id;
     parts.kind = "char";
     parts.model = std::make_unique<CharModel>(*parts.vocabulary);
     parts.decoder.kind = Decoder::Kind::plain;
@@ -162,17 +171,25 @@ TokenizerPtr trained_tokenizer(const TrainedVocabulary& trained, std::string_vie
     return trained_wordpiece(std::move(parts), lowercase);
 }
 
-TokenizerPtr train_tokenizer(std::string_view kind, std::string_view text, TokenId vocab_size, int threads) {
-    if (kind == "char") return char_tokenizer(text);
+TokenizerPtr made_tokenizer(std::string_view kind, std::string_view text, TokenId vocab_size, bool lowercase,
+                            const std::vector<std::string>& special, int threads) {
+    if (kind == "char") return char_tokenizer(text, special);
     if (kind == "byte") return byte_tokenizer();
-    if (kind != "bpe")
-        fail(Exit::usage, "tokenizer", "kind", "bpe, char or byte", "'" + std::string(kind) + "'");
     TrainOptions options;
+    options.kind = std::string(kind);
+    options.special = special;
+    options.lowercase = lowercase && kind == "wordpiece";
     options.vocab_size = vocab_size;
     options.threads = threads;
     VocabularyTrainer trainer(options);
     trainer.add(text);
-    return trained_tokenizer(trainer.finish());
+    return trained_tokenizer(trainer.finish(), "gpt-2", options.lowercase);
+}
+
+TokenizerPtr train_tokenizer(std::string_view kind, std::string_view text, TokenId vocab_size, int threads) {
+    if (kind != "bpe" && kind != "char" && kind != "byte")
+        fail(Exit::usage, "tokenizer", "kind", "bpe, char or byte", "'" + std::string(kind) + "'");
+    return made_tokenizer(kind, text, vocab_size, false, {}, threads);
 }
 
 }  // namespace linnet

@@ -10,7 +10,7 @@
 #include "model/convert/huggingface.h"
 #include "model/convert/open.h"
 #include "model/convert/sinks.h"
-#include "model/engine.h"
+#include "model/engine/engine.h"
 #include "support.h"
 
 using namespace linnet;

@@ -12,16 +12,19 @@
 #include "base/terminal.h"
 #include "commands/adapter_options.h"
 #include "commands/commands.h"
+#include "commands/examine/eval_examples.h"
 #include "commands/options.h"
 #include "commands/text_input.h"
-#include "model/engine.h"
+#include "model/engine/engine.h"
 
 namespace linnet {
 namespace {
 
 struct Options {
-    std::string model, file;
+    std::string model, file, fields;
     std::vector<AdapterChoice> adapters;
+    std::int64_t beams = 1;
+    double length_penalty = 1;
     std::int64_t context = 0, windows = 0;
     DType state = EngineOptions().state;
     bool json = false;
@@ -41,8 +44,17 @@ std::int64_t predicted_bytes(const Tokenizer& tokenizer, std::span<const TokenId
 
 int run(const Options& options, const Globals& globals) {
     install_stop_signals();
-    const TextInput file(options.file);
     std::shared_ptr<const Model> model = open_with_adapters(options.model, options.adapters);
+    if (model->config().has_encoder())
+        return eval_examples(model,
+                             {options.file,
+                              options.fields,
+                              options.context,
+                              options.windows,
+                              {options.beams, options.length_penalty, -1},
+                              options.json},
+                             globals);
+    const TextInput file(options.file);
     EncodeOptions encode;  // no begin token: windows start anywhere, and peers measure it so
     encode.threads = globals.threads > 0 ? globals.threads : physical_cores();
     std::vector<TokenId> ids;
@@ -97,11 +109,23 @@ Action add_eval(CLI::App& app, const Globals& globals) {
     auto options = std::make_shared<Options>();
     add_model(app, options->model);
     add_adapters(app, options->adapters);
-    add_text(app, "-f,--file", options->file, "text to predict; -: stdin")->type_name("FILE")->required();
+    add_text(app, "-f,--file", options->file,
+             "text to predict; examples (.tsv, .jsonl) or pictures (IDX) for models of those; -: stdin")
+        ->type_name("FILE")
+        ->required();
     add_context(app, options->context, 2, "tokens per window");
     add_state_type(app, options->state);
-    add_integer(app, "--windows", options->windows, 1, INT64_MAX, "windows at most")->default_str("all");
-    app.add_flag("--json", options->json, "one JSON object: nll, ppl, bpb, tokens");
+    add_integer(app, "--windows", options->windows, 1, INT64_MAX, "windows or examples at most")
+        ->default_str("all");
+    add_text(app, "--fields", options->fields,
+             "of JSON lines that hold pairs, classes or tags, parted by commas")
+        ->type_name("NAME")
+        ->default_str("source,target; text,label; words,tags");
+    add_integer(app, "--beams", options->beams, 1, 256, "encoder-decoders: answers kept at a time");
+    add_real(app, "--length-penalty", options->length_penalty, -10, 10,
+             "of beams: log probability is divided by length to this power");
+    app.add_flag("--json", options->json,
+                 "one JSON object: nll, ppl, bpb, tokens; or accuracy, exact, word_error, chrf, …");
     return [options, &globals] { return run(*options, globals); };
 }
 

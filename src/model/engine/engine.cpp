@@ -1,4 +1,4 @@
-#include "model/engine.h"
+#include "model/engine/engine.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "graph/executor.h"
-#include "model/states.h"
+#include "model/engine/states.h"
 #include "model/trace.h"
 
 namespace linnet {
@@ -21,9 +21,14 @@ struct Engine::Impl {
     std::shared_ptr<const Model> model;
     std::int64_t context, batch, written;
     std::vector<std::int64_t> position;  // of each slot
+    struct Source {
+        std::int64_t length = 0, number = 0;
+    };
+    std::vector<Source> source;  // of each slot, of an encoder–decoder: its tokens, and which it is
+    std::int64_t sources = 0;    // read so far
     std::vector<char> taken;
     std::optional<States> states;
-    std::optional<Executor<float>> reader, writer, scorer;
+    std::optional<Executor<float>> reader, writer, scorer, encoder;
     Batch work;
     std::vector<std::span<const float>> logits;
     std::vector<float> copied;             // of logits that a further run would replace
@@ -31,6 +36,9 @@ struct Engine::Impl {
 
     Impl(std::shared_ptr<const Model> m, const EngineOptions& options) : model(std::move(m)) {
         const ModelConfig& config = model->config();
+        if (!config.has_decoder())
+            fail_input(model->path(), "model.kind", "decoder or encoder-decoder, to write or to score texts",
+                       config.kind, "linnet embed and linnet predict serve it");
         context = options.context == 0 ? config.context : options.context;
         if (context < 1 || context > config.context)
             fail(Exit::usage, "", "context", "1 to " + std::to_string(config.context) + ", the model's",
@@ -38,6 +46,7 @@ struct Engine::Impl {
         batch = std::clamp<std::int64_t>(options.batch, 1, context * options.sequences);
         written = std::max(options.sequences, least_written);
         position.assign(static_cast<std::size_t>(options.sequences), 0);
+        source.assign(static_cast<std::size_t>(options.sequences), {});
         taken.assign(static_cast<std::size_t>(options.sequences), 0);
         states.emplace(model->traced().graph,
                        StateRoom{context, options.sequences, std::max(batch, written), options.state});
@@ -53,30 +62,63 @@ struct Engine::Impl {
         for (const Tensor& t : model->parameters()) lowering.stored.push_back(t.type);
         auto plan = [&](const char* program, Phase phase, std::int64_t rows, std::int64_t outputs) {
             lowering.phase = phase;
-            lowering.capacity = {rows, outputs};
+            lowering.capacity = {rows, outputs, 0};
             return make_plan(graph, graph.program(program), lowering);
         };
         auto sequences = static_cast<std::int64_t>(position.size());
         Plan read = plan("logits", Phase::read, batch, sequences);
         Plan write = plan("logits", Phase::write, written, written);
         Plan score = plan("score", Phase::read, batch, 0);
+        std::vector<const Plan*> all{&read, &write, &score};
+        std::optional<Plan> encode;
+        if (model->config().has_encoder()) {
+            lowering.phase = Phase::read;
+            lowering.capacity = {0, 0, context};
+            all.push_back(&encode.emplace(make_plan(graph, graph.program("encode"), lowering)));
+        }
         Binding<float> binding;
         binding.parameters = model->parameters();
         binding.states = states->views();
         binding.tables = std::make_shared<Tables<float>>();
-        binding.memory = make_run_memory<float>(graph, {&read, &write, &score}, threads);
+        binding.memory = make_run_memory<float>(graph, all, threads);
         reader.emplace(graph, std::move(read), binding, threads);
         writer.emplace(graph, std::move(write), binding, threads);
         scorer.emplace(graph, std::move(score), binding, threads);
+        if (encode) encoder.emplace(graph, std::move(*encode), binding, threads);
     }
 
     std::int64_t& at(std::int32_t slot) { return position[static_cast<std::size_t>(slot)]; }
+    Source& source_of(std::int32_t slot) { return source[static_cast<std::size_t>(slot)]; }
 
-    void admit(std::int32_t slot, std::span<const TokenId> tokens) {
+    void check_ids(std::span<const TokenId> tokens) const {
         std::int64_t vocabulary = model->config().vocabulary;
         for (TokenId id : tokens)
             if (id < 0 || id >= vocabulary)
                 fail_input("", "token id", "0 to " + std::to_string(vocabulary - 1), std::to_string(id));
+    }
+
+    /// Reads a source; what its slot held is gone.
+    void encode(std::int32_t slot, std::span<const TokenId> tokens) {
+        if (!encoder) throw std::logic_error("a source for a model without an encoder");
+        check_ids(tokens);
+        const auto length = static_cast<std::int64_t>(tokens.size());
+        if (length < 1 || length > context)
+            fail_input("", "source", "1 to " + std::to_string(context) + " tokens, the model's context",
+                       std::to_string(length));
+        work = Batch();
+        work.rows.add(0, 0, slot);
+        work.space("source").add(length, 0, slot);
+        work.stream("source").assign(tokens.begin(), tokens.end());
+        encoder->run(work);
+        source_of(slot) = {length, ++sources};
+        at(slot) = 0;
+    }
+
+    void admit(std::int32_t slot, std::span<const TokenId> tokens) {
+        check_ids(tokens);
+        if (encoder && source_of(slot).length == 0)
+            fail_input(model->path(), "model.kind", "decoder", "encoder-decoder",
+                       "its answers need a source: linnet generate");
         std::int64_t end = at(slot) + static_cast<std::int64_t>(tokens.size());
         if (end > context)
             fail_input("", "context", "at most " + std::to_string(context) + " tokens", std::to_string(end));
@@ -86,6 +128,7 @@ struct Engine::Impl {
     void add(std::int32_t slot, std::span<const TokenId> piece) {
         states->remember(slot, at(slot), static_cast<std::int64_t>(piece.size()));
         work.add(piece.data(), static_cast<std::int64_t>(piece.size()), at(slot), slot);
+        if (encoder) work.space("source").add(0, source_of(slot).length, slot);
     }
 
     void run(Executor<float>& executor) {
@@ -216,6 +259,7 @@ Sequence::Sequence(Engine::Impl* engine) : engine_(engine) {
     *place = 1;
     slot_ = static_cast<std::int32_t>(place - engine->taken.begin());
     engine_->at(slot_) = 0;
+    engine_->source_of(slot_) = {};
     engine_->states->clear(slot_);
 }
 Sequence::Sequence(Sequence&& other) noexcept
@@ -280,7 +324,21 @@ Sequence Sequence::fork() const {
     Sequence other(engine_);
     engine_->states->copy(slot_, other.slot_, position());
     engine_->at(other.slot_) = position();
+    engine_->source_of(other.slot_) = engine_->source_of(slot_);
     return other;
+}
+
+void Sequence::encode(std::span<const TokenId> source) {
+    engine_->encode(slot_, source);
+}
+
+void Sequence::become(const Sequence& other) {
+    if (slot_ == other.slot_) return;
+    const auto& source = engine_->source_of(other.slot_);
+    const bool same = engine_->source_of(slot_).number == source.number;
+    engine_->states->copy(other.slot_, slot_, other.position(), !same);
+    engine_->at(slot_) = other.position();
+    engine_->source_of(slot_) = source;
 }
 
 }  // namespace linnet

@@ -1,4 +1,4 @@
-#include "train/run_texts.h"
+#include "train/task/run_texts.h"
 
 #include <cstdio>
 
@@ -75,13 +75,14 @@ void RunTexts::check(bool whole) const {
     for (const RunData& part : parts_) part.check(whole);
 }
 
-TokenizerPtr RunTexts::tokenizer(const TokenizerConfig& config, double fraction, int threads) const {
+TokenizerPtr RunTexts::tokenizer(const RunConfig& config, int threads) const {
     for (const RunData& part : parts_)
-        if (parts_.size() == 1 || config.kind == "file" || part.is_corpus())
-            return part.tokenizer(config, fraction, threads);
+        if (parts_.size() == 1 || config.tokenizer.kind == "file" || part.is_corpus())
+            return part.tokenizer(config, threads);
     std::string text;
-    for (const RunData& part : parts_) text += part.vocabulary_text(config, fraction);
-    return train_tokenizer(config.kind, text, static_cast<TokenId>(config.vocab_size), threads);
+    for (const RunData& part : parts_)
+        text += part.vocabulary_text(config.tokenizer, config.train.validation_fraction);
+    return make_vocabulary(config, text, threads);
 }
 
 std::vector<TokenSource> RunTexts::tokens(const Tokenizer& tokenizer, double fraction, int threads) {

@@ -1,4 +1,4 @@
-#include "train/run_data.h"
+#include "train/task/run_data.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -9,6 +9,7 @@
 #include "base/team.h"
 #include "base/terminal.h"
 #include "data/corpus_check.h"
+#include "text/train/make.h"
 
 namespace linnet {
 namespace {
@@ -30,7 +31,8 @@ json DataOptions::to_json() const {
         paths.push_back(input == "-" ? input : fs::absolute(input).lexically_normal().string());
     nlohmann::json all = {{"inputs", paths},         {"format", read.format},
                           {"field", read.field},     {"separator", read.separator},
-                          {"invalid", read.invalid}, {"skip_bad", read.skip_bad}};
+                          {"invalid", read.invalid}, {"skip_bad", read.skip_bad},
+                          {"fields", fields}};
     if (!weights.empty()) all["weights"] = weights;
     return all;
 }
@@ -45,6 +47,7 @@ DataOptions DataOptions::from_json(const json& json) {
     options.read.separator = json.at("separator").get<std::string>();
     options.read.invalid = json.at("invalid").get<std::string>();
     options.read.skip_bad = json.at("skip_bad").get<bool>();
+    options.fields = json.value("fields", std::vector<std::string>());
     return options;
 }
 
@@ -160,7 +163,8 @@ PackedTexts RunData::packed(const Tokenizer& tokenizer, const ChatTemplate* form
     return packed;
 }
 
-TokenizerPtr RunData::tokenizer(const TokenizerConfig& config, double fraction, int threads) const {
+TokenizerPtr RunData::tokenizer(const RunConfig& run, int threads) const {
+    const TokenizerConfig& config = run.tokenizer;
     if (examples_)
         fail_input(name(), "", "texts, for a model that begins from nothing", "examples with answers",
                    "linnet finetune learns from those");
@@ -176,18 +180,24 @@ TokenizerPtr RunData::tokenizer(const TokenizerConfig& config, double fraction, 
             fail_input(path, "sha256", corpus_->index.tokenizer_sha256 + ", which made the corpus", there);
         return load_tokenizer(path);
     }
-    auto size = static_cast<TokenId>(config.vocab_size);
-    if (config.kind == "bpe" && count_ == 1) {  // spares a copy
+    const double fraction = run.train.validation_fraction;
+    if ((config.kind == "bpe" || config.kind == "wordpiece") && count_ == 1) {  // spares a copy
         std::vector<std::string_view> parts = split_documents(*documents_, fraction).train;
-        if (parts.size() == 1) return train_tokenizer(config.kind, parts[0], size, threads);
+        if (parts.size() == 1) return make_vocabulary(run, parts[0], threads);
     }
-    return train_tokenizer(config.kind, vocabulary_text(config, fraction), size, threads);
+    return make_vocabulary(run, vocabulary_text(config, fraction), threads);
+}
+
+TokenizerPtr make_vocabulary(const RunConfig& run, std::string_view text, int threads) {
+    return made_tokenizer(run.tokenizer.kind, text, static_cast<TokenId>(run.tokenizer.vocab_size),
+                          run.tokenizer.lowercase, special_tokens(run), threads);
 }
 
 std::string RunData::vocabulary_text(const TokenizerConfig& config, double fraction) const {
     // Characters must all be known, also those of the held-out part (and the newline that parts documents);
     // merges are learned from the training part only.
-    if (config.kind != "bpe") return count_ == 1 ? documents_->text : documents_->text + "\n";
+    if (config.kind == "char" || config.kind == "byte")
+        return count_ == 1 ? documents_->text : documents_->text + "\n";
     return joined(split_documents(*documents_, fraction).train);
 }
 

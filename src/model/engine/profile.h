@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "model/engine.h"
+#include "model/engine/engine.h"
 
 namespace linnet {
 

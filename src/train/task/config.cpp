@@ -1,4 +1,4 @@
-#include "train/config.h"
+#include "train/task/config.h"
 
 #include <algorithm>
 
@@ -8,6 +8,13 @@
 namespace linnet {
 
 namespace {
+
+/// A setting of later versions: not printed where it has its default.
+template <class T>
+Field silent(const char* key, T* target, const char* help, double low = 0, double high = 1e15,
+             std::vector<std::string> choices = {}) {
+    return {key, target, help, low, high, std::move(choices), true};
+}
 
 /// Silent where a run from nothing has them so.
 std::vector<Field> finetune_fields(FinetuneConfig& f) {
@@ -60,10 +67,8 @@ std::vector<Field> finetune_fields(FinetuneConfig& f) {
     };
 }
 
-}  // namespace
-
-std::vector<Field> run_fields(RunConfig& c) {
-    std::vector<Field> fields = model_fields(c.model);
+std::vector<Field> rows(RunConfig& c) {
+    std::vector<Field> fields;
     TokenizerConfig& t = c.tokenizer;
     TrainConfig& r = c.train;
     constexpr double many = 1e15;
@@ -73,9 +78,15 @@ std::vector<Field> run_fields(RunConfig& c) {
          "made from the text, or read from tokenizer.file; a corpus folder brings its own",
          0,
          0,
-         {"bpe", "char", "byte", "file"}},
+         {"bpe", "wordpiece", "char", "byte", "file"}},
         {"tokenizer.vocab_size", &t.vocab_size, "tokens, for kind bpe", 257, MergeTable::most_symbols},
         {"tokenizer.file", &t.file, "a GGUF or tokenizer.json, for kind file"},
+        silent("tokenizer.lowercase", &t.lowercase, "for kind wordpiece: letters are made small"),
+        silent("train.objective", &r.objective, "what is learned", 0, 0,
+               {"auto", "next", "masked", "spans", "pairs", "classes", "tags"}),
+        silent("train.masked.share", &r.masked.share, "of the tokens, for masked and spans", 0.001, 0.9),
+        silent("train.masked.words", &r.masked.words, "whole words are masked"),
+        silent("train.masked.length", &r.masked.length, "mean length of spans", 1, 100),
         {"train.batch", &r.batch, "sequences per micro-batch", 1, 1 << 20},
         {"train.sequence", &r.sequence, "tokens per sequence; 0: model.context", 0, 1 << 24},
         {"train.accumulate", &r.accumulate, "micro-batches per optimizer step", 1, 1 << 20},
@@ -94,6 +105,8 @@ std::vector<Field> run_fields(RunConfig& c) {
          0,
          {"none", "blocks"}},
         {"train.weights", &r.weights, "type of the matrices in model.gguf", 0, 0, {"f32", "f16", "bf16"}},
+        silent("train.augment", &r.augment, "pictures are moved a little, or mirrored", 0, 0,
+               {"none", "shift", "flip", "shift-flip"}),
         {"train.clip", &r.clip, "global gradient norm; 0: none", 0, 1e12},
         {"train.skip_outliers",
          &r.skip_outliers,
@@ -120,8 +133,6 @@ std::vector<Field> run_fields(RunConfig& c) {
     return fields;
 }
 
-namespace {
-
 constexpr std::string_view groups_setting = "train.groups=";
 
 /// train.groups is a list of objects, which no field holds: it is taken out of the config.
@@ -140,7 +151,52 @@ nlohmann::json groups_of_text(const std::string& text) {
     return groups.is_discarded() ? nlohmann::json(text) : groups;
 }
 
+/// What a config that does not say its objective means; and whether one that does fits the model.
+void check_objective(RunConfig& c, const std::string& name) {
+    std::string& objective = c.train.objective;
+    const ModelConfig& m = c.model;
+    const std::string of_encoder = m.head.kind == "tokens" ? "masked" : m.head.kind;
+    const std::string expected = m.is_encoder() ? of_encoder : m.has_encoder() ? "pairs" : "next";
+    if (objective == "auto") objective = expected;
+    const bool fits = objective == expected || (objective == "spans" && expected == "pairs");
+    if (!fits)
+        fail_input(name, "train.objective",
+                   expected + (expected == "pairs" ? " or spans" : "") + ", as model.kind is " + m.kind +
+                       (m.is_encoder() ? " and model.head.kind " + m.head.kind : ""),
+                   objective);
+}
+
 }  // namespace
+
+std::vector<Field> run_fields(RunConfig& c) {
+    static const std::vector<nlohmann::json> defaults = [] {
+        RunConfig config;
+        config.train.objective = "next";  // what files from before mean
+        std::vector<nlohmann::json> values;
+        for (const Field& field : rows(config)) values.push_back(value_of(field));
+        return values;
+    }();
+    std::vector<Field> fields = model_fields(c.model), more = rows(c);
+    for (std::size_t i = 0; i < more.size(); i++)
+        if (more[i].silent == true) more[i].silent = defaults[i];
+    fields.insert(fields.end(), more.begin(), more.end());
+    return fields;
+}
+
+std::vector<std::string> special_tokens(const RunConfig& c) {
+    if (c.tokenizer.kind == "wordpiece") return {};  // it has them
+    if (c.train.objective == "masked") return {"<|endoftext|>", "[CLS]", "[SEP]", "[MASK]"};
+    if (c.train.objective == "classes" || c.train.objective == "tags")
+        return {"<|endoftext|>", "[CLS]", "[SEP]"};
+    if (c.train.objective == "pairs") return {"<|endoftext|>"};
+    std::vector<std::string> names;
+    if (c.train.objective != "spans") return names;
+    names.emplace_back("<|endoftext|>");
+    const double spans = static_cast<double>(c.train.sequence) * c.train.masked.share / c.train.masked.length;
+    for (int i = 0; i <= static_cast<int>(spans) + 1; i++)
+        names.push_back("<extra_id_" + std::to_string(i) + ">");
+    return names;
+}
 
 RunConfig read_run_config(const nlohmann::json& json, const std::string& name,
                           const std::vector<std::string>& settings) {
@@ -154,7 +210,10 @@ RunConfig read_run_config(const nlohmann::json& json, const std::string& name,
             config.train.groups = groups_of_text(setting.substr(groups_setting.size()));
         else
             apply_setting(fields, setting);
+    if (config.train.objective == "classes" || config.train.objective == "tags")
+        config.model.head.kind = config.train.objective;
     resolve(config.model, name);
+    check_objective(config, name);
     TrainConfig& t = config.train;
     if (t.sequence == 0) t.sequence = config.model.context;
     if (t.sequence > config.model.context)

@@ -8,7 +8,7 @@
 
 #include "data/batches.h"
 #include "data/examples.h"
-#include "train/config.h"
+#include "train/task/config.h"
 
 namespace linnet {
 
@@ -17,6 +17,7 @@ struct DataOptions {
     std::vector<std::string> inputs;  // files, folders, "-"; or one corpus (data/token_files.h)
     std::vector<double> weights;      // of each input, positive; empty: all are one text
     ReadOptions read;
+    std::vector<std::string> fields;  // of JSON lines that hold examples; empty: the objective's own
 
     /// As a checkpoint keeps it, so that a resume needs no --data: paths are absolute.
     nlohmann::json to_json() const;
@@ -45,9 +46,8 @@ class RunData {
     /// Holds a corpus of ours against its checksums: a sample of them, or all.
     void check(bool whole) const;
 
-    /// As the config says; a corpus brings its own unless the config names a file. `fraction` of the text is
-    /// held out.
-    TokenizerPtr tokenizer(const TokenizerConfig& config, double fraction, int threads) const;
+    /// As the config says; a corpus brings its own unless the config names a file.
+    TokenizerPtr tokenizer(const RunConfig& config, int threads) const;
     /// The tokens; the text is let go.
     TokenSource tokens(const Tokenizer& tokenizer, double fraction, int threads);
 
@@ -71,5 +71,8 @@ class RunData {
     std::uint64_t bytes_ = 0, count_ = 0;
     std::string sha256_;
 };
+
+/// A vocabulary of the config's kind, made from `text`, with what its objective asks for.
+TokenizerPtr make_vocabulary(const RunConfig& run, std::string_view text, int threads);
 
 }  // namespace linnet

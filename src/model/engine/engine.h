@@ -104,8 +104,13 @@ class Sequence {
     /// more. Returns the position reached, at most `position`: that itself for the tokens of the last run,
     /// and 0 where a window's older keys are gone (states.h).
     std::int64_t rewind(std::int64_t position);
-    /// A second sequence that holds the same tokens.
+    /// A second sequence that holds the same tokens (and has the same source).
     Sequence fork() const;
+    /// Of an encoder–decoder: reads the text that answers look at, before anything is appended; what was held
+    /// is forgotten. Error(Exit::input) for an empty one and one longer than the context.
+    void encode(std::span<const TokenId> source);
+    /// Holds what another sequence of the same engine holds; a source that both have is not copied again.
+    void become(const Sequence& other);
     /// The memory that holds what the tokens left behind: to be read, or after set_position() to be filled.
     std::vector<std::span<std::byte>> state();
     /// The sequence holds `position` tokens (at most context()), whose state is going to be written into

@@ -16,10 +16,17 @@ namespace linnet {
 struct TokenizerConfig {
     std::string kind = "bpe";
     std::int64_t vocab_size = 4096;
-    std::string file;  // for kind "file"
+    std::string file;       // for kind "file"
+    bool lowercase = true;  // for kind "wordpiece"
 };
 
 struct TrainConfig {
+    std::string objective = "auto";  // resolved: never "auto"
+    struct {                         // of the objectives masked and spans
+        double share = 0.15;         // of the tokens
+        bool words = false;          // masked: whole words
+        double length = 3;           // spans: the mean of theirs
+    } masked;
     std::int64_t batch = 12;      // B: sequences per micro-batch
     std::int64_t sequence = 0;    // T: tokens per sequence; 0: model.context
     std::int64_t accumulate = 1;  // micro-batches per optimizer step
@@ -31,6 +38,7 @@ struct TrainConfig {
     OptimizerConfig optimizer;
     ScheduleConfig schedule;
     nlohmann::json groups = nlohmann::json::array();  // entries of optimize/groups.h
+    std::string augment = "none";                     // of pictures to train on
     double clip = 1.0;                                // global gradient norm; 0: none
     double skip_outliers = 0;  // standard deviations of the gradient norm from which on a step is skipped
     std::int64_t eval_every = 250, eval_batches = 20, checkpoint_every = 500, sample_tokens = 200;
@@ -67,6 +75,10 @@ std::vector<Field> run_fields(RunConfig& config);
 /// data. Error(Exit::input) names file and key.
 RunConfig read_run_config(const nlohmann::json& json, const std::string& name,
                           const std::vector<std::string>& settings);
+
+/// What an objective asks of a vocabulary that is made for it: control tokens in the place of its kind's own.
+/// None: those.
+std::vector<std::string> special_tokens(const RunConfig& config);
 
 /// The step from which a schedule of kind wsd decays; until then a step does not depend on train.steps.
 double decay_begin(const TrainConfig& config);

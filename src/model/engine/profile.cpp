@@ -1,4 +1,4 @@
-#include "model/profile.h"
+#include "model/engine/profile.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "model/states.h"
+#include "model/engine/states.h"
 
 #include <algorithm>
 #include <cstring>
@@ -56,14 +56,17 @@ void States::clear(std::int32_t slot) {
             std::memset(views_[i].slot<std::byte>(slot), 0, views_[i].slot_bytes);
 }
 
-std::vector<std::span<std::byte>> States::pieces(std::int32_t slot, std::int64_t positions) const {
+std::vector<std::span<std::byte>> States::pieces(std::int32_t slot, std::int64_t positions,
+                                                 bool source) const {
     std::vector<std::span<std::byte>> all;
     for (std::size_t i = 0; i < specs_.size(); i++) {
+        if (specs_[i].source && !source) continue;
         const StateView& view = views_[i];
         bool whole = specs_[i].rewind == Rewind::snapshot;
         std::size_t row = static_cast<std::size_t>(view.row_bytes);
         std::size_t plane = row * static_cast<std::size_t>(view.positions);
-        std::size_t used = row * static_cast<std::size_t>(whole ? 1 : std::min(positions, view.positions));
+        const std::int64_t held = specs_[i].source ? view.positions : std::min(positions, view.positions);
+        std::size_t used = row * static_cast<std::size_t>(whole ? 1 : held);
         for (std::int64_t p = 0; p < specs_[i].planes; p++)
             all.emplace_back(view.slot<std::byte>(slot) + plane * static_cast<std::size_t>(p), used);
     }
@@ -82,10 +85,10 @@ std::string States::layout() const {
     return text;
 }
 
-void States::copy(std::int32_t from, std::int32_t to, std::int64_t positions) {
-    const std::vector<std::span<std::byte>> source = pieces(from, positions), target = pieces(to, positions);
-    for (std::size_t i = 0; i < source.size(); i++)
-        std::memcpy(target[i].data(), source[i].data(), source[i].size());
+void States::copy(std::int32_t from, std::int32_t to, std::int64_t positions, bool source) {
+    const std::vector<std::span<std::byte>> old = pieces(from, positions, source),
+                                            target = pieces(to, positions, source);
+    for (std::size_t i = 0; i < old.size(); i++) std::memcpy(target[i].data(), old[i].data(), old[i].size());
     snapshots_[static_cast<std::size_t>(to)] = snapshots_[static_cast<std::size_t>(from)];
     furthest_[static_cast<std::size_t>(to)] = furthest_[static_cast<std::size_t>(from)];
 }

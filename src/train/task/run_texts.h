@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "train/run_data.h"
+#include "train/task/run_data.h"
 
 namespace linnet {
 
@@ -27,7 +27,7 @@ class RunTexts {
     RunData* only() { return parts_.size() == 1 ? parts_.data() : nullptr; }
 
     /// Made from all training texts together, or the corpora's own, which must be the same one.
-    TokenizerPtr tokenizer(const TokenizerConfig& config, double fraction, int threads) const;
+    TokenizerPtr tokenizer(const RunConfig& config, int threads) const;
     /// The tokens of each; the texts are let go.
     std::vector<TokenSource> tokens(const Tokenizer& tokenizer, double fraction, int threads);
 

@@ -29,10 +29,13 @@ class States {
     const std::vector<StateView>& views() const { return views_; }  // by StateId
     /// A sequence that begins anew.
     void clear(std::int32_t slot);
-    /// The first `positions` positions of one sequence, all that it has, become another's.
-    void copy(std::int32_t from, std::int32_t to, std::int64_t positions);
-    /// The memory of a sequence's first `positions` positions, in an order that layout() fixes.
-    std::vector<std::span<std::byte>> pieces(std::int32_t slot, std::int64_t positions) const;
+    /// The first `positions` positions of one sequence, all that it has, become another's; `source`: what is
+    /// of another text, too.
+    void copy(std::int32_t from, std::int32_t to, std::int64_t positions, bool source = true);
+    /// The memory of a sequence's first `positions` positions, in an order that layout() fixes (of what
+    /// another text left, a source, all of its).
+    std::vector<std::span<std::byte>> pieces(std::int32_t slot, std::int64_t positions,
+                                             bool source = true) const;
     /// How a state's bytes are to be read: equal for states that may be exchanged.
     std::string layout() const;
 

@@ -1,0 +1,263 @@
+#include "commands/examine/eval_examples.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/signals.h"
+#include "base/team.h"
+#include "base/terminal.h"
+#include "commands/text_input.h"
+#include "data/labelled/images.h"
+#include "data/labelled/lines.h"
+#include "data/labelled/scores.h"
+#include "generate/generator.h"
+#include "model/encode/encoder_text.h"
+#include "train/task/task.h"
+
+namespace linnet {
+namespace {
+
+using Record = nlohmann::ordered_json;
+
+int put(const Record& record, bool json) {
+    std::string line;
+    if (json) {
+        line = record.dump();
+    } else {
+        for (const auto& [key, value] : record.items()) {
+            char number[64];
+            if (value.is_number_float())
+                std::snprintf(number, sizeof number, "%.4f", value.get<double>());
+            else
+                std::snprintf(number, sizeof number, "%lld", value.get<long long>());
+            line += (line.empty() ? "" : "  ") + key + " " + number;
+        }
+    }
+    write_stdout(line + "\n");
+    const int signal = stop_signal();
+    return signal ? 128 + signal : 0;
+}
+
+/// Rows of logits held against their targets.
+struct Hits {
+    std::int64_t rows = 0, right = 0;
+    double nats = 0;
+
+    void add(std::span<const float> logits, std::int32_t target) {
+        const auto best = std::max_element(logits.begin(), logits.end()) - logits.begin();
+        rows++;
+        right += best == target;
+        nats += log_sum(logits) - static_cast<double>(logits[static_cast<std::size_t>(target)]);
+    }
+    Record record(const char* what) const {
+        const auto n = static_cast<double>(std::max<std::int64_t>(1, rows));
+        return {{"accuracy", static_cast<double>(right) / n}, {"nll", nats / n}, {what, rows}};
+    }
+};
+
+/// Runs inputs through an encoder, as many at a time as fit, and hands each row to `see(row, logits)`.
+template <class See>
+void each_row(Encoder& encoder, std::span<const EncoderInput> inputs, const See& see) {
+    const auto width = static_cast<std::size_t>(encoder.classes());
+    std::size_t row = 0;
+    StatusLine status;
+    const std::size_t all = inputs.size();
+    while (!inputs.empty() && !stop_signal()) {
+        const std::size_t count = encoder.fitting(inputs);
+        std::span<const float> logits = encoder.logits(inputs.first(count));
+        for (; !logits.empty(); logits = logits.subspan(width)) see(row++, logits.first(width));
+        inputs = inputs.subspan(count);
+        status.show(std::to_string(all - inputs.size()) + " of " + std::to_string(all));
+    }
+}
+
+/// The windows of a text, masked as held-out ones are in training.
+int eval_masks(const std::shared_ptr<const Model>& model, const ExampleEval& options,
+               const Globals& globals) {
+    RunConfig config;
+    config.model = model->config();
+    config.train.objective = "masked";
+    config.train.sequence = options.context > 0 ? options.context : config.model.context;
+    config.train.batch = 1;
+    const TextInput file(options.file);
+    TextSplit split;
+    split.train = split.validation = {file.text()};
+    TokenSource source =
+        TokenSource::from_documents(split, false, model->tokenizer(),
+                                    globals.threads > 0 ? globals.threads : physical_cores(), file.name());
+    auto task = window_task(config, WindowSampler(std::move(source), 0, config.train.sequence),
+                            model->shared_tokenizer(), model->path());
+    std::vector<EncoderInput> inputs;
+    std::vector<std::int32_t> targets;
+    Batch batch;
+    for (std::int64_t i = 0; task->fill_validation(i, options.most, batch); i++) {
+        EncoderInput& input = inputs.emplace_back();
+        input.tokens = batch.tokens;
+        input.wanted = batch.outputs;
+        targets.insert(targets.end(), batch.targets.begin(), batch.targets.end());
+    }
+    Encoder encoder(model, globals.threads);
+    Hits hits;
+    each_row(encoder, inputs,
+             [&](std::size_t row, std::span<const float> logits) { hits.add(logits, targets[row]); });
+    return put(hits.record("masks"), options.json);
+}
+
+LabelledOptions reading(const ExampleEval& options) {
+    LabelledOptions read;
+    read.inputs = {options.file};
+    read.fields = field_names(options.fields);
+    return read;
+}
+
+int eval_labels(const std::shared_ptr<const Model>& model, const ExampleEval& options,
+                const Globals& globals) {
+    const bool tags = model->config().head.kind == "tags";
+    const LabelledData examples =
+        read_labelled(tags ? LabelledKind::tags : LabelledKind::classes, reading(options));
+    std::map<std::string, std::int32_t, std::less<>> numbers;
+    for (const std::string& label : labels_of(*model))
+        numbers.emplace(label, static_cast<std::int32_t>(numbers.size()));
+    const Tokenizer& tokenizer = model->tokenizer();
+    const EncoderMarks marks(tokenizer);
+    std::vector<EncoderInput> inputs;
+    std::vector<std::int32_t> targets;
+    for (const LabelledExample& e : examples.all) {
+        if (options.most > 0 && inputs.size() == static_cast<std::size_t>(options.most)) break;
+        inputs.push_back(tags ? words_input(tokenizer, marks, e.first)
+                              : pair_input(tokenizer, marks, e.first,
+                                           e.two ? std::optional<std::string_view>(e.second) : std::nullopt));
+        if (inputs.back().tokens.size() > static_cast<std::size_t>(model->config().context))
+            fail_input(examples.place(e), "",
+                       "at most " + std::to_string(model->config().context) + " tokens",
+                       std::to_string(inputs.back().tokens.size()));
+        for (std::string_view label :
+             tags ? words_of(e.label) : std::vector<std::string_view>{std::string_view(e.label)}) {
+            auto found = numbers.find(label);
+            // A tag that training never saw is a miss; the model has no row for it.
+            if (found == numbers.end() && !tags)
+                fail_input(examples.place(e), "label", "one of the model's classes", "'" + e.label + "'");
+            targets.push_back(found == numbers.end() ? -1 : found->second);
+        }
+    }
+    Encoder encoder(model, globals.threads);
+    Hits hits;
+    each_row(encoder, inputs, [&](std::size_t row, std::span<const float> logits) {
+        targets[row] >= 0 ? hits.add(logits, targets[row]) : void(hits.rows++);
+    });
+    return put(hits.record(tags ? "words" : "examples"), options.json);
+}
+
+int eval_pictures(const std::shared_ptr<const Model>& model, const ExampleEval& options,
+                  const Globals& globals) {
+    const ModelConfig& config = model->config();
+    const std::string from = "images-idx3", to = "labels-idx1";
+    std::string beside = options.file;
+    const std::size_t at = beside.rfind(from);
+    if (at == std::string::npos)
+        fail_input(options.file, "name", "one with " + from + " in it, beside one with " + to, "another");
+    beside.replace(at, from.size(), to);
+    const Pictures pictures = read_pictures_file(
+        options.file, {config.image.width, config.image.height, config.image.channels}, false);
+    const std::vector<std::uint8_t> labels = read_idx_labels(beside);
+    if (labels.size() != pictures.count())
+        fail_input(beside, "count", std::to_string(pictures.count()) + ", as there are pictures",
+                   std::to_string(labels.size()));
+    std::vector<EncoderInput> inputs;
+    for (std::size_t i = 0; i < pictures.count(); i++) {
+        if (options.most > 0 && i == static_cast<std::size_t>(options.most)) break;
+        if (labels[i] >= config.head.classes)
+            fail_input(beside, "label " + std::to_string(i),
+                       "below " + std::to_string(config.head.classes) + ", the model's classes",
+                       std::to_string(labels[i]));
+        inputs.emplace_back().patches =
+            patches_of(pictures.shape, pictures[i], config.image.patch, config.pooling == "first");
+    }
+    Encoder encoder(model, globals.threads);
+    Hits hits;
+    each_row(encoder, inputs,
+             [&](std::size_t row, std::span<const float> logits) { hits.add(logits, labels[row]); });
+    return put(hits.record("pictures"), options.json);
+}
+
+/// Answers, greedy or by beam search, one for each distinct source.
+std::vector<std::string> answers_to(const std::shared_ptr<const Model>& model,
+                                    const std::vector<std::vector<TokenId>>& sources,
+                                    const ExampleEval& options, const Globals& globals) {
+    const Tokenizer& tokenizer = model->tokenizer();
+    const TokenId start = answer_marks(tokenizer, model->config(), model->path()).start;
+    std::vector<std::string> answers(sources.size());
+    EngineOptions engine;
+    engine.threads = globals.threads;
+    if (options.beam.beams > 1) {
+        BeamSearch search(model, engine, options.beam);
+        for (std::size_t i = 0; i < sources.size() && !stop_signal(); i++) {
+            std::vector<TokenId> ids = search.run(sources[i], {&start, 1}).ids;
+            if (!ids.empty() && tokenizer.is_end(ids.back())) ids.pop_back();
+            answers[i] = tokenizer.decode(ids);
+        }
+        return answers;
+    }
+    engine.sequences = std::min<std::int64_t>(16, static_cast<std::int64_t>(sources.size()));
+    EngineSource source(model, engine);
+    std::vector<Request> requests(sources.size());
+    for (std::size_t i = 0; i < sources.size(); i++) {
+        requests[i].prompt = {start}, requests[i].source = sources[i];
+        requests[i].options.sampler.temperature = 0;
+        requests[i].options.tokens = -1;
+        requests[i].emit = [&answers, i](std::optional<TokenId>, std::string_view text) {
+            answers[i] += text;
+        };
+        requests[i].done = [](const Generated&) {};
+    }
+    Generator(source, tokenizer).run(requests);
+    return answers;
+}
+
+int eval_pairs(const std::shared_ptr<const Model>& model, const ExampleEval& options,
+               const Globals& globals) {
+    const LabelledData examples = read_labelled(LabelledKind::pairs, reading(options));
+    std::map<std::string, std::size_t> places;
+    std::vector<std::vector<TokenId>> sources;
+    std::vector<std::vector<std::string>> references;
+    for (const LabelledExample& e : examples.all) {
+        if (options.most > 0 && sources.size() == static_cast<std::size_t>(options.most)) break;
+        auto [place, first] = places.emplace(e.first, sources.size());
+        if (first) {
+            sources.push_back(text_input(model->tokenizer(), e.first, false).tokens);
+            references.emplace_back();
+            if (sources.back().size() > static_cast<std::size_t>(model->config().context))
+                fail_input(
+                    examples.place(e), "",
+                    "at most " + std::to_string(model->config().context) + " tokens, the model's context",
+                    std::to_string(sources.back().size()));
+        }
+        references[place->second].push_back(e.second);
+    }
+    const std::vector<std::string> answers = answers_to(model, sources, options, globals);
+    AnswerScores scores;
+    for (std::size_t i = 0; i < answers.size(); i++) scores.add(answers[i], references[i]);
+    return put({{"exact", scores.exact()},
+                {"word_error", scores.word_error()},
+                {"char_error", scores.char_error()},
+                {"chrf", scores.chrf()},
+                {"bleu", scores.bleu()},
+                {"sources", scores.count()}},
+               options.json);
+}
+
+}  // namespace
+
+int eval_examples(const std::shared_ptr<const Model>& model, const ExampleEval& options,
+                  const Globals& globals) {
+    const ModelConfig& config = model->config();
+    if (config.kind == "encoder-decoder") return eval_pairs(model, options, globals);
+    if (config.reads_patches()) return eval_pictures(model, options, globals);
+    return config.head.kind == "tokens" ? eval_masks(model, options, globals)
+                                        : eval_labels(model, options, globals);
+}
+
+}  // namespace linnet

@@ -1,0 +1,139 @@
+#include "model/encode/encoder.h"
+
+#include <optional>
+
+#include "base/error.h"
+#include "graph/executor.h"
+#include "model/trace.h"
+
+namespace linnet {
+namespace {
+
+constexpr const char* programs[] = {"mean", "first", "last", "logits"};  // the first three by Pooling
+
+std::int64_t row_count(const ModelConfig& config, const EncoderInput& input) {
+    if (!config.reads_patches()) return static_cast<std::int64_t>(input.tokens.size());
+    const std::int64_t width = config.image.patch * config.image.patch * config.image.channels;
+    return static_cast<std::int64_t>(input.patches.size()) / width;
+}
+
+}  // namespace
+
+void add_to_batch(const ModelConfig& config, const EncoderInput& input, Batch& batch) {
+    const std::int64_t count = row_count(config, input), first = batch.rows.count;
+    const auto slot = static_cast<std::int64_t>(batch.rows.segments.size());
+    if (config.reads_patches()) {
+        batch.rows.add(count, 0, static_cast<std::int32_t>(slot));
+        std::vector<float>& patches = batch.vectors("patches");
+        patches.insert(patches.end(), input.patches.begin(), input.patches.end());
+    } else {
+        batch.add(input.tokens.data(), count, 0, slot);
+    }
+    if (config.segments > 0) {
+        std::vector<std::int32_t>& segments = batch.stream("segments");
+        segments.insert(segments.end(), input.segments.begin(), input.segments.end());
+        segments.resize(static_cast<std::size_t>(batch.rows.count), 0);
+    }
+    for (std::int32_t row : input.wanted) batch.outputs.push_back(static_cast<std::int32_t>(first) + row);
+}
+
+struct Encoder::Impl {
+    std::shared_ptr<const Model> model;
+    std::int64_t rows;
+    std::vector<std::optional<Executor<float>>> executors;  // of `programs`
+
+    Impl(std::shared_ptr<const Model> m, int threads, std::int64_t r) : model(std::move(m)) {
+        const ModelConfig& config = model->config();
+        if (!config.is_encoder())
+            fail_input(model->path(), "model.kind", "encoder", config.kind,
+                       "linnet generate and linnet eval serve other kinds");
+        rows = std::max(r, config.context);
+        const Graph& graph = model->traced().graph;
+        Lowering lowering;
+        lowering.phase = Phase::read;
+        lowering.positions = config.context;
+        lowering.capacity = {rows, rows};
+        for (const Tensor& t : model->parameters()) lowering.stored.push_back(t.type);
+        std::vector<Plan> plans;
+        std::vector<const Plan*> all;
+        for (const char* program : programs)
+            plans.push_back(make_plan(graph, graph.program(program), lowering));
+        for (const Plan& plan : plans) all.push_back(&plan);
+        Binding<float> binding;
+        binding.parameters = model->parameters();
+        binding.tables = std::make_shared<Tables<float>>();
+        binding.memory = make_run_memory<float>(graph, all, threads > 0 ? threads : physical_cores());
+        for (Plan& plan : plans)
+            executors.emplace_back().emplace(graph, std::move(plan), binding,
+                                             threads > 0 ? threads : physical_cores());
+    }
+
+    void check(const EncoderInput& input) const {
+        const ModelConfig& config = model->config();
+        const std::int64_t count = row_count(config, input);
+        if (count == 0) fail_input("", "text", "at least one token", "none");
+        if (count > config.context)
+            fail_input("", "context", "at most " + std::to_string(config.context) + " tokens",
+                       std::to_string(count));
+        for (TokenId id : input.tokens)
+            if (id < 0 || id >= config.vocabulary)
+                fail_input("", "token id", "0 to " + std::to_string(config.vocabulary - 1),
+                           std::to_string(id));
+    }
+
+    const float* run(std::size_t program, NodeId node, std::span<const EncoderInput> inputs, bool each) {
+        Batch batch;
+        for (const EncoderInput& input : inputs) {
+            check(input);
+            add_to_batch(model->config(), input, batch);
+        }
+        if (each) {  // one row for each sequence
+            batch.outputs.clear();
+            for (const Segment& s : batch.rows.segments)
+                batch.outputs.push_back(static_cast<std::int32_t>(s.first));
+        }
+        executors[program]->run(batch);
+        return executors[program]->value(node);
+    }
+};
+
+Encoder::Encoder(std::shared_ptr<const Model> model, int threads, std::int64_t rows)
+    : impl_(std::make_unique<Impl>(std::move(model), threads, rows)) {}
+Encoder::~Encoder() = default;
+
+const Model& Encoder::model() const {
+    return *impl_->model;
+}
+
+std::size_t Encoder::fitting(std::span<const EncoderInput> inputs) const {
+    std::int64_t rows = 0;
+    std::size_t count = 0;
+    while (count < inputs.size()) {
+        rows += row_count(impl_->model->config(), inputs[count]);
+        if (count > 0 && rows > impl_->rows) break;
+        count++;
+    }
+    return count;
+}
+
+std::span<const float> Encoder::vectors(std::span<const EncoderInput> inputs, Pooling pooling) {
+    const auto way = static_cast<std::size_t>(pooling);
+    const float* made = impl_->run(way, impl_->model->traced().pooled[way], inputs, true);
+    return {made, inputs.size() * static_cast<std::size_t>(impl_->model->config().width)};
+}
+
+std::int64_t Encoder::classes() const {
+    const ModelConfig& config = impl_->model->config();
+    return config.head.kind == "tokens" ? config.vocabulary : config.head.classes;
+}
+
+std::span<const float> Encoder::logits(std::span<const EncoderInput> inputs) {
+    const bool each = impl_->model->config().head.kind == "classes";
+    std::size_t rows = each ? inputs.size() : 0;
+    if (!each)
+        for (const EncoderInput& input : inputs) rows += input.wanted.size();
+    const float* made = impl_->run(3, impl_->model->traced().logits, inputs, each);
+    return {made, rows * static_cast<std::size_t>(classes())};
+}
+
+}  // namespace linnet

@@ -1,0 +1,307 @@
+#include "train/task/example_task.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/permutation.h"
+#include "base/sha256.h"
+#include "base/terminal.h"
+#include "model/encode/encoder_text.h"
+#include "text/train/make.h"
+
+namespace linnet {
+namespace {
+
+constexpr std::uint64_t order_stream = 0x6f72646572;  // "order": this purpose's stream of the seed
+constexpr const char *pictures_name = "images-idx3", *labels_name = "labels-idx1";
+
+LabelledKind kind_of(const std::string& objective) {
+    return objective == "pairs"     ? LabelledKind::pairs
+           : objective == "classes" ? LabelledKind::classes
+                                    : LabelledKind::tags;
+}
+
+/// Encoded examples, one of which is added to a batch at a time, each epoch in an order of its own.
+class ExampleTask : public Task {
+  public:
+    struct Encoded {
+        EncoderInput input;                // of pairs: the source's tokens
+        std::vector<std::int32_t> labels;  // of pairs: the answer's tokens with the end
+    };
+
+    ExampleTask(const RunConfig& config, std::vector<Encoded> examples, std::vector<std::uint32_t> train,
+                std::vector<std::uint32_t> validation, TokenId start, std::string sample)
+        : Task(config),
+          examples_(std::move(examples)),
+          order_{std::move(train), std::move(validation)},
+          start_(start),
+          sample_(std::move(sample)) {}
+
+    std::uint64_t size(DataSplit split) const override { return order_[static_cast<int>(split)].size(); }
+    std::string sample_source() const override { return sample_; }
+
+  protected:
+    std::uint64_t held_out() const override { return order_[1].size(); }
+
+    void add(DataSplit split, std::uint64_t index, Batch& work) const override {
+        const Encoded& e = examples_[place(split, index)];
+        if (config().train.objective == "pairs") return add_pair(e.input.tokens, e.labels, start_, work);
+        add_to_batch(config().model, e.input, work);
+        work.targets.insert(work.targets.end(), e.labels.begin(), e.labels.end());
+    }
+
+    std::size_t place(DataSplit split, std::uint64_t index) const {
+        const std::vector<std::uint32_t>& order = order_[static_cast<int>(split)];
+        if (split == DataSplit::validation) return order[index];
+        const std::uint64_t epoch = index / order.size();
+        const Rng rng(static_cast<std::uint64_t>(config().train.seed), order_stream + epoch);
+        return order[permuted(rng, index % order.size(), order.size())];
+    }
+
+  private:
+    std::vector<Encoded> examples_;
+    std::vector<std::uint32_t> order_[2];
+    TokenId start_;
+    std::string sample_;
+};
+
+/// Pictures, cut into patches when they are needed.
+class PictureTask : public Task {
+  public:
+    PictureTask(const RunConfig& config, Pictures pictures, std::vector<std::uint8_t> labels,
+                std::vector<std::uint32_t> train, std::vector<std::uint32_t> validation)
+        : Task(config),
+          pictures_(std::move(pictures)),
+          labels_(std::move(labels)),
+          order_{std::move(train), std::move(validation)} {}
+
+    std::uint64_t size(DataSplit split) const override { return order_[static_cast<int>(split)].size(); }
+
+  protected:
+    std::uint64_t held_out() const override { return order_[1].size(); }
+
+    void add(DataSplit split, std::uint64_t index, Batch& work) const override {
+        const std::vector<std::uint32_t>& order = order_[static_cast<int>(split)];
+        const ModelConfig& m = config().model;
+        std::size_t at = static_cast<std::size_t>(index);
+        std::vector<std::uint8_t> pixels;
+        if (split == DataSplit::train) {
+            const std::uint64_t epoch = index / order.size();
+            const Rng rng(static_cast<std::uint64_t>(config().train.seed), order_stream + epoch);
+            at = order[permuted(rng, index % order.size(), order.size())];
+            pixels = augmented(at, index);
+        } else {
+            at = order[at];
+            pixels.assign(pictures_[at].begin(), pictures_[at].end());
+        }
+        EncoderInput input;
+        input.patches = patches_of(pictures_.shape, pixels, m.image.patch, m.pooling == "first");
+        input.wanted = {0};
+        add_to_batch(m, input, work);
+        work.targets.push_back(labels_[at]);
+    }
+
+  private:
+    /// Moved by up to two pixels each way, and mirrored half of the time, where train.augment says so.
+    std::vector<std::uint8_t> augmented(std::size_t at, std::uint64_t index) const {
+        const std::string& way = config().train.augment;
+        const PictureShape& s = pictures_.shape;
+        const std::span<const std::uint8_t> from = pictures_[at];
+        std::vector<std::uint8_t> to(from.begin(), from.end());
+        if (way == "none") return to;
+        const Rng rng(static_cast<std::uint64_t>(config().train.seed), order_stream - 1);
+        const bool shift = way != "flip", flip = way != "shift" && rng.below(2, 3 * index) == 1;
+        const std::int64_t dx = shift ? static_cast<std::int64_t>(rng.below(5, 3 * index + 1)) - 2 : 0;
+        const std::int64_t dy = shift ? static_cast<std::int64_t>(rng.below(5, 3 * index + 2)) - 2 : 0;
+        for (std::int64_t y = 0; y < s.height; y++)
+            for (std::int64_t x = 0; x < s.width; x++) {
+                const std::int64_t u = (flip ? s.width - 1 - x : x) + dx, v = y + dy;
+                const bool inside = u >= 0 && u < s.width && v >= 0 && v < s.height;
+                for (std::int64_t c = 0; c < s.channels; c++)
+                    to[static_cast<std::size_t>((y * s.width + x) * s.channels + c)] =
+                        inside ? from[static_cast<std::size_t>((v * s.width + u) * s.channels + c)]
+                               : std::uint8_t{0};
+            }
+        return to;
+    }
+
+    Pictures pictures_;
+    std::vector<std::uint8_t> labels_;
+    std::vector<std::uint32_t> order_[2];
+};
+
+}  // namespace
+
+bool reads_examples(const TrainConfig& config) {
+    return config.objective == "pairs" || config.objective == "classes" || config.objective == "tags";
+}
+
+ExampleData::ExampleData(const RunConfig& config, DataOptions options) : options_(std::move(options)) {
+    if (config.model.reads_patches()) {
+        read_pictures(config);
+    } else {
+        LabelledOptions wanted{options_.inputs, options_.fields, options_.read.format,
+                               options_.read.skip_bad};
+        examples_ = read_labelled(kind_of(config.train.objective), wanted);
+        sha256_ = examples_.sha256;
+        bytes_ = examples_.bytes;
+        std::set<std::string> names;
+        for (const LabelledExample& e : examples_.all)
+            if (config.train.objective == "classes")
+                names.insert(e.label);
+            else if (config.train.objective == "tags")
+                for (std::string_view tag : words_of(e.label)) names.emplace(tag);
+        labels_.assign(names.begin(), names.end());
+    }
+    split(config.train.validation_fraction);
+}
+
+void ExampleData::read_pictures(const RunConfig&) {
+    Sha256 sum;
+    for (const std::string& path : options_.inputs) {
+        const std::size_t at = path.rfind(pictures_name);
+        if (at == std::string::npos)
+            fail_input(path, "name",
+                       std::string("one with ") + pictures_name + " in it, beside one with " + labels_name,
+                       "another");
+        std::string beside = path;
+        beside.replace(at, std::string_view(pictures_name).size(), labels_name);
+        Pictures more = read_idx_pictures(path);
+        const std::vector<std::uint8_t> labels = read_idx_labels(beside);
+        if (labels.size() != more.count())
+            fail_input(beside, "count", std::to_string(more.count()) + ", as there are pictures",
+                       std::to_string(labels.size()));
+        if (pictures_.count() > 0 && !(more.shape == pictures_.shape))
+            fail_input(path, "size", "that of the first file's pictures", "another");
+        pictures_.shape = more.shape;
+        pictures_.pixels.insert(pictures_.pixels.end(), more.pixels.begin(), more.pixels.end());
+        picture_labels_.insert(picture_labels_.end(), labels.begin(), labels.end());
+        sum.update(more.pixels.data(), more.pixels.size()), sum.update(labels.data(), labels.size());
+    }
+    sha256_ = sum.hex();
+    bytes_ = pictures_.pixels.size();
+    const int most = *std::max_element(picture_labels_.begin(), picture_labels_.end());
+    for (int i = 0; i <= most; i++) labels_.push_back(std::to_string(i));
+}
+
+void ExampleData::split(double fraction) {
+    const std::size_t count = pictures_.count() > 0 ? pictures_.count() : examples_.all.size();
+    for (std::size_t i = 0; i < count; i++) {
+        const bool held =
+            pictures_.count() > 0
+                ? linnet::held_out(
+                      hash_bytes({reinterpret_cast<const char*>(pictures_[i].data()), pictures_[i].size()}),
+                      fraction)
+                : linnet::held_out(examples_.all[i], fraction);
+        order_[held ? 1 : 0].push_back(static_cast<std::uint32_t>(i));
+    }
+    if (order_[0].empty())
+        fail_input(options_.inputs[0], "", "an example to train on", "all of them held out",
+                   "a smaller train.validation_fraction");
+}
+
+std::string ExampleData::description() const {
+    std::string said =
+        grouped(order_[0].size() + order_[1].size()) + (pictures_.count() > 0 ? " pictures" : " examples");
+    if (!labels_.empty()) said += " of " + grouped(labels_.size()) + " classes";
+    said += ", " + human_bytes(static_cast<double>(bytes_));
+    if (examples_.skipped > 0)
+        said +=
+            "; " + grouped(examples_.skipped) + " bad ones skipped, the first: " + examples_.first_skipped;
+    return said;
+}
+
+TokenizerPtr ExampleData::tokenizer(const RunConfig& config, int threads) const {
+    if (config.tokenizer.kind == "file") return load_tokenizer(config.tokenizer.file);
+    if (pictures_.count() > 0) return byte_tokenizer();
+    std::string text;
+    for (const std::vector<std::uint32_t>& part : order_) {
+        // Characters must all be known; merges are learned from the training part alone.
+        if (&part == &order_[1] && config.tokenizer.kind != "char") break;
+        for (std::uint32_t i : part) {
+            const LabelledExample& e = examples_.all[i];
+            text += e.first + "\n";
+            if (!e.second.empty()) text += e.second + "\n";
+        }
+    }
+    return made_tokenizer(config.tokenizer.kind, text, static_cast<TokenId>(config.tokenizer.vocab_size),
+                          config.tokenizer.lowercase, special_tokens(config), threads);
+}
+
+void ExampleData::fit(RunConfig& config) const {
+    ModelConfig& m = config.model;
+    const auto count = static_cast<std::int64_t>(labels_.size());
+    if (m.reads_patches()) {
+        const PictureShape wanted{m.image.width, m.image.height, m.image.channels};
+        if (!(pictures_.shape == wanted))
+            fail_input(
+                options_.inputs[0], "size",
+                std::to_string(wanted.width) + " x " + std::to_string(wanted.height) + ", model.image's",
+                std::to_string(pictures_.shape.width) + " x " + std::to_string(pictures_.shape.height));
+    }
+    if (labels_.empty()) return;
+    if (m.head.classes > 0 && (m.reads_patches() ? count > m.head.classes : count != m.head.classes))
+        fail_input(options_.inputs[0], "labels", std::to_string(m.head.classes) + ", model.head.classes",
+                   std::to_string(count));
+    if (m.head.classes == 0) m.head.classes = count;
+}
+
+std::unique_ptr<Task> ExampleData::task(const RunConfig& config, const TokenizerPtr& tokenizer,
+                                        const std::string& tokenizer_name) {
+    if (pictures_.count() > 0)
+        return std::make_unique<PictureTask>(config, std::move(pictures_), std::move(picture_labels_),
+                                             std::move(order_[0]), std::move(order_[1]));
+    const std::string& objective = config.train.objective;
+    const EncoderMarks marks(*tokenizer);
+    AnswerMarks answer{0, 0};
+    if (objective == "pairs") answer = answer_marks(*tokenizer, config.model, tokenizer_name);
+    std::map<std::string_view, std::int32_t> numbers;
+    for (std::size_t i = 0; i < labels_.size(); i++) numbers[labels_[i]] = static_cast<std::int32_t>(i);
+    std::vector<ExampleTask::Encoded> encoded;
+    std::vector<std::uint32_t> order[2];
+    std::string sample;
+    for (int part = 0; part < 2; part++)
+        for (std::uint32_t i : order_[part]) {
+            const LabelledExample& e = examples_.all[i];
+            ExampleTask::Encoded one;
+            if (objective == "pairs") {
+                one.input = text_input(*tokenizer, e.first, false);
+                tokenizer->encode(e.second, one.labels);
+                one.labels.push_back(answer.end);
+            } else if (objective == "classes") {
+                one.input = pair_input(*tokenizer, marks, e.first,
+                                       e.two ? std::optional<std::string_view>(e.second) : std::nullopt);
+                one.input.wanted = {0};
+                one.labels = {numbers.at(e.label)};
+            } else {
+                one.input = words_input(*tokenizer, marks, e.first);
+                for (std::string_view tag : words_of(e.label)) one.labels.push_back(numbers.at(tag));
+            }
+            const std::size_t longest =
+                std::max(one.input.tokens.size(), objective == "pairs" ? one.labels.size() : 0);
+            const auto room = static_cast<std::size_t>(config.train.sequence);
+            if (longest > room || one.input.tokens.empty()) {
+                const std::string where = examples_.place(e);
+                if (!options_.read.skip_bad)
+                    fail_input(where, "", "1 to " + std::to_string(room) + " tokens, train.sequence",
+                               std::to_string(longest), "--skip-bad leaves such out");
+                examples_.skipped++;
+                continue;
+            }
+            if (part == 1 && sample.empty()) sample = e.first;
+            order[part].push_back(static_cast<std::uint32_t>(encoded.size()));
+            encoded.push_back(std::move(one));
+        }
+    if (order[0].empty())
+        fail_input(options_.inputs[0], "", "an example of at most train.sequence tokens",
+                   "longer ones alone");
+    examples_ = {};
+    return std::make_unique<ExampleTask>(config, std::move(encoded), std::move(order[0]), std::move(order[1]),
+                                         answer.start, objective == "pairs" ? sample : "");
+}
+
+}  // namespace linnet

@@ -1,0 +1,57 @@
+// What a run learns from its data where that is not the next token: the batches of an objective.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/batches.h"
+#include "ops/batch.h"
+#include "train/task/config.h"
+
+namespace linnet {
+
+/// One objective over one run's data. A batch depends on (config, data, step) alone.
+class Task {
+  public:
+    virtual ~Task() = default;
+
+    /// Micro-batch m of step s, with its loss scale: 1 / targets of the whole step.
+    void fill(std::int64_t step, std::int64_t micro, Batch& work) const;
+    /// Micro-batch i of at most `batches` (0: all) of the held-out part, spread evenly over it; false where
+    /// there is none.
+    bool fill_validation(std::int64_t i, std::int64_t batches, Batch& work) const;
+
+    /// Tokens (of windows) or examples of a split.
+    virtual std::uint64_t size(DataSplit split) const = 0;
+    /// A text for samples to begin with: a source that was held out; empty where samples mean nothing.
+    virtual std::string sample_source() const { return {}; }
+
+  protected:
+    explicit Task(const RunConfig& config) : config_(config) {}
+    /// Adds example number `index` of a split to the batch: in training the count goes on for ever, held out
+    /// ones are [0, held_out()).
+    virtual void add(DataSplit split, std::uint64_t index, Batch& work) const = 0;
+    virtual std::uint64_t held_out() const = 0;
+    const RunConfig& config() const { return config_; }
+
+  private:
+    void build(std::int64_t step, std::int64_t micro, Batch& work) const;
+    RunConfig config_;
+    mutable std::int64_t counted_ = -1;  // the step whose targets are `targets_`
+    mutable std::int64_t targets_ = 0;
+};
+
+/// Rows of a batch that have a loss.
+std::int64_t target_count(const Batch& batch);
+
+/// Adds a source and the answer to it (with its end token) to a batch of an encoder–decoder.
+void add_pair(const std::vector<std::int32_t>& source, const std::vector<std::int32_t>& answer, TokenId start,
+              Batch& work);
+
+/// Masked tokens (an encoder) or spans (an encoder–decoder) of windows of text. Error(Exit::input) naming
+/// `tokenizer_name` where the vocabulary lacks a mask token, sentinels or an end.
+std::unique_ptr<Task> window_task(const RunConfig& config, WindowSampler windows, TokenizerPtr tokenizer,
+                                  const std::string& tokenizer_name);
+
+}  // namespace linnet

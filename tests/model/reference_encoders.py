@@ -1,0 +1,175 @@
+"""Makes reference_encoders.json: loss and every parameter's gradient of small encoders and encoder-decoders, by PyTorch in
+double, as reference.py does for decoders.
+
+  python3 tests/model/reference_encoders.py > tests/model/reference_encoders.json      (Debian: python3-torch)
+
+Sequences have different lengths; each is computed by itself here, and all are packed into one batch there.
+"""
+import json, math, torch
+import torch.nn.functional as F
+
+torch.set_default_dtype(torch.float64)
+V, C, L, H, D, FF, CONTEXT = 11, 8, 2, 2, 4, 12, 6
+both = {'model.kind': 'encoder-decoder'}
+MODELS = {
+    'bert': {'model.kind': 'encoder', 'model.norm.placement': 'post', 'model.embedding.norm': True, 'model.embedding.norm_last': True,
+             'model.segments': 2, 'model.head.transform': True, 'model.logits.bias': True},
+    'bert-classes': {'model.kind': 'encoder', 'model.norm.placement': 'post', 'model.pooling': 'first', 'model.segments': 2,
+                     'model.head.kind': 'classes', 'model.head.classes': 3, 'model.head.transform': True},
+    'tagger': {'model.kind': 'encoder', 'model.position.kind': 'none', 'model.attention.alibi': 4.0, 'model.head.kind': 'tags',
+               'model.head.classes': 4, 'model.label_smoothing': 0.2},
+    'vit': {'model.kind': 'encoder', 'model.pooling': 'mean', 'model.head.kind': 'classes', 'model.head.classes': 5, 'model.image.width': 4,
+            'model.image.height': 4, 'model.image.patch': 2, 'model.norm.bias': True},
+    'vaswani': both | {'model.norm.placement': 'post', 'model.position.kind': 'sinusoidal', 'model.ffn.activation': 'relu',
+                       'model.embedding.scale': 8 ** 0.5, 'model.label_smoothing': 0.1, 'model.decoder_layers': 1},
+    't5': both | {'model.norm.kind': 'rms', 'model.position.kind': 'none', 'model.attention.buckets': 4, 'model.attention.reach': 4,
+                  'model.attention.bias': False, 'model.attention.scale': 1.0, 'model.ffn.bias': False, 'model.ffn.gated': True,
+                  'model.tie_embeddings': False, 'model.start_token': 0},
+}
+
+
+class Model:
+    def __init__(self, config):
+        self.c, self.p = config, {}
+
+    def get(self, key, default):
+        return self.c.get('model.' + key, default)
+
+    def make(self, name, *shape, mean=0.0):
+        if name not in self.p:
+            i = torch.arange(math.prod(shape), dtype=torch.float64)
+            self.p[name] = (mean + 0.5 * torch.sin(1.0 + 0.7 * len(self.p) + 1.3 * i)).reshape(shape).requires_grad_()
+        return self.p[name]
+
+    def norm(self, name, x):
+        w = self.make(name + '.weight', C, mean=1.0)
+        if self.get('norm.kind', 'layer') == 'rms':
+            return x / torch.sqrt((x * x).mean(-1, keepdim=True) + 1e-5) * w
+        return F.layer_norm(x, (C,), w, self.make(name + '.bias', C), 1e-5)
+
+    def linear(self, name, x, out, bias):
+        w = self.make(name + '.weight', out, x.shape[-1])
+        return F.linear(x, w, self.make(name + '.bias', out) if bias else None)
+
+    def act(self, x):
+        return torch.relu(x) if self.get('ffn.activation', 'gelu-tanh') == 'relu' else F.gelu(x, approximate='tanh')
+
+    def bucket(self, d, causal):  # T5's, of d = key - query
+        n, first, buckets, reach = -d, 0, self.get('attention.buckets', 0), self.get('attention.reach', 0)
+        if not causal:
+            buckets //= 2
+            if d > 0:
+                n, first = d, buckets
+        exact, n = buckets // 2, max(n, 0)
+        if n < exact:
+            return first + n
+        return first + min(exact + int(math.log(n / exact) / math.log(reach / exact) * (buckets - exact)), buckets - 1)
+
+    def attend(self, name, x, seen, causal, own, table):
+        t, s = x.shape[0], seen.shape[0]
+        bias = self.get('attention.bias', True)
+        heads = lambda y: y.reshape(-1, H, D).transpose(0, 1)
+        q, k, v = (heads(self.linear(f'{name}_{n}', y, H * D, bias)) for n, y in (('q', x), ('k', seen), ('v', seen)))
+        scores = q @ k.transpose(-1, -2) * self.get('attention.scale', D ** -0.5)
+        if own and table is not None:
+            scores = scores + torch.stack([torch.stack([table[self.bucket(j - i, causal)] for j in range(s)]) for i in range(t)]).permute(2, 0, 1)
+        if own and self.get('attention.alibi', 0):
+            slopes = torch.tensor([2.0 ** (-self.get('attention.alibi', 0) * (h + 1) / H) for h in range(H)])
+            scores = scores - slopes[:, None, None] * (torch.arange(t)[:, None] - torch.arange(s)[None, :]).abs()
+        if causal:
+            scores = scores.masked_fill(torch.ones(t, s).triu(1).bool(), -math.inf)
+        return self.linear(name + '_output', (scores.softmax(-1) @ v).transpose(0, 1).flatten(-2), C, bias)
+
+    def feed_forward(self, b, x):
+        bias = self.get('ffn.bias', True)
+        if self.get('ffn.gated', False):
+            y = self.act(self.linear(b + '.ffn_gate', x, FF, bias))
+            y = y * self.linear(b + '.ffn_up', x, FF, bias)
+        else:
+            y = self.act(self.linear(b + '.ffn_up', x, FF, bias))
+        return self.linear(b + '.ffn_down', y, C, bias)
+
+    def residual(self, name, x, branch):
+        if self.get('norm.placement', 'pre') == 'post':
+            return self.norm(name + '_norm', x + branch(x))
+        return x + branch(self.norm(name + '_norm', x))
+
+    def stack(self, side, x, layers, causal, encoded=None, segments=None):
+        x = x * self.get('embedding.scale', 1)
+        if segments is not None:
+            x = x + self.make('token_types.weight', 2, C)[segments]
+        normed = lambda y: self.norm(side + 'token_embd_norm', y) if self.get('embedding.norm', False) else y
+        if not self.get('embedding.norm_last', False):
+            x = normed(x)
+        kind, t = self.get('position.kind', 'learned'), x.shape[0]
+        if kind == 'learned':
+            x = x + self.make(side + 'position_embd.weight', self.get('context', CONTEXT), C)[:t]
+        if kind == 'sinusoidal':
+            angle = torch.arange(t)[:, None] * 10000.0 ** (-2.0 * torch.arange(C // 2) / C)
+            x = x + torch.stack([angle.sin(), angle.cos()], -1).flatten(-2)
+        if self.get('embedding.norm_last', False):
+            x = normed(x)
+        table = self.make(side + 'attn_rel_b.weight', self.get('attention.buckets', 0), H) if self.get('attention.buckets', 0) else None
+        for l in range(layers):
+            b = f'{side}blk.{l}'
+            x = self.residual(b + '.attn', x, lambda y: self.attend(b + '.attn', y, y, causal, True, table))
+            if encoded is not None:
+                x = self.residual(b + '.cross_attn', x, lambda y: self.attend(b + '.cross_attn', y, encoded, False, False, None))
+            x = self.residual(b + '.ffn', x, lambda y: self.feed_forward(b, y))
+        return x if self.get('norm.placement', 'pre') == 'post' else self.norm(side + 'output_norm', x)
+
+    def words(self, x):  # logits
+        w = self.p['token_embd.weight'] if self.get('tie_embeddings', True) else self.make('output.weight', V, C)
+        return F.linear(x, w, self.make('output.bias', V) if self.get('logits.bias', False) else None)
+
+    def told(self, x, wanted):  # an encoder's logits
+        kind = self.get('head.kind', 'tokens')
+        if kind == 'classes':
+            y = x.mean(0, keepdim=True) if self.get('pooling', 'mean') == 'mean' else x[:1]
+        else:
+            y = x[wanted]
+        if kind == 'tokens':
+            if self.get('head.transform', False):
+                y = self.norm('output_transform_norm', self.act(self.linear('output_transform', y, C, True)))
+            return self.words(y)
+        if self.get('head.transform', False):
+            y = torch.tanh(self.linear('cls', y, C, True))
+        return self.linear('cls.output', y, self.get('head.classes', 0), True)
+
+
+def ids_of(s, length):
+    return torch.tensor([(5 * s + 3 * t + t * t) % V for t in range(length)])
+
+
+def run(config):
+    model, losses = Model(config), []
+    for s, length in enumerate((6, 4)):
+        ids = ids_of(s, length + 1)
+        if model.get('kind', '') == 'encoder-decoder':
+            table = model.make('token_embd.weight', V, C)
+            source = torch.tensor([(7 * s + 2 * t + 1) % V for t in range(length - 1)])
+            encoded = model.stack('enc.', table[source], L, False)
+            x = model.stack('dec.', table[ids[:-1]], model.get('decoder_layers', L), True, encoded)
+            logits, targets = model.words(x), ids[1:]
+        elif model.get('image.patch', 0):
+            patches = torch.sin(0.37 * (16 * s + torch.arange(16.0))).reshape(4, 4)
+            model.c.setdefault('model.context', 4)
+            x = model.stack('', model.linear('patch_embd', patches, C, True), L, False)
+            logits, targets = model.told(x, None), torch.tensor([3 - s])
+        else:
+            table = model.make('token_embd.weight', V, C)
+            segments = (torch.arange(length) > 2).long() if model.get('segments', 0) else None
+            x = model.stack('', table[ids[:-1]], L, False, segments=segments)
+            wanted = torch.tensor([1, length - 1])
+            classes = {'tokens': V, 'classes': 3, 'tags': 4}[model.get('head.kind', 'tokens')]
+            targets = torch.tensor([2 - s]) if model.get('head.kind', '') == 'classes' else ids[wanted + 1] % classes
+            logits = model.told(x, wanted)
+        losses.append(F.cross_entropy(logits, targets, reduction='none', label_smoothing=model.get('label_smoothing', 0.0)))
+    losses = torch.cat(losses)
+    losses.mean().backward()
+    gradients = {n: [float(f'{g:.10g}') for g in w.grad.flatten().tolist()] for n, w in model.p.items()}
+    config = {k: v for k, v in config.items() if k != 'model.context'}
+    return {'config': config, 'loss': losses.mean().item(), 'gradients': gradients}
+
+
+print('{' + ',\n'.join(json.dumps(n) + ':' + json.dumps(run(dict(c)), separators=(',', ':')) for n, c in MODELS.items()) + '}')

@@ -1,0 +1,134 @@
+// Loss and every parameter's gradient of encoders and encoder–decoders, beside PyTorch's
+// (reference_encoders.py). Sequences of unequal length lie behind each other in one batch.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "graph/executor.h"
+#include "model/trace.h"
+#include "support.h"
+
+using namespace linnet;
+
+namespace {
+
+constexpr std::int64_t lengths[] = {6, 4};
+
+ModelConfig config_of(const nlohmann::json& settings) {
+    ModelConfig c;
+    c.context = 6, c.width = 8, c.layers = 2, c.heads = 2, c.head_width = 4, c.vocabulary = 11,
+    c.ffn.width = 12;
+    std::vector<Field> fields = model_fields(c);
+    for (const auto& [key, value] : settings.items())
+        set_field(fields, key, value, "reference_encoders.json");
+    resolve(c, "reference_encoders.json");
+    return c;
+}
+
+void add_pictures(Batch& batch) {
+    for (std::int32_t s = 0; s < 2; s++) {
+        batch.rows.add(4, 0, s);
+        for (int i = 0; i < 16; i++)
+            batch.vectors("patches").push_back(static_cast<float>(std::sin(0.37 * (16 * s + i))));
+        batch.outputs.push_back(4 * s);
+        batch.targets.push_back(3 - s);
+    }
+}
+
+/// The batch of reference_encoders.py's run().
+Batch batch_of(const ModelConfig& c) {
+    Batch batch;
+    batch.training = true;
+    if (c.reads_patches()) {
+        add_pictures(batch);
+        return batch;
+    }
+    for (std::int32_t s = 0; s < 2; s++) {
+        const std::int64_t length = lengths[s], first = batch.rows.count;
+        std::vector<std::int32_t> ids;
+        for (std::int32_t t = 0; t <= length; t++) ids.push_back((5 * s + 3 * t + t * t) % 11);
+        batch.add(ids.data(), length, 0, s);
+        if (c.has_decoder()) {
+            for (std::int32_t t = 0; t < length - 1; t++)
+                batch.stream("source").push_back((7 * s + 2 * t + 1) % 11);
+            batch.space("source").add(length - 1, 0, s);
+            batch.targets.insert(batch.targets.end(), ids.begin() + 1, ids.end());
+            continue;
+        }
+        if (c.segments > 0)
+            for (std::int64_t t = 0; t < length; t++) batch.stream("segments").push_back(t > 2);
+        if (c.head.kind == "classes") {
+            batch.outputs.push_back(static_cast<std::int32_t>(first));
+            batch.targets.push_back(2 - s);
+            continue;
+        }
+        for (std::int64_t row : {std::int64_t{1}, length - 1}) {
+            batch.outputs.push_back(static_cast<std::int32_t>(first + row));
+            batch.targets.push_back(ids[static_cast<std::size_t>(row + 1)] %
+                                    static_cast<std::int32_t>(c.head.kind == "tags" ? c.head.classes : 11));
+        }
+    }
+    return batch;
+}
+
+template <class Real>
+void compare(const std::string& kind, const nlohmann::json& expected, double tolerance) {
+    const ModelConfig config = config_of(expected["config"]);
+    TracedModel model = trace(config, true);
+    std::vector<std::vector<Real>> values, gradients;
+    Binding<Real> binding;
+    for (const Parameter& p : model.graph.parameters()) {
+        std::vector<Real> w;
+        for (std::int64_t i = 0; i < p.shape.count(); i++)
+            w.push_back(static_cast<Real>(p.init_mean +
+                                          0.5 * std::sin(1.0 + 0.7 * static_cast<double>(values.size()) +
+                                                         1.3 * static_cast<double>(i))));
+        gradients.emplace_back(w.size(), Real(0));
+        values.push_back(std::move(w));
+    }
+    for (std::size_t i = 0; i < values.size(); i++) {
+        binding.parameters.push_back(
+            {values[i].data(), kernel_type<Real>, model.graph.parameters()[i].shape});
+        binding.gradients.push_back(gradients[i].data());
+    }
+    Batch batch = batch_of(config);
+    const auto targets = static_cast<double>(batch.targets.size());
+    batch.loss_scale = 1 / targets;
+    Lowering lowering;
+    lowering.phase = Phase::train;
+    lowering.capacity = {10, 10, 10};
+    lowering.positions = config.context;
+    lowering.arithmetic = kernel_type<Real>;
+    Executor<Real> executor(model.graph, make_plan(model.graph, model.graph.program("loss"), lowering),
+                            binding, 2);
+    executor.run(batch);
+    double loss = 0;
+    for (std::size_t r = 0; r < batch.targets.size(); r++)
+        loss += static_cast<double>(executor.value(model.loss)[r]) / targets;
+    CAPTURE(kind);
+    CHECK(loss == doctest::Approx(expected["loss"].get<double>()).epsilon(tolerance));
+    CHECK(expected["gradients"].size() == model.graph.parameters().size());
+    for (std::size_t p = 0; p < values.size(); p++) {
+        const std::string& name = model.graph.parameters()[p].name;
+        REQUIRE_MESSAGE(expected["gradients"].contains(name), name);
+        auto theirs = expected["gradients"][name].get<std::vector<double>>();
+        REQUIRE(theirs.size() == gradients[p].size());
+        double difference = 0, square = 0;
+        for (std::size_t i = 0; i < theirs.size(); i++) {
+            difference += std::pow(static_cast<double>(gradients[p][i]) - theirs[i], 2);
+            square += theirs[i] * theirs[i];
+        }
+        CHECK_MESSAGE(std::sqrt(difference) <= tolerance * (std::sqrt(square) + 0.01), kind << " " << name);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("loss and gradients of encoders and encoder-decoders are PyTorch's") {
+    auto expected = nlohmann::json::parse(test::read_text("tests/model/reference_encoders.json"));
+    for (const auto& [kind, numbers] : expected.items()) {
+        compare<double>(kind, numbers, kind == "vit" ? 1e-6 : 1e-8);  // patches are given as floats
+        compare<float>(kind, numbers, 2e-5);
+    }
+}

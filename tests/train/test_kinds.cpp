@@ -1,0 +1,302 @@
+// Encoders, encoder–decoders and pictures, as a user trains and uses them.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/sha256.h"
+#include "support.h"
+
+using namespace linnet;
+using namespace linnet::test;
+
+namespace {
+
+const char* const model = R"("context": 32, "width": 32, "layers": 2, "heads": 4, "dropout": 0.1)";
+const char* const run =
+    R"("batch": 8, "accumulate": 2, "eval_every": 20, "eval_batches": 2, "checkpoint_every": 10,
+    "sample_tokens": 10, "optimizer": {"lr": 3e-3}, "schedule": {"warmup": 5})";
+
+std::string words_of_number(int n) {
+    static const char* const names[] = {"zero", "one", "two",   "three", "four",
+                                        "five", "six", "seven", "eight", "nine"};
+    return n < 10 ? names[n] : words_of_number(n / 10) + " " + names[n % 10];
+}
+
+/// A kind of model: its config and its data.
+struct Kind {
+    std::string name, config, data, file;
+    int steps;
+};
+
+std::vector<Kind> kinds() {
+    std::string pairs, classes, tags, text;
+    for (int i = 0; i < 1000; i++) {
+        pairs += std::to_string(i) + "\t" + words_of_number(i) + "\n";
+        classes += words_of_number(i) + "\t" + (i % 2 ? "odd" : "even") + "\n";
+        std::istringstream words(words_of_number(i));
+        std::string line, named;
+        for (std::string word; words >> word;) {
+            line += (line.empty() ? "" : " ") + word;
+            named += (named.empty() ? "" : " ") + std::string(1, static_cast<char>('A' + word.size() - 3));
+        }
+        tags += line + "\t" + named + "\n";
+        text += words_of_number(i) + ". ";
+    }
+    auto config = [](const std::string& more, const std::string& tokenizer, const std::string& train) {
+        return "{\"model\": {" + std::string(model) + ", " + more + "}, \"tokenizer\": " + tokenizer +
+               ", \"train\": {" + run + train + "}}";
+    };
+    const std::string bert = R"("kind": "encoder", "segments": 2, "norm": {"placement": "post"},
+        "embedding": {"norm": true, "norm_last": true})";
+    return {
+        {"masked",
+         config(bert, R"({"kind": "wordpiece", "vocab_size": 300})", R"(, "masked": {"words": true})"), text,
+         "data.txt", 40},
+        {"classes",
+         config(R"("kind": "encoder", "pooling": "last", "head": {"kind": "classes", "transform": true})",
+                R"({"kind": "char"})", ""),
+         classes, "data.tsv", 60},
+        {"tags",
+         config(R"("kind": "encoder")", R"({"kind": "bpe", "vocab_size": 300})", R"(, "objective": "tags")"),
+         tags, "data.tsv", 40},
+        {"pairs",
+         config(R"("kind": "encoder-decoder", "label_smoothing": 0.1, "position": {"kind": "sinusoidal"})",
+                R"({"kind": "char"})", ""),
+         pairs, "data.tsv", 60},
+        {"spans",
+         config(R"("kind": "encoder-decoder", "norm": {"kind": "rms"}, "position": {"kind": "none"},
+            "attention": {"bias": false, "scale": 1, "buckets": 8, "reach": 16}, "ffn": {"width": 64, "gated": true, "bias": false})",
+                R"({"kind": "bpe", "vocab_size": 300})", R"(, "objective": "spans")"),
+         text, "data.txt", 40},
+    };
+}
+
+struct Place {
+    Scratch s;
+    explicit Place(const Kind& kind) {
+        write_text(s / "config.json", kind.config);
+        write_text(s / kind.file, kind.data);
+        data = s / kind.file;
+    }
+    std::string data;
+    Outcome train(const std::string& out, int steps, std::vector<std::string> more = {}) const {
+        std::vector<std::string> all{"train", s / "config.json", "--data",  data,
+                                     "--out", s / out,           "--steps", std::to_string(steps)};
+        all.insert(all.end(), more.begin(), more.end());
+        return run_linnet(all);
+    }
+    std::string hash(const std::string& out) const { return sha256(read_text(s / (out + "/last.gguf"))); }
+    std::vector<double> losses(const std::string& out) const {
+        std::vector<double> all;
+        std::istringstream lines(read_text(s / (out + "/log.jsonl")));
+        for (std::string line; std::getline(lines, line);) {
+            auto record = nlohmann::json::parse(line);
+            if (record["event"] == "step") all.push_back(record["loss"]);
+        }
+        return all;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("every kind learns, and its run is the same for any number of threads and when it was broken off") {
+    for (const Kind& kind : kinds()) {
+        CAPTURE(kind.name);
+        Place place(kind);
+        Outcome whole = place.train("whole", kind.steps, {"--threads", "1"});
+        REQUIRE_MESSAGE(whole.exit == 0, whole.err);
+        const std::vector<double> losses = place.losses("whole");
+        double first = 0, last = 0;
+        for (std::size_t i = 0; i < 5; i++) first += losses[i], last += losses[losses.size() - 1 - i];
+        CHECK(last < 0.9 * first);
+        // A step depends on how many there will be: the schedule's end. So the run is stopped, not shortened.
+        REQUIRE(place.train("other", kind.steps, {"--threads", "3"}).exit == 0);
+        CHECK(place.hash("other") == place.hash("whole"));
+        namespace fs = std::filesystem;
+        fs::copy(place.s / "whole", place.s / "cut", fs::copy_options::recursive);
+        std::vector<fs::path> checkpoints;
+        for (const auto& entry : fs::directory_iterator(place.s / "cut/checkpoints"))
+            checkpoints.push_back(entry.path());
+        std::sort(checkpoints.begin(), checkpoints.end());
+        REQUIRE(checkpoints.size() == 2);
+        fs::remove_all(checkpoints.back());
+        fs::remove(place.s / "cut/last.gguf");
+        Outcome resumed = place.train("cut", kind.steps, {"--resume"});
+        REQUIRE_MESSAGE(resumed.exit == 0, resumed.err);
+        CHECK(place.hash("cut") == place.hash("whole"));
+        CHECK(place.losses("cut") == losses);
+    }
+}
+
+TEST_CASE("a model of pairs answers its sources, many together as one by one, and by beams") {
+    const Kind kind = kinds()[3];
+    Place place(kind);
+    REQUIRE(place.train("m", 300, {"--set", "model.dropout=0"}).exit == 0);
+    write_text(place.s / "sources", "17\n421\n9\n88\n305\n");
+    const std::string m = place.s / "m", sources = place.s / "sources";
+    Outcome all = run_linnet({"generate", "-m", m, "-f", sources, "--temp", "0", "--parallel", "3"});
+    REQUIRE_MESSAGE(all.exit == 0, all.err);
+    CHECK(std::count(all.out.begin(), all.out.end(), '\n') == 5);
+    CHECK(run_linnet({"generate", "-m", m, "-p", "421", "--temp", "0"}).out + "nine\n" !=
+          all.out);  // one line alone
+    std::istringstream lines(all.out);
+    std::string line;
+    for (const char* source : {"17", "421", "9", "88", "305"}) {
+        std::getline(lines, line);
+        CHECK(run_linnet({"generate", "-m", m, "-p", source, "--temp", "0"}).out == line + "\n");
+    }
+    Outcome beams = run_linnet({"generate", "-m", m, "-f", sources, "--beams", "4", "--json"});
+    REQUIRE_MESSAGE(beams.exit == 0, beams.err);
+    auto first = nlohmann::json::parse(beams.out.substr(0, beams.out.find('\n')));
+    CHECK(first["source"] == "17");
+    CHECK(first["score"].get<double>() < 0);
+    CHECK(run_linnet({"generate", "-m", m, "-f", sources, "--beams", "4", "--json", "--threads", "1"}).out ==
+          beams.out);
+    CHECK(run_linnet({"generate", "-m", m, "-f", sources, "--samples", "2", "--seed", "3"}).exit == 0);
+    Outcome score = run_linnet({"eval", "-m", m, "--file", place.data, "--windows", "50", "--json"});
+    REQUIRE_MESSAGE(score.exit == 0, score.err);
+    auto told = nlohmann::json::parse(score.out);
+    CHECK(told["sources"] == 50);
+    CHECK(told["char_error"].get<double>() < 1);
+    CHECK(told["exact"].get<double>() <= 1);
+    write_text(place.s / "long", std::string(40, '1') + "\n");
+    Outcome longer = run_linnet({"generate", "-m", m, "-f", place.s / "long"});
+    CHECK(longer.exit == 3);
+    CHECK(has(longer.err, "long: line 1: expected 1 to 32 tokens, the model's context, got 40"));
+    CHECK(run_linnet({"generate", "-m", m, "-p", "1", "--beams", "2", "--samples", "2"}).exit == 2);
+    CHECK(has(run_linnet({"inspect", "logits", "-m", m, "-p", "1"}).err, "its answers need a source"));
+    CHECK(run_linnet({"inspect", "graph", "-m", m}).exit == 0);
+    CHECK(run_linnet({"inspect", "graph", "-m", m, "--check", "-p", "12"}).exit == 0);
+}
+
+TEST_CASE("encoders fill masks, name classes and tags, and make vectors") {
+    const std::vector<Kind> all = kinds();
+    Place masked(all[0]), classes(all[1]), tags(all[2]);
+    REQUIRE(masked.train("m", 60).exit == 0);
+    const std::string m = masked.s / "m";
+    CHECK(has(run_linnet({"inspect", m + "/model.gguf"}).out, "bert"));
+    Outcome filled = run_linnet({"predict", "-m", m, "-p", "one two [MASK]. three", "--top", "2"});
+    REQUIRE_MESSAGE(filled.exit == 0, filled.err);
+    CHECK(std::count(filled.out.begin(), filled.out.end(), '\n') == 1);
+    auto record = nlohmann::json::parse(run_linnet({"predict", "-m", m, "-p", "[MASK] two", "--json"}).out);
+    CHECK(record["masks"][0]["top"].size() == 5);
+    CHECK(has(run_linnet({"predict", "-m", m, "-p", "one two"}).err, "line 1: expected a text with [MASK]"));
+    CHECK(has(run_linnet({"eval", "-m", m, "--file", masked.data}).out, "accuracy"));
+    Outcome vectors = run_linnet({"embed", "-m", m, "-p", "one two\nthree"});
+    REQUIRE_MESSAGE(vectors.exit == 0, vectors.err);
+    std::istringstream numbers(vectors.out);
+    double square = 0, x = 0;
+    for (int i = 0; i < 32 && numbers >> x; i++) square += x * x;
+    CHECK(square == doctest::Approx(1).epsilon(1e-3));
+    CHECK(run_linnet({"embed", "-m", m, "-p", "one", "-o", masked.s / "v.npy"}).exit == 0);
+    const std::string npy = read_text(masked.s / "v.npy");
+    CHECK(npy.starts_with("\x93NUMPY"));
+    CHECK(npy.size() == 128 + 32 * 4);
+    CHECK(has(npy, "'shape': (1, 32)"));
+    CHECK(has(run_linnet({"embed", "-m", m, "-p", std::string(400, 'x') + " one two three"}).out +
+                  run_linnet({"embed", "-m", m, "-p",
+                              "one two three four five six seven eight nine one two three "
+                              "four five six seven eight nine one two three four five six "
+                              "seven eight nine one two three four five six"})
+                      .err,
+              "--truncate"));
+
+    REQUIRE(classes.train("m", 20).exit == 0);
+    auto named = nlohmann::json::parse(
+        run_linnet({"predict", "-m", classes.s / "m", "-p", "one five", "--top", "2", "--json"}).out);
+    CHECK(named["top"].size() == 2);
+    CHECK(named["top"][0]["probability"].get<double>() + named["top"][1]["probability"].get<double>() ==
+          doctest::Approx(1));
+    CHECK((named["top"][0]["label"] == "odd" || named["top"][0]["label"] == "even"));
+    CHECK(has(run_linnet({"eval", "-m", classes.s / "m", "--file", classes.data}).out, "examples 1000"));
+    write_text(classes.s / "bad.tsv", "one\tneither\n");
+    CHECK(has(run_linnet({"eval", "-m", classes.s / "m", "--file", classes.s / "bad.tsv"}).err,
+              "line 1: label: expected one of the model's classes, got 'neither'"));
+
+    REQUIRE(tags.train("m", 80).exit == 0);
+    const std::string tagged = run_linnet({"predict", "-m", tags.s / "m", "-p", "seven two three"}).out;
+    CHECK(has(tagged, "seven/"));
+    CHECK(has(tagged, " three/"));
+    CHECK(has(run_linnet({"eval", "-m", tags.s / "m", "--file", tags.data}).out, "accuracy"));
+}
+
+TEST_CASE("pictures are learned from IDX files and named from PGM files") {
+    Scratch s;
+    auto number = [](std::uint32_t n) {
+        return std::string{static_cast<char>(n >> 24), static_cast<char>(n >> 16 & 255),
+                           static_cast<char>(n >> 8 & 255), static_cast<char>(n & 255)};
+    };
+    std::string pictures = number(0x803) + number(300) + number(8) + number(8),
+                labels = number(0x801) + number(300);
+    for (int i = 0; i < 300; i++) {  // a bright quarter, by its place
+        for (int p = 0; p < 64; p++) {
+            const bool here = (p / 8 < 4) == (i % 4 < 2) && (p % 8 < 4) == (i % 2 == 0);
+            pictures += static_cast<char>((here ? 150 : 20) + (p * 7 + i * 13) % 50);
+        }
+        labels += static_cast<char>(i % 4);
+    }
+    write_text(s / "a-images-idx3-ubyte", pictures);
+    write_text(s / "a-labels-idx1-ubyte", labels);
+    write_text(
+        s / "config.json",
+        R"({"model": {"kind": "encoder", "init_std": 0.2, "width": 16, "layers": 1, "heads": 2, "pooling": "first",
+        "head": {"kind": "classes"}, "ffn": {"width": 32}, "image": {"width": 8, "height": 8, "patch": 4}},
+        "train": {"batch": 16, "steps": 300, "eval_every": 150, "augment": "none", "optimizer": {"lr": 1e-2}, "schedule": {"warmup": 10}}})");
+    const std::string data = s / "a-images-idx3-ubyte", m = s / "m";
+    Outcome trained = run_linnet({"train", s / "config.json", "--data", data, "--out", m});
+    REQUIRE_MESSAGE(trained.exit == 0, trained.err);
+    auto told = nlohmann::json::parse(run_linnet({"eval", "-m", m, "--file", data, "--json"}).out);
+    CHECK(told["accuracy"].get<double>() > 0.9);
+    CHECK(told["pictures"] == 300);
+    write_text(s / "p.pgm", "P5 8 8 255 " + pictures.substr(16 + 64 * 2, 64));
+    Outcome named = run_linnet({"predict", "-m", m, "-f", s / "p.pgm"});
+    CHECK_MESSAGE(named.out.starts_with("2 "), named.out << named.err);
+    write_text(s / "p.pgm", "P5 4 4 255 " + pictures.substr(16, 16));
+    CHECK(run_linnet({"predict", "-m", m, "-f", s / "p.pgm"}).exit == 3);
+    CHECK(run_linnet({"predict", "-m", m, "-f", s / "p.pgm", "--resize"}).exit == 0);
+    CHECK(has(run_linnet({"embed", "-m", m, "-p", "a"}).err, "linnet predict serves pictures"));
+    for (const char* way : {"shift", "flip", "shift-flip"})
+        CHECK(run_linnet({"train", s / "config.json", "--data", data, "--out", m, "--overwrite", "--steps",
+                          "3", "--set", std::string("train.augment=") + way})
+                  .exit == 0);
+    write_text(s / "a-labels-idx1-ubyte", number(0x801) + number(2) + "ab");
+    CHECK(has(run_linnet({"train", s / "config.json", "--data", data, "--out", s / "n"}).err,
+              "count: expected 300, as there are pictures, got 2"));
+    CHECK(has(run_linnet({"train", s / "config.json", "--data", data, "--out", s / "n", "--set",
+                          "model.image.width=12"})
+                  .err,
+              "count: expected 300"));
+}
+
+TEST_CASE("configs and data that contradict a kind are refused by name, and nothing is written") {
+    const std::vector<Kind> all = kinds();
+    auto refused = [](const Kind& kind, const std::string& setting, const std::string& part) {
+        Place place(kind);
+        Outcome outcome = place.train("m", 2, {"--set", setting});
+        CHECK_MESSAGE(outcome.exit == 3, setting);
+        CHECK_MESSAGE(has(outcome.err, part), outcome.err);
+        CHECK_FALSE(std::filesystem::exists(place.s / "m/model.gguf"));
+    };
+    refused(all[0], "train.objective=pairs", "train.objective: expected masked, as model.kind is encoder");
+    refused(all[0], "model.attention.window=4",
+            "model.attention.window: expected 0, as model.kind is encoder");
+    refused(all[0], "model.decoder_layers=4", "model.decoder_layers: expected 0, as model.kind is encoder");
+    refused(all[0], "tokenizer.kind=byte", "vocabulary: expected a mask token");
+    refused(all[3], "model.segments=2", "model.segments: expected 0, as model.kind is encoder-decoder");
+    refused(all[3], "model.residual.kind=parallel", "model.residual.kind: expected sequential");
+    refused(all[3], "tokenizer.kind=byte", "vocabulary: expected an end token");
+    refused(all[3], "model.start_token=999", "model.start_token: expected an id below");
+    refused(all[3], "train.sequence=4", "data.tsv: line");
+    refused(all[2], "model.head.classes=2", "labels: expected 2, model.head.classes");
+    refused(all[1], "model.image.width=8", "model.image.patch: expected a positive number");
+    Kind bad = all[3];
+    bad.data += "no tab here\n";
+    Place place(bad);
+    CHECK(has(place.train("m", 2).err, "line 1001: expected a source, a tab, a target, got no tab"));
+    Outcome skipped = place.train("m", 2, {"--skip-bad"});
+    CHECK(skipped.exit == 0);
+    CHECK(has(skipped.err, "1 bad ones skipped"));
+}
