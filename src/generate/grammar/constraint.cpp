@@ -38,7 +38,7 @@ TokenConstraint::Top TokenConstraint::make_top(const Key& key) {
     const std::vector<TokenTree::Node>& nodes = tree.nodes();
     const std::size_t most =
         std::max(leaving_least, static_cast<std::size_t>(vocabulary_->size()) / leaving_share);
-    const bool may_go_deeper = !key.whole && !key.last;
+    const bool may_go_deeper = !key.last;
     Top made;
     struct Step {
         GrammarState state;
@@ -91,7 +91,7 @@ const TokenConstraint::Top& TokenConstraint::top_of(const Key& key) {
 void TokenConstraint::allow_below(Key& key, Automaton::StackSet stacks, Allowed& allowed) {
     auto allow = [&](bool whole) {
         key.whole = whole;
-        key.last = key.top.size() >= deepest || allowed.tops++ >= many_tops;
+        key.last = whole || key.top.size() >= deepest || allowed.tops++ >= many_tops;
         const Top& top = top_of(key);
         for (std::size_t i = 0; i < top.words.size(); i++) allowed.mask.words()[i] |= top.words[i];
         for (TokenId id : top.few) allowed.mask.set(static_cast<std::size_t>(id));
@@ -193,10 +193,10 @@ const TokenMask& GrammarCursor::mask(bool first) {
 }
 
 bool GrammarCursor::advance(std::string_view bytes) {
-    constraint_->make_room();
     const GrammarState to = constraint_->automaton_.next(state_, bytes);
-    if (!constraint_->automaton_.open(to)) return false;
+    if (!constraint_->automaton_.open(to)) return false;  // masks handed out stay as they are
     state_ = to;
+    constraint_->make_room();
     return true;
 }
 
