@@ -80,7 +80,7 @@ std::uint64_t TokenSource::spelled_bytes(const Stream& stream, const Tokenizer& 
     std::string text;
     for (TokenId id = 0; id < tokenizer.size(); id++) {
         text.clear();
-        if (!tokenizer.is_control(id)) tokenizer.decode(id, false, text);
+        tokenizer.decode(id, false, text);
         length[static_cast<std::size_t>(id)] = static_cast<std::uint32_t>(text.size());
     }
     const std::uint64_t step = stream.size / most + 1;

@@ -296,16 +296,16 @@ void Builder::cut_one_text() {
     ShardWriter &train = *writers_[0], &validation = *writers_[1];
     const std::uint64_t tokens = train.state().open.tokens / 10;
     if (shown_.documents != 1 || options_.validation_fraction == 0 || tokens == 0) return;
+    if (validation.state().open.tokens > 0) return;  // an earlier run came as far as this
     const std::string tail = train.take_tail(tokens);
     std::string text;
-    for (std::size_t i = 0; i < tail.size(); i += static_cast<std::size_t>(token_bytes_)) {
-        std::uint16_t id;
-        std::memcpy(&id, tail.data() + i, sizeof id);
-        if (!tokenizer_.is_control(id)) tokenizer_.decode(id, false, text);
-    }
+    for (std::size_t i = 0; i < tail.size(); i += static_cast<std::size_t>(token_bytes_))
+        tokenizer_.decode(static_cast<TokenId>(load_token(tail.data() + i, token_bytes_)), false, text);
     train.forget_text(text.size());
     const ShardWriter::Part part{tail.size(), 0, text.size()};
     validation.write(tail, {&part, 1});
+    checkpoint();
+    settle();  // the files are finished from here on
 }
 
 /// All that index.json speaks of, side by side: it is waiting for the disk more than work.

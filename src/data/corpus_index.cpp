@@ -95,7 +95,12 @@ CorpusIndex read_corpus_index(const std::string& folder) {
     if (fields.text("format") != format_name) fail_input(file, "format", format_name, fields.text("format"));
     CorpusIndex index;
     if (json.contains("layout")) index.layout = fields.text("layout");
-    if (!find_layout(index.layout)) fail_input(file, "layout", "llmc, nanogpt or megatron", index.layout);
+    if (!find_layout(index.layout)) {
+        std::string known;
+        for (const CorpusLayout& layout : corpus_layouts())
+            known += (known.empty() ? "" : ", ") + std::string(layout.name);
+        fail_input(file, "layout", "one of " + known, index.layout);
+    }
     std::uint64_t vocab_size = fields.count("vocab_size");
     if (vocab_size == 0 || vocab_size > 0x7FFFFFFF)
         fail_input(file, "vocab_size", "a positive 31-bit number", std::to_string(vocab_size));

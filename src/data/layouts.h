@@ -7,6 +7,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
@@ -51,5 +52,11 @@ const CorpusLayout* find_layout(std::string_view name);
 
 /// Writes the ids at `to`, little-endian, token_bytes (2 or 4) each.
 void store_tokens(std::span<const TokenId> ids, int token_bytes, char* to);
+/// The id at `from`, as store_tokens() writes it.
+inline std::uint32_t load_token(const void* from, int token_bytes) {
+    std::uint32_t id = 0;
+    std::memcpy(&id, from, static_cast<std::size_t>(token_bytes));
+    return id;
+}
 
 }  // namespace linnet

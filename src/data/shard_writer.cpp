@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 
 #include "base/aside.h"
@@ -58,8 +57,7 @@ void ShardWriter::open() {
     // again.
     if (::stat(part.c_str(), &status) != 0) (void)rename_file(whole, part);
     if (::stat(part.c_str(), &status) != 0) fail_errno(part, "", errno);
-    const std::uint64_t size =
-        layout_->header_bytes + state_.open.tokens * static_cast<std::uint64_t>(token_bytes_);
+    const std::uint64_t size = open_bytes();
     if (static_cast<std::uint64_t>(status.st_size) < size)
         fail(Exit::diverged, part, "", "at least " + std::to_string(size) + " bytes",
              std::to_string(status.st_size), "the unfinished shard is gone: begin again with --overwrite");
@@ -105,15 +103,18 @@ void ShardWriter::note_starts(std::span<const Part> parts) {
     }
 }
 
+std::uint64_t ShardWriter::open_bytes() const {
+    return layout_->header_bytes + state_.open.tokens * static_cast<std::uint64_t>(token_bytes_);
+}
+
+/// The file is cut when the shard is closed: until the caller has noted the new state, the old one holds.
 std::string ShardWriter::take_tail(std::uint64_t tokens) {
-    const std::string part = path(state_.finished.size(), ".part");
     file_->sync().get();
-    const std::uint64_t bytes = tokens * static_cast<std::uint64_t>(token_bytes_);
-    std::string tail(MappedFile(part).text().substr(file_->size() - bytes));
-    file_ = std::make_unique<AppendFile>(part, file_->size() - bytes);
-    hash_.reset();
+    const std::uint64_t all = open_bytes();
     state_.open.tokens -= tokens;
-    return tail;
+    hash_.reset();
+    const MappedFile part(path(state_.finished.size(), ".part"));
+    return std::string(part.text().substr(open_bytes(), all - open_bytes()));
 }
 
 /// The open shard's hash, where its header is not the one that writing and hashing began with: the shard ends
@@ -131,6 +132,8 @@ void ShardWriter::close_shard() {
     std::size_t index = state_.finished.size();
     std::string part = path(index, ".part"), whole = path(index, ".bin");
     CorpusShard shard = state_.open;
+    if (file_->size() > open_bytes())
+        file_ = std::make_unique<AppendFile>(part, open_bytes());  // take_tail()
     const bool hashed = hash_ && (layout_->header_bytes == 0 || shard.tokens == shard_tokens_);
     shard.sha256 = hashed ? hash_->hex() : rehash(part);
     shard.file = whole.substr(whole.rfind('/') + 1);

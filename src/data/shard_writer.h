@@ -42,7 +42,7 @@ class ShardWriter {
     /// Begins to bring all to the disk: when the function that is returned returns, state() as it is now is
     /// true after a crash. Any thread may call it; it throws what went wrong.
     std::function<void()> sync();
-    /// Takes the last `tokens` of the open shard away, and the bytes of text they stand for; returns them.
+    /// Takes the last `tokens` of the open shard away and returns them; forget_text() tells of their text.
     std::string take_tail(std::uint64_t tokens);
     void forget_text(std::uint64_t bytes) { state_.open.bytes -= bytes; }
     /// Finishes the open shard, if it has tokens.
@@ -53,6 +53,7 @@ class ShardWriter {
     std::string path(std::size_t index, std::string_view suffix) const;
     std::string header(std::uint64_t tokens) const;
     void open();
+    std::uint64_t open_bytes() const;  // that the open shard should have
     void note_starts(std::span<const Part> parts);
     std::string rehash(const std::string& part);
     void close_shard();

@@ -49,15 +49,8 @@ void TokenShard::read_llmc_header() {
 }
 
 std::uint32_t TokenShard::operator[](std::uint64_t i) const {
-    const std::byte* at = ids_ + i * static_cast<std::uint64_t>(token_bytes_);
-    if (token_bytes_ == 2) {
-        std::uint16_t id;
-        std::memcpy(&id, at, sizeof id);
-        return id;
-    }
-    std::uint32_t id;
-    std::memcpy(&id, at, sizeof id);
-    return id;
+    // Two loads of a known width are faster than one of a width that is not.
+    return token_bytes_ == 2 ? load_token(ids_ + i * 2, 2) : load_token(ids_ + i * 4, 4);
 }
 
 }  // namespace linnet
