@@ -41,7 +41,8 @@ void list_folder(const std::string& folder, std::vector<std::string>& out) {
 
 }  // namespace
 
-bool is_jsonl(std::string_view path) {
+bool reads_as_jsonl(std::string_view path, std::string_view format) {
+    if (format != "auto") return format == "jsonl";
     for (std::string_view packed : {".gz", ".zst"})
         if (path.ends_with(packed)) path.remove_suffix(packed.size());
     return path.ends_with(".jsonl") || path.ends_with(".ndjson");
@@ -111,7 +112,7 @@ bool DocumentReader::open_next() {
     if (file_ == files_.size()) return false;
     path_ = files_[file_++];
     source_ = open_source(path_);
-    jsonl_ = options_.format == "jsonl" || (options_.format == "auto" && is_jsonl(path_));
+    jsonl_ = reads_as_jsonl(path_, options_.format);
     path_ = name_of(path_);
     buffer_.clear();
     start_ = scanned_ = 0;

@@ -39,8 +39,8 @@ struct DocumentPart {
 /// without those whose names begin with a dot. "-" is stdin. Error(Exit::io) for what is not there.
 std::vector<std::string> expand_inputs(const std::vector<std::string>& paths);
 
-/// Whether a file of this name is read as JSON Lines.
-bool is_jsonl(std::string_view path);
+/// Whether a file is read as JSON Lines: `format` says so ("jsonl"), or ("auto") its name.
+bool reads_as_jsonl(std::string_view path, std::string_view format);
 
 /// Documents in order. What it yields depends on the files' bytes and the options alone. Documents are valid
 /// UTF-8 without a leading byte-order mark; empty ones are left out. Errors name file and line (jsonl) or

@@ -6,66 +6,16 @@
 #include "base/fields.h"
 #include "base/hash.h"
 #include "base/sha256.h"
-#include "data/byte_source.h"
 #include "data/documents.h"
+#include "data/line_reader.h"
 
 namespace linnet {
 namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t longest_line = std::size_t{1} << 20;  // what parse_json takes
-
-/// The lines of a file, one after another.
-class Lines {
-  public:
-    explicit Lines(const std::string& path) : path_(path), source_(open_source(path)) {}
-
-    bool next(std::string& line) {
-        for (;;) {
-            const std::size_t end = buffer_.find('\n', start_);
-            if (end != buffer_.npos || ended_) {
-                if (end == buffer_.npos && start_ == buffer_.size()) return false;
-                line = buffer_.substr(start_, end == buffer_.npos ? end : end - start_);
-                start_ = end == buffer_.npos ? buffer_.size() : end + 1;
-                number_++;
-                return true;
-            }
-            if (buffer_.size() - start_ > longest_line)
-                fail_input(path_, "line " + std::to_string(number_ + 1), "at most 1 MiB a line", "more");
-            buffer_.erase(0, start_), start_ = 0;
-            const std::size_t old = buffer_.size();
-            buffer_.resize(old + (std::size_t{1} << 16));
-            const std::size_t got = source_->read(buffer_.data() + old, buffer_.size() - old);
-            buffer_.resize(old + got);
-            ended_ = got == 0;
-        }
-    }
-    std::uint64_t number() const { return number_; }
-
-  private:
-    std::string path_;
-    std::unique_ptr<ByteSource> source_;
-    std::string buffer_;
-    std::size_t start_ = 0;
-    std::uint64_t number_ = 0;
-    bool ended_ = false;
-};
-
 bool blank(const std::string& line) {
     return line.find_first_not_of(" \t\r") == line.npos;
-}
-
-bool is_lines(const std::string& file, const ReadOptions& options) {
-    return options.format == "jsonl" || (options.format == "auto" && is_jsonl(file));
-}
-
-std::string text_member(const json& object, const char* key, const std::string& path,
-                        const std::string& line) {
-    if (!object.contains(key))
-        fail_input(path, line, "the member " + std::string(key), "an object without it");
-    if (!object[key].is_string()) fail_input(path, line + ", " + key, "a string", object[key].type_name());
-    return object[key];
 }
 
 Example example_of(const json& object, const std::string& path, std::uint64_t number) {
@@ -80,8 +30,8 @@ Example example_of(const json& object, const std::string& path, std::uint64_t nu
             fail_input(path, line + ", messages", "an answer of the assistant", "none");
         return example;
     }
-    example.prompt = text_member(object, "prompt", path, line);
-    example.completion = text_member(object, "completion", path, line);
+    example.prompt = text_member(object, "prompt", path, line + ", ");
+    example.completion = text_member(object, "completion", path, line + ", ");
     if (example.completion.empty()) fail_input(path, line + ", completion", "a text", "an empty one");
     return example;
 }
@@ -137,8 +87,8 @@ PackedText encode_chat_example(const Tokenizer& tokenizer, const Example& exampl
 
 bool are_examples(const std::vector<std::string>& inputs, const ReadOptions& options) {
     for (const std::string& file : expand_inputs(inputs)) {
-        if (file == "-" || !is_lines(file, options)) continue;
-        Lines lines(file);
+        if (file == "-" || !reads_as_jsonl(file, options.format)) continue;
+        LineReader lines(file);
         for (std::string line; lines.next(line);) {
             if (blank(line)) continue;
             const json object = json::parse(line, nullptr, false);
@@ -153,9 +103,9 @@ Examples read_examples(const std::vector<std::string>& inputs, const ReadOptions
     Examples examples;
     Sha256 sum;
     for (const std::string& file : expand_inputs(inputs)) {
-        if (!is_lines(file, options))
+        if (!reads_as_jsonl(file, options.format))
             fail_input(file, "", "JSON Lines, as the other data are", "another file");
-        Lines lines(file);
+        LineReader lines(file);
         for (std::string line; lines.next(line);) {
             if (blank(line)) continue;
             sum.update(line);

@@ -127,7 +127,7 @@ TEST_CASE("examples that cannot be are refused, and file and line are named") {
         return said == "none" ? said : said.substr(said.find("a.jsonl"));
     };
     CHECK(read(R"({"prompt": "x", "completion": "y", "more": 1})") == "none");
-    CHECK(has(read(R"({"prompt": "x"})"), "a.jsonl: line 3: expected the member completion"));
+    CHECK(has(read(R"({"prompt": "x"})"), "a.jsonl: line 3, completion: expected a string, got nothing"));
     CHECK(has(read(R"({"prompt": "x", "completion": 3})"),
               "line 3, completion: expected a string, got number"));
     CHECK(has(read(R"({"prompt": "x", "completion": ""})"), "line 3, completion: expected a text"));

@@ -7,29 +7,14 @@
 #include "base/fields.h"
 #include "base/hash.h"
 #include "base/sha256.h"
-#include "data/byte_source.h"
 #include "data/document_reader.h"
 #include "data/documents.h"
+#include "data/line_reader.h"
 #include "data/utf8_check.h"
 #include "text/unicode/unicode.h"
 
 namespace linnet {
 namespace {
-
-std::string whole(const std::string& path) {
-    std::unique_ptr<ByteSource> source = open_source(path);
-    std::string text;
-    constexpr std::size_t piece = std::size_t{1} << 20;
-    for (std::size_t size = 0;;) {
-        text.resize(size + piece);
-        const std::size_t got = source->read(text.data() + size, piece);
-        size += got;
-        if (got == 0) {
-            text.resize(size);
-            return text;
-        }
-    }
-}
 
 std::size_t count_words(std::string_view text) {
     std::size_t words = 0;
@@ -53,12 +38,15 @@ class Reader {
     LabelledData read() {
         Sha256 sum;
         for (const std::string& path : expand_inputs(options_.inputs)) {
-            const std::string text = whole(path);
-            refuse_wide_encoding(path, text);
-            sum.update(text);
-            found_.bytes += text.size();
-            found_.files.push_back(path == "-" ? "stdin" : path);
-            lines(text, options_.format == "jsonl" || (options_.format == "auto" && is_jsonl(path)));
+            LineReader lines(path);
+            found_.files.push_back(lines.path());
+            const bool jsonl = reads_as_jsonl(path, options_.format);
+            for (std::string line; lines.next(line);) {
+                sum.update(line), sum.update("\n");
+                found_.bytes += line.size() + 1;
+                line_ = lines.number();
+                if (!line.empty()) take_or_skip(line, jsonl);
+            }
         }
         found_.sha256 = sum.hex();
         if (found_.all.empty())
@@ -69,20 +57,12 @@ class Reader {
     }
 
   private:
-    void lines(std::string_view text, bool jsonl) {
-        line_ = 0;
-        for (std::size_t begin = 0; begin < text.size();) {
-            const std::size_t end = std::min(text.find('\n', begin), text.size());
-            std::string_view line = text.substr(begin, end - begin);
-            if (line.ends_with('\r')) line.remove_suffix(1);
-            begin = end + 1, line_++;
-            if (line.empty()) continue;
-            try {
-                take(line, jsonl);
-            } catch (const Error& error) {
-                if (!options_.skip_bad || error.exit() != Exit::input) throw;
-                if (found_.skipped++ == 0) found_.first_skipped = error.what();
-            }
+    void take_or_skip(std::string_view line, bool jsonl) {
+        try {
+            take(line, jsonl);
+        } catch (const Error& error) {
+            if (!options_.skip_bad || error.exit() != Exit::input) throw;
+            if (found_.skipped++ == 0) found_.first_skipped = error.what();
         }
     }
 

@@ -3,16 +3,13 @@
 #include "base/error.h"
 
 namespace linnet {
-namespace {
 
-std::string text_of(const nlohmann::json& message, const char* key, const std::string& path,
-                    const std::string& where) {
-    if (!message.contains(key)) fail_input(path, where + "." + key, "a string", "nothing");
-    if (!message[key].is_string()) fail_input(path, where + "." + key, "a string", message[key].type_name());
-    return message[key];
+std::string text_member(const nlohmann::json& object, const char* key, const std::string& path,
+                        const std::string& where) {
+    if (!object.contains(key)) fail_input(path, where + key, "a string", "nothing");
+    if (!object[key].is_string()) fail_input(path, where + key, "a string", object[key].type_name());
+    return object[key];
 }
-
-}  // namespace
 
 std::vector<ChatMessage> messages_of(const nlohmann::json& list, const std::string& path,
                                      const std::string& before_it) {
@@ -22,7 +19,8 @@ std::vector<ChatMessage> messages_of(const nlohmann::json& list, const std::stri
         const std::string where = before_it + "[" + std::to_string(i) + "]";
         if (!list[i].is_object())
             fail_input(path, where, "an object with role and content", list[i].type_name());
-        ChatMessage message{text_of(list[i], "role", path, where), text_of(list[i], "content", path, where)};
+        ChatMessage message{text_member(list[i], "role", path, where + "."),
+                            text_member(list[i], "content", path, where + ".")};
         const std::string before = messages.empty() ? "" : messages.back().role;
         const std::string expected = before == "user" ? "assistant"
                                      : before.empty() ? "system or user"
