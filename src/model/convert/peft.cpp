@@ -180,7 +180,8 @@ struct Joined {
         b.assign(static_cast<std::size_t>(rows * rank), 0);
         for (std::size_t i = 0; i < pieces.size(); i++) {
             const Piece& piece = pieces[i];
-            const auto factor = static_cast<float>(piece.scale / scale);
+            // Where alpha is 0 so are all of them.
+            const float factor = piece.scale == scale ? 1.0f : static_cast<float>(piece.scale / scale);
             for (const auto& [to, from] : piece.rows)
                 for (std::int64_t k = 0; k < piece.rank; k++)
                     b[static_cast<std::size_t>(to * rank + at[i] + k)] =
