@@ -113,7 +113,7 @@ Divergence check(const Options& options, const Globals& globals, const TextInput
     return measured;
 }
 
-std::string shape_text(const Shape& shape) {
+std::string dimensions(const Shape& shape) {
     std::string text;
     for (int i = 0; i < shape.rank; i++)
         text += (i ? " x " : "") + std::to_string(shape.dim[static_cast<std::size_t>(i)]);
@@ -130,7 +130,7 @@ std::string text_report(const std::vector<QuantizedTensor>& tensors, const Diver
         bytes += static_cast<double>(t.bytes), weights += static_cast<double>(t.shape.count());
         std::string name = printable(t.name), from(info(t.from).name), to(info(t.to).name);
         name.resize(std::max(widest, name.size()), ' ');
-        std::snprintf(line, sizeof line, "  %-14s %6s -> %-6s %9s", shape_text(t.shape).c_str(), from.c_str(),
+        std::snprintf(line, sizeof line, "  %-14s %6s -> %-6s %9s", dimensions(t.shape).c_str(), from.c_str(),
                       to.c_str(), human_bytes(static_cast<double>(t.bytes)).c_str());
         text += name + line;
         if (t.from != t.to) {

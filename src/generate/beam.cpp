@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/log_sum.h"
 #include "base/signals.h"
 #include "generate/continuation.h"
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/log_sum.h"
 
 namespace linnet {
 
@@ -27,13 +28,6 @@ std::vector<TokenId> likeliest(std::span<const float> logits, std::size_t count)
     std::partial_sort(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(count), ids.end(), before);
     ids.resize(count);
     return ids;
-}
-
-double log_sum(std::span<const float> logits) {
-    const double top = *std::max_element(logits.begin(), logits.end());
-    double sum = 0;
-    for (float logit : logits) sum += std::exp(static_cast<double>(logit) - top);
-    return top + std::log(sum);
 }
 
 TokenLogprobs logprobs_of(std::span<const float> logits, TokenId picked, std::size_t top) {

@@ -45,8 +45,6 @@ using Emit = std::function<void(std::optional<TokenId>, std::string_view text)>;
 
 /// The ids of the `count` largest logits, the largest first; of equal ones the lower id.
 std::vector<TokenId> likeliest(std::span<const float> logits, std::size_t count);
-/// The logarithm of the sum of the logits' exponentials: a token's probability is exp(logit - this).
-double log_sum(std::span<const float> logits);
 
 /// What the model thought of a token: natural logarithms of probabilities, by its own distribution (the
 /// softmax of its logits), before any sampler.

@@ -5,8 +5,6 @@
 namespace linnet {
 namespace {
 
-constexpr const char *suffix_a = ".lora_a", *suffix_b = ".lora_b";
-
 ParameterId find(const Graph& graph, const std::string& name, std::int32_t adapter) {
     const auto& all = graph.parameters();
     for (std::size_t i = 0; i < all.size(); i++)
@@ -28,10 +26,9 @@ void bind_adapters(const Graph& graph, const std::vector<Adapter>& adapters,
                 parameters[at] = {data, DType::f32, graph.parameters()[at].shape};
                 return parameters[at].shape.count();
             };
-            put(find(graph, target.tensor + suffix_a, number), adapter.pairs[t].a.as<float>());
+            put(find(graph, target.tensor + lora_a, number), adapter.pairs[t].a.as<float>());
             auto* b = adapter.pairs[t].b.as<float>();
-            for (const std::string& part : target.parameters)
-                b += put(find(graph, part + suffix_b, number), b);
+            for (const std::string& part : target.parameters) b += put(find(graph, part + lora_b, number), b);
         }
     }
 }
@@ -45,11 +42,11 @@ std::vector<AdapterPair> pairs_of(const Graph& graph, const AdapterShape& shape,
         return Tensor{parameters[at].data, DType::f32, graph.parameters()[at].stored()};
     };
     for (const AdapterTarget& target : shape.targets) {
-        AdapterPair pair{tensor(target.tensor + suffix_a), tensor(target.parameters[0] + suffix_b)};
+        AdapterPair pair{tensor(target.tensor + lora_a), tensor(target.parameters[0] + lora_b)};
         if (target.parameters.size() > 1) {
             std::vector<float>& all = joined.emplace_back();
             for (const std::string& part : target.parameters) {
-                const Tensor b = tensor(part + suffix_b);
+                const Tensor b = tensor(part + lora_b);
                 all.insert(all.end(), b.as<float>(), b.as<float>() + b.shape.count());
             }
             pair.b = {all.data(), DType::f32,

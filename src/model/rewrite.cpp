@@ -4,19 +4,23 @@
 
 namespace linnet {
 
+void copy_metadata(const Gguf& file, GgufWriter& out, const std::function<bool(std::string_view key)>& drop) {
+    for (std::size_t i = 0; i < file.values().size(); i++) {
+        const std::string key(file.values()[i].first);
+        if (key != "general.alignment" && key != "general.file_type" && !key.starts_with("split.") &&
+            !drop(key))
+            out.add_stored(key, file.stored_value(i));
+    }
+}
+
 std::string rewrite_model(const Gguf& file, const std::string& path, const Provenance& provenance,
                           const std::function<std::optional<NewTensor>(const GgufTensor&)>& replace,
                           bool hashed) {
     GgufWriter out;
-    for (std::size_t i = 0; i < file.values().size(); i++) {
-        const std::string key(file.values()[i].first);
-        const bool told_anew = key.starts_with("linnet.") && provenance.contains(key.substr(7));
-        // The writer's alignment is the default; the file's type may no longer be the tensors'.
-        if (key == "general.alignment" || key == "general.file_type" || key.starts_with("split.") ||
-            key.starts_with("linnet.train.") || told_anew)
-            continue;
-        out.add_stored(key, file.stored_value(i));
-    }
+    copy_metadata(file, out, [&](std::string_view key) {
+        return key.starts_with("linnet.") &&
+               (key.starts_with("linnet.train.") || provenance.contains(std::string(key.substr(7))));
+    });
     for (const auto& [key, value] : provenance) out.add("linnet." + key, value);
     for (const GgufTensor& t : file.tensors()) {
         std::optional<NewTensor> made = replace(t);

@@ -15,6 +15,10 @@ struct NewTensor {
     std::function<void(const GgufWriter::Sink&)> emit;
 };
 
+/// Hands over a file's metadata but what the writer tells by itself (its alignment, the type of its tensors,
+/// parts), and what `drop` says.
+void copy_metadata(const Gguf& file, GgufWriter& out, const std::function<bool(std::string_view key)>& drop);
+
 /// Writes `file` to `path`, asking `replace` of every tensor; nothing: it stays. What the file said of its
 /// own training ("linnet.train.") is left out; `provenance` is added. Returns the sha256 of what was written
 /// (empty where not `hashed`).

@@ -31,6 +31,9 @@ struct TracedModel {
     std::vector<std::pair<std::int64_t, NodeId>> expert_bounds;
 };
 
+/// What the names of an adapter's two matrices end in.
+inline constexpr const char *lora_a = ".lora_a", *lora_b = ".lora_b";
+
 /// A change of low rank to a tensor of a model's file (Hu et al. 2021, "LoRA"): W x becomes
 /// W x + scale · B (A x), A [rank, C], B [rows, rank].
 struct AdapterTarget {

@@ -51,7 +51,7 @@ NodeId AdapterTracer::down(Graph& graph, Use use, const Node& product, bool trai
     if (training && adapter.dropout > 0)
         in = graph.add(dropout_op, path + ".dropout", {x}, {}, {{"probability", adapter.dropout}});
     const ParameterId a =
-        find_or_add(graph, target.tensor + ".lora_a", target.rank, columns, experts_of(product),
+        find_or_add(graph, target.tensor + lora_a, target.rank, columns, experts_of(product),
                     1 / std::sqrt(3.0 * static_cast<double>(columns)), use.adapter);
     NodeId y = thin(graph, product, path + ".a", in, a);
     if (target.scale != 1) y = graph.add(scale_op, path + ".scale", {y}, {}, {{"value", target.scale}});
@@ -68,7 +68,7 @@ NodeId AdapterTracer::add(Graph& graph, ParameterId weight, NodeId product, bool
         const NodeId low = down(graph, use, node, training);
         const std::int64_t rank = adapters_[use.adapter].targets[use.target].rank;
         const ParameterId b =
-            find_or_add(graph, name + ".lora_b", node.width, rank, experts_of(node), 0, use.adapter);
+            find_or_add(graph, name + lora_b, node.width, rank, experts_of(node), 0, use.adapter);
         const std::string path = node.path + ".lora" + (use.adapter ? std::to_string(use.adapter) : "");
         const NodeId high = thin(graph, node, path + ".b", low, b);
         y = graph.add(add_op, path, {y, high});

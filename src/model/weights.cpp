@@ -11,13 +11,6 @@
 namespace linnet {
 namespace {
 
-std::string text(const Shape& shape) {
-    std::string out = "[";
-    for (int i = 0; i < shape.rank; i++)
-        out += (i ? ", " : "") + std::to_string(shape.dim[static_cast<std::size_t>(i)]);
-    return out + "]";
-}
-
 /// Writers differ in whether a vector is a matrix of one row.
 bool same_shape(const Shape& a, const Shape& b) {
     auto inner = [](const Shape& s) {
@@ -57,8 +50,16 @@ TensorPlace stored_place(const Architecture& a, const std::string& parameter,
 
 }  // namespace
 
+std::string shape_text(const Shape& shape) {
+    std::string out = "[";
+    for (int i = 0; i < shape.rank; i++)
+        out += (i ? ", " : "") + std::to_string(shape.dim[static_cast<std::size_t>(i)]);
+    return out + "]";
+}
+
 bool always_f32(const Parameter& parameter) {
-    return parameter.shape.rank == 1 || parameter.name.find("position_embd") != std::string::npos;
+    return parameter.shape.rank == 1 || parameter.stored().rank == 1 ||
+           parameter.name.find("position_embd") != std::string::npos;
 }
 
 std::vector<StoredTensor> stored_tensors(const Graph& graph, const Architecture& a, const Gguf* file) {
@@ -117,7 +118,8 @@ std::vector<Tensor> bind_parameters(const Graph& graph, const Gguf& file, const 
         if (!t) fail_input(file.path(), stored.name, "a tensor", "none");
         used.insert(t);
         if (!same_shape(t->shape, stored.shape))
-            fail_input(file.path_of(*t), stored.name, "shape " + text(stored.shape), text(t->shape));
+            fail_input(file.path_of(*t), stored.name, "shape " + shape_text(stored.shape),
+                       shape_text(t->shape));
         // A vector of blocks is nothing that any tool writes.
         if (!info(t->type).is_weight ||
             (graph.parameters()[stored.parts[0]].shape.rank == 1 && info(t->type).block > 1))

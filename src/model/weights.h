@@ -17,6 +17,10 @@ struct StoredTensor {
     std::vector<std::size_t> parts;  // indices of parameters
     Shape shape;                     // of the whole
 };
+
+/// "[2, 3]".
+std::string shape_text(const Shape& shape);
+
 /// Vectors, and position tables, which runtimes add to activations as they are: they stay in f32.
 bool always_f32(const Parameter& parameter);
 

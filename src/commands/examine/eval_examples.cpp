@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/log_sum.h"
 #include "base/signals.h"
 #include "base/team.h"
 #include "base/terminal.h"

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/file.h"
+#include "base/log_sum.h"
 #include "base/terminal.h"
 #include "commands/commands.h"
 #include "commands/options.h"

@@ -19,14 +19,6 @@ namespace {
 constexpr const char* general_type = "general.type";
 constexpr const char* adapter_type = "adapter.type";
 constexpr const char* adapter_alpha = "adapter.lora.alpha";
-constexpr std::string_view suffix_a = ".lora_a", suffix_b = ".lora_b";
-
-std::string text(const Shape& shape) {
-    std::string out = "[";
-    for (int i = 0; i < shape.rank; i++)
-        out += (i ? ", " : "") + std::to_string(shape.dim[static_cast<std::size_t>(i)]);
-    return out + "]";
-}
 
 /// A matrix, or one for each expert.
 Shape shape_of(std::int64_t experts, std::int64_t rows, std::int64_t columns) {
@@ -121,8 +113,8 @@ Adapter adapter_of_gguf(const Gguf& file, const Model& base, double scale) {
     auto values = std::make_shared<std::vector<std::vector<float>>>();
     std::size_t used = 0;
     for (AdapterTarget& target : adaptable_tensors(base)) {
-        const GgufTensor* a = file.tensor(target.tensor + std::string(suffix_a));
-        const GgufTensor* b = file.tensor(target.tensor + std::string(suffix_b));
+        const GgufTensor* a = file.tensor(target.tensor + lora_a);
+        const GgufTensor* b = file.tensor(target.tensor + lora_b);
         if (!a && !b) continue;
         if (!a || !b)
             fail_input(file.path(), target.tensor, "lora_a and lora_b", a ? "lora_a alone" : "lora_b alone");
@@ -134,8 +126,8 @@ Adapter adapter_of_gguf(const Gguf& file, const Model& base, double scale) {
         for (const auto& [tensor, shape] : expected) {
             if (tensor->shape != shape)
                 fail_input(file.path(), std::string(tensor->name),
-                           "shape " + text(shape) + " (of " + base.path() + ")", text(tensor->shape),
-                           "made for another model?");
+                           "shape " + shape_text(shape) + " (of " + base.path() + ")",
+                           shape_text(tensor->shape), "made for another model?");
             if (!info(tensor->type).is_weight)
                 fail_input(file.path(), std::string(tensor->name), "weights",
                            std::string(info(tensor->type).name));
@@ -148,8 +140,7 @@ Adapter adapter_of_gguf(const Gguf& file, const Model& base, double scale) {
     if (used != file.tensors().size() || used == 0)
         for (const GgufTensor& t : file.tensors()) {
             const auto known = [&](const AdapterTarget& target) {
-                return t.name == target.tensor + std::string(suffix_a) ||
-                       t.name == target.tensor + std::string(suffix_b);
+                return t.name == target.tensor + lora_a || t.name == target.tensor + lora_b;
             };
             if (std::none_of(adapter.shape.targets.begin(), adapter.shape.targets.end(), known))
                 fail_input(file.path(), std::string(t.name),
@@ -192,8 +183,8 @@ std::string save_adapter(const std::string& path, const std::string& architectur
                     sink(values.data(), values.size() * sizeof(float));
                 });
         };
-        add(suffix_a, pairs[i].a, 1);
-        add(suffix_b, pairs[i].b, static_cast<float>(targets[i].scale / told));
+        add(lora_a, pairs[i].a, 1);
+        add(lora_b, pairs[i].b, static_cast<float>(targets[i].scale / told));
     }
     return out.write(path);
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/log_sum.h"
 #include "base/processors.h"
 #include "base/signals.h"
 #include "base/team.h"
@@ -20,16 +21,9 @@ struct Compared {
     bool same_top;
 };
 
-double log_sum_exp(std::span<const float> logits, double top) {
-    double sum = 0;
-    for (float x : logits) sum += std::exp(static_cast<double>(x) - top);
-    return top + std::log(sum);
-}
-
 Compared compare(std::span<const float> p, std::span<const float> q, TokenId next) {
     auto top_p = std::max_element(p.begin(), p.end()), top_q = std::max_element(q.begin(), q.end());
-    double log_p = log_sum_exp(p, static_cast<double>(*top_p)),
-           log_q = log_sum_exp(q, static_cast<double>(*top_q));
+    const double log_p = log_sum(p), log_q = log_sum(q);
     double divergence = 0;
     for (std::size_t i = 0; i < p.size(); i++) {
         double a = static_cast<double>(p[i]) - log_p, b = static_cast<double>(q[i]) - log_q;

@@ -8,6 +8,7 @@
 #include "base/signals.h"
 #include "base/team.h"
 #include "kernels/kernels.h"
+#include "model/rewrite.h"
 
 namespace linnet {
 namespace {
@@ -120,19 +121,6 @@ DType type_for(const Gguf& file, const QuantizeOptions& options, const QuantizeM
     return to;
 }
 
-void copy_metadata(const Gguf& file, const QuantizeOptions& options, GgufWriter& out) {
-    for (std::size_t i = 0; i < file.values().size(); i++) {
-        std::string key(file.values()[i].first);
-        // The writer's alignment is the default; the others are told anew.
-        if (key == "general.alignment" || key == "general.file_type" ||
-            key == "general.quantization_version" || key.starts_with("split."))
-            continue;
-        out.add_stored(key, file.stored_value(i));
-    }
-    out.add("general.file_type", options.mix->file_type);
-    out.add("general.quantization_version", block_layouts);
-}
-
 }  // namespace
 
 bool matches(std::string_view pattern, std::string_view text) {
@@ -172,7 +160,9 @@ std::vector<QuantizedTensor> plan_quantization(const Gguf& file, const QuantizeO
 void write_quantized(const Gguf& file, const QuantizeOptions& options, std::vector<QuantizedTensor>& plan,
                      const std::string& path, const std::function<void(double done, double all)>& progress) {
     GgufWriter out;
-    copy_metadata(file, options, out);
+    copy_metadata(file, out, [](std::string_view key) { return key == "general.quantization_version"; });
+    out.add("general.file_type", options.mix->file_type);
+    out.add("general.quantization_version", block_layouts);
     int threads = options.threads > 0 ? options.threads : physical_cores();
     double done = 0, all = 0;
     for (const QuantizedTensor& t : plan) all += static_cast<double>(t.shape.count());

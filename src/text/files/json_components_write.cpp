@@ -1,4 +1,5 @@
 // Our lists of steps as tokenizer.json's component trees.
+#include "base/base64.h"
 #include "base/error.h"
 #include "text/files/tokenizer_json.h"
 #include "text/unicode/regex.h"
@@ -22,19 +23,6 @@ std::string sequence(const std::vector<std::string>& parts, const char* list) {
 std::string pattern(const std::shared_ptr<const Regex>& regex, const std::string& literal) {
     return regex ? "{\"Regex\": " + json_quoted(regex->pattern()) + "}"
                  : "{\"String\": " + json_quoted(literal) + "}";
-}
-
-std::string base64(std::string_view bytes) {
-    constexpr char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    std::string out;
-    for (std::size_t i = 0; i < bytes.size(); i += 3) {
-        std::uint32_t v = 0;
-        const std::size_t n = std::min<std::size_t>(3, bytes.size() - i);
-        for (std::size_t k = 0; k < 3; k++)
-            v = v << 8 | (k < n ? static_cast<std::uint8_t>(bytes[i + k]) : 0u);
-        for (std::size_t k = 0; k < 4; k++) out += k <= n ? digits[v >> (18 - 6 * k) & 63] : '=';
-    }
-    return out;
 }
 
 std::string normalizer_step(const NormalizerStep& s) {
