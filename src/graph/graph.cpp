@@ -66,6 +66,16 @@ Graph::Shapes Graph::shapes(const Node& node) const {
     return s;
 }
 
+double Graph::flops(const Node& node, double length) const {
+    const Shapes s = shapes(node);
+    return node.op->flops({s.in, s.parameters, node.attributes}, length);
+}
+
+double Graph::tokens(SpaceId space, std::int64_t rows) const {
+    const std::int64_t per_token = spaces_[static_cast<std::size_t>(space)].per_parent;
+    return static_cast<double>(rows) / static_cast<double>(std::max<std::int64_t>(1, per_token));
+}
+
 NodeId Graph::add(const Op& op, std::string path, Small<NodeId, max_inputs> inputs,
                   Small<ParameterId, max_parameters> parameters, Attributes attributes, Placement placement) {
     Node node{&op, std::move(path), inputs, parameters, std::move(attributes)};

@@ -113,6 +113,11 @@ class Graph {
     };
     Shapes shapes(const Node& node) const;
 
+    /// Floating-point operations of the node's op, forward, per token, in sequences of `length` tokens.
+    double flops(const Node& node, double length) const;
+    /// Tokens that `rows` rows of a space stand for: some spaces have several rows per token.
+    double tokens(SpaceId space, std::int64_t rows) const;
+
   private:
     std::vector<Node> nodes_;
     std::vector<Parameter> parameters_;

@@ -532,11 +532,8 @@ double forward_flops(const TracedModel& model, double length) {
     Lowering lowering;
     lowering.capacity = {1};
     double flops = 0;
-    for (const PlanStep& step : make_plan(model.graph, model.graph.program("loss"), lowering).steps) {
-        const Node& node = model.graph.node(step.node);
-        Graph::Shapes s = model.graph.shapes(node);
-        flops += node.op->flops({s.in, s.parameters, node.attributes}, length);
-    }
+    for (const PlanStep& step : make_plan(model.graph, model.graph.program("loss"), lowering).steps)
+        flops += model.graph.flops(model.graph.node(step.node), length);
     return flops;
 }
 

@@ -52,12 +52,7 @@ StepShare& entry(std::vector<StepShare>& all, std::string_view op, std::string_v
 void add_watched(const Graph& graph, double length, const Executor<float>::Watched& watched,
                  std::vector<StepShare>& all) {
     const Node& node = graph.node(watched.step.node);
-    const Graph::Shapes shapes = graph.shapes(node);
-    const std::int64_t per_parent = graph.spaces()[static_cast<std::size_t>(node.space)].per_parent;
-    // Of a space with several rows per token, an op counts those of one token together.
-    const double rows =
-        static_cast<double>(watched.rows) / static_cast<double>(std::max<std::int64_t>(1, per_parent));
-    const double forward = rows * node.op->flops({shapes.in, shapes.parameters, node.attributes}, length);
+    const double forward = graph.tokens(node.space, watched.rows) * graph.flops(node, length);
     switch (watched.step.kind) {
         case StepKind::convert:
             entry(all, "convert", "").seconds += watched.seconds;

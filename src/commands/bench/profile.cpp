@@ -38,12 +38,6 @@ std::string share(double rate, double limit) {
     return text;
 }
 
-double seconds_of(const std::vector<OpTime>& ops) {
-    double sum = 0;
-    for (const OpTime& op : ops) sum += op.seconds;
-    return sum;
-}
-
 /// A line per op, the longest first: its time divided by `count`, and for products the billions of `amount` a
 /// second with `decimals` and their share of limit(op).
 template <class Limit>

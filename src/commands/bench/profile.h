@@ -7,6 +7,14 @@
 
 namespace linnet {
 
+/// Of a list of ops' times.
+template <class Op>
+double seconds_of(const std::vector<Op>& ops) {
+    double sum = 0;
+    for (const Op& op : ops) sum += op.seconds;
+    return sum;
+}
+
 struct ModelProfile {
     std::vector<OpTime> reading, writing;
     int written = 0;  // tokens

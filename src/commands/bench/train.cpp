@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/team.h"
+#include "commands/bench/profile.h"
 #include "commands/commands.h"
 #include "commands/options.h"
 #include "kernels/kernels.h"
@@ -29,12 +30,6 @@ std::int64_t vocabulary_of(const TokenizerConfig& tokenizer) {
     if (tokenizer.kind == "byte") return 256;
     if (tokenizer.kind == "char") return 65;
     return tokenizer.vocab_size;
-}
-
-double seconds_of(const std::vector<StepShare>& shares) {
-    double sum = 0;
-    for (const StepShare& share : shares) sum += share.seconds;
-    return sum;
 }
 
 /// A line per op and direction, the longest first.

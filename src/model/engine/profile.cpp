@@ -31,19 +31,14 @@ void profile(Engine& engine, Sequence& sequence, std::span<const TokenId> tokens
             node.op->product ? &parameters[static_cast<std::size_t>(node.parameters[0])] : nullptr;
         OpTime& sum = entry(sums, node.op->name, weight ? info(weight->type).name : "");
         sum.seconds += step.seconds;
-        // Of a space with several rows per token, an op counts those of one token together.
-        const Graph::Shapes shapes = graph.shapes(node);
-        const double per_row = node.op->flops({shapes.in, shapes.parameters, node.attributes},
-                                              static_cast<double>(tokens.size()));
-        const double rows = static_cast<double>(step.rows) /
-                            static_cast<double>(std::max<std::int64_t>(
-                                1, graph.spaces()[static_cast<std::size_t>(node.space)].per_parent));
-        sum.flops += per_row * rows;
+        const double flops =
+            graph.tokens(node.space, step.rows) * graph.flops(node, static_cast<double>(tokens.size()));
+        sum.flops += flops;
         if (!weight) return;
         // Of experts, at most those that tokens have chosen are read.
         const double element = static_cast<double>(info(weight->type).bytes) / info(weight->type).block;
         const double all = static_cast<double>(weight->shape.count());
-        sum.bytes += element * std::min(all, per_row / 2 * rows);
+        sum.bytes += element * std::min(all, flops / 2);
     });
 }
 
