@@ -1,10 +1,7 @@
 #include "commands/adapter_options.h"
 
 #include <CLI/CLI.hpp>
-#include <cmath>
-#include <filesystem>
 
-#include "base/error.h"
 #include "commands/options.h"
 #include "train/run_model.h"
 
@@ -14,14 +11,8 @@ namespace {
 AdapterChoice adapter_choice(const std::string& text) {
     if (text.empty()) usage_error("--lora", "a value", "an empty text");
     AdapterChoice choice{text};
-    const std::size_t equals = text.rfind('=');
-    std::error_code ignored;
-    if (equals != text.npos && equals > 0 && !std::filesystem::exists(text, ignored)) {
-        const auto scale = parse_whole<double>(text.substr(equals + 1));
-        if (!scale || !std::isfinite(*scale))
-            usage_error("--lora", "FILE or FILE=SCALE, a number", linnet::quoted(text));
-        choice = {text.substr(0, equals), *scale};
-    }
+    if (const auto scale = cut_number(choice.path, "--lora", "FILE or FILE=SCALE, a number", -1e9, 1e9))
+        choice.scale = *scale;
     choice.path = adapter_of_run(choice.path);
     return choice;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <functional>
 #include <optional>
 
@@ -31,6 +32,20 @@ std::string plain(double x) {
 }
 
 }  // namespace
+
+std::optional<double> cut_number(std::string& path, const char* option, const char* expected, double above,
+                                 double most) {
+    const std::size_t equals = path.rfind('=');
+    std::error_code ignored;
+    if (equals == std::string::npos || equals == 0 || std::filesystem::exists(path, ignored)) return {};
+    const std::string before = path.substr(0, equals);
+    const std::optional<double> number = parse_whole<double>(path.substr(equals + 1));
+    if (!number && !std::filesystem::exists(before, ignored)) return {};  // a name after all
+    if (!number || !(*number > above) || !(*number <= most))
+        usage_error(option, expected, linnet::quoted(path));
+    path = before;
+    return number;
+}
 
 void usage_error(const std::string& option, const std::string& expected, const std::string& got,
                  const std::string& hint) {

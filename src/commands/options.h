@@ -23,6 +23,12 @@ std::optional<T> parse_whole(const std::string& text) {
     return value;
 }
 
+/// Takes "PATH=NUMBER" apart; nothing, and `path` stays, where a file has the whole name, or where neither
+/// the text behind "=" is a number nor the text before it a file. A number not in (above, most] is a usage
+/// error of `option`, which takes `expected`.
+std::optional<double> cut_number(std::string& path, const char* option, const char* expected, double above,
+                                 double most);
+
 /// A whole number in [min, max]; anything else is a usage error that says so. `names` as CLI11 takes them
 /// ("-n,--tokens").
 CLI::Option* add_integer(CLI::App& app, const std::string& names, std::int64_t& value, std::int64_t min,

@@ -1,7 +1,5 @@
 #include "commands/training_options.h"
 
-#include <filesystem>
-
 #include "commands/options.h"
 #include "commands/read_options.h"
 #include "data/labelled/lines.h"
@@ -14,20 +12,10 @@ namespace {
 void take_weights(DataOptions& data) {
     bool any = false;
     for (std::string& input : data.inputs) {
-        std::error_code ignored;
-        const std::size_t equals = input.rfind('=');
-        double weight = 1;
-        if (equals != std::string::npos && equals > 0 && !std::filesystem::exists(input, ignored)) {
-            const std::optional<double> given = parse_whole<double>(input.substr(equals + 1));
-            if (!given && !std::filesystem::exists(input.substr(0, equals), ignored)) {  // a name after all
-                data.weights.push_back(weight);
-                continue;
-            }
-            if (!given || !(*given > 0) || !(*given <= 1e9))
-                usage_error("--data", "PATH, or PATH=WEIGHT with a positive number", "'" + input + "'");
-            weight = *given, input.resize(equals), any = true;
-        }
-        data.weights.push_back(weight);
+        const std::optional<double> given =
+            cut_number(input, "--data", "PATH, or PATH=WEIGHT with a positive number", 0, 1e9);
+        any |= given.has_value();
+        data.weights.push_back(given.value_or(1));
     }
     if (!any || data.inputs.size() == 1) data.weights.clear();
 }
