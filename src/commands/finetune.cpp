@@ -63,7 +63,7 @@ Action add_finetune(CLI::App& app, const Globals& globals) {
         if (!options->model.empty())
             set.push_back("finetune.model=" + model_of_run(options->model));
         else if (!options->train.resume)
-            set.push_back(std::string("finetune.model=") + built_in);
+            set.insert(set.begin(), std::string("finetune.model=") + built_in);  // --set comes behind it
         for (const Setting& setting : settings)
             if (const CLI::Option* option = app.get_option(setting.option); option->count() > 0)
                 set.push_back(std::string(setting.key) + "=" + option->results().back());

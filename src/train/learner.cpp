@@ -21,8 +21,8 @@ std::vector<ParameterStart> starts_of(const Graph& graph, const LearnerStart& st
         if (p.adapter == none || start.adapter_rates.empty()) continue;
         const std::vector<AdapterTarget>& targets = start.adapters[0].targets;
         for (std::size_t i = 0; i < targets.size(); i++) {
-            bool its = p.name == targets[i].tensor + ".lora_a";
-            for (const std::string& part : targets[i].parameters) its |= p.name == part + ".lora_b";
+            bool its = p.name == targets[i].tensor + lora_a;
+            for (const std::string& part : targets[i].parameters) its |= p.name == part + lora_b;
             if (its) s.rate = start.adapter_rates[i];
         }
     }
@@ -86,11 +86,13 @@ Learner::Learner(const ModelConfig& config, std::int64_t rows, int threads, std:
                  const std::vector<ParameterGroup>& groups, const LearnerStart& start,
                  const LearnerNumbers& numbers)
     : traced_(trace(config, true, start.adapters)),
+      groups_(groups),
       threads_(threads),
       starts_(starts_of(traced_.graph, start)) {
+    std::int64_t elements = 0;
     for (std::size_t p = 0; p < starts_.size(); p++) {
-        offsets_.push_back(starts_[p].trained ? elements_ : -1);
-        if (starts_[p].trained) elements_ += padded(traced_.graph.parameters()[p].shape.count());
+        offsets_.push_back(starts_[p].trained ? elements : -1);
+        if (starts_[p].trained) elements += padded(traced_.graph.parameters()[p].shape.count());
     }
     std::size_t bytes = element_bytes(traced_.graph, starts_);
     for (Arena* arena : {&values_, &gradients_}) *arena = allocate_arena(bytes);
@@ -135,15 +137,17 @@ void Learner::initialise(std::uint64_t seed) {
         for (std::size_t i = 0; i < offsets_.size(); i++) {
             const Parameter& p = traced_.graph.parameters()[i];
             if (!trains(i)) continue;
+            auto* to = static_cast<float*>(values_.get()) + offsets_[i];
+            const Range range = worker.share(p.shape.count(), 1024);  // whole blocks of every type
             if (const Tensor& from = starts_[i].stored; from.data) {
-                if (worker.index == 0)
-                    kernels().load(p.shape.count(), from.type, from.data,
-                                   static_cast<float*>(values_.get()) + offsets_[i]);
+                const DTypeInfo& type = info(from.type);
+                kernels().load(
+                    range.size(), from.type,
+                    static_cast<const std::byte*>(from.data) + range.begin / type.block * type.bytes,
+                    to + range.begin);
                 continue;
             }
             Rng rng(seed, stream + i);
-            auto* to = static_cast<float*>(values_.get()) + offsets_[i];
-            Range range = worker.share(p.shape.count(), 1024);
             for (std::int64_t k = range.begin; k < range.end; k += 2) {
                 std::array<double, 2> noise{};
                 if (p.init_std > 0 && !p.ramp) noise = rng.normals(static_cast<std::uint64_t>(k / 2));
@@ -191,7 +195,7 @@ double Learner::evaluate(const Batch& batch) {
 
 StepResult Learner::update(const TrainConfig& config, std::int64_t step, StepOptions options) {
     options.step = step, options.span = rate_span(config), options.clip = config.clip;
-    return optimizer_->step(groups_of(config), options, static_cast<float*>(values_.get()),
+    return optimizer_->step(groups_, options, static_cast<float*>(values_.get()),
                             static_cast<float*>(gradients_.get()));
 }
 

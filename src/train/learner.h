@@ -58,6 +58,7 @@ class Learner {
     /// One step of the optimizer on the gradients gathered, which are then zero; optimize/optimizer.h tells
     /// when it is not taken. `step` counts from 1.
     StepResult update(const TrainConfig& config, std::int64_t step, StepOptions options = {});
+    const std::vector<ParameterGroup>& groups() const { return groups_; }
 
     const TracedModel& traced() const { return traced_; }
     const Plan& plan() const { return learner_->plan(); }
@@ -79,8 +80,8 @@ class Learner {
     static double summed(const Executor<float>& executor, NodeId node);
 
     TracedModel traced_;
+    std::vector<ParameterGroup> groups_;
     int threads_;
-    std::int64_t elements_ = 0;
     std::vector<ParameterStart> starts_;  // of each parameter
     std::vector<std::int64_t> offsets_;   // … in the arenas; -1: not trained
     Arena values_, gradients_;

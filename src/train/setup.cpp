@@ -136,8 +136,19 @@ void say_choice(const RunSetup& setup) {
          " times the text (config.json has all of it)");
 }
 
+/// The optimizer of each parameter: what a checkpoint holds depends on it.
+std::vector<std::string> optimizers_of(const TrainConfig& train, const Graph& graph) {
+    const std::vector<ParameterGroup> groups = groups_of(train);
+    std::vector<std::string> kinds;
+    for (std::size_t group : assign_groups(groups, graph, "config"))
+        kinds.push_back(groups[group].optimizer.kind);
+    return kinds;
+}
+
 /// A run goes on only as what it was: the same model, vocabulary, data and batches. The rest may change.
-void check_resume(const RunSetup& setup, const TrainingOptions& options, const std::string& data) {
+void check_resume(const RunSetup& setup, const TrainingOptions& options, const Graph& graph,
+                  const std::string& data) {
+    constexpr const char* keeps = "the checkpoint holds what that one keeps";
     json was = setup.checkpoint.config, now = setup.config_json;
     if (setup.checkpoint.base != setup.start.fingerprint)
         fail(Exit::diverged, options.out, "finetune.model", "the model that the run began from",
@@ -153,8 +164,11 @@ void check_resume(const RunSetup& setup, const TrainingOptions& options, const s
                  "train into another folder, or leave the config out");
     auto optimizer = [](const json& config) { return config["train"]["optimizer"].value("kind", ""); };
     if (optimizer(was) != optimizer(now))
-        fail(Exit::diverged, options.out, "train.optimizer.kind", optimizer(was), optimizer(now),
-             "the checkpoint holds what that one keeps");
+        fail(Exit::diverged, options.out, "train.optimizer.kind", optimizer(was), optimizer(now), keeps);
+    if (optimizers_of(read_run_config(setup.checkpoint.config, *setup.resumed, {}).train, graph) !=
+        optimizers_of(setup.config.train, graph))
+        fail(Exit::diverged, options.out, "train.groups", "the same optimizer for each parameter",
+             "another one for some", keeps);
     for (const char* key : {"batch", "sequence", "accumulate", "seed"})
         if (was["train"].value(key, json()) != now["train"][key])
             fail(Exit::diverged, options.out, std::string("train.") + key,
@@ -163,6 +177,13 @@ void check_resume(const RunSetup& setup, const TrainingOptions& options, const s
         fail(Exit::diverged, data, "",
              "the text that the run began with (sha256 " + setup.checkpoint.data + ")",
              "another one (" + setup.data_hash + ")");
+}
+
+/// That groups match parameters, and that a resumed run may go on; `data` is for messages.
+void check_groups(const RunSetup& setup, const TrainingOptions& options, const std::string& data) {
+    const TracedModel traced = trace(setup.config.model, true, setup.start.learner.adapters);
+    assign_groups(groups_of(setup.config.train), traced.graph, "config");
+    if (setup.resumed) check_resume(setup, options, traced.graph, data);
 }
 
 /// What "auto" stands for is found once per run: a resumed one keeps what its checkpoint says.
@@ -269,8 +290,7 @@ void set_up_examples(const TrainingOptions& options, RunSetup& setup) {
     fix_start_token(setup, name);
     settle_precision(setup);
     setup.config_json = whole_config(setup.config);
-    assign_groups(groups_of(setup.config.train), trace(setup.config.model, true).graph, "config");
-    if (setup.resumed) check_resume(setup, options, name);
+    check_groups(setup, options, name);
     setup.task = data.task(setup.config, setup.tokenizer, tokenizer_name(setup, name));
     setup.text_size = {data.bytes(), setup.task->size(DataSplit::train), 0};
     if (options.epochs > 0) {
@@ -309,7 +329,11 @@ void prepare_tokens(RunTexts& texts, RunSetup& setup) {
         setup.windows.emplace(texts.tokens(*setup.tokenizer, t.validation_fraction, setup.threads),
                               setup.data.weights, static_cast<std::uint64_t>(t.seed), t.sequence);
     }
-    setup.text_size = {texts.bytes(), setup.tokens(DataSplit::train), setup.start.base ? tuning_epochs : 0};
+    // A step reads whole bins, however much of them is learned.
+    const std::uint64_t read =
+        setup.packed ? setup.packed->bins(DataSplit::train) * static_cast<std::uint64_t>(t.sequence)
+                     : setup.tokens(DataSplit::train);
+    setup.text_size = {texts.bytes(), read, setup.start.base ? tuning_epochs : 0};
 }
 
 /// Micro-batch `micro` of step `step` of packed texts; the loss is a mean over what counts in the whole step.
@@ -329,8 +353,10 @@ void fill_packed(const RunSetup& setup, std::int64_t step, std::int64_t micro, B
 
 json whole_config(RunConfig config) {
     json all = to_json(run_fields(config));
-    if (!config.train.groups.empty()) all["train"]["groups"] = config.train.groups;
-    if (config.train.schedule.kind != "wsd") all["train"]["schedule"].erase("decay");  // it would say nothing
+    if (!config.train.groups.empty())
+        all["train"]["groups"] = config.train.groups;  // which may use what the run itself does not
+    else if (config.train.schedule.kind != "wsd")
+        all["train"]["schedule"].erase("decay");
     return all;
 }
 
@@ -365,9 +391,7 @@ RunSetup set_up(const TrainingOptions& options) {
     fix_start_token(setup, data.name());
     settle_precision(setup);
     setup.config_json = whole_config(setup.config);
-    assign_groups(groups_of(t), trace(setup.config.model, true, setup.start.learner.adapters).graph,
-                  "config");
-    if (setup.resumed) check_resume(setup, options, data.name());
+    check_groups(setup, options, data.name());
     if (setup.start.base && !data.own_tokenizer().empty())
         require_vocabulary(setup.start, *load_tokenizer(data.own_tokenizer()), data.own_tokenizer());
     data.check(options.verify);

@@ -62,6 +62,9 @@ void check(const RunConfig& config, const std::string& name) {
     if (f.lora.rank > 0 && f.reset_layers > 0)
         fail_input(name, "finetune.reset_layers", "0 with an adapter, which cannot hold whole layers",
                    std::to_string(f.reset_layers));
+    if (f.lora.rank == 0 && (f.lora.alpha > 0 || !f.lora.targets.empty() || f.lora.dropout > 0))
+        fail_input(name, "finetune.lora.rank", "a rank, as other settings of an adapter are given", "0",
+                   "--lora R");
 }
 
 LearnerStart learner_start(const Model& base, const RunConfig& config, const std::string& name) {

@@ -167,14 +167,10 @@ class Trainer {
     }
 
     ordered_json group_rates() const {
-        const TrainConfig& t = setup_.config.train;
+        const std::vector<ParameterGroup>& groups = learner_.groups();
         ordered_json rates = ordered_json::array();
-        for (const ParameterGroup& group : groups_of(t)) {
-            RateSpan span = rate_span(t);
-            span.peak = group.optimizer.lr;
-            rates.push_back(with_digits(scheduled_rate(group.schedule, span, step_ - 1), 6));
-        }
-        rates.erase(rates.begin());  // the run's own
+        for (std::size_t g = 1; g < groups.size(); g++)  // 0: the run's own
+            rates.push_back(with_digits(group_rate(groups[g], rate_span(setup_.config.train), step_ - 1), 6));
         return rates;
     }
 

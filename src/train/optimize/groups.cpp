@@ -4,7 +4,6 @@
 #include "base/nearest.h"
 #include "model/quantize/quantize.h"
 #include "train/optimize/optimizers.h"
-#include "train/optimize/schedule.h"
 
 namespace linnet {
 
@@ -32,6 +31,11 @@ void check_optimizer(const OptimizerConfig& c, std::string_view file, const std:
 }
 
 }  // namespace
+
+double group_rate(const ParameterGroup& group, RateSpan span, std::int64_t step) {
+    span.peak = group.optimizer.lr;
+    return scheduled_rate(group.schedule, span, step);
+}
 
 std::vector<Field> optimizer_fields(OptimizerConfig& o, const std::string& p) {
     const OptimizerConfig defaults;

@@ -7,6 +7,7 @@
 
 #include "base/fields.h"
 #include "graph/graph.h"
+#include "train/optimize/schedule.h"
 #include "train/optimize/settings.h"
 
 namespace linnet {
@@ -17,6 +18,9 @@ struct ParameterGroup {
     OptimizerConfig optimizer;
     ScheduleConfig schedule;
 };
+
+/// The learning rate of a group at step `step` (0-based); the span's peak is its own.
+double group_rate(const ParameterGroup& group, RateSpan span, std::int64_t step);
 
 /// The fields of OptimizerConfig and ScheduleConfig, their keys beginning with `optimizer` and `schedule`
 /// (each with its dot; may be empty).

@@ -39,16 +39,12 @@ struct Optimizer::Running {
     bool applied = false;
     float gradient_scale = 1;
 
-    double rate(std::size_t group) const {
-        RateSpan span = options.span;
-        span.peak = groups[group].optimizer.lr;
-        return scheduled_rate(groups[group].schedule, span, options.step - 1);
-    }
+    double rate(std::size_t group) const { return group_rate(groups[group], options.span, options.step - 1); }
 };
 
 Optimizer::Optimizer(const Graph& graph, const std::vector<ParameterGroup>& groups,
-                     const std::vector<double>& rates, std::string_view file, LayoutOnly) {
-    const std::vector<std::size_t> group_of = assign_groups(groups, graph, file);
+                     const std::vector<double>& rates, LayoutOnly) {
+    const std::vector<std::size_t> group_of = assign_groups(groups, graph, "config");
     std::map<std::string, std::size_t> blocks;
     std::int64_t begin = 0;
     std::vector<int> moments;  // of each parameter; -1: it is not trained
@@ -103,8 +99,8 @@ void Optimizer::add_parameter(const Parameter& p, std::int64_t begin, Chunk like
 }
 
 Optimizer::Optimizer(const Graph& graph, const std::vector<ParameterGroup>& groups, int threads,
-                     const std::vector<double>& rates, std::string_view file)
-    : Optimizer(graph, groups, rates, file, LayoutOnly()) {
+                     const std::vector<double>& rates)
+    : Optimizer(graph, groups, rates, LayoutOnly()) {
     threads_ = threads;
     state_ = allocate_arena(static_cast<std::size_t>(state_elements_) * sizeof(float));
     if (matrices_.empty()) return;
@@ -115,7 +111,7 @@ Optimizer::Optimizer(const Graph& graph, const std::vector<ParameterGroup>& grou
 
 std::size_t Optimizer::bytes(const Graph& graph, const std::vector<ParameterGroup>& groups, int threads,
                              const std::vector<double>& rates) {
-    const Optimizer layout(graph, groups, rates, "config", LayoutOnly());
+    const Optimizer layout(graph, groups, rates, LayoutOnly());
     std::size_t all = static_cast<std::size_t>(layout.state_elements_) * sizeof(float);
     if (!layout.matrices_.empty())
         all += layout.scratch_bytes() + kernels().gemm_workspace * static_cast<std::size_t>(threads);

@@ -39,10 +39,10 @@ struct StepResult {
 class Optimizer {
   public:
     /// The parameters lie in the graph's order, each begins at a multiple of 16 elements. Error(Exit::input)
-    /// for a group whose pattern matches none; `file` is for messages. `rates`: of each parameter, times its
-    /// group's; 0: it is not trained, and has no place. Empty: 1 for all.
+    /// for a group whose pattern matches none. `rates`: of each parameter, times its group's; 0: it is not
+    /// trained, and has no place. Empty: 1 for all.
     Optimizer(const Graph& graph, const std::vector<ParameterGroup>& groups, int threads,
-              const std::vector<double>& rates = {}, std::string_view file = "config");
+              const std::vector<double>& rates = {});
 
     /// Steps on the gradients, which are then zero. Where their norm is not finite or above skip_above
     /// nothing else was changed. The same bits for any number of threads.
@@ -79,7 +79,7 @@ class Optimizer {
 
     struct LayoutOnly {};
     Optimizer(const Graph& graph, const std::vector<ParameterGroup>& groups, const std::vector<double>& rates,
-              std::string_view file, LayoutOnly);
+              LayoutOnly);
     void add_parameter(const Parameter& parameter, std::int64_t begin, Chunk like, bool orthogonalised);
     std::size_t scratch_bytes() const { return static_cast<std::size_t>(scratch_elements_) * sizeof(float); }
     void measure(const Running& run, Worker part);

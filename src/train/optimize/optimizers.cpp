@@ -24,14 +24,13 @@ void rectified(const OptimizerConfig& c, std::int64_t step, Update& u) {
 }
 
 constexpr OptimizerKind kinds[] = {
-    {"adamw", "Adam with decoupled weight decay", UpdateRule::adam, 2, false, false, false, bias_corrected},
-    {"adam", "weight decay is part of the gradient", UpdateRule::adam, 2, false, true, false, bias_corrected},
-    {"radam", "Adam whose first steps are rectified", UpdateRule::adam, 2, false, false, false, rectified},
-    {"sgd", "with momentum; weight decay is part of the gradient", UpdateRule::momentum, 1, true, true, false,
-     nullptr},
-    {"lion", "the sign of a mean", UpdateRule::lion, 1, false, false, false, nullptr},
-    {"muon", "orthogonalised momentum for the matrices of blocks, AdamW for the rest", UpdateRule::momentum,
-     1, true, false, true, nullptr},
+    {"adamw", UpdateRule::adam, 2, false, false, false, bias_corrected},  // with decoupled weight decay
+    {"adam", UpdateRule::adam, 2, false, true, false, bias_corrected},
+    {"radam", UpdateRule::adam, 2, false, false, false, rectified},
+    {"sgd", UpdateRule::momentum, 1, true, true, false, nullptr},
+    {"lion", UpdateRule::lion, 1, false, false, false, nullptr},  // the sign of a mean
+    {"muon", UpdateRule::momentum, 1, true, false, true,
+     nullptr},  // AdamW for what it does not orthogonalise
 };
 
 }  // namespace
@@ -56,6 +55,9 @@ int moments_of(const OptimizerKind& kind, const OptimizerConfig& c) {
     return kind.has_momentum && c.momentum == 0 ? 0 : kind.moments;
 }
 
+namespace {
+
+/// The factor of the first moment at step `step` (from 1): beta1, or momentum as far as it has risen.
 double first_factor(const OptimizerKind& kind, const OptimizerConfig& c, std::int64_t step) {
     if (!kind.has_momentum) return c.beta1;
     if (c.momentum_warmup == 0) return c.momentum;
@@ -63,6 +65,8 @@ double first_factor(const OptimizerKind& kind, const OptimizerConfig& c, std::in
     double start = std::min(c.momentum_start, c.momentum);
     return start + (c.momentum - start) * done;
 }
+
+}  // namespace
 
 Update update_of(const OptimizerKind& kind, const OptimizerConfig& c, bool decays, double rate,
                  std::int64_t step) {

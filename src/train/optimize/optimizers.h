@@ -13,7 +13,6 @@ namespace linnet {
 
 struct OptimizerKind {
     std::string_view name;
-    std::string_view help;
     UpdateRule rule;
     int moments;          // numbers kept for each element
     bool has_momentum;    // train.optimizer.momentum is its first moment's factor, not beta1
@@ -30,9 +29,6 @@ const OptimizerKind& optimizer_kind(std::string_view name);
 
 /// Numbers that this config's optimizer keeps for each element of a parameter (sgd without momentum: none).
 int moments_of(const OptimizerKind& kind, const OptimizerConfig& config);
-
-/// The factor of the first moment at step `step` (from 1): beta1, or momentum as far as it has risen.
-double first_factor(const OptimizerKind& kind, const OptimizerConfig& config, std::int64_t step);
 
 /// A step of this optimizer on a parameter that decays (or does not), at learning rate `rate`. Clipping is
 /// left to the caller.

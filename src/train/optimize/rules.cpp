@@ -45,11 +45,11 @@ void adam(std::int64_t n, const Update& o, const float* g, float* p, float* m, f
 
 void momentum(std::int64_t n, const Update& o, const float* g, float* p, float* m) {
     if (!m) return each_element(n, o, g, p, [](std::int64_t, float d) { return d; });
-    const float beta = o.beta1, ahead = o.nesterov ? beta : 0.0f;
+    const float beta = o.beta1;
     const bool nesterov = o.nesterov;
     each_element(n, o, g, p, [=](std::int64_t i, float d) {
         m[i] = beta * m[i] + d;
-        return nesterov ? d + ahead * m[i] : m[i];
+        return nesterov ? d + beta * m[i] : m[i];
     });
 }
 

@@ -43,13 +43,9 @@ double wsd(const Config& c, const Span& s, double floor, double now) {
 }
 
 constexpr ScheduleKind kinds[] = {
-    {"cosine", "half a cosine down to min_lr", false, true, cosine},
-    {"linear", "straight down to min_lr", false, true, linear},
-    {"constant", "as it is after the warm-up", false, false, constant},
-    {"inverse-sqrt", "falls with the root of the step", false, false, inverse_sqrt},
-    {"noam", "the Transformer's own: lr times width^-1/2 times min(t^-1/2, t warmup^-3/2)", true, false,
-     noam},
-    {"wsd", "constant, then straight down over the last `decay` of the steps", false, false, wsd},
+    {"cosine", false, true, cosine},      {"linear", false, true, linear},
+    {"constant", false, false, constant}, {"inverse-sqrt", false, false, inverse_sqrt},
+    {"noam", true, false, noam},          {"wsd", false, false, wsd},
 };
 
 }  // namespace

@@ -20,7 +20,6 @@ struct RateSpan {
 /// A schedule after its warm-up, or with one of its own.
 struct ScheduleKind {
     std::string_view name;
-    std::string_view help;
     bool own_warmup;  // else the rate rises in a straight line over `warmup` steps first
     bool to_the_end;  // depends on how many steps there will be from the first one on
     /// Of step `now` (0-based; after the warm-up unless own_warmup). `floor`: min_lr, at most the peak.

@@ -152,6 +152,15 @@ LoggedRun read_logged_run(std::string_view log) {
     return run;
 }
 
+const LogRecord* best_eval(const LoggedRun& run) {
+    const LogRecord* best = nullptr;
+    for (const auto& [step, record] : run.evals)
+        if (std::isfinite(number_of(record, "loss")) &&
+            (!best || number_of(record, "loss") < number_of(*best, "loss")))
+            best = &record;
+    return best;
+}
+
 std::string config_rows(const LogRecord& object, const std::string& prefix) {
     std::string out;
     for (const auto& [key, value] : object.items()) {

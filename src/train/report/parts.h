@@ -26,6 +26,9 @@ LoggedRun read_logged_run(std::string_view log_jsonl);
 double number_of(const LogRecord& record, const char* key);
 std::string text_of(const LogRecord& record, const char* key);
 
+/// The evaluation with the lowest loss; null where there is none.
+const LogRecord* best_eval(const LoggedRun& run);
+
 /// Nested objects as rows of a table with dotted keys, as `--set` spells them.
 std::string config_rows(const LogRecord& object, const std::string& prefix = "");
 

@@ -47,11 +47,7 @@ std::string tiles(const LoggedRun& run) {
         if (double t = number_of(record, "tokens_per_s"); std::isfinite(t)) speed += t, counted++;
         if (double s = number_of(record, "seconds"); std::isfinite(s)) seconds = std::max(seconds, s);
     }
-    const LogRecord* best = nullptr;
-    for (const auto& [step, record] : run.evals)
-        if (std::isfinite(number_of(record, "loss")) &&
-            (!best || number_of(record, "loss") < number_of(*best, "loss")))
-            best = &record;
+    const LogRecord* best = best_eval(run);
     if (std::isfinite(parameters)) out += tile(human_count(parameters), "parameters");
     if (!run.steps.empty()) out += tile(std::to_string(run.steps.rbegin()->first), "steps");
     if (best) {

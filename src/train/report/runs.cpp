@@ -105,12 +105,6 @@ std::string losses(const std::vector<Run>& runs) {
                : "<style>" + styles + "</style>\n<div class=\"tabs\">" + buttons + panes + "</div>\n";
 }
 
-double best_of(const Run& run, const char* key) {
-    double best = NAN;
-    for (const auto& [step, record] : run.log.evals) best = std::fmin(best, number_of(record, key));
-    return best;
-}
-
 std::string cell(const std::string& label, const std::string& value) {
     return "<tr><th>" + label + "</th><td>" + escape_html(value) + "</td></tr>\n";
 }
@@ -130,8 +124,10 @@ std::string cards(const std::vector<Run>& runs) {
         out += cell("steps", short_number(steps));
         out += cell("tokens", short_number(steps * run.tokens_a_step));
         if (std::isfinite(seconds)) out += cell("time", human_seconds(seconds));
-        out += cell("best validation loss, nats per token", short_number(best_of(run, "loss")));
-        out += cell("bits per byte there", short_number(best_of(run, "bpb")));
+        const LogRecord* best = best_eval(run.log);
+        for (const auto& [key, label] : {std::pair("loss", "best validation loss, nats per token"),
+                                         std::pair("bpb", "bits per byte there")})
+            out += cell(label, short_number(best ? number_of(*best, key) : NAN));
         if (double skipped = number_of(run.log.end, "skipped"); skipped > 0)
             out += cell("steps skipped as outliers", short_number(skipped));
         out += "</table></section>\n";

@@ -21,6 +21,9 @@ RunTexts::RunTexts(DataOptions options) : options_(std::move(options)) {
     }
     std::string first;
     for (const RunData& part : parts_) {
+        if (part.has_examples())
+            fail_input(part.name(), "", "texts, where --data has weights", "examples with answers",
+                       "without weights all examples count alike");
         const std::string own = part.own_tokenizer();
         if (own.empty()) continue;
         if (first.empty()) first = own;
