@@ -70,6 +70,10 @@ constexpr Command table[] = {
     {"inspect", "show what is in a model file", "linnet inspect my-model/model.gguf", add_inspect},
     {"inspect logits", "print the logits after a text, one per line, or the largest",
      "linnet inspect logits -p \"ROMEO:\" --top 5", add_inspect_logits},
+    {"inspect attention", "show where each attention head looks, as numbers or as a page",
+     "linnet inspect attention -p \"ROMEO: and JULIET: and\"\n"
+     "linnet inspect attention -m model.gguf -f text.txt --html attention.html",
+     add_inspect_attention},
     {"inspect graph", "print the plan that runs a model, or run it and check every value",
      "linnet inspect graph -m model.gguf\n"
      "linnet inspect graph -m model.gguf --check -p \"Once upon a time\"",

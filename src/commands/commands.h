@@ -50,6 +50,7 @@ Action add_convert(CLI::App& app, const Globals& globals);
 Action add_quantize(CLI::App& app, const Globals& globals);
 Action add_inspect(CLI::App& app, const Globals& globals);
 Action add_inspect_graph(CLI::App& app, const Globals& globals);
+Action add_inspect_attention(CLI::App& app, const Globals& globals);
 Action add_inspect_logits(CLI::App& app, const Globals& globals);
 Action add_corpus(CLI::App& app, const Globals& globals);
 Action add_tokenize(CLI::App& app, const Globals& globals);

@@ -373,7 +373,7 @@ void Executor<Real>::watch(const Batch& batch, const std::function<void(const Wa
         std::span<const Real> values;
         if (made != none && !node.op->integers)
             values = {at(made), static_cast<std::size_t>(rows * node.width)};
-        see({s, values, rows, seconds});
+        see({s, call_of(rounds_[i].step, batch, {}, 0), values, rows, seconds});
         seconds = 0;
     }
 }

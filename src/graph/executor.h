@@ -52,10 +52,11 @@ class Executor {
     Executor(const Graph& graph, Plan plan, Binding<Real> binding, int threads);
 
     void run(const Batch& batch);
-    /// A step that has run by itself: what it made (empty where that is nothing, or integers), the rows of
-    /// its space, and how long it took.
+    /// A step that has run by itself: its arguments, what it made (empty where that is nothing, or integers),
+    /// the rows of its space, and how long it took. All of it holds until `see` returns.
     struct Watched {
         const PlanStep& step;
+        const Call<Real>& call;  // as the team's first member had it
         std::span<const Real> values;
         std::int64_t rows;
         double seconds;

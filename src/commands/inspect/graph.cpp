@@ -8,7 +8,7 @@
 #include "commands/commands.h"
 #include "commands/options.h"
 #include "generate/generator.h"
-#include "graph/executor.h"
+#include "model/look.h"
 #include "model/trace.h"
 
 namespace linnet {
@@ -31,31 +31,9 @@ std::uint64_t checksum(std::span<const float> values) {
 }
 
 void check(const Model& model, const Options& options) {
-    std::vector<TokenId> ids = encode_prompt(model.tokenizer(), options.prompt, false);
-    if (static_cast<std::int64_t>(ids.size()) > model.config().context)
-        fail_input("", "--prompt", "at most " + std::to_string(model.config().context) + " tokens",
-                   std::to_string(ids.size()));
-    const TracedModel& traced = model.traced();
-    Batch batch;
-    batch.add(ids.data(), static_cast<std::int64_t>(ids.size()), 0, 0);
-    batch.outputs = {static_cast<std::int32_t>(ids.size() - 1)};
-    if (model.config().reads_patches())
-        fail_input(model.path(), "model.image.patch", "0, a model of texts",
-                   std::to_string(model.config().image.patch));
-    if (model.config().segments > 0) batch.stream("segments").assign(ids.size(), 0);
-    if (model.config().kind == "encoder-decoder") {  // the text is its own source
-        batch.stream("source") = ids;
-        batch.space("source").add(batch.rows.count, 0, 0);
-    }
-    Lowering lowering;
-    lowering.capacity = {batch.rows.count, 1, batch.rows.count};
-    lowering.positions = batch.rows.count;
-    Binding<float> binding;
-    binding.parameters = model.parameters();
-    for (const Tensor& t : binding.parameters) lowering.stored.push_back(t.type);
-    Executor<float> executor(traced.graph, make_plan(traced.graph, traced.graph.program("logits"), lowering),
-                             binding, 1);
-    executor.watch(batch, [&](const Executor<float>::Watched& made) {
+    const Graph& graph = model.traced().graph;
+    const LookedAt text{encode_prompt(model.tokenizer(), options.prompt, false), {}};
+    look_at_values(model, text, [&](const Executor<float>::Watched& made) {
         if (made.values.empty()) return;
         double low = INFINITY, high = -INFINITY;
         std::int64_t wrong = 0;
@@ -65,7 +43,7 @@ void check(const Model& model, const Options& options) {
             else
                 low = std::min<double>(low, x), high = std::max<double>(high, x);
         }
-        const std::string& path = traced.graph.node(made.step.result).path;
+        const std::string& path = graph.node(made.step.result).path;
         char line[192];
         std::snprintf(line, sizeof line, "%016llx  %12.5g %12.5g  %s%s\n",
                       static_cast<unsigned long long>(checksum(made.values)), low, high, path.c_str(),
