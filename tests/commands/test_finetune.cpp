@@ -3,8 +3,8 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
+#include "commands/records.h"
 #include "commands/tiny.h"
 #include "formats/gguf.h"
 #include "support.h"
@@ -38,11 +38,8 @@ struct Place : Workplace {
     /// The losses of the run's evaluations.
     std::vector<double> losses(const std::string& out) const {
         std::vector<double> all;
-        std::istringstream lines(file(out + "/log.jsonl"));
-        for (std::string line; std::getline(lines, line);) {
-            const auto record = nlohmann::json::parse(line);
-            if (record["event"] == "eval") all.push_back(record["loss"]);
-        }
+        for (const nlohmann::json& record : records(file(out + "/log.jsonl"), "eval"))
+            all.push_back(record["loss"]);
         return all;
     }
     double nll(const std::string& options) const {

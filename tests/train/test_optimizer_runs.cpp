@@ -3,8 +3,8 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
+#include "commands/records.h"
 #include "commands/tiny.h"
 #include "support.h"
 #include "train/optimize/optimizers.h"
@@ -21,11 +21,7 @@ struct Run : Workplace {
         write_text(s / "config", tiny_config());
     }
     std::vector<json> log(const std::string& out, const std::string& event) const {
-        std::vector<json> records;
-        std::istringstream lines(file(out + "/log.jsonl"));
-        for (std::string line; std::getline(lines, line);)
-            if (json record = json::parse(line); record["event"] == event) records.push_back(record);
-        return records;
+        return records(file(out + "/log.jsonl"), event);
     }
 };
 

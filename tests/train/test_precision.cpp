@@ -4,9 +4,9 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "base/sha256.h"
+#include "commands/records.h"
 #include "kernels/kernels.h"
 #include "support.h"
 
@@ -48,12 +48,9 @@ struct Run {
         return nlohmann::json::parse(read_text(scratch / (out + "/config.json")));
     }
     double last_evaluation(const std::string& out) const {
-        std::istringstream lines(read_text(scratch / (out + "/log.jsonl")));
         double loss = NAN;
-        for (std::string line; std::getline(lines, line);) {
-            const auto record = nlohmann::json::parse(line);
-            if (record["event"] == "eval") loss = record["loss"];
-        }
+        for (const nlohmann::json& record : records(read_text(scratch / (out + "/log.jsonl")), "eval"))
+            loss = record["loss"];
         return loss;
     }
     double planned_memory(std::vector<std::string> more) const {

@@ -2,8 +2,8 @@
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
-#include <sstream>
 
+#include "commands/records.h"
 #include "commands/tiny.h"
 #include "support.h"
 
@@ -20,11 +20,7 @@ struct Run : Workplace {
         write_text(s / "other=b", other);
     }
     std::vector<json> log(const std::string& out, const std::string& event) const {
-        std::vector<json> records;
-        std::istringstream lines(file(out + "/log.jsonl"));
-        for (std::string line; std::getline(lines, line);)
-            if (json record = json::parse(line); record["event"] == event) records.push_back(record);
-        return records;
+        return records(file(out + "/log.jsonl"), event);
     }
 };
 

@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <sstream>
 
 #include "base/sha256.h"
+#include "commands/records.h"
 #include "support.h"
 #include "train/task/config.h"
 
@@ -48,10 +48,7 @@ struct Run {
         return sha256(read_text(scratch / (out + "/model.gguf")));
     }
     std::vector<nlohmann::json> log(const std::string& out) const {
-        std::vector<nlohmann::json> records;
-        std::istringstream lines(read_text(scratch / (out + "/log.jsonl")));
-        for (std::string line; std::getline(lines, line);) records.push_back(nlohmann::json::parse(line));
-        return records;
+        return records(read_text(scratch / (out + "/log.jsonl")));
     }
 };
 
