@@ -1,5 +1,6 @@
 #include "support.h"
 
+#include <doctest/doctest.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -8,6 +9,8 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+
+#include "base/error.h"
 
 namespace linnet::test {
 namespace {
@@ -74,6 +77,16 @@ Outcome run_linnet(const std::vector<std::string>& arguments, const std::string&
     std::string line = "\"$LINNET\"";
     for (const std::string& argument : arguments) line += " " + quoted(argument);
     return run_shell(line + " <" + quoted(scratch / "in"));
+}
+
+std::string refusal(const std::function<void()>& act) {
+    try {
+        act();
+    } catch (const Error& error) {
+        CHECK(error.exit() == Exit::input);
+        return error.what();
+    }
+    return "accepted";
 }
 
 bool has(const std::string& text, const std::string& part) {

@@ -1,5 +1,6 @@
 // What several tests need: real data where it is present, scratch folders, whole commands.
 #pragma once
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,6 +33,9 @@ struct Outcome {
 Outcome run_linnet(const std::vector<std::string>& arguments, const std::string& input = {});
 /// Runs a shell command line (LINNET is the program's path there).
 Outcome run_shell(const std::string& line);
+
+/// The line of the Error (Exit::input) that `act` throws, or "accepted".
+std::string refusal(const std::function<void()>& act);
 
 /// `part` occurs in `text`.
 bool has(const std::string& text, const std::string& part);

@@ -2,7 +2,6 @@
 // and configs that contradict themselves.
 #include <doctest/doctest.h>
 
-#include "base/error.h"
 #include "formats/gguf.h"
 #include "graph/small_graphs.h"
 #include "model/quantize/quantize_types.h"
@@ -52,13 +51,7 @@ void check(const std::vector<Setting>& settings) {
 }
 
 std::string refusal(const std::vector<Setting>& settings) {
-    try {
-        config_of(settings);
-    } catch (const Error& error) {
-        CHECK(error.exit() == Exit::input);
-        return error.what();
-    }
-    return "accepted";
+    return test::refusal([&] { config_of(settings); });
 }
 
 }  // namespace
