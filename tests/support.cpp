@@ -89,6 +89,12 @@ std::string refusal(const std::function<void()>& act) {
     return "accepted";
 }
 
+std::string killed_at(const std::string& command, const std::string& text, const std::string& file) {
+    return command + " & pid=$!; while kill -0 $pid 2>/dev/null && ! grep -qF " + quoted(text) + " " +
+           quoted(file) +
+           " 2>/dev/null; do sleep 0.002; done; kill -9 $pid 2>/dev/null; wait $pid 2>/dev/null; true";
+}
+
 bool has(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
 }

@@ -37,6 +37,9 @@ Outcome run_shell(const std::string& line);
 /// The line of the Error (Exit::input) that `act` throws, or "accepted".
 std::string refusal(const std::function<void()>& act);
 
+/// A shell line that runs a command and kills it (-9) once `text` stands in `file`, if it has not ended.
+std::string killed_at(const std::string& command, const std::string& text, const std::string& file);
+
 /// `part` occurs in `text`.
 bool has(const std::string& text, const std::string& part);
 

@@ -80,11 +80,9 @@ TEST_CASE(
 TEST_CASE("in bf16 a run that was killed and resumed ends in the same file") {
     Run run;
     REQUIRE(run.train("whole").exit == 0);
-    run_shell("\"$LINNET\" train '" + (run.scratch / "config.json") + "' --data '" +
-              (run.scratch / "text.txt") + "' --out '" + (run.scratch / "cut") +
-              "' & pid=$!; while kill -0 $pid 2>/dev/null && ! grep -q '\"step\":20,' '" +
-              (run.scratch / "cut/log.jsonl") +
-              "' 2>/dev/null; do sleep 0.002; done; kill -9 $pid; wait $pid 2>/dev/null; true");
+    const std::string line = "\"$LINNET\" train '" + (run.scratch / "config.json") + "' --data '" +
+                             (run.scratch / "text.txt") + "' --out '" + (run.scratch / "cut") + "'";
+    run_shell(killed_at(line, "\"step\":20,", run.scratch / "cut/log.jsonl"));
     REQUIRE(run.train("cut", {"--resume"}).exit == 0);
     CHECK(run.model("cut") == run.model("whole"));
 }

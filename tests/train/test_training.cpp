@@ -67,13 +67,8 @@ TEST_CASE("a run that was killed and resumed ends in the same file, and in the s
     REQUIRE(run_linnet(run.arguments("whole")).exit == 0);
     // Killed as soon as step 30 is in the log: the newest checkpoint may be that of step 20 or of step 30.
     std::string line = "\"$LINNET\" train '" + (run.scratch / "config.json") + "' --data '" +
-                       (run.scratch / "text.txt") + "' --out '" + (run.scratch / "cut") +
-                       "' & pid=$!; while kill -0 $pid 2>/dev/null && ! grep -q "
-                       "'\"step\":30,' '" +
-                       (run.scratch / "cut/log.jsonl") +
-                       "' 2>/dev/null; do sleep 0.002; done; "
-                       "kill -9 $pid; wait $pid 2>/dev/null; true";
-    run_shell(line);
+                       (run.scratch / "text.txt") + "' --out '" + (run.scratch / "cut") + "'";
+    run_shell(killed_at(line, "\"step\":30,", run.scratch / "cut/log.jsonl"));
     REQUIRE_FALSE(std::filesystem::exists(run.scratch / "cut/last.gguf"));
     REQUIRE(run_linnet(run.arguments("cut", {"--resume"})).exit == 0);
     CHECK(run.model_hash("cut") == run.model_hash("whole"));
