@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <stdexcept>
 
 #include "base/error.h"
 
@@ -97,6 +98,12 @@ std::string killed_at(const std::string& command, const std::string& text, const
 
 bool has(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
+}
+
+double number_of(const std::string& text, const std::string& key) {
+    const std::size_t at = ("\n" + text).find("\n" + key + " ");
+    if (at == std::string::npos) throw std::runtime_error("no line " + key + " in: " + text);
+    return std::stod(text.substr(at + key.size() + 1));
 }
 
 void write_text(const std::string& path, const std::string& text) {

@@ -43,6 +43,9 @@ std::string killed_at(const std::string& command, const std::string& text, const
 /// `part` occurs in `text`.
 bool has(const std::string& text, const std::string& part);
 
+/// The number behind `key` where lines are "key value"; throws where no line is of that key.
+double number_of(const std::string& text, const std::string& key);
+
 void write_text(const std::string& path, const std::string& text);
 std::string read_text(const std::string& path);
 

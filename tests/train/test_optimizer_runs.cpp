@@ -93,9 +93,7 @@ TEST_CASE("--dry-run counts what the optimizer keeps") {
             "$LINNET train config --data text --threads 1 --out dry --dry-run --set model.width=768 --set "
             "model.layers=2 --set model.heads=12 --set train.optimizer.kind=" +
             kind);
-        std::size_t at = outcome.out.find("peak_memory_mib ");
-        REQUIRE(at != std::string::npos);
-        return std::stod(outcome.out.substr(at + 16));
+        return number_of(outcome.out, "peak_memory_mib");
     };
     const double parameters = 14.25e6 * 4 / (1 << 20);  // MiB of one number for each
     const double adamw = memory("adamw"), lion = memory("lion"), muon = memory("muon");

@@ -55,8 +55,7 @@ struct Run {
     }
     double planned_memory(std::vector<std::string> more) const {
         more.insert(more.end(), {"--dry-run", "--set", "train.batch=64", "--set", "model.layers=8"});
-        const std::string out = train("dry", more).out, key = "peak_memory_mib ";
-        return std::stod(out.substr(out.find(key) + key.size()));
+        return number_of(train("dry", more).out, "peak_memory_mib");
     }
 };
 

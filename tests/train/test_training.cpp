@@ -197,9 +197,7 @@ TEST_CASE("--dry-run says the peak memory within a tenth") {
     Outcome said = run_linnet(run.arguments("out", dry));
     REQUIRE(said.exit == 0);
     CHECK_FALSE(std::filesystem::exists(run.scratch / "out"));
-    std::size_t at = said.out.find("peak_memory_mib ");
-    REQUIRE(at != std::string::npos);
-    double expected = std::stod(said.out.substr(at + 16));
+    const double expected = number_of(said.out, "peak_memory_mib");
     REQUIRE(run_linnet(run.arguments("out", wider)).exit == 0);
     double found = run.log("out").back()["peak_memory_mib"];
     CHECK(found == doctest::Approx(expected).epsilon(0.1));
