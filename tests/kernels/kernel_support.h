@@ -85,6 +85,17 @@ double distance(const A& a, const B& b, std::int64_t n) {
     return worst;
 }
 
+/// Root mean square of the difference, of that of the expected (where that is 0, of 1).
+template <class A, class B>
+double relative_error(const A& found, const B& expected) {
+    double error = 0, size = 0;
+    for (std::int64_t i = 0; i < static_cast<std::int64_t>(expected.size()); i++) {
+        const double x = static_cast<double>(found[i]), y = static_cast<double>(expected[i]);
+        error += (x - y) * (x - y), size += y * y;
+    }
+    return size > 0 ? std::sqrt(error / size) : std::sqrt(error);
+}
+
 template <class A, class B>
 bool same_bits(const A& a, const B& b, std::int64_t n) {
     for (std::int64_t i = 0; i < n; i++) {
