@@ -1,5 +1,6 @@
 #include "support.h"
 
+#include <doctest/doctest.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -8,6 +9,9 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <stdexcept>
+
+#include "base/error.h"
 
 namespace linnet::test {
 namespace {
@@ -76,8 +80,30 @@ Outcome run_linnet(const std::vector<std::string>& arguments, const std::string&
     return run_shell(line + " <" + quoted(scratch / "in"));
 }
 
+std::string refusal(const std::function<void()>& act) {
+    try {
+        act();
+    } catch (const Error& error) {
+        CHECK(error.exit() == Exit::input);
+        return error.what();
+    }
+    return "accepted";
+}
+
+std::string killed_at(const std::string& command, const std::string& text, const std::string& file) {
+    return command + " & pid=$!; while kill -0 $pid 2>/dev/null && ! grep -qF " + quoted(text) + " " +
+           quoted(file) +
+           " 2>/dev/null; do sleep 0.002; done; kill -9 $pid 2>/dev/null; wait $pid 2>/dev/null; true";
+}
+
 bool has(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
+}
+
+double number_of(const std::string& text, const std::string& key) {
+    const std::size_t at = ("\n" + text).find("\n" + key + " ");
+    if (at == std::string::npos) throw std::runtime_error("no line " + key + " in: " + text);
+    return std::stod(text.substr(at + key.size() + 1));
 }
 
 void write_text(const std::string& path, const std::string& text) {

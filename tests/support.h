@@ -1,5 +1,6 @@
 // What several tests need: real data where it is present, scratch folders, whole commands.
 #pragma once
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,8 +34,17 @@ Outcome run_linnet(const std::vector<std::string>& arguments, const std::string&
 /// Runs a shell command line (LINNET is the program's path there).
 Outcome run_shell(const std::string& line);
 
+/// The line of the Error (Exit::input) that `act` throws, or "accepted".
+std::string refusal(const std::function<void()>& act);
+
+/// A shell line that runs a command and kills it (-9) once `text` stands in `file`, if it has not ended.
+std::string killed_at(const std::string& command, const std::string& text, const std::string& file);
+
 /// `part` occurs in `text`.
 bool has(const std::string& text, const std::string& part);
+
+/// The number behind `key` where lines are "key value"; throws where no line is of that key.
+double number_of(const std::string& text, const std::string& key);
 
 void write_text(const std::string& path, const std::string& text);
 std::string read_text(const std::string& path);

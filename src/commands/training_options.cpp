@@ -27,16 +27,17 @@ void add_training_options(CLI::App& app, TrainingArguments& arguments) {
     add_texts(
         app, "--data", train.data.inputs,
         "text to learn: a file (.txt, .jsonl, also .gz or .zst), a folder of them, - for stdin, or a "
-        "folder made by "
-        "`linnet corpus`; may be given several times. With weights (a.txt=2) each is read as often as its "
-        "weight says of all, and evaluated by itself")
+        "folder made by `linnet corpus` or of other programs' token files; may be given several times. With "
+        "weights (a.txt=2) each makes up its weight's share of what is trained on, and is evaluated by "
+        "itself")
         ->type_name("PATH");
     add_text(app, "--fields", arguments.fields,
              "of JSON lines that hold pairs, classes or tags, parted by commas")
         ->type_name("NAME")
         ->default_str("source,target; text,label; words,tags");
     add_text(app, "-o,--out", train.out,
-             "folder for model.gguf, config.json, checkpoints, log.jsonl, report.html")
+             "folder for model.gguf (or adapter.gguf), last.gguf, config.json, checkpoints, log.jsonl, "
+             "report.html")
         ->type_name("DIR")
         ->required();
     add_texts(app, "--set", train.set, "change a setting of the config, for example train.steps=500")
@@ -55,8 +56,8 @@ void add_training_options(CLI::App& app, TrainingArguments& arguments) {
         ->default_str("10m where neither a config nor --steps is given");
     arguments.save = "gguf";
     add_choice(app, "--save", arguments.save, {"gguf", "hf"},
-               "hf: write the best model as a Hugging Face folder, too, DIR/hf, where a family of its has "
-               "the model");
+               "hf: write the best model (an adapter: as PEFT has it) as a Hugging Face folder, too, DIR/hf, "
+               "where Hugging Face has the model's family");
     app.add_flag("--verify", train.verify, "check all of a corpus's checksums, not a sample of 128 MiB");
     add_hidden_names(app, "--format", add_read_options(app, train.data.read));
     app.add_flag_callback(

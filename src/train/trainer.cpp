@@ -391,7 +391,7 @@ class Trainer {
         const Gguf best(file(best_name()));
         const bool adapts = setup_.start.adapts();
         if (!folder_class(adapts ? *setup_.start.base->file() : best))
-            return note("no family of Hugging Face's has this model: no folder is written");
+            return note("Hugging Face has no family for this model: no folder is written");
         if (adapts) {
             const Model& base = *setup_.start.base;
             write_peft_folder(adapter_of_gguf(best, base, 1), base, file("hf"), Existing::replace);

@@ -14,4 +14,12 @@ inline std::vector<nlohmann::json> records(const std::string& lines) {
     return all;
 }
 
+/// Those of an event, of a run's log.
+inline std::vector<nlohmann::json> records(const std::string& lines, const std::string& event) {
+    std::vector<nlohmann::json> some;
+    for (nlohmann::json& record : records(lines))
+        if (record["event"] == event) some.push_back(std::move(record));
+    return some;
+}
+
 }  // namespace linnet::test

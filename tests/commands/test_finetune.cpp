@@ -3,8 +3,8 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
+#include "commands/records.h"
 #include "commands/tiny.h"
 #include "formats/gguf.h"
 #include "support.h"
@@ -38,11 +38,8 @@ struct Place : Workplace {
     /// The losses of the run's evaluations.
     std::vector<double> losses(const std::string& out) const {
         std::vector<double> all;
-        std::istringstream lines(file(out + "/log.jsonl"));
-        for (std::string line; std::getline(lines, line);) {
-            const auto record = nlohmann::json::parse(line);
-            if (record["event"] == "eval") all.push_back(record["loss"]);
-        }
+        for (const nlohmann::json& record : records(file(out + "/log.jsonl"), "eval"))
+            all.push_back(record["loss"]);
         return all;
     }
     double nll(const std::string& options) const {
@@ -157,8 +154,7 @@ TEST_CASE("an adapter's run that was killed and resumed ends in the same file; a
         "$TUNE -m m.gguf --lora 2 --lora-dropout 0.2 --steps 60 --set train.checkpoint_every=5 --out ";
     REQUIRE(place(run + "whole").exit == 0);
     for (const char* step : {"7", "23", "41"}) {
-        place(run + "cut 2>/dev/null & p=$!; while kill -0 $p 2>/dev/null && ! grep -q '\"step\":" + step +
-              ",' cut/log.jsonl 2>/dev/null; do sleep 0.002; done; kill -9 $p; wait $p 2>/dev/null; true");
+        place(killed_at(run + "cut 2>/dev/null", std::string("\"step\":") + step + ",", "cut/log.jsonl"));
         const Outcome resumed = place("$LINNET finetune --resume --threads 1 --out cut");
         CHECK_MESSAGE(resumed.exit == 0, resumed.err);
         CHECK(place.file("cut/adapter.gguf") == place.file("whole/adapter.gguf"));

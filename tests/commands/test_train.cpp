@@ -4,8 +4,8 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
+#include "commands/records.h"
 #include "commands/tiny.h"
 #include "support.h"
 
@@ -42,11 +42,9 @@ TEST_CASE("train leaves a model, a report, a log of every step, and its last che
     CHECK(outcome.out.empty());
     CHECK(has(outcome.err, "validation loss"));
     CHECK_FALSE(has(outcome.err, "\r"));  // no terminal: no live line
-    std::istringstream log(run.file("out/log.jsonl"));
     int steps = 0, evaluations = 0, samples = 0;
     double first = 0, last = 0;
-    for (std::string line; std::getline(log, line);) {
-        json record = json::parse(line);
+    for (const json& record : records(run.file("out/log.jsonl"))) {
         if (record["event"] == "step") {
             CHECK(record["step"] == ++steps);
             (steps == 1 ? first : last) = record["loss"];
@@ -170,9 +168,8 @@ TEST_CASE("without a config one is chosen that ends on time, and config.json giv
     CHECK(run("$LINNET train d/config.json --data text --out e --threads 1 2>/dev/null").exit == 0);
     auto losses = [&](const std::string& name) {
         std::vector<double> found;
-        std::istringstream log(run.file(name + "/log.jsonl"));
-        for (std::string line; std::getline(log, line);)
-            if (json record = json::parse(line); record["event"] == "step") found.push_back(record["loss"]);
+        for (const json& record : records(run.file(name + "/log.jsonl"), "step"))
+            found.push_back(record["loss"]);
         return found;
     };
     std::vector<double> first = losses("d"), again = losses("e");

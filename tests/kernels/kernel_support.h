@@ -1,5 +1,6 @@
 // For the kernel tests: random data at awkward places, and every table in double clothing.
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -71,16 +72,28 @@ constexpr double tolerance(double for_float, double for_double) {
     return sizeof(Real) == 4 ? for_float : for_double;
 }
 
-/// Largest |a - b| / (1 + |b|).
+/// Largest |a - b| / (1 + |b|); NaN where one is.
 template <class A, class B>
 double distance(const A& a, const B& b, std::int64_t n) {
     double worst = 0;
     for (std::int64_t i = 0; i < n; i++) {
         double x = static_cast<double>(a[i]), y = static_cast<double>(b[i]),
                d = std::abs(x - y) / (1 + std::abs(y));
-        if (!(d <= worst)) worst = d;
+        if (std::isnan(d)) return d;
+        worst = std::max(worst, d);
     }
     return worst;
+}
+
+/// Root mean square of the difference, of that of the expected (where that is 0, of 1).
+template <class A, class B>
+double relative_error(const A& found, const B& expected) {
+    double error = 0, size = 0;
+    for (std::int64_t i = 0; i < static_cast<std::int64_t>(expected.size()); i++) {
+        const double x = static_cast<double>(found[i]), y = static_cast<double>(expected[i]);
+        error += (x - y) * (x - y), size += y * y;
+    }
+    return size > 0 ? std::sqrt(error / size) : std::sqrt(error);
 }
 
 template <class A, class B>

@@ -76,15 +76,6 @@ struct Sequence {
     }
 };
 
-double relative_error(const Values<float>& a, const Values<float>& b) {
-    double error = 0, size = 0;
-    for (std::int64_t i = 0; i < a.size(); i++) {
-        const double d = static_cast<double>(a[i]) - static_cast<double>(b[i]);
-        error += d * d, size += static_cast<double>(b[i]) * static_cast<double>(b[i]);
-    }
-    return size > 0 ? std::sqrt(error / size) : std::sqrt(error);
-}
-
 }  // namespace
 
 TEST_CASE("attention in bf16 is nearly that of f32, forwards and backwards") {

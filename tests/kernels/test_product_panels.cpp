@@ -92,15 +92,6 @@ struct Case {
     }
 };
 
-double relative_error(const std::vector<float>& c, const std::vector<double>& expected) {
-    double error = 0, size = 0;
-    for (std::size_t i = 0; i < c.size(); i++) {
-        const double d = static_cast<double>(c[i]) - expected[i];
-        error += d * d, size += expected[i] * expected[i];
-    }
-    return std::sqrt(error / size);
-}
-
 struct Kernel {
     const char* name;
     bool split;

@@ -58,16 +58,6 @@ struct WeightProduct {
     }
 };
 
-/// Root mean square of the difference, of that of the expected.
-inline double relative_error(const std::vector<float>& c, const std::vector<double>& expected) {
-    double error = 0, size = 0;
-    for (std::size_t i = 0; i < c.size(); i++) {
-        double d = static_cast<double>(c[i]) - expected[i];
-        error += d * d, size += expected[i] * expected[i];
-    }
-    return std::sqrt(error / size);
-}
-
 /// Whether run(product) gives a part of C the bits that it has in the whole, and leaves the rest alone.
 template <class Run>
 bool same_in_part(WeightProduct product, Run run) {

@@ -1,7 +1,6 @@
 // How models are spelled in GGUF: what is written stays the same bytes, what is read is checked.
 #include <doctest/doctest.h>
 
-#include "base/error.h"
 #include "base/sha256.h"
 #include "model/architectures.h"
 #include "model/model.h"
@@ -10,6 +9,7 @@
 #include "support.h"
 
 using namespace linnet;
+using linnet::test::refusal;
 using linnet::test::Scratch;
 
 namespace {
@@ -43,17 +43,6 @@ std::string save(const std::string& path, const ModelConfig& config, const Token
     }
     return save_model(path, config, traced.graph, parameters, tokenizer, DType::f32, "test",
                       {{"note", "fixed"}});
-}
-
-template <class Act>
-std::string refusal(const Act& act) {
-    try {
-        act();
-    } catch (const Error& error) {
-        CHECK(error.exit() == Exit::input);
-        return error.what();
-    }
-    return "accepted";
 }
 
 bool contains(const std::string& text, const std::string& part) {

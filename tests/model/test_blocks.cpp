@@ -2,36 +2,26 @@
 #include <doctest/doctest.h>
 
 #include "graph/small_graphs.h"
+#include "model/small_models.h"
 #include "model/trace.h"
 
 using namespace linnet;
 
 namespace {
 
-struct Setting {
-    const char* key;
-    nlohmann::json value;
-};
-
 /// A model of two layers, 8 wide, with these settings.
-ModelConfig config_of(const std::vector<Setting>& settings) {
-    ModelConfig config;
-    std::vector<Field> fields = model_fields(config);
-    for (const Setting& s : std::vector<Setting>{{"model.context", 8},
-                                                 {"model.width", 8},
-                                                 {"model.layers", 2},
-                                                 {"model.heads", 2},
-                                                 {"model.ffn.width", 6},
-                                                 {"model.position.kind", "rope"}})
-        set_field(fields, s.key, s.value, "test");
-    for (const Setting& s : settings) set_field(fields, s.key, s.value, "test");
-    config.vocabulary = 7;
-    resolve(config, "test");
-    return config;
+ModelConfig config_of(const nlohmann::json& settings) {
+    return test::config_with(7, {{{"model.context", 8},
+                                  {"model.width", 8},
+                                  {"model.layers", 2},
+                                  {"model.heads", 2},
+                                  {"model.ffn.width", 6},
+                                  {"model.position.kind", "rope"}},
+                                 settings});
 }
 
-void check(const std::vector<Setting>& settings) {
-    for (const Setting& s : settings) INFO(s.key << " " << s.value.dump());
+void check(const nlohmann::json& settings) {
+    INFO(settings.dump());
     TracedModel model = trace(config_of(settings), true);
     Batch batch;
     const std::int32_t first[] = {3, 1, 4, 1, 5}, second[] = {2, 6, 0};
@@ -80,15 +70,15 @@ TEST_CASE("a model's gradients agree with central differences, whatever its bloc
 }
 
 TEST_CASE("a mixture's gradients agree with central differences") {
-    const std::vector<Setting> all = {{"model.ffn.gated", true},
-                                      {"model.ffn.bias", false},
-                                      {"model.experts.count", 4},
-                                      {"model.experts.used", 2}};
-    auto with = [&](std::vector<Setting> more) {
-        more.insert(more.begin(), all.begin(), all.end());
-        check(more);
+    auto with = [&](const nlohmann::json& more) {
+        nlohmann::json all = {{"model.ffn.gated", true},
+                              {"model.ffn.bias", false},
+                              {"model.experts.count", 4},
+                              {"model.experts.used", 2}};
+        all.update(more);
+        check(all);
     };
-    with({});
+    with(nlohmann::json::object());
     with({{"model.experts.renormalize", false},
           {"model.experts.shared", 5},
           {"model.experts.shared_gate", true}});

@@ -6,13 +6,13 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "encoder_files.h"
 #include "model/encode/encoder_text.h"
 #include "model/engine/engine.h"
 #include "support.h"
 
 using namespace linnet;
+using linnet::test::refusal;
 
 namespace {
 
@@ -152,15 +152,6 @@ TEST_CASE("an answer has the same bits alone and in company, and a fork goes on 
 
 TEST_CASE("what an encoder cannot do is refused by name") {
     test::Scratch scratch;
-    auto refusal = [](const auto& act) -> std::string {
-        try {
-            act();
-        } catch (const Error& error) {
-            CHECK(error.exit() == Exit::input);
-            return error.what();
-        }
-        return "accepted";
-    };
     const std::string path = scratch / "m.gguf";
     test::write_encoder_file(test::encoder_files()[0], path);
     auto bert = Model::open(path);

@@ -6,7 +6,6 @@
 #include <cstring>
 #include <limits>
 
-#include "base/error.h"
 #include "base/half.h"
 #include "base/rng.h"
 #include "kernels/kernels.h"
@@ -97,13 +96,7 @@ const char* const all_kinds[] = {"gpt2", "llama", "linnet", "mamba", "hybrid", "
 const std::vector<TokenId> prompt{84, 104, 101, 32, 99, 97, 116, 32, 115, 97, 116, 46, 10, 65, 66, 67, 68};
 
 std::string refusal(const std::string& path) {
-    try {
-        Model::open(path);
-    } catch (const Error& error) {
-        CHECK(error.exit() == Exit::input);
-        return error.what();
-    }
-    return "opened";
+    return test::refusal([&] { Model::open(path); });
 }
 
 }  // namespace

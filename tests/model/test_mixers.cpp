@@ -2,10 +2,10 @@
 // and configs that contradict themselves.
 #include <doctest/doctest.h>
 
-#include "base/error.h"
 #include "formats/gguf.h"
 #include "graph/small_graphs.h"
 #include "model/quantize/quantize_types.h"
+#include "model/small_models.h"
 #include "model/trace.h"
 #include "support.h"
 
@@ -13,31 +13,20 @@ using namespace linnet;
 
 namespace {
 
-struct Setting {
-    const char* key;
-    nlohmann::json value;
-};
-
-ModelConfig config_of(const std::vector<Setting>& settings) {
-    ModelConfig config;
-    std::vector<Field> fields = model_fields(config);
-    for (const Setting& s : std::vector<Setting>{{"model.context", 64},
-                                                 {"model.width", 4},
-                                                 {"model.layers", 2},
-                                                 {"model.heads", 2},
-                                                 {"model.ffn.width", 3},
-                                                 {"model.position.kind", "none"},
-                                                 {"model.ssm.state", 3}})
-        set_field(fields, s.key, s.value, "test");
-    for (const Setting& s : settings) set_field(fields, s.key, s.value, "test");
-    config.vocabulary = 7;
-    resolve(config, "test");
-    return config;
+ModelConfig config_of(const nlohmann::json& settings) {
+    return test::config_with(7, {{{"model.context", 64},
+                                  {"model.width", 4},
+                                  {"model.layers", 2},
+                                  {"model.heads", 2},
+                                  {"model.ffn.width", 3},
+                                  {"model.position.kind", "none"},
+                                  {"model.ssm.state", 3}},
+                                 settings});
 }
 
 /// All gradients, over sequences of 21 and 18 rows, which chunks of 16 rows of the batch cut twice.
-void check(const std::vector<Setting>& settings) {
-    for (const Setting& s : settings) INFO(s.key << " " << s.value.dump());
+void check(const nlohmann::json& settings) {
+    INFO(settings.dump());
     TracedModel model = trace(config_of(settings), true);
     Batch batch;
     std::vector<std::int32_t> ids;
@@ -51,14 +40,8 @@ void check(const std::vector<Setting>& settings) {
     test::check_gradients(model.graph, lowering, batch, 2e-5, 2e-8);
 }
 
-std::string refusal(const std::vector<Setting>& settings) {
-    try {
-        config_of(settings);
-    } catch (const Error& error) {
-        CHECK(error.exit() == Exit::input);
-        return error.what();
-    }
-    return "accepted";
+std::string refusal(const nlohmann::json& settings) {
+    return test::refusal([&] { config_of(settings); });
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "graph/executor.h"
+#include "model/small_models.h"
 #include "model/trace.h"
 
 using namespace linnet;
@@ -13,15 +14,9 @@ using namespace linnet;
 namespace {
 
 /// A model of reference.py, with the settings that its row has.
-ModelConfig config_of(const nlohmann::json& settings) {
-    ModelConfig c;
-    c.context = 6, c.width = 8, c.layers = 2, c.heads = 4, c.head_width = 4, c.vocabulary = 11,
-    c.ffn.width = 12;
-    std::vector<Field> fields = model_fields(c);
-    for (const auto& [key, value] : settings.items())
-        if (key != "lora") set_field(fields, key, value, "reference.json");
-    resolve(c, "reference.json");
-    return c;
+ModelConfig config_of(nlohmann::json settings) {
+    settings.erase("lora");
+    return test::config_with(11, {test::small_model, {{"model.heads", 4}}, settings});
 }
 
 /// An adapter of every linear layer of the blocks, where the row has one.
@@ -59,18 +54,9 @@ void compare(const std::string& kind, const nlohmann::json& expected, double tol
             {values[i].data(), kernel_type<Real>, model.graph.parameters()[i].shape});
         binding.gradients.push_back(gradients[i].data());
     }
-    Batch batch;
-    for (int s = 0; s < 2; s++) {
-        std::int32_t ids[7];
-        for (int t = 0; t < 7; t++) ids[t] = (5 * s + 3 * t + t * t) % 11;
-        batch.add(ids, 6, 0, s);
-        batch.targets.insert(batch.targets.end(), ids + 1, ids + 7);
-    }
+    Batch batch = test::two_sequences();
     batch.loss_scale = 1.0 / 12;
-    Lowering lowering;
-    lowering.phase = Phase::train;
-    lowering.capacity = {12};
-    lowering.positions = 6;
+    Lowering lowering = test::two_sequences_lowering();
     lowering.arithmetic = kernel_type<Real>;
     Executor<Real> executor(model.graph, make_plan(model.graph, model.graph.program("loss"), lowering),
                             binding, 2);

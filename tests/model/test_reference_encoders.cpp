@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "graph/executor.h"
+#include "model/small_models.h"
 #include "model/trace.h"
 #include "support.h"
 
@@ -16,14 +17,7 @@ namespace {
 constexpr std::int64_t lengths[] = {6, 4};
 
 ModelConfig config_of(const nlohmann::json& settings) {
-    ModelConfig c;
-    c.context = 6, c.width = 8, c.layers = 2, c.heads = 2, c.head_width = 4, c.vocabulary = 11,
-    c.ffn.width = 12;
-    std::vector<Field> fields = model_fields(c);
-    for (const auto& [key, value] : settings.items())
-        set_field(fields, key, value, "reference_encoders.json");
-    resolve(c, "reference_encoders.json");
-    return c;
+    return test::config_with(11, {test::small_model, settings});
 }
 
 void add_pictures(Batch& batch) {

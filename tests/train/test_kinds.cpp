@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "base/sha256.h"
+#include "commands/records.h"
 #include "support.h"
 
 using namespace linnet;
@@ -91,11 +92,8 @@ struct Place {
     std::string hash(const std::string& out) const { return sha256(read_text(s / (out + "/last.gguf"))); }
     std::vector<double> losses(const std::string& out) const {
         std::vector<double> all;
-        std::istringstream lines(read_text(s / (out + "/log.jsonl")));
-        for (std::string line; std::getline(lines, line);) {
-            auto record = nlohmann::json::parse(line);
-            if (record["event"] == "step") all.push_back(record["loss"]);
-        }
+        for (const nlohmann::json& record : records(read_text(s / (out + "/log.jsonl")), "step"))
+            all.push_back(record["loss"]);
         return all;
     }
 };

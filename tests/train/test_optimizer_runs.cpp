@@ -3,8 +3,8 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
+#include "commands/records.h"
 #include "commands/tiny.h"
 #include "support.h"
 #include "train/optimize/optimizers.h"
@@ -21,11 +21,7 @@ struct Run : Workplace {
         write_text(s / "config", tiny_config());
     }
     std::vector<json> log(const std::string& out, const std::string& event) const {
-        std::vector<json> records;
-        std::istringstream lines(file(out + "/log.jsonl"));
-        for (std::string line; std::getline(lines, line);)
-            if (json record = json::parse(line); record["event"] == event) records.push_back(record);
-        return records;
+        return records(file(out + "/log.jsonl"), event);
     }
 };
 
@@ -97,9 +93,7 @@ TEST_CASE("--dry-run counts what the optimizer keeps") {
             "$LINNET train config --data text --threads 1 --out dry --dry-run --set model.width=768 --set "
             "model.layers=2 --set model.heads=12 --set train.optimizer.kind=" +
             kind);
-        std::size_t at = outcome.out.find("peak_memory_mib ");
-        REQUIRE(at != std::string::npos);
-        return std::stod(outcome.out.substr(at + 16));
+        return number_of(outcome.out, "peak_memory_mib");
     };
     const double parameters = 14.25e6 * 4 / (1 << 20);  // MiB of one number for each
     const double adamw = memory("adamw"), lion = memory("lion"), muon = memory("muon");

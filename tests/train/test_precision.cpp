@@ -4,9 +4,9 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "base/sha256.h"
+#include "commands/records.h"
 #include "kernels/kernels.h"
 #include "support.h"
 
@@ -48,18 +48,14 @@ struct Run {
         return nlohmann::json::parse(read_text(scratch / (out + "/config.json")));
     }
     double last_evaluation(const std::string& out) const {
-        std::istringstream lines(read_text(scratch / (out + "/log.jsonl")));
         double loss = NAN;
-        for (std::string line; std::getline(lines, line);) {
-            const auto record = nlohmann::json::parse(line);
-            if (record["event"] == "eval") loss = record["loss"];
-        }
+        for (const nlohmann::json& record : records(read_text(scratch / (out + "/log.jsonl")), "eval"))
+            loss = record["loss"];
         return loss;
     }
     double planned_memory(std::vector<std::string> more) const {
         more.insert(more.end(), {"--dry-run", "--set", "train.batch=64", "--set", "model.layers=8"});
-        const std::string out = train("dry", more).out, key = "peak_memory_mib ";
-        return std::stod(out.substr(out.find(key) + key.size()));
+        return number_of(train("dry", more).out, "peak_memory_mib");
     }
 };
 
@@ -83,11 +79,9 @@ TEST_CASE(
 TEST_CASE("in bf16 a run that was killed and resumed ends in the same file") {
     Run run;
     REQUIRE(run.train("whole").exit == 0);
-    run_shell("\"$LINNET\" train '" + (run.scratch / "config.json") + "' --data '" +
-              (run.scratch / "text.txt") + "' --out '" + (run.scratch / "cut") +
-              "' & pid=$!; while kill -0 $pid 2>/dev/null && ! grep -q '\"step\":20,' '" +
-              (run.scratch / "cut/log.jsonl") +
-              "' 2>/dev/null; do sleep 0.002; done; kill -9 $pid; wait $pid 2>/dev/null; true");
+    const std::string line = "\"$LINNET\" train '" + (run.scratch / "config.json") + "' --data '" +
+                             (run.scratch / "text.txt") + "' --out '" + (run.scratch / "cut") + "'";
+    run_shell(killed_at(line, "\"step\":20,", run.scratch / "cut/log.jsonl"));
     REQUIRE(run.train("cut", {"--resume"}).exit == 0);
     CHECK(run.model("cut") == run.model("whole"));
 }

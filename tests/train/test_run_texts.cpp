@@ -1,9 +1,10 @@
 // Several texts with weights, and epochs, in whole runs.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
+#include "commands/records.h"
 #include "commands/tiny.h"
 #include "support.h"
 
@@ -20,11 +21,7 @@ struct Run : Workplace {
         write_text(s / "other=b", other);
     }
     std::vector<json> log(const std::string& out, const std::string& event) const {
-        std::vector<json> records;
-        std::istringstream lines(file(out + "/log.jsonl"));
-        for (std::string line; std::getline(lines, line);)
-            if (json record = json::parse(line); record["event"] == event) records.push_back(record);
-        return records;
+        return records(file(out + "/log.jsonl"), event);
     }
 };
 
@@ -81,13 +78,8 @@ TEST_CASE("--epochs ends when all has been read so often; weights that are none 
     Run run;
     Outcome dry = run("$TRAIN --out dry --data text --epochs 3 --dry-run");
     CHECK(dry.exit == 0);
-    auto number = [&](const std::string& key) {
-        const std::size_t at = dry.out.find(key + " ");
-        REQUIRE(at != std::string::npos);
-        return std::stoll(dry.out.substr(at + key.size() + 1));
-    };
-    const long long tokens = number("train_tokens"), each = number("tokens_per_step");
-    CHECK(number("steps") == (3 * tokens + each - 1) / each);
+    const double tokens = number_of(dry.out, "train_tokens"), each = number_of(dry.out, "tokens_per_step");
+    CHECK(number_of(dry.out, "steps") == std::ceil(3 * tokens / each));
     CHECK(run("$TRAIN --out out --data text --epochs 0.3").exit == 0);
     const json config = json::parse(run.file("out/config.json"));
     CHECK(config["train"]["steps"] == run.log("out", "end").at(0)["step"]);

@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <sstream>
 
 #include "base/sha256.h"
+#include "commands/records.h"
 #include "support.h"
 #include "train/task/config.h"
 
@@ -48,10 +48,7 @@ struct Run {
         return sha256(read_text(scratch / (out + "/model.gguf")));
     }
     std::vector<nlohmann::json> log(const std::string& out) const {
-        std::vector<nlohmann::json> records;
-        std::istringstream lines(read_text(scratch / (out + "/log.jsonl")));
-        for (std::string line; std::getline(lines, line);) records.push_back(nlohmann::json::parse(line));
-        return records;
+        return records(read_text(scratch / (out + "/log.jsonl")));
     }
 };
 
@@ -70,13 +67,8 @@ TEST_CASE("a run that was killed and resumed ends in the same file, and in the s
     REQUIRE(run_linnet(run.arguments("whole")).exit == 0);
     // Killed as soon as step 30 is in the log: the newest checkpoint may be that of step 20 or of step 30.
     std::string line = "\"$LINNET\" train '" + (run.scratch / "config.json") + "' --data '" +
-                       (run.scratch / "text.txt") + "' --out '" + (run.scratch / "cut") +
-                       "' & pid=$!; while kill -0 $pid 2>/dev/null && ! grep -q "
-                       "'\"step\":30,' '" +
-                       (run.scratch / "cut/log.jsonl") +
-                       "' 2>/dev/null; do sleep 0.002; done; "
-                       "kill -9 $pid; wait $pid 2>/dev/null; true";
-    run_shell(line);
+                       (run.scratch / "text.txt") + "' --out '" + (run.scratch / "cut") + "'";
+    run_shell(killed_at(line, "\"step\":30,", run.scratch / "cut/log.jsonl"));
     REQUIRE_FALSE(std::filesystem::exists(run.scratch / "cut/last.gguf"));
     REQUIRE(run_linnet(run.arguments("cut", {"--resume"})).exit == 0);
     CHECK(run.model_hash("cut") == run.model_hash("whole"));
@@ -205,9 +197,7 @@ TEST_CASE("--dry-run says the peak memory within a tenth") {
     Outcome said = run_linnet(run.arguments("out", dry));
     REQUIRE(said.exit == 0);
     CHECK_FALSE(std::filesystem::exists(run.scratch / "out"));
-    std::size_t at = said.out.find("peak_memory_mib ");
-    REQUIRE(at != std::string::npos);
-    double expected = std::stod(said.out.substr(at + 16));
+    const double expected = number_of(said.out, "peak_memory_mib");
     REQUIRE(run_linnet(run.arguments("out", wider)).exit == 0);
     double found = run.log("out").back()["peak_memory_mib"];
     CHECK(found == doctest::Approx(expected).epsilon(0.1));

@@ -21,7 +21,7 @@ std::vector<Field> finetune_fields(FinetuneConfig& f) {
     return {
         {"finetune.model",
          &f.model,
-         "what the run begins from: a GGUF or a folder; empty: nothing",
+         "what the run begins from: a GGUF, a folder, or built-in; empty: nothing",
          0,
          0,
          {},
@@ -80,7 +80,8 @@ std::vector<Field> rows(RunConfig& c) {
          0,
          {"bpe", "wordpiece", "char", "byte", "file"}},
         {"tokenizer.vocab_size", &t.vocab_size, "tokens, for kind bpe", 257, MergeTable::most_symbols},
-        {"tokenizer.file", &t.file, "a GGUF or tokenizer.json, for kind file"},
+        {"tokenizer.file", &t.file,
+         "a GGUF, tokenizer.json, .tiktoken or SentencePiece model, for kind file"},
         silent("tokenizer.lowercase", &t.lowercase, "for kind wordpiece: letters are made small"),
         silent("train.objective", &r.objective, "what is learned", 0, 0,
                {"auto", "next", "masked", "spans", "pairs", "classes", "tags"}),

@@ -2,10 +2,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <functional>
 #include <map>
 
-#include "base/error.h"
 #include "formats/gguf.h"
 #include "support.h"
 #include "text/chat/template.h"
@@ -249,16 +247,6 @@ std::vector<TokenId> by_hand(const std::string& text) {
         at += std::max<std::size_t>(best, 1);
     }
     return ids;
-}
-
-std::string refusal(const std::function<void()>& act) {
-    try {
-        act();
-    } catch (const Error& error) {
-        CHECK(error.exit() == Exit::input);
-        return error.what();
-    }
-    return "nothing was refused";
 }
 
 }  // namespace
