@@ -193,20 +193,20 @@ void set_field(std::vector<Field>& fields, std::string_view key, const json& val
     store(*field, value, file);
 }
 
-void apply_setting(std::vector<Field>& fields, std::string_view setting) {
+void apply_setting(std::vector<Field>& fields, std::string_view setting, std::string_view place) {
     std::size_t equals = setting.find('=');
     if (equals == std::string_view::npos || equals == 0)
-        fail(Exit::usage, "--set", setting, "key=value", "no key or no '='");
+        fail(Exit::usage, place, setting, "key=value", "no key or no '='");
     std::string key(setting.substr(0, equals)), text(setting.substr(equals + 1));
     const Field* field = find(fields, key);
-    if (!field) unknown_key(fields, "--set", key);
+    if (!field) unknown_key(fields, place, key);
     json value = json(text);
     if (holds_text(*field))
         value = text_value(*field, text);
     else if (!nests_too_deep(text))
         value = json::parse(text, nullptr, false);
     if (value.is_discarded()) value = json(text);  // the field says what it expected
-    store(*field, value, "--set");
+    store(*field, value, place);
 }
 
 nlohmann::ordered_json value_of(const Field& field) {

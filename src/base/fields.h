@@ -34,7 +34,8 @@ void set_field(std::vector<Field>& fields, std::string_view key, const nlohmann:
                std::string_view file);
 
 /// "key=value"; the value is read as the field's kind. A list is [64,0]; strings in it need no quotes.
-void apply_setting(std::vector<Field>& fields, std::string_view setting);
+/// `place` begins the message: where it was given.
+void apply_setting(std::vector<Field>& fields, std::string_view setting, std::string_view place = "--set");
 
 /// The field's value: plain, or an array where it differs.
 nlohmann::ordered_json value_of(const Field& field);

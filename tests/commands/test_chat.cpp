@@ -139,7 +139,7 @@ TEST_CASE("on a terminal Ctrl-C ends an answer and not the conversation, and pas
     at_prompt("\x1b[200~first line\nsecond ünd\rthird\n\x1b[201~", "third");
     terminal.type("\r");
     at_prompt("/nonsense\r", "expected a command, as /help lists them, got '/nonsense'");
-    at_prompt("/set temp hot\r", "expected");
+    at_prompt("/set temp hot\r", "/set: temp: expected");
     at_prompt("/load " + (run.s / "text") + "\r", "expected JSON");
     at_prompt("/save " + (run.s / "said.json") + "\r", "wrote ");
     at_prompt("/save " + (run.s / "said.json") + "\r", "overwrite");

@@ -170,6 +170,32 @@ TEST_CASE("an adapter's run that was killed and resumed ends in the same file; a
     CHECK(has(other.err, "finetune.model: expected the model that the run began from"));
 }
 
+TEST_CASE("--set names the model, adapters' settings want --lora, and an epoch is all packed examples") {
+    Place place;
+    const Outcome named = place("$TUNE --set finetune.model=m.gguf --out named --dry-run");
+    CHECK(named.exit == 0);
+    CHECK(has(
+        named.out,
+        "parameters " + std::to_string(Model::open(place.s / "m.gguf")->traced().graph.parameter_count())));
+    for (const char* option : {"--targets attn_q", "--alpha 4", "--lora-dropout 0.1"}) {
+        const Outcome alone = place("$TUNE -m m.gguf --out alone " + std::string(option));
+        CHECK(alone.exit == 3);
+        CHECK(has(alone.err, "finetune.lora.rank: expected a rank"));
+    }
+    std::string pairs;  // a long prompt, a short answer: a bin each
+    for (int i = 0; i < 64; i++)
+        pairs += R"({"prompt": "one two three four five", "completion": "six"})"
+                 "\n";
+    write_text(place.s / "pairs.jsonl", pairs);
+    const Outcome epochs = place(
+        "$LINNET finetune -m m.gguf --data pairs.jsonl --threads 1 --epochs 2 --out epochs --dry-run "
+        "--set train.batch=8 --set train.sequence=32");
+    REQUIRE(epochs.exit == 0);
+    const double held = number_of(epochs.out, "validation_tokens"),
+                 all = number_of(epochs.out, "train_tokens");
+    CHECK(number_of(epochs.out, "steps") >= 2 * 64 * all / (all + held) / 8 - 1);
+}
+
 TEST_CASE("answers are learned from pairs and from conversations") {
     Place place;
     std::string pairs, chats;

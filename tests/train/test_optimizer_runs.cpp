@@ -122,4 +122,21 @@ TEST_CASE("settings of an optimizer that contradict each other, and groups witho
     Outcome other = run("$TRAIN --out kept --resume --steps 9 --set train.optimizer.kind=lion");
     CHECK(other.exit == 5);
     CHECK(has(other.err, "train.optimizer.kind: expected adamw, got lion"));
+    auto lion = [](const std::string& match) {
+        return " --set 'train.groups=[{\"match\":\"" + match + "\",\"kind\":\"lion\"}]' ";
+    };
+    CHECK(run("$TRAIN --out groups --steps 5" + lion("blk.0.attn_q.weight")).exit == 0);
+    Outcome moved = run("$TRAIN --out groups --resume --steps 9" + lion("blk.0.attn_k.weight"));
+    CHECK(moved.exit == 5);
+    CHECK(has(moved.err, "train.groups: expected the same optimizer for each parameter"));
+    CHECK(run("$TRAIN --out groups --resume --steps 9").exit == 0);
+}
+
+TEST_CASE("a group keeps the schedule that it takes over from its run") {
+    Run run;
+    CHECK(run("$TRAIN --out out --steps 3 --set train.schedule.decay=0.2 --set "
+              "'train.groups=[{\"match\":\"blk.*\",\"schedule\":{\"kind\":\"wsd\"}}]' --set "
+              "train.schedule.kind=cosine")
+              .exit == 0);
+    CHECK(json::parse(run.file("out/config.json"))["train"]["schedule"]["decay"] == 0.2);
 }

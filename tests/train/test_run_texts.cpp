@@ -91,6 +91,11 @@ TEST_CASE("--epochs ends when all has been read so often; weights that are none 
         CHECK(is_one_error_line(refused.err));
         CHECK(has(refused.err, "PATH=WEIGHT"));
     }
+    write_text(run.s / "pairs.jsonl", R"({"prompt": "one", "completion": "two"})"
+                                      "\n");
+    Outcome examples = run("$LINNET finetune --out bad --data pairs.jsonl=2 --data text");
+    CHECK(examples.exit == 3);
+    CHECK(has(examples.err, "pairs.jsonl: expected texts, where --data has weights"));
     CHECK(run("$TRAIN --out bad --data no=such").exit == 4);
     CHECK(run("$TRAIN --out bad --data text --epochs 1 --steps 5").exit == 2);
 }

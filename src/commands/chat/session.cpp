@@ -137,7 +137,7 @@ void ChatSession::set(const std::string& argument) {
     const auto field =
         std::find_if(fields.begin(), fields.end(), [&](const Field& f) { return f.key == name; });
     if (field != fields.end() && value.empty()) return tell(name + " " + shown(*field));
-    apply_setting(fields, name + "=" + value);
+    apply_setting(fields, name + "=" + value, "/set");
     resolve(changed, files_, Exit::input, "/set");
     settings_ = changed;
     if (name == "seed") answers_ = 0;

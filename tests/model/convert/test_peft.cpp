@@ -139,6 +139,11 @@ TEST_CASE("PEFT folders that are no plain LoRA, or another model's, are refused 
     CHECK(has(with({{"alpha_pattern", {{"q_proj", 3}}}}), "alpha_pattern: expected {}"));
     CHECK(with({{"use_rslora", true}}) == "accepted");
     CHECK(open_adapter({s / "a", 1}, *base).shape.targets[0].scale == doctest::Approx(2 / std::sqrt(2.0)));
+    CHECK(with({{"lora_alpha", 0}}) == "accepted");  // it changes nothing
+    const Adapter still = open_adapter({s / "a", 1}, *base);
+    for (const AdapterPair& pair : still.pairs)
+        for (std::int64_t i = 0; i < pair.b.shape.count(); i++) REQUIRE(std::isfinite(pair.b.as<float>()[i]));
+    CHECK(still.shape.targets[0].scale == 0);
     write_text(s / "a/adapter_config.json", good.dump());
     CHECK(has(refusal(s / "a", *Model::open(tiny_model())),
               "lora_A.weight: expected lora_A or lora_B of a linear layer"));
