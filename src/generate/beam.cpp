@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/error.h"
 #include "base/log_sum.h"
 #include "base/signals.h"
 #include "generate/continuation.h"
@@ -34,6 +35,9 @@ std::vector<BeamSearch::Candidate> BeamSearch::candidates(const std::vector<Beam
     for (std::size_t b = 0; b < beams.size(); b++) {
         const std::span<const float> own = logits.subspan(b * vocabulary, vocabulary);
         const double whole = log_sum(own);
+        if (!std::isfinite(whole))
+            fail_input(model_->path(), "logits", "finite numbers", "others",
+                       "the model's weights are damaged");
         for (TokenId id : likeliest(own, wanted))
             all.push_back(
                 {b, id, beams[b].logprob + static_cast<double>(own[static_cast<std::size_t>(id)]) - whole});
@@ -62,6 +66,7 @@ BeamAnswer BeamSearch::run(std::span<const TokenId> source, std::span<const Toke
     const std::int64_t most = options_.tokens < 0 ? room : std::min(options_.tokens, room);
     for (std::int64_t step = 0; step < most && done.size() < width && !stop_signal(); step++) {
         std::vector<Beam> kept;
+        std::vector<std::size_t> from;  // of each that is kept, the beam that it goes on from
         std::vector<Engine::Work> work;
         for (const Candidate& c : candidates(beams, logits)) {
             if (kept.size() == width) break;
@@ -71,8 +76,15 @@ BeamAnswer BeamSearch::run(std::span<const TokenId> source, std::span<const Toke
                 finish(done, beam, true);
                 continue;
             }
-            next_[kept.size()].become(now_[c.beam]);
+            from.push_back(c.beam);
             kept.push_back(std::move(beam));
+        }
+        // The last of those that go on from a beam takes its state; the others copy it.
+        for (std::size_t k = 0; k < from.size(); k++) {
+            if (std::count(from.begin() + static_cast<std::ptrdiff_t>(k) + 1, from.end(), from[k]) > 0)
+                next_[k].become(now_[from[k]]);
+            else
+                std::swap(next_[k], now_[from[k]]);
         }
         std::swap(now_, next_);
         beams = std::move(kept);

@@ -29,7 +29,8 @@ std::size_t common(std::span<const TokenId> a, std::span<const TokenId> b) {
 
 /// A sequence of the source, and the text that it serves.
 struct Generator::Slot {
-    std::vector<TokenId> held;  // in the state
+    std::vector<TokenId> source;  // of an encoder–decoder: what the state looks at
+    std::vector<TokenId> held;    // in the state
     /// Of these, from the first, that were read: only they give another text the bits that it gets alone
     /// (written tokens leave other roundings behind).
     std::size_t read = 0;
@@ -92,18 +93,12 @@ void Generator::place(Slot& slot, std::vector<TokenId> tokens) {
 bool Generator::admit(const Request& request) {
     if (std::none_of(slots_.begin(), slots_.end(), [](const Slot& s) { return !s.text; })) return false;
     std::vector<TokenId> tokens = fitted(request.prompt, request.options);
-    if (!request.source.empty()) {  // what other slots hold looked at other sources
-        Slot& slot = *std::find_if(slots_.begin(), slots_.end(), [](const Slot& s) { return !s.text; });
-        source_.encode(index(slot), request.source);
-        slot.held.clear(), slot.logits.clear();
-        slot.read = 0;
-        begin(slot, request, std::move(tokens));
-        return true;
-    }
     Slot *free = nullptr, *best = nullptr, *spare = nullptr;
     std::size_t have = 0, share = 0, coming = 0;
     for (Slot& slot : slots_) {
-        std::size_t same = common(slot.shared(), tokens);
+        const bool alike = slot.source == request.source;  // only then what is held means the same
+        if (slot.text && !alike) continue;
+        const std::size_t same = alike ? common(slot.shared(), tokens) : 0;
         if (slot.text) {
             if (same > share) best = &slot, share = same;
             coming = std::max(coming, common(slot.planned, tokens));
@@ -120,6 +115,13 @@ bool Generator::admit(const Request& request) {
         free = spare;
         source_.fork(index(*best), index(*free));
         free->held = best->held, free->read = best->read, free->logits = best->logits;
+        free->source = best->source;
+    }
+    if (free->source != request.source) {
+        source_.encode(index(*free), request.source);
+        free->source = request.source;
+        free->held.clear(), free->logits.clear();
+        free->read = 0;
     }
     begin(*free, request, std::move(tokens));
     return true;

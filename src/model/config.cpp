@@ -364,9 +364,10 @@ void check_attention(ModelConfig& c, std::string_view file) {
 
 /// Layers that share their weights must need the same ones.
 void check_tied_layers(ModelConfig& c, std::string_view file) {
-    if (c.tie_layers >= c.layers) c.tie_layers = 0;
+    const std::int64_t deepest = std::max(c.layers, c.decoder_layers);
+    if (c.tie_layers >= deepest) c.tie_layers = 0;
     if (c.tie_layers == 0) return;
-    for (std::int64_t layer = 0; layer < c.layers; layer++) {
+    for (std::int64_t layer = 0; layer < deepest; layer++) {
         std::int64_t other = layer % c.tie_layers;
         bool alike = c.experts_at(layer) == c.experts_at(other) && c.mixer.at(layer) == c.mixer.at(other);
         for (const PerLayer<std::int64_t>* list : {&c.heads, &c.kv_heads, &c.ffn.width})
@@ -441,6 +442,9 @@ void check_image(ModelConfig& c, std::string_view file) {
     if (c.head.kind != "classes")
         fail_input(file, "model.head.kind", "classes, as image.patch is given", c.head.kind);
     c.context = (i.width / i.patch) * (i.height / i.patch) + (c.pooling == "first" ? 1 : 0);
+    if (c.context > 1 << 24)
+        fail_input(file, "model.image.patch", "a larger one, for at most 2^24 patches",
+                   std::to_string(i.patch));
 }
 
 void check_positions(ModelConfig& c, std::string_view file) {

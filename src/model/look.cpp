@@ -50,30 +50,33 @@ AttentionMap map_of(const Graph& graph, const Node& node, const Call<float>& cal
 
 }  // namespace
 
-void look_at_values(const Model& model, const LookedAt& text,
-                    const std::function<void(const Executor<float>::Watched&)>& see) {
+Batch batch_of(const Model& model, const LookedAt& text) {
     const ModelConfig& config = model.config();
     if (config.reads_patches())
         fail_input(model.path(), "model.image.patch", "0, a model of texts",
                    std::to_string(config.image.patch));
     check(model, text.tokens);
-    const auto count = static_cast<std::int64_t>(text.tokens.size());
     Batch batch;
-    batch.add(text.tokens.data(), count, 0, 0);
-    batch.outputs = {static_cast<std::int32_t>(count - 1)};
+    batch.add(text.tokens.data(), static_cast<std::int64_t>(text.tokens.size()), 0, 0);
+    batch.outputs = {static_cast<std::int32_t>(text.tokens.size() - 1)};
     if (config.segments > 0) batch.stream("segments").assign(text.tokens.size(), 0);
-    Lowering lowering;
-    lowering.capacity = {count, 1};
-    lowering.positions = count;
     if (config.kind == "encoder-decoder") {
         const std::vector<TokenId>& source = text.source.empty() ? text.tokens : text.source;
         check(model, source);
-        const auto rows = static_cast<std::int64_t>(source.size());
         batch.stream("source") = source;
-        batch.space("source").add(rows, 0, 0);
-        lowering.capacity.push_back(rows);
-        lowering.positions = std::max(count, rows);
+        batch.space("source").add(static_cast<std::int64_t>(source.size()), 0, 0);
     }
+    return batch;
+}
+
+void look_at_values(const Model& model, const LookedAt& text,
+                    const std::function<void(const Executor<float>::Watched&)>& see) {
+    const Batch batch = batch_of(model, text);
+    const Rows* source = batch.find_space("source");
+    const std::int64_t rows = source ? source->count : 0;
+    Lowering lowering;
+    lowering.capacity = {batch.rows.count, 1, rows};
+    lowering.positions = std::max(batch.rows.count, rows);
     Binding<float> binding;
     binding.parameters = model.parameters();
     for (const Tensor& t : binding.parameters) lowering.stored.push_back(t.type);

@@ -16,8 +16,13 @@ struct LookedAt {
     std::vector<TokenId> tokens, source;
 };
 
+/// A batch of the text alone, for the program "logits"; one row of it has logits, the last. Plans for it have
+/// room for {rows, 1, rows of the source}. Error(Exit::input) for a model of pictures, and where a text does
+/// not fit the context.
+Batch batch_of(const Model& model, const LookedAt& text);
+
 /// Runs the program "logits" over the text without states, on one thread, calling `see` after every step.
-/// Error(Exit::input) for a model of pictures, and where a text does not fit the context.
+/// Errors as batch_of.
 void look_at_values(const Model& model, const LookedAt& text,
                     const std::function<void(const Executor<float>::Watched&)>& see);
 

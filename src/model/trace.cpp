@@ -91,7 +91,7 @@ class Tracer : public BlockParts {
     /// Embedding, blocks and last norm: of a decoder, or of one side of an encoder–decoder.
     NodeId stack(ParameterId table, Placement input, std::int64_t layers) {
         const std::string& side = side_.prefix;
-        score_bias_ = none;
+        score_bias_ = none, places_ = bounds_ = none;  // of this side's rows
         NodeId x = c_.reads_patches() ? patches(input)
                                       : graph().add(embedding_op, side + "embed", {}, {table}, {}, input);
         x = scaled(side + "embed.scale", x, c_.embedding.scale);

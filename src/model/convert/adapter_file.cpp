@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/processors.h"
 #include "base/signals.h"
+#include "base/split.h"
 #include "base/team.h"
 #include "kernels/kernels.h"
 #include "model/adapter.h"
@@ -67,16 +68,11 @@ std::vector<AdapterTarget> adaptable_tensors(const Model& model) {
 std::vector<AdapterTarget> choose_targets(const Model& model, const std::string& patterns,
                                           std::int64_t first_layer, const std::string& where) {
     std::vector<AdapterTarget> all = adaptable_tensors(model), chosen;
-    std::vector<std::string> wanted;
-    for (std::size_t begin = 0; begin < patterns.size();) {
-        const std::size_t end = std::min(patterns.find(',', begin), patterns.size());
-        wanted.push_back(patterns.substr(begin, end - begin));
-        begin = end + 1;
-    }
-    auto fits = [](const std::string& pattern, const std::string& tensor) {
-        return matches(pattern, tensor) || matches("blk.*." + pattern + ".weight", tensor);
+    const std::vector<std::string_view> wanted = split(patterns, ',');
+    auto fits = [](std::string_view pattern, const std::string& tensor) {
+        return matches(pattern, tensor) || matches("*blk.*." + std::string(pattern) + ".weight", tensor);
     };
-    for (const std::string& pattern : wanted)
+    for (std::string_view pattern : wanted)
         if (std::none_of(all.begin(), all.end(), [&](const auto& t) { return fits(pattern, t.tensor); }))
             fail_input(where, "", "names of linear layers, such as " + all.front().tensor + " or attn_*",
                        quoted(pattern), "linnet inspect lists a model's tensors");
@@ -85,7 +81,7 @@ std::vector<AdapterTarget> choose_targets(const Model& model, const std::string&
         if (!layer.empty() && std::stoll(layer) < first_layer) continue;
         const bool router = target.tensor.find(".ffn_gate_inp") != target.tensor.npos;
         const bool wants = std::any_of(wanted.begin(), wanted.end(),
-                                       [&](const std::string& p) { return fits(p, target.tensor); });
+                                       [&](std::string_view p) { return fits(p, target.tensor); });
         if (wanted.empty() ? !router : wants) chosen.push_back(std::move(target));
     }
     if (chosen.empty()) fail_input(where, "", "linear layers to adapt", "none");

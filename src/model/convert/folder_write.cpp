@@ -205,7 +205,7 @@ DType type_of(const Tensor& t, bool less_one, DType matrices, const Gguf& file, 
 DType matrix_type(const Outgoing& model, const SinkOptions& options) {
     if (options.type) return *options.type;
     for (std::size_t i = 0; i < model.parameters.size(); i++)
-        if (model.parameters[i].shape.rank > 1 && model.graph.parameters()[i].name.starts_with("blk."))
+        if (model.parameters[i].shape.rank > 1 && !parts_of(model.graph.parameters()[i].name).layer.empty())
             return info(model.parameters[i].type).block > 1 ? DType::f32 : model.parameters[i].type;
     return DType::f32;
 }

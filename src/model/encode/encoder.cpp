@@ -31,7 +31,8 @@ void add_to_batch(const ModelConfig& config, const EncoderInput& input, Batch& b
     }
     if (config.segments > 0) {
         std::vector<std::int32_t>& segments = batch.stream("segments");
-        segments.insert(segments.end(), input.segments.begin(), input.segments.end());
+        const auto last = static_cast<std::int32_t>(config.segments - 1);
+        for (std::int32_t segment : input.segments) segments.push_back(std::min(segment, last));
         segments.resize(static_cast<std::size_t>(batch.rows.count), 0);
     }
     for (std::int32_t row : input.wanted) batch.outputs.push_back(static_cast<std::int32_t>(first) + row);

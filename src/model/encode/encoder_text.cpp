@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/split.h"
 
 namespace linnet {
 
@@ -41,21 +42,11 @@ EncoderInput pair_input(const Tokenizer& tokenizer, const EncoderMarks& marks, s
     return input;
 }
 
-std::vector<std::string_view> words_of(std::string_view line) {
-    std::vector<std::string_view> words;
-    for (std::size_t begin = 0; begin < line.size();) {
-        const std::size_t end = std::min(line.find(' ', begin), line.size());
-        if (end > begin) words.push_back(line.substr(begin, end - begin));
-        begin = end + 1;
-    }
-    return words;
-}
-
 EncoderInput words_input(const Tokenizer& tokenizer, const EncoderMarks& marks, std::string_view line) {
     EncoderInput input;
     if (marks.first) input.tokens.push_back(*marks.first);
     std::string spaced;
-    for (std::string_view word : words_of(line)) {
+    for (std::string_view word : split(line, ' ')) {
         const std::size_t row = input.tokens.size();
         spaced.assign(row == 0 ? 0 : 1, ' ');
         spaced += word;

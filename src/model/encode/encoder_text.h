@@ -30,9 +30,6 @@ EncoderInput pair_input(const Tokenizer& tokenizer, const EncoderMarks& marks, s
 /// Words that spaces part, each encoded by itself; wanted: the first row of each.
 EncoderInput words_input(const Tokenizer& tokenizer, const EncoderMarks& marks, std::string_view line);
 
-/// The words of words_input().
-std::vector<std::string_view> words_of(std::string_view line);
-
 /// A token that an encoder–decoder's answers begin behind, and one that they end with.
 struct AnswerMarks {
     TokenId start, end;

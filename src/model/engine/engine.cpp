@@ -322,9 +322,7 @@ void Sequence::set_position(std::int64_t position) {
 
 Sequence Sequence::fork() const {
     Sequence other(engine_);
-    engine_->states->copy(slot_, other.slot_, position());
-    engine_->at(other.slot_) = position();
-    engine_->source_of(other.slot_) = engine_->source_of(slot_);
+    other.become(*this);
     return other;
 }
 

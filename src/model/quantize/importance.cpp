@@ -7,6 +7,7 @@
 #include "base/signals.h"
 #include "graph/executor.h"
 #include "model/architectures.h"
+#include "model/look.h"
 #include "model/trace.h"
 
 namespace linnet {
@@ -50,7 +51,7 @@ Importance measure_importance(const Model& model, std::span<const TokenId> ids, 
     const TracedModel& traced = model.traced();
     const Graph& graph = traced.graph;
     Lowering lowering;
-    lowering.capacity = {window, 1};
+    lowering.capacity = {window, 1, window};
     lowering.positions = window;
     Binding<float> binding;
     binding.parameters = model.parameters();
@@ -62,9 +63,8 @@ Importance measure_importance(const Model& model, std::span<const TokenId> ids, 
     std::vector<Squares> squares(graph.parameters().size());
     const auto size = static_cast<std::size_t>(window), count = ids.size() / size;
     for (std::size_t w = 0; w < count; w++) {
-        Batch batch;
-        batch.add(ids.data() + w * size, window, 0, 0);
-        batch.outputs = {static_cast<std::int32_t>(window - 1)};
+        const std::span<const TokenId> part = ids.subspan(w * size, size);
+        const Batch batch = batch_of(model, {{part.begin(), part.end()}, {}});
         executor.watch(batch, [&](const Executor<float>::Watched& made) {
             const NodeId node = made.step.result;
             for (ParameterId p : by[static_cast<std::size_t>(node)])

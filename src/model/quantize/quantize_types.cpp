@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "model/architectures.h"
+
 namespace linnet {
 namespace {
 
@@ -63,10 +65,11 @@ constexpr Fallback fallbacks[] = {
     {DType::q4_k, DType::q5_0},   {DType::q5_k, DType::q5_1},   {DType::q6_k, DType::q8_0},
 };
 
-/// The number in "blk.N."; -1 where there is none.
+/// The number in "blk.N." or "enc.blk.N."; -1 where there is none.
 std::int64_t layer_of(std::string_view name) {
     std::int64_t layer = -1;
-    if (name.starts_with("blk.")) std::from_chars(name.data() + 4, name.data() + name.size(), layer);
+    const std::string number = parts_of(name).layer;
+    std::from_chars(number.data(), number.data() + number.size(), layer);
     return layer;
 }
 

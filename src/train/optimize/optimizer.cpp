@@ -5,6 +5,8 @@
 #include <cstring>
 #include <map>
 
+#include "model/architectures.h"
+
 namespace linnet {
 namespace {
 
@@ -19,14 +21,15 @@ std::size_t at_index(std::int64_t i) {
     return static_cast<std::size_t>(i);
 }
 
-/// "blk.3" of "blk.3.attn_q.weight", else the name without its suffix.
+/// "blk.3" of "blk.3.attn_q.weight", "enc.blk.3" of an encoder's, else the name without its suffix.
 std::string block_of(const std::string& name) {
-    if (name.starts_with("blk.")) return name.substr(0, name.find('.', 4));
+    if (const std::size_t at = name.find("blk."); at != name.npos)
+        return name.substr(0, name.find('.', at + 4));
     return name.substr(0, name.rfind('.'));
 }
 
 bool orthogonalised(const OptimizerKind& kind, const Parameter& p) {
-    return kind.orthogonalises && p.shape.rank > 1 && p.name.starts_with("blk.");
+    return kind.orthogonalises && p.shape.rank > 1 && !parts_of(p.name).layer.empty();
 }
 
 }  // namespace
