@@ -18,6 +18,7 @@ LineReader::LineReader(const std::string& path)
     : path_(path == "-" ? "stdin" : path), source_(open_source(path)) {
     fill();
     refuse_wide_encoding(path_, buffer_);
+    if (buffer_.starts_with("\xEF\xBB\xBF")) start_ = 3;
 }
 
 bool LineReader::fill() {

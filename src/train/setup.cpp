@@ -173,6 +173,8 @@ void check_resume(const RunSetup& setup, const TrainingOptions& options, const G
         if (was["train"].value(key, json()) != now["train"][key])
             fail(Exit::diverged, options.out, std::string("train.") + key,
                  was["train"].value(key, json()).dump(), now["train"][key].dump());
+    if (setup.checkpoint.inputs.fields != setup.data.fields)
+        fail(Exit::diverged, options.out, "--fields", "those that the run began with", "others");
     if (setup.checkpoint.data != setup.data_hash)
         fail(Exit::diverged, data, "",
              "the text that the run began with (sha256 " + setup.checkpoint.data + ")",

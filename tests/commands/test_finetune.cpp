@@ -7,6 +7,8 @@
 #include "commands/records.h"
 #include "commands/tiny.h"
 #include "formats/gguf.h"
+#include "model/model.h"
+#include "model/trace.h"
 #include "support.h"
 
 using namespace linnet;

@@ -29,6 +29,7 @@ constexpr Writer writers[] = {
     {"tokenizer convert", "tokenizer convert t.json $OUT", ".gguf", ""},
     {"tokenizer convert", "tokenizer convert t.json $OUT", ".json", ""},
     {"tokenize", "tokenize -m t.json --html $OUT text", ".html", ""},
+    {"inspect attention", "inspect attention -m m.gguf -p one --html $OUT", ".html", ""},
     {"corpus", "corpus -t t.json -o $OUT text", "", "/index.json"},
     {"quantize", "quantize m.gguf $OUT --type q8_0", ".gguf", ""},
     {"embed", "embed -m e/model.gguf --truncate -f text -o $OUT", ".npy", ""},

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "base/error.h"
+#include "base/split.h"
 #include "data/labelled/images.h"
 #include "data/labelled/lines.h"
 #include "data/labelled/scores.h"
@@ -136,7 +137,7 @@ TEST_CASE("pictures: IDX, PGM and PPM are read, and refused by what is wrong wit
 }
 
 TEST_CASE("answers are scored as the literature does") {
-    CHECK(edit_distance(spaced_words("K AE T"), spaced_words("K AA T S")) == 2);
+    CHECK(edit_distance(split("K AE T", ' '), split("K AA T S", ' ')) == 2);
     CHECK(edit_distance({}, characters("añb")) == 3);
     AnswerScores same;
     same.add("the cat sat on the mat", {"the cat sat on the mat"});

@@ -98,7 +98,35 @@ struct Place {
     }
 };
 
+std::vector<std::string> lines_of_answers(const std::string& out) {
+    std::vector<std::string> lines;
+    std::istringstream in(out);
+    for (std::string line; std::getline(in, line);) lines.push_back(line);
+    return lines;
+}
+
 }  // namespace
+
+TEST_CASE("experts stand on both sides of an encoder-decoder, and Muon takes the matrices of both") {
+    const Kind kind = kinds()[3];
+    Place place(kind);
+    const std::vector<std::string> more{"--set", "model.experts.count=4",    "--set", "model.experts.used=2",
+                                        "--set", "model.ffn.gated=true",     "--set", "model.ffn.bias=false",
+                                        "--set", "train.optimizer.kind=muon"};
+    auto with = [&](const char* threads) {
+        std::vector<std::string> all = more;
+        all.insert(all.end(), {"--threads", threads});
+        return all;
+    };
+    const Outcome one = place.train("one", 10, with("1"));
+    REQUIRE_MESSAGE(one.exit == 0, one.err);
+    CHECK(place.train("three", 10, with("3")).exit == 0);
+    CHECK(place.hash("one") == place.hash("three"));
+    CHECK(run_linnet({"generate", "-m", place.s / "one", "-p", "421", "-n", "20"}).exit == 0);
+    const auto blocks = records(read_text(place.s / "one/log.jsonl"), "blocks").at(0)["names"];
+    CHECK(std::count(blocks.begin(), blocks.end(), "enc.blk.0") == 1);
+    CHECK(std::count(blocks.begin(), blocks.end(), "dec.blk.0") == 1);
+}
 
 TEST_CASE("every kind learns, and its run is the same for any number of threads and when it was broken off") {
     for (const Kind& kind : kinds()) {
@@ -160,6 +188,26 @@ TEST_CASE("a model of pairs answers its sources, many together as one by one, an
     CHECK(told["sources"] == 50);
     CHECK(told["char_error"].get<double>() < 1);
     CHECK(told["exact"].get<double>() <= 1);
+    // All answers of a source are accepted, however few sources are asked for; other lines may lie between.
+    const std::string answer = lines_of_answers(all.out)[0];
+    write_text(place.s / "two.tsv", "17\tno\n9\tnine\n17\t" + answer + "\n");
+    told = nlohmann::json::parse(
+        run_linnet({"eval", "-m", m, "--file", place.s / "two.tsv", "--windows", "1", "--json"}).out);
+    CHECK(told["exact"] == 1);
+    // Samples of a source read it once, and are what they are alone.
+    const std::vector<std::string> sampled{"generate",  "-m", m,        "-f", sources,
+                                           "--samples", "3",  "--seed", "5"};
+    auto one_by_one = sampled;
+    one_by_one.insert(one_by_one.end(), {"--parallel", "1"});
+    CHECK(run_linnet(sampled).out == run_linnet(one_by_one).out);
+    CHECK(run_linnet({"generate", "-m", m, "-p", "1", "--echo"}).exit == 2);
+    CHECK(run_linnet({"quantize", m + "/model.gguf", place.s / "q.gguf", "--type", "q8_0", "--pure",
+                      "--importance", sources, "--ctx", "8"})
+              .exit == 0);
+    const Outcome looked = run_linnet({"inspect", "attention", "-m", m, "-p", "421", "--json"});
+    REQUIRE_MESSAGE(looked.exit == 0, looked.err);
+    CHECK(has(looked.out, R"("path":"enc.blk.0.attn")"));
+    CHECK(has(looked.out, R"("path":"dec.blk.0.cross")"));
     write_text(place.s / "long", std::string(40, '1') + "\n");
     Outcome longer = run_linnet({"generate", "-m", m, "-f", place.s / "long"});
     CHECK(longer.exit == 3);
@@ -256,6 +304,17 @@ TEST_CASE("pictures are learned from IDX files and named from PGM files") {
     CHECK(run_linnet({"predict", "-m", m, "-f", s / "p.pgm"}).exit == 3);
     CHECK(run_linnet({"predict", "-m", m, "-f", s / "p.pgm", "--resize"}).exit == 0);
     CHECK(has(run_linnet({"embed", "-m", m, "-p", "a"}).err, "linnet predict serves pictures"));
+    CHECK(has(run_linnet(
+                  {"train", s / "config.json", "--data", data, "--out", s / "n", "--set", "train.sequence=2"})
+                  .err,
+              "train.sequence: expected 0, as a picture is read whole"));
+    // A class of which there was no picture has a name, too.
+    CHECK(run_linnet({"train", s / "config.json", "--data", data, "--out", s / "five", "--steps", "2",
+                      "--set", "model.head.classes=5"})
+              .exit == 0);
+    const auto five = nlohmann::json::parse(
+        run_linnet({"predict", "-m", s / "five", "-f", s / "p.pgm", "--resize", "--top", "5", "--json"}).out);
+    CHECK(five["top"].size() == 5);
     for (const char* way : {"shift", "flip", "shift-flip"})
         CHECK(run_linnet({"train", s / "config.json", "--data", data, "--out", m, "--overwrite", "--steps",
                           "3", "--set", std::string("train.augment=") + way})
@@ -288,6 +347,8 @@ TEST_CASE("configs and data that contradict a kind are refused by name, and noth
     refused(all[3], "tokenizer.kind=byte", "vocabulary: expected an end token");
     refused(all[3], "model.start_token=999", "model.start_token: expected an id below");
     refused(all[3], "train.sequence=4", "data.tsv: line");
+    refused(all[0], "train.sequence=2", "train.sequence: expected at least 3, as train.objective is masked");
+    refused(all[4], "train.sequence=2", "train.sequence: expected at least 3, as train.objective is spans");
     refused(all[2], "model.head.classes=2", "labels: expected 2, model.head.classes");
     refused(all[1], "model.image.width=8", "model.image.patch: expected a positive number");
     Kind bad = all[3];
@@ -297,4 +358,20 @@ TEST_CASE("configs and data that contradict a kind are refused by name, and noth
     Outcome skipped = place.train("m", 2, {"--skip-bad"});
     CHECK(skipped.exit == 0);
     CHECK(has(skipped.err, "1 bad ones skipped"));
+    Outcome longer = place.train("n", 2, {"--skip-bad", "--set", "train.sequence=16"});
+    CHECK(longer.exit == 0);
+    CHECK(has(longer.err, "examples of more than 16 tokens left out, the first: "));
+    // Fields decide what is learned: a resumed run keeps them.
+    const std::string both = R"({"source": "1", "target": "one", "other": "un"})";
+    std::string lines;
+    for (int i = 0; i < 50; i++) lines += both + "\n";
+    write_text(place.s / "d.jsonl", lines);
+    auto fields = [&](const std::string& names, const std::string& resume) {
+        return run_linnet({"train", place.s / "config.json", "--data", place.s / "d.jsonl", "--fields", names,
+                           "--out", place.s / "f", "--steps", "4", "--set", "train.checkpoint_every=2",
+                           resume});
+    };
+    CHECK(fields("source,other", "--overwrite").exit == 0);
+    CHECK(fields("source,target", "--resume").exit == 5);
+    CHECK(fields("source,other", "--resume").exit == 0);
 }

@@ -52,8 +52,13 @@ int run(const Options& options, const Globals& globals) {
                               options.context,
                               options.windows,
                               {options.beams, options.length_penalty, -1},
+                              options.state,
                               options.json},
                              globals);
+    if (options.beams > 1)
+        usage_error("--beams", "1, as the model predicts a text", std::to_string(options.beams));
+    if (!options.fields.empty())
+        usage_error("--fields", "none, as the model predicts a text", "'" + options.fields + "'");
     const TextInput file(options.file);
     EncodeOptions encode;  // no begin token: windows start anywhere, and peers measure it so
     encode.threads = globals.threads > 0 ? globals.threads : physical_cores();

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/log_sum.h"
 #include "base/signals.h"
+#include "base/split.h"
 #include "base/team.h"
 #include "base/terminal.h"
 #include "commands/text_input.h"
@@ -23,7 +24,9 @@ namespace {
 
 using Record = nlohmann::ordered_json;
 
+/// Nothing where it was interrupted: what was not looked at would count as wrong.
 int put(const Record& record, bool json) {
+    if (const int signal = stop_signal()) return 128 + signal;
     std::string line;
     if (json) {
         line = record.dump();
@@ -38,8 +41,7 @@ int put(const Record& record, bool json) {
         }
     }
     write_stdout(line + "\n");
-    const int signal = stop_signal();
-    return signal ? 128 + signal : 0;
+    return 0;
 }
 
 /// Rows of logits held against their targets.
@@ -136,7 +138,7 @@ int eval_labels(const std::shared_ptr<const Model>& model, const ExampleEval& op
                        "at most " + std::to_string(model->config().context) + " tokens",
                        std::to_string(inputs.back().tokens.size()));
         for (std::string_view label :
-             tags ? words_of(e.label) : std::vector<std::string_view>{std::string_view(e.label)}) {
+             tags ? split(e.label, ' ') : std::vector<std::string_view>{std::string_view(e.label)}) {
             auto found = numbers.find(label);
             // A tag that training never saw is a miss; the model has no row for it.
             if (found == numbers.end() && !tags)
@@ -193,6 +195,7 @@ std::vector<std::string> answers_to(const std::shared_ptr<const Model>& model,
     std::vector<std::string> answers(sources.size());
     EngineOptions engine;
     engine.threads = globals.threads;
+    engine.context = options.context, engine.state = options.state;
     if (options.beam.beams > 1) {
         BeamSearch search(model, engine, options.beam);
         for (std::size_t i = 0; i < sources.size() && !stop_signal(); i++) {
@@ -225,7 +228,9 @@ int eval_pairs(const std::shared_ptr<const Model>& model, const ExampleEval& opt
     std::vector<std::vector<TokenId>> sources;
     std::vector<std::vector<std::string>> references;
     for (const LabelledExample& e : examples.all) {
-        if (options.most > 0 && sources.size() == static_cast<std::size_t>(options.most)) break;
+        if (options.most > 0 && sources.size() == static_cast<std::size_t>(options.most) &&
+            !places.contains(e.first))
+            continue;
         auto [place, first] = places.emplace(e.first, sources.size());
         if (first) {
             sources.push_back(text_input(model->tokenizer(), e.first, false).tokens);

@@ -12,6 +12,7 @@ struct ExampleEval {
     std::string file, fields;
     std::int64_t context = 0, most = 0;  // most: examples or windows at most, 0: all
     BeamOptions beam{.beams = 1};
+    DType state = EngineOptions().state;
     bool json = false;
 };
 

@@ -2,14 +2,16 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "base/error.h"
+#include "base/log_sum.h"
 #include "base/signals.h"
+#include "base/split.h"
 #include "commands/commands.h"
 #include "commands/options.h"
 #include "commands/text_input.h"
 #include "data/labelled/images.h"
+#include "generate/continuation.h"
 #include "model/encode/encoder_text.h"
 
 namespace linnet {
@@ -29,20 +31,11 @@ struct Guess {
     double probability;
 };
 
-/// The likeliest classes of a row of logits, of equal ones the lower id.
 std::vector<Guess> best(std::span<const float> logits, std::size_t count) {
-    std::vector<std::int64_t> order(logits.size());
-    std::iota(order.begin(), order.end(), 0);
-    count = std::min(count, order.size());
-    auto at = [&](std::int64_t i) { return logits[static_cast<std::size_t>(i)]; };
-    std::partial_sort(
-        order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
-        [&](std::int64_t a, std::int64_t b) { return at(a) > at(b) || (at(a) == at(b) && a < b); });
-    double sum = 0, most = at(order[0]);
-    for (float x : logits) sum += std::exp(static_cast<double>(x) - most);
+    const double whole = log_sum(logits);
     std::vector<Guess> guesses;
-    for (std::size_t i = 0; i < count; i++)
-        guesses.push_back({order[i], std::exp(static_cast<double>(at(order[i])) - most) / sum});
+    for (TokenId id : likeliest(logits, count))
+        guesses.push_back({id, std::exp(static_cast<double>(logits[static_cast<std::size_t>(id)]) - whole)});
     return guesses;
 }
 
@@ -130,7 +123,8 @@ class Predictor {
             if (input.wanted.empty())
                 fail_input(source(), place, "a text with " + std::string(tokenizer().piece(mask)), "none");
         }
-        if (input.tokens.empty()) fail_input(source(), place, "a text of at least one token", "none");
+        if (input.tokens.empty() || (config_.head.kind == "tags" && input.wanted.empty()))
+            fail_input(source(), place, "a text of at least one token", "none");
         if (input.tokens.size() > static_cast<std::size_t>(config_.context))
             fail_input(source(), place,
                        "at most " + std::to_string(config_.context) + " tokens, the model's context",
@@ -185,7 +179,7 @@ class Predictor {
         } else {
             const char* key = config_.head.kind == "tags" ? "words" : "masks";
             record[key] = Record::array();
-            const std::vector<std::string_view> words = words_of(name);
+            const std::vector<std::string_view> words = split(name, ' ');
             for (std::size_t i = 0; i < told.size(); i++) {
                 Record one;
                 if (config_.head.kind == "tags")
@@ -203,7 +197,7 @@ class Predictor {
     /// each word.
     void put_text(const std::string& name, const std::vector<std::vector<Guess>>& told) const {
         std::string out;
-        const std::vector<std::string_view> words = words_of(name);
+        const std::vector<std::string_view> words = split(name, ' ');
         for (std::size_t i = 0; i < told.size(); i++) {
             if (config_.head.kind != "tags")
                 out += line_of_guesses(told[i]) + "\n";

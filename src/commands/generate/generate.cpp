@@ -191,6 +191,8 @@ int answer(Options& options, const Globals& globals, Task task, const std::share
         usage_error("--beams", "1 beside --samples, --grammar and --json-schema",
                     std::to_string(options.beams));
     prepare(task, options, grammars);
+    if (options.echo || task.settings.generate.logprobs >= 0)
+        usage_error("--echo, --logprobs", "none, as the model answers sources", "one");
     SourceOptions wanted;
     wanted.text = task.answer.prompt;
     wanted.name = options.prompt                                ? "--prompt"

@@ -17,8 +17,8 @@ constexpr const char* style = R"(<style>
 .heads a:hover svg, .heads a:focus svg { border-color:var(--a) }
 image { image-rendering:pixelated }
 .large { display:none; margin:14px 0 6px } .large:target { display:block }
-.large text { font:11px ui-monospace,monospace; fill:var(--ink) }
-.large .wide-page { overflow-x:auto } .large svg { min-width:420px }
+.tokens text { font:11px ui-monospace,monospace; fill:var(--ink) }
+.large .wide-page { overflow-x:auto }
 </style>
 )";
 
@@ -58,7 +58,7 @@ class Axes {
         : left_(room(rows)), top_(room(columns)), rows_(rows), columns_(columns) {}
 
     std::string symbol(const std::string& id) const {
-        std::string out = "<symbol id=\"" + id + "\" overflow=\"visible\">";
+        std::string out = "<symbol class=\"tokens\" id=\"" + id + "\" overflow=\"visible\">";
         for (std::size_t i = 0; i < rows_.size(); i++)
             out += "<text x=\"" + number(left_ - gap) + "\" y=\"" +
                    number(top_ + cell * (static_cast<double>(i) + 0.75)) + "\" text-anchor=\"end\">" +
@@ -77,7 +77,7 @@ class Axes {
         const double width = cell * static_cast<double>(columns_.size()),
                      height = cell * static_cast<double>(rows_.size());
         return "<svg viewBox=\"0 0 " + number(left_ + width + gap) + " " + number(top_ + height + gap) +
-               "\" style=\"max-width:" + number(left_ + width + gap) + "px\"><use href=\"#" + axes +
+               "\" style=\"width:" + number(left_ + width + gap) + "px\"><use href=\"#" + axes +
                "\"/><use href=\"#" + head + "\" x=\"" + number(left_) + "\" y=\"" + number(top_) +
                "\" width=\"" + number(width) + "\" height=\"" + number(height) + "\"/></svg>\n";
     }

@@ -7,6 +7,7 @@
 #include "base/fields.h"
 #include "base/hash.h"
 #include "base/sha256.h"
+#include "base/split.h"
 #include "data/document_reader.h"
 #include "data/documents.h"
 #include "data/line_reader.h"
@@ -15,12 +16,6 @@
 
 namespace linnet {
 namespace {
-
-std::size_t count_words(std::string_view text) {
-    std::size_t words = 0;
-    for (std::size_t i = 0; i < text.size(); i++) words += text[i] != ' ' && (i == 0 || text[i - 1] == ' ');
-    return words;
-}
 
 class Reader {
   public:
@@ -79,9 +74,10 @@ class Reader {
         e.first = parts[0], e.two = parts.size() == 3;
         (kind_ == LabelledKind::pairs ? e.second : e.label) = parts.back();
         if (e.two) e.second = parts[1];
-        if (kind_ == LabelledKind::tags && count_words(e.first) != count_words(e.label))
-            bad("as many tags as words, " + std::to_string(count_words(e.first)),
-                std::to_string(count_words(e.label)));
+        if (kind_ == LabelledKind::tags) {
+            const std::size_t words = split(e.first, ' ').size(), tags = split(e.label, ' ').size();
+            if (words != tags) bad("as many tags as words, " + std::to_string(words), std::to_string(tags));
+        }
         found_.all.push_back(std::move(e));
     }
 
@@ -130,13 +126,8 @@ class Reader {
 }  // namespace
 
 std::vector<std::string> field_names(std::string_view list) {
-    std::vector<std::string> names;
-    for (std::size_t begin = 0; begin < list.size();) {
-        const std::size_t end = std::min(list.find(',', begin), list.size());
-        names.emplace_back(list.substr(begin, end - begin));
-        begin = end + 1;
-    }
-    return names;
+    const std::vector<std::string_view> names = split(list, ',');
+    return {names.begin(), names.end()};
 }
 
 std::string LabelledData::place(const LabelledExample& example) const {

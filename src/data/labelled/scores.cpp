@@ -5,6 +5,7 @@
 #include <map>
 #include <numeric>
 
+#include "base/split.h"
 #include "base/utf8.h"
 
 namespace linnet {
@@ -48,16 +49,6 @@ std::size_t edit_distance(const Units& a, const Units& b) {
     return row[b.size()];
 }
 
-Units spaced_words(std::string_view text) {
-    Units words;
-    for (std::size_t begin = 0; begin < text.size();) {
-        const std::size_t end = std::min(text.find(' ', begin), text.size());
-        if (end > begin) words.push_back(text.substr(begin, end - begin));
-        begin = end + 1;
-    }
-    return words;
-}
-
 Units characters(std::string_view text) {
     Units all;
     const char *at = text.data(), *end = at + text.size();
@@ -70,15 +61,15 @@ Units characters(std::string_view text) {
 }
 
 void AnswerScores::add(std::string_view answer, const std::vector<std::string>& references) {
-    const Units words = spaced_words(answer);
+    const Units words = split(answer, ' ');
     const std::string* nearest = nullptr;
     std::size_t edits = 0;
     for (const std::string& reference : references) {
-        const std::size_t here = edit_distance(words, spaced_words(reference));
+        const std::size_t here = edit_distance(words, split(reference, ' '));
         if (!nearest || here < edits) nearest = &reference, edits = here;
     }
     if (!nearest) return;
-    const Units wanted = spaced_words(*nearest), ours = characters(answer), theirs = characters(*nearest);
+    const Units wanted = split(*nearest, ' '), ours = characters(answer), theirs = characters(*nearest);
     count_++;
     exact_ += answer == *nearest;
     word_edits_ += static_cast<double>(edits), words_ += static_cast<double>(wanted.size());

@@ -9,8 +9,6 @@ namespace linnet {
 
 /// Insertions, deletions and replacements that make one sequence of the other (Levenshtein 1966).
 std::size_t edit_distance(const std::vector<std::string_view>& a, const std::vector<std::string_view>& b);
-/// Words that spaces part.
-std::vector<std::string_view> spaced_words(std::string_view text);
 /// Characters of a UTF-8 text (bytes that are none count each).
 std::vector<std::string_view> characters(std::string_view text);
 

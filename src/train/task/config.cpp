@@ -221,6 +221,11 @@ RunConfig read_run_config(const nlohmann::json& json, const std::string& name,
         fail_input(name, "train.sequence",
                    "at most model.context (" + std::to_string(config.model.context) + ")",
                    std::to_string(t.sequence));
+    if (config.model.reads_patches() && t.sequence != config.model.context)
+        fail_input(name, "train.sequence", "0, as a picture is read whole", std::to_string(t.sequence));
+    if ((t.objective == "masked" || t.objective == "spans") && t.sequence < 3)
+        fail_input(name, "train.sequence", "at least 3, as train.objective is " + t.objective,
+                   std::to_string(t.sequence));
     const FinetuneConfig& f = config.finetune;
     if (f.model.empty() && (f.layers > 0 || f.reset_layers > 0 || f.lora.rank > 0 || f.layer_decay != 1))
         fail_input(name, "finetune.model", "a model to begin from, as other settings of finetune are given",

@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/permutation.h"
 #include "base/sha256.h"
+#include "base/split.h"
 #include "base/terminal.h"
 #include "model/encode/encoder_text.h"
 #include "text/train/make.h"
@@ -154,7 +155,7 @@ ExampleData::ExampleData(const RunConfig& config, DataOptions options) : options
             if (config.train.objective == "classes")
                 names.insert(e.label);
             else if (config.train.objective == "tags")
-                for (std::string_view tag : words_of(e.label)) names.emplace(tag);
+                for (std::string_view tag : linnet::split(e.label, ' ')) names.emplace(tag);
         labels_.assign(names.begin(), names.end());
     }
     split(config.train.validation_fraction);
@@ -232,7 +233,7 @@ TokenizerPtr ExampleData::tokenizer(const RunConfig& config, int threads) const 
                           config.tokenizer.lowercase, special_tokens(config), threads);
 }
 
-void ExampleData::fit(RunConfig& config) const {
+void ExampleData::fit(RunConfig& config) {
     ModelConfig& m = config.model;
     const auto count = static_cast<std::int64_t>(labels_.size());
     if (m.reads_patches()) {
@@ -248,6 +249,8 @@ void ExampleData::fit(RunConfig& config) const {
         fail_input(options_.inputs[0], "labels", std::to_string(m.head.classes) + ", model.head.classes",
                    std::to_string(count));
     if (m.head.classes == 0) m.head.classes = count;
+    // Of pictures some classes may not have been seen.
+    for (std::int64_t i = count; i < m.head.classes; i++) labels_.push_back(std::to_string(i));
 }
 
 std::unique_ptr<Task> ExampleData::task(const RunConfig& config, const TokenizerPtr& tokenizer,
@@ -263,7 +266,8 @@ std::unique_ptr<Task> ExampleData::task(const RunConfig& config, const Tokenizer
     for (std::size_t i = 0; i < labels_.size(); i++) numbers[labels_[i]] = static_cast<std::int32_t>(i);
     std::vector<ExampleTask::Encoded> encoded;
     std::vector<std::uint32_t> order[2];
-    std::string sample;
+    std::string sample, first_long;
+    std::uint64_t too_long = 0;
     for (int part = 0; part < 2; part++)
         for (std::uint32_t i : order_[part]) {
             const LabelledExample& e = examples_.all[i];
@@ -279,7 +283,8 @@ std::unique_ptr<Task> ExampleData::task(const RunConfig& config, const Tokenizer
                 one.labels = {numbers.at(e.label)};
             } else {
                 one.input = words_input(*tokenizer, marks, e.first);
-                for (std::string_view tag : words_of(e.label)) one.labels.push_back(numbers.at(tag));
+                for (std::string_view tag : linnet::split(e.label, ' '))
+                    one.labels.push_back(numbers.at(tag));
             }
             const std::size_t longest =
                 std::max(one.input.tokens.size(), objective == "pairs" ? one.labels.size() : 0);
@@ -289,7 +294,7 @@ std::unique_ptr<Task> ExampleData::task(const RunConfig& config, const Tokenizer
                 if (!options_.read.skip_bad)
                     fail_input(where, "", "1 to " + std::to_string(room) + " tokens, train.sequence",
                                std::to_string(longest), "--skip-bad leaves such out");
-                examples_.skipped++;
+                if (too_long++ == 0) first_long = where;
                 continue;
             }
             if (part == 1 && sample.empty()) sample = e.first;
@@ -299,6 +304,9 @@ std::unique_ptr<Task> ExampleData::task(const RunConfig& config, const Tokenizer
     if (order[0].empty())
         fail_input(options_.inputs[0], "", "an example of at most train.sequence tokens",
                    "longer ones alone");
+    if (too_long > 0)
+        note(grouped(too_long) + " examples of more than " + std::to_string(config.train.sequence) +
+             " tokens left out, the first: " + first_long);
     examples_ = {};
     return std::make_unique<ExampleTask>(config, std::move(encoded), std::move(order[0]), std::move(order[1]),
                                          answer.start, objective == "pairs" ? sample : "");

@@ -28,8 +28,9 @@ class ExampleData {
     TokenizerPtr tokenizer(const RunConfig& config, int threads) const;
     /// Names of classes or tags, sorted; of pictures their numbers. Empty for pairs.
     const std::vector<std::string>& labels() const { return labels_; }
-    /// Sets the number of classes. Error where the config has another, or another picture size.
-    void fit(RunConfig& config) const;
+    /// Sets the number of classes, and numbers for those that labels() lacks. Error where the config has
+    /// another, or another picture size.
+    void fit(RunConfig& config);
     /// The examples encoded, as a task; the texts are let go. Error naming file and line for one that is too
     /// long.
     std::unique_ptr<Task> task(const RunConfig& config, const TokenizerPtr& tokenizer,
