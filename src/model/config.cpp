@@ -8,6 +8,7 @@
 #include "kernels/kernels.h"
 #include "kernels/scan.h"
 #include "model/trace.h"
+#include "ops/pool.h"
 
 namespace linnet {
 
@@ -35,7 +36,7 @@ std::vector<Field> rows(ModelConfig& c) {
         later("model.start_token", &c.start_token, "id that answers begin behind; -1: begin or end token", -1,
               many),
         later("model.pooling", &c.pooling, "how an encoder's rows become one vector", 0, 0,
-              {"mean", "first", "last"}),
+              {pooling_names.begin(), pooling_names.end()}),
         later("model.head.kind", &c.head.kind, "what an encoder tells", 0, 0, {"tokens", "classes", "tags"}),
         later("model.head.classes", &c.head.classes, "classes or tags", 0, many),
         later("model.head.transform", &c.head.transform, "a layer before the output product"),

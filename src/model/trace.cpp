@@ -158,17 +158,15 @@ class Tracer : public BlockParts {
         if (training_ && c_.label_smoothing > 0) loss.set("smoothing", c_.label_smoothing);
     }
 
-    /// An encoder's rows: as they are ("encode"), one vector for each sequence ("mean", "first", "last"), and
-    /// what they tell: of chosen rows a token or a tag, of sequences a class.
+    /// Of an encoder's rows: one vector for each sequence, in every way of pooling, and what they tell: of
+    /// chosen rows a token or a tag, of sequences a class.
     void encoder_head(ParameterId table, NodeId x, StreamId targets, Placement outputs) {
-        graph().add_program("encode", {x});
-        model_.encoded = x;
-        constexpr std::pair<const char*, Pooling> ways[] = {
-            {"mean", Pooling::mean}, {"first", Pooling::first}, {"last", Pooling::last}};
         NodeId pooled = none;
-        for (const auto& [name, way] : ways) {
+        for (const std::string_view way : pooling_names) {
+            const std::string name(way);
             NodeId one =
-                graph().add(pool_op, name, {x}, {}, {{"kind", static_cast<double>(way)}}, {outputs.space});
+                graph().add(pool_op, name, {x}, {}, {{"kind", static_cast<double>(pooling_from_name(way))}},
+                            {outputs.space});
             graph().add_program(name, {one});
             model_.pooled.push_back(one);
             if (c_.pooling == name) pooled = one;

@@ -17,15 +17,13 @@ namespace linnet {
 ///
 /// An encoder–decoder has a space and a stream "source" too, and a program "encode" that leaves the source's
 /// keys and values in states of their own. An encoder has no states; its losses and logits are of the rows
-/// that "outputs" names, or of sequences (classes: "outputs" has one entry for each). Its programs "encode",
-/// "mean", "first" and "last" make `encoded` and `pooled`. It may read a stream "segments", and in the place
-/// of tokens one of "patches".
+/// that "outputs" names, or of sequences (classes: "outputs" has one entry for each). Its programs named by
+/// pooling_names make `pooled`. It may read a stream "segments", and in the place of tokens one of "patches".
 struct TracedModel {
     Graph graph;
     NodeId logits = none;               // [outputs, V]
     NodeId loss = none;                 // [R, 1], nats per row; of an encoder [outputs, 1]
-    NodeId encoded = none;              // of an encoder: [R, C]
-    std::vector<NodeId> pooled;         // by Pooling (ops/pool.h): [outputs, C]
+    std::vector<NodeId> pooled;         // of an encoder, by Pooling (ops/pool.h): [outputs, C]
     std::vector<NodeId> router_losses;  // in training, where the config has them; [R, 1] each
     /// Of each layer with experts: its number, and where each expert's places begin, [experts + 1, 1].
     std::vector<std::pair<std::int64_t, NodeId>> expert_bounds;

@@ -19,10 +19,6 @@ struct Options {
     bool keep_newline = false, json = false, raw = false, truncate = false, overwrite = false;
 };
 
-Pooling pooling_of(const std::string& name) {
-    return name == "first" ? Pooling::first : name == "last" ? Pooling::last : Pooling::mean;
-}
-
 /// To length 1; a vector of zeros stays.
 void normalize(std::span<float> vector) {
     double square = 0;
@@ -54,7 +50,7 @@ class Embedding {
         if (config.reads_patches())
             fail_input(encoder_.model().path(), "model.image.patch", "0, a model of texts",
                        std::to_string(config.image.patch), "linnet predict serves pictures");
-        pooling_ = pooling_of(options.pool.empty() ? config.pooling : options.pool);
+        pooling_ = pooling_from_name(options.pool.empty() ? config.pooling : options.pool);
     }
 
     int run() {
@@ -141,7 +137,7 @@ Action add_embed(CLI::App& app, const Globals& globals) {
     auto options = std::make_shared<Options>();
     add_model(app, options->model);
     add_prompt(app, "texts, one a line", options->prompt, options->file, options->keep_newline);
-    add_choice(app, "--pool", options->pool, {"mean", "first", "last"},
+    add_choice(app, "--pool", options->pool, {pooling_names.begin(), pooling_names.end()},
                "how the rows of a text become one vector")
         ->default_str("the model's own");
     app.add_flag("--raw", options->raw, "vectors as they are, not of length 1");

@@ -9,7 +9,7 @@
 namespace linnet {
 namespace {
 
-constexpr const char* programs[] = {"mean", "first", "last", "logits"};  // the first three by Pooling
+constexpr std::size_t tells = pooling_names.size();  // the executor of "logits", behind those by Pooling
 
 std::int64_t row_count(const ModelConfig& config, const EncoderInput& input) {
     if (!config.reads_patches()) return static_cast<std::int64_t>(input.tokens.size());
@@ -41,7 +41,7 @@ void add_to_batch(const ModelConfig& config, const EncoderInput& input, Batch& b
 struct Encoder::Impl {
     std::shared_ptr<const Model> model;
     std::int64_t rows;
-    std::vector<std::optional<Executor<float>>> executors;  // of `programs`
+    std::vector<std::optional<Executor<float>>> executors;  // of "mean", "first", "last", "logits"
 
     Impl(std::shared_ptr<const Model> m, int threads, std::int64_t r) : model(std::move(m)) {
         const ModelConfig& config = model->config();
@@ -57,8 +57,9 @@ struct Encoder::Impl {
         for (const Tensor& t : model->parameters()) lowering.stored.push_back(t.type);
         std::vector<Plan> plans;
         std::vector<const Plan*> all;
-        for (const char* program : programs)
+        for (std::string_view program : pooling_names)
             plans.push_back(make_plan(graph, graph.program(program), lowering));
+        plans.push_back(make_plan(graph, graph.program("logits"), lowering));
         for (const Plan& plan : plans) all.push_back(&plan);
         Binding<float> binding;
         binding.parameters = model->parameters();
@@ -133,7 +134,7 @@ std::span<const float> Encoder::logits(std::span<const EncoderInput> inputs) {
     std::size_t rows = each ? inputs.size() : 0;
     if (!each)
         for (const EncoderInput& input : inputs) rows += input.wanted.size();
-    const float* made = impl_->run(3, impl_->model->traced().logits, inputs, each);
+    const float* made = impl_->run(tells, impl_->model->traced().logits, inputs, each);
     return {made, rows * static_cast<std::size_t>(classes())};
 }
 
