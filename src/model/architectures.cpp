@@ -104,7 +104,7 @@ std::optional<ModelConfig> through(const Architecture& a, const ModelConfig& con
     }
     kept.vocabulary = config.vocabulary;
     kept.dropout = config.dropout, kept.init_std = config.init_std;  // of training alone
-    kept.label_smoothing = config.label_smoothing;
+    kept.label_smoothing = config.label_smoothing, kept.zero_init = config.zero_init;
     kept.experts.balance_loss = config.experts.balance_loss;
     kept.experts.z_loss = config.experts.z_loss;
     if (config.position.kind.at(0) != "rope" && !config.position.kind.is_list()) {  // of rope alone

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "base/checked.h"
 #include "base/error.h"
@@ -99,6 +100,9 @@ std::vector<Field> rows(ModelConfig& c) {
         later("model.residual.scale", &c.residual.scale, "of what a branch adds", -many, many),
         later("model.residual.halve_every", &c.residual.halve_every,
               "the stream is halved after so many layers; 0: never", 0, 4096),
+        later("model.residual.first", &c.residual.first,
+              "blocks read a x + b x0, x0 the first one's input; a and b are learned", 0, 0,
+              {"none", "scalars", "vectors"}),
         {"model.position.kind", &c.position.kind, "", 0, 0, {"learned", "sinusoidal", "rope", "none"}},
         {"model.position.theta", &c.position.theta, "base of the rotary angles", 1, 1e12},
         {"model.position.halves", &c.position.halves, "rotary pairs (i, i + D/2) instead of (2i, 2i + 1)"},
@@ -137,6 +141,8 @@ std::vector<Field> rows(ModelConfig& c) {
         later("model.attention.reach", &c.attention.reach, "distance from which on biases are alike", 1, far),
         later("model.attention.globals", &c.attention.globals,
               "first positions that all see, beside a window", 0, many),
+        later("model.attention.value_embedding", &c.attention.value_embedding,
+              "number of the table whose row for the token goes into v; 0: none", 0, 4096),
         later("model.embedding.scale", &c.embedding.scale, "of token embeddings", -many, many),
         later("model.embedding.norm", &c.embedding.norm, "a norm after the embedding"),
         later("model.embedding.norm_last", &c.embedding.norm_last, "that norm is behind positions, too"),
@@ -151,6 +157,8 @@ std::vector<Field> rows(ModelConfig& c) {
         later("model.label_smoothing", &c.label_smoothing, "share of a target given to all, in training", 0,
               0.99),
         {"model.init_std", &c.init_std, "standard deviation of the first weights", 0, 10},
+        later("model.zero_init", &c.zero_init,
+              "matrices that end a branch, and an output matrix of its own, start at 0"),
     };
 }
 
@@ -349,8 +357,32 @@ void check_experts(ModelConfig& c, std::string_view file) {
         fail_input(file, "model.experts.count", "0, or ffn.gated without ffn.bias", std::to_string(count));
 }
 
+/// Tables of values for tokens: layers without attention have none, and those that share one need rows of
+/// the same width.
+void check_value_embeddings(ModelConfig& c, std::string_view file) {
+    auto& tables = c.attention.value_embedding;
+    std::vector<std::int64_t> used;
+    for (std::int64_t layer = 0; layer < c.layers; layer++)
+        used.push_back(c.mixer.at(layer) == mixer_names()[0] ? tables.at(layer) : 0);
+    tables = PerLayer<std::int64_t>(std::move(used));
+    tables.shorten(c.layers);
+    std::map<std::int64_t, std::int64_t> heads;  // of each table
+    for (std::int64_t layer = 0; layer < std::max(c.layers, c.decoder_layers); layer++) {
+        const std::int64_t table = tables.at(layer), here = c.kv_heads.at(layer);
+        if (table == 0) continue;
+        if (c.reads_patches())
+            fail_input(file, "model.attention.value_embedding", "0, as pictures have no tokens",
+                       std::to_string(table));
+        if (heads.emplace(table, here).first->second != here)
+            fail_input(file, "model.attention.value_embedding",
+                       "another table for layer " + std::to_string(layer) + ", as kv_heads differ",
+                       std::to_string(table));
+    }
+}
+
 void check_attention(ModelConfig& c, std::string_view file) {
     auto& a = c.attention;
+    check_value_embeddings(c, file);
     if (a.window.list() == PerLayer<std::int64_t>(0).list()) a.globals = 0;
     if (a.buckets == 0) {
         a.reach = ModelConfig().attention.reach;
@@ -384,6 +416,7 @@ void check_blocks(ModelConfig& c, std::string_view file) {
     if (c.residual.kind != "parallel") c.residual.shared_norm = false;
     if (c.residual.kind == "parallel" && c.norm.placement != "pre")
         fail_input(file, "model.norm.placement", "pre beside parallel branches", c.norm.placement);
+    if (c.layers == 1 && c.decoder_layers <= 1) c.residual.first = "none";
     if (!c.attention.bias) c.attention.output_bias = true;
     if (!c.norm.weight && c.attention.qk_norm != "none" && c.attention.qk_norm != "unit")
         fail_input(file, "model.attention.qk_norm", "none or unit, as norms have no weights",

@@ -69,6 +69,7 @@ struct ModelConfig {
         bool shared_norm = false;      // parallel: attention and feed-forward layer read one norm's result
         double scale = 1;              // of what a branch adds
         std::int64_t halve_every = 0;  // after so many layers the stream is halved (RWKV, for f16); 0: never
+        std::string first = "none";    // how blocks get the first one's input again, by learned weights
     } residual;
     struct {
         PerLayer<std::string> kind = "learned";  // a list has rope and none alone
@@ -86,16 +87,17 @@ struct ModelConfig {
         } scaling;
     } position;
     struct {
-        bool bias = true;                       // of the projections q, k, v and output
-        bool output_bias = true;                // false: of q, k and v alone
-        PerLayer<std::int64_t> window = 0;      // tokens; 0: none
-        std::string qk_norm = "none";           // of queries and keys, before RoPE
-        double scale = 0;                       // of scores; 0: 1 / sqrt(D)
-        double clamp = 0;                       // largest absolute value of q, k and v; 0: any
-        double softcap = 0;                     // c: scores become c tanh(score / c); 0: none
-        double alibi = 0;                       // largest bias of ALiBi; 0: none
-        std::int64_t buckets = 0, reach = 128;  // of learned biases by distance (T5); 0: none
-        std::int64_t globals = 0;               // first positions that all see, beside a window
+        bool bias = true;                            // of the projections q, k, v and output
+        bool output_bias = true;                     // false: of q, k and v alone
+        PerLayer<std::int64_t> window = 0;           // tokens; 0: none
+        std::string qk_norm = "none";                // of queries and keys, before RoPE
+        double scale = 0;                            // of scores; 0: 1 / sqrt(D)
+        double clamp = 0;                            // largest absolute value of q, k and v; 0: any
+        double softcap = 0;                          // c: scores become c tanh(score / c); 0: none
+        double alibi = 0;                            // largest bias of ALiBi; 0: none
+        std::int64_t buckets = 0, reach = 128;       // of learned biases by distance (T5); 0: none
+        std::int64_t globals = 0;                    // first positions that all see, beside a window
+        PerLayer<std::int64_t> value_embedding = 0;  // number of the table that values get rows of; 0: none
     } attention;
     struct {
         double scale = 1;
@@ -118,6 +120,7 @@ struct ModelConfig {
     bool tie_embeddings = true;
     double dropout = 0, label_smoothing = 0;  // in training
     double init_std = 0.02;
+    bool zero_init = false;  // matrices that end a branch, and an output matrix of its own, start at 0
 
     bool uses(std::string_view some_mixer) const;  // in one of its layers
     bool is_encoder() const { return kind == "encoder"; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <stdexcept>
 
 #include "graph/plan.h"
@@ -64,6 +65,7 @@ class Tracer : public BlockParts {
     /// Projections that end a residual branch start smaller, so that the stream's variance does not grow with
     /// depth (Radford et al. 2019, GPT-2, section 2.3).
     double residual_std() const override {
+        if (c_.zero_init) return 0;
         return deep() ? branch_std() : c_.init_std / std::sqrt(2.0 * static_cast<double>(c_.layers));
     }
 
@@ -101,6 +103,8 @@ class Tracer : public BlockParts {
         x = positions(x);
         if (c_.embedding.norm_last) x = normed();
         x = dropout(side + "embed.dropout", x);
+        first_ = x, input_ = input;
+        value_tables_.clear();
         begin_rope();
         begin_score_bias();
         for (layer_ = 0; layer_ < layers; layer_++) {
@@ -149,10 +153,13 @@ class Tracer : public BlockParts {
 
     Small<ParameterId, max_parameters> output_product(ParameterId table) {
         Small<ParameterId, max_parameters> p{
-            c_.tie_embeddings ? table : matrix("output.weight", c_.vocabulary, c_.width, c_.init_std)};
+            c_.tie_embeddings ? table : matrix("output.weight", c_.vocabulary, c_.width, head_std())};
         if (c_.logits.bias) p.push_back(graph().parameter("output.bias", Shape(c_.vocabulary), 0, 0));
         return p;
     }
+
+    /// Of an output matrix of its own.
+    double head_std() const { return c_.zero_init ? 0 : c_.init_std; }
 
     void smooth(Attributes& loss) const {
         if (training_ && c_.label_smoothing > 0) loss.set("smoothing", c_.label_smoothing);
@@ -179,7 +186,7 @@ class Tracer : public BlockParts {
             p = output_product(table);
         } else {
             y = dropout("head.dropout", y);
-            p = {matrix("cls.output.weight", c_.head.classes, c_.width, c_.init_std),
+            p = {matrix("cls.output.weight", c_.head.classes, c_.width, head_std()),
                  graph().parameter("cls.output.bias", Shape(c_.head.classes), 0, 0)};
         }
         Attributes loss;
@@ -326,6 +333,7 @@ class Tracer : public BlockParts {
         NodeId q = clamped(linear(path + ".q", name + "_q", x, heads * d, bias, c_.init_std));
         NodeId k = clamped(linear(path + ".k", name + "_k", seen, kv_heads * d, bias, c_.init_std));
         NodeId v = clamped(linear(path + ".v", name + "_v", seen, kv_heads * d, bias, branch_std()));
+        if (self) v = with_token_values(name, v);
         q = heads_norm(path + ".q.norm", name + "_q_norm", q, heads);
         k = heads_norm(path + ".k.norm", name + "_k_norm", k, kv_heads);
         if (self && c_.position.kind.at(layer_) == "rope")
@@ -344,6 +352,21 @@ class Tracer : public BlockParts {
         NodeId y = linear(path + ".output", name + "_output", a, c_.width, bias && c_.attention.output_bias,
                           residual_std());
         return dropout(path + ".dropout", y);
+    }
+
+    /// Values mixed with the token's row of a table (K. Jordan et al. 2024, modded-nanogpt, "value
+    /// embeddings"; after Zhou et al. 2024, "Value residual learning").
+    NodeId with_token_values(const std::string& name, NodeId v) {
+        const std::int64_t number = c_.attention.value_embedding.at(layer_);
+        if (number == 0) return v;
+        auto [table, first] = value_tables_.emplace(number, none);
+        if (first)
+            table->second = matrix(side_.prefix + "value_embd_" + std::to_string(number) + ".weight",
+                                   c_.vocabulary, graph().node(v).width, c_.init_std);
+        NodeId rows = graph().add(embedding_op, name + ".value_embed", {}, {table->second}, {}, input_);
+        ParameterId own = parameter(name + "_v_scale.weight", Shape(1), 0.5, 0);
+        ParameterId theirs = parameter(name + "_value_embd_scale.weight", Shape(1), 0.5, 0);
+        return graph().add(mix_op, name + ".v.mix", {v, rows}, {own, theirs});
     }
 
     NodeId mixer(const std::string& blk, NodeId x) {
@@ -484,7 +507,17 @@ class Tracer : public BlockParts {
         return graph().add(add_op, path + ".add", {x, scaled(path + ".scale", y, c_.residual.scale)});
     }
 
+    /// A block's input: the stream, to which all but the first get that one's input again (modded-nanogpt).
+    NodeId with_first(const std::string& blk, NodeId x) {
+        if (layer_ == 0 || c_.residual.first == "none") return x;
+        const Shape shape(c_.residual.first == "vectors" ? c_.width : 1);
+        ParameterId own = parameter(blk + ".stream_scale.weight", shape, 1, 0);
+        ParameterId theirs = parameter(blk + ".first_scale.weight", shape, 0, 0);
+        return graph().add(mix_op, blk + ".first", {x, first_}, {own, theirs});
+    }
+
     NodeId block(const std::string& blk, NodeId x) {
+        x = with_first(blk, x);
         if (c_.residual.kind == "parallel") return parallel_block(blk, x);
         x = residual(blk + ".attn", blk + ".attn", x, [&](NodeId y) { return mixer(blk, y); });
         if (encoded_ != none)
@@ -518,6 +551,9 @@ class Tracer : public BlockParts {
     Small<ParameterId, max_parameters> turn_factors_;
     SpaceId places_ = none, bounds_ = none;  // of experts
     NodeId score_bias_ = none;
+    Placement input_;                                   // of the stack: its tokens
+    NodeId first_ = none;                               // … and what its first block reads
+    std::map<std::int64_t, ParameterId> value_tables_;  // … and its tables of values, by number
 };
 
 }  // namespace

@@ -43,6 +43,7 @@ std::span<const Op* const> all_ops() {
         &activation_op,
         &gated_op,
         &add_op,
+        &mix_op,
         &scale_op,
         &clamp_op,
         &softcap_op,

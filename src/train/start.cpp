@@ -16,8 +16,8 @@ namespace {
 using nlohmann::json;
 
 /// Settings of a model that a run from it may change: they are of training alone.
-constexpr std::string_view of_training[] = {"model.dropout", "model.init_std", "model.experts.balance_loss",
-                                            "model.experts.z_loss"};
+constexpr std::string_view of_training[] = {"model.dropout", "model.init_std", "model.zero_init",
+                                            "model.experts.balance_loss", "model.experts.z_loss"};
 
 /// The base's model section with what the config says of training.
 void take_model(const Model& base, const RunConfig& config, const std::string& name) {

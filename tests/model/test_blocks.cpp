@@ -65,8 +65,38 @@ TEST_CASE("a model's gradients agree with central differences, whatever its bloc
     check({{"model.attention.buckets", 4}, {"model.attention.reach", 4}, {"model.kv_heads", 1}});
     check({{"model.attention.window", 2}, {"model.attention.globals", 1}});
     check({{"model.attention.qk_norm", "unit"}, {"model.norm.weight", false}});
+    check({{"model.residual.first", "scalars"}, {"model.attention.value_embedding", 1}});
+    check({{"model.layers", 3},
+           {"model.residual.first", "vectors"},
+           {"model.attention.value_embedding", {1, 2, 1}},
+           {"model.kv_heads", 1},
+           {"model.attention.bias", false},
+           {"model.tie_embeddings", false}});
+    check({{"model.residual.kind", "parallel"},
+           {"model.residual.first", "vectors"},
+           {"model.attention.value_embedding", {2, 0}}});
+    check({{"model.layers", 4},
+           {"model.tie_layers", 2},
+           {"model.residual.first", "scalars"},
+           {"model.attention.value_embedding", {0, 1, 1, 0}}});
     check({{"model.layers", 3}, {"model.tie_layers", 1}});
     check({{"model.layers", 4}, {"model.tie_layers", 2}, {"model.norm.placement", "sandwich"}});
+}
+
+TEST_CASE("zero_init: what ends a branch, and an output matrix of its own, start at 0, and nothing else") {
+    for (bool tied : {false, true}) {
+        const ModelConfig config = config_of({{"model.zero_init", true}, {"model.tie_embeddings", tied}});
+        std::size_t zeros = 0;
+        const TracedModel model = trace(config, true);
+        for (const Parameter& p : model.graph.parameters()) {
+            if (p.shape.rank < 2) continue;
+            const bool ends = p.name.find("attn_output") != p.name.npos ||
+                              p.name.find("ffn_down") != p.name.npos || p.name == "output.weight";
+            CHECK_MESSAGE((p.init_std == 0) == ends, p.name);
+            zeros += ends;
+        }
+        CHECK(zeros == (tied ? 4 : 5));
+    }
 }
 
 TEST_CASE("a mixture's gradients agree with central differences") {

@@ -60,6 +60,8 @@ std::vector<Case> cases() {
         {&row_gate_op, "", {6, 1}, {}, {}},
         {&append_op, "", {6, 6}, {}, {{"kv_heads", 2}}},
         {&add_op, "", {6, 6}, {}, {}},
+        {&mix_op, "by numbers", {6, 6}, {Shape(1), Shape(1)}, {}},
+        {&mix_op, "by columns", {20, 20}, {Shape(20), Shape(20)}, {}},
         {&dropout_op, "", {6}, {}, {{"probability", 0.3}}},
         {&take_rows_op, "", {6}, {}, {}},
         {&pool_op, "mean", {6}, {}, {{"kind", 0}}},

@@ -212,8 +212,10 @@ json as_float(const json& value) {
 bool same_settings(const ModelConfig& a, const ModelConfig& b) {
     const json one = values_of(a), other = values_of(b);
     if (a.vocabulary != b.vocabulary) return false;
+    constexpr std::string_view of_training[] = {"model.dropout", "model.init_std", "model.zero_init"};
     for (const auto& [key, value] : one.items())
-        if (as_float(value) != as_float(other[key]) && key != "model.dropout" && key != "model.init_std")
+        if (as_float(value) != as_float(other[key]) &&
+            std::find(std::begin(of_training), std::end(of_training), key) == std::end(of_training))
             return false;
     return true;
 }
