@@ -188,8 +188,10 @@ void elementwise(const KernelTable<float>& k) {
     print("layer_norm 768",
           best([&](int, int) { k.layer_norm(n / 768, 768, x, y, w, 1e-5f, z, nullptr); }, 0.05));
     print("cross_entropy", best([&](int, int) { k.cross_entropy(n, 7, 1e-3f, true, x); }, 0.05));
-    AdamW<float> o{1e-3f, 0.9f, 0.95f, 1e-8f, 0.1f, 0.1f, 0.05f, 1};
-    print("adamw", best([&](int, int) { k.adamw(n, o, w, x, y, z); }, 0.05));
+    Update<float> o;
+    o.lr = 1e-3f, o.beta1 = 0.9f, o.beta2 = 0.95f, o.epsilon = 1e-8f, o.weight_decay = 0.1f;
+    o.correction1 = 0.1f, o.correction2 = 0.05f;
+    print("adamw", best([&](int, int) { k.update(n, o, w, x, y, z); }, 0.05));
     for (float* p : {x, y, z, w}) std::free(p);
 }
 

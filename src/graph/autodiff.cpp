@@ -54,6 +54,11 @@ struct Backward {
         return l.read(id);
     }
 
+    ValueId read_output(NodeId id) {
+        recompute(id);
+        return l.forms(graph.node(id)).output ? plan.value[static_cast<std::size_t>(id)] : l.read(id);
+    }
+
     ValueId read_input(const Node& node, std::size_t i) {
         recompute(node.inputs[i]);
         return l.read_input(node, i);
@@ -132,28 +137,16 @@ struct Backward {
         step.product = plan.lowering.products;
         for (std::size_t i = 0; i < node.inputs.size(); i++)
             step.in.push_back(node.op->reads_inputs >> i & 1u ? read_input(node, i) : none);
-        if (node.op->reads_output) step.out = read(id);
+        if (node.op->reads_output) step.out = read_output(id);
         step.saved = saved(id);
         // From here on no step is added before this one.
         if (node.op->loss) {
-            Graph::Shapes s = graph.shapes(node);
-            NodeShape shape{s.in, s.parameters, node.attributes};
             plan.value[static_cast<std::size_t>(id)] = step.out =
                 l.value(plan.lowering.arithmetic, node.width, node.space);
-            if (node.op->scratch)
-                step.scratch =
-                    l.value(plan.lowering.arithmetic,
-                            node.op->scratch(shape, capacity_of(graph, plan.lowering, node.space)), none);
+            step.scratch = l.scratch(node, node.op->scratch, node.space);
         } else {
             step.dout = of(id);
-            if (node.op->backward_scratch) {
-                Graph::Shapes s = graph.shapes(node);
-                step.scratch =
-                    l.value(plan.lowering.arithmetic,
-                            node.op->backward_scratch({s.in, s.parameters, node.attributes},
-                                                      capacity_of(graph, plan.lowering, node.space)),
-                            none);
-            }
+            step.scratch = l.scratch(node, node.op->backward_scratch, node.space);
         }
         for (ValueId v : step.in) touch(plan, v, l.now());
         for (ValueId v : {step.out, step.saved, step.dout}) touch(plan, v, l.now());

@@ -75,9 +75,10 @@ std::size_t touched_workspace(const Graph& graph, const Plan& plan) {
     auto product = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
         most = std::max(most, std::min(k, kernels.gemm_block_k) *
                                   (std::min(m, kernels.gemm_block_m) + std::min(n, kernels.gemm_block_n)));
+        const std::int64_t bytes = plan.lowering.products == ProductKernel::split ? 4 : 2;  // of an element
         if (plan.lowering.products != ProductKernel::panels)
-            narrow = std::max(narrow,
-                              std::min((m + n) * k * 2, static_cast<std::int64_t>(kernels.narrow.workspace)));
+            narrow = std::max(
+                narrow, std::min((m + n) * k * bytes, static_cast<std::int64_t>(kernels.narrow.workspace)));
     };
     for (const PlanStep& step : plan.steps) {
         const Node& node = graph.node(step.node);
@@ -159,6 +160,7 @@ void Executor<Real>::prepare() {
         c.phase = plan_.lowering.phase;
         c.node = s.node;
         c.width = node.width;
+        if (s.out != none) c.out_type = plan_.values[static_cast<std::size_t>(s.out)].type;
         c.out = at(s.out), c.add = at(s.add), c.saved = at(s.saved), c.scratch = at(s.scratch),
         c.dout = at(s.dout);
         for (std::size_t k = 0; k < s.in.size(); k++) {
@@ -307,12 +309,7 @@ void Executor<Real>::part_of(Round round, const Batch& batch, Worker part, int m
 template <class Real>
 void Executor<Real>::arrange(const Batch& batch) {
     std::vector<std::int64_t> sizes = counts_;
-    for (const Rows* rows : rows_) {
-        std::int64_t longest = 0;
-        for (std::size_t i = 0; rows && i < rows->segments.size(); i++)
-            longest = std::max(longest, rows->segments[i].length);
-        sizes.push_back(longest);
-    }
+    for (const Rows* rows : rows_) sizes.push_back(rows ? rows->longest() : 0);
     if (arranged_ == sizes) return;
     arranged_ = std::move(sizes);
     rounds_.clear(), stages_.clear();
@@ -359,6 +356,7 @@ void Executor<Real>::watch(const Batch& batch, const std::function<void(const Wa
     admit(batch);
     arrange(batch);
     double seconds = 0;
+    std::vector<Real> widened;
     for (std::size_t i = 0; i < rounds_.size(); i++) {
         const auto start = Clock::now();
         run_team(threads_, [&](Worker member) { part_of(rounds_[i], batch, member, member.index); });
@@ -371,8 +369,16 @@ void Executor<Real>::watch(const Batch& batch, const std::function<void(const Wa
                                                                                            : s.din[0];
         const std::int64_t rows = counts_[static_cast<std::size_t>(node.space)];
         std::span<const Real> values;
-        if (made != none && !node.op->integers)
-            values = {at(made), static_cast<std::size_t>(rows * node.width)};
+        if (made != none && !node.op->integers) {
+            const auto count = static_cast<std::size_t>(rows * node.width);
+            const DType type = plan_.values[static_cast<std::size_t>(made)].type;
+            values = {at(made), count};
+            if (type != kernel_type<Real>) {
+                widened.resize(count);
+                kernels_for<Real>().load(rows * node.width, type, at(made), widened.data());
+                values = widened;
+            }
+        }
         see({s, call_of(rounds_[i].step, batch, {}, 0), values, rows, seconds});
         seconds = 0;
     }

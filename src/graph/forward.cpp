@@ -40,6 +40,30 @@ DType Lowerer::type_of(NodeId node) const {
     return graph.node(node).op->integers ? DType::i32 : plan.lowering.arithmetic;
 }
 
+StoredForms Lowerer::forms(const Node& node) const {
+    if (!node.op->stored) return {};
+    const Graph::Shapes s = graph.shapes(node);
+    // The kernels that round have f32 and bf16 alone, and take no weights of block types.
+    const Lowering& l = plan.lowering;
+    bool rounds = l.arithmetic == DType::f32 && l.activation == DType::bf16;
+    if (node.op->product && !l.stored.empty())
+        rounds &= info(l.stored[static_cast<std::size_t>(node.parameters[0])]).block == 1;
+    const StoredForms forms =
+        node.op->stored({s.in, s.parameters, node.attributes}, rounds ? l.products : ProductKernel::panels);
+    if (!forms.alike) return forms;
+    bool all = stored_narrow(static_cast<NodeId>(&node - graph.nodes().data()));
+    for (std::size_t i = 0; i < node.inputs.size(); i++)
+        if (forms.inputs >> i & 1u) all &= stored_narrow(node.inputs[i]);
+    return all ? forms : StoredForms{};
+}
+
+bool Lowerer::stored_narrow(NodeId node) const {
+    const auto at = static_cast<std::size_t>(node);
+    const bool root = std::find(plan.roots.begin(), plan.roots.end(), node) != plan.roots.end();
+    return training() && plan.lowering.activation && kept[at] && !root && !residual[at] &&
+           !graph.node(node).op->integers;
+}
+
 void Lowerer::convert(ValueId from, ValueId to, NodeId node) {
     PlanStep step{StepKind::convert, node, node};
     step.in = {from};
@@ -63,6 +87,14 @@ ValueId Lowerer::read(NodeId id) {
     return copy;
 }
 
+ValueId Lowerer::scratch(const Node& node, std::int64_t (*size)(const NodeShape&, std::int64_t rows),
+                         SpaceId space) {
+    if (!size) return none;
+    const Graph::Shapes s = graph.shapes(node);
+    const NodeShape shape{s.in, s.parameters, node.attributes};
+    return value(plan.lowering.arithmetic, size(shape, capacity_of(graph, plan.lowering, space)), none);
+}
+
 void Lowerer::run(StepKind kind, PlanStep step) {
     const Node &runs = graph.node(step.node), &makes = graph.node(step.result);
     const Lowering& lowering = plan.lowering;
@@ -71,27 +103,24 @@ void Lowerer::run(StepKind kind, PlanStep step) {
     bool written = lowering.phase == Phase::write || runs.attributes.has("written");
     step.kind = kind;
     step.product = written ? ProductKernel::rows : lowering.products;
-    step.out = value(type_of(step.result), makes.width, makes.space);
+    const bool narrow = stored_narrow(step.result), made_narrow = narrow && !written && forms(runs).output;
+    step.out = value(made_narrow ? *lowering.activation : type_of(step.result), makes.width, makes.space);
     Graph::Shapes s = graph.shapes(runs);
     NodeShape shape{s.in, s.parameters, runs.attributes};
     if (training() && runs.op->saved && keeps)
         step.saved = value(lowering.arithmetic, runs.op->saved(shape), makes.space);
-    if (runs.op->scratch)
-        step.scratch = value(lowering.arithmetic,
-                             runs.op->scratch(shape, capacity_of(graph, lowering, makes.space)), none);
+    step.scratch = scratch(runs, runs.op->scratch, makes.space);
     for (ValueId v : step.in) touch(plan, v, now());
     touch(plan, step.add, now());
     plan.value[result] = step.out;
     if (kind == StepKind::forward) made_by[result] = run_by[static_cast<std::size_t>(step.node)] = now();
     plan.steps.push_back(step);
 
-    bool root = std::find(plan.roots.begin(), plan.roots.end(), step.result) != plan.roots.end();
-    if (training() && lowering.activation && kept[result] && !root && !makes.op->integers &&
-        !residual[result]) {
-        ValueId narrow = value(*lowering.activation, makes.width, makes.space);
-        convert(step.out, narrow, step.result);
-        plan.value[result] = narrow;
-        wide[result] = none;  // consumers must see the rounded value, which backward will differentiate
+    if (narrow) wide[result] = none;  // consumers must see what backward will differentiate
+    if (narrow && !made_narrow) {
+        const ValueId stored = value(*lowering.activation, makes.width, makes.space);
+        convert(step.out, stored, step.result);
+        plan.value[result] = stored;
     }
 }
 

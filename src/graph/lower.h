@@ -32,14 +32,22 @@ struct Lowerer {
     /// The same for input `i` of a node's op, which may read it as it is stored.
     ValueId read_input(const Node& node, std::size_t i) {
         const NodeId id = node.inputs[i];
-        return node.op->reads_stored >> i & 1u ? plan.value[static_cast<std::size_t>(id)] : read(id);
+        return forms(node).inputs >> i & 1u ? plan.value[static_cast<std::size_t>(id)] : read(id);
     }
+    /// What the node's op takes and makes as it is stored, once its inputs' values are there.
+    StoredForms forms(const Node& node) const;
+    /// The node's value is stored in the type that the lowering has for those.
+    bool stored_narrow(NodeId node) const;
     /// The type in which a node's op makes its value.
     DType type_of(NodeId node) const;
     int now() const { return static_cast<int>(plan.steps.size()); }
     ValueId value(DType type, std::int64_t width, SpaceId space) {
         return new_value(graph, plan, type, width, space, now());
     }
+    /// Memory of one step, as `size` (Op::scratch, Op::backward_scratch) says for the rows of `space`; none
+    /// where the op has no such rule.
+    ValueId scratch(const Node& node, std::int64_t (*size)(const NodeShape&, std::int64_t rows),
+                    SpaceId space);
     /// Adds a step that runs a node's op forwards; all but inputs, `add` and storage are filled in.
     void run(StepKind kind, PlanStep step);
 

@@ -45,20 +45,8 @@ inline void attend(const Attention<Real>& f, int64_t head, RealRows v, int64_t i
     if (end <= 0 || (begin >= keys && j >= f.globals)) return;
     int64_t width = ceil_divide(end, W) * W;
     small_product(rows, width, d, q + i * f.q_row, f.q_row, 1, w.keys, key_block, w.scores, key_block);
-    Real now[small_rows], shrink[small_rows], *top = w.top + local;
-    Real factor = score_factor(f);
-    for (int64_t r = 0; r < rows; r++) {
-        Real* scores = w.scores + r * key_block;
-        if (shaped(f)) shape_row(f, head, i + r, j, width, scores);
-        Real high = row_top(scores, width, seen_keys(f, i + r, j, keys), factor);
-        now[r] = high > top[r] ? high : top[r];
-    }
-    shrink_factors(rows, top, now, shrink);
-    for (int64_t r = 0; r < rows; r++) {
-        Real sum = row_weights(w.scores + r * key_block, width, seen_keys(f, i + r, j, keys), factor, now[r]);
-        w.total[local + r] = w.total[local + r] * shrink[r] + sum;
-        top[r] = now[r];
-    }
+    Real shrink[small_rows];
+    weigh_rows(f, head, i, rows, j, keys, width, w.scores, w.top + local, w.total + local, shrink);
     small_product(rows, d, end, w.scores, key_block, 1, v.data, v.row, w.out + local * d, d, shrink);
 }
 
@@ -80,16 +68,7 @@ inline void attention(const Attention<Real>& f, int64_t head, int64_t query_begi
                 attend(f, head, v, i, least(small_rows, q1 - i), j, keys, i - q0, w);
             }
         }
-        for (int64_t r = 0; r < count; r++) {
-            Real* out = f.out + (q0 + r) * f.out_row + head * d;
-            Vec factor = set1(Real(1) / w.total[r]);
-            each_vector(
-                d, [&](int64_t c, int64_t n) { store_n(out + c, load_n(w.out + r * d + c, n) * factor, n); });
-            if (f.lse) {
-                f.lse[head * f.rows + q0 + r] =
-                    w.top[r] + static_cast<Real>(__builtin_log(static_cast<double>(w.total[r])));
-            }
-        }
+        finish_rows<StoredReal>(f, head, q0, count, w.out, w.top, w.total);
     }
 }
 

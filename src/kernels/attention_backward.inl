@@ -36,12 +36,12 @@ struct HeadGradient {
 };
 
 /// One row of products q · k and dout · v becomes P and dA: query i, the keys from j on, `width` (whole
-/// vectors).
+/// vectors); row_delta: rowsum(dO ∘ O).
 inline void finish_backward_row(const Attention<Real>& f, const HeadGradient& h, int64_t i, int64_t j,
-                                int64_t keys, int64_t width, Real* p, Real* s) {
+                                int64_t keys, int64_t width, Real row_delta, Real* p, Real* s) {
     Seen visible = seen_keys(f, i, j, keys);
     Vec lse = set1(h.lse[i]), scale = set1(f.scale), factor = scale;
-    Vec delta = set1(dot(f.head_width, h.dout + i * f.out_row, h.out + i * f.out_row));
+    Vec delta = set1(row_delta);
     for (int64_t c = 0; c < width; c += W) {
         Vec tanh = zero();
         Vec score = shaped(f) ? shape_scores(f, h.head, i, j + c, load(p + c), tanh) : load(p + c) * scale;
@@ -68,7 +68,8 @@ inline void backward_weights(const Attention<Real>& f, const HeadGradient& h, in
     small_product(rows, width, head_width, h.dout + i * f.out_row, f.out_row, 1, w.values, key_block, s,
                   key_block);
     for (int64_t r = 0; r < rows; r++, p += key_block, s += key_block)
-        finish_backward_row(f, h, i + r, j, keys, width, p, s);
+        finish_backward_row(f, h, i + r, j, keys, width,
+                            dot(head_width, h.dout + (i + r) * f.out_row, h.out + (i + r) * f.out_row), p, s);
 }
 
 /// The products of one block of queries [i0, i1) with one block of keys [j, j + keys).

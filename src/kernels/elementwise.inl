@@ -166,6 +166,14 @@ inline void scale(int64_t n, Real factor, const Real* x, Real* y) {
     each_vector(n, [&](int64_t i, int64_t some) { store_n(y + i, f * load_n(x + i, some), some); });
 }
 
+/// Rounded twice, as the loops that it stands for.
+inline void multiply(int64_t n, const Real* a, const Real* b, Real* y, bool accumulate) {
+    each_vector(n, [&](int64_t i, int64_t some) {
+        Vec v = load_n(a + i, some) * load_n(b + i, some);
+        store_n(y + i, accumulate ? load_n(y + i, some) + v : v, some);
+    });
+}
+
 inline double sum_squares(int64_t n, const Real* x) {
     Wide a = wide_zero(), b = wide_zero();
     int64_t i = 0;

@@ -28,6 +28,7 @@ constinit const AddedKernels amx_kernels = {
     .name = "amx",
     .block = {.panels = tile_panels<TileInstructions>, .panel_numbers = PanelNumbers::bf16},
     .narrow = {.rounded = bf16_product<TileProduct<TileInstructions, false>>,
+               .rounded_longest = TileProduct<TileInstructions, false>::depth,
                .split = bf16_product<TileProduct<TileInstructions, true>>,
                .attention = tile_attention<TileInstructions>,
                .attention_backward = tile_attention_backward<TileInstructions>,

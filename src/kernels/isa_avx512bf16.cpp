@@ -18,6 +18,7 @@ struct PairDots {
 extern const AddedKernels avx512bf16_kernels;
 constinit const AddedKernels avx512bf16_kernels = {.name = "avx512bf16",
                                                    .narrow = {.rounded = bf16_product<DotProduct<PairDots>>,
+                                                              .rounded_longest = DotProduct<PairDots>::depth,
                                                               .workspace = sizeof(BF16Panels),
                                                               .cut = {dot_rows, tile_block, 16},
                                                               .speed = 1.5}};

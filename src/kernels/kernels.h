@@ -28,8 +28,9 @@ struct Gemm {
     Real* c = nullptr;
     std::int64_t c_row = 0;
     bool accumulate = false;
-    const Real* bias = nullptr;  // [N] or null
-    const Real* add = nullptr;   // [M,N] or null, rows add_row apart; may be c itself
+    std::uint16_t* bf16 = nullptr;  // NarrowProducts::rounded: C, rounded, instead of c; not accumulated to
+    const Real* bias = nullptr;     // [N] or null
+    const Real* add = nullptr;      // [M,N] or null, rows add_row apart; may be c itself
     std::int64_t add_row = 0;
     std::int64_t m_begin = 0, m_end = 0, n_begin = 0, n_end = 0;
     int streams = 1;  // rows of W that products of writing read together: 1 or 4 (no bit depends on it)
@@ -56,9 +57,10 @@ struct Attention {
     std::int64_t bias_row = 0, bias_zero = 0;
     const Real* q = nullptr;
     const void *k = nullptr, *v = nullptr;
-    DType stored = sizeof(Real) == 8 ? DType::f64 : DType::f32;  // of k and v: rows of D, in whole blocks
-    std::int64_t q_row = 0, k_row = 0, v_row = 0;                // elements from one position to the next
-    std::int64_t q_head = 0, k_head = 0, v_head = 0;             // elements from one head to the next
+    /// Of k and v: rows of D, in whole blocks. In NarrowProducts it may be bf16, and q and out are bf16, too.
+    DType stored = sizeof(Real) == 8 ? DType::f64 : DType::f32;
+    std::int64_t q_row = 0, k_row = 0, v_row = 0;     // elements from one position to the next
+    std::int64_t q_head = 0, k_head = 0, v_head = 0;  // elements from one head to the next
     /// Position j's key and value stand in row j % ring, a multiple of attention_ring where keys reach it.
     std::int64_t ring = INT64_MAX;
     Real* out = nullptr;  // [T, H·D]: head h at h * D
@@ -89,12 +91,35 @@ struct MatrixScan;
 template <class Real>
 struct MatrixScanBackward;
 
-template <class Real>
-struct AdamW {
-    Real lr, beta1, beta2, epsilon, weight_decay;  // decoupled decay (Loshchilov & Hutter 2019)
-    Real correction1, correction2;                 // 1 - beta^t
-    Real gradient_scale;                           // from clipping
+/// How an optimizer makes its update u of d, the gradient times gradient_scale, plus l2 · p.
+enum class UpdateRule : std::uint8_t {
+    adam,  // m ← β1·m + (1-β1)·d, v ← β2·v + (1-β2)·d²; u = rectified · m̂ / (√v̂ + ε); rectified 0: m̂
+    momentum,  // m ← β1·m + d; u = m, with nesterov d + β1·m; where m is null: d
+    lion,      // u = sign(β1·m + (1-β1)·d); m ← β2·m + (1-β2)·d
 };
+
+/// One step: p ← p - lr · (u + weight_decay · p) (decoupled decay: Loshchilov & Hutter 2019).
+template <class Real>
+struct Update {
+    UpdateRule rule = UpdateRule::adam;
+    Real lr = 0, beta1 = 0, beta2 = 0, epsilon = 0, weight_decay = 0;
+    Real correction1 = 1, correction2 = 1;  // m̂ = m / correction1, v̂ = v / correction2
+    Real gradient_scale = 1;                // from clipping
+    Real l2 = 0, rectified = 1;
+    bool nesterov = false;
+    bool cautious = false;  // decays only where u and p have the same sign (Chen et al. 2025)
+};
+
+/// Inverted dropout (Srivastava et al. 2014): element i is kept where its 16 bits of Philox' stream are at
+/// least `limit`. A block of Philox, counter c, serves the elements [8c, 8c + 8).
+template <class Real>
+struct Dropout {
+    std::uint64_t key = 0, stream = 0, counter = 0;  // counter: of the first elements
+    std::uint32_t limit = 0;                         // of 65536; 0: all are kept
+    Real factor = 1;                                 // of those that are kept
+};
+/// Elements that a block of Philox serves: parts of an array begin at multiples.
+inline constexpr std::int64_t dropout_draws = 8;
 
 /// What panels multiply: 16-bit integers (activations of 12 bits), bytes, or bf16 on matrix units. Sets with
 /// the same numbers give the same bits.
@@ -125,9 +150,10 @@ struct ProductCut {
 template <class Real>
 struct NarrowProducts {
     void (*rounded)(const Gemm<Real>&, void* workspace) = nullptr;
+    std::int64_t rounded_longest = 0;  // K up to which Gemm::bf16 may be asked for
     /// Each number as two of bf16 and each product as three of those: error about 5e-6, where f32 has 1e-6.
     void (*split)(const Gemm<Real>&, void* workspace) = nullptr;
-    /// As in KernelTable, where keys and values are Real. Null: this set has none.
+    /// As in KernelTable, where keys and values are Real or bf16. Null: this set has none.
     void (*attention)(const Attention<Real>&, std::int64_t head, std::int64_t query_begin,
                       std::int64_t query_end, void* workspace) = nullptr;
     void (*attention_backward)(const AttentionBackward<Real>&, std::int64_t kv_head,
@@ -208,6 +234,8 @@ struct KernelTable {
                            Real* dgate, Real* dup, bool accumulate_gate, bool accumulate_up);
     void (*add)(std::int64_t n, const Real* a, const Real* b, Real* y);  // y may be a or b
     void (*scale)(std::int64_t n, Real factor, const Real* x, Real* y);
+    void (*multiply)(std::int64_t n, const Real* a, const Real* b, Real* y, bool accumulate);
+    void (*dropout)(std::int64_t n, const Dropout<Real>&, const Real* x, Real* y, bool accumulate);
     double (*sum_squares)(std::int64_t n, const Real* x);  // accumulated in double
     /// Rotates pairs of one row of one head: (x0, x1) -> (x0·cos - x1·sin, x0·sin + x1·cos); sign = -1
     /// rotates back. Pairs are (2i, 2i+1), or (i, i + D/2) where halves (GPT-NeoX order). cos_sin: [D/2, 2].
@@ -218,8 +246,8 @@ struct KernelTable {
     /// (softmax - onehot) · scale in place.
     double (*cross_entropy)(std::int64_t vocabulary, std::int64_t target, Real scale, bool gradient,
                             Real* logits);
-    /// p, m, v updated in place from g; weight_decay applied to p as given in the arguments.
-    void (*adamw)(std::int64_t n, const AdamW<Real>&, const Real* g, Real* p, Real* m, Real* v);
+    /// p, m, v [n] updated in place from g; m and v are null where the rule has none.
+    void (*update)(std::int64_t n, const Update<Real>&, const Real* g, Real* p, Real* m, Real* v);
     /// Stored weights to Real (of a block type: n is a whole number of blocks), and back (round to nearest
     /// even; not to block types).
     void (*load)(std::int64_t n, DType type, const void* source, Real* target);

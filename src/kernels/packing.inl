@@ -82,6 +82,7 @@ struct TileTarget {
     const char* soon = nullptr;
     int64_t soon_step = 0;
     int64_t a_row = 0, a_col = 0;  // A's strides, where it is not packed
+    uint16_t* bf16 = nullptr;      // the tile's first element, where C is stored so (in training alone)
 };
 
 /// The target whose first element is (i, j) of C. C gets its start with the `first` block of K, and what is
@@ -93,7 +94,8 @@ inline TileTarget tile_target(const Gemm<Real>& g, int64_t i, int64_t j, int64_t
             .bias = first && g.bias ? g.bias + j : nullptr,
             .add = first && g.add ? g.add + i * g.add_row + j : nullptr,
             .add_row = g.add_row,
-            .last = last};
+            .last = last,
+            .bf16 = g.bf16 ? g.bf16 + i * g.c_row + j : nullptr};
 }
 
 /// The bias of `lanes` columns from j on, and sums of row i for them: added to their start.

@@ -70,18 +70,21 @@ inline void put_n(Real* to, bool accumulate, Vec v, int64_t some) {
 }
 
 /// Rows [begin, end) of one vector of channels backwards. h: the states before row `begin`, then those of
-/// all rows; g: what reaches the last one's state from later rows.
+/// all rows; decays: those of all rows; g: what reaches the last one's state from later rows.
 inline void selective_chunk_backward(const SelectiveScanBackward<Real>& b, int64_t c, int64_t some,
-                                     bool first, int64_t begin, int64_t end, const Vec* a,
-                                     Vec (*h)[most_states], Vec* g, Vec* da, Vec& dskip) {
+                                     bool first, int64_t begin, int64_t end, const Vec* a, Vec* h,
+                                     Vec* decays, Vec* g, Vec* da, Vec& dskip) {
     const SelectiveScan<Real>& s = b.forward;
     const int64_t states = s.states, row = s.channels;
     const Vec skip = load_n(s.skip + c, some);
-    for (int64_t t = begin; t + 1 < end; t++) {
+    for (int64_t t = begin; t < end; t++) {
         const Vec x = load_n(s.x + t * row + c, some), dt = softplus(load_n(s.dt + t * row + c, some));
         const Vec in = dt * x;
-        for (int64_t n = 0; n < states; n++)
-            h[t - begin + 1][n] = fma(exp(dt * a[n]), h[t - begin][n], in * set1(s.b[t * states + n]));
+        Vec *before = h + (t - begin) * states, *decay = decays + (t - begin) * states;
+        for (int64_t n = 0; n < states; n++) {
+            decay[n] = exp(dt * a[n]);
+            before[states + n] = fma(decay[n], before[n], in * set1(s.b[t * states + n]));
+        }
     }
     for (int64_t t = end - 1; t >= begin; t--) {
         const Vec x = load_n(s.x + t * row + c, some), raw = load_n(s.dt + t * row + c, some);
@@ -89,9 +92,10 @@ inline void selective_chunk_backward(const SelectiveScanBackward<Real>& b, int64
         Vec ddt = zero(), dx = dy * skip;
         dskip = fma(dy, x, dskip);
         Real *db = b.dbc + 2 * t * states, *dc = db + states;
+        const Vec* const states_before = h + (t - begin) * states;
         for (int64_t n = 0; n < states; n++) {
-            const Vec from = set1(s.b[t * states + n]), decay = exp(dt * a[n]), before = h[t - begin][n];
-            const Vec now = fma(decay, before, in * from);
+            const Vec from = set1(s.b[t * states + n]), decay = decays[(t - begin) * states + n];
+            const Vec before = states_before[n], now = states_before[states + n];
             const Vec dh = fma(dy, set1(s.c[t * states + n]), g[n]), carried = dh * decay;
             put_sum(dc + n, first, dy * now);
             put_sum(db + n, first, dh * in);
@@ -111,14 +115,16 @@ void selective_scan_backward(const SelectiveScanBackward<Real>& b, int64_t begin
     const int64_t states = s.states, row = s.channels, size = states * row;
     each_vector(end - begin, [&](int64_t i, int64_t some) {
         const int64_t c = begin + i;
-        Vec h[scan_chunk][most_states], a[most_states], g[most_states], da[most_states], dskip = zero();
+        // Rows lie `states` apart: pages apart they would share a set of the first cache.
+        Vec h[(scan_chunk + 1) * most_states], decays[scan_chunk * most_states];
+        Vec a[most_states], g[most_states], da[most_states], dskip = zero();
         load_decays(s, c, some, a);
         for (int64_t n = 0; n < states; n++) g[n] = da[n] = zero();
         for (int64_t last = s.rows; last > 0;) {
             const int64_t from = chunk_begin(s, last);
             const Real* kept = from > 0 ? kept_at(s, from, size) : nullptr;
-            load_states(states, row, kept ? kept + c : nullptr, some, h[0]);
-            selective_chunk_backward(b, c, some, i == 0, from, last, a, h, g, da, dskip);
+            load_states(states, row, kept ? kept + c : nullptr, some, h);
+            selective_chunk_backward(b, c, some, i == 0, from, last, a, h, decays, g, da, dskip);
             last = from;
         }
         for (int64_t n = 0; b.da && n < states; n++) {
@@ -205,17 +211,18 @@ inline void matrix_row_backward(const MatrixScanBackward<Real>& b, int64_t t, in
 void matrix_scan_backward(const MatrixScanBackward<Real>& b) {
     const MatrixScan<Real>& s = b.forward;
     each_vector(s.values, [&](int64_t c, int64_t some) {
-        Vec h[scan_chunk + 1][most_states], along[scan_chunk], g[most_states];
+        Vec h[(scan_chunk + 1) * most_states], along[scan_chunk], g[most_states];
         for (int64_t n = 0; n < s.keys; n++) g[n] = zero();
         for (int64_t last = s.rows; last > 0;) {
             const int64_t from = chunk_begin(s, last);
             const Real* kept = from > 0 ? kept_at(s, from, s.kept_row) : nullptr;
-            load_states(s.keys, s.values, kept ? kept + c : nullptr, some, h[0]);
+            load_states(s.keys, s.values, kept ? kept + c : nullptr, some, h);
+            auto before = [&](int64_t t) { return h + (t - from) * s.keys; };
             for (int64_t t = from; t < last; t++)
                 along[t - from] =
-                    matrix_step(s, t, load_n(s.v + t * s.value_row + c, some), h[t - from], h[t - from + 1]);
+                    matrix_step(s, t, load_n(s.v + t * s.value_row + c, some), before(t), before(t + 1));
             for (int64_t t = last - 1; t >= from; t--)
-                matrix_row_backward(b, t, c, some, h[t - from], h[t - from + 1], along[t - from], g);
+                matrix_row_backward(b, t, c, some, before(t), before(t + 1), along[t - from], g);
             last = from;
         }
     });

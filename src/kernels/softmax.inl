@@ -126,5 +126,46 @@ inline void shrink_factors(int64_t n, const Real* before, const Real* now, Real*
     each_vector(n, [&](int64_t i, int64_t some) { store_n(factor + i, exp(load_n(fall + i, some)), some); });
 }
 
+/// Scores of `rows` queries (from query i on) with the keys [j, j + keys), `width` (whole vectors) of them
+/// written, become weights; top and total, the queries' own, take them in; shrink is by how much what was
+/// summed before shrinks.
+inline void weigh_rows(const Attention<Real>& f, int64_t head, int64_t i, int64_t rows, int64_t j,
+                       int64_t keys, int64_t width, Real* scores, Real* top, Real* total, Real* shrink) {
+    const Real factor = score_factor(f);
+    for (int64_t r = 0; r < rows; r += small_rows) {
+        const int64_t some = least(small_rows, rows - r);
+        Real now[small_rows];
+        for (int64_t k = r; k < r + some; k++) {
+            Real* s = scores + k * key_block;
+            if (shaped(f)) shape_row(f, head, i + k, j, width, s);
+            const Real high = row_top(s, width, seen_keys(f, i + k, j, keys), factor);
+            now[k - r] = high > top[k] ? high : top[k];
+        }
+        shrink_factors(some, top + r, now, shrink + r);
+        for (int64_t k = r; k < r + some; k++) {
+            const Real sum =
+                row_weights(scores + k * key_block, width, seen_keys(f, i + k, j, keys), factor, now[k - r]);
+            total[k] = total[k] * shrink[k] + sum;
+            top[k] = now[k - r];
+        }
+    }
+}
+
+/// The queries [i, i + rows) of a head, from their sums `from` [rows, D]. out is of type Stored.
+template <class Stored>
+void finish_rows(const Attention<Real>& f, int64_t head, int64_t i, int64_t rows, const Real* from,
+                 const Real* top, const Real* total) {
+    const int64_t d = f.head_width;
+    for (int64_t r = 0; r < rows; r++, from += d) {
+        auto* out = reinterpret_cast<typename Stored::Element*>(f.out) + (i + r) * f.out_row + head * d;
+        const Vec factor = set1(Real(1) / total[r]);
+        each_vector(d,
+                    [&](int64_t c, int64_t n) { Stored::put_n(out + c, load_n(from + c, n) * factor, n); });
+        if (f.lse)
+            f.lse[head * f.rows + i + r] =
+                top[r] + static_cast<Real>(__builtin_log(static_cast<double>(total[r])));
+    }
+}
+
 }  // namespace
 }  // namespace linnet

@@ -1,7 +1,7 @@
 // All algorithms with the primitives that were included before, and their table.
-#include "kernels/adamw.inl"
 #include "kernels/attention.inl"
 #include "kernels/attention_backward.inl"
+#include "kernels/dropout.inl"
 #include "kernels/elementwise.inl"
 #include "kernels/gemm.inl"
 #include "kernels/gemv.inl"
@@ -9,6 +9,7 @@
 #include "kernels/norm.inl"
 #include "kernels/peak.inl"
 #include "kernels/scan.inl"
+#include "kernels/update.inl"
 
 namespace linnet {
 namespace {
@@ -51,10 +52,12 @@ consteval KernelTable<Real> make_table(const char* name) {
             .gated_backward = gated_backward,
             .add = add,
             .scale = scale,
+            .multiply = multiply,
+            .dropout = dropout,
             .sum_squares = sum_squares,
             .rope = rope,
             .cross_entropy = cross_entropy,
-            .adamw = adamw,
+            .update = update,
             .load = load_stored,
             .store = store_stored,
             .quantize = quantize_stored,

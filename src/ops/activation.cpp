@@ -34,9 +34,11 @@ void each_piece(const Call<Real>& call, F f) {
 
 template <class Real>
 void forward(Call<Real>& call) {
-    Real room[piece_numbers];
+    Real room[piece_numbers], made[piece_numbers];
     each_piece(call, [&](std::int64_t i, std::int64_t n) {
-        call.kernels->activation(kind(call), n, input_numbers(call, 0, i, n, room), call.out + i);
+        call.kernels->activation(kind(call), n, input_numbers(call, 0, i, n, room),
+                                 output_numbers(call, i, made));
+        output_made(call, i, n, made);
     });
 }
 
@@ -51,10 +53,11 @@ void backward(Call<Real>& call) {
 
 template <class Real>
 void gated_forward(Call<Real>& call) {
-    Real gate[piece_numbers], up[piece_numbers];
+    Real gate[piece_numbers], up[piece_numbers], made[piece_numbers];
     each_piece(call, [&](std::int64_t i, std::int64_t n) {
         call.kernels->gated(kind(call), n, input_numbers(call, 0, i, n, gate),
-                            input_numbers(call, 1, i, n, up), call.out + i);
+                            input_numbers(call, 1, i, n, up), output_numbers(call, i, made));
+        output_made(call, i, n, made);
     });
 }
 
@@ -77,8 +80,10 @@ const Op activation_op = {
     .flops = flops,
     .forward = [](auto& call) { forward(call); },
     .backward = [](auto& call) { backward(call); },
+    .stored = [](const NodeShape&, ProductKernel) -> StoredForms {
+        return {1, true};
+    },
     .reads_inputs = 1,
-    .reads_stored = 1,
 };
 
 const Op gated_op = {
@@ -88,8 +93,10 @@ const Op gated_op = {
     .flops = flops,
     .forward = [](auto& call) { gated_forward(call); },
     .backward = [](auto& call) { gated_backward(call); },
+    .stored = [](const NodeShape&, ProductKernel) -> StoredForms {
+        return {3, true};
+    },
     .reads_inputs = 3,
-    .reads_stored = 3,
 };
 
 }  // namespace linnet

@@ -67,6 +67,14 @@ Attention<Real> arguments(const Call<Real>& call) {
     return args;
 }
 
+/// Element i of what may be stored in another type, as the kernels take its address.
+template <class Real>
+Real* row_at(Real* base, DType type, std::int64_t i) {
+    if (type == kernel_type<std::remove_const_t<Real>>) return base + i;
+    return reinterpret_cast<Real*>(reinterpret_cast<std::uintptr_t>(base) +
+                                   static_cast<std::uintptr_t>(i * info(type).bytes));
+}
+
 /// Queries of sequence i and the keys that belong to them.
 template <class Real>
 void place(Attention<Real>& args, const Call<Real>& call, std::size_t i) {
@@ -74,8 +82,8 @@ void place(Attention<Real>& args, const Call<Real>& call, std::size_t i) {
     bool self = call.in_space[1] == call.space;
     args.rows = s.length, args.cached = call.reads && self ? s.position : 0;
     args.keys = keys.length + (call.reads ? keys.position : 0);
-    args.q = call.in[0] + s.first * args.q_row;
-    args.out = call.out ? call.out + s.first * args.out_row : nullptr;
+    args.q = row_at(call.in[0], call.in_type[0], s.first * args.q_row);
+    args.out = call.out ? row_at(call.out, call.out_type, s.first * args.out_row) : nullptr;
     args.lse = call.saved ? call.saved + s.first * args.heads : nullptr;
     if (call.reads) {
         const StateView& state = call.reads;
@@ -86,8 +94,9 @@ void place(Attention<Real>& args, const Call<Real>& call, std::size_t i) {
         args.k_head = args.v_head = state.positions * args.k_row;
         args.ring = state.positions;
     } else {
-        args.k = call.in[1] + keys.first * args.k_row;
-        args.v = call.in[2] + keys.first * args.v_row;
+        args.stored = call.in_type[1];
+        args.k = row_at(call.in[1], args.stored, keys.first * args.k_row);
+        args.v = row_at(call.in[2], args.stored, keys.first * args.v_row);
     }
 }
 
@@ -99,9 +108,13 @@ bool mine(const Worker& worker, std::int64_t task) {
 
 /// The plan asks for products in bf16, and the kernels have them.
 template <class Real>
-bool in_tiles(const Call<Real>& call, const Attention<Real>& args) {
-    return call.product == ProductKernel::bf16 && call.kernels->narrow.attention &&
-           args.stored == kernel_type<Real>;
+bool in_tiles(const Call<Real>& call) {
+    return call.product == ProductKernel::bf16 && call.kernels->narrow.attention && !call.reads;
+}
+
+StoredForms stored(const NodeShape&, ProductKernel product) {
+    if (product != ProductKernel::bf16 || !kernels().narrow.attention) return {};
+    return {7, true, true};
 }
 
 /// Reading and training take blocks of queries; writing takes every query by itself, over keys that are read
@@ -111,9 +124,9 @@ void forward(Call<Real>& call) {
     Attention<Real> args = arguments(call);
     bool writing = call.phase == Phase::write;
     std::int64_t block = writing ? 1 : call.kernels->attention_block, task = 0;
-    auto* kernel = writing                ? call.kernels->attention_decode
-                   : in_tiles(call, args) ? call.kernels->narrow.attention
-                                          : call.kernels->attention;
+    auto* kernel = writing          ? call.kernels->attention_decode
+                   : in_tiles(call) ? call.kernels->narrow.attention
+                                    : call.kernels->attention;
     for (std::size_t s = 0; s < call.space->segments.size(); s++) {
         place(args, call, s);
         for (std::int64_t h = 0; h < args.heads; h++)
@@ -132,8 +145,8 @@ void backward(Call<Real>& call) {
     args.accumulate_v = call.accumulate[2];
     args.dbias = call.din[3];
     std::int64_t kv_heads = args.forward.kv_heads, task = 0;
-    auto* kernel = in_tiles(call, args.forward) ? call.kernels->narrow.attention_backward
-                                                : call.kernels->attention_backward;
+    auto* kernel =
+        in_tiles(call) ? call.kernels->narrow.attention_backward : call.kernels->attention_backward;
     std::int64_t one = args.forward.heads / kv_heads * args.forward.bias_row;  // biases of a task
     for (std::size_t s = 0; s < call.space->segments.size(); s++) {
         place(args.forward, call, s);
@@ -159,6 +172,7 @@ const Op attention_op = {
     .flops = flops,
     .forward = [](auto& call) { forward(call); },
     .backward = [](auto& call) { backward(call); },
+    .stored = stored,
     .reads_inputs = 7,
     .from_state = 6,
     .reads_output = true,

@@ -1,5 +1,6 @@
 // What one run is about: the rows of every row space, the sequences that they belong to, the input streams.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -27,6 +28,12 @@ struct Rows {
     std::vector<Segment> segments;
     std::vector<std::int32_t> positions;  // [count]
 
+    /// Rows of the longest segment.
+    std::int64_t longest() const {
+        std::int64_t most = 0;
+        for (const Segment& s : segments) most = std::max(most, s.length);
+        return most;
+    }
     /// Adds a segment of `length` rows.
     void add(std::int64_t length, std::int64_t position, std::int32_t slot) {
         segments.push_back({count, length, position, slot});

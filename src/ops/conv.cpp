@@ -20,52 +20,64 @@ double conv_flops(const NodeShape& s, double) {
     return 2 * static_cast<double>(s.parameters[0].count());
 }
 
-/// Weights of some channels, [K, block].
+/// Weights of some channels, or their gradients, [K, block].
 template <class Real>
 struct Taps {
     std::int64_t kernel, channels;
     Real w[widest][block];
 
-    Taps(const Call<Real>& call, Range c) : kernel(call.attributes->integer("kernel")), channels(c.size()) {
+    /// From a parameter [C·K].
+    Taps(const Call<Real>& call, Range c, const Real* from)
+        : kernel(call.attributes->integer("kernel")), channels(c.size()) {
         for (std::int64_t i = 0; i < channels; i++)
-            for (std::int64_t k = 0; k < kernel; k++) w[k][i] = call.vector(0)[(c.begin + i) * kernel + k];
+            for (std::int64_t k = 0; k < kernel; k++) w[k][i] = from[(c.begin + i) * kernel + k];
+    }
+    void put_back(Range c, Real* to) const {
+        for (std::int64_t i = 0; i < channels; i++)
+            for (std::int64_t k = 0; k < kernel; k++) to[(c.begin + i) * kernel + k] = w[k][i];
     }
 };
 
+/// Calls visit(channels, taps, segment, sums) for this part's channels, a block at a time, and each sequence.
+/// The weights' gradient, where it is given, is summed in `sums`.
 template <class Real, class Visit>
-void each_block(const Call<Real>& call, const Visit& visit) {
-    Range all = call.worker.share(call.width, 16);
-    for (std::int64_t c = all.begin; c < all.end; c += block) visit(Range{c, std::min(c + block, all.end)});
+void each_stretch(const Call<Real>& call, Real* gradient, const Visit& visit) {
+    const Range all = call.worker.share(call.width, 16);
+    for (std::int64_t first = all.begin; first < all.end; first += block) {
+        const Range c{first, std::min(first + block, all.end)};
+        const Taps<Real> taps(call, c, call.vector(0));
+        Taps<Real> sums = taps;
+        if (gradient) sums = Taps<Real>(call, c, gradient);
+        for (const Segment& s : call.space->segments)
+            if (s.length > 0) visit(c, taps, s, sums);
+        if (gradient) sums.put_back(c, gradient);
+    }
 }
 
 template <class Real>
 void conv_forward(Call<Real>& call) {
     const std::int64_t row = call.width;
-    each_block(call, [&](Range c) {
-        const Taps<Real> taps(call, c);
+    const KernelTable<Real>& kernels = *call.kernels;
+    Real* const no_gradient = nullptr;
+    each_stretch(call, no_gradient, [&](Range c, const auto& taps, const Segment& s, auto&) {
         const std::int64_t past = taps.kernel - 1, n = c.size();
-        for (const Segment& s : call.space->segments) {
-            if (s.length == 0) continue;
-            Real* state = carried(call, s);
-            Real before[widest][block] = {};  // the rows before the first
-            for (std::int64_t k = 0; state && k < past; k++)
-                std::copy_n(state + k * row + c.begin, n, before[k]);
-            const Real* x = call.in[0] + s.first * row + c.begin;
-            Real* y = call.out + s.first * row + c.begin;
-            for (std::int64_t t = 0; t < s.length; t++) {
-                Real* to = y + t * row;
-                for (std::int64_t i = 0; i < n; i++)
-                    to[i] = call.vector(1) ? call.vector(1)[c.begin + i] : Real(0);
-                for (std::int64_t k = 0; k < taps.kernel; k++) {
-                    const std::int64_t at = t - past + k;
-                    const Real* from = at < 0 ? before[past + at] : x + at * row;
-                    for (std::int64_t i = 0; i < n; i++) to[i] += taps.w[k][i] * from[i];
-                }
+        Real* state = carried(call, s);
+        Real before[widest][block] = {};  // the rows before the first
+        for (std::int64_t k = 0; state && k < past; k++) std::copy_n(state + k * row + c.begin, n, before[k]);
+        const Real* x = call.in[0] + s.first * row + c.begin;
+        Real* y = call.out + s.first * row + c.begin;
+        for (std::int64_t t = 0; t < s.length; t++) {
+            Real* to = y + t * row;
+            for (std::int64_t i = 0; i < n; i++)
+                to[i] = call.vector(1) ? call.vector(1)[c.begin + i] : Real(0);
+            for (std::int64_t k = 0; k < taps.kernel; k++) {
+                const std::int64_t at = t - past + k;
+                kernels.multiply(n, taps.w[k], at < 0 ? before[past + at] : x + at * row, to, true);
             }
-            for (std::int64_t k = 0; state && k < past; k++) {
-                const std::int64_t at = s.length - past + k;
-                std::copy_n(at < 0 ? before[past + at] : x + at * row, n, state + k * row + c.begin);
-            }
+        }
+        for (std::int64_t k = 0; state && k < past; k++) {
+            const std::int64_t at = s.length - past + k;
+            std::copy_n(at < 0 ? before[past + at] : x + at * row, n, state + k * row + c.begin);
         }
     });
 }
@@ -74,30 +86,25 @@ void conv_forward(Call<Real>& call) {
 template <class Real>
 void conv_backward(Call<Real>& call) {
     const std::int64_t row = call.width;
-    each_block(call, [&](Range c) {
-        const Taps<Real> taps(call, c);
-        const std::int64_t past = taps.kernel - 1, n = c.size();
-        for (const Segment& s : call.space->segments) {
-            const std::int64_t first = s.first * row + c.begin;
-            const Real *x = call.in[0] + first, *dy = call.dout + first;
-            for (std::int64_t t = 0; call.din[0] && t < s.length; t++) {
-                Real* to = call.din[0] + first + t * row;
-                if (!call.accumulate[0]) std::fill_n(to, n, Real(0));
-                for (std::int64_t k = 0; k < taps.kernel && t + past - k >= 0; k++)
-                    if (const std::int64_t at = t + past - k; at < s.length)
-                        for (std::int64_t i = 0; i < n; i++) to[i] += taps.w[k][i] * dy[at * row + i];
-            }
-            if (call.parameter_grad[0])
-                for (std::int64_t k = 0; k < taps.kernel; k++)
-                    for (std::int64_t t = past - k; t < s.length; t++)
-                        for (std::int64_t i = 0; i < n; i++)
-                            call.parameter_grad[0][(c.begin + i) * taps.kernel + k] +=
-                                dy[t * row + i] * x[(t - past + k) * row + i];
+    const KernelTable<Real>& kernels = *call.kernels;
+    Real* const dw = call.parameter_grad[0];
+    each_stretch(call, dw, [&](Range c, const auto& taps, const Segment& s, auto& sums) {
+        const std::int64_t past = taps.kernel - 1, n = c.size(), first = s.first * row + c.begin;
+        const Real *x = call.in[0] + first, *dy = call.dout + first;
+        for (std::int64_t t = 0; call.din[0] && t < s.length; t++) {
+            Real* to = call.din[0] + first + t * row;
+            if (!call.accumulate[0]) std::fill_n(to, n, Real(0));
+            for (std::int64_t k = 0; k < taps.kernel && t + past - k >= 0; k++)
+                if (const std::int64_t at = t + past - k; at < s.length)
+                    kernels.multiply(n, taps.w[k], dy + at * row, to, true);
         }
+        for (std::int64_t k = 0; dw && k < taps.kernel; k++)
+            for (std::int64_t t = past - k; t < s.length; t++)
+                kernels.multiply(n, dy + t * row, x + (t - past + k) * row, sums.w[k], true);
     });
     if (!call.parameter_grad[1]) return;
     Range columns = call.worker.share(row, 16);
-    call.kernels->column_sum(call.rows, row, columns.begin, columns.end, call.dout, call.parameter_grad[1]);
+    kernels.column_sum(call.rows, row, columns.begin, columns.end, call.dout, call.parameter_grad[1]);
 }
 
 std::int64_t same_width(const NodeShape& s) {

@@ -21,18 +21,23 @@ double flops(const NodeShape& s, double) {
     return 2.0 * static_cast<double>(s.parameters[0].count());
 }
 
-/// Every chunk streams dW once (V·C read and written) and packs W twice, so chunks are as long as about 100
+/// Every chunk streams dW once (V·C read and written) and packs W twice, so chunks are as long as about 200
 /// MB of logits allow, and at most half of the batch.
-std::int64_t chunk_rows(std::int64_t rows, std::int64_t vocabulary) {
-    constexpr std::int64_t logits = 25'600'000;
+std::int64_t most_rows(std::int64_t rows, std::int64_t vocabulary) {
+    constexpr std::int64_t logits = 51'200'000;
     return std::max<std::int64_t>(1,
                                   std::min((rows + 1) / 2, std::max<std::int64_t>(64, logits / vocabulary)));
+}
+/// As many chunks as that takes, about equally long.
+std::int64_t chunk_rows(std::int64_t rows, std::int64_t vocabulary) {
+    const std::int64_t most = most_rows(rows, vocabulary), chunks = (rows + most - 1) / most;
+    return std::max<std::int64_t>(1, (rows + chunks - 1) / std::max<std::int64_t>(1, chunks));
 }
 
 std::int64_t scratch(const NodeShape& s, std::int64_t rows) {
     std::int64_t vocabulary = s.parameters[0].dim[0];
     std::int64_t copies = s.attributes.has("softcap") ? 2 : 1;  // the logits, as their gradients replace them
-    return copies * chunk_rows(rows, vocabulary) * vocabulary;
+    return copies * most_rows(rows, vocabulary) * vocabulary;
 }
 
 /// A chunk of rows at a time, in rounds: logits, then losses, then (backward) what follows from their
@@ -112,6 +117,14 @@ double lose(const Call<Real>& call, std::int64_t v, std::int32_t target, bool gr
     return loss;
 }
 
+/// Whether products round the logits' gradients to bf16 anyway: then they are stored so, each row's in the
+/// first half of its place, to be read twice.
+template <class Real>
+bool narrow_gradients(const Call<Real>& call) {
+    return call.product == ProductKernel::bf16 && call.kernels->narrow.rounded && !call.parameter_grad[1] &&
+           info(call.parameter[0].type).block == 1;
+}
+
 /// The loss of each row, and its gradient in place of the logits.
 template <class Real>
 void make_losses(const Call<Real>& call, Chunk chunk, bool gradient) {
@@ -125,6 +138,7 @@ void make_losses(const Call<Real>& call, Chunk chunk, bool gradient) {
             finish(call, v, logits, kept);
             call.out[chunk.first + r] = static_cast<Real>(lose(call, v, target, gradient, logits));
             if (gradient) finish_backward(call, v, kept, logits);
+            if (gradient && narrow_gradients(call)) call.kernels->store(v, DType::bf16, logits, logits);
         } else {
             call.out[chunk.first + r] = 0;
             if (gradient) std::fill_n(logits, v, Real(0));
@@ -148,11 +162,12 @@ void backward(Call<Real>& call) {
     if (call.round % backward_rounds == 1) return make_losses(call, chunk, true);
     const Tensor& w = call.parameter[0];
     std::int64_t c = call.in_width[0], v = w.shape.dim[0];
+    Operand gradients{call.scratch, kernel_type<Real>, v, 1};
+    if (narrow_gradients(call)) gradients.type = DType::bf16, gradients.row = 2 * v;
     if (call.din[0])
-        team_project_back(call, call.scratch, chunk.count, w, call.din[0] + chunk.first * c,
-                          call.accumulate[0]);
+        team_project_back(call, gradients, chunk.count, w, call.din[0] + chunk.first * c, call.accumulate[0]);
     if (call.parameter_grad[0])
-        team_weight_gradient(call, call.scratch, {call.in[0] + chunk.first * c, kernel_type<Real>, c, 1},
+        team_weight_gradient(call, gradients, {call.in[0] + chunk.first * c, kernel_type<Real>, c, 1},
                              chunk.count, v, call.parameter_grad[0]);
     if (call.parameter_grad[1]) {
         Range columns = call.worker.share(v, 16);

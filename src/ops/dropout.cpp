@@ -1,8 +1,5 @@
 // Inverted dropout (Srivastava et al. 2014): y = x · keep / (1 - p). The mask is never stored: it is a
-// function of (seed, step, node, element), drawn again in the backward.
-#include <array>
-
-#include "base/rng.h"
+// function of (seed, step, node, element), drawn again in the backward; p is exact to 1 / 65536.
 #include "ops/op.h"
 
 namespace linnet {
@@ -15,26 +12,16 @@ double flops(const NodeShape& s, double) {
     return static_cast<double>(s.in[0]);
 }
 
-constexpr std::int64_t draws = 8;  // one Philox block gives eight 16-bit draws: p is exact to 1 / 65536
-
 template <class Real>
 void apply(const Call<Real>& call, const Real* from, Real* to, bool accumulate) {
-    double p = call.attributes->number("probability");
-    auto limit = static_cast<std::uint32_t>(p * 65536);
-    Real factor = call.batch->training ? static_cast<Real>(1 / (1 - p)) : Real(1);
-    if (!call.batch->training) limit = 0;
-    std::uint64_t stream = call.batch->step << 16 | static_cast<std::uint64_t>(call.node);
-    std::int64_t n = call.rows * call.width;
-    Range range = call.worker.share(n, draws);
-    for (std::int64_t i = range.begin; i < range.end; i += draws) {
-        std::array<std::uint32_t, 4> bits{};
-        if (limit) bits = philox(call.batch->seed, stream, static_cast<std::uint64_t>(i / draws));
-        for (std::int64_t j = i; j < std::min(i + draws, n); j++) {
-            std::uint32_t draw = bits[static_cast<std::size_t>((j - i) / 2)] >> (j % 2 * 16) & 0xFFFFu;
-            Real y = draw >= limit ? from[j] * factor : Real(0);
-            to[j] = accumulate ? to[j] + y : y;
-        }
-    }
+    const double p = call.attributes->number("probability");
+    const Range range = call.worker.share(call.rows * call.width, dropout_draws);
+    Dropout<Real> d;
+    d.key = call.batch->seed, d.stream = call.batch->step << 16 | static_cast<std::uint64_t>(call.node);
+    d.counter = static_cast<std::uint64_t>(range.begin / dropout_draws);
+    if (call.batch->training)
+        d.limit = static_cast<std::uint32_t>(p * 65536), d.factor = static_cast<Real>(1 / (1 - p));
+    call.kernels->dropout(range.size(), d, from + range.begin, to + range.begin, accumulate);
 }
 
 template <class Real>

@@ -210,10 +210,11 @@ template <class Real>
 void expert_backward(Call<Real>& call) {
     std::int64_t n = call.width, c = call.in_width[0];
     each_expert(call, [&](std::int64_t e, const Tensor& w, std::int64_t first, std::int64_t count) {
-        const Real* dy = call.dout + first * n;
-        if (call.din[0]) team_project_back(call, dy, count, w, call.din[0] + first * c, call.accumulate[0]);
+        const Operand gradients{call.dout + first * n, kernel_type<Real>, n, 1};
+        if (call.din[0])
+            team_project_back(call, gradients, count, w, call.din[0] + first * c, call.accumulate[0]);
         if (call.parameter_grad[0])
-            team_weight_gradient(call, dy, {call.in[0] + first * c, kernel_type<Real>, c, 1}, count, n,
+            team_weight_gradient(call, gradients, {call.in[0] + first * c, kernel_type<Real>, c, 1}, count, n,
                                  call.parameter_grad[0] + e * n * c);
     });
 }

@@ -16,12 +16,18 @@ double flops(const NodeShape& s, double) {
     return 2.0 * static_cast<double>(s.parameters[0].count());
 }
 
+StoredForms stored(const NodeShape& s, ProductKernel product) {
+    const NarrowProducts<float>& narrow = kernels().narrow;
+    return {1, product == ProductKernel::bf16 && narrow.rounded && s.in[0] <= narrow.rounded_longest};
+}
+
 template <class Real>
 void forward(Call<Real>& call) {
     Gemm<Real> g;
     g.m = call.rows, g.n = call.width, g.k = call.in_width[0];
     g.a = {call.in[0], call.in_type[0], g.k, 1};
     g.c = call.out, g.c_row = g.n;
+    if (call.out_type == DType::bf16) g.bf16 = reinterpret_cast<std::uint16_t*>(call.out);
     g.bias = call.vector(1);
     g.add = call.add, g.add_row = g.n;
     team_project(call, g, call.parameter[0], call.product);
@@ -32,10 +38,11 @@ void forward(Call<Real>& call) {
 template <class Real>
 void backward(Call<Real>& call) {
     std::int64_t n = call.width, c = call.in_width[0];
+    const Operand dy{call.dout, kernel_type<Real>, n, 1};
     if (call.din[0])
-        team_project_back(call, call.dout, call.rows, call.parameter[0], call.din[0], call.accumulate[0]);
+        team_project_back(call, dy, call.rows, call.parameter[0], call.din[0], call.accumulate[0]);
     if (call.parameter_grad[0])
-        team_weight_gradient(call, call.dout, {call.in[0], call.in_type[0], c, 1}, call.rows, n,
+        team_weight_gradient(call, dy, {call.in[0], call.in_type[0], c, 1}, call.rows, n,
                              call.parameter_grad[0]);
     if (call.parameter_grad[1]) {
         Range columns = call.worker.share(n, 16);
@@ -53,8 +60,8 @@ const Op linear_op = {
     .flops = flops,
     .forward = [](auto& call) { forward(call); },
     .backward = [](auto& call) { backward(call); },
+    .stored = stored,
     .reads_inputs = 1,
-    .reads_stored = 1,
     .can_add = true,
     .product = true,
 };

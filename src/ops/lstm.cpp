@@ -33,13 +33,6 @@ std::int64_t backward_scratch(const NodeShape& s, std::int64_t rows) {
     return 6 * s.in[0] * rows;
 }
 
-template <class Real>
-std::int64_t longest(const Call<Real>& call) {
-    std::int64_t most = 0;
-    for (const Segment& s : call.space->segments) most = std::max(most, s.length);
-    return most;
-}
-
 /// Rows first, first + apart, … of `count` sequences.
 struct Steps {
     std::int64_t first, count, apart;
@@ -89,11 +82,7 @@ void gate_product(const Call<Real>& call, std::int64_t gate, Range c, const Step
         g.b = {u.row(gate * width), u.type, 1, width};
         return call.kernels->gemv(g);
     }
-    for (std::int64_t n = c.begin; n < c.end; n += unpacked_rows) {
-        Gemm<Real> part = columns_of(g, n, std::min(unpacked_rows, c.end - n));
-        part.b = {unpack(call, u, gate * width + n, part.n), kernel_type<Real>, 1, width};
-        call.kernels->gemv(part);
-    }
+    unpacked_project(call, g, u, gate * width, false);
 }
 
 /// From what the gates see to c and h, for one row and channels `c`. `row`: gates and c, of which c is made;
@@ -113,7 +102,7 @@ void step_row(const Call<Real>& call, Range c, Real* row, const Real* before, Re
 
 template <class Real>
 void forward(Call<Real>& call) {
-    const std::int64_t t = call.round, width = call.width, last = longest(call);
+    const std::int64_t t = call.round, width = call.width, last = call.space->longest();
     Real* rows = call.saved ? call.saved : call.scratch;
     Range c = call.worker.share(width, 16);
     if (t == last) {  // the states are written when no one reads them any more
@@ -178,13 +167,7 @@ void reach(const Call<Real>& call, Range c, const Steps& next, Real* gradients) 
     g.add = call.dout + row * width, g.add_row = next.apart * width;
     g.m_end = g.m, g.n_begin = c.begin, g.n_end = c.end;
     if (info(u.type).block == 1) return call.kernels->gemm(g, call.workspace);
-    for (std::int64_t first = 0; first < gates * width; first += unpacked_rows, g.accumulate = true) {
-        g.k = std::min(unpacked_rows, gates * width - first);
-        g.a.data = gradients + next.first * 6 * width + first;
-        g.b = {unpack(call, u, first, g.k), kernel_type<Real>, width, 1};
-        call.kernels->gemm(g, call.workspace);
-        g.add = nullptr;
-    }
+    unpacked_back(call, g, u);
 }
 
 /// dU = Σ dgates[t] h[t - 1]ᵀ, and what the inputs get.
@@ -216,7 +199,7 @@ void finish_backward(Call<Real>& call) {
 
 template <class Real>
 void backward(Call<Real>& call) {
-    const std::int64_t t = longest(call) - 1 - call.round, width = call.width;
+    const std::int64_t t = call.space->longest() - 1 - call.round, width = call.width;
     if (t < 0) return finish_backward(call);
     Range c = call.worker.share(width, 16);
     if (c.size() == 0) return;
@@ -246,8 +229,8 @@ const Op lstm_op = {
     .flops = flops,
     .forward = [](auto& call) { forward(call); },
     .backward = [](auto& call) { backward(call); },
-    .forward_rounds = [](const auto& call) { return longest(call) + 1; },
-    .backward_rounds = [](const auto& call) { return longest(call) + 1; },
+    .forward_rounds = [](const auto& call) { return call.space->longest() + 1; },
+    .backward_rounds = [](const auto& call) { return call.space->longest() + 1; },
     .reads_output = true,
     .saved = saved,
     .scratch = scratch,

@@ -60,6 +60,35 @@ void team_matmul(const Call<Real>& call, Gemm<Real> g) {
     if (g.m_begin < g.m_end) product.gemm(g, call.workspace);
 }
 
+/// C = start + X · Wᵀ, for this part's columns of g, which has all but B. W: N rows from `first` on of a
+/// weight of a block type. As panels, or every row by itself.
+template <class Real>
+void unpacked_project(const Call<Real>& call, const Gemm<Real>& g, const Tensor& w, std::int64_t first,
+                      bool panels) {
+    for (std::int64_t n = g.n_begin; n < g.n_end; n += unpacked_rows) {
+        Gemm<Real> part = columns_of(g, n, std::min(unpacked_rows, g.n_end - n));
+        part.b = {unpack(call, w, first + n, part.n), kernel_type<Real>, 1, g.k};
+        if (panels)
+            call.kernels->gemm(part, call.workspace);
+        else
+            call.kernels->gemv(part);
+    }
+}
+
+/// C = start + A · W, for this part of g, which has all but B: W [K,N] of a block type.
+template <class Real>
+void unpacked_back(const Call<Real>& call, Gemm<Real> g, const Tensor& w) {
+    const auto* a = static_cast<const Real*>(g.a.data);
+    const std::int64_t depth = g.k;
+    for (std::int64_t first = 0; first < depth; first += unpacked_rows) {
+        g.k = std::min(unpacked_rows, depth - first);
+        g.a.data = a + first;
+        g.b = {unpack(call, w, first, g.k), kernel_type<Real>, g.n, 1};
+        call.kernels->gemm(g, call.workspace);
+        g.accumulate = true, g.add = nullptr;
+    }
+}
+
 /// C = start + X · Wᵀ, W [N,K] as stored; g has all but B. Panels of W serve all rows, or W is read once and
 /// every row stands by itself.
 template <class Real>
@@ -84,47 +113,35 @@ void team_project(const Call<Real>& call, Gemm<Real> g, const Tensor& w, Product
     if (!reading && !blocks) return call.kernels->gemv(g);
     if (reading && rounded && own.panels) return own.panels(g, call.workspace);
     if (!reading && rounded && g.k <= own.rows_longest) return own.rows(g, call.workspace);
-    for (std::int64_t n = g.n_begin; n < g.n_end; n += unpacked_rows) {
-        Gemm<Real> part = columns_of(g, n, std::min(unpacked_rows, g.n_end - n));
-        part.b = {unpack(call, w, n, part.n), kernel_type<Real>, 1, g.k};
-        if (reading)
-            call.kernels->gemm(part, call.workspace);
-        else
-            call.kernels->gemv(part);
-    }
+    unpacked_project(call, g, w, 0, reading);
 }
 
-/// dX (+)= dY · W: dY [M,N], W [N,K] as stored, dX [M,K].
+/// dX (+)= dY · W: dY [M,N] (rows of Real, or of bf16 where products round to it), W [N,K] as stored, dX
+/// [M,K].
 template <class Real>
-void team_project_back(const Call<Real>& call, const Real* dy, std::int64_t rows, const Tensor& w, Real* dx,
-                       bool accumulate) {
+void team_project_back(const Call<Real>& call, const Operand& dy, std::int64_t rows, const Tensor& w,
+                       Real* dx, bool accumulate) {
     Gemm<Real> g;
     std::int64_t outputs = w.shape.dim[0];
     g.m = rows, g.n = w.shape.dim[1], g.k = outputs;
-    g.a = {dy, kernel_type<Real>, outputs, 1};
+    g.a = dy;
     g.b = {w.data, w.type, g.n, 1};
     g.c = dx, g.c_row = g.n;
     g.accumulate = accumulate;
     if (info(w.type).block == 1) return team_matmul(call, g);
     g.m_end = g.m, g.n_end = g.n;
     g = gemm_share(*call.kernels, g, call.worker.index, call.worker.count);
-    if (g.m_begin >= g.m_end) return;
-    for (std::int64_t first = 0; first < outputs; first += unpacked_rows, g.accumulate = true) {
-        g.k = std::min(unpacked_rows, outputs - first);
-        g.a.data = dy + first;
-        g.b = {unpack(call, w, first, g.k), kernel_type<Real>, g.n, 1};
-        call.kernels->gemm(g, call.workspace);
-    }
+    if (g.m_begin < g.m_end) unpacked_back(call, g, w);
 }
 
-/// dW += dYᵀ · X: dY [M,N], X [M,K] (an operand with the strides K, 1), dW [N,K].
+/// dW += dYᵀ · X: dY [M,N] as above, X [M,K] (an operand with the strides K, 1), dW [N,K].
 template <class Real>
-void team_weight_gradient(const Call<Real>& call, const Real* dy, const Operand& x, std::int64_t rows,
+void team_weight_gradient(const Call<Real>& call, const Operand& dy, const Operand& x, std::int64_t rows,
                           std::int64_t outputs, Real* dw) {
     Gemm<Real> g;
     const std::int64_t inputs = x.row;
     g.m = outputs, g.n = inputs, g.k = rows;
-    g.a = {dy, kernel_type<Real>, 1, outputs};
+    g.a = {dy.data, dy.type, 1, dy.row};
     g.b = x;
     g.c = dw, g.c_row = inputs;
     g.accumulate = true;

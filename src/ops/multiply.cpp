@@ -35,15 +35,24 @@ double flops(const NodeShape& s, double) {
 template <class Real>
 void multiply_forward(Call<Real>& call) {
     const std::int64_t part = call.width / call.in_width[1];
+    const Real *a = call.in[0], *b = call.in[1];
     Range work = call.worker.share(call.rows * call.in_width[1], 16);
+    if (part == 1)
+        return call.kernels->multiply(work.size(), a + work.begin, b + work.begin, call.out + work.begin,
+                                      false);
     for (std::int64_t i = work.begin; i < work.end; i++)
-        for (std::int64_t k = i * part; k < (i + 1) * part; k++) call.out[k] = call.in[0][k] * call.in[1][i];
+        call.kernels->scale(part, b[i], a + i * part, call.out + i * part);
 }
 
 template <class Real>
 void multiply_backward(Call<Real>& call) {
     const std::int64_t part = call.width / call.in_width[1];
     Range work = call.worker.share(call.rows * call.in_width[1], 16);
+    for (std::size_t i = 0; part == 1 && i < 2; i++)
+        if (call.din[i])
+            call.kernels->multiply(work.size(), call.dout + work.begin, call.in[1 - i] + work.begin,
+                                   call.din[i] + work.begin, call.accumulate[i]);
+    if (part == 1) return;
     for (std::int64_t i = work.begin; i < work.end; i++) {
         Real sum = 0;
         for (std::int64_t k = i * part; k < (i + 1) * part; k++) {
@@ -55,29 +64,44 @@ void multiply_backward(Call<Real>& call) {
     }
 }
 
+/// y (+)= x ∘ w for this part's rows.
+template <class Real>
+void weigh_rows(const Call<Real>& call, const Real* x, Real* y, bool accumulate) {
+    const std::int64_t parts = call.parameter[0].shape.count(), part = call.width / parts;
+    const Range rows = call.worker.share(call.rows);
+    const Real* w = call.vector(0);
+    for (std::int64_t at = rows.begin * call.width; at < rows.end * call.width; at += call.width) {
+        if (part == 1) {
+            call.kernels->multiply(parts, x + at, w, y + at, accumulate);
+            continue;
+        }
+        for (std::int64_t i = 0; i < parts; i++)
+            for (std::int64_t k = at + i * part; k < at + (i + 1) * part; k++)
+                y[k] = put(accumulate, y[k], x[k] * w[i]);
+    }
+}
+
 template <class Real>
 void weigh_forward(Call<Real>& call) {
-    const std::int64_t parts = call.parameter[0].shape.count(), part = call.width / parts;
-    Range rows = call.worker.share(call.rows);
-    const Real* w = call.vector(0);
-    for (std::int64_t i = rows.begin * parts; i < rows.end * parts; i++)
-        for (std::int64_t k = i * part; k < (i + 1) * part; k++) call.out[k] = call.in[0][k] * w[i % parts];
+    weigh_rows(call, call.in[0], call.out, false);
 }
 
 template <class Real>
 void weigh_backward(Call<Real>& call) {
     const std::int64_t parts = call.parameter[0].shape.count(), part = call.width / parts;
-    Range rows = call.worker.share(call.rows), own = call.worker.share(parts, part > 1 ? 1 : 16);
-    const Real* w = call.vector(0);
-    for (std::int64_t i = rows.begin * parts; call.din[0] && i < rows.end * parts; i++)
-        for (std::int64_t k = i * part; k < (i + 1) * part; k++)
-            call.din[0][k] = put(call.accumulate[0], call.din[0][k], call.dout[k] * w[i % parts]);
-    for (std::int64_t r = 0; call.parameter_grad[0] && r < call.rows; r++)
+    if (call.din[0]) weigh_rows(call, call.dout, call.din[0], call.accumulate[0]);
+    Real* dw = call.parameter_grad[0];
+    if (!dw) return;
+    const Range own = call.worker.share(parts, part > 1 ? 1 : 16);
+    for (std::int64_t row = 0; row < call.rows * call.width; row += call.width) {
+        const Real *dy = call.dout + row, *x = call.in[0] + row;
+        if (part == 1) {
+            call.kernels->multiply(own.size(), dy + own.begin, x + own.begin, dw + own.begin, true);
+            continue;
+        }
         for (std::int64_t i = own.begin; i < own.end; i++)
-            for (std::int64_t k = 0; k < part; k++) {
-                const std::int64_t at = (r * parts + i) * part + k;
-                call.parameter_grad[0][i] += call.dout[at] * call.in[0][at];
-            }
+            for (std::int64_t k = i * part; k < (i + 1) * part; k++) dw[i] += dy[k] * x[k];
+    }
 }
 
 template <class Real>

@@ -24,6 +24,10 @@ std::int64_t width(const NodeShape& s) {
 double flops(const NodeShape& s, double) {
     return 8.0 * static_cast<double>(s.in[0]);
 }
+StoredForms stored(const NodeShape& s, ProductKernel) {
+    constexpr std::int64_t widest = 16384;  // a row must fit a member's workspace, whatever the kernels
+    return {0, s.in[0] <= widest};
+}
 std::int64_t saved(const NodeShape& s) {
     return 2 * groups(s.attributes);
 }  // mean, 1 / deviation
@@ -52,20 +56,39 @@ Real epsilon(const Call<Real>& call) {
     return static_cast<Real>(call.attributes->number("epsilon"));
 }
 
+/// Calls norm(piece, out, saved); where the output is stored in another type, a few rows at a time, which the
+/// workspace takes.
+template <class Real, class Norm>
+void forward(const Call<Real>& call, const Norm& norm) {
+    auto* const room = static_cast<Real*>(call.workspace);
+    const std::int64_t rows = std::max<std::int64_t>(1, 4096 / call.width);
+    const bool stored = call.out_type != kernel_type<Real>;
+    const Range all = call.worker.share(call.rows);
+    const std::int64_t step = stored ? rows : std::max<std::int64_t>(1, all.size());
+    for (std::int64_t begin = all.begin; begin < all.end; begin += step) {
+        const Range r{begin, std::min(begin + step, all.end)};
+        const std::int64_t first = r.begin * call.width;
+        Real* const out = output_numbers(call, first, room);
+        each_piece(call, r, [&](const Piece<Real>& p) {
+            norm(p, out + (p.x - first), call.saved ? call.saved + p.saved : nullptr);
+        });
+        output_made(call, first, r.size() * call.width, room);
+    }
+}
+
 template <class Real>
 void layer_forward(Call<Real>& call) {
-    each_piece(call, call.worker.share(call.rows), [&](const Piece<Real>& p) {
+    forward(call, [&](const Piece<Real>& p, Real* out, Real* saved) {
         call.kernels->layer_norm(p.rows, p.width, call.in[0] + p.x, p.of(call.vector(0), p.parameter),
-                                 p.of(call.vector(1), p.parameter), epsilon(call), call.out + p.x,
-                                 call.saved ? call.saved + p.saved : nullptr);
+                                 p.of(call.vector(1), p.parameter), epsilon(call), out, saved);
     });
 }
 
 template <class Real>
 void rms_forward(Call<Real>& call) {
-    each_piece(call, call.worker.share(call.rows), [&](const Piece<Real>& p) {
+    forward(call, [&](const Piece<Real>& p, Real* out, Real* saved) {
         call.kernels->rms_norm(p.rows, p.width, call.in[0] + p.x, p.of(call.vector(0), p.parameter),
-                               epsilon(call), call.out + p.x, call.saved ? call.saved + p.saved : nullptr);
+                               epsilon(call), out, saved);
     });
 }
 
@@ -106,6 +129,7 @@ const Op layer_norm_op = {
     .flops = flops,
     .forward = [](auto& call) { layer_forward(call); },
     .backward = [](auto& call) { layer_backward(call); },
+    .stored = stored,
     .reads_inputs = 1,
     .saved = saved,
 };
@@ -118,6 +142,7 @@ const Op rms_norm_op = {
     .flops = flops,
     .forward = [](auto& call) { rms_forward(call); },
     .backward = [](auto& call) { rms_backward(call); },
+    .stored = stored,
     .reads_inputs = 1,
     .saved = saved,
 };

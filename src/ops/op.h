@@ -97,7 +97,7 @@ struct Call {
     std::span<const std::int32_t> ids;         // the node's stream, where it is one of integers
     const float* vectors = nullptr;            // the node's stream, where it is one of vectors
     std::array<const Real*, max_inputs> in{};  // of integers where the node that makes it says so: integers()
-    std::array<DType, max_inputs> in_type{};   // Real's, or as it is stored (Op::reads_stored)
+    std::array<DType, max_inputs> in_type{};   // Real's, or as it is stored (Op::stored)
     std::array<std::int64_t, max_inputs> in_width{};
     std::array<const Rows*, max_inputs> in_space{};
     std::array<std::int64_t, max_inputs> in_rows{};
@@ -105,8 +105,9 @@ struct Call {
     std::array<Real*, max_parameters> parameter_grad{};  // added to; null: not trained
     const Real* constants = nullptr;
     Real* out = nullptr;
-    const Real* add = nullptr;  // a fused residual [rows, width] (ops with can_add)
-    Real* saved = nullptr;      // [rows, saved width], from forward to backward
+    DType out_type = kernel_type<Real>;  // as in_type
+    const Real* add = nullptr;           // a fused residual [rows, width] (ops with can_add)
+    Real* saved = nullptr;               // [rows, saved width], from forward to backward
     const Real* dout = nullptr;
     std::array<Real*, max_inputs> din{};  // null: not wanted
     std::array<bool, max_inputs> accumulate{};
@@ -136,6 +137,19 @@ const Real* input_numbers(const Call<Real>& call, std::size_t i, std::int64_t be
     const auto* stored = reinterpret_cast<const std::byte*>(call.in[i]);
     call.kernels->load(n, call.in_type[i], stored + begin * info(call.in_type[i]).bytes, room);
     return room;
+}
+
+/// Where n numbers of the output, from element `begin` on, are to be made: in their place, or in `room`,
+/// from which output_made stores them.
+template <class Real>
+Real* output_numbers(const Call<Real>& call, std::int64_t begin, Real* room) {
+    return call.out_type == kernel_type<Real> ? call.out + begin : room;
+}
+template <class Real>
+void output_made(const Call<Real>& call, std::int64_t begin, std::int64_t n, const Real* room) {
+    if (call.out_type == kernel_type<Real>) return;
+    auto* stored = reinterpret_cast<std::byte*>(call.out);
+    call.kernels->store(n, call.out_type, room, stored + begin * info(call.out_type).bytes);
 }
 
 /// y = cap · tanh(x / cap) for n values; y may be x.
@@ -180,6 +194,13 @@ struct Rounds {
     std::int64_t of(const Call<double>& call) const { return in_double ? in_double(call) : 1; }
 };
 
+/// Values that may be in the type in which the plan stores them.
+struct StoredForms {
+    unsigned inputs = 0;  // bit i: input i, in both directions
+    bool output = false;  // forward makes it so, and a backward that reads it takes it so
+    bool alike = false;   // these inputs and the output, all of them or none
+};
+
 struct Op {
     std::string_view name;
     std::size_t inputs = 1, parameters = 0;  // parameters: at most; optional ones come last
@@ -189,11 +210,12 @@ struct Op {
     double (*flops)(const NodeShape&, double length);
     Pass forward, backward = {};                       // an op without a backward leaves it out
     Rounds forward_rounds = {}, backward_rounds = {};  // one where left out; the pass asks Call::round
+    /// Null: none.
+    StoredForms (*stored)(const NodeShape&, ProductKernel) = nullptr;
 
     unsigned reads_inputs = 0;      // bit i: backward reads input i
     unsigned from_state = 0;        // bit i: input i is read from the state where the plan has states
     unsigned undifferentiated = 0;  // bit i: input i has no gradient
-    unsigned reads_stored = 0;      // bit i: input i may come in the type that the plan stores it in
     bool reads_output = false;      // backward reads the output
     bool integers = false;          // the output is one of 32-bit integers, without a gradient
     bool stream = false;            // reads an input stream: Call::ids or Call::vectors

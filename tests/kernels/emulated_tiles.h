@@ -37,6 +37,10 @@ struct EmulatedTiles {
         for (int r = 0; r < 16; r++) std::memcpy(tile[t][r], static_cast<const char*>(from) + r * stride, 64);
     }
     template <int t>
+    static void load_once(const void* from, std::int64_t stride) {
+        load<t>(from, stride);
+    }
+    template <int t>
     static void store(void* to, std::int64_t stride) {
         for (int r = 0; r < 16; r++) std::memcpy(static_cast<char*>(to) + r * stride, tile[t][r], 64);
     }

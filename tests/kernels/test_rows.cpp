@@ -359,28 +359,123 @@ TEST_CASE("cross_entropy and its gradient") {
     });
 }
 
-TEST_CASE("adamw takes the step of the paper") {
+TEST_CASE("multiply rounds products and sums apart") {
     each_table([]<class Real>(const KernelTable<Real>& table) {
-        for (std::int64_t n : {1, 15, 16, 37}) {
-            Values<Real> g(n, 1, 1), p(n, 2), m(n, 3), v(n, 4);
-            for (std::int64_t i = 0; i < n; i++) v[i] = std::abs(v[i]);
-            AdamW<Real> o{Real(0.01), Real(0.9),  Real(0.95),   Real(1e-8),
-                          Real(0.1),  Real(0.19), Real(0.0975), Real(0.5)};
-            std::vector<double> pe, me, ve;
+        for (std::int64_t n : lengths) {
+            Values<Real> a(n, 1, 1), b(n, 2, 2), y(n, 3), expected(n), sums = y;
             for (std::int64_t i = 0; i < n; i++) {
-                double d = static_cast<double>(g[i]) * 0.5;
-                me.push_back(0.9 * static_cast<double>(m[i]) + 0.1 * d);
-                ve.push_back(0.95 * static_cast<double>(v[i]) + 0.05 * d * d);
-                pe.push_back(static_cast<double>(p[i]) -
-                             0.01 * (me.back() / 0.19 / (std::sqrt(ve.back() / 0.0975) + 1e-8) +
-                                     0.1 * static_cast<double>(p[i])));
+                const volatile Real product = a[i] * b[i];
+                expected[i] = product, sums[i] += product;
             }
-            table.adamw(n, o, g.data(), p.data(), m.data(), v.data());
-            INFO(table.name);
-            CHECK(distance(p, pe, n) < tolerance<Real>(3e-7, 1e-15));
-            CHECK(distance(m, me, n) < tolerance<Real>(3e-7, 1e-15));
-            CHECK(distance(v, ve, n) < tolerance<Real>(3e-7, 1e-15));
+            INFO(table.name << " n " << n);
+            table.multiply(n, a.data(), b.data(), y.data(), true);
+            CHECK(same_bits(y, sums, n));
+            table.multiply(n, a.data(), b.data(), y.data(), false);
+            CHECK(same_bits(y, expected, n));
         }
+    });
+}
+
+TEST_CASE("dropout keeps what base/rng.h draws, wherever a part begins") {
+    each_table([]<class Real>(const KernelTable<Real>& table) {
+        const std::int64_t n = 1000;
+        Values<Real> x(n, 1, 1), before(n, 2), expected(n);
+        // The counter's low word runs over in the middle.
+        const Dropout<Real> whole{0x0123456789ABCDEF, 0xFEDCBA9876543210, 0xFFFFFFC0, 13107, Real(1.25)};
+        for (std::int64_t i = 0; i < n; i++) {
+            const auto block = static_cast<std::uint64_t>(i / dropout_draws);
+            const auto words = philox(whole.key, whole.stream, whole.counter + block);
+            const std::uint32_t draw = words[static_cast<std::size_t>(i % 8 / 2)] >> (i % 2 * 16) & 0xFFFFu;
+            expected[i] = draw >= whole.limit ? x[i] * whole.factor : Real(0);
+        }
+        for (std::int64_t begin : {0, 8, 80, 992})
+            for (std::int64_t length : lengths) {
+                length = std::min(length, n - begin);
+                INFO(table.name << " from " << begin << ", " << length);
+                Dropout<Real> part = whole;
+                part.counter += static_cast<std::uint64_t>(begin / dropout_draws);
+                Values<Real> y = before;
+                table.dropout(length, part, x.data() + begin, y.data() + begin, false);
+                CHECK(std::equal(y.data(), y.data() + begin, before.data()));
+                CHECK(std::equal(y.data() + begin, y.data() + begin + length, expected.data() + begin));
+                CHECK(std::equal(y.data() + begin + length, y.data() + n, before.data() + begin + length));
+                y = before;
+                table.dropout(length, part, x.data() + begin, y.data() + begin, true);
+                for (std::int64_t i = begin; i < begin + length; i++) CHECK(y[i] == before[i] + expected[i]);
+            }
+        Values<Real> y(n);
+        table.dropout(n, {.factor = Real(1)}, x.data(), y.data(), false);
+        CHECK(same_bits(x, y, n));
+    });
+}
+
+namespace {
+
+/// One element's step, in double.
+struct PlainStep {
+    double p, m, v;
+
+    void take(const Update<double>& o, double g, bool has_m) {
+        const double d = g * o.gradient_scale + o.l2 * p;
+        double u = d;
+        if (o.rule == UpdateRule::adam) {
+            m = o.beta1 * m + (1 - o.beta1) * d, v = o.beta2 * v + (1 - o.beta2) * d * d;
+            u = m / o.correction1;
+            if (o.rectified != 0) u *= o.rectified / (std::sqrt(v / o.correction2) + o.epsilon);
+        } else if (o.rule == UpdateRule::lion) {
+            const double mean = o.beta1 * m + (1 - o.beta1) * d;
+            m = o.beta2 * m + (1 - o.beta2) * d;
+            u = mean > 0 ? 1 : mean < 0 ? -1 : 0;
+        } else if (has_m) {
+            m = o.beta1 * m + d;
+            u = o.nesterov ? d + o.beta1 * m : m;
+        }
+        p -= o.lr * (u + (o.cautious && u * p <= 0 ? 0 : o.weight_decay) * p);
+    }
+};
+
+template <class Real>
+Update<Real> rounded(const Update<double>& o) {
+    auto r = [](double x) { return static_cast<Real>(x); };
+    return {o.rule,           r(o.lr),          r(o.beta1),
+            r(o.beta2),       r(o.epsilon),     r(o.weight_decay),
+            r(o.correction1), r(o.correction2), r(o.gradient_scale),
+            r(o.l2),          r(o.rectified),   o.nesterov,
+            o.cautious};
+}
+
+}  // namespace
+
+TEST_CASE("an optimizer's update is the step of its paper") {
+    const Update<double> adamw{UpdateRule::adam, 0.01, 0.9, 0.95, 1e-8, 0.1, 0.19, 0.0975, 0.5};
+    std::vector<Update<double>> updates(8, adamw);
+    updates[1].l2 = 0.3, updates[1].weight_decay = 0;
+    updates[2].rectified = 0.4;
+    updates[3].rectified = 0, updates[3].cautious = true;
+    updates[4].rule = updates[5].rule = updates[6].rule = UpdateRule::momentum;
+    updates[5].nesterov = true, updates[6].lr = -1;
+    updates[7].rule = UpdateRule::lion;
+    each_table([&]<class Real>(const KernelTable<Real>& table) {
+        for (const Update<double>& o : updates)
+            for (bool has_m : {true, false})
+                for (std::int64_t n : {1, 15, 16, 37}) {
+                    if (!has_m && o.rule != UpdateRule::momentum) continue;
+                    Values<Real> g(n, 1, 1), p(n, 2), m(n, 3), v(n, 4);
+                    std::vector<double> pe, me, ve;
+                    for (std::int64_t i = 0; i < n; i++) {
+                        v[i] = std::abs(v[i]);
+                        PlainStep s{static_cast<double>(p[i]), static_cast<double>(m[i]),
+                                    static_cast<double>(v[i])};
+                        s.take(o, static_cast<double>(g[i]), has_m);
+                        pe.push_back(s.p), me.push_back(s.m), ve.push_back(s.v);
+                    }
+                    table.update(n, rounded<Real>(o), g.data(), p.data(), has_m ? m.data() : nullptr,
+                                 v.data());
+                    INFO(table.name << " rule " << static_cast<int>(o.rule) << " n " << n);
+                    CHECK(distance(p, pe, n) < tolerance<Real>(3e-7, 1e-15));
+                    CHECK(distance(m, me, n) < tolerance<Real>(3e-7, 1e-15));
+                    CHECK(distance(v, ve, n) < tolerance<Real>(3e-7, 1e-15));
+                }
     });
 }
 

@@ -19,8 +19,8 @@ void dot_tile(int64_t steps, const float* a, const float* b, int64_t columns, co
     Vec acc[R][vectors];
     LINNET_UNROLL
     for (int i = 0; i < R; i++) {
-        __builtin_prefetch(t.c + i * t.c_row, 1);
-        if (P == 2) __builtin_prefetch(t.c + i * t.c_row + tile_side, 1);
+        if (!t.bf16) __builtin_prefetch(t.c + i * t.c_row, 1);
+        if (!t.bf16 && P == 2) __builtin_prefetch(t.c + i * t.c_row + tile_side, 1);
         LINNET_UNROLL
         for (int v = 0; v < vectors; v++) acc[i][v] = zero();
     }
@@ -41,7 +41,7 @@ void dot_tile(int64_t steps, const float* a, const float* b, int64_t columns, co
         if (lanes == 0) break;
         Vec bias = bias_at(t, v * W, lanes);
         LINNET_UNROLL
-        for (int i = 0; i < R; i++) put_sums(t, i, v * W, lanes, bias, acc[i][v]);
+        for (int i = 0; i < R; i++) put_product(t, i, v * W, lanes, bias, acc[i][v]);
     }
 }
 
@@ -57,13 +57,12 @@ struct DotTiles {
 
 template <class Dots>
 struct DotProduct {
+    explicit DotProduct(BF16Panels&) {}
     static constexpr bool split = false, pairs_first = true;
     static constexpr int64_t side = dot_rows, rows = dot_rows, depth = 1024;
     static constexpr DotTiles<Dots> tiles{std::make_integer_sequence<int, dot_rows>()};
-    static void begin() {}
-    static void end() {}
 
-    static void block(const Gemm<Real>& g, const BF16Block& at, float*) {
+    static void block(const Gemm<Real>& g, const BF16Block& at) {
         const int64_t columns = least(tile_block, at.j_end - at.j);
         tiles.tile[columns > tile_side ? 2 : 1][least(rows, at.i_end - at.i)](
             at.steps, at.a, at.b, columns, tile_target(g, at.i, at.j, W, at.first));

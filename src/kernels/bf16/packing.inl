@@ -93,9 +93,16 @@ void pack_panels(const Operand& from, int64_t line, int64_t step, int64_t begin,
     if (step == 1) {
         for (int64_t i = begin; i < end; i += side)
             for (int64_t t = 0; t < steps; t++) tile(i, t, std::true_type{});
-    } else {  // lines are contiguous: each row of memory is read to its end
-        for (int64_t t = 0; t < steps; t++)
+    } else {  // lines are contiguous: each row of memory is read to its end, the next ones asked for
+        const int64_t bytes = (end - begin) * static_cast<int64_t>(sizeof *x);
+        for (int64_t t = 0; t < steps; t++) {
+            const int64_t soon = (t + 1) * tile_depth;
+            for (int64_t k = soon; k < least(soon + tile_depth, depth); k++) {
+                const auto* row = reinterpret_cast<const char*>(x + begin + (k0 + k) * step);
+                for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(row + at);
+            }
             for (int64_t i = begin; i < end; i += side) tile(i, t, std::false_type{});
+        }
     }
 }
 
@@ -112,11 +119,31 @@ struct BF16Block {
     int64_t i, i_end, j, j_end, steps;
     const float *a, *b;
     bool first;  // of the pieces
+    // A part of the panels of B that come after these, to ask for: the first line, and how many.
+    const char* next;
+    int64_t next_lines;
 };
+
+/// tile_block numbers.
+template <class Stored = StoredBF16>
+LINNET_INLINE void put_bf16_row(uint16_t* to, const Real* row) {
+    if constexpr (2 * W == tile_block)
+        Stored::put_two(to, load(row), load(row + W));
+    else
+        for (int64_t c = 0; c < tile_block; c += W) Stored::put_n(to + c, load(row + c), W);
+}
+
+/// put_sums, or C in bf16.
+LINNET_INLINE void put_product(const TileTarget& t, int64_t i, int64_t j, int64_t lanes, Vec bias, Vec sum) {
+    if (!t.bf16) return put_sums(t, i, j, lanes, bias, sum);
+    if (t.bias) sum = sum + bias;
+    if (t.add) sum = sum + load_n(t.add + i * t.add_row + j, lanes);
+    StoredBF16::put_n(t.bf16 + i * t.c_row + j, sum, lanes);
+}
 
 /// One piece of K, [k0, k0 + depth).
 template <class Kernel>
-void bf16_piece(const Gemm<Real>& g, int64_t k0, int64_t depth, BF16Panels& work) {
+void bf16_piece(const Kernel& kernel, const Gemm<Real>& g, int64_t k0, int64_t depth, BF16Panels& work) {
     constexpr bool split = Kernel::split;
     constexpr int64_t side = Kernel::side, rows = Kernel::rows;
     const int64_t steps = ceil_divide(depth, tile_depth), panel = (split ? 2 : 1) * steps * tile_words;
@@ -128,12 +155,18 @@ void bf16_piece(const Gemm<Real>& g, int64_t k0, int64_t depth, BF16Panels& work
         for (int64_t i0 = g.m_begin; i0 < g.m_end; i0 += block_rows) {
             const int64_t i1 = least(i0 + block_rows, g.m_end);
             pack_operand<split, Kernel::pairs_first, side>(g.a, g.a.row, g.a.col, i0, i1, k0, depth, work.a);
-            for (int64_t j = j0; j < j1; j += tile_block)
-                for (int64_t i = i0; i < i1; i += rows)
-                    Kernel::block(g,
-                                  {i, i1, j, j1, steps, work.a + (i - i0) / side * panel,
-                                   work.b + (j - j0) / tile_side * panel, k0 == 0},
-                                  work.sums);
+            const int64_t blocks = ceil_divide(i1 - i0, rows);
+            for (int64_t j = j0; j < j1; j += tile_block) {
+                // B's block lies in L3: the next panels come to L2 while these are used.
+                const float* const b = work.b + (j - j0) / tile_side * panel;
+                const auto* next = reinterpret_cast<const char*>(b + 2 * panel);
+                const int64_t lines = j + tile_block < j1 ? 2 * panel / 16 : 0;
+                for (int64_t i = i0; i < i1; i += rows) {
+                    const int64_t at = (i - i0) / rows, from = lines * at / blocks;
+                    kernel.block(g, {i, i1, j, j1, steps, work.a + (i - i0) / side * panel, b, k0 == 0,
+                                     next + from * 64, lines * (at + 1) / blocks - from});
+                }
+            }
         }
     }
 }
@@ -142,10 +175,10 @@ template <class Kernel>
 void bf16_product(const Gemm<Real>& g, void* workspace) {
     const int64_t pieces = most(1, ceil_divide(g.k, Kernel::depth));
     const int64_t depth = most(1, ceil_divide(ceil_divide(g.k, pieces), tile_depth)) * tile_depth;
-    Kernel::begin();
+    BF16Panels& work = *static_cast<BF16Panels*>(workspace);
+    const Kernel kernel(work);
     for (int64_t k = 0; k == 0 || k < g.k; k += depth)
-        bf16_piece<Kernel>(g, k, most(0, least(depth, g.k - k)), *static_cast<BF16Panels*>(workspace));
-    Kernel::end();
+        bf16_piece(kernel, g, k, most(0, least(depth, g.k - k)), work);
 }
 
 }  // namespace

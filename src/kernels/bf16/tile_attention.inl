@@ -19,10 +19,8 @@ struct TileAttention {
     Real top[query_block], total[query_block];
 };
 struct TileAttentionBackward {
-    // Columns of B: keys and values along D, keys along themselves; queries and dout along themselves.
+    // Columns of B: keys and values along D, keys along themselves. Behind: QueryBlocks.
     alignas(64) float k_d[key_block * head_words], v_d[key_block * head_words], k_k[key_block * head_words];
-    alignas(64) float q_q[key_block * head_words], dout_q[key_block * head_words];
-    alignas(64) float q[key_block * head_words], dout[key_block * head_words];  // rows of A
     alignas(64) float left[key_block * key_block / 2];  // rows of A: P or dA, or turned
     alignas(64) Real weights[key_block * key_block],
         dscores[key_block * key_block];  // P, dA: [queries, key_block]
@@ -31,16 +29,27 @@ struct TileAttentionBackward {
 static_assert(sizeof(TileAttention) <= sizeof(BF16Panels) &&
               sizeof(TileAttentionBackward) <= sizeof(BF16Panels));
 
+/// Rows of D numbers, f32 or bf16.
+struct Numbers {
+    const void* data;
+    DType type;
+    int64_t row;
+
+    /// From element i of them on.
+    Numbers from(int64_t i) const { return {static_cast<const char*>(data) + i * size_of(type), type, row}; }
+    Operand operand(int64_t line, int64_t step) const { return {data, type, line, step}; }
+};
+
 /// Rows [0, count) of width D: as rows of A, or as columns of B, along D (the rows are lines) or along the
 /// rows.
-inline void pack_rows_of_a(const Real* x, int64_t row, int64_t count, int64_t d, float* to) {
-    pack_panels<StoredF32, false, false, tile_side>({x, DType::f32, row, 1}, row, 1, 0, count, 0, d, to);
+inline void pack_rows_of_a(const Numbers& x, int64_t count, int64_t d, float* to) {
+    pack_operand<false, false, tile_side>(x.operand(x.row, 1), x.row, 1, 0, count, 0, d, to);
 }
-inline void pack_along_d(const Real* x, int64_t row, int64_t count, int64_t d, float* to) {
-    pack_panels<StoredF32, false, true, tile_side>({x, DType::f32, row, 1}, row, 1, 0, count, 0, d, to);
+inline void pack_along_d(const Numbers& x, int64_t count, int64_t d, float* to) {
+    pack_operand<false, true, tile_side>(x.operand(x.row, 1), x.row, 1, 0, count, 0, d, to);
 }
-inline void pack_along_rows(const Real* x, int64_t row, int64_t count, int64_t d, float* to) {
-    pack_panels<StoredF32, false, true, tile_side>({x, DType::f32, 1, row}, 1, row, 0, d, 0, count, to);
+inline void pack_along_rows(const Numbers& x, int64_t count, int64_t d, float* to) {
+    pack_operand<false, true, tile_side>(x.operand(1, x.row), 1, x.row, 0, d, 0, count, to);
 }
 /// The columns of a square of scores as rows of A, along its rows.
 inline void pack_turned(const Real* x, int64_t rows, int64_t columns, float* to) {
@@ -57,12 +66,8 @@ void tile_small(int64_t m, int64_t n, int64_t depth, const float* a, const float
         const bool two_b = n - j > tile_side;
         const float* rows = a;
         for (int64_t i = 0; i < m; i += tile_block, rows += 2 * panel) {
-            const bool two_a = m - i > tile_side;
-            Real* to = sums + i * row + j;
-            (two_a
-                 ? two_b ? product_tiles<Tiles, false, true, true> : product_tiles<Tiles, false, true, false>
-             : two_b ? product_tiles<Tiles, false, false, true>
-                     : product_tiles<Tiles, false, false, false>)(steps, rows, b, to, row, nullptr, 0);
+            product_block<Tiles, false>(m - i > tile_side, two_b, steps, rows, b, sums + i * row + j, row,
+                                        []() {});
         }
     }
 }
@@ -88,27 +93,12 @@ void tile_attend(const Attention<Real>& f, int64_t head, const float* q, int64_t
     if (end <= 0 || (begin >= keys && j >= f.globals)) return;
     const int64_t width = ceil_divide(end, W) * W;
     tile_small<Tiles>(rows, width, d, q, w.k, w.scores, key_block);
-    Real now[tile_block], shrink[tile_block], *top = w.top + local;
-    const Real factor = score_factor(f);
-    for (int64_t r = 0; r < rows; r++) {
-        Real* scores = w.scores + r * key_block;
-        if (shaped(f)) shape_row(f, head, i + r, j, width, scores);
-        const Seen seen = seen_keys(f, i + r, j, keys);
-        const Real high = row_top(scores, width, seen, factor);
-        now[r] = high > top[r] ? high : top[r];
-    }
-    for (int64_t r = 0; r < rows; r += small_rows)
-        shrink_factors(least(small_rows, rows - r), top + r, now + r, shrink + r);
-    for (int64_t r = 0; r < rows; r++) {
-        const Real sum =
-            row_weights(w.scores + r * key_block, width, seen_keys(f, i + r, j, keys), factor, now[r]);
-        w.total[local + r] = w.total[local + r] * shrink[r] + sum;
-        top[r] = now[r];
-    }
+    Real shrink[tile_block];
+    weigh_rows(f, head, i, rows, j, keys, width, w.scores, w.top + local, w.total + local, shrink);
     // Along all keys of the block, as the values are: those beyond the width weigh nothing.
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = width; c < keys; c += W) store(w.scores + r * key_block + c, zero());
-    pack_rows_of_a(w.scores, key_block, rows, keys, w.weights);
+    pack_rows_of_a({w.scores, DType::f32, key_block}, rows, keys, w.weights);
     tile_small<Tiles>(rows, d, keys, w.weights, w.v, w.sums, widest_head);
     add_rows(rows, d, w.sums, widest_head, w.out + local * d, d, shrink);
 }
@@ -119,77 +109,139 @@ void tile_attention(const Attention<Real>& f, int64_t head, int64_t query_begin,
     auto& w = *static_cast<TileAttention*>(workspace);
     const int64_t kv = head / (f.heads / f.kv_heads), d = f.head_width;
     const int64_t panel = ceil_divide(d, tile_depth) * tile_words;
-    const auto *k = static_cast<const Real*>(f.k) + kv * f.k_head,
-               *v = static_cast<const Real*>(f.v) + kv * f.v_head;
+    const Numbers q = Numbers{f.q, f.stored, f.q_row}.from(head * f.q_head),
+                  k = Numbers{f.k, f.stored, f.k_row}.from(kv * f.k_head),
+                  v = Numbers{f.v, f.stored, f.v_row}.from(kv * f.v_head);
     Tiles::begin();
     for (int64_t q0 = query_begin; q0 < query_end; q0 += query_block) {
         const int64_t q1 = least(q0 + query_block, query_end), count = q1 - q0;
         for (int64_t r = 0; r < count; r++) w.top[r] = minus_infinity, w.total[r] = 0;
         each_vector(count * d, [&](int64_t c, int64_t n) { store_n(w.out + c, zero(), n); });
-        pack_rows_of_a(f.q + head * f.q_head + q0 * f.q_row, f.q_row, count, d, w.q);
+        pack_rows_of_a(q.from(q0 * f.q_row), count, d, w.q);
         const int64_t first = visible_begin(f, q0) / key_block * key_block, last = visible_end(f, q1 - 1);
         for (int64_t j = seen_block(f, first, 0); j < last; j = seen_block(f, first, j + key_block)) {
             const int64_t keys = least(key_block, f.keys - j);
-            pack_along_d(k + j * f.k_row, f.k_row, keys, d, w.k);
-            pack_along_rows(v + j * f.v_row, f.v_row, keys, d, w.v);
+            pack_along_d(k.from(j * f.k_row), keys, d, w.k);
+            pack_along_rows(v.from(j * f.v_row), keys, d, w.v);
             for (int64_t i = q0; i < q1; i += tile_block)
                 tile_attend<Tiles>(f, head, w.q + (i - q0) / tile_side * panel, i, least(tile_block, q1 - i),
                                    j, keys, i - q0, w);
         }
-        for (int64_t r = 0; r < count; r++) {
-            Real* out = f.out + (q0 + r) * f.out_row + head * d;
-            const Vec factor = set1(Real(1) / w.total[r]);
-            each_vector(
-                d, [&](int64_t c, int64_t n) { store_n(out + c, load_n(w.out + r * d + c, n) * factor, n); });
-            if (f.lse)
-                f.lse[head * f.rows + q0 + r] =
-                    w.top[r] + static_cast<Real>(__builtin_log(static_cast<double>(w.total[r])));
-        }
+        if (f.stored == DType::bf16)
+            finish_rows<StoredBF16>(f, head, q0, count, w.out, w.top, w.total);
+        else
+            finish_rows<StoredReal>(f, head, q0, count, w.out, w.top, w.total);
     }
     Tiles::end();
 }
 
+/// What the products with a block of queries need of them: rows of A, columns of B along themselves, and
+/// rowsum(dO ∘ O). It is packed once per head where there is room for all of a head's queries.
+struct QueryBlocks {
+    const Attention<Real>& f;
+    const HeadGradient* h = nullptr;
+    Real* room;
+    int64_t a_words, b_words, most;  // most: blocks that fit
+    bool all;                        // blocks of a head fit
+
+    QueryBlocks(const Attention<Real>& forward, float* begin, int64_t floats)
+        : f(forward),
+          room(begin),
+          a_words(key_block / tile_side * ceil_divide(f.head_width, tile_depth) * tile_words),
+          b_words(ceil_divide(f.head_width, tile_side) * (key_block / tile_depth) * tile_words),
+          most(floats / size()),
+          all(ceil_divide(f.rows, key_block) <= most) {}
+
+    int64_t size() const { return 2 * (a_words + b_words) + key_block; }
+    float* at(int64_t i) const { return room + (all ? i / key_block * size() : 0); }
+    const float* q(int64_t i) const { return at(i); }
+    const float* dout(int64_t i) const { return at(i) + a_words; }
+    const float* q_q(int64_t i) const { return at(i) + 2 * a_words; }
+    const float* dout_q(int64_t i) const { return at(i) + 2 * a_words + b_words; }
+    Real* deltas(int64_t i) const { return at(i) + 2 * (a_words + b_words); }
+
+    /// Another head: all its queries.
+    void begin(const HeadGradient& head) {
+        h = &head;
+        for (int64_t i = 0; all && i < f.rows; i += key_block) pack(i, least(i + key_block, f.rows));
+    }
+    /// The queries [i0, i1), a block: they stand where at(i0) says.
+    void need(int64_t i0, int64_t i1) const {
+        if (!all) pack(i0, i1);
+    }
+
+  private:
+    void pack(int64_t i0, int64_t i1) const {
+        const int64_t d = f.head_width, queries = i1 - i0;
+        const Numbers rows = Numbers{f.q, f.stored, f.q_row}.from(h->head * f.q_head + i0 * f.q_row),
+                      gradients{h->dout + i0 * f.out_row, DType::f32, f.out_row};
+        float* const to = at(i0);
+        pack_rows_of_a(rows, queries, d, to);
+        pack_rows_of_a(gradients, queries, d, to + a_words);
+        pack_along_rows(rows, queries, d, to + 2 * a_words);
+        pack_along_rows(gradients, queries, d, to + 2 * a_words + b_words);
+        for (int64_t i = i0; i < i1; i++) deltas(i0)[i - i0] = delta(i);
+    }
+    Real delta(int64_t i) const {
+        const Real* dout_row = h->dout + i * f.out_row;
+        if (f.stored != DType::bf16) return dot(f.head_width, dout_row, h->out + i * f.out_row);
+        const uint16_t* out =
+            reinterpret_cast<const uint16_t*>(f.out) + h->head * f.head_width + i * f.out_row;
+        Vec total = zero();
+        each_vector(f.head_width, [&](int64_t c, int64_t n) {
+            total = fma(load_n(dout_row + c, n), StoredBF16::get_n(out + c, n), total);
+        });
+        return sum(total);
+    }
+};
+
 /// The products of the queries [i0, i1) with the keys [j, j + keys), which are packed.
 template <class Tiles>
-void tile_backward_block(const Attention<Real>& f, const HeadGradient& h, int64_t i0, int64_t i1, int64_t j,
+void tile_backward_block(const QueryBlocks& blocks, const HeadGradient& h, int64_t i0, int64_t i1, int64_t j,
                          int64_t keys, TileAttentionBackward& w) {
+    const Attention<Real>& f = blocks.f;
     const int64_t d = f.head_width, queries = i1 - i0, width = ceil_divide(keys, W) * W;
-    const Real *q = h.q + i0 * f.q_row, *dout = h.dout + i0 * f.out_row;
-    pack_rows_of_a(q, f.q_row, queries, d, w.q);
-    pack_rows_of_a(dout, f.out_row, queries, d, w.dout);
-    pack_along_rows(q, f.q_row, queries, d, w.q_q);
-    pack_along_rows(dout, f.out_row, queries, d, w.dout_q);
-    tile_small<Tiles>(queries, width, d, w.q, w.k_d, w.weights, key_block);
-    tile_small<Tiles>(queries, width, d, w.dout, w.v_d, w.dscores, key_block);
+    tile_small<Tiles>(queries, width, d, blocks.q(i0), w.k_d, w.weights, key_block);
+    tile_small<Tiles>(queries, width, d, blocks.dout(i0), w.v_d, w.dscores, key_block);
+    const Real* const deltas = blocks.deltas(i0);
     for (int64_t r = 0; r < queries; r++)
-        finish_backward_row(f, h, i0 + r, j, keys, width, w.weights + r * key_block,
+        finish_backward_row(f, h, i0 + r, j, keys, width, deltas[r], w.weights + r * key_block,
                             w.dscores + r * key_block);
-    pack_rows_of_a(w.dscores, key_block, queries, keys, w.left);
+    pack_rows_of_a({w.dscores, DType::f32, key_block}, queries, keys, w.left);
     tile_small<Tiles>(queries, d, keys, w.left, w.k_k, w.sums, widest_head);
     add_rows(queries, d, w.sums, widest_head, h.dq + i0 * f.q_row, f.q_row, nullptr);
     pack_turned(w.weights, queries, keys, w.left);
-    tile_small<Tiles>(keys, d, queries, w.left, w.dout_q, w.sums, widest_head);
+    tile_small<Tiles>(keys, d, queries, w.left, blocks.dout_q(i0), w.sums, widest_head);
     add_rows(keys, d, w.sums, widest_head, h.dv + j * f.v_row, f.v_row, nullptr);
     pack_turned(w.dscores, queries, keys, w.left);
-    tile_small<Tiles>(keys, d, queries, w.left, w.q_q, w.sums, widest_head);
+    tile_small<Tiles>(keys, d, queries, w.left, blocks.q_q(i0), w.sums, widest_head);
     add_rows(keys, d, w.sums, widest_head, h.dk + j * f.k_row, f.k_row, nullptr);
 }
 
-template <class Tiles>
+constexpr int64_t query_room =
+    static_cast<int64_t>((sizeof(BF16Panels) - sizeof(TileAttentionBackward)) / sizeof(float));
+
+/// most_room: floats behind the work space for QueryBlocks (a test gives less).
+template <class Tiles, int64_t most_room = query_room>
 void tile_attention_backward(const AttentionBackward<Real>& b, int64_t kv_head, void* workspace) {
     auto& w = *static_cast<TileAttentionBackward*>(workspace);
     const Attention<Real>& f = b.forward;
     const int64_t d = f.head_width;
+    QueryBlocks blocks(f, reinterpret_cast<float*>(&w + 1), most_room);
+    const Numbers k = Numbers{f.k, f.stored, f.k_row}.from(kv_head * f.k_head),
+                  v = Numbers{f.v, f.stored, f.v_row}.from(kv_head * f.v_head);
     Tiles::begin();
     each_key_block(
         b, kv_head,
         [&](const HeadGradient& h, int64_t j, int64_t keys) {
-            pack_along_d(h.k + j * f.k_row, f.k_row, keys, d, w.k_d);
-            pack_along_d(h.v + j * f.v_row, f.v_row, keys, d, w.v_d);
-            pack_along_rows(h.k + j * f.k_row, f.k_row, keys, d, w.k_k);
+            if (j == 0) blocks.begin(h);
+            pack_along_d(k.from(j * f.k_row), keys, d, w.k_d);
+            pack_along_d(v.from(j * f.v_row), keys, d, w.v_d);
+            pack_along_rows(k.from(j * f.k_row), keys, d, w.k_k);
         },
         [&](const HeadGradient& h, int64_t i0, int64_t i1, int64_t j, int64_t keys) {
-            tile_backward_block<Tiles>(f, h, i0, i1, j, keys, w);
+            blocks.need(i0, i1);
+            tile_backward_block<Tiles>(blocks, h, i0, i1, j, keys, w);
         });
     Tiles::end();
 }

@@ -10,16 +10,51 @@ namespace linnet {
 namespace {
 
 constexpr int64_t tile_bytes = 64;  // of a row
+constexpr int64_t cache_line = 64;
 
-/// sums [32, 32], `row` apart, = two panels of A (or one) times two of B (or one), `steps` tiles deep; asks
-/// for the rows of C meanwhile, where it is given.
-template <class Tiles, bool split, bool two_a, bool two_b>
-void product_tiles(int64_t steps, const float* a, const float* b, float* sums, int64_t row, const Real* c,
-                   int64_t c_row) {
+/// `count` things to do in `steps` steps: calls act(i) for those whose turn it is.
+struct Spread {
+    int64_t count, each, done = 0;
+    Spread(int64_t all, int64_t steps) : count(all), each(ceil_divide(all, steps)) {}
+    template <class Act>
+    LINNET_INLINE void step(const Act& act) {
+        for (const int64_t end = least(count, done + each); done < end; done++) act(done);
+    }
+};
+
+/// Asks for row r of a block of C.
+LINNET_INLINE void ask_row(const TileTarget& t, int64_t r, int64_t columns) {
+    if (t.bf16) return __builtin_prefetch(t.bf16 + r * t.c_row, 1);
+    __builtin_prefetch(t.c + r * t.c_row, 1);
+    if (columns > tile_side) __builtin_prefetch(t.c + r * t.c_row + tile_side, 1);
+}
+
+/// Row r of a block of C from its sums. Where C is bf16, whole rows are stored at once: each store holds up
+/// the loads of tiles behind it.
+LINNET_INLINE void put_row(const TileTarget& t, int64_t r, int64_t columns, const float* sums) {
+    if (t.bf16 && !t.add && columns == tile_block) {
+        Real row[tile_block];
+        for (int64_t c = 0; c < tile_block; c += W) {
+            const Vec sum = load(sums + c);
+            store(row + c, t.bias ? sum + load(t.bias + c) : sum);
+        }
+        return put_bf16_row(t.bf16 + r * t.c_row, row);
+    }
+    for (int64_t c = 0; c < columns; c += W) {
+        const int64_t lanes = least(W, columns - c);
+        put_product(t, r, c, lanes, bias_at(t, c, lanes), load(sums + c));
+    }
+}
+
+/// sums [32, 32], `row` apart, = two panels of A (or one) times two of B (or one), `steps` tiles deep. A
+/// comes from L2 and is read once; B stays in L1 for the next rows of A as far as it fits. along(): what is
+/// to be done in each step while the matrix unit multiplies.
+template <class Tiles, bool split, bool two_a, bool two_b, class Along>
+void product_tiles(int64_t steps, const float* a, const float* b, float* sums, int64_t row, Along& along) {
     const int64_t low = steps * tile_words, panel = (split ? 2 : 1) * low;
     auto load_rows = [&](const float* from) LINNET_LAMBDA_INLINE {
-        Tiles::template load<4>(from, tile_bytes);
-        if constexpr (two_a) Tiles::template load<5>(from + panel, tile_bytes);
+        Tiles::template load_once<4>(from, tile_bytes);
+        if constexpr (two_a) Tiles::template load_once<5>(from + panel, tile_bytes);
     };
     auto load_columns = [&](const float* from) LINNET_LAMBDA_INLINE {
         Tiles::template load<6>(from, tile_bytes);
@@ -35,15 +70,10 @@ void product_tiles(int64_t steps, const float* a, const float* b, float* sums, i
     if constexpr (two_b) Tiles::template clear<1>();
     if constexpr (two_a) Tiles::template clear<2>();
     if constexpr (two_a && two_b) Tiles::template clear<3>();
-    const int64_t rows = c ? two_a ? tile_block : tile_side : 0, ask = ceil_divide(rows, steps);
-    int64_t asked = 0;
     for (int64_t t = 0; t < steps; t++, a += tile_words, b += tile_words) {
-        for (int64_t r = 0; r < ask && asked < rows; r++, asked++) {
-            __builtin_prefetch(c + asked * c_row, 1);
-            if constexpr (two_b) __builtin_prefetch(c + asked * c_row + tile_side, 1);
-        }
         load_rows(a), load_columns(b);
         multiply();
+        along();
         if constexpr (split) {
             load_rows(a + low);
             multiply();
@@ -58,28 +88,42 @@ void product_tiles(int64_t steps, const float* a, const float* b, float* sums, i
     if constexpr (two_a && two_b) Tiles::template store<3>(sums + tile_side * row + tile_side, bytes);
 }
 
+/// The same, of what the two flags say.
+template <class Tiles, bool split, class Along>
+void product_block(bool two_a, bool two_b, int64_t steps, const float* a, const float* b, float* sums,
+                   int64_t row, Along&& along) {
+    using Step = std::remove_reference_t<Along>;
+    auto* const tiles = two_a   ? two_b ? product_tiles<Tiles, split, true, true, Step>
+                                        : product_tiles<Tiles, split, true, false, Step>
+                          : two_b ? product_tiles<Tiles, split, false, true, Step>
+                                : product_tiles<Tiles, split, false, false, Step>;
+    tiles(steps, a, b, sums, row, along);
+}
+
 template <class Tiles, bool in_two>
-struct TileProduct {
+class TileProduct {
+  public:
     static constexpr bool split = in_two, pairs_first = false;
     static constexpr int64_t side = tile_side, rows = tile_block, depth = split ? bf16_depth / 2 : bf16_depth;
-    static void begin() { Tiles::begin(); }
-    static void end() { Tiles::end(); }
 
-    static void block(const Gemm<Real>& g, const BF16Block& at, float* sums) {
+    explicit TileProduct(BF16Panels& work) : sums_(work.sums) { Tiles::begin(); }
+    ~TileProduct() { Tiles::end(); }
+
+    void block(const Gemm<Real>& g, const BF16Block& at) const {
         const int64_t count = least(rows, at.i_end - at.i), columns = least(tile_block, at.j_end - at.j);
         const TileTarget target = tile_target(g, at.i, at.j, W, at.first);
-        const bool two_a = count > tile_side, two_b = columns > tile_side;
-        (two_a   ? two_b ? product_tiles<Tiles, split, true, true> : product_tiles<Tiles, split, true, false>
-           : two_b ? product_tiles<Tiles, split, false, true>
-                 : product_tiles<Tiles, split, false, false>)(at.steps, at.a, at.b, sums, tile_block,
-                                                              target.c, target.c_row);
-        for (int64_t c = 0; c < columns; c += W) {
-            const int64_t lanes = least(W, columns - c);
-            const Vec bias = bias_at(target, c, lanes);
-            for (int64_t r = 0; r < count; r++)
-                put_sums(target, r, c, lanes, bias, load(sums + r * tile_block + c));
-        }
+        Spread ask(count, at.steps), next(at.next_lines, at.steps);
+        product_block<Tiles, split>(
+            count > tile_side, columns > tile_side, at.steps, at.a, at.b, sums_, tile_block,
+            [&]() LINNET_LAMBDA_INLINE {
+                ask.step([&](int64_t r) { ask_row(target, r, columns); });
+                next.step([&](int64_t l) { __builtin_prefetch(at.next + l * cache_line, 0, 2); });
+            });
+        for (int64_t r = 0; r < count; r++) put_row(target, r, columns, sums_ + r * tile_block);
     }
+
+  private:
+    float* sums_;
 };
 
 }  // namespace

@@ -126,6 +126,21 @@ inline void prefetch(const void* p) {
     _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0);
 }
 
+// Random numbers: W words, their products with one of 64 bits each, and what is kept by them.
+using Words = uint32_t __attribute__((vector_size(32)));
+inline Words multiply_words(Words a, uint32_t by, Words& high) {
+    const __m256i x = reinterpret_cast<__m256i>(a), y = _mm256_set1_epi64x(by);
+    const __m256i even = _mm256_mul_epu32(x, y), odd = _mm256_mul_epu32(_mm256_srli_epi64(x, 32), y);
+    high = reinterpret_cast<Words>(_mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xAA));
+    return reinterpret_cast<Words>(_mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xAA));
+}
+/// v where the draw of its lane is at least `limit`, else 0.
+inline Vec keep_drawn(const uint16_t* draws, uint32_t limit, Vec v) {
+    const __m256i drawn = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(draws)));
+    const __m256i kept = _mm256_cmpgt_epi32(drawn, _mm256_set1_epi32(static_cast<int32_t>(limit) - 1));
+    return _mm256_and_ps(_mm256_castsi256_ps(kept), v);
+}
+
 /// Pairs (a0, b0, a1, b1, …) apart, and together again.
 inline void load_pairs(const float* p, Vec& a, Vec& b) {
     Vec x = load(p), y = load(p + W);

@@ -127,6 +127,21 @@ inline void prefetch(const void* p) {
     _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0);
 }
 
+// Random numbers: W words, their products with one of 64 bits each, and what is kept by them.
+using Words = uint32_t __attribute__((vector_size(64)));
+inline Words multiply_words(Words a, uint32_t by, Words& high) {
+    const __m512i x = reinterpret_cast<__m512i>(a), y = _mm512_set1_epi64(by);
+    const __m512i even = _mm512_mul_epu32(x, y), odd = _mm512_mul_epu32(_mm512_srli_epi64(x, 32), y);
+    high = reinterpret_cast<Words>(_mm512_mask_blend_epi32(0xAAAA, _mm512_srli_epi64(even, 32), odd));
+    return reinterpret_cast<Words>(_mm512_mask_blend_epi32(0xAAAA, even, _mm512_slli_epi64(odd, 32)));
+}
+/// v where the draw of its lane is at least `limit`, else 0.
+inline Vec keep_drawn(const uint16_t* draws, uint32_t limit, Vec v) {
+    const __m512i drawn = _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(draws)));
+    return _mm512_maskz_mov_ps(_mm512_cmpge_epu32_mask(drawn, _mm512_set1_epi32(static_cast<int32_t>(limit))),
+                               v);
+}
+
 /// Pairs (a0, b0, a1, b1, …) apart, and together again.
 inline void load_pairs(const float* p, Vec& a, Vec& b) {
     Vec x = load(p), y = load(p + W);
@@ -207,6 +222,10 @@ struct StoredBF16 {
         return _mm512_cvtepi32_epi16(rounded);
     }
     static void put_n(uint16_t* p, Vec v, int64_t n) { _mm256_mask_storeu_epi16(p, first(n), narrow(v)); }
+    /// 2W numbers.
+    static void put_two(uint16_t* p, Vec a, Vec b) {
+        _mm512_storeu_si512(p, _mm512_inserti64x4(_mm512_castsi256_si512(narrow(a)), narrow(b), 1));
+    }
     /// For matrix units: W numbers, of which those below the normal ones may become 0. Returns what was
     /// stored.
     static Vec put(uint16_t* p, Vec v) {

@@ -128,6 +128,21 @@ inline void prefetch(const void* p) {
     __builtin_prefetch(p);
 }
 
+// Random numbers: W words, their products with one of 64 bits each, and what is kept by them.
+using Words = uint32_t __attribute__((vector_size(16)));
+inline Words multiply_words(Words a, uint32_t by, Words& high) {
+    const auto x = reinterpret_cast<uint32x4_t>(a);
+    const uint32x4_t low = vreinterpretq_u32_u64(vmull_n_u32(vget_low_u32(x), by)),
+                     rest = vreinterpretq_u32_u64(vmull_n_u32(vget_high_u32(x), by));
+    high = reinterpret_cast<Words>(vuzp2q_u32(low, rest));
+    return reinterpret_cast<Words>(vuzp1q_u32(low, rest));
+}
+/// v where the draw of its lane is at least `limit`, else 0.
+inline Vec keep_drawn(const uint16_t* draws, uint32_t limit, Vec v) {
+    const uint32x4_t kept = vcgeq_u32(vmovl_u16(vld1_u16(draws)), vdupq_n_u32(limit));
+    return vreinterpretq_f32_u32(vandq_u32(kept, vreinterpretq_u32_f32(v)));
+}
+
 /// Pairs (a0, b0, a1, b1, …) apart, and together again.
 inline void load_pairs(const float* p, Vec& a, Vec& b) {
     float32x4x2_t x = vld2q_f32(p);

@@ -89,6 +89,18 @@ inline void prefetch(const void* p) {
     __builtin_prefetch(p);
 }
 
+// Random numbers: a word, its product with another of 64 bits, and what is kept by it.
+using Words = uint32_t;
+inline Words multiply_words(Words a, uint32_t by, Words& high) {
+    const uint64_t product = uint64_t{a} * by;
+    high = static_cast<uint32_t>(product >> 32);
+    return static_cast<uint32_t>(product);
+}
+/// v where the draw is at least `limit`, else 0.
+inline Vec keep_drawn(const uint16_t* draws, uint32_t limit, Vec v) {
+    return *draws >= limit ? v : Vec(0);
+}
+
 inline void load_pairs(const Real* p, Vec& a, Vec& b) {
     a = p[0], b = p[1];
 }

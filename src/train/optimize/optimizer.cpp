@@ -143,7 +143,7 @@ void Optimizer::measure(const Running& run, Worker part) {
     }
 }
 
-Update Optimizer::update_for(const Running& run, const Chunk& c) const {
+Update<float> Optimizer::update_for(const Running& run, const Chunk& c) const {
     return update_of(*c.kind, run.groups[c.group].optimizer, c.decays, c.rate * run.rate(c.group),
                      run.options.step);
 }
@@ -161,7 +161,7 @@ void Optimizer::step_chunks(Running& run, Worker part) {
         Chunk& c = chunks_[at_index(i)];
         if (applied && c.in_matrix) continue;  // its own stages follow
         if (applied) {
-            Update update = update_for(run, c);
+            Update<float> update = update_for(run, c);
             update.gradient_scale = scale;
             take(run, c, update, run.gradients + c.begin, at(c.first), at(c.second));
         }
@@ -170,14 +170,14 @@ void Optimizer::step_chunks(Running& run, Worker part) {
 }
 
 /// Takes the update; where the step is watched, also its size.
-void Optimizer::take(const Running& run, Chunk& c, const Update& update, const float* gradient, float* m,
-                     float* v) {
+void Optimizer::take(const Running& run, Chunk& c, const Update<float>& update, const float* gradient,
+                     float* m, float* v) {
     const KernelTable<float>& k = kernels();
     float* p = run.values + c.begin;
-    if (!run.options.watch) return update_parameters(c.size, update, gradient, p, m, v);
+    if (!run.options.watch) return k.update(c.size, update, gradient, p, m, v);
     std::vector<float> before(p, p + c.size);
     c.weight = k.sum_squares(c.size, before.data());
-    update_parameters(c.size, update, gradient, p, m, v);
+    k.update(c.size, update, gradient, p, m, v);
     k.scale(c.size, -1, before.data(), before.data());
     k.add(c.size, p, before.data(), before.data());
     c.update = k.sum_squares(c.size, before.data());
@@ -191,12 +191,12 @@ void Optimizer::gather_momentum(const Running& run, const Matrix& matrix, Worker
     for (std::int64_t i = range.begin; i < range.end; i++) {
         const std::size_t at_chunk = matrix.first + at_index(i);
         Chunk& c = chunks_[at_chunk];
-        Update update = update_for(run, c);
+        Update<float> update = update_for(run, c);
         update.lr = -1, update.weight_decay = 0, update.cautious = false;
         update.gradient_scale = run.gradient_scale;
         float *to = direction() + (c.begin - first), *gradient = run.gradients + c.begin;
         std::memset(to, 0, at_index(c.size) * sizeof(float));
-        update_parameters(c.size, update, gradient, to, at(c.first), nullptr);
+        kernels().update(c.size, update, gradient, to, at(c.first), nullptr);
         std::memset(gradient, 0, at_index(c.size) * sizeof(float));
         direction_squares_[at_chunk] = kernels().sum_squares(c.size, to);
     }
@@ -217,7 +217,7 @@ void Optimizer::apply(const Running& run, const Matrix& matrix, const float* dir
     Range range = part.share(static_cast<std::int64_t>(matrix.last - matrix.first));
     for (std::int64_t i = range.begin; i < range.end; i++) {
         Chunk& c = chunks_[matrix.first + at_index(i)];
-        Update update = update_for(run, c);
+        Update<float> update = update_for(run, c);
         update.gradient_scale =
             static_cast<float>(0.2 * std::sqrt(static_cast<double>(std::max(matrix.rows, matrix.columns))));
         take(run, c, update, direction + (c.begin - first), nullptr, nullptr);

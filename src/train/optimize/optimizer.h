@@ -88,8 +88,8 @@ class Optimizer {
     void normalise(const Matrix& matrix, Worker part);
     void apply(const Running& run, const Matrix& matrix, const float* direction, Worker part);
     bool step_matrix(const Running& run, const Matrix& matrix, StageWalker& walker);
-    Update update_for(const Running& run, const Chunk& chunk) const;
-    void take(const Running& run, Chunk& chunk, const Update& update, const float* gradient, float* m,
+    Update<float> update_for(const Running& run, const Chunk& chunk) const;
+    void take(const Running& run, Chunk& chunk, const Update<float>& update, const float* gradient, float* m,
               float* v);
     std::vector<BlockStep> block_steps() const;
     float* at(std::int64_t element) { return element < 0 ? nullptr : state() + element; }

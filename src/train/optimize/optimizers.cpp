@@ -7,14 +7,14 @@
 namespace linnet {
 namespace {
 
-void bias_corrected(const OptimizerConfig& c, std::int64_t step, Update& u) {
+void bias_corrected(const OptimizerConfig& c, std::int64_t step, Update<float>& u) {
     u.correction1 = static_cast<float>(1 - std::pow(c.beta1, static_cast<double>(step)));
     u.correction2 = static_cast<float>(1 - std::pow(c.beta2, static_cast<double>(step)));
 }
 
 /// Liu et al. 2020, "On the variance of the adaptive learning rate", algorithm 2: until enough squares have
 /// been seen, the step is that of momentum alone.
-void rectified(const OptimizerConfig& c, std::int64_t step, Update& u) {
+void rectified(const OptimizerConfig& c, std::int64_t step, Update<float>& u) {
     bias_corrected(c, step, u);
     double t = static_cast<double>(step), power = std::pow(c.beta2, t);
     double limit = 2 / (1 - c.beta2) - 1, length = limit - 2 * t * power / (1 - power);
@@ -68,9 +68,9 @@ double first_factor(const OptimizerKind& kind, const OptimizerConfig& c, std::in
 
 }  // namespace
 
-Update update_of(const OptimizerKind& kind, const OptimizerConfig& c, bool decays, double rate,
-                 std::int64_t step) {
-    Update u;
+Update<float> update_of(const OptimizerKind& kind, const OptimizerConfig& c, bool decays, double rate,
+                        std::int64_t step) {
+    Update<float> u;
     u.rule = kind.rule;
     u.lr = static_cast<float>(rate);
     u.beta1 = static_cast<float>(first_factor(kind, c, step));

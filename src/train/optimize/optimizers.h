@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "train/optimize/rules.h"
+#include "kernels/kernels.h"
 #include "train/optimize/settings.h"
 
 namespace linnet {
@@ -19,7 +19,7 @@ struct OptimizerKind {
     bool coupled_decay;   // weight decay is added to the gradient (L2), not to the update
     bool orthogonalises;  // matrices of blocks; all other parameters are AdamW's
     /// Of an Adam: correction1, correction2 and rectified at step `step` (from 1). Null: as they are.
-    void (*correct)(const OptimizerConfig&, std::int64_t step, Update&);
+    void (*correct)(const OptimizerConfig&, std::int64_t step, Update<float>&);
 };
 
 std::span<const OptimizerKind> optimizer_kinds();
@@ -32,7 +32,7 @@ int moments_of(const OptimizerKind& kind, const OptimizerConfig& config);
 
 /// A step of this optimizer on a parameter that decays (or does not), at learning rate `rate`. Clipping is
 /// left to the caller.
-Update update_of(const OptimizerKind& kind, const OptimizerConfig& config, bool decays, double rate,
-                 std::int64_t step);
+Update<float> update_of(const OptimizerKind& kind, const OptimizerConfig& config, bool decays, double rate,
+                        std::int64_t step);
 
 }  // namespace linnet
