@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "base/sha256.h"
@@ -96,7 +97,8 @@ TEST_CASE("bf16 and split products end where f32 does") {
     CHECK(losses[0] != losses[1]);  // else nothing was rounded
     CHECK(losses[1] == doctest::Approx(losses[0]).epsilon(0.02));
     CHECK(losses[2] == doctest::Approx(losses[0]).epsilon(0.002));
-    if (kernels().narrow.split) CHECK(run.moments("f32") != run.moments("f32-split"));
+    if (kernels().narrow.split && !std::getenv("LINNET_ISA"))  // which the program obeys alone
+        CHECK(run.moments("f32") != run.moments("f32-split"));
 }
 
 TEST_CASE("what auto stands for is recorded, and a resumed run keeps it") {
