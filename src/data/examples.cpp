@@ -1,6 +1,7 @@
 #include "data/examples.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
 #include "base/fields.h"
@@ -143,7 +144,7 @@ std::vector<bool> held_out_examples(const Examples& examples, double fraction) {
         if (out > 0 && out < count) return held;
         held.assign(count, false);
     }
-    const auto out = static_cast<std::size_t>(static_cast<double>(count) * fraction + 0.5);
+    const auto out = static_cast<std::size_t>(std::llround(static_cast<double>(count) * fraction));
     for (std::size_t i = count - std::min(out, count - 1); i < count; i++) held[i] = true;
     return held;
 }

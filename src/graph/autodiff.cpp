@@ -127,8 +127,13 @@ struct Backward {
         step.accumulate.push_back(wanted && g != none);
         if (wanted && g == none)
             g = l.value(plan.lowering.arithmetic, graph.node(input).width, graph.node(input).space);
-        step.din.push_back(wanted ? g : none);
-        if (wanted) touch(plan, g, l.now());
+        // An op of several inputs writes the gradients of all: one that is not wanted goes where no one
+        // reads.
+        ValueId to = wanted ? g : none;
+        if (!wanted && node.inputs.size() > 1 && !(node.op->undifferentiated >> i & 1u))
+            to = l.value(plan.lowering.arithmetic, graph.node(input).width, graph.node(input).space);
+        step.din.push_back(to);
+        if (to != none) touch(plan, to, l.now());
     }
 
     void walk(NodeId id) {

@@ -19,6 +19,13 @@ constexpr std::uint64_t most_layers = 4096;
 
 }  // namespace
 
+bool of_training(std::string_view key) {
+    constexpr std::string_view keys[] = {
+        "model.dropout",   "model.label_smoothing",      "model.init_std",
+        "model.zero_init", "model.experts.balance_loss", "model.experts.z_loss"};
+    return std::find(std::begin(keys), std::end(keys), key) != std::end(keys);
+}
+
 json values_of(ModelConfig config) {
     json values = json::object();
     for (const Field& field : model_fields(config)) values[field.key] = value_of(field);
@@ -103,10 +110,9 @@ std::optional<ModelConfig> through(const Architecture& a, const ModelConfig& con
         return std::nullopt;
     }
     kept.vocabulary = config.vocabulary;
-    kept.dropout = config.dropout, kept.init_std = config.init_std;  // of training alone
-    kept.label_smoothing = config.label_smoothing, kept.zero_init = config.zero_init;
-    kept.experts.balance_loss = config.experts.balance_loss;
-    kept.experts.z_loss = config.experts.z_loss;
+    const json own = values_of(config);
+    for (const auto& [key, value] : own.items())
+        if (of_training(key)) set_field(fields, key, value, a.name);
     if (config.position.kind.at(0) != "rope" && !config.position.kind.is_list()) {  // of rope alone
         auto kind = kept.position.kind;
         kept.position = config.position, kept.position.kind = kind;

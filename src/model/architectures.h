@@ -102,6 +102,9 @@ struct NameParts {
     std::string stem, layer, suffix;
 };
 NameParts parts_of(std::string_view name);
+/// Whether a setting of a model matters in training alone ("model.dropout"): no file of the ecosystem says
+/// it, and a run from a model may change it.
+bool of_training(std::string_view key);
 /// The field's value `now`, with `value` in the layers that the row is for.
 nlohmann::json placed(const ArchitectureKey& row, const nlohmann::json& now, const nlohmann::json& value);
 /// What the row says of its field: the value in the row's layers, of all fields' values. Null where it

@@ -31,6 +31,7 @@ Real* unpack(const Call<Real>& call, const Tensor& w, std::int64_t first, std::i
 template <class Real>
 Gemm<Real> columns_of(Gemm<Real> g, std::int64_t first, std::int64_t count) {
     g.n = count, g.c += first;
+    if (g.bf16) g.bf16 += first;
     if (g.bias) g.bias += first;
     if (g.add) g.add += first;
     g.n_begin = 0, g.n_end = count;

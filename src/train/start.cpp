@@ -15,17 +15,13 @@ namespace {
 
 using nlohmann::json;
 
-/// Settings of a model that a run from it may change: they are of training alone.
-constexpr std::string_view of_training[] = {"model.dropout", "model.init_std", "model.zero_init",
-                                            "model.experts.balance_loss", "model.experts.z_loss"};
-
 /// The base's model section with what the config says of training.
 void take_model(const Model& base, const RunConfig& config, const std::string& name) {
     ModelConfig theirs = base.config(), ours = config.model;
     const std::vector<Field> there = model_fields(theirs), here = model_fields(ours);
     for (std::size_t i = 0; i < here.size(); i++) {
         const std::string& key = here[i].key;
-        if (std::find(std::begin(of_training), std::end(of_training), key) != std::end(of_training)) continue;
+        if (of_training(key)) continue;
         if (value_of(here[i]) != value_of(there[i]))
             fail_input(name, key, value_of(there[i]).dump() + ", as " + base.path() + " has it",
                        value_of(here[i]).dump(), "a run from a model keeps its form");

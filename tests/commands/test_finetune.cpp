@@ -172,6 +172,19 @@ TEST_CASE("an adapter's run that was killed and resumed ends in the same file; a
     CHECK(has(other.err, "finetune.model: expected the model that the run began from"));
 }
 
+TEST_CASE("an adapter may change any of a block's matrices alone") {
+    Place place;
+    REQUIRE(place("$LINNET train --data text --threads 1 --steps 1 --out l").exit == 0);
+    for (const char* target : {"attn_q,attn_v", "attn_k", "ffn_up", "ffn_gate", "attn_output"}) {
+        const Outcome done = place(
+            "$TUNE -m l --lora 2 --steps 2 --set train.precision=f32 --overwrite --out one "
+            "--targets " +
+            std::string(target));
+        CHECK_MESSAGE(done.exit == 0, (std::string(target) + ": " + done.err));
+        CHECK(nlohmann::json(place.losses("one").back()).is_number());
+    }
+}
+
 TEST_CASE("--set names the model, adapters' settings want --lora, and an epoch is all packed examples") {
     Place place;
     const Outcome named = place("$TUNE --set finetune.model=m.gguf --out named --dry-run");

@@ -212,11 +212,8 @@ json as_float(const json& value) {
 bool same_settings(const ModelConfig& a, const ModelConfig& b) {
     const json one = values_of(a), other = values_of(b);
     if (a.vocabulary != b.vocabulary) return false;
-    constexpr std::string_view of_training[] = {"model.dropout", "model.init_std", "model.zero_init"};
     for (const auto& [key, value] : one.items())
-        if (as_float(value) != as_float(other[key]) &&
-            std::find(std::begin(of_training), std::end(of_training), key) == std::end(of_training))
-            return false;
+        if (as_float(value) != as_float(other[key]) && !of_training(key)) return false;
     return true;
 }
 

@@ -51,7 +51,7 @@ void add_pair(const std::vector<std::int32_t>& source, const std::vector<std::in
 
 /// Masked tokens (an encoder) or spans (an encoder–decoder) of windows of text. Error(Exit::input) naming
 /// `tokenizer_name` where the vocabulary lacks a mask token, sentinels or an end.
-std::unique_ptr<Task> window_task(const RunConfig& config, WindowSampler windows, TokenizerPtr tokenizer,
-                                  const std::string& tokenizer_name);
+std::unique_ptr<Task> window_task(const RunConfig& config, WindowSampler windows,
+                                  const TokenizerPtr& tokenizer, const std::string& tokenizer_name);
 
 }  // namespace linnet

@@ -216,8 +216,8 @@ void add_pair(const std::vector<std::int32_t>& source, const std::vector<std::in
     work.targets.insert(work.targets.end(), answer.begin(), answer.end());
 }
 
-std::unique_ptr<Task> window_task(const RunConfig& config, WindowSampler windows, TokenizerPtr tokenizer,
-                                  const std::string& tokenizer_name) {
+std::unique_ptr<Task> window_task(const RunConfig& config, WindowSampler windows,
+                                  const TokenizerPtr& tokenizer, const std::string& tokenizer_name) {
     if (config.train.objective == "spans")
         return std::make_unique<SpansTask>(config, std::move(windows), tokenizer, tokenizer_name);
     return std::make_unique<MaskedTask>(config, std::move(windows), tokenizer, tokenizer_name);
