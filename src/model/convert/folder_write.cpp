@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/folder_lock.h"
 #include "base/signals.h"
+#include "base/system.h"
 #include "kernels/kernels.h"
 #include "model/convert/huggingface.h"
 #include "model/convert/sinks.h"
@@ -307,11 +308,9 @@ class NewFolder {
             if (old.starts_with("model") &&
                 (old.ends_with(".safetensors") || old.ends_with(".safetensors.index.json")))
                 remove_all(final_ + "/" + old);
-        for (const std::string& name : names) {
-            std::error_code error;
-            fs::rename(new_ + "/" + name, final_ + "/" + name, error);
-            if (error) fail_errno(final_ + "/" + name, "", error.value());
-        }
+        for (const std::string& name : names)
+            if (int error = rename_file(new_ + "/" + name, final_ + "/" + name))
+                fail_errno(final_ + "/" + name, "", error);
         sync_directory(final_);
     }
 
