@@ -310,7 +310,8 @@ void write_peft_folder(const Adapter& adapter, const Model& base, const std::str
         const auto factor = static_cast<float>(pair.scale * static_cast<double>(pair.rank) / alpha);
         if (factor != 1)
             for (float& value : pair.b) value *= factor;
-        const auto add = [&](std::string_view mark, const std::vector<float>& values, Shape shape) {
+        const auto add = [&, &name = name](std::string_view mark, const std::vector<float>& values,
+                                           Shape shape) {
             writer.add_tensor(std::string(prefix) + name + std::string(mark), DType::f32, shape,
                               [&values](const SafetensorsWriter::Sink& sink) {
                                   sink(values.data(), values.size() * sizeof(float));
