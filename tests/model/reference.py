@@ -5,11 +5,11 @@
 A model is what the config says; weights are a formula of (parameter number, element), the same in test_reference.cpp, so
 nothing but configs and results is stored.
 """
-import json, math, torch
+import math, torch
 import torch.nn.functional as F
+from reference_model import C, ReferenceModel, V, print_all, recorded
 
-torch.set_default_dtype(torch.float64)
-V, C, L, H, D, FF, T, B = 11, 8, 2, 4, 4, 12, 6, 2
+L, H, D, FF, T, B = 2, 4, 4, 12, 6, 2
 gated = {'model.norm.kind': 'rms', 'model.position.kind': 'rope', 'model.attention.bias': False, 'model.ffn.bias': False,
          'model.ffn.gated': True, 'model.ffn.activation': 'silu', 'model.tie_embeddings': False, 'model.kv_heads': 2}
 MODELS = {
@@ -41,38 +41,10 @@ MODELS = {
 }
 
 
-class Model:
+class Model(ReferenceModel):
     def __init__(self, config):
-        self.c, self.p, self.losses = config, {}, 0
-
-    def get(self, key, default):
-        return self.c.get('model.' + key, default)
-
-    def make(self, name, *shape, mean=0.0):
-        if self.get('tie_layers', 0) and name.startswith('blk.'):
-            name = 'blk.0' + name[name.index('.', 4):]
-        if name not in self.p:
-            i = torch.arange(math.prod(shape), dtype=torch.float64)
-            w = mean + 0.5 * torch.sin(1.0 + 0.7 * len(self.p) + 1.3 * i)
-            self.p[name] = w.reshape(shape).requires_grad_()
-        return self.p[name]
-
-    def norm(self, name, x):
-        if not self.get('norm.weight', True):
-            return F.layer_norm(x, (C,), eps=1e-5)
-        w = self.make(name + '.weight', C, mean=1.0)
-        if self.get('norm.kind', 'layer') == 'rms':
-            return x / torch.sqrt((x * x).mean(-1, keepdim=True) + 1e-5) * w
-        return F.layer_norm(x, (C,), w, self.make(name + '.bias', C), 1e-5)
-
-    def linear(self, name, x, out, bias):
-        w = self.make(name + '.weight', out, x.shape[-1])
-        y = F.linear(x, w, self.make(name + '.bias', out) if bias else None)
-        if 'lora' not in self.c:
-            return y
-        rank, scale = self.c['lora']['rank'], self.c['lora']['scale']
-        a = self.make(name + '.weight.lora_a', rank, x.shape[-1])
-        return y + scale * F.linear(F.linear(x, a), self.make(name + '.weight.lora_b', out, rank))
+        super().__init__(config)
+        self.losses = 0
 
     def act(self, x):
         return F.silu(x) if self.get('ffn.activation', 'gelu-tanh') == 'silu' else F.gelu(x, approximate='tanh')
@@ -301,9 +273,7 @@ def run(config):
     ids = torch.tensor([[(5 * s + 3 * t + t * t) % V for t in range(T + 1)] for s in range(B)])
     model = Model(config)
     loss = F.cross_entropy(model.logits(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten()) + model.losses
-    loss.backward()
-    gradients = {n: [float(f'{g:.10g}') for g in (w * 0 if w.grad is None else w.grad).flatten().tolist()] for n, w in model.p.items()}
-    return {'config': config, 'loss': loss.item(), 'gradients': gradients}
+    return recorded(model, config, loss)
 
 
-print('{' + ',\n'.join(json.dumps(n) + ':' + json.dumps(run(c), separators=(',', ':')) for n, c in MODELS.items()) + '}')
+print_all(MODELS, run)

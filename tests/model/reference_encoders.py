@@ -5,11 +5,11 @@ double, as reference.py does for decoders.
 
 Sequences have different lengths; each is computed by itself here, and all are packed into one batch there.
 """
-import json, math, torch
+import math, torch
 import torch.nn.functional as F
+from reference_model import C, ReferenceModel, V, print_all, recorded
 
-torch.set_default_dtype(torch.float64)
-V, C, L, H, D, FF, CONTEXT = 11, 8, 2, 2, 4, 12, 6
+L, H, D, FF, CONTEXT = 2, 2, 4, 12, 6
 both = {'model.kind': 'encoder-decoder'}
 MODELS = {
     'bert': {'model.kind': 'encoder', 'model.norm.placement': 'post', 'model.embedding.norm': True, 'model.embedding.norm_last': True,
@@ -28,29 +28,7 @@ MODELS = {
 }
 
 
-class Model:
-    def __init__(self, config):
-        self.c, self.p = config, {}
-
-    def get(self, key, default):
-        return self.c.get('model.' + key, default)
-
-    def make(self, name, *shape, mean=0.0):
-        if name not in self.p:
-            i = torch.arange(math.prod(shape), dtype=torch.float64)
-            self.p[name] = (mean + 0.5 * torch.sin(1.0 + 0.7 * len(self.p) + 1.3 * i)).reshape(shape).requires_grad_()
-        return self.p[name]
-
-    def norm(self, name, x):
-        w = self.make(name + '.weight', C, mean=1.0)
-        if self.get('norm.kind', 'layer') == 'rms':
-            return x / torch.sqrt((x * x).mean(-1, keepdim=True) + 1e-5) * w
-        return F.layer_norm(x, (C,), w, self.make(name + '.bias', C), 1e-5)
-
-    def linear(self, name, x, out, bias):
-        w = self.make(name + '.weight', out, x.shape[-1])
-        return F.linear(x, w, self.make(name + '.bias', out) if bias else None)
-
+class Model(ReferenceModel):
     def act(self, x):
         return torch.relu(x) if self.get('ffn.activation', 'gelu-tanh') == 'relu' else F.gelu(x, approximate='tanh')
 
@@ -165,11 +143,8 @@ def run(config):
             targets = torch.tensor([2 - s]) if model.get('head.kind', '') == 'classes' else ids[wanted + 1] % classes
             logits = model.told(x, wanted)
         losses.append(F.cross_entropy(logits, targets, reduction='none', label_smoothing=model.get('label_smoothing', 0.0)))
-    losses = torch.cat(losses)
-    losses.mean().backward()
-    gradients = {n: [float(f'{g:.10g}') for g in w.grad.flatten().tolist()] for n, w in model.p.items()}
     config = {k: v for k, v in config.items() if k != 'model.context'}
-    return {'config': config, 'loss': losses.mean().item(), 'gradients': gradients}
+    return recorded(model, config, torch.cat(losses).mean())
 
 
-print('{' + ',\n'.join(json.dumps(n) + ':' + json.dumps(run(dict(c)), separators=(',', ':')) for n, c in MODELS.items()) + '}')
+print_all(MODELS, lambda config: run(dict(config)))
