@@ -1,5 +1,6 @@
-// What the programs that record llama.cpp's numbers have in common: its functions, declared here so that only its shared
-// library is needed (any release; the parameter structs' sizes are those of v0.5.0), and the run over the files.
+// What the programs that record llama.cpp's numbers have in common: its functions, declared here so that only
+// its shared library is needed (any release; the parameter structs' sizes are those of v0.5.0), and the run
+// over the files.
 #pragma once
 #include <cstdint>
 #include <cstdio>
@@ -68,7 +69,11 @@ inline std::string name_of(std::string path) {
 /// argv[1] is the folder of llama.cpp's libraries. False: it could not be recorded, which is said.
 template <class Record>
 void each_file(int argc, char** argv, uint32_t tokens, Record record) {
-    llama_log_set([](int level, const char* text, void*) { if (level >= 4) std::fputs(text, stderr); }, nullptr);
+    llama_log_set(
+        [](int level, const char* text, void*) {
+            if (level >= 4) std::fputs(text, stderr);
+        },
+        nullptr);
     ggml_backend_load_all_from_path(argv[1]);
     llama_backend_init();
     bool first = true;
