@@ -10,19 +10,9 @@
 
 using namespace linnet;
 using linnet::test::has;
+using linnet::test::refusal;
 
 namespace {
-
-template <class Act>
-std::string refusal(const Act& act) {
-    try {
-        act();
-    } catch (const Error& error) {
-        CHECK(error.exit() == Exit::input);
-        return error.what();
-    }
-    return "accepted";
-}
 
 std::string head_of(std::uint32_t magic, std::initializer_list<std::uint32_t> dimensions) {
     std::string out;
@@ -108,7 +98,7 @@ TEST_CASE("pictures: IDX, PGM and PPM are read, and refused by what is wrong wit
     says(head_of(0x803, {4294967295U, 4294967295U, 3}), "dimension 1: expected 1 to 16384");
     says("ab", "head: expected 16 bytes, got 2");
     test::write_text(idx, head_of(0x801, {3}) + "abc");
-    CHECK(read_idx_labels(idx).size() == 3);
+    CHECK(read_idx_labels(idx, 3).size() == 3);
 
     test::write_text(pgm, "P5\n# a comment\n2 2\n255\n\x01\x02\x03\x04");
     const PictureShape small{2, 2, 1};

@@ -1,11 +1,10 @@
 // Loss and every parameter's gradient of whole models of several kinds, beside PyTorch's (reference.py).
 #include <doctest/doctest.h>
 
-#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "graph/executor.h"
+#include "model/reference_run.h"
 #include "model/small_models.h"
 #include "model/trace.h"
 
@@ -37,48 +36,12 @@ std::vector<AdapterShape> adapters_of(const nlohmann::json& settings) {
 
 template <class Real>
 void compare(const std::string& kind, const nlohmann::json& expected, double tolerance) {
-    TracedModel model = trace(config_of(expected["config"]), true, adapters_of(expected["config"]));
-    std::vector<std::vector<Real>> values, gradients;
-    Binding<Real> binding;
-    for (const Parameter& p : model.graph.parameters()) {
-        std::vector<Real> w;
-        for (std::int64_t i = 0; i < p.shape.count(); i++)
-            w.push_back(static_cast<Real>(p.init_mean +
-                                          0.5 * std::sin(1.0 + 0.7 * static_cast<double>(values.size()) +
-                                                         1.3 * static_cast<double>(i))));
-        gradients.emplace_back(w.size(), Real(0));
-        values.push_back(std::move(w));
-    }
-    for (std::size_t i = 0; i < values.size(); i++) {
-        binding.parameters.push_back(
-            {values[i].data(), kernel_type<Real>, model.graph.parameters()[i].shape});
-        binding.gradients.push_back(gradients[i].data());
-    }
+    const nlohmann::json& settings = expected["config"];
     Batch batch = test::two_sequences();
     batch.loss_scale = 1.0 / 12;
-    Lowering lowering = test::two_sequences_lowering();
-    lowering.arithmetic = kernel_type<Real>;
-    Executor<Real> executor(model.graph, make_plan(model.graph, model.graph.program("loss"), lowering),
-                            binding, 2);
-    executor.run(batch);
-    double loss = 0;
-    for (int r = 0; r < 12; r++) {
-        loss += executor.value(model.loss)[r] / 12.0;
-        for (NodeId router : model.router_losses) loss += executor.value(router)[r] / 12.0;
-    }
-    CHECK(loss == doctest::Approx(expected["loss"].get<double>()).epsilon(tolerance));
-    CHECK(expected["gradients"].size() == model.graph.parameters().size());
-    for (std::size_t p = 0; p < values.size(); p++) {
-        const std::string& name = model.graph.parameters()[p].name;
-        auto theirs = expected["gradients"].at(name).get<std::vector<double>>();
-        REQUIRE(theirs.size() == gradients[p].size());
-        double difference = 0, square = 0;
-        for (std::size_t i = 0; i < theirs.size(); i++) {
-            difference += std::pow(static_cast<double>(gradients[p][i]) - theirs[i], 2);
-            square += theirs[i] * theirs[i];
-        }
-        CHECK_MESSAGE(std::sqrt(difference) <= tolerance * (std::sqrt(square) + 0.01), kind << " " << name);
-    }
+    test::ReferenceRun<Real>(trace(config_of(settings), true, adapters_of(settings)), batch,
+                             test::two_sequences_lowering())
+        .check(kind, expected, tolerance);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "graph/executor.h"
+#include "model/reference_run.h"
 #include "model/small_models.h"
 #include "model/trace.h"
 #include "support.h"
@@ -69,52 +69,13 @@ Batch batch_of(const ModelConfig& c) {
 template <class Real>
 void compare(const std::string& kind, const nlohmann::json& expected, double tolerance) {
     const ModelConfig config = config_of(expected["config"]);
-    TracedModel model = trace(config, true);
-    std::vector<std::vector<Real>> values, gradients;
-    Binding<Real> binding;
-    for (const Parameter& p : model.graph.parameters()) {
-        std::vector<Real> w;
-        for (std::int64_t i = 0; i < p.shape.count(); i++)
-            w.push_back(static_cast<Real>(p.init_mean +
-                                          0.5 * std::sin(1.0 + 0.7 * static_cast<double>(values.size()) +
-                                                         1.3 * static_cast<double>(i))));
-        gradients.emplace_back(w.size(), Real(0));
-        values.push_back(std::move(w));
-    }
-    for (std::size_t i = 0; i < values.size(); i++) {
-        binding.parameters.push_back(
-            {values[i].data(), kernel_type<Real>, model.graph.parameters()[i].shape});
-        binding.gradients.push_back(gradients[i].data());
-    }
     Batch batch = batch_of(config);
-    const auto targets = static_cast<double>(batch.targets.size());
-    batch.loss_scale = 1 / targets;
+    batch.loss_scale = 1 / static_cast<double>(batch.targets.size());
     Lowering lowering;
     lowering.phase = Phase::train;
     lowering.capacity = {10, 10, 10};
     lowering.positions = config.context;
-    lowering.arithmetic = kernel_type<Real>;
-    Executor<Real> executor(model.graph, make_plan(model.graph, model.graph.program("loss"), lowering),
-                            binding, 2);
-    executor.run(batch);
-    double loss = 0;
-    for (std::size_t r = 0; r < batch.targets.size(); r++)
-        loss += static_cast<double>(executor.value(model.loss)[r]) / targets;
-    CAPTURE(kind);
-    CHECK(loss == doctest::Approx(expected["loss"].get<double>()).epsilon(tolerance));
-    CHECK(expected["gradients"].size() == model.graph.parameters().size());
-    for (std::size_t p = 0; p < values.size(); p++) {
-        const std::string& name = model.graph.parameters()[p].name;
-        REQUIRE_MESSAGE(expected["gradients"].contains(name), name);
-        auto theirs = expected["gradients"][name].get<std::vector<double>>();
-        REQUIRE(theirs.size() == gradients[p].size());
-        double difference = 0, square = 0;
-        for (std::size_t i = 0; i < theirs.size(); i++) {
-            difference += std::pow(static_cast<double>(gradients[p][i]) - theirs[i], 2);
-            square += theirs[i] * theirs[i];
-        }
-        CHECK_MESSAGE(std::sqrt(difference) <= tolerance * (std::sqrt(square) + 0.01), kind << " " << name);
-    }
+    test::ReferenceRun<Real>(trace(config, true), batch, lowering).check(kind, expected, tolerance);
 }
 
 }  // namespace
