@@ -3,18 +3,11 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "ops/op.h"
+#include "ops/chosen_rows.h"
 #include "ops/pool.h"
 
 namespace linnet {
 namespace {
-
-std::int64_t width(const NodeShape& s) {
-    return s.in[0];
-}
-double flops(const NodeShape&, double) {
-    return 0;
-}
 
 /// The rows of a sequence that count: [first, first + count).
 template <class Real>
@@ -47,13 +40,9 @@ void forward(Call<Real>& call) {
     }
 }
 
-/// Members own columns, as take_rows does.
 template <class Real>
 void backward(Call<Real>& call) {
-    Range columns = call.worker.share(call.width, 16);
-    if (!call.accumulate[0])
-        for (std::int64_t r = 0; r < call.in_rows[0]; r++)
-            std::fill_n(call.din[0] + r * call.width + columns.begin, columns.size(), Real(0));
+    const Range columns = begin_gradient(call);
     for (std::int64_t r = 0; r < call.rows; r++) {
         Range of = rows_of(call, r);
         const Real* from = call.dout + r * call.width;
@@ -79,8 +68,8 @@ void read_vectors(Call<Real>& call) {
 const Op pool_op = {
     .name = "pool",
     .inputs = 1,
-    .width = width,
-    .flops = flops,
+    .width = input_width,
+    .flops = no_flops,
     .forward = [](auto& call) { forward(call); },
     .backward = [](auto& call) { backward(call); },
 };
@@ -90,7 +79,7 @@ const Op vectors_op = {
     .name = "vectors",
     .inputs = 0,
     .width = stream_width,
-    .flops = flops,
+    .flops = no_flops,
     .forward = [](auto& call) { read_vectors(call); },
     .stream = true,
 };

@@ -2,17 +2,10 @@
 // product of one; a classifier looks at the first row of each sequence.   x [R,C], ids [S], y [S,C].
 #include <algorithm>
 
-#include "ops/op.h"
+#include "ops/chosen_rows.h"
 
 namespace linnet {
 namespace {
-
-std::int64_t width(const NodeShape& s) {
-    return s.in[0];
-}
-double flops(const NodeShape&, double) {
-    return 0;
-}
 
 template <class Real>
 void forward(Call<Real>& call) {
@@ -22,13 +15,9 @@ void forward(Call<Real>& call) {
                     call.out + r * call.width);
 }
 
-/// Members own columns: a row may have been chosen twice.
 template <class Real>
 void backward(Call<Real>& call) {
-    Range columns = call.worker.share(call.width, 16);
-    if (!call.accumulate[0])
-        for (std::int64_t r = 0; r < call.in_rows[0]; r++)
-            std::fill_n(call.din[0] + r * call.width + columns.begin, columns.size(), Real(0));
+    const Range columns = begin_gradient(call);
     for (std::int64_t r = 0; r < call.rows; r++) {
         Real* to = call.din[0] + call.ids[static_cast<std::size_t>(r)] * call.width + columns.begin;
         call.kernels->add(columns.size(), to, call.dout + r * call.width + columns.begin, to);
@@ -40,8 +29,8 @@ void backward(Call<Real>& call) {
 const Op take_rows_op = {
     .name = "take_rows",
     .inputs = 1,
-    .width = width,
-    .flops = flops,
+    .width = input_width,
+    .flops = no_flops,
     .forward = [](auto& call) { forward(call); },
     .backward = [](auto& call) { backward(call); },
     .stream = true,
