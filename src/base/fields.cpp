@@ -187,6 +187,11 @@ void apply_json(std::vector<Field>& fields, const json& object, std::string_view
     }
 }
 
+void take_defaults(std::vector<Field>& fields, const std::vector<Field>& of_defaults) {
+    for (std::size_t i = 0; i < fields.size(); i++)
+        if (fields[i].silent == true) fields[i].silent = value_of(of_defaults[i]);
+}
+
 void set_field(std::vector<Field>& fields, std::string_view key, const json& value, std::string_view file) {
     const Field* field = find(fields, key);
     if (!field) unknown_key(fields, file, std::string(key));

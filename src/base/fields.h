@@ -24,6 +24,16 @@ struct Field {
     nlohmann::json silent{};  // not printed where it has this value: files from before it stay as they are
 };
 
+/// A setting that came after files had been written: silent where it has its default, so that they stay as
+/// they are. take_defaults() fills in which that is.
+template <class T>
+Field later(std::string key, T* target, std::string help, double low = 0, double high = 1e18,
+            std::vector<std::string> choices = {}) {
+    return {std::move(key), target, std::move(help), low, high, std::move(choices), true};
+}
+/// Gives settings made by later() the values that the same rows have in an object of defaults.
+void take_defaults(std::vector<Field>& fields, const std::vector<Field>& of_defaults);
+
 /// Sets fields from an object of nested objects. Unknown keys are errors that name the nearest key; so are
 /// wrong kinds and values out of range. `file` and `where` begin the message.
 void apply_json(std::vector<Field>& fields, const nlohmann::json& object, std::string_view file,

@@ -15,14 +15,6 @@ namespace linnet {
 
 namespace {
 
-/// A setting that came after files had been written: silent where it has its default, so that they stay as
-/// they are. model_fields fills in which that is.
-template <class T>
-Field later(const char* key, T* target, const char* help, double low = 0, double high = 1e18,
-            std::vector<std::string> choices = {}) {
-    return {key, target, help, low, high, std::move(choices), true};
-}
-
 std::vector<Field> rows(ModelConfig& c) {
     constexpr double many = 1 << 24, far = 1 << 16;
     return {
@@ -165,15 +157,10 @@ std::vector<Field> rows(ModelConfig& c) {
 }  // namespace
 
 std::vector<Field> model_fields(ModelConfig& c) {
-    static const std::vector<nlohmann::json> defaults = [] {
-        ModelConfig config;
-        std::vector<nlohmann::json> values;
-        for (const Field& field : rows(config)) values.push_back(value_of(field));
-        return values;
-    }();
+    static ModelConfig defaults;
+    static const std::vector<Field> default_rows = rows(defaults);
     std::vector<Field> fields = rows(c);
-    for (std::size_t i = 0; i < fields.size(); i++)
-        if (!fields[i].silent.is_null()) fields[i].silent = defaults[i];
+    take_defaults(fields, default_rows);
     return fields;
 }
 

@@ -11,14 +11,6 @@ using nlohmann::json;
 
 namespace {
 
-/// Came after files had been written: silent where it has its default, so that they stay as they are.
-template <class T>
-Field later(std::string key, T* target, const char* help, double low = 0, double high = 1e18) {
-    Field field{std::move(key), target, help, low, high, {}};
-    field.silent = value_of(field);
-    return field;
-}
-
 void check_optimizer(const OptimizerConfig& c, std::string_view file, const std::string& place) {
     const OptimizerKind& kind = optimizer_kind(c.kind);
     const std::string name(kind.name);
@@ -30,18 +22,8 @@ void check_optimizer(const OptimizerConfig& c, std::string_view file, const std:
                    "false, as " + name + " adds its weight decay to the gradient", "true");
 }
 
-}  // namespace
-
-double group_rate(const ParameterGroup& group, RateSpan span, std::int64_t step) {
-    span.peak = group.optimizer.lr;
-    return scheduled_rate(group.schedule, span, step);
-}
-
-std::vector<Field> optimizer_fields(OptimizerConfig& o, const std::string& p) {
-    const OptimizerConfig defaults;
-    OptimizerConfig held = o;
-    o = defaults;  // `later` asks a field for its default
-    std::vector<Field> fields = {
+std::vector<Field> optimizer_rows(OptimizerConfig& o, const std::string& p) {
+    return {
         {p + "kind", &o.kind, "", 0, 0, optimizer_names()},
         {p + "lr", &o.lr, "peak learning rate", 0, 100},
         {p + "beta1", &o.beta1, "", 0, 0.9999999},
@@ -56,7 +38,19 @@ std::vector<Field> optimizer_fields(OptimizerConfig& o, const std::string& p) {
               "weight decay only where update and parameter have the same sign"),
         later(p + "scaled_decay", &o.scaled_decay, "weight decay follows the schedule, too"),
     };
-    o = std::move(held);
+}
+
+}  // namespace
+
+double group_rate(const ParameterGroup& group, RateSpan span, std::int64_t step) {
+    span.peak = group.optimizer.lr;
+    return scheduled_rate(group.schedule, span, step);
+}
+
+std::vector<Field> optimizer_fields(OptimizerConfig& o, const std::string& prefix) {
+    OptimizerConfig defaults;
+    std::vector<Field> fields = optimizer_rows(o, prefix);
+    take_defaults(fields, optimizer_rows(defaults, prefix));
     return fields;
 }
 

@@ -9,61 +9,22 @@ namespace linnet {
 
 namespace {
 
-/// A setting of later versions: not printed where it has its default.
-template <class T>
-Field silent(const char* key, T* target, const char* help, double low = 0, double high = 1e15,
-             std::vector<std::string> choices = {}) {
-    return {key, target, help, low, high, std::move(choices), true};
-}
-
 /// Silent where a run from nothing has them so.
 std::vector<Field> finetune_fields(FinetuneConfig& f) {
     return {
-        {"finetune.model",
-         &f.model,
-         "what the run begins from: a GGUF, a folder, or built-in; empty: nothing",
-         0,
-         0,
-         {},
-         ""},
-        {"finetune.template",
-         &f.form,
-         "how conversations are marked; empty: as the model file says",
-         0,
-         0,
-         {},
-         ""},
-        {"finetune.layers", &f.layers, "train only so many of the last; 0: all", 0, 1 << 20, {}, 0},
-        {"finetune.layer_decay",
-         &f.layer_decay,
-         "of the learning rate, from a layer to the one below",
-         1e-3,
-         1,
-         {},
-         1.0},
-        {"finetune.reset_layers", &f.reset_layers, "draw so many of the last anew", 0, 1 << 20, {}, 0},
-        {"finetune.lora.rank",
-         &f.lora.rank,
-         "of an adapter, which alone is trained; 0: none",
-         0,
-         4096,
-         {},
-         0},
-        {"finetune.lora.alpha",
-         &f.lora.alpha,
-         "scale × rank of the adapter's change; 0: 2 × rank",
-         0,
-         1e6,
-         {},
-         0.0},
-        {"finetune.lora.targets",
-         &f.lora.targets,
-         "tensors to adapt, separated by commas; empty: the blocks' linear layers",
-         0,
-         0,
-         {},
-         ""},
-        {"finetune.lora.dropout", &f.lora.dropout, "of an adapter's input", 0, 0.95, {}, 0.0},
+        later("finetune.model", &f.model,
+              "what the run begins from: a GGUF, a folder, or built-in; empty: nothing"),
+        later("finetune.template", &f.form, "how conversations are marked; empty: as the model file says"),
+        later("finetune.layers", &f.layers, "train only so many of the last; 0: all", 0, 1 << 20),
+        later("finetune.layer_decay", &f.layer_decay, "of the learning rate, from a layer to the one below",
+              1e-3, 1),
+        later("finetune.reset_layers", &f.reset_layers, "draw so many of the last anew", 0, 1 << 20),
+        later("finetune.lora.rank", &f.lora.rank, "of an adapter, which alone is trained; 0: none", 0, 4096),
+        later("finetune.lora.alpha", &f.lora.alpha, "scale × rank of the adapter's change; 0: 2 × rank", 0,
+              1e6),
+        later("finetune.lora.targets", &f.lora.targets,
+              "tensors to adapt, separated by commas; empty: the blocks' linear layers"),
+        later("finetune.lora.dropout", &f.lora.dropout, "of an adapter's input", 0, 0.95),
     };
 }
 
@@ -82,12 +43,12 @@ std::vector<Field> rows(RunConfig& c) {
         {"tokenizer.vocab_size", &t.vocab_size, "tokens, for kind bpe", 257, MergeTable::most_symbols},
         {"tokenizer.file", &t.file,
          "a GGUF, tokenizer.json, .tiktoken or SentencePiece model, for kind file"},
-        silent("tokenizer.lowercase", &t.lowercase, "for kind wordpiece: letters are made small"),
-        silent("train.objective", &r.objective, "what is learned", 0, 0,
-               {"auto", "next", "masked", "spans", "pairs", "classes", "tags"}),
-        silent("train.masked.share", &r.masked.share, "of the tokens, for masked and spans", 0.001, 0.9),
-        silent("train.masked.words", &r.masked.words, "whole words are masked"),
-        silent("train.masked.length", &r.masked.length, "mean length of spans", 1, 100),
+        later("tokenizer.lowercase", &t.lowercase, "for kind wordpiece: letters are made small"),
+        later("train.objective", &r.objective, "what is learned", 0, 0,
+              {"auto", "next", "masked", "spans", "pairs", "classes", "tags"}),
+        later("train.masked.share", &r.masked.share, "of the tokens, for masked and spans", 0.001, 0.9),
+        later("train.masked.words", &r.masked.words, "whole words are masked"),
+        later("train.masked.length", &r.masked.length, "mean length of spans", 1, 100),
         {"train.batch", &r.batch, "sequences per micro-batch", 1, 1 << 20},
         {"train.sequence", &r.sequence, "tokens per sequence; 0: model.context", 0, 1 << 24},
         {"train.accumulate", &r.accumulate, "micro-batches per optimizer step", 1, 1 << 20},
@@ -106,16 +67,12 @@ std::vector<Field> rows(RunConfig& c) {
          0,
          {"none", "blocks"}},
         {"train.weights", &r.weights, "type of the matrices in model.gguf", 0, 0, {"f32", "f16", "bf16"}},
-        silent("train.augment", &r.augment, "pictures are moved a little, or mirrored", 0, 0,
-               {"none", "shift", "flip", "shift-flip"}),
+        later("train.augment", &r.augment, "pictures are moved a little, or mirrored", 0, 0,
+              {"none", "shift", "flip", "shift-flip"}),
         {"train.clip", &r.clip, "global gradient norm; 0: none", 0, 1e12},
-        {"train.skip_outliers",
-         &r.skip_outliers,
-         "steps are skipped whose gradient norm is so many standard deviations above the mean; 0: none",
-         0,
-         1e6,
-         {},
-         0.0},
+        later("train.skip_outliers", &r.skip_outliers,
+              "steps are skipped whose gradient norm is so many standard deviations above the mean; 0: none",
+              0, 1e6),
         {"train.eval_every", &r.eval_every, "steps; 0: at the end only", 0, 1e12},
         {"train.eval_batches", &r.eval_batches, "micro-batches per evaluation; 0: all of the validation part",
          0, 1e12},
@@ -170,16 +127,13 @@ void check_objective(RunConfig& c, const std::string& name) {
 }  // namespace
 
 std::vector<Field> run_fields(RunConfig& c) {
-    static const std::vector<nlohmann::json> defaults = [] {
-        RunConfig config;
-        config.train.objective = "next";  // what files from before mean
-        std::vector<nlohmann::json> values;
-        for (const Field& field : rows(config)) values.push_back(value_of(field));
-        return values;
+    static const std::vector<Field> default_rows = [] {
+        static RunConfig defaults;
+        defaults.train.objective = "next";  // what files from before mean
+        return rows(defaults);
     }();
     std::vector<Field> fields = model_fields(c.model), more = rows(c);
-    for (std::size_t i = 0; i < more.size(); i++)
-        if (more[i].silent == true) more[i].silent = defaults[i];
+    take_defaults(more, default_rows);
     fields.insert(fields.end(), more.begin(), more.end());
     return fields;
 }
