@@ -338,17 +338,41 @@ void prepare_tokens(RunTexts& texts, RunSetup& setup) {
     setup.text_size = {texts.bytes(), read, setup.start.base ? tuning_epochs : 0};
 }
 
-/// Micro-batch `micro` of step `step` of packed texts; the loss is a mean over what counts in the whole step.
-void fill_packed(const RunSetup& setup, std::int64_t step, std::int64_t micro, Batch& work) {
+/// Adds sequence `index` of a split (and where that is held out, of text `part`) to the batch.
+void add_sequence(const RunSetup& setup, DataSplit split, std::size_t part, std::uint64_t index,
+                  Batch& work) {
+    const bool train = split == DataSplit::train;
+    if (setup.task) return setup.task->add(split, index, work);
+    if (setup.packed) return setup.packed->add(split, train ? setup.packed->train_bin(index) : index, work);
+    const std::int64_t length = setup.config.train.sequence;
+    std::vector<std::int32_t> inputs(static_cast<std::size_t>(length)), targets(inputs.size());
+    if (train)
+        setup.windows->train_window(index, inputs, targets);
+    else
+        setup.windows->part(part).validation_window(index, inputs, targets);
+    work.add(inputs.data(), length, 0, static_cast<std::int64_t>(work.rows.segments.size()));
+    work.targets.insert(work.targets.end(), targets.begin(), targets.end());
+}
+
+/// Rows with a loss in all micro-batches of a step, of which `work` is one.
+std::int64_t step_targets(const RunSetup& setup, std::int64_t step, const Batch& work) {
     const TrainConfig& t = setup.config.train;
+    if (!setup.task && !setup.packed) return t.batch * t.sequence * t.accumulate;
+    if (t.accumulate == 1) return std::max<std::int64_t>(1, target_count(work));
+    if (setup.task) return setup.task->targets(step);
     std::int64_t targets = 0;
     for (std::int64_t i = 0; i < t.batch * t.accumulate; i++) {
         const auto index = static_cast<std::uint64_t>(step * t.accumulate * t.batch + i);
-        const std::uint64_t bin = setup.packed->train_bin(index);
-        targets += setup.packed->targets(DataSplit::train, bin);
-        if (i / t.batch == micro) setup.packed->add(DataSplit::train, bin, work);
+        targets += setup.packed->targets(DataSplit::train, setup.packed->train_bin(index));
     }
-    work.loss_scale = 1.0 / static_cast<double>(targets);
+    return targets;
+}
+
+/// Sequences held out of text `part`.
+std::int64_t held_out_sequences(const RunSetup& setup, std::size_t part) {
+    return static_cast<std::int64_t>(setup.task     ? setup.task->held_out()
+                                     : setup.packed ? setup.packed->bins(DataSplit::validation)
+                                                    : setup.windows->part(part).validation_windows());
 }
 
 }  // namespace
@@ -416,44 +440,27 @@ RunSetup set_up(const TrainingOptions& options) {
 }
 
 void fill_batch(const RunSetup& setup, std::int64_t step, std::int64_t micro, Batch& work) {
-    if (setup.task) return setup.task->fill(step, micro, work);
     const TrainConfig& t = setup.config.train;
+    const std::int64_t count = step * t.accumulate + micro;
     work = Batch();
     work.seed = static_cast<std::uint64_t>(t.seed);
-    work.step = static_cast<std::uint64_t>(step * t.accumulate + micro);
+    work.step = static_cast<std::uint64_t>(count);
     work.training = true;
-    if (setup.packed) return fill_packed(setup, step, micro, work);
-    std::vector<std::int32_t> inputs(static_cast<std::size_t>(t.sequence)), targets(inputs.size());
-    for (std::int64_t b = 0; b < t.batch; b++) {
-        std::int64_t index = (step * t.accumulate + micro) * t.batch + b;
-        setup.windows->train_window(static_cast<std::uint64_t>(index), inputs, targets);
-        work.add(inputs.data(), t.sequence, 0, b);
-        work.targets.insert(work.targets.end(), targets.begin(), targets.end());
-    }
-    work.loss_scale = 1.0 / static_cast<double>(t.batch * t.sequence * t.accumulate);
+    for (std::int64_t b = 0; b < t.batch; b++)
+        add_sequence(setup, DataSplit::train, 0, static_cast<std::uint64_t>(count * t.batch + b), work);
+    work.loss_scale = 1.0 / static_cast<double>(step_targets(setup, step, work));
 }
 
 bool fill_validation(const RunSetup& setup, std::size_t part, std::int64_t i, std::int64_t batches,
                      Batch& work) {
-    if (setup.task) return setup.task->fill_validation(i, batches, work);
-    const TrainConfig& t = setup.config.train;
-    auto windows = static_cast<std::int64_t>(setup.packed ? setup.packed->bins(DataSplit::validation)
-                                                          : setup.windows->part(part).validation_windows());
-    std::int64_t all = (windows + t.batch - 1) / t.batch;
+    const std::int64_t size = setup.config.train.batch, count = held_out_sequences(setup, part);
+    const std::int64_t all = (count + size - 1) / size;
     if (batches == 0 || batches > all) batches = all;
     if (i >= batches) return false;
-    std::int64_t first = i * all / batches * t.batch;
+    const std::int64_t first = i * all / batches * size;
     work = Batch();
-    std::vector<std::int32_t> inputs(static_cast<std::size_t>(t.sequence)), targets(inputs.size());
-    for (std::int64_t b = 0; b < t.batch && first + b < windows; b++) {
-        if (setup.packed) {
-            setup.packed->add(DataSplit::validation, static_cast<std::uint64_t>(first + b), work);
-            continue;
-        }
-        setup.windows->part(part).validation_window(static_cast<std::uint64_t>(first + b), inputs, targets);
-        work.add(inputs.data(), t.sequence, 0, b);
-        work.targets.insert(work.targets.end(), targets.begin(), targets.end());
-    }
+    for (std::int64_t b = first; b < std::min(first + size, count); b++)
+        add_sequence(setup, DataSplit::validation, part, static_cast<std::uint64_t>(b), work);
     return true;
 }
 

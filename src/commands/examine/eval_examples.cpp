@@ -95,8 +95,11 @@ int eval_masks(const std::shared_ptr<const Model>& model, const ExampleEval& opt
                             model->shared_tokenizer(), model->path());
     std::vector<EncoderInput> inputs;
     std::vector<std::int32_t> targets;
-    Batch batch;
-    for (std::int64_t i = 0; task->fill_validation(i, options.most, batch); i++) {
+    const auto held = static_cast<std::int64_t>(task->held_out());
+    const std::int64_t windows = options.most == 0 ? held : std::min(options.most, held);
+    for (std::int64_t i = 0; i < windows; i++) {  // evenly over the text
+        Batch batch;
+        task->add(DataSplit::validation, static_cast<std::uint64_t>(i * held / windows), batch);
         EncoderInput& input = inputs.emplace_back();
         input.tokens = batch.tokens;
         input.wanted = batch.outputs;
@@ -157,18 +160,10 @@ int eval_labels(const std::shared_ptr<const Model>& model, const ExampleEval& op
 int eval_pictures(const std::shared_ptr<const Model>& model, const ExampleEval& options,
                   const Globals& globals) {
     const ModelConfig& config = model->config();
-    const std::string from = "images-idx3", to = "labels-idx1";
-    std::string beside = options.file;
-    const std::size_t at = beside.rfind(from);
-    if (at == std::string::npos)
-        fail_input(options.file, "name", "one with " + from + " in it, beside one with " + to, "another");
-    beside.replace(at, from.size(), to);
+    const std::string beside = labels_beside(options.file);
     const Pictures pictures = read_pictures_file(
         options.file, {config.image.width, config.image.height, config.image.channels}, false);
-    const std::vector<std::uint8_t> labels = read_idx_labels(beside);
-    if (labels.size() != pictures.count())
-        fail_input(beside, "count", std::to_string(pictures.count()) + ", as there are pictures",
-                   std::to_string(labels.size()));
+    const std::vector<std::uint8_t> labels = read_idx_labels(beside, pictures.count());
     std::vector<EncoderInput> inputs;
     for (std::size_t i = 0; i < pictures.count(); i++) {
         if (options.most > 0 && i == static_cast<std::size_t>(options.most)) break;

@@ -155,9 +155,20 @@ Pictures read_idx_pictures(const std::string& path) {
     return pictures;
 }
 
-std::vector<std::uint8_t> read_idx_labels(const std::string& path) {
+std::string labels_beside(const std::string& path) {
+    const std::string pictures = "images-idx3", labels = "labels-idx1";
+    const std::size_t at = path.rfind(pictures);
+    if (at == std::string::npos)
+        fail_input(path, "name", "one with " + pictures + " in it, beside one with " + labels, "another");
+    return std::string(path).replace(at, pictures.size(), labels);
+}
+
+std::vector<std::uint8_t> read_idx_labels(const std::string& path, std::size_t count) {
     const MappedFile file(path);
     idx_dimensions(file, 1);
+    if (file.bytes().size() - 8 != count)
+        fail_input(path, "count", std::to_string(count) + ", as there are pictures",
+                   std::to_string(file.bytes().size() - 8));
     const auto* bytes = reinterpret_cast<const std::uint8_t*>(file.bytes().data());
     return {bytes + 8, bytes + file.bytes().size()};
 }

@@ -26,8 +26,11 @@ struct Pictures {
 /// An IDX file of bytes in three dimensions, [count, height, width]. Error(Exit::input) for another magic
 /// number, or where the file's size is not what its head says.
 Pictures read_idx_pictures(const std::string& path);
-/// One of bytes in one dimension, [count].
-std::vector<std::uint8_t> read_idx_labels(const std::string& path);
+/// One of bytes in one dimension, [count]; Error(Exit::input) where it has another count.
+std::vector<std::uint8_t> read_idx_labels(const std::string& path, std::size_t count);
+/// The name of the labels of an IDX file of pictures, as MNIST's are named: "a-labels-idx1-ubyte" of
+/// "a-images-idx3-ubyte". Error(Exit::input) for another name.
+std::string labels_beside(const std::string& path);
 
 /// A PGM, a PPM or an IDX file, told by its first bytes. Pictures of another size are resized where that is
 /// asked for, colours averaged to grey where the model has one channel; otherwise they are refused.

@@ -18,7 +18,6 @@ namespace linnet {
 namespace {
 
 constexpr std::uint64_t order_stream = 0x6f72646572;  // "order": this purpose's stream of the seed
-constexpr const char *pictures_name = "images-idx3", *labels_name = "labels-idx1";
 
 LabelledKind kind_of(const std::string& objective) {
     return objective == "pairs"     ? LabelledKind::pairs
@@ -26,35 +25,18 @@ LabelledKind kind_of(const std::string& objective) {
                                     : LabelledKind::tags;
 }
 
-/// Encoded examples, one of which is added to a batch at a time, each epoch in an order of its own.
-class ExampleTask : public Task {
+/// Examples with numbers, those to train on each epoch in an order of its own.
+class ShuffledTask : public Task {
   public:
-    struct Encoded {
-        EncoderInput input;                // of pairs: the source's tokens
-        std::vector<std::int32_t> labels;  // of pairs: the answer's tokens with the end
-    };
-
-    ExampleTask(const RunConfig& config, std::vector<Encoded> examples, std::vector<std::uint32_t> train,
-                std::vector<std::uint32_t> validation, TokenId start, std::string sample)
-        : Task(config),
-          examples_(std::move(examples)),
-          order_{std::move(train), std::move(validation)},
-          start_(start),
-          sample_(std::move(sample)) {}
+    ShuffledTask(const RunConfig& config, std::vector<std::uint32_t> train,
+                 std::vector<std::uint32_t> validation)
+        : Task(config), order_{std::move(train), std::move(validation)} {}
 
     std::uint64_t size(DataSplit split) const override { return order_[static_cast<int>(split)].size(); }
-    std::string sample_source() const override { return sample_; }
-
-  protected:
     std::uint64_t held_out() const override { return order_[1].size(); }
 
-    void add(DataSplit split, std::uint64_t index, Batch& work) const override {
-        const Encoded& e = examples_[place(split, index)];
-        if (config().train.objective == "pairs") return add_pair(e.input.tokens, e.labels, start_, work);
-        add_to_batch(config().model, e.input, work);
-        work.targets.insert(work.targets.end(), e.labels.begin(), e.labels.end());
-    }
-
+  protected:
+    /// The number of the example that is the index-th of its split.
     std::size_t place(DataSplit split, std::uint64_t index) const {
         const std::vector<std::uint32_t>& order = order_[static_cast<int>(split)];
         if (split == DataSplit::validation) return order[index];
@@ -64,43 +46,56 @@ class ExampleTask : public Task {
     }
 
   private:
-    std::vector<Encoded> examples_;
     std::vector<std::uint32_t> order_[2];
+};
+
+/// Encoded examples.
+class ExampleTask : public ShuffledTask {
+  public:
+    struct Encoded {
+        EncoderInput input;                // of pairs: the source's tokens
+        std::vector<std::int32_t> labels;  // of pairs: the answer's tokens with the end
+    };
+
+    ExampleTask(const RunConfig& config, std::vector<Encoded> examples, std::vector<std::uint32_t> train,
+                std::vector<std::uint32_t> validation, TokenId start, std::string sample)
+        : ShuffledTask(config, std::move(train), std::move(validation)),
+          examples_(std::move(examples)),
+          start_(start),
+          sample_(std::move(sample)) {}
+
+    std::string sample_source() const override { return sample_; }
+
+    void add(DataSplit split, std::uint64_t index, Batch& work) const override {
+        const Encoded& e = examples_[place(split, index)];
+        if (config().train.objective == "pairs") return add_pair(e.input.tokens, e.labels, start_, work);
+        add_to_batch(config().model, e.input, work);
+        work.targets.insert(work.targets.end(), e.labels.begin(), e.labels.end());
+    }
+
+  private:
+    std::vector<Encoded> examples_;
     TokenId start_;
     std::string sample_;
 };
 
 /// Pictures, cut into patches when they are needed.
-class PictureTask : public Task {
+class PictureTask : public ShuffledTask {
   public:
     PictureTask(const RunConfig& config, Pictures pictures, std::vector<std::uint8_t> labels,
                 std::vector<std::uint32_t> train, std::vector<std::uint32_t> validation)
-        : Task(config),
+        : ShuffledTask(config, std::move(train), std::move(validation)),
           pictures_(std::move(pictures)),
-          labels_(std::move(labels)),
-          order_{std::move(train), std::move(validation)} {}
-
-    std::uint64_t size(DataSplit split) const override { return order_[static_cast<int>(split)].size(); }
-
-  protected:
-    std::uint64_t held_out() const override { return order_[1].size(); }
+          labels_(std::move(labels)) {}
 
     void add(DataSplit split, std::uint64_t index, Batch& work) const override {
-        const std::vector<std::uint32_t>& order = order_[static_cast<int>(split)];
         const ModelConfig& m = config().model;
-        std::size_t at = static_cast<std::size_t>(index);
-        std::vector<std::uint8_t> pixels;
-        if (split == DataSplit::train) {
-            const std::uint64_t epoch = index / order.size();
-            const Rng rng(static_cast<std::uint64_t>(config().train.seed), order_stream + epoch);
-            at = order[permuted(rng, index % order.size(), order.size())];
-            pixels = augmented(at, index);
-        } else {
-            at = order[at];
-            pixels.assign(pictures_[at].begin(), pictures_[at].end());
-        }
+        const std::size_t at = place(split, index);
+        std::vector<std::uint8_t> moved;
+        if (split == DataSplit::train) moved = augmented(at, index);
         EncoderInput input;
-        input.patches = patches_of(pictures_.shape, pixels, m.image.patch, m.pooling == "first");
+        input.patches = patches_of(pictures_.shape, split == DataSplit::train ? moved : pictures_[at],
+                                   m.image.patch, m.pooling == "first");
         input.wanted = {0};
         add_to_batch(m, input, work);
         work.targets.push_back(labels_[at]);
@@ -132,7 +127,6 @@ class PictureTask : public Task {
 
     Pictures pictures_;
     std::vector<std::uint8_t> labels_;
-    std::vector<std::uint32_t> order_[2];
 };
 
 }  // namespace
@@ -164,18 +158,9 @@ ExampleData::ExampleData(const RunConfig& config, DataOptions options) : options
 void ExampleData::read_pictures(const RunConfig&) {
     Sha256 sum;
     for (const std::string& path : options_.inputs) {
-        const std::size_t at = path.rfind(pictures_name);
-        if (at == std::string::npos)
-            fail_input(path, "name",
-                       std::string("one with ") + pictures_name + " in it, beside one with " + labels_name,
-                       "another");
-        std::string beside = path;
-        beside.replace(at, std::string_view(pictures_name).size(), labels_name);
+        const std::string beside = labels_beside(path);
         Pictures more = read_idx_pictures(path);
-        const std::vector<std::uint8_t> labels = read_idx_labels(beside);
-        if (labels.size() != more.count())
-            fail_input(beside, "count", std::to_string(more.count()) + ", as there are pictures",
-                       std::to_string(labels.size()));
+        const std::vector<std::uint8_t> labels = read_idx_labels(beside, more.count());
         if (pictures_.count() > 0 && !(more.shape == pictures_.shape))
             fail_input(path, "size", "that of the first file's pictures", "another");
         pictures_.shape = more.shape;

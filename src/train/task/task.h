@@ -16,11 +16,12 @@ class Task {
   public:
     virtual ~Task() = default;
 
-    /// Micro-batch m of step s, with its loss scale: 1 / targets of the whole step.
-    void fill(std::int64_t step, std::int64_t micro, Batch& work) const;
-    /// Micro-batch i of at most `batches` (0: all) of the held-out part, spread evenly over it; false where
-    /// there is none.
-    bool fill_validation(std::int64_t i, std::int64_t batches, Batch& work) const;
+    /// Adds example number `index` of a split to the batch: in training the count goes on for ever, held out
+    /// ones are [0, held_out()).
+    virtual void add(DataSplit split, std::uint64_t index, Batch& work) const = 0;
+    virtual std::uint64_t held_out() const = 0;
+    /// Rows that have a loss in all micro-batches of a step, at least 1. The last step's are kept.
+    std::int64_t targets(std::int64_t step) const;
 
     /// Tokens (of windows) or examples of a split.
     virtual std::uint64_t size(DataSplit split) const = 0;
@@ -29,14 +30,9 @@ class Task {
 
   protected:
     explicit Task(const RunConfig& config) : config_(config) {}
-    /// Adds example number `index` of a split to the batch: in training the count goes on for ever, held out
-    /// ones are [0, held_out()).
-    virtual void add(DataSplit split, std::uint64_t index, Batch& work) const = 0;
-    virtual std::uint64_t held_out() const = 0;
     const RunConfig& config() const { return config_; }
 
   private:
-    void build(std::int64_t step, std::int64_t micro, Batch& work) const;
     RunConfig config_;
     mutable std::int64_t counted_ = -1;  // the step whose targets are `targets_`
     mutable std::int64_t targets_ = 0;

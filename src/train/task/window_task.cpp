@@ -56,9 +56,9 @@ class WindowTask : public Task {
 
     std::uint64_t size(DataSplit split) const override { return windows_.source().size(split); }
 
-  protected:
     std::uint64_t held_out() const override { return windows_.validation_windows(); }
 
+  protected:
     std::vector<std::int32_t> window(DataSplit split, std::uint64_t index) const {
         std::vector<std::int32_t> ids(static_cast<std::size_t>(config().train.sequence)), next(ids.size());
         if (split == DataSplit::train)
@@ -98,7 +98,6 @@ class MaskedTask : public WindowTask {
         }
     }
 
-  protected:
     void add(DataSplit split, std::uint64_t index, Batch& work) const override {
         std::vector<std::int32_t> ids = window(split, index);
         if (marks_.first) ids.front() = *marks_.first;
@@ -175,7 +174,6 @@ class SpansTask : public WindowTask {
         }
     }
 
-  protected:
     /// Kept and dropped stretches in turn, a kept one first. The source has a sentinel for each dropped one,
     /// the answer each sentinel and what stood there.
     void add(DataSplit split, std::uint64_t index, Batch& work) const override {
