@@ -68,6 +68,10 @@ std::string prompt_text(const std::optional<std::string>& prompt, const std::str
     return text;
 }
 
+std::string prompt_name(const std::optional<std::string>& prompt, const std::string& file) {
+    return prompt ? "--prompt" : file.empty() || file == "-" ? "stdin" : file;
+}
+
 std::vector<std::string_view> lines_of(std::string_view text) {
     std::vector<std::string_view> lines;
     for (std::size_t begin = 0; begin < text.size() || lines.empty();) {

@@ -45,6 +45,9 @@ void add_prompt(CLI::App& app, const std::string& what, std::optional<std::strin
 /// or echo's, and dropped unless `keep_newline`.
 std::string prompt_text(const std::optional<std::string>& prompt, const std::string& file, bool keep_newline);
 
+/// What that text is called in errors: "--prompt", "stdin" or the file's name.
+std::string prompt_name(const std::optional<std::string>& prompt, const std::string& file);
+
 /// The lines of a text, without their ends; what stands behind the last line end is one where it is not
 /// empty, or where there is no other.
 std::vector<std::string_view> lines_of(std::string_view text);

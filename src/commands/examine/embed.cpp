@@ -98,11 +98,7 @@ class Embedding {
         return input;
     }
 
-    std::string source() const {
-        return options_.prompt                                 ? "--prompt"
-               : options_.file.empty() || options_.file == "-" ? "stdin"
-                                                               : options_.file;
-    }
+    std::string source() const { return prompt_name(options_.prompt, options_.file); }
 
     void put(std::string_view text, std::span<const float> vector) {
         if (!options_.out.empty()) {

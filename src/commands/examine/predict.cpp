@@ -99,11 +99,7 @@ class Predictor {
         if (options_.top > 0) return static_cast<std::size_t>(options_.top);
         return config_.head.kind == "tokens" ? 5 : 1;
     }
-    std::string source() const {
-        return options_.prompt                                 ? "--prompt"
-               : options_.file.empty() || options_.file == "-" ? "stdin"
-                                                               : options_.file;
-    }
+    std::string source() const { return prompt_name(options_.prompt, options_.file); }
 
     EncoderInput input_of(std::string_view line, std::size_t number) const {
         const std::string place = "line " + std::to_string(number);

@@ -195,9 +195,7 @@ int answer(Options& options, const Globals& globals, Task task, const std::share
         usage_error("--echo, --logprobs", "none, as the model answers sources", "one");
     SourceOptions wanted;
     wanted.text = task.answer.prompt;
-    wanted.name = options.prompt                                ? "--prompt"
-                  : options.file.empty() || options.file == "-" ? "stdin"
-                                                                : options.file;
+    wanted.name = prompt_name(options.prompt, options.file);
     wanted.format = options.format;
     wanted.settings = task.settings;
     wanted.seed = task.answer.seed, wanted.samples = options.samples, wanted.parallel = options.parallel;
