@@ -172,7 +172,7 @@ void attend(const KernelTable<float>& k, double peak, std::int64_t t, std::int64
     for (float* p : {q, key, v, out, dout, dq, dk, dv, lse}) std::free(p);
 }
 
-/// Values a second of the kernels that touch each value once.
+/// Values per second of the kernels that touch each value once.
 void elementwise(const KernelTable<float>& k) {
     constexpr std::int64_t n = 1 << 14;
     float *x = random_floats(n), *y = random_floats(n), *z = random_floats(n), *w = random_floats(n);

@@ -27,7 +27,7 @@ std::size_t arena_bytes(std::size_t bytes) {
 
 Arena allocate_arena(std::size_t bytes, std::size_t large_from) {
     bytes = arena_bytes(bytes);
-    // It begins at a large page, lest both ends have none.
+    // It begins where a large page does; else neither end would be of large pages.
     const std::size_t mapped = bytes + (bytes >= large_from ? large_page : 0);
     void* memory = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)

@@ -9,7 +9,7 @@ namespace linnet {
 /// Exit codes of the program (README.md lists them for users).
 enum class Exit : int {
     ok = 0,
-    bug = 1,            // a fault of ours
+    bug = 1,            // a bug of linnet
     usage = 2,          // the command line; what it would write is there already
     input = 3,          // a file's content, a config, a text
     io = 4,             // the operating system: unreadable, no space, no memory

@@ -58,7 +58,7 @@ nlohmann::ordered_json to_json(const std::vector<Field>& fields);
 nlohmann::json parse_json(std::string_view text, std::string_view file, std::size_t first_line = 1);
 
 /// Arrays and objects stand more than 100 deep in each other. nlohmann reads such a text, but copies and
-/// prints its value by recursion: whoever parses without parse_json asks this first.
+/// prints its value by recursion: code that parses without parse_json asks this first.
 bool nests_too_deep(std::string_view json_text);
 
 }  // namespace linnet

@@ -37,23 +37,6 @@ const char* kind_of_file(mode_t mode) {
     return "a special file";
 }
 
-/// Opens a regular file for reading. O_NONBLOCK: a FIFO that nobody writes to must be refused, not waited
-/// for.
-int open_regular(const std::string& path, struct stat& status) {
-    int fd = open_file(path, O_RDONLY | O_NONBLOCK);
-    if (fd < 0) fail_errno(path, "", errno);
-    if (::fstat(fd, &status) != 0) {
-        int error = errno;
-        ::close(fd);
-        fail_errno(path, "", error);
-    }
-    if (!S_ISREG(status.st_mode)) {
-        ::close(fd);
-        fail_input(path, "", "a regular file", kind_of_file(status.st_mode));
-    }
-    return fd;
-}
-
 std::string parent_of(const std::string& path) {
     auto slash = path.rfind('/');
     if (slash == std::string::npos) return ".";
@@ -86,10 +69,30 @@ std::string read_descriptor(int fd, const std::string& name, std::size_t size_hi
 
 }  // namespace
 
-MappedFile::MappedFile(const std::string& path) : path_(path) {
+std::string input_name(const std::string& path) {
+    return path == "-" ? "stdin" : path;
+}
+
+OpenFile open_regular(const std::string& path, std::string_view hint) {
+    int fd = open_file(path, O_RDONLY | O_NONBLOCK);  // a FIFO that nobody writes to must not make us wait
+    if (fd < 0) fail_errno(path, "", errno);
     struct stat status;
-    Descriptor file(open_regular(path, status));
-    size_ = static_cast<std::size_t>(status.st_size);
+    if (::fstat(fd, &status) != 0) {
+        int error = errno;
+        ::close(fd);
+        fail_errno(path, "", error);
+    }
+    if (!S_ISREG(status.st_mode)) {
+        ::close(fd);
+        fail_input(path, "", "a regular file", kind_of_file(status.st_mode), hint);
+    }
+    return {fd, static_cast<std::uint64_t>(status.st_size)};
+}
+
+MappedFile::MappedFile(const std::string& path) : path_(path) {
+    const OpenFile opened = open_regular(path);
+    Descriptor file(opened.fd);
+    size_ = static_cast<std::size_t>(opened.size);
     if (size_ == 0) return;  // mmap refuses a length of zero
     void* data = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.fd, 0);
     if (data == MAP_FAILED) fail_errno(path, "", errno);
@@ -127,15 +130,15 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 }
 
 std::string read_file(const std::string& path, std::size_t limit) {
-    struct stat status;
-    Descriptor file(open_regular(path, status));
-    if (static_cast<std::uint64_t>(status.st_size) > limit)
-        fail_input(path, "", "at most " + std::to_string(limit) + " bytes", std::to_string(status.st_size));
-    return read_descriptor(file.fd, path, static_cast<std::size_t>(status.st_size), limit);
+    const OpenFile opened = open_regular(path);
+    Descriptor file(opened.fd);
+    if (opened.size > limit)
+        fail_input(path, "", "at most " + std::to_string(limit) + " bytes", std::to_string(opened.size));
+    return read_descriptor(file.fd, path, static_cast<std::size_t>(opened.size), limit);
 }
 
 std::string read_stdin(std::size_t limit) {
-    return read_descriptor(STDIN_FILENO, "stdin", buffer_size, limit);
+    return read_descriptor(STDIN_FILENO, input_name("-"), buffer_size, limit);
 }
 
 void refuse_existing(const std::string& path, Existing existing) {

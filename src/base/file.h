@@ -34,6 +34,17 @@ class MappedFile {
     std::string path_;
 };
 
+/// What a path to be read is called in errors: "-" is stdin.
+std::string input_name(const std::string& path);
+
+struct OpenFile {
+    int fd;
+    std::uint64_t size;
+};
+/// Opens a regular file for reading; the caller closes it. Refuses what MappedFile does, with `hint` where it
+/// is the wrong kind of file.
+OpenFile open_regular(const std::string& path, std::string_view hint = {});
+
 /// A regular file, whole, up to `limit` bytes (Exit::input beyond).
 std::string read_file(const std::string& path, std::size_t limit = std::size_t{1} << 32);
 

@@ -82,7 +82,7 @@ void FolderLock::acquire() {
                  "one that " + (pid.empty() ? "another process" : "process " + pid) + " writes into");
         }
         if (status != 0) note(folder_ + ": no locks on this file system: do not write into it twice at once");
-        // Whoever held it may have removed the name since we opened it.
+        // The process that held it may have removed the name since we opened it.
         if (::fstatat(directory_.fd, lock_name, &named, AT_SYMLINK_NOFOLLOW) != 0 ||
             named.st_ino != held.st_ino || named.st_dev != held.st_dev)
             continue;

@@ -42,7 +42,7 @@ inline std::uint64_t keyed_hash(std::uint64_t number, const HashSecret& secret =
     return number * secret.odd;
 }
 
-/// For std::unordered_map and its kin.
+/// For std::unordered_map and the like.
 struct KeyedHash {
     using is_transparent = void;
     std::size_t operator()(std::string_view bytes) const { return keyed_hash(bytes); }

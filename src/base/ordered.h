@@ -13,8 +13,8 @@
 
 namespace linnet {
 
-/// The three stages of an item. Items are used again, with what an earlier use has left in them: their
-/// memory stays warm, and no more than two a thread exist.
+/// The three stages of an item. Items are used again, with what an earlier use has left in them: their memory
+/// stays warm, and no more than two per thread exist.
 template <class Item>
 struct OrderedStages {
     std::function<bool(Item&)> produce;  // the next item; false: there is none. One at a time, in order
@@ -22,8 +22,8 @@ struct OrderedStages {
     std::function<bool(Item&)> consume;  // one at a time, in order; false: no more are wanted
 };
 
-/// No thread belongs to a stage: whoever is free takes the next item through `produce` and `work`, and
-/// whoever has completed the one whose turn it is consumes it and those that are ready behind it. An
+/// No thread belongs to a stage: one that is free takes the next item through `produce` and `work`, and the
+/// one that has completed the item whose turn it is consumes it and those that are ready behind it. An
 /// exception of any stage is rethrown when all items before it are consumed, and no item behind it is. One
 /// thread is the caller's own.
 template <class Item>

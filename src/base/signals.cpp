@@ -64,7 +64,8 @@ bool wait_for_input(int fd, int other) {
         if (n < 0 && errno != EINTR) return true;  // reading will tell
         if (n < 0) continue;
         char woken[16];
-        if (ready[2].revents != 0 && !stop_signal()) (void)!::read(wake_read, woken, sizeof woken);  // heeded
+        // What is left of a signal that has been handled.
+        if (ready[2].revents != 0 && !stop_signal()) (void)!::read(wake_read, woken, sizeof woken);
         if (ready[2].revents != 0) continue;
         if (ready[1].revents != 0) return false;
         if (ready[0].revents != 0) return true;

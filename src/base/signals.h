@@ -1,4 +1,4 @@
-// Ctrl-C, SIGTERM and SIGHUP as a question that long work asks itself between two steps.
+// Ctrl-C, SIGTERM and SIGHUP as a flag that long work checks between two steps, and as the end of a wait.
 #pragma once
 
 namespace linnet {
@@ -11,11 +11,11 @@ void install_stop_signals();
 /// 0, or the first signal received: SIGINT, SIGTERM or SIGHUP.
 int stop_signal();
 
-/// A SIGINT that was heeded is forgotten: the next one is the first again. Other signals stay.
+/// Clears a SIGINT that has been handled: the next one is the first again. Other signals stay.
 void forget_interrupt();
 
-/// Thrown where a wait ends because of a stop signal. Who lets it pass ends the program, with nothing more to
-/// say, with exit code 128 + signal.
+/// Thrown where a wait ends because of a stop signal. Where no one catches it, the program ends silently with
+/// exit code 128 + signal.
 struct Stopped {
     int signal;
 };

@@ -79,7 +79,7 @@ class Team {
     std::mutex running_;
     std::array<std::unique_ptr<Member>, most_members> members_;  // the caller's first
     int hired_ = 0;
-    std::chrono::steady_clock::time_point refused_{};  // when the system last had no thread left
+    Clock::time_point refused_{};  // when the system last had no thread left
     std::uint32_t runs_ = 0;
 
     // Of the run at hand. Read by its members from entering to leaving.
@@ -96,7 +96,6 @@ class Team {
 /// Members there are, of `wanted`: threads are started as they are needed, and asked for again a second after
 /// the system had none.
 int Team::hire(int wanted) {
-    using Clock = std::chrono::steady_clock;
     for (; hired_ < std::min(wanted, most_members); hired_++) {
         if (refused_ != Clock::time_point{} && Clock::now() - refused_ < std::chrono::seconds(1)) break;
         members_[hired_] = std::make_unique<Member>();
@@ -190,7 +189,7 @@ bool Team::finish(std::uint32_t number, std::uint32_t goal) {
     if (number == 0 || done_.fetch_add(number, std::memory_order_acq_rel) + number != goal)
         return reached(passed_.load(), goal);
     passed_.store(goal);
-    if (failed_) passed_.store(released_);  // another member failed meanwhile: its word stands
+    if (failed_) passed_.store(released_);  // another member failed meanwhile: its value stays
     return true;
 }
 
@@ -214,8 +213,8 @@ bool StageWalker::walk(int each, void* context, Call call) {
     }
     const std::uint32_t begin = begin_, end = begin_ += static_cast<std::uint32_t>(each);
     const std::uint32_t goal = goal_ += static_cast<std::uint32_t>(each * count_);
-    // Who sleeps past the run's end must not compare its goal with a later run's: after two failures the
-    // numbers have gone half their way round.
+    // A member that sleeps past the run's end must not compare its goal with a later run's: after two
+    // failures the numbers have advanced by half their range.
     const auto over = [&](std::uint32_t passed) {
         return reached(passed, goal) || team_->open_.load() != run_;
     };

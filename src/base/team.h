@@ -1,5 +1,5 @@
-// A team of threads: members that work side by side, alone or meeting each other, or stages whose parts
-// whoever is there takes. README.md tells how the team shares a machine that others use as well.
+// A team of threads: members that work side by side, alone or meeting each other, or stages whose parts are
+// taken by the members that are free. README.md tells how the team shares a machine that others use as well.
 #pragma once
 #include <algorithm>
 #include <cstdint>

@@ -34,7 +34,7 @@ int width_of(int fd) {
     return width > 0 ? width : 80;
 }
 
-/// stderr is for people: where it is gone there is nobody to tell.
+/// To stderr. Errors are ignored: there is nowhere else to report them.
 void put(std::string_view text) {
     while (!text.empty()) {
         ssize_t done = ::write(STDERR_FILENO, text.data(), text.size());
@@ -209,7 +209,7 @@ std::string human_count(double count) {
 
 StatusLine::StatusLine(double log_seconds) : log_seconds_(log_seconds) {
     if (stderr_redraws()) log_seconds_ = 0.1;
-    last_ = std::chrono::steady_clock::now() - std::chrono::hours(24);  // the first text shows at once
+    last_ = Clock::now() - std::chrono::hours(24);  // the first text shows at once
     live = this;
 }
 
@@ -232,9 +232,8 @@ void StatusLine::show(std::string_view text) {
     if (be_quiet) return;
     text_ = text;
     pending_ = true;
-    auto now = std::chrono::steady_clock::now();
-    if (log_seconds_ <= 0 || std::chrono::duration<double>(now - last_).count() < log_seconds_) return;
-    last_ = now;
+    if (log_seconds_ <= 0 || seconds_since(last_) < log_seconds_) return;
+    last_ = Clock::now();
     pending_ = false;
     if (stderr_redraws()) {
         draw();

@@ -1,9 +1,10 @@
 // What a person sees: is there a terminal, numbers in human units, one live line of progress.
 #pragma once
-#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
+
+#include "base/clock.h"
 
 namespace linnet {
 
@@ -46,7 +47,7 @@ std::string human_seconds(double seconds);  // "0.8s", "3m 20s", "2h 05m", "3d 0
 std::string grouped(std::uint64_t count);   // "950", "50 257"
 std::string human_count(double count);      // "950", "12.3k", "1.24M"
 
-/// One line of progress on stderr that overwrites itself: redrawn at most 10 times a second on a terminal,
+/// One line of progress on stderr that overwrites itself: redrawn at most 10 times per second on a terminal,
 /// and elsewhere (a log file) printed as a line of its own at most every `log_seconds` (0: never). Nothing
 /// where quiet. One at a time.
 class StatusLine {
@@ -66,7 +67,7 @@ class StatusLine {
     std::string text_;
     bool drawn_ = false, pending_ = false;
     double log_seconds_;
-    std::chrono::steady_clock::time_point last_;
+    Clock::time_point last_;
 };
 
 }  // namespace linnet

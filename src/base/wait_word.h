@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cstdint>
 
+#include "base/clock.h"
+
 namespace linnet {
 
 /// One word on a cache line of its own. A wait that ends soon costs no system call, and a change that nobody
@@ -39,7 +41,6 @@ class WaitWord {
     /// Waits at most for `time`, without giving the processor up; false: it was not enough.
     template <class Enough>
     bool spin(std::chrono::nanoseconds time, Enough enough, std::uint32_t& value) const {
-        using Clock = std::chrono::steady_clock;
         Clock::time_point end{};
         for (;;) {
             for (int i = 0; i < 16; i++) {

@@ -1,5 +1,4 @@
 // linnet convert: a model in another format.
-#include <chrono>
 #include <filesystem>
 #include <memory>
 
@@ -10,6 +9,7 @@
 #include "base/terminal.h"
 #include "commands/commands.h"
 #include "commands/options.h"
+#include "commands/percent.h"
 #include "model/architectures.h"
 #include "model/convert/open.h"
 #include "model/convert/peft.h"
@@ -22,21 +22,6 @@ namespace {
 struct Options {
     std::string in, out, type, tokenizer, max_part, base;
     bool overwrite = false, verbose = false;
-};
-
-/// "convert 12 %" on a live line, from the second second on.
-class Progress {
-  public:
-    void operator()(double done, double all) {
-        if (std::chrono::steady_clock::now() - start_ < std::chrono::seconds(1)) return;
-        status_.show("converted " + human_bytes(done) + " of " + human_bytes(all) + ", " +
-                     std::to_string(static_cast<int>(100 * done / std::max(all, 1.0))) + " %");
-    }
-    void clear() { status_.clear(); }
-
-  private:
-    StatusLine status_;
-    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
 /// "4G", "500M": bytes.
@@ -80,7 +65,7 @@ void to_gguf(const Options& options, ModelFormat format, const SourceOptions& wa
     if (options.verbose)
         for (const SourceTensor& t : source.tensors) note(t.from + " -> " + t.name);
     prepare_output(options.out, existing(options.overwrite));
-    Progress progress;
+    Percent progress("converted", true);
     write_gguf(source, options.out, std::ref(progress));
     progress.clear();
 }
@@ -99,7 +84,7 @@ void from_gguf(const Options& options, ModelFormat format, const SourceOptions& 
     }
     if (!tokenizer) tokenizer = tokenizer_from_gguf(*file);
     if (options.verbose) to.mapped = [](const std::string& line) { note(line); };
-    Progress progress;
+    Percent progress("converted", true);
     to.progress = std::ref(progress);
     if (target == Target::folder) {
         write_folder(*file, tokenizer, options.out, to);

@@ -45,7 +45,7 @@ Action add_finetune(CLI::App& app, const Globals& globals) {
     add_real(app, "--layer-decay", options->layer_decay, 1e-3, 1,
              "each layer learns at this share of the rate of the one above it");
     add_integer(app, "--reset-layers", options->reset_layers, 0, 1 << 20,
-                "draw so many of the last layers anew");
+                "reinitialise so many of the last layers");
     add_integer(app, "--lora", options->rank, 1, 4096,
                 "train an adapter of this rank instead of the weights, which stay as they are")
         ->type_name("R")

@@ -1,4 +1,4 @@
-// Options as all commands declare them: checked at the border, with messages in the house's one-line form.
+// Options as all commands declare them: checked when parsed, with one-line messages.
 #pragma once
 #include <CLI/CLI.hpp>
 #include <charconv>
@@ -46,8 +46,8 @@ CLI::Option* add_text(CLI::App& app, const std::string& names, std::string& valu
 CLI::Option* add_texts(CLI::App& app, const std::string& names, std::vector<std::string>& values,
                        const std::string& help);
 
-/// One of some names; another is a usage error that lists them. Help and completions
-/// show them as the value's name, "a|b|c".
+/// One of some names; another is a usage error that lists them. Help and completions show them as the value's
+/// name, "a|b|c".
 CLI::Option* add_choice(CLI::App& app, const std::string& names, std::string& value,
                         std::vector<std::string> choices, const std::string& help);
 

@@ -1,6 +1,5 @@
 // linnet quantize: a model written again with smaller weights, and what that costs.
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -14,6 +13,7 @@
 #include "base/terminal.h"
 #include "commands/commands.h"
 #include "commands/options.h"
+#include "commands/percent.h"
 #include "commands/text_input.h"
 #include "model/convert/open.h"
 #include "model/model.h"
@@ -51,22 +51,6 @@ std::pair<std::string, DType> tensor_choice(const std::string& text) {
         usage_error("--tensor", "a type of " + type_names(true), linnet::quoted(name));
     return {text.substr(0, equals), *type};
 }
-
-/// "12 %" on a live line, from the second second on.
-class Percent {
-  public:
-    explicit Percent(std::string what) : what_(std::move(what)) {}
-    void operator()(double done, double all) {
-        if (std::chrono::steady_clock::now() - start_ < std::chrono::seconds(1)) return;
-        status_.show(what_ + " " + std::to_string(static_cast<int>(100 * done / std::max(all, 1.0))) + " %");
-    }
-    void clear() { status_.clear(); }
-
-  private:
-    std::string what_;
-    StatusLine status_;
-    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
 
 /// A text as a model reads it: in windows of so many tokens, at least one.
 struct Windows {

@@ -14,8 +14,7 @@
 
 namespace linnet {
 
-TextInput::TextInput(const std::string& path, std::string_view invalid)
-    : name_(path == "-" ? "stdin" : path) {
+TextInput::TextInput(const std::string& path, std::string_view invalid) : name_(input_name(path)) {
     if (path == "-") {
         buffer_ = read_stdin(SIZE_MAX);
         text_ = buffer_;
@@ -69,7 +68,7 @@ std::string prompt_text(const std::optional<std::string>& prompt, const std::str
 }
 
 std::string prompt_name(const std::optional<std::string>& prompt, const std::string& file) {
-    return prompt ? "--prompt" : file.empty() || file == "-" ? "stdin" : file;
+    return prompt ? "--prompt" : input_name(file.empty() ? "-" : file);
 }
 
 std::vector<std::string_view> lines_of(std::string_view text) {

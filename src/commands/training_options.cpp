@@ -32,7 +32,7 @@ void add_training_options(CLI::App& app, TrainingArguments& arguments) {
         "itself")
         ->type_name("PATH");
     add_text(app, "--fields", arguments.fields,
-             "of JSON lines that hold pairs, classes or tags, parted by commas")
+             "of JSON lines that hold pairs, classes or tags, separated by commas")
         ->type_name("NAME")
         ->default_str("source,target; text,label; words,tags");
     add_text(app, "-o,--out", train.out,
@@ -42,7 +42,7 @@ void add_training_options(CLI::App& app, TrainingArguments& arguments) {
         ->required();
     add_texts(app, "--set", train.set, "change a setting of the config, for example train.steps=500")
         ->type_name("KEY=VALUE");
-    add_overwrite(app, train.overwrite, "begin anew in a folder that holds a run")
+    add_overwrite(app, train.overwrite, "start over in a folder that holds a run")
         ->excludes(app.add_flag("--resume", train.resume,
                                 "go on from the newest checkpoint in --out, with its data and config"));
     add_integer(app, "--steps", arguments.steps, 1, INT64_MAX, "end after this step")

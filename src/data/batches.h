@@ -15,7 +15,7 @@ namespace linnet {
 
 enum class DataSplit { train, validation };
 
-/// Two streams of token ids, one a split. Reading is safe from many threads.
+/// Two streams of token ids, one per split. Reading is safe from many threads.
 class TokenSource {
   public:
     /// Texts in memory, which are encoded at once. `mark`: each is a document, and gets the vocabulary's
@@ -27,7 +27,7 @@ class TokenSource {
     static TokenSource open_files(const TokenFiles& files, const Tokenizer& tokenizer, double fraction);
 
     std::uint64_t size(DataSplit split) const;   // tokens
-    std::uint64_t bytes(DataSplit split) const;  // of the text they spell (for bits a byte)
+    std::uint64_t bytes(DataSplit split) const;  // of the text they spell (for bits per byte)
     const std::string& name() const { return name_; }
 
     /// inputs[i] = token begin + i, targets[i] = token begin + i + 1. Both spans [T]; begin + T <

@@ -1,6 +1,5 @@
 #include "data/byte_source.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -11,6 +10,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/signals.h"
 #include "base/system.h"
 
@@ -22,20 +22,14 @@ constexpr std::size_t chunk = std::size_t{1} << 18;
 /// The bytes as they lie on disk.
 class RawSource : public ByteSource {
   public:
-    explicit RawSource(const std::string& path) : path_(path == "-" ? "stdin" : path) {
+    explicit RawSource(const std::string& path) : path_(input_name(path)) {
         if (path == "-") {
             fd_ = 0;
             return;
         }
-        fd_ = open_file(path, O_RDONLY | O_NONBLOCK);  // a FIFO must not make us wait
-        if (fd_ < 0) fail_errno(path, "", errno);
-        struct stat status {};
-        if (::fstat(fd_, &status) != 0) fail_errno(path, "", errno);
-        if (!S_ISREG(status.st_mode)) {
-            ::close(fd_);
-            fail_input(path, "", "a regular file", kind(status.st_mode), "pipe into stdin and name it -");
-        }
-        size_ = static_cast<std::uint64_t>(status.st_size);
+        const OpenFile opened = open_regular(path, "pipe into stdin and name it -");
+        fd_ = opened.fd;
+        size_ = opened.size;
         regular_ = true;
     }
     ~RawSource() override {
@@ -58,12 +52,6 @@ class RawSource : public ByteSource {
     const std::string& path() const { return path_; }
 
   private:
-    static std::string_view kind(mode_t mode) {
-        if (S_ISDIR(mode)) return "a directory";
-        if (S_ISFIFO(mode)) return "a FIFO";
-        if (S_ISCHR(mode) || S_ISBLK(mode)) return "a device";
-        return "a socket";
-    }
     std::string path_;
     int fd_ = -1;
     bool regular_ = false;

@@ -19,10 +19,9 @@ class ByteSource {
 };
 
 /// The file's kind is told by its first bytes: gzip (members may follow each other), Zstandard (frames may),
-/// or plain. "-" is stdin, where a stop signal
-/// ends the wait (Stopped, base/signals.h). A directory, a FIFO or a device is refused, and a regular file
-/// whose size changes while it is read is an error: what was tokenized would be neither the old text nor the
-/// new.
+/// or plain. "-" is stdin, where a stop signal ends the wait (Stopped, base/signals.h). A directory, a FIFO
+/// or a device is refused, and a regular file whose size changes while it is read is an error: what was
+/// tokenized would be neither the old text nor the new.
 std::unique_ptr<ByteSource> open_source(const std::string& path);
 
 }  // namespace linnet

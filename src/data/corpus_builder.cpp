@@ -359,8 +359,8 @@ CorpusResult Builder::finish() {
     return result;
 }
 
-/// After an error: whoever mends the input or frees the disk goes on from here; a run that wrote nothing
-/// leaves nothing.
+/// After an error: once the input is mended or the disk has space, a resumed run goes on from here; a run
+/// that wrote nothing leaves nothing.
 void Builder::keep_what_is_good() {
     try {
         if (progress_.batches == 0) {

@@ -1,7 +1,6 @@
 // linnet corpus: documents in, token shards (or another program's token files) and index.json out.
 //
-//   documents in batches of a quarter MiB, read in order  →  encoded, any number at a time  →  written in
-//   order
+//   documents in batches of a quarter MiB, read in order  →  encoded, several at a time  →  written in order
 //
 // Output depends on the documents and the options alone. The folder holds progress.json while work is
 // unfinished: a batch number and where each split stands after it. A resumed run reads the input again from

@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "data/binary_check.h"
 #include "data/byte_source.h"
@@ -19,10 +20,6 @@ namespace linnet {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string name_of(const std::string& path) {
-    return path == "-" ? "stdin" : path;
-}
 
 /// Files below a folder; folders behind symbolic links are not entered (they may lead back up).
 void list_folder(const std::string& folder, std::vector<std::string>& out) {
@@ -113,7 +110,7 @@ bool DocumentReader::open_next() {
     path_ = files_[file_++];
     source_ = open_source(path_);
     jsonl_ = reads_as_jsonl(path_, options_.format);
-    path_ = name_of(path_);
+    path_ = input_name(path_);
     buffer_.clear();
     start_ = scanned_ = 0;
     offset_ = line_ = 0;
@@ -151,7 +148,7 @@ bool DocumentReader::next_line(std::string& text, DocumentPart& part) {
             scanned_ = ahead().size();
             if (scanned_ > options_.longest)
                 fail_input(path_, "line " + std::to_string(line_ + 1),
-                           "at most " + std::to_string(options_.longest >> 20) + " MiB a line", "more");
+                           "at most " + std::to_string(options_.longest >> 20) + " MiB per line", "more");
             fill(scanned_ + 1);
         }
         std::string_view line = ahead().substr(0, newline);

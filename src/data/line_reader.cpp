@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "data/utf8_check.h"
 
 namespace linnet {
@@ -14,8 +15,7 @@ constexpr std::size_t piece = std::size_t{1} << 16;
 
 }  // namespace
 
-LineReader::LineReader(const std::string& path)
-    : path_(path == "-" ? "stdin" : path), source_(open_source(path)) {
+LineReader::LineReader(const std::string& path) : path_(input_name(path)), source_(open_source(path)) {
     fill();
     refuse_wide_encoding(path_, buffer_);
     if (buffer_.starts_with("\xEF\xBB\xBF")) start_ = 3;
@@ -34,7 +34,7 @@ bool LineReader::next(std::string& line) {
     while (end == std::string::npos) {
         const std::size_t searched = buffer_.size() - start_;
         if (searched > longest_line)
-            fail_input(path_, "line " + std::to_string(number_ + 1), "at most 1 MiB a line", "more");
+            fail_input(path_, "line " + std::to_string(number_ + 1), "at most 1 MiB per line", "more");
         if (!fill()) {
             if (searched == 0) return false;
             end = buffer_.size();

@@ -1,4 +1,4 @@
-// A corpus in files of tokens, whoever wrote it.
+// A corpus in files of tokens, from any program.
 #pragma once
 #include <optional>
 #include <string>

@@ -40,7 +40,7 @@ struct GenerateTotals {
 /// the prompt of another slot are not read again.
 class Generator {
   public:
-    /// Source and tokenizer must outlive it. `make_drafter`: guesses are verified (none: one token a run).
+    /// Source and tokenizer must outlive it. `make_drafter`: guesses are verified (none: one token per run).
     Generator(LogitSource& source, const Tokenizer& tokenizer, MakeDrafter make_drafter = {});
     ~Generator();
 

@@ -7,20 +7,20 @@
 namespace linnet {
 namespace {
 
-// Each activation gives its value, and its value and slope together.
+// Each activation gives its value, and its value and derivative together.
 struct Relu {
-    static void at(Vec x, Vec& y, Vec& slope) {
+    static void at(Vec x, Vec& y, Vec& derivative) {
         y = if_positive(x, x, x * zero());  // x · 0 keeps a NaN
-        slope = if_positive(x, set1(1), zero());
+        derivative = if_positive(x, set1(1), zero());
     }
 };
 /// x·Φ(x) (Hendrycks & Gimpel 2016).
 struct Gelu {
-    static void at(Vec x, Vec& y, Vec& slope) {
+    static void at(Vec x, Vec& y, Vec& derivative) {
         Vec cdf, pdf;
         normal(x, cdf, pdf);
         y = x * cdf;
-        slope = fma(x, pdf, cdf);
+        derivative = fma(x, pdf, cdf);
     }
 };
 inline Vec sigmoid(Vec x) {
@@ -28,42 +28,42 @@ inline Vec sigmoid(Vec x) {
 }
 /// ½x(1 + tanh u) with u = √(2/π)(x + 0.044715x³); since ½(1 + tanh u) = sigmoid(2u) no tanh is needed.
 struct GeluTanh {
-    static void at(Vec x, Vec& y, Vec& slope) {
+    static void at(Vec x, Vec& y, Vec& derivative) {
         Vec two_c = set1(Real(2 * 0.79788456080286535588)), cube = set1(Real(0.044715));
         Vec square = x * x;
         Vec s = sigmoid(two_c * fma(cube * square, x, x));
         y = x * s;
-        slope = fma(y * (set1(1) - s), two_c * fma(set1(3) * cube, square, set1(1)), s);
+        derivative = fma(y * (set1(1) - s), two_c * fma(set1(3) * cube, square, set1(1)), s);
     }
 };
 struct Silu {
-    static void at(Vec x, Vec& y, Vec& slope) {
+    static void at(Vec x, Vec& y, Vec& derivative) {
         Vec s = sigmoid(x);
         y = x * s;
-        slope = fma(y, set1(1) - s, s);
+        derivative = fma(y, set1(1) - s, s);
     }
 };
 /// relu(x)² (So et al. 2021, Primer).
 struct Relu2 {
-    static void at(Vec x, Vec& y, Vec& slope) {
+    static void at(Vec x, Vec& y, Vec& derivative) {
         Vec r;
-        Relu::at(x, r, slope);
+        Relu::at(x, r, derivative);
         y = r * r;
-        slope = r + r;
+        derivative = r + r;
     }
 };
 /// 2 sigmoid(2x) - 1.
 struct Tanh {
-    static void at(Vec x, Vec& y, Vec& slope) {
+    static void at(Vec x, Vec& y, Vec& derivative) {
         y = fma(set1(2), sigmoid(x + x), set1(-1));
-        slope = fnma(y, y, set1(1));
+        derivative = fnma(y, y, set1(1));
     }
 };
 
 struct Sigmoid {
-    static void at(Vec x, Vec& y, Vec& slope) {
+    static void at(Vec x, Vec& y, Vec& derivative) {
         y = sigmoid(x);
-        slope = fnma(y, y, y);
+        derivative = fnma(y, y, y);
     }
 };
 /// log(1 + e^x) = max(x, 0) + log(1 + e) with e = e^-|x|, and log(1 + e) = 2 artanh(s) with s = e / (2 + e),
@@ -75,13 +75,13 @@ inline Vec softplus(Vec x) {
     return fma(series, s, if_positive(x, x, x * zero()));
 }
 struct Softplus {
-    static void at(Vec x, Vec& y, Vec& slope) {
+    static void at(Vec x, Vec& y, Vec& derivative) {
         y = softplus(x);
-        slope = sigmoid(x);
+        derivative = sigmoid(x);
     }
 };
 struct Exp {
-    static void at(Vec x, Vec& y, Vec& slope) { y = slope = exp(x); }
+    static void at(Vec x, Vec& y, Vec& derivative) { y = derivative = exp(x); }
 };
 
 template <class F>
@@ -111,8 +111,8 @@ inline void with_activation(Activation kind, F f) {
 inline void activation(Activation kind, int64_t n, const Real* x, Real* y) {
     with_activation(kind, [&](auto f) {
         each_vector(n, [&](int64_t i, int64_t some) {
-            Vec value, slope;
-            f.at(load_n(x + i, some), value, slope);
+            Vec value, derivative;
+            f.at(load_n(x + i, some), value, derivative);
             store_n(y + i, value, some);
         });
     });
@@ -122,9 +122,9 @@ inline void activation_backward(Activation kind, int64_t n, const Real* x, const
                                 bool accumulate) {
     with_activation(kind, [&](auto f) {
         each_vector(n, [&](int64_t i, int64_t some) {
-            Vec value, slope;
-            f.at(load_n(x + i, some), value, slope);
-            Vec d = load_n(dy + i, some) * slope;
+            Vec value, derivative;
+            f.at(load_n(x + i, some), value, derivative);
+            Vec d = load_n(dy + i, some) * derivative;
             if (accumulate) d = d + load_n(dx + i, some);
             store_n(dx + i, d, some);
         });
@@ -134,8 +134,8 @@ inline void activation_backward(Activation kind, int64_t n, const Real* x, const
 inline void gated(Activation kind, int64_t n, const Real* gate, const Real* up, Real* y) {
     with_activation(kind, [&](auto f) {
         each_vector(n, [&](int64_t i, int64_t some) {
-            Vec value, slope;
-            f.at(load_n(gate + i, some), value, slope);
+            Vec value, derivative;
+            f.at(load_n(gate + i, some), value, derivative);
             store_n(y + i, value * load_n(up + i, some), some);
         });
     });
@@ -145,9 +145,9 @@ inline void gated_backward(Activation kind, int64_t n, const Real* gate, const R
                            Real* dgate, Real* dup, bool accumulate_gate, bool accumulate_up) {
     with_activation(kind, [&](auto f) {
         each_vector(n, [&](int64_t i, int64_t some) {
-            Vec value, slope, d = load_n(dy + i, some);
-            f.at(load_n(gate + i, some), value, slope);
-            Vec to_gate = d * load_n(up + i, some) * slope, to_up = d * value;
+            Vec value, derivative, d = load_n(dy + i, some);
+            f.at(load_n(gate + i, some), value, derivative);
+            Vec to_gate = d * load_n(up + i, some) * derivative, to_up = d * value;
             if (accumulate_gate) to_gate = to_gate + load_n(dgate + i, some);
             if (accumulate_up) to_up = to_up + load_n(dup + i, some);
             store_n(dgate + i, to_gate, some);

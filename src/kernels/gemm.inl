@@ -73,14 +73,13 @@ constexpr GemmTiles make_tiles(std::integer_sequence<int, NV...>) {
 }
 constexpr GemmTiles gemm_tiles = make_tiles(std::make_integer_sequence<int, tile_vectors>());
 
-/// What comes of B: its next panel's place in memory, in bytes, so that it can be asked for while this one is
-/// multiplied.
+/// Where the next panel of B lies in memory, in bytes: it is prefetched while this one is multiplied.
 struct Soon {
     const char* begin;
     int64_t line, step, depth,
-        tiles;  // bytes from line to line, from k to k; length; tiles that share the asking
+        tiles;  // bytes from line to line, from k to k; length; tiles that share the prefetching
 
-    /// What tile t asks for: part of the lines where they are contiguous, else one cache line of every k.
+    /// What tile t prefetches: part of the lines where they are contiguous, else one cache line of every k.
     void ask(int64_t t, TileTarget& target) const {
         if (line < step) {  // one k's columns lie together
             target.soon = begin + least(t * 64, (tile_columns - 1) * line);
@@ -117,9 +116,10 @@ inline void gemm_block(const Gemm<Real>& g, int64_t i0, int64_t i1, int64_t j0, 
     }
 }
 
-/// Whether A is better read where it is. Packed it is dearer for up to 256 columns (a tenth of the product).
-/// With its columns contiguous (a weight's gradient) a tile of most of a cache line reads it well at any
-/// size; a narrower one comes back to each line several times, and finds it gone where k's are a page apart.
+/// Whether A is better read where it is. For up to 256 columns packing costs more than it saves (a tenth of
+/// the product). With its columns contiguous (a weight's gradient) a tile of most of a cache line reads it
+/// well at any size; a narrower one comes back to each line several times, and finds it evicted where k's are
+/// a page apart.
 inline bool reads_a_in_place(const Gemm<Real>& g) {
     if (g.a.type != (sizeof(Real) == 4 ? DType::f32 : DType::f64)) return false;
     constexpr int64_t tile_bytes = tile_rows * sizeof(Real), page = 4096;

@@ -3,7 +3,7 @@
 // Each output is gemv_chains vectors of partial sums (vector v of K goes to chain v mod gemv_chains), then
 // one fixed reduction: the same bits for any number of rows and any part of N. B is walked in the order it
 // lies in, row after row, which most processors' own prefetching follows best (Zen 5: 92 % of the read
-// bandwidth, eight rows abreast 75 %). Some read four distant rows together faster: Gemm::streams says how
+// bandwidth, eight rows at a time 75 %). Some read four distant rows together faster: Gemm::streams says how
 // many, for one row of A. Four chains hide fma's latency.
 #pragma once
 #include "kernels/kernels.h"

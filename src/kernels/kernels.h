@@ -1,5 +1,5 @@
-// The numeric inner loops, as one table of functions an instruction set. Kernels never allocate, never throw,
-// and know nothing of threads: a caller hands each thread its own part of the output.
+// The numeric inner loops, as one table of functions per instruction set. Kernels never allocate, never
+// throw, and know nothing of threads: a caller hands each thread its own part of the output.
 //
 // Letters: R rows (tokens), C width, H heads, D head width, F feed-forward width, V vocabulary, T time.
 // A matrix product here gives each output element the same bits whatever part of the output is asked for, so
@@ -167,7 +167,7 @@ template <class Real>
 struct KernelTable {
     const char* name;  // "scalar", "avx2", "avxvnni", "avx512", "avx512vnni", "avx512bf16", "amx", "neon",
                        // "dotprod", "i8mm", "double"
-    int lanes;         // Reals a vector
+    int lanes;         // Reals per vector
 
     // Matrix products. The tile a caller should cut outputs at, and the bytes of scratch (64-byte aligned) a
     // call needs.
@@ -187,7 +187,7 @@ struct KernelTable {
     std::size_t attention_workspace;  // bytes, for any head width up to attention_max_head_width
     std::int64_t attention_max_head_width;
     std::int64_t attention_ring;   // keys [i · this, (i + 1) · this) are read where they lie together
-    std::int64_t attention_block;  // queries a task: a task is (head h, queries [i, i + attention_block))
+    std::int64_t attention_block;  // queries per task: a task is (head h, queries [i, i + attention_block))
     void (*attention)(const Attention<Real>&, std::int64_t head, std::int64_t query_begin,
                       std::int64_t query_end, void* workspace);
     /// The same, query after query: for few of them over many keys, which are read where they lie. In both, a
@@ -257,9 +257,9 @@ struct KernelTable {
     /// llama.cpp's bytes.
     void (*quantize)(std::int64_t n, DType type, const Real* source, const Real* importance, void* target);
 
-    // The machine's limits (peaks.h times them). fma_probe: multiply-adds on registers alone, returns the
-    // operations done; read_probe: reads n values once, in
-    /// `streams` places at a time (1, 4 or 8), returns their sum.
+    /// The machine's limits (peaks.h times them). fma_probe: multiply-adds on registers alone, returns the
+    /// operations done; read_probe: reads n values once, in `streams` places at a time (1, 4 or 8), returns
+    /// their sum.
     double (*fma_probe)(std::int64_t iterations);
     double (*read_probe)(std::int64_t n, const Real* x, int streams);
     /// Dot products of bf16 pairs and int8 quadruples, likewise; 0: this set has no such instruction. Only

@@ -78,7 +78,7 @@ struct TileTarget {
     const Real* add;   // at the tile's first element, or null
     int64_t add_row;
     int64_t last;  // lanes in use of the last vector, 1 … W
-    // Memory to ask for along the way: soon + p · soon_step for every p of the depth.
+    // Memory to prefetch along the way: soon + p · soon_step for every p of the depth.
     const char* soon = nullptr;
     int64_t soon_step = 0;
     int64_t a_row = 0, a_col = 0;  // A's strides, where it is not packed

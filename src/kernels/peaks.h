@@ -14,7 +14,7 @@ double measured_int8_ops(int threads);
 /// And for bf16 on matrix units; 0 where there are none, or another instruction set is in force.
 double measured_tile_flops(int threads);
 
-/// Bytes a second read from memory by all threads together, each in `streams` places at a time: the best of
+/// Bytes per second read from memory by all threads together, each in `streams` places at a time: the best of
 /// the numbers of places that are tried, from an array several times as large as the last cache.
 struct ReadBandwidth {
     double bytes_per_s = 0;

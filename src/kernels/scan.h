@@ -21,7 +21,7 @@ struct SelectiveScan {
     const Real *x = nullptr, *dt = nullptr;    // [T, C]
     const Real *b = nullptr, *c = nullptr;     // [T, N]
     const Real *a = nullptr, *skip = nullptr;  // [C, N], [C]
-    Real* state = nullptr;                     // [N, C], taken up and left behind; null: begins as 0
+    Real* state = nullptr;                     // [N, C], read and updated; null: begins as 0
     /// [k, N, C]: k-th is h before row (k + 1) · scan_chunk of the batch; null: not kept.
     Real* kept = nullptr;
     Real* y = nullptr;  // [T, C]

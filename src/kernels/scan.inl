@@ -1,4 +1,4 @@
-// The recurrences of scan.h: a vector of channels (of values) at a time, its state in the first cache.
+// The recurrences of scan.h: a vector of channels (of values) at a time, its state in L1.
 #pragma once
 #include "kernels/elementwise.inl"
 #include "kernels/scan.h"
@@ -115,7 +115,7 @@ void selective_scan_backward(const SelectiveScanBackward<Real>& b, int64_t begin
     const int64_t states = s.states, row = s.channels, size = states * row;
     each_vector(end - begin, [&](int64_t i, int64_t some) {
         const int64_t c = begin + i;
-        // Rows lie `states` apart: pages apart they would share a set of the first cache.
+        // Rows lie `states` apart: pages apart they would share a set of L1.
         Vec h[(scan_chunk + 1) * most_states], decays[scan_chunk * most_states];
         Vec a[most_states], g[most_states], da[most_states], dskip = zero();
         load_decays(s, c, some, a);

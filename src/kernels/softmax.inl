@@ -80,10 +80,10 @@ static_assert(W <= score_bias_lanes && sizeof(lane_numbers) / sizeof(Real) == sc
 /// The scores of query row i with W keys from j on, from their products; `tanh` is that of the soft cap.
 inline Vec shape_scores(const Attention<Real>& f, int64_t head, int64_t i, int64_t j, Vec product,
                         Vec& tanh) {
-    Vec x = product * set1(f.scale), slope;
+    Vec x = product * set1(f.scale), derivative;
     tanh = zero();
     if (f.softcap > 0) {
-        Tanh::at(x * set1(1 / f.softcap), tanh, slope);
+        Tanh::at(x * set1(1 / f.softcap), tanh, derivative);
         x = tanh * set1(f.softcap);
     }
     if (f.slopes) {

@@ -33,7 +33,7 @@ struct TileInstructions {
     static void load(const void* from, int64_t stride) {
         __asm__ volatile("tileloadd (%0,%1,1), %%tmm%c2" : : "r"(from), "r"(stride), "i"(t) : "memory");
     }
-    /// The same of what is read once: it does not push out what the first cache has.
+    /// The same of what is read once: it is not to evict what L1 holds.
     template <int t>
     static void load_once(const void* from, int64_t stride) {
         __asm__ volatile("tileloaddt1 (%0,%1,1), %%tmm%c2" : : "r"(from), "r"(stride), "i"(t) : "memory");

@@ -2,7 +2,7 @@
 // bf16.
 //
 // 32 rows of W are unpacked into cache as bf16 and multiplied with all rows of A, which were rounded to bf16
-// before. The instruction wants pairs of k interleaved in its second operand only; that is A, so that W is
+// before. The instruction takes pairs of k, interleaved in its second operand only; that is A, so that W is
 // stored as it is unpacked, and tiles of C come out transposed. Weights of a block type lose less by bf16
 // than they have lost by their type, and activations less than llama.cpp's bytes. f16 and bf16 lose nothing:
 // what bf16 leaves of a number is a second bf16, and the sum is high · high + high · low + low · high (Henry,
@@ -217,8 +217,8 @@ inline void add_sums(const float* sums, int64_t rows, int64_t columns, const Til
     }
 }
 
-/// Asks for part `part` of `parts` of the next rows of W, which come from memory while these are multiplied.
-inline void ask_for_rows(const Gemm<Real>& g, int64_t j, const Piece& piece, int64_t part, int64_t parts) {
+/// Prefetches part `part` of `parts` of the next rows of W, while these are multiplied.
+inline void prefetch_rows(const Gemm<Real>& g, int64_t j, const Piece& piece, int64_t part, int64_t parts) {
     const int64_t end = least(tile_block, g.n_end - j) * (part + 1) / parts;
     const int64_t bytes = bytes_of(g.b.type, piece.depth);
     for (int64_t r = tile_block * part / parts; r < end; r++) {
@@ -241,7 +241,7 @@ void tile_column(const Gemm<Real>& g, int64_t i0, int64_t i1, int64_t j, const P
         const bool last = piece.begin + piece.depth == g.k;
         for (int64_t block = 0; block < rows_of_blocks; block++) {
             const int64_t i = i0 + block * tile_block, rows = least(tile_block, i1 - i);
-            ask_for_rows(g, j + tile_block, piece, block, rows_of_blocks);
+            prefetch_rows(g, j + tile_block, piece, block, rows_of_blocks);
             const float* a = p.a + 2 * block * panel + k / tile_depth * tile_words;
             float* here = sums + block * tile_block * tile_block;
             if (rows > tile_side)

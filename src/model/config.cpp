@@ -97,7 +97,8 @@ std::vector<Field> rows(ModelConfig& c) {
               {"none", "scalars", "vectors"}),
         {"model.position.kind", &c.position.kind, "", 0, 0, {"learned", "sinusoidal", "rope", "none"}},
         {"model.position.theta", &c.position.theta, "base of the rotary angles", 1, 1e12},
-        {"model.position.halves", &c.position.halves, "rotary pairs (i, i + D/2) instead of (2i, 2i + 1)"},
+        {"model.position.halves", &c.position.halves,
+         "rotary pairs in NeoX order: (i, i + D/2), not (2i, 2i + 1)"},
         later("model.position.rotary_width", &c.position.rotary_width, "elements of a head that turn; 0: all",
               0, many),
         later("model.position.factors", &c.position.factors, "angles are divided by the tensor rope_freqs"),
@@ -447,7 +448,7 @@ void check_kind(ModelConfig& c, std::string_view file) {
     if (c.head.kind == "tokens") c.head.classes = 0;
 }
 
-/// Pictures are cut into whole patches, one a position; with pooling "first" the first position is free.
+/// Pictures are cut into whole patches, one per position; with pooling "first" the first position is free.
 void check_image(ModelConfig& c, std::string_view file) {
     auto& i = c.image;
     if (!c.reads_patches()) {

@@ -36,8 +36,7 @@ struct ModelConfig {
         std::int64_t heads = 0, groups = 1;           // of mamba2
         std::string norms = "none";                   // of mamba: of step sizes, b and c
     } ssm;
-    struct {  // of the mixers rwkv6 and rwkv7: ranks of thin products; 0 in a config: as models/README.md
-              // says
+    struct {  // of the mixers rwkv6 and rwkv7: ranks of thin products; 0 in a config: see models/README.md
         std::int64_t decay = 0, rate = 0, value = 0, gate = 0;
         std::int64_t mix = 0;  // rwkv6
     } rwkv;
@@ -74,7 +73,7 @@ struct ModelConfig {
     struct {
         PerLayer<std::string> kind = "learned";  // a list has rope and none alone
         PerLayer<double> theta = 10000;
-        bool halves = false;            // RoPE turns pairs (i, i + D/2) rather than (2i, 2i + 1)
+        bool halves = false;            // RoPE in NeoX order: pairs (i, i + D/2), not (2i, 2i + 1)
         std::int64_t rotary_width = 0;  // elements of a head that RoPE turns; 0: all
         bool factors = false;           // each pair's angle is divided by its number in the tensor rope_freqs
         bool long_factors = false;  // likewise, by rope_factors_short or, in long contexts, rope_factors_long
@@ -105,7 +104,7 @@ struct ModelConfig {
         bool norm_last = false;  // behind positions and segments, not before them
     } embedding;
     struct {                          // what an encoder's rows are for
-        std::string kind = "tokens";  // tokens, classes (one a sequence), tags (one a chosen row)
+        std::string kind = "tokens";  // tokens, classes (one per sequence), tags (one per chosen row)
         std::int64_t classes = 0;     // or tags; from the data
         bool transform = false;       // a layer before the output product, as BERT has
     } head;

@@ -118,7 +118,7 @@ class Tracer : public BlockParts {
         return norm_ends_branch() ? x : norm(side + "norm", side + "output_norm", x);
     }
 
-    /// Pictures, a patch a row. Where pooling takes the first row, that one has an empty patch, and its
+    /// Pictures, one patch per row. Where pooling takes the first row, that one has an empty patch, and its
     /// position's vector is the class token (Dosovitskiy et al. 2021, "An image is worth 16x16 words").
     NodeId patches(Placement input) {
         auto width = static_cast<double>(c_.image.patch * c_.image.patch * c_.image.channels);

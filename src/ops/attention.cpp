@@ -28,9 +28,10 @@ double flops(const NodeShape& s, double length) {
     return 4 * (window > 0 ? std::min(seen, window) : seen) * static_cast<double>(s.in[0]);
 }
 
+/// The log-sum-exp, [H, T] per sequence.
 std::int64_t saved(const NodeShape& s) {
     return s.attributes.integer("heads");
-}  // log-sum-exp, [H, T] per sequence
+}
 
 /// ALiBi's slopes: powers of 2^(-alibi/n), with n the largest power of two that is not above the heads; those
 /// of the heads from n on stand between them. [H]
@@ -100,7 +101,8 @@ void place(Attention<Real>& args, const Call<Real>& call, std::size_t i) {
     }
 }
 
-/// Whose task it is. Dealt out to and fro (0 1 1 0 0 1 …), because later query blocks see more keys.
+/// Whether the task is this member's. They take turns back and forth (0 1 1 0 0 1 …), because later query
+/// blocks see more keys.
 bool mine(const Worker& worker, std::int64_t task) {
     std::int64_t round = task / worker.count, place = task % worker.count;
     return worker.index == (round % 2 ? worker.count - 1 - place : place);

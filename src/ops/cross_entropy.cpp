@@ -1,7 +1,7 @@
 // Cross-entropy fused with the output projection: logits = x · Wᵀ are made, used and overwritten a chunk of
-// rows at a time, so that those of a whole batch are never stored.   x [R,C], W [V,C]; out [R,1]: nats a row
-// (0 where no target). Backward makes the loss as well: the logits of a training step are computed once, not
-// twice. With a bias [V], an attribute "scale" s and one "softcap" c (bound.cpp), logits are
+// rows at a time, so that those of a whole batch are never stored.   x [R,C], W [V,C]; out [R,1]: nats per
+// row (0 where no target). Backward makes the loss as well: the logits of a training step are computed once,
+// not twice. With a bias [V], an attribute "scale" s and one "softcap" c (bound.cpp), logits are
 // c · tanh(s (x · Wᵀ + b) / c). "smoothing" e, in training alone: the target has 1 - e, and all classes e / V
 // each (Szegedy et al. 2016, section 7).
 #include <algorithm>

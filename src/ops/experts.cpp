@@ -2,11 +2,9 @@
 // feed-forward layers that its router scores highest, none is dropped.
 //   choice  [R,K]    from router scores [R,E]: the experts by rank, equal scores by number.
 //   weights [R,K]    softmax over all experts, or sigmoid, at the choice; "renormalize": divided by their
-//   sum;
-//                    times "scale".
+//                    sum; times "scale".
 //   places  [R·K,2]  tokens' choices sorted by expert. At place p: the slot (token · K + rank) that stands
-//   there;
-//                    and the place of slot p.
+//                    there, and the place of slot p.
 //   bounds  [E+1,1]  where each expert's places begin.
 //   there   [R·K,C]  each place's token;  expert [R·K,N] = W_e · x with W [E·N,C];
 //   back    [R,C]    the places' results, times their weights, summed by rank.

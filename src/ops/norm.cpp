@@ -28,9 +28,10 @@ StoredForms stored(const NodeShape& s, ProductKernel) {
     constexpr std::int64_t widest = 16384;  // a row must fit a member's workspace, whatever the kernels
     return {0, s.in[0] <= widest};
 }
+/// Mean and 1 / deviation.
 std::int64_t saved(const NodeShape& s) {
     return 2 * groups(s.attributes);
-}  // mean, 1 / deviation
+}
 
 /// Rows that share their parameters, one after another: of width C, or each of G parts of C/G; where each
 /// part has parameters of its own, one part.

@@ -54,7 +54,7 @@ std::string progress_line(const Progress& p, int width) {
 void LiveLine::step(std::int64_t step, std::int64_t steps, double loss, double lr, double tokens_per_s,
                     double share, double seconds_left) {
     if (first_ < 0) first_ = step - 1;
-    // Speed wobbles from step to step on a shared machine; an average over some ten steps can be read.
+    // Speed varies from step to step on a shared machine; an average over some ten steps can be read.
     double before = progress_.tokens_per_s, weight = std::isfinite(before) ? 0.1 : 1.0;
     double smooth = weight * tokens_per_s + (weight < 1 ? (1 - weight) * before : 0);
     double elapsed = seconds_since(started_);
@@ -77,7 +77,7 @@ void LiveLine::evaluated(std::int64_t step, double loss, double bpb) {
 }
 
 void LiveLine::sample(const std::string& prompt, const std::string& text) {
-    // A glance: the report has all of it.
+    // Its beginning: the report has all of it.
     constexpr std::size_t most_lines = 6;
     std::string whole = prompt + text;
     for (std::size_t begin = 0, shown = 0; shown < most_lines && begin < whole.size();) {

@@ -28,7 +28,7 @@ void RunLog::write(const nlohmann::ordered_json& record) {
     if (int error = write_all(file_, line.data(), line.size())) fail_errno(path_, "", error);
     bytes_ += line.size();
     if (!echo_) return;
-    // A run does not end because nobody reads what it says.
+    // A run goes on where its output cannot be written.
     try {
         write_stdout(line);
         flush_stdout();

@@ -25,7 +25,7 @@ class LayerProbe {
 
     double seconds(ProductKernel kernel) {
         constexpr int tries = 4;
-        constexpr double enough = 2e-3;  // of tries, in seconds, lest a short product be timed badly
+        constexpr double enough = 2e-3;  // of tries, in seconds: a short product needs several
         const std::size_t stride = kernel_workspace(kernels());
         const Arena workspaces = allocate_arena(stride * static_cast<std::size_t>(threads_));
         double best = std::numeric_limits<double>::infinity(), all = 0;

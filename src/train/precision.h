@@ -2,8 +2,7 @@
 // Parameters, their gradients, moments and all sums are f32.
 //   f32        products of f32
 //   bf16       operands of the products are rounded to bf16 (on matrix units or AVX512-BF16 where there are
-//   such), and
-//              so is what is kept for backward
+//              such), and so is what is kept for backward
 //   f32-split  each f32 as two bf16 and each product as three on matrix units (error about 5e-6)
 #pragma once
 #include <optional>

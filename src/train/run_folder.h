@@ -10,7 +10,7 @@ namespace linnet {
 enum class RunStart {
     fresh,      // refuse (Exit::usage) where the folder holds a model, a checkpoint or a log
     resume,     // go on: refuse (Exit::diverged) where there is no checkpoint
-    overwrite,  // begin anew: begin() sets the old run aside, settle() removes it
+    overwrite,  // start over: begin() sets the old run aside, settle() removes it
 };
 
 /// The folder, locked for as long as the object lives.

@@ -275,7 +275,7 @@ class Trainer {
     /// Measures, writes a sample, renews model.gguf (where this is the best model so far) and report.html.
     /// `regular`: at a step that the config says; only such ones decide what the best is and whether the text
     /// is being memorised, as a resumed run must decide alike. Others, at a moment of the clock, are for
-    /// whoever looks.
+    /// people to look at.
     void evaluate(bool regular) {
         std::optional<double> loss = validation_loss();
         bool best = !loss || (regular ? keeper_.observe(step_, *loss) : keeper_.beats_best(*loss));

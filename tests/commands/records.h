@@ -1,4 +1,4 @@
-// What a command prints as JSON, an object a line.
+// What a command prints as JSON, one object per line.
 #pragma once
 #include <nlohmann/json.hpp>
 #include <sstream>

@@ -145,7 +145,7 @@ TEST_CASE("on a terminal Ctrl-C ends an answer and not the conversation, and pas
     at_prompt("/save " + (run.s / "said.json") + "\r", "overwrite");
     at_prompt("/undo\r", "taken back: first line");
     at_prompt("/retry\r", "\n");
-    at_prompt("/reset\r", "begins anew");
+    at_prompt("/reset\r", "starts over");
     at_prompt("/undo\r", "expected a message to take back, got none");
     at_prompt("/load " + (run.s / "said.json") + "\r", "2 turns");
     at_prompt("\x04", "\n");

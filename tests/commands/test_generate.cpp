@@ -51,7 +51,7 @@ TEST_CASE("generate ends before a stop string") {
           text.substr(0, text.find(stop)) + (text[text.find(stop) - 1] == '\n' ? "" : "\n"));
 }
 
-TEST_CASE("the formats of generate agree: ids, and one JSON object a line") {
+TEST_CASE("the formats of generate agree: ids, and one JSON object per line") {
     std::string text = made({"-p", "one ", "-n", "12", "--temp", "0"});
     std::istringstream ids(made({"-p", "one ", "-n", "12", "--temp", "0", "--format", "ids"}));
     std::istringstream lines(made({"-p", "one ", "-n", "12", "--temp", "0", "--format", "jsonl"}));
@@ -207,7 +207,7 @@ TEST_CASE("a bad line of a batch is named before anything is written") {
     CHECK(run_linnet({"generate", "-m", tiny_model(), "--batch-file", scratch / "none"}).exit == 4);
 }
 
-TEST_CASE("logits are one number a line in id order; the largest is what generate takes") {
+TEST_CASE("logits are one number per line in id order; the largest is what generate takes") {
     Outcome logits = run_linnet({"inspect", "logits", "-m", tiny_model(), "-p", "one "});
     CHECK(logits.exit == 0);
     std::istringstream in(logits.out);

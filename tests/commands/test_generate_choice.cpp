@@ -166,7 +166,7 @@ TEST_CASE("a bad setting, grammar or schema is one line that names its place") {
         {{"--json-schema"},
          "{\"items\": {\"not\": {}}}",
          3,
-         "/file: #/items/not: expected a word of JSON Schema"},
+         "/file: #/items/not: expected a keyword of JSON Schema"},
         {{"--json-schema"}, "{\"items\": }", 3, "/file: line 1, column 11: expected JSON"},
         {{"--json-schema"},
          "{\"type\": \"object\"}",

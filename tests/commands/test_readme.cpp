@@ -81,7 +81,7 @@ TEST_CASE("README's sample is what its command prints, on every instruction set"
     CHECK(sets > 0);
 }
 
-TEST_CASE("README names every command and every exit code, and the rooms explain themselves") {
+TEST_CASE("README names every command and every exit code") {
     std::string readme = read_text((root() / "README.md").string());
     for (const Command& command : commands())
         CHECK_MESSAGE(has(readme, "`linnet " + std::string(command.name) + "`"), command.name);

@@ -9,7 +9,7 @@ namespace linnet::test {
 /// A few hundred lines of text with a pattern in it: "one two three …" counted out.
 std::string counting_text();
 
-/// The path of a GGUF that `linnet train` made of counting_text(): characters, context 32. Made once a test
+/// The path of a GGUF that `linnet train` made of counting_text(): characters, context 32. Made once per test
 /// run.
 const std::string& tiny_model();
 

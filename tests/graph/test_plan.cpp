@@ -7,6 +7,7 @@
 
 #include "base/rng.h"
 #include "graph/executor.h"
+#include "model/small_models.h"
 #include "model/trace.h"
 
 using namespace linnet;
@@ -17,10 +18,7 @@ ModelConfig small(const char* kind) {
     ModelConfig c;
     c.context = 12, c.width = 16, c.layers = 2, c.heads = 4, c.vocabulary = 13;
     std::string k = kind;
-    if (k == "llama") {
-        c.kv_heads = 2, c.norm.kind = "rms", c.position.kind = "rope", c.attention.bias = c.ffn.bias = false;
-        c.ffn.gated = true, c.ffn.activation = "silu", c.ffn.width = 24, c.tie_embeddings = false;
-    }
+    if (k == "llama") test::make_llama(c, 24);
     if (k == "post") c.norm.placement = "post", c.position.kind = "sinusoidal", c.ffn.activation = "relu";
     if (k == "sandwich") c.norm.placement = "sandwich", c.position.kind = "none", c.attention.window = 3;
     if (k == "dropout") c.dropout = 0.25;

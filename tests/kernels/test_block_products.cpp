@@ -1,5 +1,5 @@
 // Products with weights of block types: close to the product of the unpacked weights, the same bits on every
-// instruction set, whatever part is asked for and whoever shares the run.
+// instruction set, whatever part is asked for and whatever else is in the run.
 #include <doctest/doctest.h>
 
 #include <string>

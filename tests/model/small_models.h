@@ -24,6 +24,12 @@ inline const nlohmann::json small_model = {{"model.context", 6},    {"model.widt
                                            {"model.layers", 2},     {"model.heads", 2},
                                            {"model.head_width", 4}, {"model.ffn.width", 12}};
 
+/// LLaMA's block, two query heads to a key head where there are four, on a config that is not resolved yet.
+inline void make_llama(ModelConfig& c, std::int64_t ffn_width) {
+    c.kv_heads = 2, c.norm.kind = "rms", c.position.kind = "rope", c.attention.bias = c.ffn.bias = false;
+    c.ffn.gated = true, c.ffn.activation = "silu", c.ffn.width = ffn_width, c.tie_embeddings = false;
+}
+
 /// Two sequences of 6 ids below 11, with their targets.
 inline Batch two_sequences() {
     Batch batch;

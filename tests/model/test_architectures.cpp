@@ -4,6 +4,7 @@
 #include "base/sha256.h"
 #include "model/architectures.h"
 #include "model/model.h"
+#include "model/small_models.h"
 #include "model/trace.h"
 #include "model/weights.h"
 #include "support.h"
@@ -17,10 +18,7 @@ namespace {
 ModelConfig config_of(const std::string& kind, TokenId vocabulary) {
     ModelConfig c;
     c.context = 24, c.width = 32, c.layers = 2, c.heads = 4, c.vocabulary = vocabulary;
-    if (kind == "llama") {
-        c.kv_heads = 2, c.norm.kind = "rms", c.position.kind = "rope", c.attention.bias = c.ffn.bias = false;
-        c.ffn.gated = true, c.ffn.activation = "silu", c.ffn.width = 64, c.tie_embeddings = false;
-    }
+    if (kind == "llama") test::make_llama(c, 64);
     if (kind == "linnet") {
         c.norm.placement = "sandwich", c.position.kind = "sinusoidal", c.attention.window = 5,
         c.ffn.activation = "relu";

@@ -11,6 +11,7 @@
 #include "kernels/kernels.h"
 #include "model/engine/engine.h"
 #include "model/engine/states.h"
+#include "model/small_models.h"
 #include "model/trace.h"
 #include "model/weights.h"
 #include "support.h"
@@ -24,10 +25,7 @@ ModelConfig config_of(const std::string& kind, TokenId vocabulary, std::int64_t 
                       std::int64_t window) {
     ModelConfig c;
     c.context = context, c.width = 32, c.layers = 2, c.heads = 4, c.vocabulary = vocabulary;
-    if (kind == "llama") {
-        c.kv_heads = 2, c.norm.kind = "rms", c.position.kind = "rope", c.attention.bias = c.ffn.bias = false;
-        c.ffn.gated = true, c.ffn.activation = "silu", c.ffn.width = 96, c.tie_embeddings = false;
-    }
+    if (kind == "llama") test::make_llama(c, 96);
     if (kind == "linnet") {
         c.norm.placement = "sandwich", c.position.kind = "sinusoidal", c.attention.window = window,
         c.ffn.activation = "relu";

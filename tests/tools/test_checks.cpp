@@ -9,7 +9,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A small source tree with the house's scripts in it; nothing where this program does not stand in a
+/// A small source tree with the project's scripts in it; nothing where this program does not stand in a
 /// checkout.
 bool make_tree(const test::Scratch& scratch) {
     fs::path tools = fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "tools";
@@ -21,8 +21,8 @@ bool make_tree(const test::Scratch& scratch) {
         fs::create_directories(scratch / folder);
     for (const char* script : {"check_layers.sh", "check_kernel_symbols.sh"})
         fs::copy_file(tools / script, (scratch / "tools/") + script);
-    for (const char* room : {"base", "model"})
-        test::write_text((scratch / "src/") + room + "/README.md", "a room\n");
+    for (const char* folder : {"base", "model"})
+        test::write_text((scratch / "src/") + folder + "/README.md", "a folder\n");
     test::write_text(scratch / "src/base/a.h", "#pragma once\n");
     test::write_text(scratch / "src/base/a.cpp", "#include \"base/a.h\"\n");
     test::write_text(scratch / "src/model/b.h", "#pragma once\n#include \"base/a.h\"\n");

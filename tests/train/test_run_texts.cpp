@@ -43,7 +43,7 @@ TEST_CASE("texts with weights are each evaluated by themselves, and a resumed ru
     const double mean = (3 * texts[0]["loss"].get<double>() + texts[1]["loss"].get<double>()) / 4;
     CHECK(evals.back()["loss"].get<double>() == doctest::Approx(mean).epsilon(1e-5));
     CHECK(has(run.file("whole/report.html"), "Loss by text"));
-    // 8 sequences a step: of 40 steps 240 and 80.
+    // 8 sequences per step: of 40 steps 240 and 80.
     CHECK(
         run("$TRAIN --out cut" + data + "2>/dev/null; rm -r cut/checkpoints/step-00000060 cut/*.gguf").exit ==
         0);

@@ -10,6 +10,7 @@
 #include "base/sha256.h"
 #include "commands/records.h"
 #include "support.h"
+#include "train/checkpoint.h"
 #include "train/task/config.h"
 
 using namespace linnet;
@@ -182,6 +183,10 @@ TEST_CASE("a loss that is not finite stops the run with exit 5 and keeps the las
                               "train.checkpoint_every=1", "--set", "model.init_std=10", "--steps", "2000"}));
     CHECK(outcome.exit == 5);
     CHECK(outcome.err.find("expected finite numbers") != std::string::npos);
+    const std::optional<std::string> kept = newest_checkpoint(run.scratch / "out/checkpoints");
+    REQUIRE(kept.has_value());
+    CHECK_MESSAGE(has(outcome.err, "the checkpoint " + *kept + " is kept"), outcome.err);
+    CHECK(read_checkpoint(*kept).step > 0);
     CHECK_FALSE(std::filesystem::exists(run.scratch / "out/model.gguf"));
 }
 
@@ -212,6 +217,21 @@ TEST_CASE("a resume as another run is refused with exit 5") {
     CHECK(other.err.find("expected the checkpoint's config") != std::string::npos);
     write_text(run.scratch / "text.txt", text() + "another");
     CHECK(run_linnet(run.arguments("out", {"--resume"})).exit == 5);
+}
+
+TEST_CASE("an optimizer.bin of another size is refused, though its checksum is right") {
+    Run run;
+    REQUIRE(run_linnet(run.arguments("out", {"--steps", "10"})).exit == 0);
+    const std::string folder = run.scratch / "out/checkpoints/step-00000010/";
+    const std::string longer = read_text(folder + "optimizer.bin") + "more";
+    nlohmann::json manifest = nlohmann::json::parse(read_text(folder + "manifest.json"));
+    manifest["sha256"]["optimizer.bin"] = sha256(longer);
+    write_text(folder + "optimizer.bin", longer);
+    write_text(folder + "manifest.json", manifest.dump());
+    Outcome outcome = run_linnet(run.arguments("out", {"--resume", "--steps", "20"}));
+    CHECK(outcome.exit == 3);
+    const std::string size = std::to_string(longer.size());
+    CHECK_MESSAGE(has(outcome.err, "bytes, as this optimizer keeps, got " + size), outcome.err);
 }
 
 TEST_CASE("configs are refused by key, with the nearest one") {

@@ -36,7 +36,7 @@ std::int64_t vocabulary_of(const TokenizerConfig& tokenizer) {
 std::string profile_text(const std::vector<StepShare>& shares, double peak) {
     char line[160];
     const double all = seconds_of(shares);
-    std::snprintf(line, sizeof line, "\nop by op, %.2f ms a step; GFLOP/s, of the measured peak\n",
+    std::snprintf(line, sizeof line, "\nop by op, %.2f ms per step; GFLOP/s, of the measured peak\n",
                   all * 1e3);
     std::string text = line;
     for (const StepShare& share : shares) {

@@ -90,7 +90,7 @@ void ChatSession::system(const std::string& argument) {
 void ChatSession::reset() {
     conversation_.reset();
     answers_ = 0;
-    tell("the conversation begins anew");
+    tell("the conversation starts over");
 }
 
 void ChatSession::undo() {

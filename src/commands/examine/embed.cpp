@@ -132,13 +132,13 @@ class Embedding {
 Action add_embed(CLI::App& app, const Globals& globals) {
     auto options = std::make_shared<Options>();
     add_model(app, options->model);
-    add_prompt(app, "texts, one a line", options->prompt, options->file, options->keep_newline);
+    add_prompt(app, "texts, one per line", options->prompt, options->file, options->keep_newline);
     add_choice(app, "--pool", options->pool, {pooling_names.begin(), pooling_names.end()},
                "how the rows of a text become one vector")
         ->default_str("the model's own");
     app.add_flag("--raw", options->raw, "vectors as they are, not of length 1");
     app.add_flag("--truncate", options->truncate, "of a text longer than the context, drop the rest");
-    auto* json = app.add_flag("--json", options->json, "JSON objects, one a line: text, embedding");
+    auto* json = app.add_flag("--json", options->json, "JSON objects, one per line: text, embedding");
     add_text(app, "-o,--out", options->out, "write a NumPy array instead, .npy")
         ->type_name("FILE")
         ->excludes(json);

@@ -123,7 +123,7 @@ Action add_eval(CLI::App& app, const Globals& globals) {
     add_integer(app, "--windows", options->windows, 1, INT64_MAX, "windows or examples at most")
         ->default_str("all");
     add_text(app, "--fields", options->fields,
-             "of JSON lines that hold pairs, classes or tags, parted by commas")
+             "of JSON lines that hold pairs, classes or tags, separated by commas")
         ->type_name("NAME")
         ->default_str("source,target; text,label; words,tags");
     add_integer(app, "--beams", options->beams, 1, 256, "encoder-decoders: answers kept at a time");

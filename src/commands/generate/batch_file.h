@@ -14,9 +14,9 @@ struct BatchLine {
     TextSettings settings;
 };
 
-/// A JSON object a line ("-": stdin): `prompt`, and what else differs from `defaults`: the keys are those of
-/// text_fields() and text_lists() (with "_" for "-", if one likes; "n" for "tokens"). Empty lines are passed
-/// over. Error(Exit::input) naming the file, the line and the key; also where there is no line at all.
+/// One JSON object per line ("-": stdin): `prompt`, and what else differs from `defaults`: the keys are those
+/// of text_fields() and text_lists() (with "_" for "-", if one likes; "n" for "tokens"). Empty lines are
+/// passed over. Error(Exit::input) naming the file, the line and the key; also where there is no line at all.
 std::vector<BatchLine> read_batch_file(const std::string& path, const TextSettings& defaults);
 
 }  // namespace linnet

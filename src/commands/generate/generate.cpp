@@ -178,12 +178,12 @@ void use_prompt_cache(const std::string& path, EngineSource& source, Generator& 
     note("wrote " + path);
 }
 
-/// An encoder–decoder answers sources, a line each.
+/// An encoder–decoder answers sources, one per line.
 int answer(Options& options, const Globals& globals, Task task, const std::shared_ptr<const Model>& model,
            GrammarFiles& grammars) {
     if (!options.batch_file.empty())
         usage_error("--batch-file", "none, as the model answers sources", options.batch_file,
-                    "-f FILE has one source a line");
+                    "-f FILE has one source per line");
     if (options.speculate || !options.draft.empty() || !options.prompt_cache.empty())
         usage_error("--speculate, --draft, --prompt-cache", "none, as the model answers sources", "one");
     if (options.beams > 1 &&
@@ -268,7 +268,7 @@ Action add_generate(CLI::App& app, const Globals& globals) {
     add_adapters(app, options->adapters);
     add_prompt(app, "text to continue", options->prompt, options->file, options->keep_newline);
     auto* batch = add_text(app, "--batch-file", options->batch_file,
-                           "a JSON object a line: prompt, and settings named as these options; -: stdin")
+                           "one JSON object per line: prompt, and settings named as these options; -: stdin")
                       ->type_name("FILE");
     for (const char* other : {"--prompt", "--file"}) batch->excludes(app.get_option(other));
     add_text_options(app, options->text);
@@ -297,7 +297,7 @@ Action add_generate(CLI::App& app, const Globals& globals) {
     app.add_flag("--echo", options->echo, "print the prompt, too");
     auto* format = add_choice(app, "--format", options->format, {"text", "ids", "jsonl"}, "what to print")
                        ->default_str("text; of a batch file jsonl");
-    app.add_flag("--json", options->json, "JSON objects, one a line (--format jsonl)")->excludes(format);
+    app.add_flag("--json", options->json, "JSON objects, one per line (--format jsonl)")->excludes(format);
     return [options, &globals] { return run(*options, globals); };
 }
 

@@ -9,7 +9,7 @@
 namespace linnet {
 
 struct SourceOptions {
-    std::string text, name;  // sources, one a line; where they come from, for errors
+    std::string text, name;  // sources, one per line; where they come from, for errors
     std::string format;      // text, ids or jsonl
     TextSettings settings;   // resolved
     std::int64_t seed = 0, samples = 1, parallel = 8;
@@ -17,8 +17,8 @@ struct SourceOptions {
     BeamOptions beam;  // with one beam: sampling, or greedy
 };
 
-/// Prints an answer a line, in the order of the sources. Error(Exit::input) naming the line of a source that
-/// is empty or longer than the context.
+/// Prints one answer per line, in the order of the sources. Error(Exit::input) naming the line of a source
+/// that is empty or longer than the context.
 int answer_sources(const std::shared_ptr<const Model>& model, const SourceOptions& options);
 
 }  // namespace linnet

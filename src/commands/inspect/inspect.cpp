@@ -6,7 +6,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/fields.h"
 #include "base/file.h"
@@ -15,6 +14,7 @@
 #include "base/terminal.h"
 #include "commands/commands.h"
 #include "commands/options.h"
+#include "commands/percent.h"
 #include "formats/gguf.h"
 #include "model/convert/open.h"
 #include "model/engine/engine.h"
@@ -272,13 +272,9 @@ bool exists(const std::string& path) {
 /// All weights looked at: an Error where one is not finite.
 void scan(const Gguf& file, const Options& options, const Globals& globals) {
     install_stop_signals();
-    StatusLine status;
-    const Clock::time_point start = Clock::now();
-    const Scanned scanned = scan_weights(file, globals.threads, [&](double done, double all) {
-        if (seconds_since(start) < 1) return;
-        status.show("scanned " + std::to_string(static_cast<int>(100 * done / all)) + " %");
-    });
-    status.clear();
+    Percent percent("scanned");
+    const Scanned scanned = scan_weights(file, globals.threads, std::ref(percent));
+    percent.clear();
     if (options.json) {
         const Json out{{"file", file.path()},
                        {"finite", true},

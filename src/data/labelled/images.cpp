@@ -49,7 +49,7 @@ std::vector<std::int64_t> idx_dimensions(const MappedFile& file, std::uint8_t ra
     return dimensions;
 }
 
-/// The head of a PGM or PPM: numbers parted by white space, comments between them.
+/// The head of a PGM or PPM: numbers separated by white space, comments between them.
 class NetpbmHead {
   public:
     explicit NetpbmHead(const MappedFile& file) : file_(file), text_(file.text()) {}

@@ -10,7 +10,7 @@ namespace linnet {
 enum class LabelledKind : std::uint8_t { pairs, classes, tags };
 
 /// One line. Pairs: source, target. Classes: text, label, or text, other text, label. Tags: words and as many
-/// tags, parted by spaces.
+/// tags, separated by spaces.
 struct LabelledExample {
     std::string first, second, label;  // of pairs `second` is the target, of tags `label` the tags
     bool two = false;                  // classes: there is a second text

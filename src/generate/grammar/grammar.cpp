@@ -8,7 +8,7 @@
 namespace linnet {
 namespace {
 
-/// No one writes as many; a schema that multiplies out to more is refused.
+/// More than is written by hand; a schema that multiplies out to more is refused.
 constexpr std::size_t most_exprs = 2'000'000;
 
 }  // namespace

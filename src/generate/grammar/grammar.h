@@ -22,7 +22,7 @@ struct Expr {
     RuleId rule = -1;
 };
 
-/// Rules over a pool of expressions, which may be shared. Whoever reads a file builds one, asks check(), and
+/// Rules over a pool of expressions, which may be shared. The reader of a file builds one, asks check(), and
 /// hands it to a GrammarProgram.
 class Grammar {
   public:

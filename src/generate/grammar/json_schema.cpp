@@ -134,7 +134,7 @@ class Reader {
         return grammar_.choice(std::move(choices));
     }
 
-    /// The types to write: those of `type`, or those that the words are about.
+    /// The types to write: those of `type`, or those that the keywords are about.
     std::vector<std::string> types(const Schema& s) {
         std::vector<std::string> all = SchemaFile::types(s);
         if (s.contains("type")) {

@@ -13,7 +13,7 @@ constexpr std::int32_t few_digits = 3, many_digits = 6;
 
 const CharSet digit{{'0', '9'}};
 
-/// What may stand in a string as it is (DEL may, but no one wants it).
+/// What may stand in a string as it is (DEL may, but is left out).
 const CharSet& unescaped() {
     static const CharSet set = CharSet{{0, 0x1F}, {'"', '"'}, {'\\', '\\'}, {0x7F, 0x7F}}.inverted();
     return set;

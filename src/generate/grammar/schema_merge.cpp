@@ -51,7 +51,7 @@ constexpr SchemaWord words[] = {
 constexpr int deepest = 100;
 constexpr const char* type_names[] = {"object", "array", "string", "number", "integer", "boolean", "null"};
 
-/// The kind of JSON value that a word wants; empty: it is told where the word is used.
+/// Whether the value is of a kind that the keyword may have.
 bool right_kind(std::string_view word, const Schema& v) {
     auto strings = [](const Schema& list) {
         return list.is_array() &&
@@ -146,10 +146,10 @@ const Schema& SchemaFile::resolve(const std::string& reference, const std::strin
 void SchemaFile::check_words(const Schema& schema, const std::string& path) const {
     for (const auto& [word, value] : schema.items()) {
         if (!find_word(word))
-            fail(path_to(path, word), "a word of JSON Schema that linnet supports", quoted(word),
+            fail(path_to(path, word), "a keyword of JSON Schema that linnet supports", quoted(word),
                  did_you_mean(word, known_words(), "README.md lists them"));
         if (!right_kind(word, value))
-            fail(path_to(path, word), "a value that this word may have",
+            fail(path_to(path, word), "a value that this keyword may have",
                  quoted(value.dump(-1, ' ', false, Schema::error_handler_t::replace)));
     }
     if (schema.contains("uniqueItems") && schema["uniqueItems"] == true)
@@ -210,7 +210,7 @@ Schema SchemaFile::both(const Schema& a, const Schema& b, const std::string& pat
     return out;
 }
 
-/// The words about objects. A member that one schema does not name falls under its additionalProperties.
+/// The keywords about objects. A member that one schema does not name falls under its additionalProperties.
 Schema SchemaFile::both_members(const Schema& a, const Schema& b, const std::string& path, int depth) const {
     Schema out = Schema::object();
     Schema members = Schema::object();
@@ -284,7 +284,7 @@ Schema SchemaFile::both_words(const std::string& word, const Schema& a, const Sc
         }
         if (!common.empty()) return common;
     }
-    fail(path_to(path, word), "words that can be merged",
+    fail(path_to(path, word), "keywords that can be merged",
          quoted(a.dump(-1, ' ', false, Schema::error_handler_t::replace)) + " and " +
              quoted(b.dump(-1, ' ', false, Schema::error_handler_t::replace)));
 }

@@ -9,7 +9,7 @@ namespace linnet {
 
 using Schema = nlohmann::ordered_json;
 
-/// What is known of a word of JSON Schema.
+/// What is known of a keyword of JSON Schema.
 struct SchemaWord {
     const char* name;
     const char* kind;  // of values that it is about: "object", "array", "string", "number"; "": of all;
@@ -27,8 +27,8 @@ class SchemaFile {
 
     /// What "#/…" leads to.
     const Schema& resolve(const std::string& reference, const std::string& path) const;
-    /// An object or a boolean without allOf, and without $ref beside other words (alone it stays), whose
-    /// words are all known and of the right kind.
+    /// An object or a boolean without allOf, and without $ref beside other keywords (alone it stays), whose
+    /// keywords are all known and of the right kind.
     Schema flat(const Schema& schema, const std::string& path, int depth = 0) const;
     /// Both hold. `a` and `b` are flat; a reference is followed.
     Schema both(const Schema& a, const Schema& b, const std::string& path, int depth = 0) const;

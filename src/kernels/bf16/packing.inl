@@ -93,7 +93,7 @@ void pack_panels(const Operand& from, int64_t line, int64_t step, int64_t begin,
     if (step == 1) {
         for (int64_t i = begin; i < end; i += side)
             for (int64_t t = 0; t < steps; t++) tile(i, t, std::true_type{});
-    } else {  // lines are contiguous: each row of memory is read to its end, the next ones asked for
+    } else {  // lines are contiguous: each row of memory is read to its end, the next ones prefetched
         const int64_t bytes = (end - begin) * static_cast<int64_t>(sizeof *x);
         for (int64_t t = 0; t < steps; t++) {
             const int64_t soon = (t + 1) * tile_depth;
@@ -119,7 +119,7 @@ struct BF16Block {
     int64_t i, i_end, j, j_end, steps;
     const float *a, *b;
     bool first;  // of the pieces
-    // A part of the panels of B that come after these, to ask for: the first line, and how many.
+    // A part of the panels of B that come after these, to prefetch: the first line, and how many.
     const char* next;
     int64_t next_lines;
 };

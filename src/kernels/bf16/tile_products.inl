@@ -22,8 +22,8 @@ struct Spread {
     }
 };
 
-/// Asks for row r of a block of C.
-LINNET_INLINE void ask_row(const TileTarget& t, int64_t r, int64_t columns) {
+/// Prefetches row r of a block of C.
+LINNET_INLINE void prefetch_row(const TileTarget& t, int64_t r, int64_t columns) {
     if (t.bf16) return __builtin_prefetch(t.bf16 + r * t.c_row, 1);
     __builtin_prefetch(t.c + r * t.c_row, 1);
     if (columns > tile_side) __builtin_prefetch(t.c + r * t.c_row + tile_side, 1);
@@ -112,11 +112,11 @@ class TileProduct {
     void block(const Gemm<Real>& g, const BF16Block& at) const {
         const int64_t count = least(rows, at.i_end - at.i), columns = least(tile_block, at.j_end - at.j);
         const TileTarget target = tile_target(g, at.i, at.j, W, at.first);
-        Spread ask(count, at.steps), next(at.next_lines, at.steps);
+        Spread rows_of_c(count, at.steps), next(at.next_lines, at.steps);
         product_block<Tiles, split>(
             count > tile_side, columns > tile_side, at.steps, at.a, at.b, sums_, tile_block,
             [&]() LINNET_LAMBDA_INLINE {
-                ask.step([&](int64_t r) { ask_row(target, r, columns); });
+                rows_of_c.step([&](int64_t r) { prefetch_row(target, r, columns); });
                 next.step([&](int64_t l) { __builtin_prefetch(at.next + l * cache_line, 0, 2); });
             });
         for (int64_t r = 0; r < count; r++) put_row(target, r, columns, sums_ + r * tile_block);

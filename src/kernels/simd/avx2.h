@@ -1,4 +1,4 @@
-// AVX2 with FMA and F16C: 8 floats a vector, 16 registers, tails by masked loads and stores.
+// AVX2 with FMA and F16C: 8 floats per vector, 16 registers, tails by masked loads and stores.
 #pragma once
 #include <immintrin.h>
 #include <stddef.h>
@@ -44,12 +44,14 @@ inline void store_n(float* p, Vec v, int64_t n) {
     _mm256_maskstore_ps(p, first(n), v);
 }
 
+/// a·b + c
 inline Vec fma(Vec a, Vec b, Vec c) {
     return _mm256_fmadd_ps(a, b, c);
-}  // a·b + c
+}
+/// c - a·b
 inline Vec fnma(Vec a, Vec b, Vec c) {
     return _mm256_fnmadd_ps(a, b, c);
-}  // c - a·b
+}
 // Where an operand is NaN the second one is the result: put the data second to keep its NaN.
 inline Vec max(Vec a, Vec b) {
     return _mm256_max_ps(a, b);

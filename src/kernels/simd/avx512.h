@@ -1,4 +1,4 @@
-// AVX-512 (F, BW, DQ, VL): 16 floats a vector, 32 registers, every tail masked.
+// AVX-512 (F, BW, DQ, VL): 16 floats per vector, 32 registers, every tail masked.
 #pragma once
 #include <immintrin.h>
 #include <stddef.h>
@@ -28,9 +28,10 @@ constexpr int64_t block_m = 14 * 10, block_n = 32 * 32, block_k = 768;
 constexpr int small_rows = 6, small_vectors = 4;
 constexpr int gemv_rows = 4;  // rows of A at a time, in decoding
 
+/// 0 <= n <= 16
 inline __mmask16 first(int64_t n) {
     return static_cast<__mmask16>((1u << n) - 1);
-}  // 0 <= n <= 16
+}
 
 inline Vec zero() {
     return _mm512_setzero_ps();
@@ -51,12 +52,14 @@ inline void store_n(float* p, Vec v, int64_t n) {
     _mm512_mask_storeu_ps(p, first(n), v);
 }
 
+/// a·b + c
 inline Vec fma(Vec a, Vec b, Vec c) {
     return _mm512_fmadd_ps(a, b, c);
-}  // a·b + c
+}
+/// c - a·b
 inline Vec fnma(Vec a, Vec b, Vec c) {
     return _mm512_fnmadd_ps(a, b, c);
-}  // c - a·b
+}
 // Where an operand is NaN the second one is the result: put the data second to keep its NaN.
 inline Vec max(Vec a, Vec b) {
     return _mm512_max_ps(a, b);
@@ -73,9 +76,10 @@ inline Vec abs(Vec a) {
 inline Vec round(Vec a) {
     return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
+/// a · 2^n, n whole
 inline Vec scale2(Vec a, Vec n) {
     return _mm512_scalef_ps(a, n);
-}  // a · 2^n, n whole
+}
 /// x > 0 ? a : b
 inline Vec if_positive(Vec x, Vec a, Vec b) {
     return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(x, zero(), _CMP_GT_OQ), b, a);

@@ -16,8 +16,8 @@ namespace {
 #define LINNET_LAMBDA_INLINE __attribute__((always_inline))
 #define LINNET_INLINE inline LINNET_LAMBDA_INLINE
 
-/// Makes the compiler take a value as new, so that it works addresses out again instead of keeping dozens of
-/// them.
+/// Hides from the compiler where a value comes from, so that it computes addresses again instead of keeping
+/// dozens of them.
 #define LINNET_FORGET(value) __asm__("" : "+r"(value))
 
 constexpr int64_t read_ahead =

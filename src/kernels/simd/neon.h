@@ -1,4 +1,4 @@
-// NEON (Advanced SIMD of AArch64): 4 floats a vector, 32 registers. No masked moves: tails go element by
+// NEON (Advanced SIMD of AArch64): 4 floats per vector, 32 registers. No masked moves: tails go element by
 // element.
 #pragma once
 #include <arm_neon.h>
@@ -47,12 +47,14 @@ inline void store_n(float* p, Vec v, int64_t n) {
     if (n > 2) vst1q_lane_f32(p + 2, v, 2);
 }
 
+/// a·b + c
 inline Vec fma(Vec a, Vec b, Vec c) {
     return vfmaq_f32(c, a, b);
-}  // a·b + c
+}
+/// c - a·b
 inline Vec fnma(Vec a, Vec b, Vec c) {
     return vfmsq_f32(c, a, b);
-}  // c - a·b
+}
 inline Vec choose(uint32x4_t mask, Vec a, Vec b) {
     return vbslq_f32(mask, a, b);
 }

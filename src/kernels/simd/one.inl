@@ -1,4 +1,4 @@
-// One number a "vector", of the type that the includer called Real: the primitives that float and double
+// One number per "vector", of the type that the includer called Real: the primitives that float and double
 // share.
 #pragma once
 #include <stddef.h>
@@ -36,12 +36,14 @@ inline void store_n(Real* p, Vec v, int64_t n) {
     if (n > 0) *p = v;
 }
 
+/// a·b + c in two roundings: a real fma would be a library call
 inline Vec fma(Vec a, Vec b, Vec c) {
     return a * b + c;
-}  // two roundings: a real fma would be a library call
+}
+/// c - a·b
 inline Vec fnma(Vec a, Vec b, Vec c) {
     return c - a * b;
-}  // c - a·b
+}
 // Where an operand is NaN the second one is the result: put the data second to keep its NaN.
 inline Vec max(Vec a, Vec b) {
     return a > b ? a : b;

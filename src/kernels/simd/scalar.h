@@ -1,5 +1,5 @@
-// One float a "vector", no instruction set assumed: the slow twin that every other set is tested against, and
-// what an old processor runs.
+// One float per "vector", no instruction set assumed: the slow reference that every other set is tested
+// against, and what an old processor runs.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>

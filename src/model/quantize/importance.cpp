@@ -25,7 +25,7 @@ struct Squares {
             of[i % columns] += static_cast<double>(rows_of[i]) * static_cast<double>(rows_of[i]);
         rows += static_cast<double>(rows_of.size() / columns);
     }
-    /// A column that was 0 throughout still counts a little, lest its block have no scale.
+    /// A column that was 0 throughout still counts a little, so that its block has a scale.
     std::vector<float> means() const {
         const double all = std::accumulate(of.begin(), of.end(), 0.0);
         const double least = 1e-6 * all / static_cast<double>(of.size());

@@ -66,8 +66,7 @@ std::vector<ChatPart> chat_parts(const ChatTemplate& form, std::string_view syst
 
 /// Its ids, with a begin token where the vocabulary asks for one. Text is encoded in as long stretches as it
 /// would be in one piece. Plain text spells no control token, and none that the template's markup has, unless
-/// `special`.
-/// `written_at` gets where each written part's tokens begin.
+/// `special`. `written_at` gets where each written part's tokens begin.
 std::vector<TokenId> encode_chat(const Tokenizer& tokenizer, std::span<const ChatPart> parts,
                                  bool special = false, std::vector<std::size_t>* written_at = nullptr);
 

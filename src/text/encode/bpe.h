@@ -1,4 +1,4 @@
-// Byte pair encoding, byte-level (GPT-2 and its kin) or over characters (SentencePiece's, with byte
+// Byte pair encoding, byte-level (GPT-2 and the like) or over characters (SentencePiece's, with byte
 // fallback).
 #pragma once
 #include <array>

@@ -1,4 +1,4 @@
-// The kinds without words: a token a character, a token a byte, the longest token at each place.
+// The kinds without words: a token per character, a token per byte, the longest token at each place.
 #pragma once
 #include "text/encode/model.h"
 #include "text/encode/trie.h"

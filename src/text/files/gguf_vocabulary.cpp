@@ -146,11 +146,10 @@ void use_plain_model(Parts& parts, std::string_view kind) {
 // Two kinds of ours are written under names that other runtimes know, and read back as what they are:
 // - bytes as "gpt2", byte-level BPE of 256 tokens without merges;
 // - characters as "rwkv", the longest of the tokens at each place. (As "gpt2" only ASCII could be written,
-// and
-//   llama.cpp would take the character with id 11, its default end token, for the end of the text.)
+//   and llama.cpp would take the character with id 11, its default end token, for the end of the text.)
 
-/// `spelling` as an rwkv vocabulary writes it: as Python writes bytes. `bytes`: those of no ASCII character,
-/// too.
+/// `spelling` as an rwkv vocabulary writes it: as Python writes bytes. `bytes`: also those of no ASCII
+/// character.
 std::string rwkv_escaped(std::string_view spelling, bool bytes) {
     std::string out;
     for (char c : spelling) {

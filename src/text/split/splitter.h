@@ -94,8 +94,7 @@ inline const char* spaces(const char* p, const char* end, const ClassTable& tabl
     return q == end || last == p ? q : last;
 }
 
-/// '(s|t|re|ve|m|ll|d)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
-/// `digits`: every number character stands alone, and the pieces between are split each by itself.
+/// gpt2_pattern. `digits`: every number character stands alone, and what lies between is split by itself.
 template <bool digits>
 struct Gpt2 {
     static const char* next(const char* p, const char* end, const ClassTable& table) {

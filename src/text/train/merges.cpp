@@ -353,7 +353,7 @@ void MergeEngine<Symbol>::merge(std::uint32_t a, std::uint32_t b) {
     Pair* found = pairs_.find(pair_key(a, b));
     const Pair pair = *found;
     pairs_.erase(found);
-    // A twin's words are marked first, so that only the merges of this pair are booked as losses.
+    // A twin's words are marked first, so that only the merges of this pair count as losses.
     std::uint32_t mark = fresh ? t : marker();
     auto visit = [&](std::uint32_t w) {
         if (replace(word(w), a, b, mark)) see(w, mark);

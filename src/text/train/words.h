@@ -98,7 +98,7 @@ class WordCounter {
 
   private:
     std::vector<WordTable> tables_;
-    std::uint64_t share_;  // bytes a table may hold
+    std::uint64_t share_;  // bytes that a table may hold
     WordRuns runs_;
 };
 

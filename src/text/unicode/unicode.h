@@ -11,7 +11,7 @@
 
 namespace linnet {
 
-/// One bit a class that the published pre-tokenizer patterns ask about. An unassigned character and a byte
+/// One bit per class that the published pre-tokenizer patterns ask about. An unassigned character and a byte
 /// that is no UTF-8 have none of them.
 namespace char_class {
 constexpr std::uint8_t letter = 1;        // \p{L}

@@ -10,7 +10,7 @@ struct Series {
     std::string name;
     std::string style;  // CSS class: "a", "b", …
     std::vector<double> x, y;
-    bool markers = false;  // a dot a point (few points), else a line thinned to what a screen can show
+    bool markers = false;  // a dot per point (few points), else a line thinned to what a screen can show
 };
 
 struct Chart {

@@ -18,7 +18,7 @@ std::vector<Field> finetune_fields(FinetuneConfig& f) {
         later("finetune.layers", &f.layers, "train only so many of the last; 0: all", 0, 1 << 20),
         later("finetune.layer_decay", &f.layer_decay, "of the learning rate, from a layer to the one below",
               1e-3, 1),
-        later("finetune.reset_layers", &f.reset_layers, "draw so many of the last anew", 0, 1 << 20),
+        later("finetune.reset_layers", &f.reset_layers, "reinitialise so many of the last", 0, 1 << 20),
         later("finetune.lora.rank", &f.lora.rank, "of an adapter, which alone is trained; 0: none", 0, 4096),
         later("finetune.lora.alpha", &f.lora.alpha, "scale × rank of the adapter's change; 0: 2 × rank", 0,
               1e6),

@@ -52,7 +52,7 @@ struct FinetuneConfig {
     std::string form;               // chat template of conversations; empty: the model file's own
     std::int64_t layers = 0;        // only so many of the last; 0: all
     double layer_decay = 1;         // of the learning rate, from a layer to the one below
-    std::int64_t reset_layers = 0;  // so many of the last are drawn anew
+    std::int64_t reset_layers = 0;  // so many of the last are reinitialised
     struct {
         std::int64_t rank = 0;  // of an adapter, which alone is trained; 0: the weights themselves are
         double alpha = 0;       // its change is alpha / rank · B A; 0: 2 · rank

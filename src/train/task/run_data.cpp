@@ -85,7 +85,7 @@ RunData::RunData(DataOptions options) : options_(std::move(options)) {
 std::string RunData::name() const {
     const std::vector<std::string>& inputs = options_.inputs;
     if (inputs.size() > 1) return inputs[0] + " and " + std::to_string(inputs.size() - 1) + " more";
-    return inputs[0] == "-" ? "stdin" : inputs[0];
+    return input_name(inputs[0]);
 }
 
 std::uint64_t RunData::bytes() const {
@@ -132,7 +132,7 @@ std::string RunData::first_chat() const {
 PackedTexts RunData::packed(const Tokenizer& tokenizer, const ChatTemplate* form, double fraction,
                             std::uint64_t seed, std::int64_t T, int threads) {
     std::vector<PackedText> texts[2];
-    // Each in its place, whoever makes it.
+    // Each in its place, whichever thread makes it.
     auto encode = [&](std::vector<PackedText>& to, std::size_t count, const auto& one) {
         to.resize(count);
         run_team(threads, [&](Worker worker) {
