@@ -13,6 +13,10 @@ namespace {
 // 64 KiB of each of p, g, m, v: together they fit a core's L2.
 constexpr std::int64_t chunk_elements = std::int64_t{1} << 14;
 
+// Multiply-adds of a product: up to here one member takes a whole matrix through all its stages, because the
+// team would wait for each other longer than it works.
+constexpr std::int64_t most_alone = std::int64_t{1} << 24;
+
 std::int64_t padded(std::int64_t n) {
     return (n + 15) / 16 * 16;
 }
@@ -95,9 +99,10 @@ void Optimizer::add_parameter(const Parameter& p, std::int64_t begin, Chunk like
         }
         if (!matrix) continue;
         const std::int64_t rows = p.shape.dim[0] / parts, columns = p.shape.dim[1];
-        matrices_.push_back({rows, columns, first, chunks_.size()});
-        scratch_elements_ =
-            std::max(scratch_elements_, padded(each) + Orthogonaliser::scratch(rows, columns));
+        const bool alone = each * std::min(rows, columns) <= most_alone;
+        matrices_.push_back({rows, columns, first, chunks_.size(), alone});
+        std::int64_t& scratch = alone ? scratch_alone_ : scratch_shared_;
+        scratch = std::max(scratch, padded(padded(each) + Orthogonaliser::scratch(rows, columns)));
     }
 }
 
@@ -107,7 +112,8 @@ Optimizer::Optimizer(const Graph& graph, const std::vector<ParameterGroup>& grou
     threads_ = threads;
     state_ = allocate_arena(static_cast<std::size_t>(state_elements_) * sizeof(float));
     if (matrices_.empty()) return;
-    scratch_ = allocate_arena(scratch_bytes());
+    std::stable_partition(matrices_.begin(), matrices_.end(), [](const Matrix& m) { return m.alone; });
+    scratch_ = allocate_arena(scratch_bytes(threads));
     workspace_bytes_ = (kernels().gemm_workspace + 63) / 64 * 64;
     workspaces_ = allocate_arena(workspace_bytes_ * static_cast<std::size_t>(threads));
 }
@@ -117,7 +123,7 @@ std::size_t Optimizer::bytes(const Graph& graph, const std::vector<ParameterGrou
     const Optimizer layout(graph, groups, rates, LayoutOnly());
     std::size_t all = static_cast<std::size_t>(layout.state_elements_) * sizeof(float);
     if (!layout.matrices_.empty())
-        all += layout.scratch_bytes() + kernels().gemm_workspace * static_cast<std::size_t>(threads);
+        all += layout.scratch_bytes(threads) + kernels().gemm_workspace * static_cast<std::size_t>(threads);
     return all;
 }
 
@@ -129,8 +135,17 @@ StepResult Optimizer::step(const std::vector<ParameterGroup>& groups, const Step
     run_stages(threads_, [&](StageWalker& walker) {
         if (!walker.stage(each, [&](Worker part) { measure(run, part); })) return;
         if (!walker.stage(each, [&](Worker part) { step_chunks(run, part); })) return;
-        for (const Matrix& matrix : matrices_)
-            if (!step_matrix(run, matrix, walker)) return;
+        const auto shared = std::ranges::find(matrices_, false, &Matrix::alone);
+        const std::int64_t alone = shared - matrices_.begin();
+        auto take_alone = [&](Worker part) {
+            const Range range = part.share(alone);
+            for (std::int64_t i = range.begin; run.applied && i < range.end; i++)
+                step_alone(run, matrices_[at_index(i)], walker.index());
+        };
+        const int parts = static_cast<int>((alone + threads_ - 1) / threads_);
+        if (alone > 0 && !walker.stage(parts, take_alone)) return;
+        for (auto matrix = shared; matrix != matrices_.end(); ++matrix)
+            if (!step_together(run, *matrix, walker)) return;
     });
     return {run.norm, run.applied, options.watch ? block_steps() : std::vector<BlockStep>()};
 }
@@ -185,7 +200,7 @@ void Optimizer::take(const Running& run, Chunk& c, const Update<float>& update, 
 
 /// The direction before it is made orthogonal: the momentum's, with nesterov a step ahead. The kernel
 /// subtracts -1 times it from 0.
-void Optimizer::gather_momentum(const Running& run, const Matrix& matrix, Worker part) {
+void Optimizer::gather_momentum(const Running& run, const Matrix& matrix, float* direction, Worker part) {
     const std::int64_t first = chunks_[matrix.first].begin;
     Range range = part.share(static_cast<std::int64_t>(matrix.last - matrix.first));
     for (std::int64_t i = range.begin; i < range.end; i++) {
@@ -194,7 +209,7 @@ void Optimizer::gather_momentum(const Running& run, const Matrix& matrix, Worker
         Update<float> update = update_for(run, c);
         update.lr = -1, update.weight_decay = 0, update.cautious = false;
         update.gradient_scale = run.gradient_scale;
-        float *to = direction() + (c.begin - first), *gradient = run.gradients + c.begin;
+        float *to = direction + (c.begin - first), *gradient = run.gradients + c.begin;
         std::memset(to, 0, at_index(c.size) * sizeof(float));
         kernels().update(c.size, update, gradient, to, at(c.first), nullptr);
         std::memset(gradient, 0, at_index(c.size) * sizeof(float));
@@ -202,12 +217,12 @@ void Optimizer::gather_momentum(const Running& run, const Matrix& matrix, Worker
     }
 }
 
-void Optimizer::normalise(const Matrix& matrix, Worker part) {
+void Optimizer::normalise(const Matrix& matrix, float* direction, Worker part) {
     double sum = 0;
     for (std::size_t i = matrix.first; i < matrix.last; i++) sum += direction_squares_[i];
     const auto factor = static_cast<float>(1 / (std::sqrt(sum) + 1e-7));
     Range range = part.share(matrix.rows * matrix.columns, 1024);
-    kernels().scale(range.size(), factor, direction() + range.begin, direction() + range.begin);
+    kernels().scale(range.size(), factor, direction + range.begin, direction + range.begin);
 }
 
 /// Liu et al. 2025, "Muon is scalable for LLM training", section 2.2: times 0.2 · √max(rows, columns) the
@@ -224,20 +239,32 @@ void Optimizer::apply(const Running& run, const Matrix& matrix, const float* dir
     }
 }
 
-bool Optimizer::step_matrix(const Running& run, const Matrix& matrix, StageWalker& walker) {
-    const Orthogonaliser orthogonal(matrix.rows, matrix.columns, direction(),
-                                    direction() + padded(matrix.rows * matrix.columns));
+Orthogonaliser Optimizer::orthogonaliser(const Matrix& matrix, float* direction) {
+    return {matrix.rows, matrix.columns, direction, direction + padded(matrix.rows * matrix.columns)};
+}
+
+void Optimizer::step_alone(const Running& run, const Matrix& matrix, int member) {
+    const Worker all;
+    float* const direction = scratch() + scratch_alone_ * member;
+    gather_momentum(run, matrix, direction, all);
+    normalise(matrix, direction, all);
+    const Orthogonaliser orthogonal = orthogonaliser(matrix, direction);
+    for (int i = 0; i < Orthogonaliser::stages; i++) orthogonal.run(i, all, workspace(member));
+    apply(run, matrix, orthogonal.result(), all);
+}
+
+bool Optimizer::step_together(const Running& run, const Matrix& matrix, StageWalker& walker) {
+    const Orthogonaliser orthogonal = orthogonaliser(matrix, scratch());
     auto stage = [&](auto&& work) {
         return walker.stage(1, [&](Worker part) {
             if (run.applied) work(part);
         });
     };
-    if (!stage([&](Worker part) { gather_momentum(run, matrix, part); })) return false;
-    if (!stage([&](Worker part) { normalise(matrix, part); })) return false;
-    auto* workspace = static_cast<std::byte*>(workspaces_.get()) +
-                      workspace_bytes_ * static_cast<std::size_t>(walker.index());
+    if (!stage([&](Worker part) { gather_momentum(run, matrix, scratch(), part); })) return false;
+    if (!stage([&](Worker part) { normalise(matrix, scratch(), part); })) return false;
+    void* const room = workspace(walker.index());
     for (int i = 0; i < Orthogonaliser::stages; i++)
-        if (!stage([&](Worker part) { orthogonal.run(i, part, workspace); })) return false;
+        if (!stage([&](Worker part) { orthogonal.run(i, part, room); })) return false;
     return stage([&](Worker part) { apply(run, matrix, orthogonal.result(), part); });
 }
 

@@ -1,5 +1,6 @@
 // What an optimizer keeps of a model's parameters, and its step.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -70,10 +71,11 @@ class Optimizer {
         bool in_matrix = false;                     // of one that is orthogonalised
         double square = 0, update = 0, weight = 0;  // sums of squares, as in BlockStep
     };
-    /// One that is orthogonalised: chunks [first, last).
+    /// One that is orthogonalised: chunks [first, last); by one member alone, or by all together.
     struct Matrix {
         std::int64_t rows, columns;
         std::size_t first, last;
+        bool alone;
     };
     struct Running;  // what the parts of a step share
 
@@ -81,27 +83,36 @@ class Optimizer {
     Optimizer(const Graph& graph, const std::vector<ParameterGroup>& groups, const std::vector<double>& rates,
               LayoutOnly);
     void add_parameter(const Parameter& parameter, std::int64_t begin, Chunk like, bool orthogonalised);
-    std::size_t scratch_bytes() const { return static_cast<std::size_t>(scratch_elements_) * sizeof(float); }
+    std::size_t scratch_bytes(int threads) const {
+        return static_cast<std::size_t>(std::max(scratch_shared_, scratch_alone_ * threads)) * sizeof(float);
+    }
     void measure(const Running& run, Worker part);
     void step_chunks(Running& run, Worker part);
-    void gather_momentum(const Running& run, const Matrix& matrix, Worker part);
-    void normalise(const Matrix& matrix, Worker part);
+    void gather_momentum(const Running& run, const Matrix& matrix, float* direction, Worker part);
+    void normalise(const Matrix& matrix, float* direction, Worker part);
     void apply(const Running& run, const Matrix& matrix, const float* direction, Worker part);
-    bool step_matrix(const Running& run, const Matrix& matrix, StageWalker& walker);
+    static Orthogonaliser orthogonaliser(const Matrix& matrix, float* direction);
+    void step_alone(const Running& run, const Matrix& matrix, int member);
+    bool step_together(const Running& run, const Matrix& matrix, StageWalker& walker);
     Update<float> update_for(const Running& run, const Chunk& chunk) const;
     void take(const Running& run, Chunk& chunk, const Update<float>& update, const float* gradient, float* m,
               float* v);
     std::vector<BlockStep> block_steps() const;
     float* at(std::int64_t element) { return element < 0 ? nullptr : state() + element; }
-    float* direction() const { return static_cast<float*>(scratch_.get()); }
+    float* scratch() const { return static_cast<float*>(scratch_.get()); }
+    void* workspace(int member) const {
+        return static_cast<std::byte*>(workspaces_.get()) +
+               workspace_bytes_ * static_cast<std::size_t>(member);
+    }
 
     int threads_ = 1;
     std::vector<Chunk> chunks_;
     std::vector<Matrix> matrices_;
     std::vector<double> direction_squares_;  // of each chunk
     std::vector<std::string> block_names_;
-    std::int64_t state_elements_ = 0, scratch_elements_ = 0;
-    std::size_t workspace_bytes_ = 0;  // of each member
+    std::int64_t state_elements_ = 0;
+    std::int64_t scratch_shared_ = 0, scratch_alone_ = 0;  // floats: of all members, of each
+    std::size_t workspace_bytes_ = 0;                      // of each member
     Arena state_, scratch_, workspaces_;
 };
 
