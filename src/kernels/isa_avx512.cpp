@@ -1,8 +1,8 @@
 // The kernels in AVX-512. One symbol leaves this file: the table (tools/check_kernel_symbols.sh).
 #include "kernels/simd/avx512.h"
 
-#include "kernels/block_panels.inl"
-#include "kernels/block_rows.inl"
+#include "kernels/blocks/panels.inl"
+#include "kernels/blocks/rows.inl"
 #include "kernels/peak_avx512.inl"
 #include "kernels/table.inl"
 

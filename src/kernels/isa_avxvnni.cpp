@@ -2,8 +2,8 @@
 // leaves this file: the table (tools/check_kernel_symbols.sh).
 #include "kernels/simd/avx2.h"
 
-#include "kernels/block_panels.inl"
-#include "kernels/block_rows.inl"
+#include "kernels/blocks/panels.inl"
+#include "kernels/blocks/rows.inl"
 
 namespace linnet {
 extern const AddedKernels avxvnni_kernels;

@@ -2,7 +2,7 @@
 // one below it. One symbol leaves this file: the table (tools/check_kernel_symbols.sh).
 #include "kernels/simd/neon.h"
 
-#include "kernels/block_rows.inl"
+#include "kernels/blocks/rows.inl"
 
 namespace linnet {
 extern const AddedKernels dotprod_kernels;

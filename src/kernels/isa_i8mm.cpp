@@ -2,7 +2,7 @@
 // to the one below it. One symbol leaves this file: the table (tools/check_kernel_symbols.sh).
 #include "kernels/simd/neon.h"
 
-#include "kernels/byte_panels.inl"
+#include "kernels/blocks/byte_panels.inl"
 
 namespace linnet {
 namespace {

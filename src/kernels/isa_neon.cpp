@@ -1,7 +1,7 @@
 // The kernels in NEON. One symbol leaves this file: the table (tools/check_kernel_symbols.sh).
 #include "kernels/simd/neon.h"
 
-#include "kernels/block_rows.inl"
+#include "kernels/blocks/rows.inl"
 #include "kernels/table.inl"
 
 namespace linnet {

@@ -7,7 +7,7 @@
 // The plainest primitives, as in isa_scalar.cpp.
 #include "kernels/simd/scalar.h"
 
-#include "kernels/byte_panels.inl"
+#include "kernels/blocks/byte_panels.inl"
 
 #include "weight_product.h"
 

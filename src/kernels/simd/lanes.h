@@ -10,6 +10,8 @@ namespace {
 using Bytes16 = unsigned char __attribute__((vector_size(16)));
 using Bytes32 = unsigned char __attribute__((vector_size(32)));
 using Halves8 = uint16_t __attribute__((vector_size(16)));
+using Shorts8 = int16_t __attribute__((vector_size(16)));
+using Shorts16 = int16_t __attribute__((vector_size(32)));
 using Ints8 = int32_t __attribute__((vector_size(32)));
 using Floats8 = float __attribute__((vector_size(32)));
 

@@ -20,6 +20,13 @@ template <class V>
 inline V load_twice(const void* p) {
     return reinterpret_cast<V>(_mm256_broadcastsi128_si256(_mm_loadu_si128(static_cast<const __m128i*>(p))));
 }
+// The compilers' own conversions of short vectors go by halves.
+inline Shorts8 widen_bytes8(uint64_t bytes) {
+    return reinterpret_cast<Shorts8>(_mm_cvtepu8_epi16(_mm_cvtsi64_si128(static_cast<long long>(bytes))));
+}
+inline Ints8 widen_shorts(Shorts8 v) {
+    return reinterpret_cast<Ints8>(_mm256_cvtepi16_epi32(reinterpret_cast<__m128i>(v)));
+}
 /// Eight halves as floats.
 inline Floats8 widen_halves(Halves8 v) {
     return _mm256_cvtph_ps(reinterpret_cast<__m128i>(v));
@@ -41,10 +48,33 @@ inline Ints8 dot_codes(Bytes32 codes, Bytes32 a) {
     return reinterpret_cast<Ints8>(_mm256_madd_epi16(_mm256_maddubs_epi16(x, y), _mm256_set1_epi16(1)));
 #endif
 }
+/// sums + the same products, those of lane l times the whole number in the low half of by's lane l, which
+/// stands in its high half too.
+inline Ints8 add_scaled_codes(Ints8 sums, Bytes32 codes, Bytes32 a, Ints8 by) {
+    __m256i pairs = _mm256_maddubs_epi16(reinterpret_cast<__m256i>(codes), reinterpret_cast<__m256i>(a));
+    auto s = reinterpret_cast<__m256i>(sums), scale = reinterpret_cast<__m256i>(by);
+#if defined(__AVX512VNNI__)
+    return reinterpret_cast<Ints8>(_mm256_dpwssd_epi32(s, pairs, scale));
+#elif defined(__AVXVNNI__)
+    return reinterpret_cast<Ints8>(_mm256_dpwssd_avx_epi32(s, pairs, scale));
+#else
+    return reinterpret_cast<Ints8>(_mm256_add_epi32(s, _mm256_madd_epi16(pairs, scale)));
+#endif
+}
+/// Sums of two neighbouring products.
+inline Ints8 dot_pairs(Shorts16 a, Shorts16 b) {
+    return reinterpret_cast<Ints8>(
+        _mm256_madd_epi16(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
+}
 inline Ints8 dot_signed(Bytes32 codes, Bytes32 a) {
     auto x = reinterpret_cast<__m256i>(codes), y = reinterpret_cast<__m256i>(a);
     return dot_codes(reinterpret_cast<Bytes32>(_mm256_abs_epi8(x)),
                      reinterpret_cast<Bytes32>(_mm256_sign_epi8(y, x)));
+}
+inline Ints8 add_scaled_signed(Ints8 sums, Bytes32 codes, Bytes32 a, Ints8 by) {
+    auto x = reinterpret_cast<__m256i>(codes), y = reinterpret_cast<__m256i>(a);
+    return add_scaled_codes(sums, reinterpret_cast<Bytes32>(_mm256_abs_epi8(x)),
+                            reinterpret_cast<Bytes32>(_mm256_sign_epi8(y, x)), by);
 }
 
 }  // namespace

@@ -266,6 +266,27 @@ inline Ints8 dot_signed(Bytes32 codes, Bytes32 a) {
 inline Ints8 dot_codes(Bytes32 codes, Bytes32 a) {
     return dot_signed(codes, a);
 }
+/// sums + the same products, those of lane l times the whole number in the low half of by's lane l.
+inline Ints8 add_scaled_signed(Ints8 sums, Bytes32 codes, Bytes32 a, Ints8 by) {
+    return sums + dot_signed(codes, a) * (by << 16 >> 16);
+}
+inline Ints8 add_scaled_codes(Ints8 sums, Bytes32 codes, Bytes32 a, Ints8 by) {
+    return add_scaled_signed(sums, codes, a, by);
+}
+/// Eight bytes, or eight 16-bit integers, in wider ones.
+inline Shorts8 widen_bytes8(uint64_t bytes) {
+    using Bytes8 = unsigned char __attribute__((vector_size(8)));
+    return __builtin_convertvector(__builtin_bit_cast(Bytes8, bytes), Shorts8);
+}
+inline Ints8 widen_shorts(Shorts8 v) {
+    return __builtin_convertvector(v, Ints8);
+}
+/// Sums of two neighbouring products.
+inline Ints8 dot_pairs(Shorts16 a, Shorts16 b) {
+    Ints8 sums{};
+    for (int i = 0; i < 16; i++) sums[i / 2] += a[i] * b[i];
+    return sums;
+}
 
 }  // namespace
 }  // namespace linnet

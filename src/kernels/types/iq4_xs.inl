@@ -8,7 +8,7 @@
 namespace linnet {
 namespace {
 
-struct BlockIQ4_XS {
+struct BlockIQ4_XS : WholeScaled<BlockIQ4_XS> {
     static constexpr DType type = DType::iq4_xs;
     static constexpr int64_t elements = 256, bytes = 136, group = 32;
     static constexpr bool is_signed = true, has_offset = false;
@@ -18,15 +18,15 @@ struct BlockIQ4_XS {
     static Bytes32 codes(const char* from) {
         return table_32(iq4_values, bytes_at(from, 8 + 16 * g));
     }
-    static Scales scales(const char* from) {
+    static WholeScales whole_scales(const char* from) {
         uint64_t low = get_vector<uint32_t>(from + 4), high = get_vector<uint16_t>(from + 2);
         // Nibble g to byte g, and the pair of bits g likewise.
         low = (low | low << 16) & 0x0000FFFF0000FFFFu, low = (low | low << 8) & 0x00FF00FF00FF00FFu;
         low = (low | low << 4) & 15 * every_byte;
         high = (high | high << 24) & 0x000000FF000000FFu, high = (high | high << 12) & 0x000F000F000F000Fu;
         high = (high | high << 6) & 3 * every_byte;
-        Floats8 d = all_of(half_at(from));
-        return {{d * (floats_of(low | high << 4) - all_of(32)), all_of(0)}, {all_of(0), all_of(0)}};
+        Shorts8 scales = widen_bytes8(low | high << 4) - 32;
+        return {join(scales, scales), Shorts16{}, half_at(from), 0};
     }
 
     using Levels = Table<iq4_values, 16>;

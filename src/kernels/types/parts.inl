@@ -6,7 +6,9 @@
 //     zero, has_offset          the code of 0; whether there are offsets
 //     codes<g>(from)            the codes of weights 32g … 32g + 31 of the 256 that begin at `from`
 //     scales(from)              the scales and offsets of those 256 weights
-// and whatever reads blocks follows from it (load_run below, block_rows.inl). Codes stay in registers: as
+// or, where a block of 256 has scales that are whole multiples of one number,
+//     whole_scales(from)        those multiples, of which scales(from) follows (WholeScaled)
+// and whatever reads blocks follows from it (load_run below, blocks/). Codes stay in registers: as
 // bytes in memory, stored in pieces of 16 and loaded in pieces of 32, they waited for the stores and took
 // twice the time. Layouts: ggml-common.h (the structs block_*), their meaning: ggml-quants.c
 // (dequantize_row_*).
@@ -37,6 +39,38 @@ struct Scales {
     Floats8 scale[2], offset[2];
 };
 
+/// Scales and minima of 256 weights as whole numbers: of the eight groups of 32, first of their first halves,
+/// then of the second ones (the same numbers again where a group of the type has 32 weights). A weight is d ·
+/// scale · (code - zero) - dmin · minimum.
+struct WholeScales {
+    Shorts16 scale, minimum;
+    float d, dmin;
+};
+inline Shorts16 join(Shorts8 first, Shorts8 second) {
+    return __builtin_shufflevector(first, second, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+inline Shorts8 first_half(Shorts16 v) {
+    return __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7);
+}
+inline Shorts8 second_half(Shorts16 v) {
+    return __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+inline Floats8 floats_of(Shorts8 v) {
+    return __builtin_convertvector(widen_shorts(v), Floats8);
+}
+/// What a type with whole scales inherits.
+template <class Block>
+struct WholeScaled {
+    static Scales scales(const char* from) {
+        const WholeScales w = Block::whole_scales(from);
+        const Floats8 d = all_of(w.d), dmin = all_of(-w.dmin);
+        return {{d * floats_of(first_half(w.scale)), d * floats_of(second_half(w.scale))},
+                {dmin * floats_of(first_half(w.minimum)), dmin * floats_of(second_half(w.minimum))}};
+    }
+};
+template <class Block>
+concept has_whole_scales = __is_base_of(WholeScaled<Block>, Block);
+
 /// Whether scale · code is not the weight itself, and what is to be added to it: the offset, or -scale ·
 /// zero.
 template <class Block>
@@ -56,19 +90,6 @@ template <int64_t stride>
 inline Floats8 halves_at(const char* p) {
     auto half = [p](int i) { return get_vector<uint16_t>(p + i * stride); };
     return widen_halves(Halves8{half(0), half(1), half(2), half(3), half(4), half(5), half(6), half(7)});
-}
-
-/// Eight bytes as numbers.
-inline Floats8 floats_of(uint64_t bytes) {
-    using Bytes8 = Byte __attribute__((vector_size(8)));
-    Ints8 whole = __builtin_convertvector(__builtin_bit_cast(Bytes8, bytes), Ints8);
-    return __builtin_convertvector(whole, Floats8);
-}
-/// The same of 16 bits each, signed.
-inline Floats8 floats_of(Halves8 v) {
-    using Signed = int16_t __attribute__((vector_size(16)));
-    Ints8 whole = __builtin_convertvector(reinterpret_cast<Signed>(v), Ints8);
-    return __builtin_convertvector(whole, Floats8);
 }
 
 // Bits of every byte: shifts move 64 bits at a time, and the mask takes away what came over from the
@@ -110,17 +131,19 @@ inline Bytes32 five_bits_32(const Byte* fifth, const Byte* four) {
     return nibbles_16(four) | (set & 16);
 }
 
-/// Eight scales and eight minima of 6 bits in 12 bytes (q4_k, q5_k), times d and -dmin. Those of groups 0 to
-/// 3 are the low bits of bytes 0–3 and 4–7; those of groups 4 to 7 have their low four bits in bytes 8–11 and
-/// the high two on top of the others.
-inline Scales scales_and_minima(float d, float dmin, const char* packed) {
+/// Eight scales and eight minima of 6 bits in 12 bytes (q4_k, q5_k), of blocks that begin with d and dmin.
+/// Those of groups 0 to 3 are the low bits of bytes 0–3 and 4–7; those of groups 4 to 7 have their low four
+/// bits in bytes 8–11 and the high two on top of the others.
+inline WholeScales scales_and_minima(const char* from) {
+    const char* packed = from + 4;
     auto first = get_vector<uint32_t>(packed), second = get_vector<uint32_t>(packed + 4),
          third = get_vector<uint32_t>(packed + 8);
     constexpr uint32_t low_6 = 0x3F3F3F3F, low_4 = 0x0F0F0F0F, two_on_top = 0x30303030;
     auto both = [](uint32_t low, uint32_t high) { return uint64_t{high} << 32 | low; };
     uint64_t scale = both(first & low_6, (third & low_4) | (first >> 2 & two_on_top));
     uint64_t minimum = both(second & low_6, (third >> 4 & low_4) | (second >> 2 & two_on_top));
-    return {{all_of(d) * floats_of(scale), all_of(0)}, {all_of(-dmin) * floats_of(minimum), all_of(0)}};
+    Shorts8 scales = widen_bytes8(scale), minima = widen_bytes8(minimum);
+    return {join(scales, scales), join(minima, minima), half_at(from), half_at(from + 2)};
 }
 
 // The same the other way: from whole numbers to bytes. q + zero is not negative.

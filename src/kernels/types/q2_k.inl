@@ -8,7 +8,7 @@
 namespace linnet {
 namespace {
 
-struct BlockQ2_K {
+struct BlockQ2_K : WholeScaled<BlockQ2_K> {
     static constexpr DType type = DType::q2_k;
     static constexpr int64_t elements = 256, bytes = 84, group = 16;
     static constexpr bool is_signed = false, has_offset = true;
@@ -18,11 +18,11 @@ struct BlockQ2_K {
     static Bytes32 codes(const char* from) {
         return bits<g % 4 * 2, 0>(get_32(bytes_at(from, 16 + g / 4 * 32)), 3);
     }
-    static Scales scales(const char* from) {
+    static WholeScales whole_scales(const char* from) {
         auto packed = get_vector<Halves8>(from);
-        Floats8 d = all_of(half_at(from + 80)), dmin = all_of(-half_at(from + 82));
-        return {{d * floats_of(packed & 15), d * floats_of(packed >> 8 & 15)},
-                {dmin * floats_of(packed >> 4 & 15), dmin * floats_of(packed >> 12)}};
+        auto shorts = [](Halves8 v) { return reinterpret_cast<Shorts8>(v); };
+        return {join(shorts(packed & 15), shorts(packed >> 8 & 15)),
+                join(shorts(packed >> 4 & 15), shorts(packed >> 12)), half_at(from + 80), half_at(from + 82)};
     }
 
     using Levels = Steps<0, 3>;

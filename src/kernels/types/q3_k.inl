@@ -10,7 +10,7 @@
 namespace linnet {
 namespace {
 
-struct BlockQ3_K {
+struct BlockQ3_K : WholeScaled<BlockQ3_K> {
     static constexpr DType type = DType::q3_k;
     static constexpr int64_t elements = 256, bytes = 110, group = 16;
     static constexpr bool is_signed = false, has_offset = false;
@@ -21,17 +21,15 @@ struct BlockQ3_K {
         Bytes32 two = get_32(bytes_at(from, 32 + g / 4 * 32)), third = get_32(bytes_at(from, 0));
         return bits<g % 4 * 2, 0>(two, 3) | bits<g, 2>(third, 4);
     }
-    static Scales scales(const char* from) {
+    static WholeScales whole_scales(const char* from) {
         auto low = get_vector<uint64_t>(from + 96);
         uint64_t high = get_vector<uint32_t>(from + 104);
         constexpr uint64_t nibble = 15 * every_byte, pair = 3 * every_byte;
         using Words = uint64_t __attribute__((vector_size(16)));
         Words six = {(low & nibble) | ((high | high >> 2 << 32) & pair) << 4,
                      (low >> 4 & nibble) | ((high >> 4 | high >> 6 << 32) & pair) << 4};
-        auto packed = reinterpret_cast<Halves8>(six);
-        Floats8 d = all_of(half_at(from + 108)), less = all_of(32);
-        return {{d * (floats_of(packed & 63) - less), d * (floats_of(packed >> 8) - less)},
-                {all_of(0), all_of(0)}};
+        auto packed = reinterpret_cast<Shorts8>(six);
+        return {join((packed & 63) - 32, (packed >> 8) - 32), Shorts16{}, half_at(from + 108), 0};
     }
 
     using Levels = Steps<-4, 3>;

@@ -7,7 +7,7 @@
 namespace linnet {
 namespace {
 
-struct BlockQ4_K {
+struct BlockQ4_K : WholeScaled<BlockQ4_K> {
     static constexpr DType type = DType::q4_k;
     static constexpr int64_t elements = 256, bytes = 144, group = 32;
     static constexpr bool is_signed = false, has_offset = true;
@@ -17,9 +17,7 @@ struct BlockQ4_K {
     static Bytes32 codes(const char* from) {
         return nibbles_32<g % 2 == 1>(bytes_at(from, 16 + g / 2 * 32));
     }
-    static Scales scales(const char* from) {
-        return scales_and_minima(half_at(from), half_at(from + 2), from + 4);
-    }
+    static WholeScales whole_scales(const char* from) { return scales_and_minima(from); }
 
     using Levels = Steps<0, 15>;
     static void quantize(const Real* x, const Real* importance, char* block) {

@@ -8,7 +8,7 @@
 namespace linnet {
 namespace {
 
-struct BlockQ5_K {
+struct BlockQ5_K : WholeScaled<BlockQ5_K> {
     static constexpr DType type = DType::q5_k;
     static constexpr int64_t elements = 256, bytes = 176, group = 32;
     static constexpr bool is_signed = false, has_offset = true;
@@ -19,9 +19,7 @@ struct BlockQ5_K {
         Bytes32 fifth = get_32(bytes_at(from, 16));
         return nibbles_32<g % 2 == 1>(bytes_at(from, 48 + g / 2 * 32)) | bits<g, 4>(fifth, 16);
     }
-    static Scales scales(const char* from) {
-        return scales_and_minima(half_at(from), half_at(from + 2), from + 4);
-    }
+    static WholeScales whole_scales(const char* from) { return scales_and_minima(from); }
 
     using Levels = Steps<0, 31>;
     static void quantize(const Real* x, const Real* importance, char* block) {

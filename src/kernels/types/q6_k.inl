@@ -8,7 +8,7 @@
 namespace linnet {
 namespace {
 
-struct BlockQ6_K {
+struct BlockQ6_K : WholeScaled<BlockQ6_K> {
     static constexpr DType type = DType::q6_k;
     static constexpr int64_t elements = 256, bytes = 210, group = 16;
     static constexpr bool is_signed = false, has_offset = false;
@@ -21,14 +21,9 @@ struct BlockQ6_K {
         return nibbles_32<part / 2 == 1>(bytes_at(from, g / 4 * 64 + part % 2 * 32)) |
                bits<2 * part, 4>(two, 48);
     }
-    static Scales scales(const char* from) {
-        using Signed = int16_t __attribute__((vector_size(16)));
-        auto both = get_vector<Signed>(from + 192);
-        auto first = reinterpret_cast<Signed>(both << 8) >> 8, second = both >> 8;
-        Floats8 d = all_of(half_at(from + 208));
-        return {{d * floats_of(reinterpret_cast<Halves8>(first)),
-                 d * floats_of(reinterpret_cast<Halves8>(second))},
-                {all_of(0), all_of(0)}};
+    static WholeScales whole_scales(const char* from) {
+        auto both = get_vector<Shorts8>(from + 192);
+        return {join(both << 8 >> 8, both >> 8), Shorts16{}, half_at(from + 208), 0};
     }
 
     using Levels = Steps<-32, 31>;

@@ -6,7 +6,7 @@
 // products add up exactly in 32 bits. The rounding costs about 2e-4 of the largest weight in 256, a tenth of
 // what a byte would.
 #pragma once
-#include "kernels/activation_blocks.inl"
+#include "kernels/blocks/activations.inl"
 #include "kernels/packing.inl"
 #include "kernels/stored.inl"
 
@@ -33,14 +33,7 @@ static_assert(sizeof(BlockPanels) <= gemm_workspace_bytes);
 
 /// n numbers, a multiple of 32, as 16-bit integers of at most `most`; returns the scale that makes them so.
 inline float whole_16(const float* x, int64_t n, float most, float* to) {
-    Floats8 highest = all_of(0), doubt = all_of(0);
-    for (int64_t i = 0; i < n; i += 8) {
-        Floats8 v = get_vector<Floats8>(x + i);
-        highest = larger(highest, magnitudes(v));
-        doubt += v * all_of(0);  // NaN where v is not finite
-    }
-    WholeScale scale = whole_scale(largest_of(highest), total(doubt), most);
-    using Shorts8 = int16_t __attribute__((vector_size(16)));
+    const WholeScale scale = scale_of(x, n, most);
     for (int64_t i = 0; i < n; i += 8) {
         Ints8 q = __builtin_convertvector(rounded(get_vector<Floats8>(x + i) * all_of(scale.to)), Ints8);
         put_vector(to + i / 2, __builtin_convertvector(q, Shorts8));

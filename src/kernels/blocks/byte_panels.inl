@@ -2,13 +2,13 @@
 // bytes (i8mm): the product of reading.
 //
 // The instruction adds the products of 2 rows of A and 2 rows of W over 8 bytes to a 2 × 2 matrix, so pairs
-// of rows are stored interleaved by 8 bytes. Activations are rounded as for writing (activation_blocks.inl);
+// of rows are stored interleaved by 8 bytes. Activations are rounded as for writing (activations.inl);
 // sums of 32 products, or of 16 where a group of the type has 16 weights, are exact and get their two scales.
 //
 // An output is one chain of fma's over the groups of 1024 numbers of K, then those chains in turn: the same
 // bits whatever part is asked for. `Matrix` is ByteMatrix, or in tests what it is said to do, in plain C++.
 #pragma once
-#include "kernels/activation_blocks.inl"
+#include "kernels/blocks/activations.inl"
 #include "kernels/packing.inl"
 #include "kernels/stored.inl"
 

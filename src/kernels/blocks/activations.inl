@@ -1,8 +1,8 @@
 // Rows of activations as whole numbers, for products with weights of block types.
 //
-// Writing wants bytes: every 32 activations become d · q with |q| ≤ 127, so that a product with 32 weights is
-// an exact sum of integers. Every step below has one rounding and one order on all instruction sets: the bits
-// are the same on each of them.
+// Writing uses bytes: activations become d · q with |q| ≤ 127, so that sums of products are exact integers.
+// 32 share a d, or 256 where the type's scales are whole numbers: then a sum over 256 is exact. Every step
+// below has one rounding and one order on all instruction sets: the bits are the same on each of them.
 #pragma once
 #include "kernels/types/parts.inl"
 
@@ -15,6 +15,13 @@ struct alignas(32) ActivationBlock {
     Whole q[run_length];
     float d[8];
     float first[8], second[8];  // d · Σ q over the first and the second half of each group
+};
+
+/// 256 activations with one scale.
+struct alignas(32) ActivationRun {
+    Whole q[run_length];
+    Shorts16 sums;  // of q: of the eight groups' first halves, then of the second ones
+    float d;
 };
 
 inline Floats8 larger(Floats8 a, Floats8 b) {
@@ -56,24 +63,50 @@ inline WholeScale whole_scale(float largest, float doubt, float most) {
     return {usable ? most / largest : 0.0f, usable ? largest / most : doubt};
 }
 
-/// One group of 32: its bytes, its scale, its sums.
-inline void quantize_group(const float* x, int group, ActivationBlock& to) {
-    Floats8 v[4], most = all_of(0), doubt = all_of(0);
-    for (int i = 0; i < 4; i++) {
-        v[i] = get_vector<Floats8>(x + 8 * i);
-        most = larger(most, magnitudes(v[i]));
-        doubt += v[i] * all_of(0);  // NaN where v is not finite
+/// The scale with which n numbers, a multiple of 8, become whole ones of at most `most`.
+inline WholeScale scale_of(const float* x, int64_t n, float most) {
+    Floats8 highest = all_of(0), doubt = all_of(0);
+    for (int64_t i = 0; i < n; i += 8) {
+        Floats8 v = get_vector<Floats8>(x + i);
+        highest = larger(highest, magnitudes(v));
+        doubt += v * all_of(0);  // NaN where v is not finite
     }
-    WholeScale scale = whole_scale(largest_of(most), total(doubt), 127);
+    return whole_scale(largest_of(highest), total(doubt), most);
+}
+
+/// A group of 32 as bytes, and the sums of its two halves.
+struct HalfSums {
+    int32_t first, second;
+};
+inline HalfSums bytes_of_group(const float* x, float to_whole, Whole* to) {
     Ints8 q[4];
     for (int i = 0; i < 4; i++) {
-        q[i] = __builtin_convertvector(rounded(v[i] * all_of(scale.to)), Ints8);
+        q[i] = __builtin_convertvector(rounded(get_vector<Floats8>(x + 8 * i) * all_of(to_whole)), Ints8);
         using Bytes8 = signed char __attribute__((vector_size(8)));
-        put_vector(to.q + 32 * group + 8 * i, __builtin_convertvector(q[i], Bytes8));
+        put_vector(to + 8 * i, __builtin_convertvector(q[i], Bytes8));
     }
+    return {total(q[0] + q[1]), total(q[2] + q[3])};
+}
+
+inline void quantize_group(const float* x, int group, ActivationBlock& to) {
+    const WholeScale scale = scale_of(x, 32, 127);
+    const HalfSums sums = bytes_of_group(x, scale.to, to.q + 32 * group);
     to.d[group] = scale.back;
-    to.first[group] = scale.back * static_cast<float>(total(q[0] + q[1]));
-    to.second[group] = scale.back * static_cast<float>(total(q[2] + q[3]));
+    to.first[group] = scale.back * static_cast<float>(sums.first);
+    to.second[group] = scale.back * static_cast<float>(sums.second);
+}
+
+/// Rows of k activations, a multiple of 256.
+inline void quantize_activations(const float* x, int64_t k, ActivationRun* to) {
+    for (; k > 0; k -= run_length, x += run_length, to++) {
+        const WholeScale scale = scale_of(x, run_length, 127);
+        for (int group = 0; group < 8; group++) {
+            const HalfSums sums = bytes_of_group(x + 32 * group, scale.to, to->q + 32 * group);
+            to->sums[group] = static_cast<int16_t>(sums.first);
+            to->sums[8 + group] = static_cast<int16_t>(sums.second);
+        }
+        to->d = scale.back;
+    }
 }
 
 /// Rows of k activations, a multiple of 32, as ceil(k / 256) blocks.

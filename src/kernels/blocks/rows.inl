@@ -1,0 +1,210 @@
+// C = start + A · Wᵀ for few rows of A and weights of a block type: the product of writing.
+//
+// W is read once, a run of 256 weights at a time, where it lies; its codes are multiplied with the bytes of
+// the activations, which is exact. Sums of four products are lanes: over a group of 32, or where the type's
+// scales are whole numbers, with those over the run, they stay integers; then they are multiplied with the
+// two scales. An output is a few chains of additions for each of the eight lanes, in the order of K, and then
+// a tree: the same bits whatever the number of rows, the part asked for and the instruction set.
+//
+// With one row of A the time is memory's, and some machines read several distant rows of W together faster
+// than one after another: Gemm::streams says how many.
+#pragma once
+#include "kernels/blocks/activations.inl"
+#include "kernels/packing.inl"
+#include "kernels/stored.inl"
+
+namespace linnet {
+namespace {
+
+constexpr int64_t block_rows_at_once = 16;  // rows of A that share an unpacked run
+
+/// An output of a type whose groups have scales of their own: every 32 products are summed as integers.
+template <class Block>
+struct GroupSums {
+    static_assert(Block::group == 32);
+    using Activations = ActivationBlock;
+    using Scaled = Scales;
+
+    Floats8 products[4] = {all_of(0), all_of(0), all_of(0), all_of(0)}, offsets = all_of(0);
+
+    static Scaled scales(const char* run) { return Block::scales(run); }
+
+    /// Adds 256 products; codes.operator()<g>() are those of group g.
+    template <class Codes>
+    LINNET_INLINE void add(const Scaled& s, const Codes& codes, const ActivationBlock& a) {
+        // The scales of a run's weights times those of the activations. In memory, because a load spreads a
+        // number over a vector at no cost, where shuffles would be half of the work.
+        alignas(32) float both[8];
+        put_vector(both, s.scale[0] * get_vector<Floats8>(a.d));
+        __asm__("" : "+m"(both));  // or compilers keep them in registers after all
+        if constexpr (adds_offset<Block>)
+            offsets +=
+                code_offset<Block>(s, 0) * (get_vector<Floats8>(a.first) + get_vector<Floats8>(a.second));
+        each_group([&]<int g>() LINNET_LAMBDA_INLINE {
+            auto bytes = get_vector<Bytes32>(a.q + 32 * g);
+            const Bytes32 c = codes.template operator()<g>();
+            Ints8 whole = Block::is_signed ? dot_signed(c, bytes) : dot_codes(c, bytes);
+            products[g % 4] += __builtin_convertvector(whole, Floats8) * all_of(both[g]);
+        });
+    }
+    Real sum() const {
+        return total((products[0] + products[1]) + (products[2] + products[3])) + total(offsets);
+    }
+};
+
+inline Ints8 twice_in_words(Shorts8 v) {
+    const Ints8 wide = widen_shorts(v);
+    return (wide & 0xFFFF) | wide << 16;
+}
+
+/// An output of a type with whole scales: 256 scaled products are summed as integers, which takes two thirds
+/// of the instructions.
+template <class Block>
+struct RunSums {
+    using Activations = ActivationRun;
+    using Scaled = WholeScales;
+
+    Floats8 products = all_of(0), offsets = all_of(0);
+
+    static Scaled scales(const char* run) { return Block::whole_scales(run); }
+
+    template <class Codes>
+    LINNET_INLINE void add(const Scaled& s, const Codes& codes, const ActivationRun& a) {
+        // Each scale in both halves of a word, in memory as above. Spread as floats: of integers GCC makes
+        // vectors one by one.
+        alignas(32) float pairs[2][8];
+        put_vector(pairs[0], twice_in_words(first_half(s.scale)));
+        if constexpr (Block::group == 16) put_vector(pairs[1], twice_in_words(second_half(s.scale)));
+        __asm__("" : "+m"(pairs));
+        Ints8 sums[2] = {};  // of the even and of the odd groups
+        each_group([&]<int g>() LINNET_LAMBDA_INLINE {
+            auto bytes = get_vector<Bytes32>(a.q + 32 * g);
+            Floats8 spread = all_of(pairs[0][g]);
+            if constexpr (Block::group == 16)
+                spread = __builtin_shufflevector(spread, all_of(pairs[1][g]), 0, 1, 2, 3, 12, 13, 14, 15);
+            const auto by = reinterpret_cast<Ints8>(spread);
+            const Bytes32 c = codes.template operator()<g>();
+            sums[g % 2] = Block::is_signed ? add_scaled_signed(sums[g % 2], c, bytes, by)
+                                           : add_scaled_codes(sums[g % 2], c, bytes, by);
+        });
+        if constexpr (Block::zero != 0) sums[0] += dot_pairs(s.scale * int16_t{-Block::zero}, a.sums);
+        products += __builtin_convertvector(sums[0] + sums[1], Floats8) * all_of(s.d * a.d);
+        if constexpr (Block::has_offset)
+            offsets += __builtin_convertvector(dot_pairs(s.minimum, a.sums), Floats8) * all_of(s.dmin * a.d);
+    }
+    Real sum() const { return total(products) - total(offsets); }
+};
+
+template <class Block>
+struct SumsOfType {
+    using Type = GroupSums<Block>;
+};
+template <has_whole_scales Block>
+struct SumsOfType<Block> {
+    using Type = RunSums<Block>;
+};
+template <class Block>
+using BlockSums = typename SumsOfType<Block>::Type;
+template <class Block>
+using ActivationsFor = typename BlockSums<Block>::Activations;
+
+template <class Block>
+inline void finish(const Gemm<Real>& g, int64_t row, int64_t j, const BlockSums<Block>& sums) {
+    Real all = sums.sum(), *c = g.c + row * g.c_row + j;
+    if (g.accumulate) all += *c;
+    if (g.bias) all += g.bias[j];
+    if (g.add) all += g.add[row * g.add_row + j];
+    *c = all;
+}
+
+/// Adds the products of a run with one row of A.
+template <class Block>
+LINNET_INLINE void add_run(const char* run, const ActivationsFor<Block>& a, BlockSums<Block>& sums) {
+    const auto codes = [run]<int g>() LINNET_LAMBDA_INLINE { return Block::template codes<g>(run); };
+    sums.add(BlockSums<Block>::scales(run), codes, a);
+}
+
+/// One row of A and `streams` columns, `apart` from each other.
+template <class Block, int streams>
+void block_streams(const Gemm<Real>& g, const ActivationsFor<Block>* a, int64_t row, int64_t j,
+                   int64_t apart) {
+    BlockSums<Block> sums[streams];
+    const char* from = block_at<Block>(g.b, j, 0);
+    const int64_t next = block_at<Block>(g.b, apart, 0) - block_at<Block>(g.b, 0, 0);
+    int64_t left = g.k;
+    for (; left >= run_length; left -= run_length, a++, from += run_bytes<Block>) {
+        LINNET_UNROLL
+        for (int s = 0; s < streams; s++) {
+            LINNET_UNROLL
+            for (int64_t line = 0; line < run_bytes<Block>; line += 64)
+                prefetch(from + s * next + read_ahead / streams + line);
+            add_run<Block>(from + s * next, *a, sums[s]);
+        }
+    }
+    for (int s = 0; s < streams; s++) {
+        if (left > 0) {
+            char copy[run_bytes<Block>];
+            add_run<Block>(whole_run<Block>(from + s * next, left, copy), *a, sums[s]);
+        }
+        finish<Block>(g, row, j + s * apart, sums[s]);
+    }
+}
+
+/// Column j for `rows` rows of A, whose blocks stand one row after another.
+template <class Block>
+void block_column(const Gemm<Real>& g, const ActivationsFor<Block>* a, int64_t row, int64_t rows, int64_t j) {
+    const int64_t runs = ceil_divide(g.k, run_length);
+    BlockSums<Block> sums[block_rows_at_once];
+    const char* from = block_at<Block>(g.b, j, 0);
+    char copy[run_bytes<Block>];
+    for (int64_t p = 0; p < runs; p++, from += run_bytes<Block>) {
+        for (int64_t line = 0; line < run_bytes<Block>; line += 64) prefetch(from + read_ahead + line);
+        const char* run = whole_run<Block>(from, g.k - p * run_length, copy);
+        const auto scales = BlockSums<Block>::scales(run);
+        Bytes32 unpacked[run_length / 32];
+        each_group([&]<int group>()
+                       LINNET_LAMBDA_INLINE { unpacked[group] = Block::template codes<group>(run); });
+        const auto codes = [&]<int group>() LINNET_LAMBDA_INLINE { return unpacked[group]; };
+        for (int64_t r = 0; r < rows; r++) sums[r].add(scales, codes, a[r * runs + p]);
+    }
+    for (int64_t r = 0; r < rows; r++) finish<Block>(g, row + r, j, sums[r]);
+}
+
+/// One row of A: the columns in four stretches that are walked together, where that is faster.
+template <class Block>
+void block_row(const Gemm<Real>& g, const ActivationsFor<Block>* a, int64_t row) {
+    int64_t j = g.n_begin;
+    if (g.streams == 4) {
+        const int64_t apart = (g.n_end - g.n_begin) / 4;
+        for (; j < g.n_begin + apart; j++) block_streams<Block, 4>(g, a, row, j, apart);
+        j = g.n_begin + 4 * apart;
+    }
+    for (; j < g.n_end; j++) block_streams<Block, 1>(g, a, row, j, 0);
+}
+
+constexpr int64_t block_rows_longest =
+    static_cast<int64_t>(gemm_workspace_bytes / sizeof(ActivationBlock)) * run_length;
+static_assert(sizeof(ActivationRun) <= sizeof(ActivationBlock));
+
+void block_rows(const Gemm<Real>& g, void* workspace) {
+    const int64_t runs = ceil_divide(g.k, run_length);
+    const int64_t room = block_rows_longest / run_length / runs;
+    AllBlockTypes::with(g.b.type, [&](auto block) {
+        using Block = decltype(block);
+        auto* a = static_cast<ActivationsFor<Block>*>(workspace);
+        for (int64_t i = g.m_begin; i < g.m_end;) {
+            int64_t rows = least(least(block_rows_at_once, room), g.m_end - i);
+            for (int64_t r = 0; r < rows; r++)
+                quantize_activations(static_cast<const Real*>(g.a.data) + (i + r) * g.a.row, g.k,
+                                     a + r * runs);
+            if (rows == 1)
+                block_row<Block>(g, a, i);
+            else
+                for (int64_t j = g.n_begin; j < g.n_end; j++) block_column<Block>(g, a, i, rows, j);
+            i += rows;
+        }
+    });
+}
+
+}  // namespace
+}  // namespace linnet
