@@ -12,10 +12,10 @@ struct Backward {
     Lowerer& l;
     const Graph& graph;
     Plan& plan;
-    std::vector<ValueId> gradient;  // of each node's value, none until its first consumer was walked
-    std::vector<std::vector<NodeId>> consumers;  // of each node, among those that the roots need
-    std::vector<char> wants;                     // a trained parameter stands in the node or before it
-    std::vector<int> again;                      // the recompute step that stands for a node's forward step
+    ById<ValueId> gradient;               // of each node's value, none until its first consumer was walked
+    ById<std::vector<NodeId>> consumers;  // of each node, among those that the roots need
+    ById<char> wants;                     // a trained parameter stands in the node or before it
+    ById<int> again;                      // the recompute step that stands for a node's forward step
 
     explicit Backward(Lowerer& lowerer)
         : l(lowerer),
@@ -26,27 +26,22 @@ struct Backward {
           wants(graph.nodes().size(), 0),
           again(graph.nodes().size(), none) {
         for (NodeId id = 0; id < size(); id++) {
-            auto at = static_cast<std::size_t>(id);
             const Node& node = graph.node(id);
-            if (!l.wanted[at] || node.op->integers || !node.op->backward) continue;
-            for (ParameterId p : node.parameters) wants[at] |= trained(p);
-            for (std::size_t i = 0; i < node.inputs.size(); i++) wants[at] |= differentiates(node, i);
+            if (!l.wanted[id] || node.op->integers || !node.op->backward) continue;
+            for (ParameterId p : node.parameters) wants[id] |= trained(p);
+            for (std::size_t i = 0; i < node.inputs.size(); i++) wants[id] |= differentiates(node, i);
         }
         for (NodeId id = size() - 1; id >= 0; id--)
-            if (l.wanted[static_cast<std::size_t>(id)])
-                for (NodeId input : graph.node(id).inputs)
-                    consumers[static_cast<std::size_t>(input)].push_back(id);
+            if (l.wanted[id])
+                for (NodeId input : graph.node(id).inputs) consumers[input].push_back(id);
     }
 
     NodeId size() const { return static_cast<NodeId>(graph.nodes().size()); }
-    bool trained(ParameterId p) const {
-        return plan.lowering.trained.empty() || plan.lowering.trained[static_cast<std::size_t>(p)];
-    }
+    bool trained(ParameterId p) const { return plan.lowering.trained.empty() || plan.lowering.trained[p]; }
     bool differentiates(const Node& node, std::size_t input) const {
-        return !(node.op->undifferentiated >> input & 1u) &&
-               wants[static_cast<std::size_t>(node.inputs[input])];
+        return !(node.op->undifferentiated >> input & 1u) && wants[node.inputs[input]];
     }
-    ValueId& of(NodeId id) { return gradient[static_cast<std::size_t>(id)]; }
+    ValueId& of(NodeId id) { return gradient[id]; }
 
     /// The node's value for a backward or recompute step that is about to be added.
     ValueId read(NodeId id) {
@@ -56,7 +51,7 @@ struct Backward {
 
     ValueId read_output(NodeId id) {
         recompute(id);
-        return l.forms(graph.node(id)).output ? plan.value[static_cast<std::size_t>(id)] : l.read(id);
+        return l.forms(graph.node(id)).output ? plan.value[id] : l.read(id);
     }
 
     ValueId read_input(const Node& node, std::size_t i) {
@@ -65,9 +60,8 @@ struct Backward {
     }
 
     void recompute(NodeId id) {
-        auto at = static_cast<std::size_t>(id);
-        if (!l.dropped[at] || l.made_by[at] == none || again[at] != none) return;
-        const PlanStep first = plan.steps[static_cast<std::size_t>(l.made_by[at])];
+        if (!l.dropped[id] || l.made_by[id] == none || again[id] != none) return;
+        const PlanStep first = plan.steps[l.made_by[id]];
         PlanStep step{StepKind::recompute, first.node, first.result};
         const Node& runs = graph.node(first.node);
         for (std::size_t i = 0; i < runs.inputs.size(); i++) step.in.push_back(read_input(runs, i));
@@ -75,27 +69,25 @@ struct Backward {
             const Node& sum = graph.node(first.result);
             step.add = read(sum.inputs[sum.inputs[0] == first.node ? 1 : 0]);
         }
-        again[at] = l.now();
+        again[id] = l.now();
         l.run(StepKind::recompute, step);
     }
 
     /// What the node's forward kept for its backward.
     ValueId saved(NodeId id) {
-        int step = l.run_by[static_cast<std::size_t>(id)];
+        int step = l.run_by[id];
         if (step == none) return none;
-        NodeId result = plan.steps[static_cast<std::size_t>(step)].result;
+        NodeId result = plan.steps[step].result;
         recompute(result);
-        if (again[static_cast<std::size_t>(result)] != none) step = again[static_cast<std::size_t>(result)];
-        return plan.steps[static_cast<std::size_t>(step)].saved;
+        if (again[result] != none) step = again[result];
+        return plan.steps[step].saved;
     }
 
     /// May inputs a and b of one add both live in the add's gradient? b's gradient must be final already (one
     /// consumer) and read, by b's own backward, before any other consumer of a adds to the value.
     bool may_share(NodeId a, NodeId b, NodeId add) const {
-        if (consumers[static_cast<std::size_t>(b)].size() != 1 || graph.node(b).op->passes_gradient || a >= b)
-            return false;
-        return std::all_of(consumers[static_cast<std::size_t>(a)].begin(),
-                           consumers[static_cast<std::size_t>(a)].end(),
+        if (consumers[b].size() != 1 || graph.node(b).op->passes_gradient || a >= b) return false;
+        return std::all_of(consumers[a].begin(), consumers[a].end(),
                            [&](NodeId c) { return c == add || c < b; });
     }
 
@@ -146,8 +138,7 @@ struct Backward {
         step.saved = saved(id);
         // From here on no step is added before this one.
         if (node.op->loss) {
-            plan.value[static_cast<std::size_t>(id)] = step.out =
-                l.value(plan.lowering.arithmetic, node.width, node.space);
+            plan.value[id] = step.out = l.value(plan.lowering.arithmetic, node.width, node.space);
             step.scratch = l.scratch(node, node.op->scratch, node.space);
         } else {
             step.dout = of(id);
@@ -171,8 +162,7 @@ void lower_backward(Lowerer& lowerer) {
     for (NodeId id = backward.size() - 1; id >= 0; id--) {
         bool loss =
             lowerer.graph.node(id).op->loss && std::find(roots.begin(), roots.end(), id) != roots.end();
-        if (loss || (backward.of(id) != none && backward.wants[static_cast<std::size_t>(id)]))
-            backward.walk(id);
+        if (loss || (backward.of(id) != none && backward.wants[id])) backward.walk(id);
     }
 }
 

@@ -83,7 +83,7 @@ std::size_t touched_workspace(const Graph& graph, const Plan& plan) {
     for (const PlanStep& step : plan.steps) {
         const Node& node = graph.node(step.node);
         if (!node.op->product || step.kind == StepKind::convert) continue;
-        const Shape& w = graph.parameters()[static_cast<std::size_t>(node.parameters[0])].shape;
+        const Shape& w = graph.parameters()[node.parameters[0]].shape;
         std::int64_t rows = capacity_of(graph, plan.lowering, node.space), out = w.dim[0], in = w.dim[1];
         product(rows, out, in);
         if (step.kind == StepKind::backward) product(rows, in, out), product(out, in, rows);
@@ -139,12 +139,12 @@ template <class Real>
 Real* Executor<Real>::at(ValueId value) const {
     if (value == none) return nullptr;
     return reinterpret_cast<Real*>(static_cast<std::byte*>(binding_.memory->arena.get()) +
-                                   plan_.values[static_cast<std::size_t>(value)].offset);
+                                   plan_.values[value].offset);
 }
 
 template <class Real>
 const Real* Executor<Real>::value(NodeId node) const {
-    return at(plan_.value[static_cast<std::size_t>(node)]);
+    return at(plan_.value[node]);
 }
 
 template <class Real>
@@ -160,12 +160,12 @@ void Executor<Real>::prepare() {
         c.phase = plan_.lowering.phase;
         c.node = s.node;
         c.width = node.width;
-        if (s.out != none) c.out_type = plan_.values[static_cast<std::size_t>(s.out)].type;
+        if (s.out != none) c.out_type = plan_.values[s.out].type;
         c.out = at(s.out), c.add = at(s.add), c.saved = at(s.saved), c.scratch = at(s.scratch),
         c.dout = at(s.dout);
         for (std::size_t k = 0; k < s.in.size(); k++) {
             c.in[k] = at(s.in[k]);
-            if (s.in[k] != none) c.in_type[k] = plan_.values[static_cast<std::size_t>(s.in[k])].type;
+            if (s.in[k] != none) c.in_type[k] = plan_.values[s.in[k]].type;
         }
         for (std::size_t k = 0; k < s.din.size(); k++)
             c.din[k] = at(s.din[k]), c.accumulate[k] = s.accumulate[k];
@@ -173,13 +173,13 @@ void Executor<Real>::prepare() {
         for (std::size_t k = 0; k < node.inputs.size(); k++)
             c.in_width[k] = graph_.node(node.inputs[k]).width;
         for (std::size_t k = 0; k < node.parameters.size(); k++) {
-            auto p = static_cast<std::size_t>(node.parameters[k]);
+            const ParameterId p = node.parameters[k];
             c.parameter[k] = binding_.parameters[p];
             if (!binding_.gradients.empty()) c.parameter_grad[k] = binding_.gradients[p];
         }
         if (plan_.lowering.states) {
-            if (node.reads != none) c.reads = binding_.states[static_cast<std::size_t>(node.reads)];
-            if (node.writes != none) c.writes = binding_.states[static_cast<std::size_t>(node.writes)];
+            if (node.reads != none) c.reads = binding_.states[node.reads];
+            if (node.writes != none) c.writes = binding_.states[node.writes];
         }
         if (node.op->constants)
             c.constants = binding_.tables->get(graph_, node, plan_.lowering.positions, binding_.parameters);
@@ -207,9 +207,9 @@ void Executor<Real>::admit(const Batch& batch) {
         if (s.fixed > 0)
             counts_[i] = s.fixed;
         else if (s.parent != none)
-            counts_[i] = counts_[static_cast<std::size_t>(s.parent)] * s.per_parent;
+            counts_[i] = counts_[s.parent] * s.per_parent;
         else if (s.entries != none)
-            counts_[i] = static_cast<std::int64_t>(ids_[static_cast<std::size_t>(s.entries)].size());
+            counts_[i] = static_cast<std::int64_t>(ids_[s.entries].size());
         else if ((rows_[i] = batch.find_space(s.name)))
             counts_[i] = rows_[i]->count;
         if (counts_[i] > capacity_of(graph_, plan_.lowering, static_cast<SpaceId>(i)))
@@ -269,14 +269,14 @@ Call<Real> Executor<Real>::call_of(std::size_t step, const Batch& batch, Worker 
     Call<Real> call = calls_[step];
     call.worker = part;
     call.batch = &batch;
-    call.space = rows_[static_cast<std::size_t>(node.space)];
-    call.rows = counts_[static_cast<std::size_t>(node.space)];
+    call.space = rows_[node.space];
+    call.rows = counts_[node.space];
     if (node.stream != none) {
-        call.ids = ids_[static_cast<std::size_t>(node.stream)];
-        call.vectors = vectors_[static_cast<std::size_t>(node.stream)];
+        call.ids = ids_[node.stream];
+        call.vectors = vectors_[node.stream];
     }
     for (std::size_t k = 0; k < node.inputs.size(); k++) {
-        auto space = static_cast<std::size_t>(graph_.node(node.inputs[k]).space);
+        const SpaceId space = graph_.node(node.inputs[k]).space;
         call.in_space[k] = rows_[space];
         call.in_rows[k] = counts_[space];
     }
@@ -293,7 +293,7 @@ void Executor<Real>::part_of(Round round, const Batch& batch, Worker part, int m
     call.round = round.number;
     switch (step.kind) {
         case StepKind::convert: {
-            auto type = [&](ValueId v) { return plan_.values[static_cast<std::size_t>(v)].type; };
+            auto type = [&](ValueId v) { return plan_.values[v].type; };
             return convert(call, type(step.in[0]), type(step.out));
         }
         case StepKind::forward:
@@ -367,11 +367,11 @@ void Executor<Real>::watch(const Batch& batch, const std::function<void(const Wa
         ValueId made = s.runs_forward() || (s.kind == StepKind::backward && node.op->loss) ? s.out
                        : s.din.empty()                                                     ? none
                                                                                            : s.din[0];
-        const std::int64_t rows = counts_[static_cast<std::size_t>(node.space)];
+        const std::int64_t rows = counts_[node.space];
         std::span<const Real> values;
         if (made != none && !node.op->integers) {
             const auto count = static_cast<std::size_t>(rows * node.width);
-            const DType type = plan_.values[static_cast<std::size_t>(made)].type;
+            const DType type = plan_.values[made].type;
             values = {at(made), count};
             if (type != kernel_type<Real>) {
                 widened.resize(count);

@@ -38,9 +38,9 @@ std::shared_ptr<RunMemory> make_run_memory(const Graph& graph, const std::vector
 /// What differs between training and inference: how parameters are bound, and whether states are kept.
 template <class Real>
 struct Binding {
-    std::vector<Tensor> parameters;        // of each parameter; vectors are Real
-    std::vector<Real*> gradients;          // of each parameter, null: not trained; empty: nothing is
-    std::vector<StateView> states;         // of each state; empty where the plan has none
+    ById<Tensor> parameters;               // of each parameter; vectors are Real
+    ById<Real*> gradients;                 // of each parameter, null: not trained; empty: nothing is
+    ById<StateView> states;                // of each state; empty where the plan has none
     std::shared_ptr<Tables<Real>> tables;  // null: the executor's own
     std::shared_ptr<RunMemory> memory;     // null: the executor's own
 };
@@ -68,7 +68,7 @@ class Executor {
     /// certain, and only until another executor uses the same memory.
     const Real* value(NodeId node) const;
     /// Rows of a space in the last run.
-    std::int64_t rows(SpaceId space) const { return counts_[static_cast<std::size_t>(space)]; }
+    std::int64_t rows(SpaceId space) const { return counts_[space]; }
     const Plan& plan() const { return plan_; }
     const Graph& graph() const { return graph_; }
 
@@ -97,11 +97,11 @@ class Executor {
     Plan plan_;
     Binding<Real> binding_;
     int threads_;
-    std::vector<Call<Real>> calls_;     // one per step, all but batch, rows and worker filled in
-    std::vector<const Rows*> rows_;     // of each space in this run; null where it has no sequences
-    std::vector<std::int64_t> counts_;  // of each space in this run
-    std::vector<std::span<const std::int32_t>> ids_;  // of each stream in this run
-    std::vector<const float*> vectors_;
+    std::vector<Call<Real>> calls_;            // one per step, all but batch, rows and worker filled in
+    ById<const Rows*> rows_;                   // of each space in this run; null where it has no sequences
+    ById<std::int64_t> counts_;                // of each space in this run
+    ById<std::span<const std::int32_t>> ids_;  // of each stream in this run
+    ById<const float*> vectors_;
     std::vector<Round> rounds_;  // of this run; the number of rows and the longest sequence decide
     std::vector<Stage> stages_;
     std::vector<std::int64_t> arranged_;  // sizes that rounds_ and stages_ were made for

@@ -12,19 +12,18 @@ Lowerer::Lowerer(const Graph& g, Plan& p) : graph(g), plan(p) {
     consumers.assign(count, 0);
     made_by.assign(count, none), run_by.assign(count, none);
     wide.assign(count, none);
-    std::vector<char> leaves_block(count, 0);
+    ById<char> leaves_block(count, 0);
     for (NodeId root : p.roots)
         if (p.lowering.states || g.node(root).writes == none)  // without states there is nothing to extend
-            wanted[static_cast<std::size_t>(root)] = leaves_block[static_cast<std::size_t>(root)] = 1;
+            wanted[root] = leaves_block[root] = 1;
     for (auto id = static_cast<NodeId>(count) - 1; id >= 0; id--) {
-        auto at = static_cast<std::size_t>(id);
-        if (!wanted[at]) continue;
+        if (!wanted[id]) continue;
         const Node& node = g.node(id);
-        if (node.op->reads_output) kept[at] = 1;
-        residual[at] |= node.op->passes_gradient;
+        if (node.op->reads_output) kept[id] = 1;
+        residual[id] |= node.op->passes_gradient;
         for (std::size_t i = 0; i < node.inputs.size(); i++) {
             if (from_state(node, i)) continue;
-            auto input = static_cast<std::size_t>(node.inputs[i]);
+            const NodeId input = node.inputs[i];
             wanted[input] = 1;
             residual[input] |= node.op->passes_gradient;
             consumers[input]++;
@@ -46,8 +45,7 @@ StoredForms Lowerer::forms(const Node& node) const {
     // The kernels that round have f32 and bf16 alone, and take no weights of block types.
     const Lowering& l = plan.lowering;
     bool rounds = l.arithmetic == DType::f32 && l.activation == DType::bf16;
-    if (node.op->product && !l.stored.empty())
-        rounds &= info(l.stored[static_cast<std::size_t>(node.parameters[0])]).block == 1;
+    if (node.op->product && !l.stored.empty()) rounds &= info(l.stored[node.parameters[0]]).block == 1;
     const StoredForms forms =
         node.op->stored({s.in, s.parameters, node.attributes}, rounds ? l.products : ProductKernel::panels);
     if (!forms.alike) return forms;
@@ -58,9 +56,8 @@ StoredForms Lowerer::forms(const Node& node) const {
 }
 
 bool Lowerer::stored_narrow(NodeId node) const {
-    const auto at = static_cast<std::size_t>(node);
     const bool root = std::find(plan.roots.begin(), plan.roots.end(), node) != plan.roots.end();
-    return training() && plan.lowering.activation && kept[at] && !root && !residual[at] &&
+    return training() && plan.lowering.activation && kept[node] && !root && !residual[node] &&
            !graph.node(node).op->integers;
 }
 
@@ -73,13 +70,12 @@ void Lowerer::convert(ValueId from, ValueId to, NodeId node) {
 }
 
 ValueId Lowerer::read(NodeId id) {
-    auto at = static_cast<std::size_t>(id);
-    ValueId stored = plan.value[at];
-    if (stored == none || plan.values[static_cast<std::size_t>(stored)].type == type_of(id)) return stored;
+    ValueId stored = plan.value[id];
+    if (stored == none || plan.values[stored].type == type_of(id)) return stored;
     // A copy that was read a few steps ago is read again; to keep one longer would undo the narrow storage.
     constexpr int soon = 8;
-    ValueId& copy = wide[at];
-    if (copy == none || plan.values[static_cast<std::size_t>(copy)].last + soon < now()) {
+    ValueId& copy = wide[id];
+    if (copy == none || plan.values[copy].last + soon < now()) {
         const Node& node = graph.node(id);
         copy = value(type_of(id), node.width, node.space);
         convert(stored, copy, id);
@@ -98,7 +94,7 @@ ValueId Lowerer::scratch(const Node& node, std::int64_t (*size)(const NodeShape&
 void Lowerer::run(StepKind kind, PlanStep step) {
     const Node &runs = graph.node(step.node), &makes = graph.node(step.result);
     const Lowering& lowering = plan.lowering;
-    auto result = static_cast<std::size_t>(step.result);
+    const NodeId result = step.result;
     bool keeps = kind == StepKind::recompute || !dropped[result];
     bool written = lowering.phase == Phase::write || runs.attributes.has("written");
     step.kind = kind;
@@ -113,7 +109,7 @@ void Lowerer::run(StepKind kind, PlanStep step) {
     for (ValueId v : step.in) touch(plan, v, now());
     touch(plan, step.add, now());
     plan.value[result] = step.out;
-    if (kind == StepKind::forward) made_by[result] = run_by[static_cast<std::size_t>(step.node)] = now();
+    if (kind == StepKind::forward) made_by[result] = run_by[step.node] = now();
     plan.steps.push_back(step);
 
     if (narrow) wide[result] = none;  // consumers must see what backward will differentiate
@@ -133,7 +129,7 @@ int fusable_input(const Lowerer& lowerer, NodeId id) {
     if (node.op != &add_op) return none;
     for (int i = 1; i >= 0; i--) {
         NodeId input = node.inputs[static_cast<std::size_t>(i)];
-        bool sole = lowerer.consumers[static_cast<std::size_t>(input)] == 1;
+        bool sole = lowerer.consumers[input] == 1;
         if (lowerer.graph.node(input).op->can_add && sole) return i;
     }
     return none;
@@ -144,25 +140,24 @@ int fusable_input(const Lowerer& lowerer, NodeId id) {
 void lower_forward(Lowerer& l) {
     const Graph& graph = l.graph;
     auto count = static_cast<NodeId>(graph.nodes().size());
-    std::vector<int> fused(graph.nodes().size(), none);  // for an add: the input whose product makes it
-    std::vector<char> folded(graph.nodes().size(), 0);   // for a product: made by its add
+    ById<int> fused(graph.nodes().size(), none);  // for an add: the input whose product makes it
+    ById<char> folded(graph.nodes().size(), 0);   // for a product: made by its add
     for (NodeId id = 0; l.plan.lowering.fuse && id < count; id++) {
-        if (!l.wanted[static_cast<std::size_t>(id)]) continue;
+        if (!l.wanted[id]) continue;
         int input = fusable_input(l, id);
         if (input == none) continue;
-        fused[static_cast<std::size_t>(id)] = input;
-        folded[static_cast<std::size_t>(graph.node(id).inputs[static_cast<std::size_t>(input)])] = 1;
+        fused[id] = input;
+        folded[graph.node(id).inputs[static_cast<std::size_t>(input)]] = 1;
     }
     l.plan.value.assign(graph.nodes().size(), none);
     for (NodeId id = 0; id < count; id++) {
-        auto at = static_cast<std::size_t>(id);
         const Node& node = graph.node(id);
-        if (!l.wanted[at] || folded[at]) continue;
+        if (!l.wanted[id] || folded[id]) continue;
         if (l.training() && node.op->loss) continue;  // its backward makes the loss too
         PlanStep step{StepKind::forward, id, id};
-        if (fused[at] != none) {
-            step.node = node.inputs[static_cast<std::size_t>(fused[at])];
-            step.add = l.read(node.inputs[static_cast<std::size_t>(1 - fused[at])]);
+        if (fused[id] != none) {
+            step.node = node.inputs[static_cast<std::size_t>(fused[id])];
+            step.add = l.read(node.inputs[static_cast<std::size_t>(1 - fused[id])]);
         }
         const Node& runs = graph.node(step.node);
         for (std::size_t i = 0; i < runs.inputs.size(); i++)

@@ -60,9 +60,8 @@ const Program& Graph::program(std::string_view name) const {
 
 Graph::Shapes Graph::shapes(const Node& node) const {
     Shapes s;
-    for (NodeId input : node.inputs) s.in.push_back(nodes_[static_cast<std::size_t>(input)].width);
-    for (ParameterId p : node.parameters)
-        s.parameters.push_back(parameters_[static_cast<std::size_t>(p)].shape);
+    for (NodeId input : node.inputs) s.in.push_back(nodes_[input].width);
+    for (ParameterId p : node.parameters) s.parameters.push_back(parameters_[p].shape);
     return s;
 }
 
@@ -72,7 +71,7 @@ double Graph::flops(const Node& node, double length) const {
 }
 
 double Graph::tokens(SpaceId space, std::int64_t rows) const {
-    const std::int64_t per_token = spaces_[static_cast<std::size_t>(space)].per_parent;
+    const std::int64_t per_token = spaces_[space].per_parent;
     return static_cast<double>(rows) / static_cast<double>(std::max<std::int64_t>(1, per_token));
 }
 

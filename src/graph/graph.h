@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/by_id.h"
 #include "base/small.h"
 #include "ops/op.h"
 
@@ -96,14 +97,14 @@ class Graph {
     /// Nodes that are added from now on belong to this block (none: to no block).
     void begin_block(int block) { block_ = block; }
 
-    const std::vector<Node>& nodes() const { return nodes_; }
-    const std::vector<Parameter>& parameters() const { return parameters_; }
-    const std::vector<RowSpace>& spaces() const { return spaces_; }
-    const std::vector<Stream>& streams() const { return streams_; }
-    const std::vector<StateSpec>& states() const { return states_; }
+    const ById<Node>& nodes() const { return nodes_; }
+    const ById<Parameter>& parameters() const { return parameters_; }
+    const ById<RowSpace>& spaces() const { return spaces_; }
+    const ById<Stream>& streams() const { return streams_; }
+    const ById<StateSpec>& states() const { return states_; }
     const std::vector<Program>& programs() const { return programs_; }
     const Program& program(std::string_view name) const;  // std::logic_error where there is none
-    const Node& node(NodeId id) const { return nodes_[static_cast<std::size_t>(id)]; }
+    const Node& node(NodeId id) const { return nodes_[id]; }
     std::int64_t parameter_count() const;  // elements
 
     /// The widths and shapes that the node's op asks its rules about.
@@ -119,11 +120,11 @@ class Graph {
     double tokens(SpaceId space, std::int64_t rows) const;
 
   private:
-    std::vector<Node> nodes_;
-    std::vector<Parameter> parameters_;
-    std::vector<RowSpace> spaces_;
-    std::vector<Stream> streams_;
-    std::vector<StateSpec> states_;
+    ById<Node> nodes_;
+    ById<Parameter> parameters_;
+    ById<RowSpace> spaces_;
+    ById<Stream> streams_;
+    ById<StateSpec> states_;
     std::vector<Program> programs_;
     int block_ = none;
 };

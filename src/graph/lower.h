@@ -10,14 +10,14 @@ namespace linnet {
 struct Lowerer {
     const Graph& graph;
     Plan& plan;
-    std::vector<char> wanted;    // nodes that the roots need
-    std::vector<char> kept;      // nodes whose value backward reads
-    std::vector<char> residual;  // nodes whose value is a sum or goes into one: never stored narrowly
-    std::vector<char> dropped;   // nodes whose value is computed again for backward
-    std::vector<int> consumers;  // how many wanted nodes read each node
-    std::vector<int> made_by;    // the forward step that makes a node's value; none: none does
-    std::vector<int> run_by;     // the forward step that runs a node's op (another's, where fused)
-    std::vector<ValueId> wide;   // the newest copy of a value in the type of arithmetic
+    ById<char> wanted;    // nodes that the roots need
+    ById<char> kept;      // nodes whose value backward reads
+    ById<char> residual;  // nodes whose value is a sum or goes into one: never stored narrowly
+    ById<char> dropped;   // nodes whose value is computed again for backward
+    ById<int> consumers;  // how many wanted nodes read each node
+    ById<int> made_by;    // the forward step that makes a node's value; none: none does
+    ById<int> run_by;     // the forward step that runs a node's op (another's, where fused)
+    ById<ValueId> wide;   // the newest copy of a value in the type of arithmetic
 
     Lowerer(const Graph& g, Plan& p);
 
@@ -32,7 +32,7 @@ struct Lowerer {
     /// The same for input `i` of a node's op, which may read it as it is stored.
     ValueId read_input(const Node& node, std::size_t i) {
         const NodeId id = node.inputs[i];
-        return forms(node).inputs >> i & 1u ? plan.value[static_cast<std::size_t>(id)] : read(id);
+        return forms(node).inputs >> i & 1u ? plan.value[id] : read(id);
     }
     /// What the node's op takes and makes as it is stored, once its inputs' values are there.
     StoredForms forms(const Node& node) const;

@@ -55,7 +55,7 @@ void accesses(const Graph& graph, const Plan& plan, const PlanStep& s, std::vect
               std::vector<Access>& writes) {
     auto range = [&](std::vector<Access>& list, ValueId id) {
         if (id == none) return;
-        const Value& v = plan.values[static_cast<std::size_t>(id)];
+        const Value& v = plan.values[id];
         list.push_back({0, v.offset, v.offset + v.bytes});
     };
     const Node& node = graph.node(s.node);

@@ -9,7 +9,7 @@
 namespace linnet {
 
 std::int64_t capacity_of(const Graph& graph, const Lowering& lowering, SpaceId space) {
-    const RowSpace& s = graph.spaces()[static_cast<std::size_t>(space)];
+    const RowSpace& s = graph.spaces()[space];
     if (s.fixed > 0) return s.fixed;
     if (s.parent != none) return capacity_of(graph, lowering, s.parent) * s.per_parent;
     auto at = static_cast<std::size_t>(space);
@@ -28,7 +28,7 @@ ValueId new_value(const Graph& graph, Plan& plan, DType type, std::int64_t width
 
 void touch(Plan& plan, ValueId value, int step) {
     if (value == none) return;
-    Value& v = plan.values[static_cast<std::size_t>(value)];
+    Value& v = plan.values[value];
     v.first = std::min(v.first, step);
     v.last = std::max(v.last, step);
 }
@@ -40,8 +40,7 @@ Plan make_plan(const Graph& graph, const Program& program, const Lowering& lower
     Lowerer lowerer(graph, plan);
     lower_forward(lowerer);
     if (lowering.phase == Phase::train) lower_backward(lowerer);
-    for (NodeId root : plan.roots)
-        touch(plan, plan.value[static_cast<std::size_t>(root)], static_cast<int>(plan.steps.size()));
+    for (NodeId root : plan.roots) touch(plan, plan.value[root], static_cast<int>(plan.steps.size()));
     pack(plan);
     place_barriers(graph, plan);
     return plan;
@@ -61,7 +60,7 @@ std::string describe(const Graph& graph, const Plan& plan) {
         const Node& node = graph.node(s.node);
         std::string inputs;
         if (s.kind == StepKind::convert) {
-            const Value& made = plan.values[static_cast<std::size_t>(s.out)];
+            const Value& made = plan.values[s.out];
             inputs = " to " + std::string(info(made.type).name);
         } else {
             for (NodeId input : node.inputs) inputs += " " + graph.node(input).path;

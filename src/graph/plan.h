@@ -42,14 +42,14 @@ struct PlanStep {
 /// How a program is to be run: all that is known before the first batch.
 struct Lowering {
     Phase phase = Phase::read;
-    bool states = false;                 // bound: keys and values are read from them
-    std::vector<std::int64_t> capacity;  // most rows, of each space (derived ones may be left out)
-    std::int64_t positions = 0;          // most positions of a sequence: what tables must cover
-    DType arithmetic = DType::f32;       // of every kernel: f32, or f64 where gradients are checked
+    bool states = false;            // bound: keys and values are read from them
+    ById<std::int64_t> capacity;    // most rows, of each space (derived ones may be left out)
+    std::int64_t positions = 0;     // most positions of a sequence: what tables must cover
+    DType arithmetic = DType::f32;  // of every kernel: f32, or f64 where gradients are checked
     ProductKernel products = ProductKernel::panels;  // panels, bf16 or split
     std::optional<DType> activation;  // storage of what backward reads, where not that of arithmetic
-    std::vector<DType> stored;        // of each parameter; empty: all in `arithmetic`
-    std::vector<bool> trained;        // of each parameter; empty: all (where phase is train)
+    ById<DType> stored;               // of each parameter; empty: all in `arithmetic`
+    ById<bool> trained;               // of each parameter; empty: all (where phase is train)
     bool recompute = false;           // blocks' values are computed again instead of kept
     bool fuse = true;                 // residual adds into the products before them
 };
@@ -57,9 +57,9 @@ struct Lowering {
 struct Plan {
     Lowering lowering;
     std::vector<NodeId> roots;
-    std::vector<PlanStep> steps;
-    std::vector<Value> values;
-    std::vector<ValueId> value;  // of each node; none where it is not made (or has been dropped since)
+    ById<PlanStep> steps;
+    ById<Value> values;
+    ById<ValueId> value;  // of each node; none where it is not made (or has been dropped since)
     std::size_t arena_bytes = 0;
 
     int barriers() const;
