@@ -32,8 +32,8 @@ constexpr Rung rungs[] = {
     {4e17, 768, 12, 12, 2048, 32768, 512, 64},
 };
 
-/// What a text of so many bytes can feed: a larger model would learn it by heart, more tokens would be too
-/// rare.
+/// The largest model for a text of so many bytes, because a larger one would memorise it, and the largest
+/// vocabulary, because more tokens would be too rare.
 struct TextRow {
     std::uint64_t bytes;  // texts up to this size
     std::size_t rung;     // the largest
@@ -110,7 +110,8 @@ json choose_config(const Prospect& prospect) {
             {"tokenizer", tokenizer},
             {"train",
              {{"batch", rung.batch},
-              {"optimizer", {{"lr", rounded(4e-3 * std::min(1.0, 128 / width))}, {"beta2", 0.99}}},
+              {"optimizer",
+               {{"kind", "muon"}, {"lr", rounded(6e-3 * std::min(1.0, 128 / width))}, {"beta2", 0.99}}},
               {"schedule", {{"kind", "wsd"}, {"min_lr", 0.0}, {"decay", 0.4}}},
               {"validation_fraction", text.held_out}}}};
 }

@@ -14,7 +14,7 @@ inline constexpr double default_seconds = 600;  // of training, where neither ti
 struct Prospect {
     std::uint64_t bytes = 0;      // of text
     double seconds = 0;           // for training
-    double flops = 0;             // a second: the machine's measured f32 peak
+    double flops = 0;             // per second: the machine's measured f32 peak
     std::int64_t vocabulary = 0;  // of the tokenizer that the data brings; 0: to be chosen
 };
 
