@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <filesystem>
 
 #include "base/error.h"
 #include "commands/options.h"
@@ -14,8 +13,7 @@
 
 namespace linnet {
 
-TextInput::TextInput(const std::string& path, std::string_view invalid)
-    : name_(path == "-" ? "stdin" : path) {
+TextInput::TextInput(const std::string& path, std::string_view invalid) : name_(input_name(path)) {
     if (path == "-") {
         buffer_ = read_stdin(SIZE_MAX);
         text_ = buffer_;
@@ -60,7 +58,7 @@ std::string prompt_text(const std::optional<std::string>& prompt, const std::str
     if (prompt) return *prompt;
     const bool from_file = !file.empty() && file != "-";
     if (!from_file && file.empty() && ::isatty(STDIN_FILENO)) return {};
-    std::string text = from_file ? read_file(file) : read_stdin();
+    std::string text = read_input(from_file ? file : "-");
     if (!keep_newline && text.ends_with('\n')) {
         text.pop_back();
         if (text.ends_with('\r')) text.pop_back();
@@ -69,7 +67,7 @@ std::string prompt_text(const std::optional<std::string>& prompt, const std::str
 }
 
 std::string prompt_name(const std::optional<std::string>& prompt, const std::string& file) {
-    return prompt ? "--prompt" : file.empty() || file == "-" ? "stdin" : file;
+    return prompt ? "--prompt" : input_name(file.empty() ? "-" : file);
 }
 
 std::vector<std::string_view> lines_of(std::string_view text) {
@@ -89,9 +87,7 @@ TokenizerPtr open_tokenizer(const std::string& path) {
         std::shared_ptr<const Model> model = Model::open("");
         return TokenizerPtr(model, &model->tokenizer());
     }
-    if (std::filesystem::is_directory(path) && std::filesystem::exists(path + "/tokenizer.json"))
-        return load_tokenizer(path + "/tokenizer.json");
-    return load_tokenizer(model_of_run(path));
+    return load_tokenizer(tokenizer_of_run(path));
 }
 
 }  // namespace linnet
