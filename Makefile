@@ -141,7 +141,7 @@ $(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(LIBRARY)
 # The program itself prints its manual pages and completions; build/share mirrors PREFIX/share.
 RUN   := $(if $(CROSS),qemu-$(CROSS)-static )
 SHARE := $(BUILD)/share
-$(SHARE)/made: $(BUILD)/linnet README.md $(wildcard models/*.json) models/README.md
+$(SHARE)/made: $(BUILD)/linnet README.md LICENSE $(wildcard models/*.json) models/README.md
 	@echo "make    $(SHARE)"
 	$(Q)rm -rf $(SHARE)
 	$(Q)cd $(BUILD) && mkdir -p share/man/man1 share/bash-completion/completions share/zsh/site-functions \
@@ -151,7 +151,7 @@ $(SHARE)/made: $(BUILD)/linnet README.md $(wildcard models/*.json) models/README
 	$(Q)$(RUN)$(BUILD)/linnet completion bash >$(SHARE)/bash-completion/completions/linnet
 	$(Q)$(RUN)$(BUILD)/linnet completion zsh >$(SHARE)/zsh/site-functions/_linnet
 	$(Q)$(RUN)$(BUILD)/linnet completion fish >$(SHARE)/fish/vendor_completions.d/linnet.fish
-	$(Q)cp README.md $(SHARE)/doc/linnet && cp models/README.md models/*.json $(SHARE)/doc/linnet/models
+	$(Q)cp README.md LICENSE $(SHARE)/doc/linnet && cp models/README.md models/*.json $(SHARE)/doc/linnet/models
 	$(Q)touch $@
 
 # Everything of ours below PREFIX, as uninstall removes it; a test installs, uninstalls and finds nothing left.

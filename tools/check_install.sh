@@ -22,7 +22,7 @@ for page in $("$linnet" manual --list); do
     [ -s "$share/man/man1/$page.1" ] || wrong "$page.1" "a manual page" none
 done
 for file in bash-completion/completions/linnet zsh/site-functions/_linnet fish/vendor_completions.d/linnet.fish \
-    doc/linnet/README.md; do
+    doc/linnet/README.md doc/linnet/LICENSE; do
     [ -s "$share/$file" ] || wrong "$file" "a file" none
 done
 if command -v bash >/dev/null; then bash -n "$share/bash-completion/completions/linnet"; fi

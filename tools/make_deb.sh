@@ -33,6 +33,7 @@ rmdir "$root/usr/share/zsh/site-functions"
 gzip -9n "$root"/usr/share/man/man1/*.1
 
 doc=$root/usr/share/doc/linnet
+rm "$doc/LICENSE"  # a package says it in `copyright`
 {
     echo "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/"
     echo "Upstream-Name: linnet"

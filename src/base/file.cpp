@@ -138,7 +138,18 @@ std::string read_file(const std::string& path, std::size_t limit) {
 }
 
 std::string read_stdin(std::size_t limit) {
+    static std::atomic<bool> read{false};
+    if (read.exchange(true)) fail(Exit::usage, "stdin", "", "one use of it", "two");
     return read_descriptor(STDIN_FILENO, input_name("-"), buffer_size, limit);
+}
+
+std::string read_input(const std::string& path, std::size_t limit) {
+    return path == "-" ? read_stdin(limit) : read_file(path, limit);
+}
+
+bool name_taken(const std::string& path) {
+    struct stat status;
+    return ::lstat(path.c_str(), &status) == 0;
 }
 
 void refuse_existing(const std::string& path, Existing existing) {
@@ -146,6 +157,15 @@ void refuse_existing(const std::string& path, Existing existing) {
     if (existing == Existing::keep && ::lstat(path.c_str(), &status) == 0 &&
         (S_ISREG(status.st_mode) || S_ISLNK(status.st_mode)))
         fail(Exit::usage, path, "", "a new name", "a file that exists", "--overwrite replaces it");
+}
+
+void refuse_existing_in(const std::string& folder, Existing existing,
+                        const std::function<bool(std::string_view name)>& to_write) {
+    if (existing != Existing::keep) return;
+    for (const std::string& name : names_in(folder))
+        if (to_write(name))
+            fail(Exit::usage, folder, "", "a folder without " + name, "one that has it",
+                 "--overwrite replaces it");
 }
 
 AtomicFile::AtomicFile(std::string path, Existing existing)

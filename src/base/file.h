@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -49,7 +50,11 @@ OpenFile open_regular(const std::string& path, std::string_view hint = {});
 std::string read_file(const std::string& path, std::size_t limit = std::size_t{1} << 32);
 
 /// Standard input to its end, up to `limit` bytes; a stop signal ends the wait (Stopped, base/signals.h).
+/// Error(Exit::usage) the second time: what was to be read then has been taken for the first.
 std::string read_stdin(std::size_t limit = std::size_t{1} << 32);
+
+/// A file, or stdin where the path is "-".
+std::string read_input(const std::string& path, std::size_t limit = std::size_t{1} << 32);
 
 /// What becomes of a file that has the name of one to be written.
 enum class Existing {
@@ -58,8 +63,14 @@ enum class Existing {
     replace_name,  // never what a link leads to: for the fixed names in a folder that linnet writes
 };
 
+/// Whether anything has that name, a link to nowhere too.
+bool name_taken(const std::string& path);
+
 /// Throws Error(Exit::usage) where a file, or a link to nowhere, has the name `path` and is to be kept.
 void refuse_existing(const std::string& path, Existing existing);
+/// The same of anything in `folder` whose name is one of those that are to be written into it.
+void refuse_existing_in(const std::string& folder, Existing existing,
+                        const std::function<bool(std::string_view name)>& to_write);
 
 /// Writes `path` through a temporary file beside it: commit() flushes, fsyncs and renames; without commit()
 /// the destructor removes what was written, so nothing half-written ever bears its final name. A symbolic

@@ -16,7 +16,7 @@ void prepare_output(const std::string& path, Existing existing) {
     AtomicFile probe(path, existing);
 }
 
-void note_written(const std::string& path) {
+std::string written_line(const std::string& path) {
     std::error_code ignored;
     std::uintmax_t bytes = 0;
     auto add = [&](const fs::directory_entry& entry) {
@@ -28,7 +28,11 @@ void note_written(const std::string& path) {
         for (const fs::directory_entry& entry : fs::recursive_directory_iterator(path, ignored)) add(entry);
     else
         add(fs::directory_entry(path, ignored));
-    note("wrote " + path + ", " + human_bytes(static_cast<double>(bytes)));
+    return "wrote " + path + ", " + human_bytes(static_cast<double>(bytes));
+}
+
+void note_written(const std::string& path) {
+    note(written_line(path));
 }
 
 }  // namespace linnet

@@ -10,7 +10,9 @@ namespace linnet {
 /// be kept, makes the folders that `path` names, and tries to make a file there. Errors as AtomicFile's.
 void prepare_output(const std::string& path, Existing existing);
 
-/// "wrote FILE, SIZE" on stderr; a folder's size is that of the files in it.
+/// "wrote FILE, SIZE"; a folder's size is that of the files in it.
+std::string written_line(const std::string& path);
+/// That on stderr.
 void note_written(const std::string& path);
 
 }  // namespace linnet

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace linnet {
 
@@ -32,6 +33,13 @@ inline Char decode_utf8(const char* p, const char* end) {
         if (code >= 0x10000 && code <= 0x10FFFF) return {code, 4, true};
     }
     return {b, 1, false};
+}
+
+/// `at`, moved back to where the character begins that it lies in.
+inline std::size_t character_start(std::string_view text, std::size_t at) {
+    auto tail = [&](std::size_t i) { return (static_cast<std::uint8_t>(text[i]) & 0xC0) == 0x80; };
+    for (int i = 0; i < 3 && at > 0 && at < text.size() && tail(at); i++) at--;
+    return at;
 }
 
 /// The bytes of a character at `to`, which has room for four; returns what lies behind them.

@@ -20,7 +20,7 @@ std::vector<ChatMessage> parse_messages(std::string_view json, const std::string
 }
 
 std::vector<ChatMessage> load_messages(const std::string& path) {
-    return parse_messages(read_file(path, largest_file), path);
+    return parse_messages(read_input(path, largest_file), input_name(path));
 }
 
 void save_messages(const std::string& path, const std::vector<ChatMessage>& messages, Existing existing) {

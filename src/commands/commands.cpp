@@ -55,9 +55,9 @@ constexpr Command table[] = {
     {"detokenize", "turn lines of token ids back into texts", "linnet tokenize my.txt | linnet detokenize",
      add_detokenize},
     {"tokenize", "turn texts into tokens",
-     "linnet tokenize -m tokenizer.json my.txt\n"
+     "linnet tokenize -t tokenizer.json my.txt\n"
      "linnet tokenize --format pieces my.txt\n"
-     "linnet tokenize -m model.gguf --html tokens.html my.txt",
+     "linnet tokenize -t model.gguf --html tokens.html my.txt",
      add_tokenize},
     {"tokenizer", "train, convert and compare tokenizers",
      "linnet tokenizer train --vocab-size 8000 -o tokenizer.json my.txt", nullptr},
@@ -83,7 +83,7 @@ constexpr Command table[] = {
     {"bench train", "measure the speed of training steps",
      "linnet bench train models/gpt2-124m.json --set train.batch=4", add_bench_train},
     {"bench tokenize", "measure the speed of a tokenizer on a text",
-     "linnet bench tokenize -m model.gguf my.txt", add_bench_tokenize},
+     "linnet bench tokenize -t model.gguf my.txt", add_bench_tokenize},
     {"bench machine", "measure this machine's peaks: arithmetic and memory", "linnet bench machine --json",
      add_bench_machine},
     {"completion", "print the completion script of a shell",

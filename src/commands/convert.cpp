@@ -64,9 +64,10 @@ void to_gguf(const Options& options, ModelFormat format, const SourceOptions& wa
     }
     if (options.verbose)
         for (const SourceTensor& t : source.tensors) note(t.from + " -> " + t.name);
-    prepare_output(options.out, existing(options.overwrite));
+    const Existing found = existing(options.overwrite);
+    prepare_output(options.out, found);
     Percent progress("converted", true);
-    write_gguf(source, options.out, std::ref(progress));
+    write_gguf(source, options.out, found, std::ref(progress));
     progress.clear();
 }
 
@@ -125,7 +126,7 @@ int convert_adapter(const Options& options) {
     } else {
         prepare_output(options.out, found);
         save_adapter(options.out, base->architecture().name, adapter.shape.targets, adapter.pairs,
-                     adapter.alpha, std::filesystem::path(options.in).filename().string(), {});
+                     adapter.alpha, std::filesystem::path(options.in).filename().string(), {}, found);
     }
     note_written(options.out);
     return 0;
@@ -138,7 +139,7 @@ int run(Options options) {
     options.in = model_of_run(options.in);
     SourceOptions from;
     SinkOptions to;
-    from.tokenizer = options.tokenizer;
+    from.tokenizer = tokenizer_of_run(options.tokenizer);
     if (!options.type.empty()) from.type = to.type = dtype_from_name(options.type);
     to.max_part = part_size(options.max_part), to.existing = existing(options.overwrite);
     const Target target = target_of(options.out);
@@ -152,15 +153,18 @@ int run(Options options) {
 
 Action add_convert(CLI::App& app, const Globals&) {
     auto options = std::make_shared<Options>();
-    add_file(app, "IN", options->in,
-             "model to read: GGUF, a Hugging Face folder, a checkpoint of llama2.c or llm.c; or an adapter: "
-             "GGUF or a PEFT folder");
-    add_file(
+    auto* in =
+        add_file(app, "IN", options->in,
+                 "model to read: GGUF, a Hugging Face folder, the folder of a training run, a checkpoint of "
+                 "llama2.c or llm.c; or an adapter: GGUF or a PEFT folder");
+    add_hidden_names(app, "-m,--model", in);
+    auto* out = add_output(
         app, "OUT", options->out,
         "model to write: NAME.gguf, NAME.bin (llama2.c's or llm.c's, as the model is), or a folder's name");
+    add_hidden_names(app, "-o,--out", out->required());
     add_choice(app, "--type", options->type, {"f32", "f16", "bf16"}, "type of the weights")
         ->default_str("as stored");
-    add_text(app, "--tokenizer", options->tokenizer,
+    add_text(app, "-t,--tokenizer", options->tokenizer,
              "tokenizer for a checkpoint of llm.c, or of llama2.c in the place of tokenizer.bin beside it")
         ->type_name("FILE");
     add_text(app, "--base", options->base, "of an adapter: the model that it is for")->type_name("MODEL");

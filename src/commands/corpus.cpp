@@ -12,6 +12,7 @@
 #include "commands/commands.h"
 #include "commands/options.h"
 #include "commands/read_options.h"
+#include "commands/text_input.h"
 #include "data/corpus_builder.h"
 #include "data/layouts.h"
 
@@ -96,8 +97,9 @@ void print_result(const Options& options, const CorpusIndex& index, double secon
 
 int run(Options options, const Globals& globals) {
     install_stop_signals();
-    TokenizerPtr tokenizer = load_tokenizer(options.tokenizer);
+    TokenizerPtr tokenizer = open_tokenizer(options.tokenizer);
     CorpusOptions& corpus = options.corpus;
+    while (options.tokenizer.size() > 1 && options.tokenizer.ends_with('/')) options.tokenizer.pop_back();
     corpus.tokenizer_name = options.tokenizer.substr(options.tokenizer.rfind('/') + 1);
     finish_read_options(corpus.read);
     corpus.shard_tokens = static_cast<std::uint64_t>(options.shard_tokens);
@@ -139,16 +141,12 @@ int run(Options options, const Globals& globals) {
 Action add_corpus(CLI::App& app, const Globals& globals) {
     auto options = std::make_shared<Options>();
     CorpusOptions& corpus = options->corpus;
-    add_text(app, "-t,--tokenizer", options->tokenizer,
-             "GGUF, tokenizer.json, .tiktoken or SentencePiece model")
-        ->type_name("FILE")
-        ->required();
-    add_text(app, "-o,--out", corpus.folder, "folder for the shards and index.json")
+    add_tokenizer(app, options->tokenizer)->default_str("")->required();
+    add_output(app, "-o,--out", corpus.folder, "folder for the shards and index.json")
         ->type_name("DIR")
         ->required();
-    app.add_option("FILE", corpus.inputs,
-                   "texts or folders of them (.txt, .jsonl, also .gz or .zst; - is stdin)")
-        ->type_name("FILE")
+    add_files(app, "FILE", corpus.inputs,
+              "texts or folders of them (.txt, .jsonl, also .gz or .zst; - is stdin)")
         ->required();
     add_read_options(app, corpus.read);
     add_choice(app, "--format", corpus.layout, layout_names(),

@@ -21,10 +21,11 @@ int run(const Options& options) {
     std::shared_ptr<const Model> model = Model::open(options.model);
     std::vector<Adapter> adapters;
     for (const AdapterChoice& choice : options.adapters) adapters.push_back(open_adapter(choice, *model));
-    prepare_output(options.out, existing(options.overwrite));
+    const Existing found = existing(options.overwrite);
+    prepare_output(options.out, found);
     std::optional<DType> type;
     if (!options.type.empty()) type = dtype_from_name(options.type);
-    merge_adapters(*model, adapters, type, options.out);
+    merge_adapters(*model, adapters, type, options.out, found);
     note_written(options.out);
     return 0;
 }
@@ -35,7 +36,7 @@ Action add_merge(CLI::App& app, const Globals&) {
     auto options = std::make_shared<Options>();
     add_model(app, options->model);
     add_adapters(app, options->adapters)->required();
-    add_text(app, "-o,--out", options->out, "GGUF file to write")->type_name("FILE")->required();
+    add_output(app, "-o,--out", options->out, "GGUF file to write")->required();
     add_choice(app, "--type", options->type, {"f32", "f16", "bf16"}, "type of the tensors that change")
         ->default_str("their own; quantized ones need it");
     add_overwrite(app, options->overwrite, "replace a file that is there");

@@ -145,6 +145,19 @@ CLI::Option* add_file(CLI::App& app, const std::string& name, std::string& path,
     return add_text(app, name, path, help)->type_name("FILE")->required();
 }
 
+void refuse_stdout(const std::string& option, const std::string& path) {
+    if (path == "-")
+        usage_error(option, "the name of a file or a folder", linnet::quoted(path),
+                    "files do not go to stdout; ./- is one of that name");
+}
+
+CLI::Option* add_output(CLI::App& app, const std::string& names, std::string& path, const std::string& help) {
+    const std::string name = shown_name(names);
+    return add_text(app, names, path, help)
+        ->each([name](const std::string& given) { refuse_stdout(name, given); })
+        ->type_name("FILE");
+}
+
 CLI::Option* add_overwrite(CLI::App& app, bool& overwrite, const std::string& help) {
     return app.add_flag("--overwrite", overwrite, help);
 }

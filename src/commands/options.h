@@ -54,6 +54,11 @@ CLI::Option* add_choice(CLI::App& app, const std::string& names, std::string& va
 /// A file that must be named and not empty, as an argument.
 CLI::Option* add_file(CLI::App& app, const std::string& name, std::string& path, const std::string& help);
 
+/// What a command is to write, as an option or an argument; "-" is refused, as files do not go to stdout.
+CLI::Option* add_output(CLI::App& app, const std::string& names, std::string& path, const std::string& help);
+/// That refusal, a usage error of `option`.
+void refuse_stdout(const std::string& option, const std::string& path);
+
 /// --overwrite, for every command that writes what it was told to.
 CLI::Option* add_overwrite(CLI::App& app, bool& overwrite, const std::string& help);
 inline Existing existing(bool overwrite) {

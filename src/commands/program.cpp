@@ -46,8 +46,9 @@ void add_globals(CLI::App& app, Globals& globals, const Command* command) {
                               ->type_name("N")
                               ->default_str("physical cores")
                               ->group(group);
-    // llama.cpp's short name, where a model runs; where text is tokenized, -t is the tokenizer.
-    if (app.get_option_no_throw("--model") && !app.get_option_no_throw("-t"))
+    // llama.cpp's short name, where a model runs or is made; where text is tokenized, -t is the tokenizer.
+    if ((app.get_option_no_throw("--model") || app.get_option_no_throw("CONFIG")) &&
+        !app.get_option_no_throw("-t"))
         add_hidden_names(app, "-t", option);
     add_text(app, "--isa", globals.isa,
              std::string("instruction set of the kernels, of ") + built_kernels() + " (or LINNET_ISA)")
@@ -137,6 +138,22 @@ void reject_unknown(const CLI::App& root) {
     }
 }
 
+/// An option is no other one's value: `--stop -n 1` lacks the text (`--stop=-n` is one, and a prompt may be
+/// any text). CLI11 would take it.
+void refuse_options_as_values(const CLI::App& root, const std::vector<std::string>& words) {
+    const CLI::App* app = &root;
+    for (std::size_t i = 0; i + 1 < words.size() && words[i] != "--"; i++) {
+        for (const CLI::App* child : app->get_subcommands(nullptr))
+            if (words[i] == child->get_name()) app = child;
+        const CLI::Option* option = words[i].starts_with('-') ? app->get_option_no_throw(words[i]) : nullptr;
+        if (!option || option->get_items_expected_max() == 0) continue;
+        const std::string& value = words[++i];
+        if (value.size() > 1 && value[0] == '-' && app->get_option_no_throw(value) &&
+            !option->check_lname("prompt"))
+            usage_error(words[i - 1], "a value", "the option " + value);
+    }
+}
+
 /// CLI11's own complaints, in our form. It words them for any program; three kinds are common enough to be
 /// worded here.
 [[noreturn]] void reject(const CLI::App& root, const CLI::ParseError& error) {
@@ -173,6 +190,7 @@ int dispatch(int argc, char** argv) {
         words.erase(words.begin());
         words.push_back("--help");
     }
+    refuse_options_as_values(root, words);
     std::reverse(words.begin(), words.end());  // CLI11 takes them last first
     try {
         root.parse(words);

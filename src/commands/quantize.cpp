@@ -20,6 +20,7 @@
 #include "model/quantize/divergence.h"
 #include "model/quantize/importance.h"
 #include "model/quantize/quantize.h"
+#include "train/run_model.h"
 
 namespace linnet {
 namespace {
@@ -164,7 +165,7 @@ std::string json_report(const Options& options, const std::vector<QuantizedTenso
     return out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-int run(const Options& options, const Globals& globals) {
+int run(Options& options, const Globals& globals) {
     install_stop_signals();
     QuantizeOptions wanted;
     wanted.mix = quantize_mix(options.type);
@@ -176,10 +177,12 @@ int run(const Options& options, const Globals& globals) {
     std::unique_ptr<TextInput> text, weighed;
     if (!options.check.empty()) text = std::make_unique<TextInput>(options.check);
     if (!options.importance.empty()) weighed = std::make_unique<TextInput>(options.importance);
+    options.in = model_of_run(options.in);
     const Gguf file = open_model_file(options.in);
     if (weighed) wanted.importance = importance(options, globals, *weighed);
     std::vector<QuantizedTensor> tensors = plan_quantization(file, wanted);
-    prepare_output(options.out, existing(options.overwrite));
+    wanted.existing = existing(options.overwrite);
+    prepare_output(options.out, wanted.existing);
     Percent percent("quantized");
     write_quantized(file, wanted, tensors, options.out, std::ref(percent));
     percent.clear();
@@ -195,8 +198,11 @@ int run(const Options& options, const Globals& globals) {
 
 Action add_quantize(CLI::App& app, const Globals& globals) {
     auto options = std::make_shared<Options>();
-    add_file(app, "FILE", options->in, "model to read: GGUF");
-    add_file(app, "OUT", options->out, "model to write: GGUF");
+    add_hidden_names(
+        app, "-m,--model",
+        add_file(app, "FILE", options->in, "model to read: GGUF, or the folder of a training run"));
+    add_hidden_names(app, "-o,--out",
+                     add_output(app, "OUT", options->out, "model to write: GGUF")->required());
     add_text(app, "--type", options->type,
              "type of the matrices, or a mix by llama.cpp's rules: " + type_names(false))
         ->type_name("TYPE")

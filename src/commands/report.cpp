@@ -47,7 +47,7 @@ Action add_report(CLI::App& app, const Globals&) {
     app.add_option("RUN", options->runs, "folders that `linnet train` made, or their log.jsonl")
         ->type_name("PATH")
         ->required();
-    add_text(app, "-o,--out", options->out, "the page to write")->type_name("FILE")->required();
+    add_output(app, "-o,--out", options->out, "the page to write")->required();
     add_overwrite(app, options->overwrite, "replace the file if it exists");
     return [options] { return run(*options); };
 }

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <filesystem>
 
 #include "base/error.h"
 #include "commands/options.h"
@@ -59,7 +58,7 @@ std::string prompt_text(const std::optional<std::string>& prompt, const std::str
     if (prompt) return *prompt;
     const bool from_file = !file.empty() && file != "-";
     if (!from_file && file.empty() && ::isatty(STDIN_FILENO)) return {};
-    std::string text = from_file ? read_file(file) : read_stdin();
+    std::string text = read_input(from_file ? file : "-");
     if (!keep_newline && text.ends_with('\n')) {
         text.pop_back();
         if (text.ends_with('\r')) text.pop_back();
@@ -88,9 +87,7 @@ TokenizerPtr open_tokenizer(const std::string& path) {
         std::shared_ptr<const Model> model = Model::open("");
         return TokenizerPtr(model, &model->tokenizer());
     }
-    if (std::filesystem::is_directory(path) && std::filesystem::exists(path + "/tokenizer.json"))
-        return load_tokenizer(path + "/tokenizer.json");
-    return load_tokenizer(model_of_run(path));
+    return load_tokenizer(tokenizer_of_run(path));
 }
 
 }  // namespace linnet

@@ -52,8 +52,7 @@ std::string prompt_name(const std::optional<std::string>& prompt, const std::str
 /// empty, or where there is no other.
 std::vector<std::string_view> lines_of(std::string_view text);
 
-/// load_tokenizer, or the built-in model's where `path` is empty. Error for a directory without a
-/// tokenizer.json; a Hugging Face directory is its tokenizer.json.
+/// load_tokenizer of what `path` stands for (tokenizer_of_run), or the built-in model's where it is empty.
 TokenizerPtr open_tokenizer(const std::string& path);
 
 }  // namespace linnet

@@ -8,6 +8,7 @@
 #include "base/output.h"
 #include "base/team.h"
 #include "base/terminal.h"
+#include "base/utf8.h"
 #include "commands/commands.h"
 #include "commands/options.h"
 #include "commands/text_input.h"
@@ -68,9 +69,8 @@ constexpr std::size_t most_shown = 1'000'000;
 std::string_view shown_part(std::string_view text) {
     if (text.size() <= most_shown) return text;
     const std::size_t line = text.rfind('\n', most_shown - 1);
-    std::size_t end = line != text.npos && line >= most_shown / 2 ? line + 1 : most_shown;
-    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) end--;
-    return text.substr(0, end);
+    const std::size_t end = line != text.npos && line >= most_shown / 2 ? line + 1 : most_shown;
+    return text.substr(0, character_start(text, end));
 }
 
 void write_page(const Tokenizer& tokenizer, const TextInput& input, const Options& options,
@@ -146,7 +146,7 @@ Action add_tokenize(CLI::App& app, const Globals& globals) {
     app.add_flag("--special", options->special, "read special tokens in the text");
     app.add_flag("--add-special", options->add_special,
                  "put the vocabulary's begin and end tokens around each text");
-    add_text(app, "--html", options->html, "write a page to look at instead of printing")->type_name("OUT");
+    add_output(app, "--html", options->html, "write a page to look at instead of printing")->type_name("OUT");
     add_overwrite(app, options->overwrite, "replace OUT where there is such a file");
     add_files(app, "FILE", options->files, "texts; none or -: stdin");
     return [options, &globals] { return run(*options, globals); };

@@ -111,12 +111,6 @@ int run_train(const TrainArguments& arguments, const Globals& globals) {
     arguments.out.prepare();
     install_stop_signals();
     const int threads = globals.threads > 0 ? globals.threads : physical_cores();
-    if (arguments.kind == "char" || arguments.kind == "byte") {
-        std::string all;
-        for (const std::string& path : arguments.files) all += TextInput(path).text();
-        arguments.out.save(*train_tokenizer(arguments.kind, all, 0, threads));
-        return 0;
-    }
     TrainOptions options;
     options.kind = arguments.kind;
     options.vocab_size = static_cast<TokenId>(arguments.vocab_size);
@@ -135,9 +129,14 @@ int run_train(const TrainArguments& arguments, const Globals& globals) {
             status.show("merges " + progress_text(done, total, seconds_since(merging), human_count));
     };
     try {
-        VocabularyTrainer trainer(options);
         ReadOptions read = arguments.read;
         finish_read_options(read);
+        if (arguments.kind == "char" || arguments.kind == "byte") {
+            const std::string text = training_text(arguments.files, read);
+            arguments.out.save(*train_tokenizer(arguments.kind, text, 0, threads));
+            return 0;
+        }
+        VocabularyTrainer trainer(options);
         const std::uint64_t skipped =
             train_on_files(trainer, arguments.files, read, [&](std::uint64_t done, std::uint64_t total) {
                 status.show("words of " + progress_text(done, total, seconds_since(start), human_bytes));
@@ -252,7 +251,7 @@ Action add_tokenizer_train(CLI::App& app, const Globals& globals) {
         ->type_name("PRE");
     add_text(app, "--mem", options->memory, "memory for counting; the rest goes to disk")->type_name("SIZE");
     app.add_flag("--lowercase", options->lowercase, "wordpiece: lower-case the text, without accents");
-    add_text(app, "-o,--out", options->out.path, "tokenizer.json or GGUF to write")
+    add_output(app, "-o,--out", options->out.path, "tokenizer.json or GGUF to write")
         ->required()
         ->type_name("OUT");
     options->out.add_options(app);
@@ -266,9 +265,9 @@ Action add_tokenizer_train(CLI::App& app, const Globals& globals) {
 Action add_tokenizer_convert(CLI::App& app, const Globals&) {
     auto options = std::make_shared<ConvertArguments>();
     auto* in = add_file(app, "IN", options->in, "GGUF, tokenizer.json, .tiktoken or SentencePiece model");
-    add_hidden_names(app, "-t,--tokenizer", in);
-    auto* out = add_file(app, "OUT", options->out.path, "the file to write: .json or .gguf");
-    add_hidden_names(app, "-o,--out", out);
+    add_hidden_names(app, "-t,--tokenizer,-m,--model", in);
+    auto* out = add_output(app, "OUT", options->out.path, "the file to write: .json or .gguf");
+    add_hidden_names(app, "-o,--out", out->required());
     options->out.add_options(app);
     return [options] {
         options->out.prepare();

@@ -11,7 +11,8 @@ Action add_train(CLI::App& app, const Globals& globals) {
     };
     auto options = std::make_shared<Options>();
     TrainingOptions& train = options->train;
-    add_text(app, "CONFIG", train.config_path, "model and training settings, JSON (models/ has some)")
+    add_text(app, "CONFIG", train.config_path,
+             "model and training settings, JSON (models/ has some); -: stdin")
         ->type_name("FILE")
         ->default_str("chosen by the text's size, the time and the machine's speed");
     add_training_options(app, *options);

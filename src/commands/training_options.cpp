@@ -35,9 +35,9 @@ void add_training_options(CLI::App& app, TrainingArguments& arguments) {
              "of JSON lines that hold pairs, classes or tags, separated by commas")
         ->type_name("NAME")
         ->default_str("source,target; text,label; words,tags");
-    add_text(app, "-o,--out", train.out,
-             "folder for model.gguf (or adapter.gguf), last.gguf, config.json, checkpoints, log.jsonl, "
-             "report.html")
+    add_output(app, "-o,--out", train.out,
+               "folder for model.gguf (or adapter.gguf), last.gguf, config.json, checkpoints, log.jsonl, "
+               "report.html")
         ->type_name("DIR")
         ->required();
     add_texts(app, "--set", train.set, "change a setting of the config, for example train.steps=500")

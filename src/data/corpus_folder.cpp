@@ -19,11 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool there(const std::string& path) {
-    std::error_code ignored;
-    return fs::symlink_status(path, ignored).type() != fs::file_type::not_found;
-}
-
 /// train_000000.bin and the like.
 bool is_shard(std::string_view name) {
     const auto& layouts = corpus_layouts();
@@ -70,27 +65,29 @@ CorpusFolder::CorpusFolder(const std::string& folder, CorpusStart start) : folde
     const fs::path name = at.filename(), parent = at.parent_path();
     const std::string old = (parent / ("." + name.string() + ".linnet-old")).string();
     beside_ = (parent / ("." + name.string() + ".linnet-new")).string();
-    if (!name.empty() && !there(whole) && there(old))  // broken off between finish()'s two renames
+    if (!name.empty() && !name_taken(whole) && name_taken(old))  // broken off between finish()'s two renames
         if (int error = rename_file(old, whole)) fail_errno(folder, "", error);
     lock_ = std::make_unique<FolderLock>(folder);
     real_ = real_path(folder);
     bool unfinished_beside = false;
-    if (there(beside_)) {
+    if (name_taken(beside_)) {
         CorpusProgress progress;
         beside_lock_ = std::make_unique<FolderLock>(beside_);
         unfinished_beside = read_corpus_progress(beside_, progress) && progress.replaces;
         if (!unfinished_beside || start == CorpusStart::overwrite) clear_beside();
     }
     // The index is written last: where it is, the corpus is whole.
-    const bool done = there(folder + "/index.json");
+    const bool done = name_taken(folder + "/index.json");
     if (done) remove_corpus_progress(folder);
-    const bool begun = there(folder + "/progress.json");
+    const bool begun = name_taken(folder + "/progress.json");
     if (start == CorpusStart::fresh && (done || begun || unfinished_beside))
         fail(Exit::usage, folder, "", "a new or empty folder",
              done ? "one with a corpus" : "one with an unfinished corpus",
              done && !unfinished_beside ? "--overwrite replaces it"
                                         : "--resume goes on with it, --overwrite begins again");
-    if (start == CorpusStart::fresh)
+    // A corpus that was begun has one of these two; shards without either are not of linnet's making.
+    if (start == CorpusStart::fresh ||
+        (start == CorpusStart::resume && !done && !begun && !unfinished_beside))
         for (const std::string& found : names_in(folder))
             if (is_shard(found))
                 fail(Exit::usage, folder, "", "a new or empty folder", found, "--overwrite replaces it");
@@ -112,7 +109,7 @@ CorpusFolder::~CorpusFolder() {
 }
 
 bool CorpusFolder::finished() const {
-    return !beside() && there(folder_ + "/index.json");
+    return !beside() && name_taken(folder_ + "/index.json");
 }
 
 void CorpusFolder::abandon() const {
@@ -123,7 +120,7 @@ void CorpusFolder::abandon() const {
 /// have not all been moved, or a new one that nobody wants any more.
 void CorpusFolder::clear_beside() {
     for (const std::string& name : names_in(beside_))
-        if (!is_ours(name) && !there(real_ + "/" + name))
+        if (!is_ours(name) && !name_taken(real_ + "/" + name))
             if (int error = rename_file(beside_ + "/" + name, real_ + "/" + name))
                 fail_errno(folder_ + "/" + name, "", error);
     remove_corpus(beside_, true);

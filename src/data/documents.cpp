@@ -6,22 +6,14 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/sha256.h"
+#include "base/signals.h"
+#include "base/utf8.h"
 
 namespace linnet {
 namespace {
 
 constexpr std::uint64_t split_seed = 0x73706C6974;  // "split"
 constexpr std::size_t many = 100;                   // documents: a share of fewer says little
-
-bool is_continuation(char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
-}
-
-/// `at`, moved back to the start of a character.
-std::size_t character_start(std::string_view text, std::size_t at) {
-    for (int i = 0; i < 3 && at > 0 && at < text.size() && is_continuation(text[at]); i++) at--;
-    return at;
-}
 
 std::size_t tail_begin(std::string_view text, double fraction) {
     auto at = static_cast<std::size_t>(std::floor(static_cast<double>(text.size()) * (1.0 - fraction)));
@@ -49,14 +41,16 @@ Documents read_documents(const std::vector<std::string>& inputs, ReadOptions opt
     documents.files = files.size();
     DocumentReader reader(std::move(files), std::move(options));
     for (DocumentPart part; reader.next(documents.text, part);) {
+        if (int signal = stop_signal()) throw Stopped{signal};
         if (part.first) documents.hashes.push_back(part.hash);
         if (part.last) documents.ends.push_back(documents.text.size());
     }
     documents.skipped = reader.skipped();
     documents.first_skipped = reader.first_skipped();
     if (documents.count() == 0)
-        fail_input(inputs.size() == 1 ? inputs[0] : "--data", "", "a text",
-                   documents.files == 1 ? "an empty file" : "files without text");
+        fail_input(
+            inputs[0] + (inputs.size() == 1 ? "" : " and " + std::to_string(inputs.size() - 1) + " more"), "",
+            "a text", documents.files == 1 ? "an empty file" : "files without text");
     return documents;
 }
 

@@ -1,9 +1,11 @@
 #include "data/train_text.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/aside.h"
+#include "data/documents.h"
 
 namespace linnet {
 namespace {
@@ -29,13 +31,22 @@ Block read_block(DocumentReader& reader) {
     return block;
 }
 
+void keep_invalid(ReadOptions& options) {
+    if (options.invalid == "error" && !options.skip_bad) options.invalid = "keep";
+}
+
 }  // namespace
+
+std::string training_text(const std::vector<std::string>& files, ReadOptions options) {
+    keep_invalid(options);
+    return std::move(read_documents(files, std::move(options)).text);
+}
 
 std::uint64_t train_on_files(VocabularyTrainer& trainer, const std::vector<std::string>& files,
                              ReadOptions options,
                              const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
     options.cut = training_cut;
-    if (options.invalid == "error" && !options.skip_bad) options.invalid = "keep";
+    keep_invalid(options);
     DocumentReader reader(expand_inputs(files), std::move(options));
     auto next = aside([&] { return read_block(reader); });
     for (;;) {

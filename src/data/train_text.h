@@ -15,4 +15,8 @@ std::uint64_t train_on_files(VocabularyTrainer& trainer, const std::vector<std::
                              ReadOptions options,
                              const std::function<void(std::uint64_t, std::uint64_t)>& progress = {});
 
+/// All of it at once, read in the same way, for vocabularies that need no words counted. Ends with Stopped
+/// where a signal asks for it.
+std::string training_text(const std::vector<std::string>& files, ReadOptions options);
+
 }  // namespace linnet

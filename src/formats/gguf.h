@@ -127,7 +127,8 @@ class GgufWriter {
 
     /// Returns the lower-case hexadecimal sha256 of the file written
     /// (empty where `hashed` is false, which is faster).
-    std::string write(const std::string& path, bool hashed = true) const;
+    std::string write(const std::string& path, Existing existing = Existing::replace,
+                      bool hashed = true) const;
 
   private:
     struct Entry {

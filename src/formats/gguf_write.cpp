@@ -127,8 +127,8 @@ std::string GgufWriter::header() const {
     return header;
 }
 
-std::string GgufWriter::write(const std::string& path, bool hashed) const {
-    AtomicFile file(path);
+std::string GgufWriter::write(const std::string& path, Existing existing, bool hashed) const {
+    AtomicFile file(path, existing);
     Sha256 hash;
     auto put = [&](const void* data, std::size_t size) {
         file.write(data, size);

@@ -73,7 +73,8 @@ class SafetensorsWriter {
     /// bytes, a name given twice or a type that the format lacks are std::logic_error.
     void add_tensor(std::string name, DType type, Shape shape, std::function<void(const Sink&)> emit);
     /// Writes into `folder`; each file through AtomicFile. 0: one file.
-    void write(const std::string& folder, const std::string& name, std::uint64_t max_part = 0) const;
+    void write(const std::string& folder, const std::string& name, std::uint64_t max_part = 0,
+               Existing existing = Existing::replace) const;
 
   private:
     struct Entry {
@@ -83,7 +84,7 @@ class SafetensorsWriter {
         std::uint64_t bytes;
         std::function<void(const Sink&)> emit;
     };
-    void write_file(const std::string& path, std::span<const Entry> entries) const;
+    void write_file(const std::string& path, std::span<const Entry> entries, Existing existing) const;
     std::set<std::string> names_;
     std::vector<Entry> tensors_;
 };

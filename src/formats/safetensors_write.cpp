@@ -29,7 +29,8 @@ void SafetensorsWriter::add_tensor(std::string name, DType type, Shape shape,
     tensors_.push_back({std::move(name), type, shape, bytes, std::move(emit)});
 }
 
-void SafetensorsWriter::write_file(const std::string& path, std::span<const Entry> entries) const {
+void SafetensorsWriter::write_file(const std::string& path, std::span<const Entry> entries,
+                                   Existing existing) const {
     ordered_json header;
     header["__metadata__"] = {{"format", "pt"}};  // transformers refuses files without it
     std::uint64_t at = 0;
@@ -43,7 +44,7 @@ void SafetensorsWriter::write_file(const std::string& path, std::span<const Entr
     }
     std::string text = header.dump();
     text.resize(checked_round_up(text.size(), std::size_t{8}).value(), ' ');
-    AtomicFile file(path);
+    AtomicFile file(path, existing);
     const std::uint64_t size = text.size();
     file.write(&size, sizeof size);
     file.write(text);
@@ -59,8 +60,8 @@ void SafetensorsWriter::write_file(const std::string& path, std::span<const Entr
     file.commit();
 }
 
-void SafetensorsWriter::write(const std::string& folder, const std::string& name,
-                              std::uint64_t max_part) const {
+void SafetensorsWriter::write(const std::string& folder, const std::string& name, std::uint64_t max_part,
+                              Existing existing) const {
     std::vector<std::span<const Entry>> parts;
     std::uint64_t all = 0, filled = 0;
     const std::span<const Entry> entries = tensors_;
@@ -74,16 +75,16 @@ void SafetensorsWriter::write(const std::string& folder, const std::string& name
     }
     parts.push_back(entries.subspan(begin));
     const std::string stem = folder + "/" + name;
-    if (parts.size() == 1) return write_file(stem + ".safetensors", entries);
+    if (parts.size() == 1) return write_file(stem + ".safetensors", entries, existing);
     ordered_json places = ordered_json::object();
     for (std::size_t p = 0; p < parts.size(); p++) {
         const std::string ending = part_ending(p, parts.size(), ".safetensors");
-        write_file(stem + ending, parts[p]);
+        write_file(stem + ending, parts[p], existing);
         for (const Entry& entry : parts[p]) places[entry.name] = name + ending;
     }
     linnet::write_file(
         stem + ".safetensors.index.json",
-        ordered_json{{"metadata", {{"total_size", all}}}, {"weight_map", places}}.dump(2) + "\n");
+        ordered_json{{"metadata", {{"total_size", all}}}, {"weight_map", places}}.dump(2) + "\n", existing);
 }
 
 }  // namespace linnet

@@ -51,8 +51,12 @@ int Plan::barriers() const {
         std::count_if(steps.begin(), steps.end(), [](const PlanStep& s) { return s.barrier; }));
 }
 
+const char* name_of(StepKind kind) {
+    static constexpr const char* names[] = {"forward", "again", "backward", "convert"};
+    return names[static_cast<std::size_t>(kind)];
+}
+
 std::string describe(const Graph& graph, const Plan& plan) {
-    static constexpr const char* kinds[] = {"forward ", "again   ", "backward", "convert "};
     std::string out;
     char line[256];
     for (std::size_t i = 0; i < plan.steps.size(); i++) {
@@ -66,9 +70,9 @@ std::string describe(const Graph& graph, const Plan& plan) {
             for (NodeId input : node.inputs) inputs += " " + graph.node(input).path;
             if (s.add != none) inputs += " +residual";
         }
-        std::snprintf(line, sizeof line, "%4zu %c %s %-18s %-24s %6lld ", i, s.barrier ? '|' : ' ',
-                      kinds[static_cast<std::size_t>(s.kind)], std::string(node.op->name).c_str(),
-                      graph.node(s.result).path.c_str(), static_cast<long long>(graph.node(s.result).width));
+        std::snprintf(line, sizeof line, "%4zu %c %-8s %-18s %-24s %6lld ", i, s.barrier ? '|' : ' ',
+                      name_of(s.kind), std::string(node.op->name).c_str(), graph.node(s.result).path.c_str(),
+                      static_cast<long long>(graph.node(s.result).width));
         out += line + std::string("<-") + inputs;
         std::string attributes = node.attributes.text();
         out += (attributes.empty() ? "" : "  {" + attributes + "}") + "\n";

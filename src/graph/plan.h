@@ -72,6 +72,9 @@ Plan make_plan(const Graph& graph, const Program& program, const Lowering& lower
 /// Most rows of a space under the lowering's capacities.
 std::int64_t capacity_of(const Graph& graph, const Lowering& lowering, SpaceId space);
 
+/// "forward", "again", "backward", "convert"
+const char* name_of(StepKind kind);
+
 /// One line per step: kind, op, path, width, values, barriers (`inspect graph`).
 std::string describe(const Graph& graph, const Plan& plan);
 

@@ -74,12 +74,13 @@ std::vector<AdapterPair> pairs_of(const Graph& graph, const AdapterShape& shape,
 /// Returns the file's sha256.
 std::string save_adapter(const std::string& path, const std::string& architecture,
                          const std::vector<AdapterTarget>& targets, const std::vector<AdapterPair>& pairs,
-                         double alpha, const std::string& name, const Provenance& provenance);
+                         double alpha, const std::string& name, const Provenance& provenance,
+                         Existing existing = Existing::replace);
 
 /// Writes the model with the adapters' changes added to its weights. Tensors with a change are written in
 /// `type`, or in their own where it is none (Error(Exit::input) where that is quantized); vectors and tensors
 /// without a change as they are.
 void merge_adapters(const Model& base, const std::vector<Adapter>& adapters, std::optional<DType> type,
-                    const std::string& path);
+                    const std::string& path, Existing existing = Existing::replace);
 
 }  // namespace linnet

@@ -13,7 +13,8 @@ void copy_metadata(const Gguf& file, GgufWriter& out, const std::function<bool(s
     }
 }
 
-std::string rewrite_model(const Gguf& file, const std::string& path, const Provenance& provenance,
+std::string rewrite_model(const Gguf& file, const std::string& path, Existing existing,
+                          const Provenance& provenance,
                           const std::function<std::optional<NewTensor>(const GgufTensor&)>& replace,
                           bool hashed) {
     GgufWriter out;
@@ -34,7 +35,7 @@ std::string rewrite_model(const Gguf& file, const std::string& path, const Prove
                                    sink(bytes.data() + at, std::min(some, bytes.size() - at));
                            });
     }
-    return out.write(path, hashed);
+    return out.write(path, existing, hashed);
 }
 
 }  // namespace linnet

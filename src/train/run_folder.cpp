@@ -16,17 +16,11 @@ namespace fs = std::filesystem;
 /// What a run makes in its folder. The checkpoints come first: where they are, the run is.
 constexpr const char* run_names[] = {"checkpoints", "log.jsonl", "model.gguf",  "adapter.gguf",
                                      "last.gguf",   "hf",        "report.html", "config.json"};
-constexpr const char* set_aside = "/.replaced";
-
-bool there(const std::string& path) {
-    std::error_code ignored;
-    return fs::symlink_status(path, ignored).type() != fs::file_type::not_found;
-}
 
 /// The name of a model, a checkpoint or a log in the folder; empty where there is none.
 std::string found_run(const std::string& folder) {
     for (const char* name : run_names)
-        if (there(folder + "/" + name)) return name;
+        if (name_taken(folder + "/" + name)) return name;
     for (const std::string& name : names_in(folder))
         if (name.ends_with(".gguf") || name.ends_with(".safetensors")) return name;
     return "";
@@ -45,7 +39,7 @@ bool is_folder(const std::string& path) {
 const std::string& checked(const std::string& path, RunStart start) {
     if (start == RunStart::resume && !is_folder(path))
         fail(Exit::diverged, path, "", "a folder of a run to resume",
-             there(path) ? "a file" : "no such folder");
+             name_taken(path) ? "a file" : "no such folder");
     return path;
 }
 
@@ -56,7 +50,7 @@ RunFolder::RunFolder(const std::string& path, RunStart start)
     const std::string checkpoints = path + "/checkpoints";
     remove_uncommitted(path);
     remove_partial_checkpoints(checkpoints);
-    if (there(path + set_aside)) {
+    if (name_taken(path + "/" + set_aside)) {
         if (newest_checkpoint(checkpoints)) {
             settle();
         } else {
@@ -76,30 +70,30 @@ RunFolder::RunFolder(const std::string& path, RunStart start)
 
 RunFolder::~RunFolder() {
     try {
-        if (there(path_ + set_aside)) restore();
+        if (name_taken(path_ + "/" + set_aside)) restore();
     } catch (const Error&) {  // the next start tries again
     }
 }
 
 void RunFolder::begin() {
     if (start_ != RunStart::overwrite || found_run(path_).empty()) return;
-    make_directories(path_ + set_aside);
+    make_directories(path_ + "/" + set_aside);
     for (const char* name : run_names)
-        if (there(path_ + "/" + name)) move(path_ + "/" + name, path_ + set_aside + "/" + name);
+        if (name_taken(path_ + "/" + name)) move(path_ + "/" + name, path_ + "/" + set_aside + "/" + name);
 }
 
 void RunFolder::settle() {
-    remove_all(path_ + set_aside);  // what stays is removed by the next start
+    remove_all(path_ + "/" + set_aside);  // what stays is removed by the next start
 }
 
 void RunFolder::restore() const {
     for (const char* name : run_names) {
-        const std::string kept = path_ + set_aside + "/" + name, now = path_ + "/" + name;
-        if (!there(kept)) continue;
+        const std::string kept = path_ + "/" + set_aside + "/" + name, now = path_ + "/" + name;
+        if (!name_taken(kept)) continue;
         remove_all(now);
         move(kept, now);
     }
-    remove_all(path_ + set_aside);
+    remove_all(path_ + "/" + set_aside);
 }
 
 }  // namespace linnet

@@ -6,6 +6,9 @@
 
 namespace linnet {
 
+/// In a run's folder: the run that is being replaced, until the new one has a checkpoint.
+inline constexpr const char* set_aside = ".replaced";
+
 /// What a run may do with what it finds in its folder.
 enum class RunStart {
     fresh,      // refuse (Exit::usage) where the folder holds a model, a checkpoint or a log
@@ -23,7 +26,7 @@ class RunFolder {
     ~RunFolder();
 
     /// To be called before the run's first file is written. An old run's files move into the folder
-    /// ".replaced" and stand there until the new run has a checkpoint.
+    /// `set_aside` and stand there until the new run has a checkpoint.
     void begin();
     /// To be called when a checkpoint of this run stands.
     void settle();

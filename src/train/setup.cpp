@@ -2,22 +2,26 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/terminal.h"
+#include "base/utf8.h"
 #include "kernels/peaks.h"
 #include "model/architectures.h"
 #include "model/encode/encoder_text.h"
 #include "train/ladder.h"
 #include "train/precision.h"
+#include "train/run_model.h"
 #include "train/task/example_task.h"
 #include "train/timing.h"
 
 namespace linnet {
 namespace {
 
+namespace fs = std::filesystem;
 using nlohmann::json;
 
 /// The settings that options stand for: --set, then --steps.
@@ -81,9 +85,9 @@ struct GivenConfig {
 };
 GivenConfig given_config(const TrainingOptions& options, const RunSetup& setup) {
     GivenConfig given;
-    given.name = options.config_path;
+    given.name = input_name(options.config_path);
     if (!given.name.empty())
-        given.config = parse_json(read_file(given.name), given.name);
+        given.config = parse_json(read_input(options.config_path), given.name);
     else if (setup.resumed)
         given.config = setup.checkpoint.config, given.name = *setup.resumed;
     given.model = start_model(given.config, settings_of(options));
@@ -224,14 +228,27 @@ void set_steps(RunSetup& setup, double epochs, std::int64_t each) {
 
 /// The run's folder, and the checkpoint to go on from.
 void open_folder(const TrainingOptions& options, RunSetup& setup) {
-    setup.folder = std::make_unique<RunFolder>(options.out, options.resume      ? RunStart::resume
-                                                            : options.overwrite ? RunStart::overwrite
-                                                                                : RunStart::fresh);
+    if (!options.dry_run)
+        setup.folder = std::make_unique<RunFolder>(options.out, options.resume      ? RunStart::resume
+                                                                : options.overwrite ? RunStart::overwrite
+                                                                                    : RunStart::fresh);
     if (!options.resume) return;
     setup.checkpoint = read_newest_checkpoint(options.out + "/checkpoints", setup.resumed.emplace());
     if (!setup.checkpoint.isa.empty() && setup.checkpoint.isa != kernels().name)
         note("the run so far was computed with " + setup.checkpoint.isa + ", its rest with " +
              kernels().name + ": its bytes will differ from those of a run with one of them (--isa chooses)");
+}
+
+/// A base that stands in the folder would go with the run that is replaced, at the first checkpoint.
+void check_base(const RunSetup& setup, const TrainingOptions& options) {
+    std::error_code ignored;
+    if (!setup.start.base || !options.overwrite || !fs::exists(setup.start.base->path(), ignored)) return;
+    const fs::path base = fs::weakly_canonical(fs::absolute(setup.start.base->path(), ignored), ignored);
+    fs::path out = fs::weakly_canonical(fs::absolute(options.out, ignored), ignored);
+    if (!out.has_filename()) out = out.parent_path();  // named with a slash at its end
+    if (std::mismatch(out.begin(), out.end(), base.begin(), base.end()).first == out.end())
+        fail(Exit::usage, "", "--out", "a folder without the model that the run begins from",
+             options.out + ", where it is " + base.lexically_relative(out).string());
 }
 
 /// What --data says, or (resuming) what the run began with.
@@ -249,6 +266,12 @@ DataOptions data_options(const TrainingOptions& options, const RunSetup& setup) 
 /// What a config's own vocabulary is called in errors.
 std::string tokenizer_name(const RunSetup& setup, const std::string& data) {
     return setup.config.tokenizer.kind == "file" ? setup.config.tokenizer.file : data;
+}
+
+/// A run's folder, as tokenizer.file, stands for the file in it.
+void settle_tokenizer_file(RunSetup& setup) {
+    TokenizerConfig& tokenizer = setup.config.tokenizer;
+    if (tokenizer.kind == "file" && !setup.start.base) tokenizer.file = tokenizer_of_run(tokenizer.file);
 }
 
 /// Objectives of windows other than the next token.
@@ -286,6 +309,7 @@ void set_up_examples(const TrainingOptions& options, RunSetup& setup) {
     const std::string name = setup.data.inputs[0], description = data.description();
     data.fit(setup.config);
     setup.labels = data.labels();
+    settle_tokenizer_file(setup);
     setup.tokenizer = setup.resumed ? tokenizer_from_gguf(Gguf(*setup.resumed + "/model.gguf"))
                                     : data.tokenizer(setup.config, setup.threads);
     if (!setup.config.model.reads_patches()) setup.config.model.vocabulary = setup.tokenizer->size();
@@ -391,7 +415,7 @@ RunSetup set_up(const TrainingOptions& options) {
     setup.started = Clock::now();
     setup.time_limit_s = options.time_limit_s;
     setup.threads = options.threads > 0 ? options.threads : physical_cores();
-    if (!options.dry_run) open_folder(options, setup);
+    open_folder(options, setup);
     GivenConfig given = given_config(options, setup);
     if (!given.config.is_null() && given.model.empty()) {
         setup.config = read_run_config(given.config, given.name, settings_of(options));
@@ -405,6 +429,8 @@ RunSetup set_up(const TrainingOptions& options) {
     setup.data_hash = data.sha256();
     const std::vector<std::string> descriptions = data.descriptions();  // said once nothing is refused
     setup.config = choose_config(given, options, data, setup);
+    check_base(setup, options);
+    settle_tokenizer_file(setup);
     const TrainConfig& t = setup.config.train;
     if (reads_examples(t))
         fail(Exit::usage, "", "CONFIG",
@@ -477,7 +503,7 @@ json text_positions(const RunSetup& setup, std::int64_t step) {
 
 std::string held_out_line(const RunSetup& setup) {
     if (setup.task) return setup.task->sample_source();
-    constexpr std::size_t shortest = 20, longest = 80;  // bytes
+    constexpr std::size_t shortest = 20, longest = 80, some = 40;  // bytes
     if (setup.packed) return setup.packed->held_out_beginning(*setup.tokenizer);
     std::vector<std::int32_t> ids(static_cast<std::size_t>(setup.config.train.sequence)), targets(ids.size());
     const WindowSampler& sampler = setup.windows->part(0);
@@ -492,7 +518,11 @@ std::string held_out_line(const RunSetup& setup) {
             begin = end;
         }
     }
-    return {};
+    // Lines of another kind, or none: what the held-out text begins with.
+    if (sampler.validation_windows() == 0) return {};
+    sampler.validation_window(0, ids, targets);
+    const std::string text = setup.tokenizer->decode(ids);
+    return text.empty() ? text : text.substr(0, character_start(text, std::min(some, text.size() - 1)));
 }
 
 }  // namespace linnet

@@ -5,8 +5,10 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <numeric>
 #include <optional>
+#include <sstream>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -14,6 +16,7 @@
 #include "base/memory_use.h"
 #include "base/output.h"
 #include "base/signals.h"
+#include "base/system.h"
 #include "base/terminal.h"
 #include "kernels/peaks.h"
 #include "model/convert/peft.h"
@@ -90,11 +93,13 @@ class Trainer {
             if (!setup_.checkpoint.best.empty()) link_or_copy(setup_.checkpoint.best, file(best_name()));
         }
         peak_ = setup_.peak_flops > 0 ? setup_.peak_flops : measured_peak_flops(setup_.threads);
-        write_config();
         begun_ = Clock::now();
         first_step_ = step_;
         if (setup_.resumed) {
-            log_.write({{"event", "resume"}, {"step", step_}, {"steps", setup_.config.train.steps}});
+            log_.write({{"event", "resume"},
+                        {"step", step_},
+                        {"steps", setup_.config.train.steps},
+                        {"config", setup_.config_json}});
             note("resuming at step " + grouped(static_cast<std::uint64_t>(step_)));
         } else {
             log_.write({{"event", "start"},
@@ -109,6 +114,7 @@ class Trainer {
                         {"peak_flops", with_digits(peak_, 4)},
                         {"flops_per_token", with_digits(flops_a_token_, 6)}});
         }
+        write_config();
         const bool all = learner_.trained_count() == learner_.parameter_count();
         note(human_count(static_cast<double>(learner_.parameter_count())) + " parameters, " +
              (all ? "" : human_count(static_cast<double>(learner_.trained_count())) + " of them trained, ") +
@@ -119,6 +125,7 @@ class Trainer {
              kernels().name);
     }
 
+    /// After the log has its steps: else one that a kill left would be taken for edited.
     void write_config() const { write_file(file("config.json"), setup_.config_json.dump(2) + "\n"); }
 
     void train_step() {
@@ -204,8 +211,8 @@ class Trainer {
         if (steps == t.steps) return;
         t.steps = steps;
         setup_.config_json = whole_config(setup_.config);
-        write_config();
         log_.write({{"event", "plan"}, {"step", step_}, {"steps", steps}});
+        write_config();
     }
 
     [[noreturn]] void diverged(double loss, double norm) {
@@ -213,6 +220,7 @@ class Trainer {
         char got[96];
         std::snprintf(got, sizeof got, "loss %g, gradient norm %g", loss, norm);
         log_.write({{"event", "diverged"}, {"step", step_ + 1}, {"loss", std::to_string(loss)}});
+        write_report(file("report.html"), file("log.jsonl"));
         auto kept = newest_checkpoint(options_.out + "/checkpoints");
         fail(Exit::diverged, options_.out, "step " + std::to_string(step_ + 1), "finite numbers", got,
              kept ? "the checkpoint " + *kept + " is kept; a lower train.optimizer.lr may help"
@@ -348,7 +356,9 @@ class Trainer {
     }
 
     void write_model(const char* name) const {
-        std::string title = options_.config_path.empty() ? "linnet" : stem(options_.config_path);
+        std::string title = options_.config_path.empty() || options_.config_path == "-"
+                                ? "linnet"
+                                : stem(options_.config_path);
         save_trained(file(name), trained(), *dtype_from_name(setup_.config.train.weights), title,
                      provenance());
     }
@@ -425,7 +435,7 @@ class Trainer {
     Clock::time_point begun_;
 };
 
-int dry_run(const RunSetup& setup) {
+int dry_run(const RunSetup& setup, bool as_json) {
     const ModelConfig& model = setup.config.model;
     TracedModel traced = trace(model, true, setup.start.learner.adapters);
     // What preparing the data took and gave back counts once, not on top of the learner.
@@ -439,19 +449,62 @@ int dry_run(const RunSetup& setup) {
                         {"tokens_per_step", setup.rows() * setup.config.train.accumulate},
                         {"steps", setup.config.train.steps},
                         {"peak_memory_mib", mib(peak)}};
-    for (const auto& [key, value] : out.items()) write_stdout(key + " " + value.dump() + "\n");
+    if (as_json)
+        write_stdout(out.dump() + "\n");
+    else
+        for (const auto& [key, value] : out.items()) write_stdout(key + " " + value.dump() + "\n");
     flush_stdout();
     return 0;
+}
+
+/// Whether a run with this log wrote that config: at its start, at a resume, or when its steps were planned
+/// anew.
+bool wrote_config(const std::string& log, const nlohmann::json& found) {
+    nlohmann::json own;
+    std::istringstream lines(log);
+    for (std::string line; std::getline(lines, line);) {
+        const bool plan = line.starts_with("{\"event\":\"plan\"");
+        if (!plan && !line.starts_with("{\"event\":\"start\"") && !line.starts_with("{\"event\":\"resume\""))
+            continue;
+        const nlohmann::json record = nlohmann::json::parse(line, nullptr, false);
+        if (!record.is_object()) continue;  // cut by a kill
+        if (record.contains("config")) own = record["config"];
+        if (plan && own.is_object()) own["train"]["steps"] = record.value("steps", nlohmann::json());
+        if (own == found) return true;
+    }
+    return false;
+}
+
+/// A resumed run goes on with the checkpoint's settings, or those of the config that it is given, and writes
+/// them to config.json: what its user has written there is kept beside it.
+void keep_edited_config(const TrainingOptions& options, const RunSetup& setup) {
+    const std::string path = options.out + "/config.json";
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(path, ignored) ||
+        std::filesystem::equivalent(path, options.config_path, ignored))
+        return;
+    const std::string log = options.out + "/log.jsonl";
+    const nlohmann::json found = nlohmann::json::parse(read_file(path), nullptr, false);
+    if (found == setup.checkpoint.config ||
+        (std::filesystem::exists(log, ignored) && wrote_config(read_file(log), found)))
+        return;
+    std::string kept = options.out + "/config.edited.json";
+    for (int n = 2; name_taken(kept); n++)
+        kept = options.out + "/config.edited-" + std::to_string(n) + ".json";
+    if (int error = rename_file(path, kept)) fail_errno(kept, "", error);
+    note(path + " was edited: the run goes on with its own settings; what you wrote is kept as " + kept +
+         " (`linnet train " + kept + " --out " + options.out + " --resume` would go on with it)");
 }
 
 }  // namespace
 
 int train(const TrainingOptions& options) {
     RunSetup setup = set_up(options);
-    if (options.dry_run) return dry_run(setup);
+    if (options.dry_run) return dry_run(setup, options.json);
     install_stop_signals();  // until here nothing is lost by ending at once, and making a vocabulary may take
                              // minutes
     setup.folder->begin();
+    if (setup.resumed) keep_edited_config(options, setup);
     return Trainer(options, std::move(setup)).run();
 }
 

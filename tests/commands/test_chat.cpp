@@ -184,6 +184,43 @@ TEST_CASE("chat without a history that can be kept says nothing of it; SIGTERM e
     CHECK(terminal.exit() == 143);
 }
 
+TEST_CASE("on a dumb terminal a conversation has no escapes") {
+    const Workplace& run = talkers();
+    PseudoTerminal terminal({"chat", "-m", run.s / "chatml.gguf", "--ctx", "999", "-n", "3"},
+                            {"XDG_STATE_HOME=", "TERM=dumb"});
+    REQUIRE(terminal.shows("> "));
+    terminal.type("/set tokens 4\n");
+    REQUIRE(terminal.shows("tokens 4"));
+    REQUIRE(terminal.shows("> "));
+    terminal.type("hi\n");
+    REQUIRE(terminal.shows("hi"));
+    REQUIRE(terminal.shows("> "));
+    terminal.type("\x04");
+    CHECK(terminal.exit() == 0);
+    CHECK_MESSAGE(!has(terminal.printed(), "\x1b"), terminal.printed());
+}
+
+TEST_CASE("/save says the size, makes folders, and writes nothing to stdout") {
+    const Workplace& run = talkers();
+    PseudoTerminal terminal({"chat", "-m", run.s / "chatml.gguf", "--ctx", "999", "-n", "3"},
+                            {"XDG_STATE_HOME="});
+    REQUIRE(terminal.shows("> "));
+    terminal.type("/save " + (run.s / "new/folder/talk.json") + "\r");
+    CHECK_MESSAGE(terminal.shows("talk.json, 3 B"), terminal.printed());
+    REQUIRE(terminal.shows("> "));
+    terminal.type("/save -\r");
+    CHECK_MESSAGE(terminal.shows("got '-'"), terminal.printed());
+    REQUIRE(terminal.shows("> "));
+    for (const char* line : {"/load -\r", "/set grammar -\r"}) {
+        terminal.type(line);
+        CHECK_MESSAGE(terminal.shows("got '-'"), terminal.printed());
+        REQUIRE(terminal.shows("> "));
+    }
+    terminal.type("\x04");
+    CHECK(terminal.exit() == 0);
+    CHECK(run.file("new/folder/talk.json") == "[]\n");
+}
+
 TEST_CASE("/help of a conversation names every command") {
     const Workplace& run = talkers();
     PseudoTerminal terminal({"chat", "-m", run.s / "chatml.gguf", "--ctx", "999"}, {"XDG_STATE_HOME="});

@@ -185,6 +185,22 @@ TEST_CASE("an adapter may change any of a block's matrices alone") {
     }
 }
 
+TEST_CASE("a run is not replaced by one that begins from its model") {
+    Place place;
+    REQUIRE(place("$TUNE -m m.gguf --steps 2 --out run").exit == 0);
+    for (const char* line : {"-m run --out run", "-m run --out run/", "-m run/last.gguf --out ./run",
+                             "-m run --lora 1 --out run", "-m link.gguf --out run"}) {
+        CAPTURE(line);
+        place("ln -sf run/model.gguf link.gguf");
+        const std::string before = place("find run -type f | sort | xargs sha256sum").out;
+        const Outcome refused = place(std::string("$TUNE --steps 2 --overwrite ") + line);
+        CHECK(refused.exit == 2);
+        CHECK_MESSAGE(has(refused.err, "--out: expected a folder without the model"), refused.err);
+        CHECK(place("find run -type f | sort | xargs sha256sum").out == before);
+    }
+    CHECK(place("$TUNE --steps 2 -m run --out run-2 --overwrite").exit == 0);
+}
+
 TEST_CASE("--set names the model, adapters' settings want --lora, and an epoch is all packed examples") {
     Place place;
     const Outcome named = place("$TUNE --set finetune.model=m.gguf --out named --dry-run");

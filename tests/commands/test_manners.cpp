@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "commands/commands.h"
 #include "commands/options.h"
 #include "commands/tiny.h"
 #include "formats/gguf.h"
@@ -15,6 +16,8 @@ using namespace linnet::test;
 using nlohmann::json;
 
 namespace {
+
+namespace fs = std::filesystem;
 
 std::string made(std::vector<std::string> arguments, const std::string& input = {}) {
     arguments.insert(arguments.begin(), {"generate", "-m", tiny_model(), "-n", "8", "--temp", "0"});
@@ -80,9 +83,38 @@ TEST_CASE("- is stdin wherever a text is read") {
     CHECK(run_linnet({"detokenize", "-t", tiny_model(), "-"}, ids).out == text);
 }
 
+TEST_CASE("- is stdin also where a config, a grammar, a schema or a conversation is read") {
+    Workplace place;
+    write_text(place.s / "config", tiny_config());
+    fs::copy_file(tiny_model(), place.s / "m.gguf");
+    write_text(place.s / "grammar", "root ::= \"one \" \"two\"");
+    write_text(place.s / "schema", R"({"enum": ["one"]})");
+    write_text(place.s / "talk", R"([{"role": "user", "content": "one"}])");
+    const char* const lines[] = {"$LINNET train %config --data text --steps 2 --dry-run --out out >/dev/null",
+                                 "$LINNET bench train %config --steps 1 --json >/dev/null",
+                                 "$LINNET generate -m m.gguf -p one --temp 0 --grammar %grammar"};
+    auto both = [&](std::string line, const std::string& name) {
+        const std::size_t at = line.find('%');
+        CAPTURE(line);
+        const Outcome file = place(line.erase(at, 1));
+        const Outcome input = place(line.replace(at, name.size(), "-") + " < " + name);
+        CHECK_MESSAGE(file.exit == 0, file.err);
+        CHECK_MESSAGE(input.exit == 0, input.err);
+        CHECK(input.out == file.out);
+    };
+    for (const char* line : lines) both(line, has(line, "grammar") ? "grammar" : "config");
+    // The tiny vocabulary has no quotes, and its model no room for a conversation: both were read, at least.
+    CHECK(has(place("$LINNET generate -m m.gguf -p one --json-schema - < schema").err, "stdin"));
+    CHECK(has(place("echo '{' | $LINNET chat -m m.gguf --load -").err, "stdin: "));
+    const Outcome twice = place("echo 'root ::= \"x\"' | $LINNET generate -m m.gguf --grammar -");
+    CHECK(twice.exit == 2);
+    CHECK_MESSAGE(has(twice.err, "stdin: expected one use of it, got two"), twice.err);
+}
+
 TEST_CASE("old names of options and llama.cpp's are understood, and help does not show them") {
     Scratch scratch;
     write_text(scratch / "text", counting_text());
+    write_text(scratch / "word", "one\n");
     CHECK(made({"-p", "one", "-c", "16", "-t", "1", "-s", "5", "--ignore-eos"}) ==
           made({"-p", "one", "--ctx", "16", "--threads", "1", "--seed", "5", "--ignore-end"}));
     CHECK(run_linnet({"generate", "-m", tiny_model(), "-p", "one", "-c", "64"}).exit == 2);
@@ -91,6 +123,21 @@ TEST_CASE("old names of options and llama.cpp's are understood, and help does no
     const std::string generate = run_linnet({"generate", "--help"}).out;
     for (const char* hidden : {"-c,", "-t,", "-s,", "-c ", "--ignore-eos"})
         CHECK_FALSE_MESSAGE(has(generate, std::string("  ") + hidden), hidden);
+    auto chat = [&](const std::vector<std::string>& more) {
+        std::vector<std::string> all{"chat", "-m", tiny_model(), "-n", "6", "--quiet"};
+        all.insert(all.end(), more.begin(), more.end());
+        const Outcome outcome = run_linnet(all, "one two");
+        CHECK_MESSAGE(outcome.exit == 0, outcome.err);
+        return outcome.out;
+    };
+    CHECK(chat({"-c", "16", "-t", "1", "-s", "5", "--ignore-eos"}) ==
+          chat({"--ctx", "16", "--threads", "1", "--seed", "5", "--ignore-end"}));
+    write_text(scratch / "config", tiny_config());
+    CHECK(run_linnet({"train", scratch / "config", "--data", scratch / "text", "-o", scratch / "out",
+                      "--dry-run", "-t", "1"})
+              .exit == 0);
+    CHECK(run_linnet({"bench", "train", scratch / "config", "--steps", "1", "-t", "1"}).exit == 0);
+    CHECK(has(run_linnet({"train", "-t", "x"}).err, "--threads: expected a whole number"));
 
     const std::string ids = run_linnet({"tokenize", "-t", tiny_model(), "-p", "one two"}).out;
     CHECK(run_linnet({"tokenize", "-m", tiny_model(), "--prompt", "one two"}).out == ids);
@@ -110,6 +157,38 @@ TEST_CASE("old names of options and llama.cpp's are understood, and help does no
     CHECK(run_linnet({"tokenizer", "convert", "-t", json, "-o", gguf}).exit == 0);
     CHECK(run_linnet({"tokenizer", "verify", json, gguf, scratch / "text"}).exit == 0);
     CHECK(run_linnet({"inspect", "-m", gguf}).out == run_linnet({"inspect", gguf}).out);
+    auto does = [](const std::vector<std::string>& arguments) {
+        CAPTURE(arguments[0]);
+        const Outcome outcome = run_linnet(arguments);
+        CHECK_MESSAGE(outcome.exit == 0, outcome.err);
+        return outcome.out;
+    };
+    does({"quantize", "-m", tiny_model(), "-o", scratch / "q.gguf", "--type", "q8_0"});
+    does({"convert", "-m", tiny_model(), "-o", scratch / "folder"});
+    CHECK(has(does({"convert", "--help"}), "-t, --tokenizer"));
+    does({"corpus", "-m", json, "-o", scratch / "corpus", "-f", scratch / "text"});
+    does({"tokenizer", "convert", "-m", tiny_model(), scratch / "m.json"});
+    CHECK(does({"inspect", "graph", "-m", tiny_model(), "--check", "-f", scratch / "word"}) ==
+          does({"inspect", "graph", "-m", tiny_model(), "--check", "-p", "one"}));
+}
+
+TEST_CASE("examples of help use the names that help shows") {
+    for (const Command& command : commands()) {
+        if (!command.add) continue;
+        std::istringstream words(command.example);
+        std::string help;
+        for (std::string word, before; words >> word; before = word) {
+            if (before == "linnet") {  // another command's line may stand beside this one's
+                help = run_shell("$LINNET " + word + " --help").out;
+                if (std::string two; has(command.name, " "))
+                    help = run_shell(std::string("$LINNET ") + command.name + " --help").out;
+            }
+            if (word.size() < 2 || word[0] != '-' || help.empty()) continue;
+            if (has(command.name, "manual")) continue;  // man's own
+            CHECK_MESSAGE((has(help, word + " ") || has(help, word + ",") || has(help, word + "\n")),
+                          command.name << ": " << word);
+        }
+    }
 }
 
 TEST_CASE("--json is one object per line in every command that prints results") {
@@ -119,6 +198,11 @@ TEST_CASE("--json is one object per line in every command that prints results") 
     write_text(text, counting_text());
     write_text(config, tiny_config());
     write_text(ids, "1 2 3\n4 5\n");
+    const std::string encoder = scratch / "encoder/model.gguf";
+    REQUIRE(run_linnet({"train", config, "--data", text, "-o", scratch / "encoder", "--steps", "1", "--set",
+                        "model.kind=encoder", "--set", "tokenizer.kind=wordpiece", "--set",
+                        "tokenizer.vocab_size=300"})
+                .exit == 0);
     std::string checkpoint;
     for (const auto& entry : std::filesystem::directory_iterator(folder + "/checkpoints"))
         checkpoint = entry.path().string();
@@ -136,6 +220,15 @@ TEST_CASE("--json is one object per line in every command that prints results") 
         {"bench", "train", config, "--steps", "1"},
         {"bench", "tokenize", "-t", model, text, "-r", "1"},
         {"train", config, "--data", text, "-o", scratch / "out", "--steps", "2"},
+        {"train", config, "--data", text, "-o", scratch / "none", "--steps", "2", "--dry-run"},
+        {"finetune", "-m", model, "--data", text, "-o", scratch / "none", "--steps", "2", "--dry-run"},
+        {"quantize", model, scratch / "q.gguf", "--type", "q8_0"},
+        {"embed", "-m", encoder, "-p", "one"},
+        {"predict", "-m", encoder, "-p", "[MASK]"},
+        {"inspect", "attention", "-m", model, "-p", "one"},
+        {"inspect", "graph", "-m", model},
+        {"inspect", "graph", "-m", model, "--check", "-p", "one"},
+        {"bench", "machine"},
         {"corpus", "-t", model, "-o", scratch / "corpus", text, "--no-end-tokens"}};
     for (std::vector<std::string> line : lines) {
         CAPTURE(line[0] + " " + line[1]);
@@ -219,6 +312,18 @@ TEST_CASE("an option without its value says so") {
     CHECK(has(run_linnet({"generate", "-p", "one", "--stop", ""}).err,
               "--stop: expected a value, got an empty text"));
     CHECK(has(run_linnet({"generate", "--seed", "1", "--seed", "2"}).err, "got more than one"));
+    // Another option is no value, unless it is given as one.
+    for (const auto& [line, message] :
+         {std::pair{"generate --stop -n 1", "--stop: expected a value, got the option -n"},
+          std::pair{"generate -m --temp 0", "-m: expected a value, got the option --temp"},
+          std::pair{"train --data --out x", "--data: expected a value, got the option --out"},
+          std::pair{"chat --system --threads 2", "--system: expected a value, got the option --threads"}}) {
+        const Outcome outcome = run_shell(std::string("$LINNET ") + line);
+        CHECK(outcome.exit == 2);
+        CHECK_MESSAGE(has(outcome.err, message), outcome.err);
+    }
+    CHECK(made({"-p", "one", "--stop=-n"}) == made({"-p", "one"}));
+    CHECK(run_linnet({"tokenize", "-p", "-n"}).out == run_linnet({"tokenize"}, "-n").out);
 }
 
 TEST_CASE("-V is --version") {
@@ -239,17 +344,44 @@ TEST_CASE("train says before it starts where other runtimes will not load the mo
 }
 
 TEST_CASE("tokenizer train ended by Ctrl-C says so in a line, and writes nothing") {
-    // Its input never ends, so that it is still reading, however slow the machine.
-    const Outcome outcome = run_shell(
-        "cd \"$(mktemp -d)\"; mkfifo words; yes 'some words of a long text' > words 2>/dev/null &\n"
-        "env --default-signal=INT $LINNET tokenizer train --vocab-size 300 -o t.json - < words & pid=$!\n"
-        // It catches the signal: bit 1 of the mask.
-        "until [ \"$(readlink /proc/$pid/exe)\" = \"$(readlink -f $LINNET)\" ] && grep -q "
-        "'SigCgt:.*[2367abef]$' /proc/$pid/status; do sleep 0.05; done\n"
-        "kill -INT $pid; wait $pid; code=$?; ls; exit $code");
-    CHECK(outcome.exit == 130);
-    CHECK(has(outcome.err, "stopped; t.json is not written"));
-    CHECK_FALSE(has(outcome.out, "t.json"));
+    for (const char* kind : {"bpe", "char"}) {
+        // Its input never ends, so that it is still reading, however slow the machine.
+        const Outcome outcome = run_shell(
+            "cd \"$(mktemp -d)\"; mkfifo words; yes 'some words of a long text' > words 2>/dev/null &\n"
+            "env --default-signal=INT $LINNET tokenizer train --kind " +
+            std::string(kind) +
+            " --vocab-size 300 -o t.json - < words & pid=$!\n"
+            // It catches the signal: bit 1 of the mask.
+            "until [ \"$(readlink /proc/$pid/exe)\" = \"$(readlink -f $LINNET)\" ] && grep -q "
+            "'SigCgt:.*[2367abef]$' /proc/$pid/status; do sleep 0.05; done\n"
+            "kill -INT $pid; wait $pid; code=$?; ls; exit $code");
+        CHECK(outcome.exit == 130);
+        CHECK(has(outcome.err, "stopped; t.json is not written"));
+        CHECK_FALSE(has(outcome.out, "t.json"));
+    }
+}
+
+TEST_CASE("tokenizer train reads the same files whatever it is to make") {
+    Workplace place;
+    REQUIRE(place("mkdir texts && cp text texts/a.txt && gzip -k text && mv text.gz b.txt.gz").exit == 0);
+    for (const char* kind : {"bpe", "char", "byte"}) {
+        CAPTURE(kind);
+        const std::string line =
+            std::string("$LINNET tokenizer train --vocab-size 270 --kind ") + kind + " --overwrite -o ";
+        for (const char* files : {"text", "texts", "b.txt.gz", "- < text"}) {
+            const Outcome made = place(line + "t.gguf " + files);
+            CHECK_MESSAGE(made.exit == 0, made.err);
+            if (files != std::string("text")) CHECK(place.file("t.gguf") == place.file("first"));
+            place("[ -e first ] || cp t.gguf first");
+        }
+        place("rm first; head -c 40 b.txt.gz > cut.txt.gz");
+        const Outcome binary = place(line + "u.gguf t.gguf");
+        CHECK(binary.exit == 3);
+        CHECK_MESSAGE(has(binary.err, "t.gguf: expected UTF-8 text, got a GGUF"), binary.err);
+        const Outcome cut = place(line + "u.gguf cut.txt.gz");
+        CHECK(cut.exit == 3);
+        CHECK_MESSAGE(has(cut.err, "cut.txt.gz"), cut.err);
+    }
 }
 
 TEST_CASE("a page of tokens of a large text shows a part of it and says so; it is UTF-8 whatever the text") {
@@ -326,6 +458,16 @@ TEST_CASE("a dumb terminal gets no escapes; a narrow one gets notes, errors and 
     if (dumb.empty()) return;
     CHECK(has(dumb, "validation loss"));
     CHECK_FALSE(has(dumb, "\x1b"));
+    CHECK_FALSE(has(
+        on_terminal("$LINNET tokenize -t " + tiny_model() + " --format pieces -p one", 80, "dumb"), "\x1b"));
+    CHECK_FALSE(has(on_terminal("$LINNET tokenizer train --vocab-size 270 -o " + (scratch / "t.json") + " " +
+                                    (scratch / "text"),
+                                80, "dumb"),
+                    "\x1b"));
+    CHECK_FALSE(has(on_terminal("$LINNET corpus -t " + (scratch / "t.json") + " -o " + (scratch / "c") + " " +
+                                    (scratch / "text"),
+                                80, "dumb"),
+                    "\x1b"));
     auto fits = [](const std::string& text, std::size_t width) {
         std::istringstream lines(text);
         for (std::string line; std::getline(lines, line);) {

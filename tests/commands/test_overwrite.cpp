@@ -1,11 +1,13 @@
 // Every command that writes, against everything that may stand where it writes.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <sstream>
 
 #include "commands/commands.h"
 #include "commands/tiny.h"
+#include "model/family_files.h"
 #include "support.h"
 
 using namespace linnet;
@@ -31,15 +33,20 @@ constexpr Writer writers[] = {
     {"tokenize", "tokenize -m t.json --html $OUT text", ".html", ""},
     {"inspect attention", "inspect attention -m m.gguf -p one --html $OUT", ".html", ""},
     {"corpus", "corpus -t t.json -o $OUT text", "", "/index.json"},
+    {"corpus", "corpus -t t.json --format nanogpt --no-end-tokens -o $OUT text", "", "/train.bin"},
+    {"corpus", "corpus -t t.json --format megatron -o $OUT text", "", "/train_text_document.bin"},
     {"quantize", "quantize m.gguf $OUT --type q8_0", ".gguf", ""},
     {"embed", "embed -m e/model.gguf --truncate -f text -o $OUT", ".npy", ""},
     {"convert", "convert m.gguf $OUT", "", "/config.json"},
-    {"convert", "convert c.bin $OUT", ".gguf", ""},
+    {"convert", "convert c/c.bin $OUT", ".gguf", ""},
+    {"convert", "convert c/c.bin $OUT", ".bin", ""},    // llama2.c's
+    {"convert", "convert gpt2.gguf $OUT", ".bin", ""},  // llm.c's
     {"convert", "convert a.gguf $OUT --base m.gguf", "", "/adapter_config.json"},
     {"finetune", "finetune -m m.gguf --data text --steps 2 --threads 1 --set train.sequence=16 --out $OUT",
      "", "/model.gguf"},
     {"merge", "merge -m m.gguf --lora a.gguf -o $OUT", ".gguf", ""},
     {"report", "report log.jsonl -o $OUT", ".html", ""},
+    {"train", "train config --data text --steps 2 --threads 1 --save hf --out $OUT", "", "/hf/config.json"},
     {"train", "train config --data text --steps 2 --threads 1 --out $OUT", "", "/model.gguf"},
 };
 
@@ -66,7 +73,11 @@ struct Place : Workplace {
                     .exit == 0);
         fs::rename(s / "adapted/adapter.gguf", s / "a.gguf");
         fs::remove_all(s / "adapted");
-        write_checkpoint(s / "c.bin", s / "tokenizer.bin");
+        fs::create_directory(s / "c");
+        write_checkpoint(s / "c/c.bin", s / "c/tokenizer.bin");
+        FamilyFile gpt2 = *std::ranges::find(family_files(), std::string("gpt2-tied"), &FamilyFile::name);
+        gpt2.ffn = 4 * gpt2.width;
+        write_family_file(gpt2, s / "gpt2.gguf");
         REQUIRE(run_linnet({"train", s / "config", "--data", s / "text", "--out", s / "e", "--steps", "1",
                             "--set", "model.kind=encoder", "--set", "tokenizer.kind=wordpiece", "--set",
                             "tokenizer.vocab_size=300"})
@@ -109,6 +120,7 @@ TEST_CASE("what is written is said in one line, and folders on the way are made"
         const Outcome made = place(writer, out);
         CHECK_MESSAGE(made.exit == 0, made.err);
         CHECK_MESSAGE(has(made.err, "wrote " + out), made.err);
+        CHECK_MESSAGE(has(made.err.substr(made.err.rfind("wrote ")), "B\n"), made.err);  // a size
         CHECK(fs::exists(place.s / (out + writer.leaves)));
         CHECK(run_shell("ls -A '" + place.s.path + "/a/b/c' | grep -c '^\\.'").out == "0\n");
         CHECK_FALSE(fs::exists(place.s / (out + "/.linnet.lock")));
@@ -169,9 +181,84 @@ TEST_CASE("no command replaces what it finds, unless --overwrite is given") {
                 CHECK(has(replaced.err, "wrote " + out));
                 CHECK(fs::exists(place.s / (out + writer.leaves)));
             }
-            place("rm -rf out* real nowhere .out*");
+            place("rm -rf out* real nowhere .out* tokenizer.bin");
         }
     }
+}
+
+TEST_CASE("convert and corpus keep whatever has a name that they would write") {
+    Place place;
+    struct Kept {
+        const char *line, *name;
+    };
+    const char *folder = "convert m.gguf out", *adapter = "convert a.gguf out --base m.gguf",
+               *corpus = "corpus -t t.json -o out text", *resumed = "corpus -t t.json -o out text --resume";
+    const Kept all[] = {{folder, "config.json"},
+                        {folder, "tokenizer.json"},
+                        {folder, "tokenizer_config.json"},
+                        {folder, "generation_config.json"},
+                        {folder, "model.safetensors"},
+                        {folder, "model-x.safetensors"},
+                        {folder, "model.safetensors.index.json"},
+                        {adapter, "adapter_config.json"},
+                        {adapter, "adapter_model.safetensors"},
+                        {"convert c/c.bin out/m.bin", "tokenizer.bin"},
+                        {corpus, "train_000000.bin"},
+                        {resumed, "train_000000.bin"},
+                        {corpus, "tokenizer.gguf"},
+                        {resumed, "tokenizer.gguf"}};
+    for (const Kept& kept : all)
+        for (const char* make : {"echo mine > ", "ln -s nowhere ", "mkdir "}) {
+            const std::string name = kept.name;
+            if (name == "tokenizer.gguf" && make[0] != 'e')
+                continue;  // looked into: the corpus's own may be there
+            if (name == "tokenizer.bin" && make[0] == 'm') continue;
+            CAPTURE(kept.line);
+            CAPTURE(make + name);
+            place("mkdir out; " + (make + ("out/" + name)));
+            const std::string before = place.state("out");
+            const Outcome refused = place(std::string("$LINNET ") + kept.line);
+            CHECK(refused.exit == 2);
+            CHECK_MESSAGE(is_one_error_line(refused.err), refused.err);
+            CHECK(place.state("out") == before);
+            place("rm -rf out .out*");
+        }
+    // Onto a run's folder.
+    const Writer& train = writers[std::size(writers) - 1];
+    REQUIRE(place(train, "out").exit == 0);
+    const std::string before = place.state("out");
+    for (const char* line : {folder, "convert out out"}) {
+        const Outcome refused = place(std::string("$LINNET ") + line);
+        CHECK(refused.exit == 2);
+        CHECK_MESSAGE(has(refused.err, "out: expected a folder without config.json"), refused.err);
+        CHECK(place.state("out") == before);
+    }
+}
+
+TEST_CASE("a prompt cache never replaces a file, and makes the folders of its own") {
+    Place place;
+    const std::string line = "$LINNET generate -m m.gguf -p 'one two' -n 2 --prompt-cache ";
+    const Outcome made = place(line + "a/b/cache");
+    CHECK_MESSAGE(made.exit == 0, made.err);
+    CHECK_MESSAGE(has(made.err, "wrote a/b/cache, "), made.err);
+    const std::string before = place.state("text");
+    CHECK(place(line + "text").exit == 3);
+    CHECK(place(line + "text/cache").exit == 4);
+    CHECK(place.state("text") == before);
+}
+
+TEST_CASE("- names no file to write, and is refused before the work") {
+    Place place;
+    auto refuses = [&](const Outcome& refused, const std::string& line) {
+        INFO(line);
+        CHECK(refused.exit == 2);
+        CHECK_MESSAGE(is_one_error_line(refused.err), refused.err);
+        CHECK_MESSAGE(has(refused.err, "files do not go to stdout"), refused.err);
+        CHECK_FALSE(fs::exists(place.s / "-"));
+    };
+    for (const Writer& writer : writers) refuses(place(writer, "-"), writer.line);
+    refuses(place("$LINNET generate -m m.gguf -p one --prompt-cache -"), "--prompt-cache");
+    refuses(place("$LINNET quantize -m m.gguf --type q8_0 -o -"), "a hidden name");
 }
 
 TEST_CASE("a place that cannot be written to is an I/O error, before the work") {
@@ -233,6 +320,10 @@ TEST_CASE(
         "$LINNET train config --data text --out out --overwrite --set train.steps=1000000 "
         "--set train.checkpoint_every=0 2>/dev/null & p=$!; until [ -e out/.replaced/report.html ] && "
         "[ -e out/log.jsonl ]; do sleep 0.01; done; kill -9 $p; wait $p 2>/dev/null");
+    // Who asks for a model meanwhile gets the old run's.
+    const Outcome old = place("$LINNET generate -m out -p one -n 2");
+    CHECK_MESSAGE(old.exit == 0, old.err);
+    CHECK_MESSAGE(has(old.err, "out/.replaced/model.gguf is of the one that it is to replace"), old.err);
     const Outcome resumed = place(train, "out", "--resume");
     CHECK_MESSAGE(resumed.exit == 0, resumed.err);
     CHECK(has(resumed.err, "put back"));

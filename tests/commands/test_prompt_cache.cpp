@@ -49,7 +49,7 @@ TEST_CASE("a prompt cache gives the text that reading the prompt gives, for the 
     const Outcome made = generate({"-p", prompt, "-n", "10", "--prompt-cache", cache});
     CHECK_MESSAGE(made.exit == 0, made.err);
     CHECK(made.out == text);
-    CHECK(made.err == "wrote " + cache + "\n");
+    CHECK(made.err.starts_with("wrote " + cache + ", "));
     const std::string bytes = read_text(cache);
     for (const char* threads : {"1", "2", "3"}) {
         const Outcome used =
@@ -107,7 +107,7 @@ TEST_CASE("a prompt cache that is cut short, damaged or another model's is refus
     CHECK_MESSAGE(has(other.err, "that of another model"), other.err);
     const Outcome scalar = generate({"-p", "one two", "--isa", "scalar", "--prompt-cache", cache});
     if (!has(run_linnet({"--version"}).out, "scalar only")) CHECK(scalar.exit == 3);
-    CHECK(generate({"-p", "one", "--prompt-cache", scratch / "no/such/folder"}).exit == 4);
+    CHECK(generate({"-p", "one", "--prompt-cache", "/proc/self/no/such/folder"}).exit == 4);
     CHECK(generate({"--batch-file", cache, "--prompt-cache", cache}).exit == 2);
 }
 

@@ -2,9 +2,11 @@
 // fills.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "commands/commands.h"
 #include "commands/records.h"
 #include "commands/tiny.h"
 #include "support.h"
@@ -90,6 +92,7 @@ TEST_CASE("a run that was interrupted, terminated or killed goes on to the bytes
         Outcome resumed = run("$TRAIN " + name + " --resume" + longer);
         CHECK_MESSAGE(resumed.exit == 0, resumed.err);
         CHECK(has(resumed.err, "resum"));
+        CHECK_FALSE(has(resumed.err, "was edited"));
         CHECK(run.file(name + "/model.gguf") == whole);
     }
 }
@@ -120,7 +123,10 @@ TEST_CASE("a loss that is not finite ends the run with exit code 5 and keeps the
     CHECK(outcome.exit == 5);
     CHECK(has(outcome.err, "expected finite numbers"));
     CHECK(has(outcome.err, "checkpoint"));
-    CHECK(run("$TRAIN out --resume --steps 60").exit == 0);
+    CHECK(has(run.file("out/report.html"), "no longer finite"));
+    const Outcome on = run("$TRAIN out --resume --steps 60");
+    CHECK(on.exit == 0);
+    CHECK_MESSAGE(has(on.err, "was edited") == false, on.err);  // linnet wrote what is there
 }
 
 TEST_CASE("a full disk is an I/O error, and leaves nothing half-written") {
@@ -151,9 +157,122 @@ TEST_CASE("--json puts the log on stdout; --dry-run writes nothing; --time ends 
     CHECK(dry.exit == 0);
     CHECK(has(dry.out, "peak_memory_mib"));
     CHECK_FALSE(std::filesystem::exists(run.s / "dry"));
+    const Outcome object = run("$TRAIN dry --dry-run --json");
+    CHECK(std::count(object.out.begin(), object.out.end(), '\n') == 1);
+    CHECK(json::parse(object.out)["steps"] == 60);
+    const Outcome resumed = run("$LINNET train --out out --resume --dry-run --steps 70");
+    CHECK_MESSAGE(resumed.exit == 0, resumed.err);
+    CHECK(has(resumed.out, "steps 70"));
+    CHECK(run("$LINNET train --out none --resume --dry-run").exit == 5);
     Outcome timed = run("$TRAIN timed --time 1s --set train.steps=1000000");
     CHECK(timed.exit == 0);
     CHECK(std::filesystem::exists(run.s / "timed/model.gguf"));
+}
+
+TEST_CASE("every end of a run evaluates, writes a sample, and renews the report") {
+    Run run;
+    const std::string rare = " --set train.steps=1000000 --set train.eval_every=900000";
+    CHECK(run("$TRAIN time --time 2s" + rare + " 2> said").exit == 0);
+    CHECK(
+        run("env --default-signal=INT $TRAIN signal" + rare +
+            " 2> said-too & pid=$!\n"
+            "until [ \"$(wc -l 2>/dev/null < signal/log.jsonl)\" -gt 20 ]; do sleep 0.02; done 2>/dev/null\n"
+            "kill -INT $pid; wait $pid 2>/dev/null")
+            .exit == 130);
+    for (const char* name : {"time", "signal"}) {
+        CAPTURE(name);
+        const std::string out = name;
+        const std::vector<json> all = records(run.file(out + "/log.jsonl"));
+        const json end = all.back();
+        CHECK(end["event"] == "end");
+        CHECK(end["reason"] == name);
+        for (const char* event : {"eval", "sample"}) {
+            const std::vector<json> found = records(run.file(out + "/log.jsonl"), event);
+            REQUIRE(!found.empty());
+            CHECK(found.back()["step"] == end["step"]);
+        }
+        CHECK(has(run.file(out + "/report.html"), out == "time" ? "its time was up" : "stopped by a signal"));
+        // What a sample says stands on the terminal, too.
+        const std::string sample = records(run.file(out + "/log.jsonl"), "sample").back()["prompt"];
+        const std::string said = run.file(out == "time" ? "said" : "said-too");
+        CHECK_MESSAGE(has(said, sample.substr(0, sample.size() - 1)), said);
+    }
+}
+
+TEST_CASE("a resume keeps an edited config.json beside the run's own, and goes on with that") {
+    Run run;
+    const std::string resume = "$LINNET train --out out --resume --threads 1 --steps ";
+    REQUIRE(run("$TRAIN out --steps 20").exit == 0);
+    const std::string own = run.file("out/config.json");
+    CHECK_FALSE(has(run(resume + "25").err, "was edited"));
+    CHECK_FALSE(has(run(resume + "30").err, "was edited"));
+    json edited = json::parse(own);
+    edited["train"]["optimizer"]["lr"] = 0.5;
+    for (int round = 0; round < 2; round++) {
+        write_text(run.s / "out/config.json", edited.dump());
+        const Outcome resumed = run(resume + std::to_string(35 + round));
+        CHECK(resumed.exit == 0);
+        const std::string kept = round == 0 ? "out/config.edited.json" : "out/config.edited-2.json";
+        CHECK_MESSAGE(has(resumed.err, "kept as " + kept), resumed.err);
+        CHECK(run.file(kept) == edited.dump());
+        CHECK(json::parse(run.file("out/config.json"))["train"]["optimizer"]["lr"] == 0.01);
+    }
+    // Named as the run's config it is what the run goes on with.
+    write_text(run.s / "out/config.json", edited.dump());
+    const Outcome named = run("$LINNET train out/config.json --out out --resume --threads 1 --steps 40");
+    CHECK_FALSE(has(named.err, "was edited"));
+    CHECK(json::parse(run.file("out/config.json"))["train"]["optimizer"]["lr"] == 0.5);
+}
+
+TEST_CASE("a run's folder stands for its model in every command that takes one") {
+    Run run;
+    write_text(run.s / "word", "one");
+    REQUIRE(run("$TRAIN r --steps 2").exit == 0);
+    REQUIRE(run("$LINNET finetune -m r --lora 1 --data text --steps 1 --threads 1 --out adapted").exit == 0);
+    REQUIRE(run("$TRAIN enc --steps 2 --set model.kind=encoder --set tokenizer.kind=wordpiece --set "
+                "tokenizer.vocab_size=300")
+                .exit == 0);
+    const std::pair<const char*, const char*> lines[] = {
+        {"generate", "-m r -p one -n 1"},
+        {"generate", "-m r --draft r -p one -n 1"},
+        {"generate", "-m r --lora adapted -p one -n 1"},
+        {"chat", "-m r -n 1 <word"},
+        {"corpus", "-t r/ --no-end-tokens -o c text"},
+        {"train", "config --data text --steps 1 --out t1 --set tokenizer.kind=file --set tokenizer.file=r"},
+        {"train", "--from r --data text --steps 1 --out t2"},
+        {"finetune", "-m r --data text --steps 1 --out t3"},
+        {"merge", "-m r --lora adapted -o merged.gguf"},
+        {"eval", "-m r -f text --windows 1"},
+        {"embed", "-m enc -p one"},
+        {"predict", "-m enc -p '[MASK]'"},
+        {"quantize", "r q.gguf --type q8_0"},
+        {"convert", "r folder"},
+        {"convert", "adapted peft --base r"},
+        {"detokenize", "-t r </dev/null"},
+        {"tokenize", "-t r text"},
+        {"tokenizer convert", "r t.json"},
+        {"tokenizer verify", "r r text"},
+        {"inspect", "r"},
+        {"inspect logits", "-m r -p one"},
+        {"inspect attention", "-m r -p one"},
+        {"inspect graph", "-m r"},
+        {"bench", "-m r -p 1 -n 1 -r 1"},
+        {"bench train", "config --steps 1 --set tokenizer.kind=file --set tokenizer.file=r"},
+        {"bench tokenize", "-t r -r 1 text"}};
+    for (const auto& [command, rest] : lines) {
+        const std::string line = std::string("$LINNET ") + command + " " + rest;
+        CAPTURE(line);
+        const Outcome outcome = run(line);
+        CHECK_MESSAGE(outcome.exit == 0, outcome.err);
+    }
+    for (const linnet::Command& command : linnet::commands()) {
+        const std::string help = run(std::string("$LINNET ") + command.name + " --help").out;
+        if (!has(help, "MODEL") && !has(help, "--tokenizer") && !has(help, "model to read")) continue;
+        const bool tried = std::any_of(std::begin(lines), std::end(lines), [&](const auto& line) {
+            return line.first == std::string_view(command.name);
+        });
+        CHECK_MESSAGE(tried, command.name);
+    }
 }
 
 TEST_CASE("without a config one is chosen that ends on time, and config.json gives the same run again") {
@@ -252,6 +371,21 @@ TEST_CASE("train reads what corpus reads, says what it was, and refuses what is 
     CHECK(binary.exit == 3);
     CHECK(has(binary.err, "plain/model.gguf: expected UTF-8 text, got a GGUF model file"));
     CHECK(is_one_error_line(binary.err));
+}
+
+TEST_CASE("a sample begins with the held-out text where no line of it is fit to begin with") {
+    Run run;
+    std::string text;
+    while (text.size() < 20000) text += "ünd eine Zeile ohne Ende ";
+    write_text(run.s / "text", text);
+    CHECK(run("$TRAIN out --steps 2").exit == 0);
+    const std::vector<json> samples = records(run.file("out/log.jsonl"), "sample");
+    REQUIRE(!samples.empty());
+    const std::string prompt = samples[0]["prompt"];
+    CHECK(prompt.size() > 20);
+    CHECK(prompt.size() <= 40);
+    CHECK_MESSAGE(has(text, prompt), prompt);
+    CHECK_FALSE(has(prompt, "\xEF\xBF\xBD"));
 }
 
 TEST_CASE("on a terminal a live line shows step, loss, speed, share of the peak and time left") {

@@ -12,6 +12,7 @@
 #include "kernels/peaks.h"
 #include "text/tokenizer.h"
 #include "train/precision.h"
+#include "train/run_model.h"
 #include "train/timing.h"
 
 namespace linnet {
@@ -26,7 +27,7 @@ struct Options {
 
 /// What the config's tokenizer would have; a character vocabulary depends on the text, so a play's is taken.
 std::int64_t vocabulary_of(const TokenizerConfig& tokenizer) {
-    if (tokenizer.kind == "file") return load_tokenizer(tokenizer.file)->size();
+    if (tokenizer.kind == "file") return load_tokenizer(tokenizer_of_run(tokenizer.file))->size();
     if (tokenizer.kind == "byte") return 256;
     if (tokenizer.kind == "char") return 65;
     return tokenizer.vocab_size;
@@ -66,10 +67,10 @@ nlohmann::ordered_json profile_json(const std::vector<StepShare>& shares) {
 }
 
 int run(const Options& options, const Globals& globals) {
-    RunConfig config =
-        read_run_config(parse_json(read_file(options.config), options.config), options.config, options.set);
+    const std::string name = input_name(options.config);
+    RunConfig config = read_run_config(parse_json(read_input(options.config), name), name, options.set);
     if (config.model.has_encoder())
-        fail_input(options.config, "model.kind", "decoder", config.model.kind,
+        fail_input(name, "model.kind", "decoder", config.model.kind,
                    "steps of other kinds depend on their data");
     int threads = globals.threads > 0 ? globals.threads : physical_cores();
     std::int64_t vocabulary = options.vocabulary > 0 ? options.vocabulary : vocabulary_of(config.tokenizer);
@@ -111,7 +112,7 @@ int run(const Options& options, const Globals& globals) {
 
 Action add_bench_train(CLI::App& app, const Globals& globals) {
     auto options = std::make_shared<Options>();
-    add_file(app, "CONFIG", options->config, "model and training settings, JSON");
+    add_file(app, "CONFIG", options->config, "model and training settings, JSON; -: stdin");
     add_texts(app, "--set", options->set, "change a setting of the config, for example train.batch=4")
         ->type_name("KEY=VALUE");
     add_integer(app, "--steps", options->steps, 1, 10000, "steps to time, after one to warm up");

@@ -5,7 +5,9 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/nearest.h"
+#include "base/output.h"
 #include "base/terminal.h"
+#include "commands/options.h"
 #include "commands/terminal_text.h"
 
 namespace linnet {
@@ -110,12 +112,16 @@ void ChatSession::save(const std::string& argument) {
     const bool overwrite = argument.starts_with(option);
     const std::string path(trimmed(overwrite ? argument.substr(option.size()) : argument));
     if (path.empty()) fail_input("", "/save", "the name of a file", "none");
-    save_messages(path, conversation_.messages(), overwrite ? Existing::replace : Existing::keep);
-    tell("wrote " + path);
+    refuse_stdout("/save", path);
+    prepare_output(path, existing(overwrite));
+    save_messages(path, conversation_.messages(), existing(overwrite));
+    tell(written_line(path));
 }
 
 void ChatSession::load(const std::string& argument) {
-    if (argument.empty()) fail_input("", "/load", "the name of a file", "none");
+    // A conversation is typed on stdin.
+    if (argument.empty() || argument == "-")
+        fail_input("", "/load", "the name of a file", argument.empty() ? "none" : quoted(argument));
     conversation_.set_messages(load_messages(argument));
     answers_ = 0;
     const auto turns = conversation_.turns();
@@ -137,6 +143,7 @@ void ChatSession::set(const std::string& argument) {
     const auto field =
         std::find_if(fields.begin(), fields.end(), [&](const Field& f) { return f.key == name; });
     if (field != fields.end() && value.empty()) return tell(name + " " + shown(*field));
+    if (value == "-") fail_input("", "/set", "a value", quoted(value));
     apply_setting(fields, name + "=" + value, "/set");
     resolve(changed, files_, Exit::input, "/set");
     settings_ = changed;

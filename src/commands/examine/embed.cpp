@@ -139,9 +139,7 @@ Action add_embed(CLI::App& app, const Globals& globals) {
     app.add_flag("--raw", options->raw, "vectors as they are, not of length 1");
     app.add_flag("--truncate", options->truncate, "of a text longer than the context, drop the rest");
     auto* json = app.add_flag("--json", options->json, "JSON objects, one per line: text, embedding");
-    add_text(app, "-o,--out", options->out, "write a NumPy array instead, .npy")
-        ->type_name("FILE")
-        ->excludes(json);
+    add_output(app, "-o,--out", options->out, "write a NumPy array instead, .npy")->excludes(json);
     add_overwrite(app, options->overwrite, "replace FILE where there is one");
     return [options, &globals] {
         install_stop_signals();

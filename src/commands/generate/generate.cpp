@@ -7,6 +7,7 @@
 #include <random>
 
 #include "base/error.h"
+#include "base/output.h"
 #include "base/signals.h"
 #include "base/terminal.h"
 #include "commands/adapter_options.h"
@@ -172,10 +173,11 @@ void use_prompt_cache(const std::string& path, EngineSource& source, Generator& 
         generator.hold(std::move(cached.tokens), cached.logits);
         return;
     }
+    prepare_output(path, Existing::keep);
     std::span<const float> logits = generator.read(answer.ids);
     if (stop_signal()) return;
     save_prompt_cache(path, source, {answer.ids, {logits.begin(), logits.end()}});
-    note("wrote " + path);
+    note_written(path);
 }
 
 /// An encoder–decoder answers sources, one per line.
@@ -290,9 +292,8 @@ Action add_generate(CLI::App& app, const Globals& globals) {
                  "guess from the text so far and verify several tokens at once: the same text, sooner");
     add_text(app, "--draft", options->draft, "guess by this smaller model of the same vocabulary")
         ->type_name("MODEL");
-    add_text(app, "--prompt-cache", options->prompt_cache,
-             "keep the prompt's state in FILE, which is made where it is missing")
-        ->type_name("FILE")
+    add_output(app, "--prompt-cache", options->prompt_cache,
+               "keep the prompt's state in FILE, which is made where it is missing")
         ->excludes(batch);
     app.add_flag("--echo", options->echo, "print the prompt, too");
     auto* format = add_choice(app, "--format", options->format, {"text", "ids", "jsonl"}, "what to print")

@@ -43,8 +43,9 @@ std::vector<Field> text_fields(TextSettings& settings) {
         {"mirostat-lr", &s.mirostat_lr, "its learning rate", 0, 1e3},
         {"mirostat-ent", &s.mirostat_ent, "the surprise that it aims at, in bits", 0, 1e3},
         {"samplers", &s.samplers, "samplers and their order, separated by ;"},
-        {"grammar", &settings.grammar, "write only what this grammar allows (GBNF, llama.cpp's notation)"},
-        {"json-schema", &settings.json_schema, "write only JSON that this schema allows"},
+        {"grammar", &settings.grammar,
+         "write only what this grammar allows (GBNF, llama.cpp's notation); -: stdin"},
+        {"json-schema", &settings.json_schema, "write only JSON that this schema allows; -: stdin"},
         {"logprobs", &g.logprobs,
          "with every token of jsonl the model's log probabilities of it and of the N likeliest", 0, 1e6},
         {"seed", &settings.seed, "same seed, same text", 0, 9.2e18},
@@ -168,10 +169,10 @@ const std::vector<TokenId>& GrammarFiles::named(const std::string& name) {
 std::shared_ptr<TokenConstraint> GrammarFiles::read(const std::string& path, bool is_schema) {
     std::shared_ptr<TokenConstraint>& known = read_[{path, is_schema}];
     if (known) return known;
-    const std::string text = read_file(path);
-    const Grammar grammar = is_schema ? read_json_schema(text, path) : read_gbnf(text, path);
+    const std::string text = read_input(path), name = input_name(path);
+    const Grammar grammar = is_schema ? read_json_schema(text, name) : read_gbnf(text, name);
     if (!vocabulary_) vocabulary_ = std::make_shared<GrammarVocabulary>(tokenizer_);
-    return known = std::make_shared<TokenConstraint>(grammar, tokenizer_, vocabulary_, path);
+    return known = std::make_shared<TokenConstraint>(grammar, tokenizer_, vocabulary_, name);
 }
 
 void resolve(TextSettings& settings, GrammarFiles& files, Exit exit, const std::string& place) {

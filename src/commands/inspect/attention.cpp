@@ -199,7 +199,7 @@ Action add_inspect_attention(CLI::App& app, const Globals& globals) {
     add_text(app, "--answer", options->answer, "of an encoder-decoder, the answer to look at")
         ->type_name("TEXT")
         ->default_str("the model's own");
-    add_text(app, "--html", options->html, "write a page of pictures instead of printing numbers")
+    add_output(app, "--html", options->html, "write a page of pictures instead of printing numbers")
         ->type_name("OUT");
     add_overwrite(app, options->overwrite, "replace OUT where there is one");
     app.add_flag("--special", options->special, "text that spells a control token is one");

@@ -1,12 +1,14 @@
 // linnet inspect graph: the plan that runs a model, and a serial run of it that looks at every value.
 #include <cmath>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "commands/commands.h"
 #include "commands/options.h"
+#include "commands/text_input.h"
 #include "generate/generator.h"
 #include "model/look.h"
 #include "model/trace.h"
@@ -14,10 +16,12 @@
 namespace linnet {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 struct Options {
-    std::string model, prompt = "The quick brown fox";
+    std::string model, file, prompt = "The quick brown fox";
     std::int64_t rows = 512;
-    bool training = false, check = false;
+    bool training = false, check = false, json = false;
 };
 
 /// Of the bits: two runs that differ in one of them hardly ever agree in it.
@@ -25,9 +29,36 @@ std::uint64_t checksum(std::span<const float> values) {
     return hash_bytes({reinterpret_cast<const char*>(values.data()), values.size_bytes()});
 }
 
+void put(const Json& record) {
+    write_stdout(record.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+/// The plan as describe() tells it, an object for each step and one for all.
+void put_plan(const Graph& graph, const Plan& plan) {
+    for (std::size_t i = 0; i < plan.steps.size(); i++) {
+        const PlanStep& s = plan.steps[i];
+        const Node& node = graph.node(s.node);
+        Json inputs = Json::array();
+        for (NodeId input : node.inputs) inputs.push_back(graph.node(input).path);
+        put({{"step", i},
+             {"kind", name_of(s.kind)},
+             {"op", node.op->name},
+             {"path", graph.node(s.result).path},
+             {"width", graph.node(s.result).width},
+             {"barrier", s.barrier},
+             {"inputs", inputs},
+             {"attributes", node.attributes.text()}});
+    }
+    put({{"steps", plan.steps.size()},
+         {"barriers", plan.barriers()},
+         {"arena_bytes", plan.arena_bytes},
+         {"rows", capacity_of(graph, plan.lowering, 0)}});
+}
+
 void check(const Model& model, const Options& options) {
     const Graph& graph = model.traced().graph;
-    const LookedAt text{encode_prompt(model.tokenizer(), options.prompt, false), {}};
+    const std::string prompt = options.file.empty() ? options.prompt : prompt_text({}, options.file, false);
+    const LookedAt text{encode_prompt(model.tokenizer(), prompt, false), {}};
     look_at_values(model, text, [&](const Executor<float>::Watched& made) {
         if (made.values.empty()) return;
         double low = INFINITY, high = -INFINITY;
@@ -39,11 +70,14 @@ void check(const Model& model, const Options& options) {
                 low = std::min<double>(low, x), high = std::max<double>(high, x);
         }
         const std::string& path = graph.node(made.step.result).path;
-        char line[192];
-        std::snprintf(line, sizeof line, "%016llx  %12.5g %12.5g  %s%s\n",
-                      static_cast<unsigned long long>(checksum(made.values)), low, high, path.c_str(),
+        char sum[20], line[192];
+        std::snprintf(sum, sizeof sum, "%016llx", static_cast<unsigned long long>(checksum(made.values)));
+        std::snprintf(line, sizeof line, "%s  %12.5g %12.5g  %s%s\n", sum, low, high, path.c_str(),
                       wrong ? "  NOT FINITE" : "");
-        write_stdout(line);
+        if (options.json)
+            put({{"path", path}, {"checksum", sum}, {"least", low}, {"greatest", high}, {"wrong", wrong}});
+        else
+            write_stdout(line);
         if (wrong) fail_input(model.path(), path, "finite values", std::to_string(wrong) + " that are not");
     });
 }
@@ -59,11 +93,14 @@ int run(const Options& options) {
     lowering.capacity = {options.rows, options.training ? options.rows : 1, options.rows};
     lowering.phase = options.training ? Phase::train : Phase::read;
     lowering.states = !options.training;
+    auto show = [&](const Program& program) {
+        const Plan plan = make_plan(traced.graph, program, lowering);
+        options.json ? put_plan(traced.graph, plan) : write_stdout(describe(traced.graph, plan));
+    };
     const Program& program = traced.graph.program(options.training ? "loss" : "logits");
     if (model->config().kind == "encoder-decoder" && !options.training)  // what is done once for a source
-        write_stdout(
-            describe(traced.graph, make_plan(traced.graph, traced.graph.program("encode"), lowering)));
-    write_stdout(describe(traced.graph, make_plan(traced.graph, program, lowering)));
+        show(traced.graph.program("encode"));
+    show(program);
     return 0;
 }
 
@@ -78,7 +115,11 @@ Action add_inspect_graph(CLI::App& app, const Globals&) {
         "--check", options->check,
         "run it on one thread over --prompt: checksum, least and greatest of every value; stops at one that "
         "is not finite");
-    add_text(app, "-p,--prompt", options->prompt, "text for --check");
+    auto* prompt = add_text(app, "-p,--prompt", options->prompt, "text for --check");
+    add_text(app, "-f,--file", options->file, "text for --check, from a file; -: stdin")
+        ->type_name("FILE")
+        ->excludes(prompt);
+    app.add_flag("--json", options->json, "one JSON object per step, or with --check per value");
     return [options] { return run(*options); };
 }
 

@@ -159,7 +159,8 @@ std::shared_ptr<const Model> open_with_adapters(const std::string& path,
 
 std::string save_adapter(const std::string& path, const std::string& architecture,
                          const std::vector<AdapterTarget>& targets, const std::vector<AdapterPair>& pairs,
-                         double alpha, const std::string& name, const Provenance& provenance) {
+                         double alpha, const std::string& name, const Provenance& provenance,
+                         Existing existing) {
     GgufWriter out;
     out.add("general.architecture", architecture);
     out.add(general_type, "adapter");
@@ -182,7 +183,7 @@ std::string save_adapter(const std::string& path, const std::string& architectur
         add(lora_a, pairs[i].a, 1);
         add(lora_b, pairs[i].b, static_cast<float>(targets[i].scale / told));
     }
-    return out.write(path);
+    return out.write(path, existing);
 }
 
 namespace {
@@ -235,7 +236,7 @@ void emit_changed(const GgufTensor& t, DType type, const std::vector<Change>& ch
 }  // namespace
 
 void merge_adapters(const Model& base, const std::vector<Adapter>& adapters, std::optional<DType> type,
-                    const std::string& path) {
+                    const std::string& path, Existing existing) {
     auto changes_of = [&](std::string_view name) {
         std::vector<Change> changes;
         for (const Adapter& adapter : adapters)
@@ -252,7 +253,7 @@ void merge_adapters(const Model& base, const std::vector<Adapter>& adapters, std
             fail_input(base.path(), std::string(t.name), "f32, f16 or bf16", std::string(info(t.type).name),
                        "--type f16 unpacks what the adapter changes; generate --lora needs no merging");
     rewrite_model(
-        *base.file(), path, {},
+        *base.file(), path, existing, {},
         [&](const GgufTensor& t) -> std::optional<NewTensor> {
             std::vector<Change> changes = changes_of(t.name);
             if (changes.empty()) return std::nullopt;

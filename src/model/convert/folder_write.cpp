@@ -25,6 +25,10 @@ using nlohmann::ordered_json;
 
 const std::string kept_config = "linnet.huggingface.config";
 
+// Of the folder, beside config.json and the weights.
+constexpr std::string_view tokenizer_name = "tokenizer.json", settings_name = "tokenizer_config.json",
+                           generation_name = "generation_config.json";
+
 /// A model and the family that it goes out as.
 struct Outgoing {
     const Gguf& file;
@@ -238,13 +242,13 @@ void write_json(const std::string& path, const ordered_json& json) {
     write_file(path, json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
 }
 
-/// tokenizer.json, tokenizer_config.json, generation_config.json.
+/// The tokenizer's files.
 void write_tokenizer(const Outgoing& model, const Tokenizer& tokenizer, const std::string& folder) {
     const auto* pipeline = dynamic_cast<const Pipeline*>(&tokenizer);
     if (!pipeline)
-        fail_input(folder, "tokenizer.json", "a tokenizer that it can express",
+        fail_input(folder, std::string(tokenizer_name), "a tokenizer that it can express",
                    std::string(tokenizer.kind()));
-    write_file(folder + "/tokenizer.json", tokenizer_to_json(*pipeline));
+    write_file(folder + "/" + std::string(tokenizer_name), tokenizer_to_json(*pipeline));
     const SpecialIds& s = pipeline->parts().special;
     ordered_json settings{{"tokenizer_class", "PreTrainedTokenizerFast"},
                           {"model_max_length", model.config.context},
@@ -257,14 +261,14 @@ void write_tokenizer(const Outgoing& model, const Tokenizer& tokenizer, const st
     settings["add_bos_token"] = pipeline->add_bos();
     if (auto chat = model.file.string("tokenizer.chat_template"))
         settings["chat_template"] = std::string(*chat);
-    write_json(folder + "/tokenizer_config.json", settings);
+    write_json(folder + "/" + std::string(settings_name), settings);
     ordered_json generation = ordered_json::object();
     if (s.bos) generation["bos_token_id"] = *s.bos;
     ordered_json ends = ordered_json::array();
     for (auto id : {s.eos, s.eot, s.eom})
         if (id && std::find(ends.begin(), ends.end(), *id) == ends.end()) ends.push_back(*id);
     if (!ends.empty()) generation["eos_token_id"] = ends.size() == 1 ? ends[0] : ends;
-    write_json(folder + "/generation_config.json", generation);
+    write_json(folder + "/" + std::string(generation_name), generation);
 }
 
 void write_config_json(Outgoing& model, const Tokenizer& tokenizer, DType type, const std::string& folder) {
@@ -286,12 +290,10 @@ void write_config_json(Outgoing& model, const Tokenizer& tokenizer, DType type, 
 /// by which it is one (config.json) at the end.
 class NewFolder {
   public:
-    NewFolder(const std::string& path, Existing existing) : final_(path), new_(path + "/.linnet-new") {
-        std::error_code ignored;
-        for (const char* name : {"/config.json", "/model.safetensors", "/model.safetensors.index.json"})
-            if (existing == Existing::keep && fs::exists(path + name, ignored))
-                fail(Exit::usage, path, "", "a new name", "a folder with a model", "--overwrite replaces it");
+    NewFolder(const std::string& path, Existing existing)
+        : existing_(existing), final_(path), new_(path + "/.linnet-new") {
         lock_ = std::make_unique<FolderLock>(path);
+        refuse_existing_in(final_, existing_, is_written);
         remove_all(new_);
         make_directories(new_);
     }
@@ -300,14 +302,13 @@ class NewFolder {
     const std::string& path() const { return new_; }
 
     void finish() {
+        refuse_existing_in(final_, existing_, is_written);  // what came while this was made
         std::vector<std::string> names = names_in(new_);
         std::stable_partition(names.begin(), names.end(),
                               [](const std::string& name) { return name != last; });
         remove_all(final_ + "/" + last);
         for (const std::string& old : names_in(final_))
-            if (old.starts_with("model") &&
-                (old.ends_with(".safetensors") || old.ends_with(".safetensors.index.json")))
-                remove_all(final_ + "/" + old);
+            if (is_weights(old)) remove_all(final_ + "/" + old);
         for (const std::string& name : names)
             if (int error = rename_file(new_ + "/" + name, final_ + "/" + name))
                 fail_errno(final_ + "/" + name, "", error);
@@ -316,6 +317,16 @@ class NewFolder {
 
   private:
     static inline const std::string last = "config.json";
+    /// What would be taken for weights of the model, too.
+    static bool is_weights(std::string_view name) {
+        return name.starts_with("model") &&
+               (name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json"));
+    }
+    static bool is_written(std::string_view name) {
+        return is_weights(name) || name == last || name == tokenizer_name || name == settings_name ||
+               name == generation_name;
+    }
+    Existing existing_;
     std::string final_, new_;
     std::unique_ptr<FolderLock> lock_;
 };

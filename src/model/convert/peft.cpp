@@ -291,9 +291,11 @@ void write_peft_folder(const Adapter& adapter, const Model& base, const std::str
                        Existing existing) {
     const Modules modules(base);
     const std::map<std::string, OutModule> out = out_modules(adapter, base, modules);
-    std::error_code ignored;
-    if (existing == Existing::keep && fs::exists(path + "/" + config_name, ignored))
-        fail(Exit::usage, path, "", "a new name", "a folder with an adapter", "--overwrite replaces it");
+    make_directories(path);
+    const FolderLock lock(path);
+    refuse_existing_in(path, existing, [](std::string_view name) {
+        return name == config_name || name == std::string(weights_name) + ".safetensors";
+    });
     std::map<std::string, Joined> joined;
     for (const auto& [name, module] : out)
         joined.emplace(name, Joined(module.pieces, module.rows, module.columns));
@@ -335,10 +337,9 @@ void write_peft_folder(const Adapter& adapter, const Model& base, const std::str
                                  {"use_rslora", false},
                                  {"use_dora", false},
                                  {"inference_mode", true}};
-    make_directories(path);
-    const FolderLock lock(path);
-    remove_all(path + "/" + config_name);  // what makes it an adapter comes last
-    writer.write(path, weights_name);
+    if (existing != Existing::keep)
+        remove_all(path + "/" + config_name);  // what makes it an adapter comes last
+    writer.write(path, weights_name, 0, existing);
     write_file(path + "/" + config_name,
                config.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n", existing);
 }

@@ -68,7 +68,7 @@ Gguf as_gguf(const ModelSource& source) {
     return Gguf(source.path, source.metadata.header(), std::move(tensors), held);
 }
 
-void write_gguf(const ModelSource& source, const std::string& path,
+void write_gguf(const ModelSource& source, const std::string& path, Existing existing,
                 const std::function<void(double done, double all)>& progress) {
     GgufWriter out = source.metadata;
     double done = 0, all = 0;
@@ -86,7 +86,7 @@ void write_gguf(const ModelSource& source, const std::string& path,
             for (std::size_t at = 0; at < t.in_place.size(); at += some)
                 pass(t.in_place.data() + at, std::min(some, t.in_place.size() - at));
         });
-    out.write(path, false);
+    out.write(path, existing, false);
 }
 
 }  // namespace linnet

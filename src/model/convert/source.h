@@ -53,7 +53,7 @@ ModelSource open_llmc(const std::string& path, const SourceOptions& options);
 Gguf as_gguf(const ModelSource& source);
 
 /// Written as GGUF, a few MiB in memory at a time; `progress` is told of the bytes done and of all.
-void write_gguf(const ModelSource& source, const std::string& path,
+void write_gguf(const ModelSource& source, const std::string& path, Existing existing,
                 const std::function<void(double done, double all)>& progress);
 
 /// Reads rows [begin, end) of a parameter.

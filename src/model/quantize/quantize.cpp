@@ -192,7 +192,7 @@ void write_quantized(const Gguf& file, const QuantizeOptions& options, std::vect
         };
         out.add_tensor(result.name, result.to, result.shape, emit);
     }
-    out.write(path, false);
+    out.write(path, options.existing, false);
 }
 
 }  // namespace linnet

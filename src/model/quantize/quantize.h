@@ -23,6 +23,7 @@ struct QuantizeOptions {
         tensors;  // pattern (* is any text) and type: the last that fits
     Importance importance;
     int threads = 0;  // 0: physical cores
+    Existing existing = Existing::replace;
 };
 
 /// What became of one tensor.

@@ -139,7 +139,10 @@ LoggedRun read_logged_run(std::string_view log) {
             run.blocks[step] = std::move(record);
         else if (event == "end")
             run.end = std::move(record);
-        else if (event == "plan")
+        else if (event == "diverged") {
+            run.end = std::move(record);
+            run.end["reason"] = event;
+        } else if (event == "plan")
             set_steps(run.start, record);
         else if (event == "resume") {
             set_steps(run.start, record);

@@ -209,6 +209,7 @@ std::string report_html(std::string_view log, const std::string& name) {
     static const std::map<std::string, std::string> endings{
         {"steps", "ended after its last step"},
         {"time", "ended when its time was up"},
+        {"diverged", "ended as its numbers were no longer finite"},
         {"memorised", "ended as the text was being memorised"},
         {"signal", "stopped by a signal"}};
     std::string reason = text_of(run.end, "reason");

@@ -53,7 +53,7 @@ TEST_CASE(
                words = test::shared_data("data/stories260k/tokenizer.bin");
     if (!checkpoint || !reference || !words) return;
     test::Scratch scratch;
-    write_gguf(open_llama2c(*checkpoint, {}), scratch / "s.gguf", [](double, double) {});
+    write_gguf(open_llama2c(*checkpoint, {}), scratch / "s.gguf", Existing::replace, [](double, double) {});
     const Gguf ours(scratch / "s.gguf"), theirs(*reference);
     for (const GgufTensor& t : theirs.tensors()) {
         // That file has the tied matrix twice.
@@ -139,7 +139,8 @@ TEST_CASE("a GPT-2 goes to llm.c's checkpoint and back, in f32 and bf16, its voc
         CHECK(model_format(scratch / "m.bin") == ModelFormat::llmc);
         SourceOptions source;
         source.tokenizer = scratch / "m.gguf";
-        write_gguf(open_llmc(scratch / "m.bin", source), scratch / "back.gguf", [](double, double) {});
+        write_gguf(open_llmc(scratch / "m.bin", source), scratch / "back.gguf", Existing::replace,
+                   [](double, double) {});
         const Gguf back(scratch / "back.gguf");
         CHECK(back.tensors().size() == before.tensors().size());
         for (const GgufTensor& t : before.tensors()) {

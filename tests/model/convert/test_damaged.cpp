@@ -197,7 +197,7 @@ TEST_CASE("weights in f16, bf16 and f64, in parts, are read as what they are") {
     for (DType type : {DType::f16, DType::bf16}) {
         CAPTURE(info(type).name);
         const std::string gguf = d.scratch / "h.gguf", folder = d.scratch / std::string(info(type).name);
-        write_gguf(open_folder(path, {type, ""}), gguf, [](double, double) {});
+        write_gguf(open_folder(path, {type, ""}), gguf, Existing::replace, [](double, double) {});
         CHECK(Gguf(gguf).tensor("blk.0.attn_q.weight")->type == type);
         CHECK(Gguf(gguf).tensor("blk.0.attn_norm.weight")->type == DType::f32);
         SinkOptions parts;

@@ -47,7 +47,7 @@ void same_tensors(const std::string& a, const std::string& b) {
 }
 
 void convert_to_gguf(const std::string& folder, const std::string& path) {
-    write_gguf(open_folder(folder, {}), path, [](double, double) {});
+    write_gguf(open_folder(folder, {}), path, Existing::replace, [](double, double) {});
 }
 
 }  // namespace

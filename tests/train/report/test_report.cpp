@@ -56,6 +56,12 @@ TEST_CASE("a report shows curves, config, samples and where it comes from, on on
     CHECK_FALSE(has(page, "http"));  // nothing is fetched from anywhere
 }
 
+TEST_CASE("a report of a run whose numbers were no longer finite says so, until it is resumed") {
+    const std::string broken = start + step(1, 4) + R"({"event":"diverged","step":2,"loss":"nan"})" + "\n";
+    CHECK(has(report_html(broken, "run"), "no longer finite"));
+    CHECK(has(report_html(broken + R"({"event":"resume","step":1})" + "\n", "run"), "not ended yet"));
+}
+
 TEST_CASE("a report shows how experts are used, and passes over what is no record of it") {
     std::string page = report_html(
         start + step(1, 4) +
