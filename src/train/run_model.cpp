@@ -23,7 +23,7 @@ std::string file_of_run(const std::string& path, const char* name) {
 
 /// The same of the run that one without a model yet replaces: it stands until that has a checkpoint.
 std::string file_of_replaced(const std::string& path, const char* name) {
-    const std::string file = file_of_run(path + "/" + set_aside, name);
+    std::string file = file_of_run(path + "/" + set_aside, name);
     if (!file.empty())
         note("the run in " + path + " has no model yet: " + file + " is of the one that it is to replace");
     return file;

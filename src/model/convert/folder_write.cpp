@@ -1,7 +1,6 @@
 // A model written as a Hugging Face folder.
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
 #include <map>
 #include <set>
 
@@ -20,7 +19,6 @@
 namespace linnet {
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
 const std::string kept_config = "linnet.huggingface.config";
