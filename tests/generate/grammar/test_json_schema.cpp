@@ -90,7 +90,7 @@ TEST_CASE("what a schema has that is not supported, or cannot be, is named by it
         {"[]", "#"},
         {R"({"not": {}})", "s: #/not: expected a keyword of JSON Schema that linnet supports, got 'not'"},
         {R"({"properties": {"a/b": {"patternProperties": {}}}})",
-         "s: #/properties/a~1b/patternProperties: expected a word"},
+         "s: #/properties/a~1b/patternProperties: expected a keyword"},
         {R"({"proprties": {}})", "did you mean properties?"},
         {R"({"items": {"multipleOf": 2}})", "#/items/multipleOf"},
         {R"({"uniqueItems": true})", "#/uniqueItems: expected false, got true"},
