@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/json_line.h"
 #include "base/nearest.h"
 #include "base/utf8.h"
 
@@ -43,7 +44,7 @@ const char* kind_name() {
 
 /// A value for a message; bytes that are no UTF-8 (--set takes any) do not stop it.
 std::string shown(const json& value) {
-    return value.dump(-1, ' ', false, json::error_handler_t::replace);
+    return dumped(value);
 }
 
 bool is_utf8(std::string_view text) {

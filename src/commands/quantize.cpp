@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json_line.h"
 #include "base/output.h"
 #include "base/processors.h"
 #include "base/signals.h"
@@ -162,7 +163,7 @@ std::string json_report(const Options& options, const std::vector<QuantizedTenso
                         {"kl_mean", divergence->mean},
                         {"kl_p99", divergence->percentile99},
                         {"same_top", divergence->same_top}};
-    return out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+    return json_line(out);
 }
 
 int run(Options& options, const Globals& globals) {

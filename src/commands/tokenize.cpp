@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json_line.h"
 #include "base/output.h"
 #include "base/team.h"
 #include "base/terminal.h"
@@ -38,7 +39,7 @@ void print(const Tokenizer& tokenizer, const std::string& name, std::string_view
            const EncodeOptions& encode) {
     if (options.format == "jsonl") {
         nlohmann::ordered_json out{{"file", name}, {"ids", tokenizer.encode(text, encode)}};
-        return write_stdout(out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+        return write_stdout(json_line(out));
     }
     std::size_t count = 0;
     std::string line;

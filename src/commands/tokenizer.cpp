@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json_line.h"
 #include "base/output.h"
 #include "base/signals.h"
 #include "base/team.h"
@@ -217,7 +218,7 @@ std::string verdict_json(const TextInput& input, const Comparison& c) {
         first["ids_a"] = c.first.a;
         first["ids_b"] = c.first.b;
     }
-    return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+    return json_line(out);
 }
 
 /// Exit code 0 where both agree on every text, 3 where not.

@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/json_line.h"
 
 namespace linnet {
 namespace {
@@ -254,9 +255,7 @@ class KeyReader {
         return list[0];
     }
 
-    static std::string shown(const json& value) {
-        return value.dump(-1, ' ', false, json::error_handler_t::replace);
-    }
+    static std::string shown(const json& value) { return dumped(value); }
 
     const Gguf& file_;
     const Architecture& a_;

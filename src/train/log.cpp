@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json_line.h"
 #include "base/system.h"
 #include "base/terminal.h"
 
@@ -24,7 +25,7 @@ RunLog::~RunLog() {
 }
 
 void RunLog::write(const nlohmann::ordered_json& record) {
-    std::string line = record.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+    const std::string line = json_line(record);
     if (int error = write_all(file_, line.data(), line.size())) fail_errno(path_, "", error);
     bytes_ += line.size();
     if (!echo_) return;

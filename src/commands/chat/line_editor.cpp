@@ -18,6 +18,7 @@
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json_line.h"
 #include "base/signals.h"
 #include "base/terminal.h"
 #include "base/utf8.h"
@@ -66,7 +67,7 @@ void put(std::string_view text) {
 }
 
 std::string history_line(const std::string& text) {
-    return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+    return json_line(nlohmann::json(text));
 }
 
 /// What was typed before, oldest first; lines that are none of ours are passed over. A file that has grown to

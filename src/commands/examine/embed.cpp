@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/json_line.h"
 #include "base/output.h"
 #include "base/signals.h"
 #include "commands/commands.h"
@@ -109,7 +110,7 @@ class Embedding {
         if (options_.json) {
             nlohmann::ordered_json record{{"text", text}, {"embedding", nlohmann::json::array()}};
             for (float x : vector) record["embedding"].push_back(x);
-            line = record.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+            line = json_line(record);
         } else {
             char number[32];
             for (float x : vector) {
@@ -117,8 +118,9 @@ class Embedding {
                               static_cast<double>(x));
                 line += number;
             }
+            line += "\n";
         }
-        write_stdout(line + "\n");
+        write_stdout(line);
     }
 
     const Options& options_;

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/json_line.h"
 #include "base/log_sum.h"
 #include "base/signals.h"
 #include "base/split.h"
@@ -43,10 +44,6 @@ std::string shown(double probability) {
     char text[32];
     std::snprintf(text, sizeof text, "%.4f", probability);
     return text;
-}
-
-std::string line_of(const Record& record) {
-    return record.dump(-1, ' ', false, Record::error_handler_t::replace) + "\n";
 }
 
 class Predictor {
@@ -186,7 +183,7 @@ class Predictor {
                 record[key].push_back(one);
             }
         }
-        write_stdout(line_of(record));
+        write_stdout(json_line(record));
     }
 
     /// Classes: a line for each text. Masks: a line for each. Tags: word/TAG, or with --top more a line for

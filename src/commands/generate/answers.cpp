@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "base/json_line.h"
 #include "base/terminal.h"
 #include "commands/terminal_text.h"
 #include "generate/stream.h"
@@ -11,10 +12,6 @@ namespace linnet {
 namespace {
 
 using Record = nlohmann::ordered_json;
-
-std::string line_of(const Record& record) {
-    return record.dump(-1, ' ', false, Record::error_handler_t::replace) + "\n";
-}
 
 /// The model's probabilities as they stand in a record: of the token that was picked, and the likeliest.
 struct LogprobRecord {
@@ -56,7 +53,7 @@ class StreamPrinter : public AnswerPrinter {
         else if (format_ == "ids")
             put(joined(answer_.ids)), any_ = !answer_.ids.empty();
         else
-            put(line_of({{"prompt", answer_.prompt}, {"ids", answer_.ids}}));
+            put(json_line(Record{{"prompt", answer_.prompt}, {"ids", answer_.ids}}));
     }
 
     void logprobs(std::size_t, const TokenLogprobs& told) override { told_ = told; }
@@ -71,7 +68,7 @@ class StreamPrinter : public AnswerPrinter {
             if (id) line["id"] = *id;
             line["text"] = text;
             if (id && told_) line["logprob"] = told_->token.logprob, line["top"] = logprobs_.top(*told_);
-            put(line_of(line));
+            put(json_line(line));
         }
     }
 
@@ -85,7 +82,7 @@ class StreamPrinter : public AnswerPrinter {
                     {"seconds", totals.write_seconds}, {"seed", answer_.seed}};
         if (result.complete) line["complete"] = *result.complete;
         if (totals.drafted > 0) line["drafted"] = totals.drafted, line["accepted"] = totals.accepted;
-        put(line_of(line));
+        put(json_line(line));
     }
 
   private:
@@ -126,7 +123,7 @@ class OrderedPrinter : public AnswerPrinter {
             if (format_ == "text")
                 put_text(), put(last_ == '\n' ? "" : "\n");
             else
-                put(format_ == "ids" ? ids() + "\n" : line_of(record()));
+                put(format_ == "ids" ? ids() + "\n" : json_line(record()));
             waiting_[next_] = {};
             next_++;
             terminal_ = {};

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json_line.h"
 #include "base/signals.h"
 #include "commands/text_input.h"
 #include "model/encode/encoder_text.h"
@@ -98,7 +99,7 @@ class Answering {
         if (options_.format == "jsonl") {
             record["text"] = text;
             record["ids"] = ids;
-            line = record.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+            line = dumped(record);
         } else if (options_.format == "ids") {
             for (TokenId id : ids) line += (line.empty() ? "" : " ") + std::to_string(id);
         } else {  // one line for each source, whatever the answer holds

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json_line.h"
 #include "base/output.h"
 #include "commands/commands.h"
 #include "commands/inspect/attention_page.h"
@@ -147,7 +148,7 @@ void print_json(const AttentionMap& map, std::int64_t head, const Habits& habits
                                                 static_cast<std::size_t>(map.keys));
         weights.push_back(std::vector<float>(row.begin(), row.end()));
     }
-    write_stdout(record.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+    write_stdout(json_line(record));
 }
 
 void write_page(const Options& options, const Model& model, const LookedAt& text,

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/json_line.h"
 #include "commands/commands.h"
 #include "commands/options.h"
 #include "commands/text_input.h"
@@ -30,7 +31,7 @@ std::uint64_t checksum(std::span<const float> values) {
 }
 
 void put(const Json& record) {
-    write_stdout(record.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+    write_stdout(json_line(record));
 }
 
 /// The plan as describe() tells it, an object for each step and one for all.

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/fields.h"
 #include "base/file.h"
+#include "base/json_line.h"
 #include "base/nearest.h"
 #include "base/signals.h"
 #include "base/terminal.h"
@@ -96,10 +97,6 @@ Json shown(const GgufValue& value) {
         value);
 }
 
-std::string dumped(const Json& json) {
-    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 std::vector<std::int64_t> dimensions(const Shape& shape) {
     return {shape.dim.begin(), shape.dim.begin() + shape.rank};
 }
@@ -172,7 +169,7 @@ void print_json(const Gguf& file) {
                            {"type", info(tensor.type).name},
                            {"shape", dimensions(tensor.shape)},
                            {"bytes", tensor.bytes.size()}});
-    write_stdout(dumped(out) + "\n");
+    write_stdout(json_line(out));
 }
 
 /// `text` in `width` columns at least (a longer one takes its room).
@@ -281,7 +278,7 @@ void scan(const Gguf& file, const Options& options, const Globals& globals) {
                        {"tensors", scanned.tensors},
                        {"blocks", scanned.blocks},
                        {"skipped", scanned.skipped}};
-        return write_stdout(dumped(out) + "\n");
+        return write_stdout(json_line(out));
     }
     std::string out = "all weights are finite: " + std::to_string(scanned.tensors) + " tensors, " +
                       std::to_string(scanned.blocks) + " blocks";

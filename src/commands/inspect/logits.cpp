@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/file.h"
+#include "base/json_line.h"
 #include "base/log_sum.h"
 #include "base/terminal.h"
 #include "commands/commands.h"
@@ -57,7 +58,7 @@ void print_json(const std::vector<Row>& rows) {
     for (const Row& row : rows) {
         nlohmann::ordered_json out{
             {"id", row.id}, {"token", row.token}, {"logit", row.logit}, {"probability", row.probability}};
-        write_stdout(out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+        write_stdout(json_line(out));
     }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/json_line.h"
 #include "base/nearest.h"
 
 namespace linnet {
@@ -149,8 +150,7 @@ void SchemaFile::check_words(const Schema& schema, const std::string& path) cons
             fail(path_to(path, word), "a keyword of JSON Schema that linnet supports", quoted(word),
                  did_you_mean(word, known_words(), "README.md lists them"));
         if (!right_kind(word, value))
-            fail(path_to(path, word), "a value that this keyword may have",
-                 quoted(value.dump(-1, ' ', false, Schema::error_handler_t::replace)));
+            fail(path_to(path, word), "a value that this keyword may have", quoted(dumped(value)));
     }
     if (schema.contains("uniqueItems") && schema["uniqueItems"] == true)
         fail(path_to(path, "uniqueItems"), "false", "true", "a grammar cannot compare items");
@@ -284,9 +284,7 @@ Schema SchemaFile::both_words(const std::string& word, const Schema& a, const Sc
         }
         if (!common.empty()) return common;
     }
-    fail(path_to(path, word), "keywords that can be merged",
-         quoted(a.dump(-1, ' ', false, Schema::error_handler_t::replace)) + " and " +
-             quoted(b.dump(-1, ' ', false, Schema::error_handler_t::replace)));
+    fail(path_to(path, word), "keywords that can be merged", quoted(dumped(a)) + " and " + quoted(dumped(b)));
 }
 
 bool SchemaFile::is_type(const Schema& value, std::string_view type) {

@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "base/error.h"
+#include "base/json_line.h"
 
 namespace linnet {
 namespace {
@@ -20,7 +21,7 @@ std::string text_of(const json& value) {
 }
 
 std::string shown(const json& value) {
-    return value.dump(-1, ' ', false, json::error_handler_t::replace);
+    return dumped(value);
 }
 
 /// "a.b" of nested objects; nulls are left out.

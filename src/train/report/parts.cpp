@@ -7,6 +7,7 @@
 
 #include "base/fields.h"
 #include "base/html.h"
+#include "base/json_line.h"
 
 namespace linnet {
 namespace {
@@ -77,7 +78,7 @@ std::string shown(const LogRecord& value) {
         std::snprintf(text, sizeof text, "%.9g", value.get<double>());
         return text;
     }
-    return value.dump(-1, ' ', false, LogRecord::error_handler_t::replace);
+    return dumped(value);
 }
 
 /// Values of one block of a record's `key`, by the block's name.

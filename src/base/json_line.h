@@ -1,0 +1,20 @@
+// JSON on one line.
+#pragma once
+#include <string>
+
+namespace linnet {
+
+/// Bytes that are no UTF-8 become U+FFFD: texts come from anywhere, and the library would throw. A template,
+/// so that this header reads none of the library's.
+template <class Json>
+std::string dumped(const Json& value) {
+    return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+/// A record as a line of a file or of stdout.
+template <class Json>
+std::string json_line(const Json& record) {
+    return dumped(record) + "\n";
+}
+
+}  // namespace linnet
