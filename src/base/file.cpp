@@ -73,6 +73,10 @@ std::string input_name(const std::string& path) {
     return path == "-" ? "stdin" : path;
 }
 
+std::string inputs_name(const std::string& first, std::size_t count) {
+    return count > 1 ? first + " and " + std::to_string(count - 1) + " more" : first;
+}
+
 OpenFile open_regular(const std::string& path, std::string_view hint) {
     int fd = open_file(path, O_RDONLY | O_NONBLOCK);  // a FIFO that nobody writes to must not make us wait
     if (fd < 0) fail_errno(path, "", errno);

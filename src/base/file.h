@@ -37,6 +37,8 @@ class MappedFile {
 
 /// What a path to be read is called in errors: "-" is stdin.
 std::string input_name(const std::string& path);
+/// What `count` inputs are called, by the first one's name: "X and 2 more".
+std::string inputs_name(const std::string& first, std::size_t count);
 
 struct OpenFile {
     int fd;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/sha256.h"
 #include "base/signals.h"
@@ -48,9 +49,8 @@ Documents read_documents(const std::vector<std::string>& inputs, ReadOptions opt
     documents.skipped = reader.skipped();
     documents.first_skipped = reader.first_skipped();
     if (documents.count() == 0)
-        fail_input(
-            inputs[0] + (inputs.size() == 1 ? "" : " and " + std::to_string(inputs.size() - 1) + " more"), "",
-            "a text", documents.files == 1 ? "an empty file" : "files without text");
+        fail_input(inputs_name(inputs[0], inputs.size()), "", "a text",
+                   documents.files == 1 ? "an empty file" : "files without text");
     return documents;
 }
 

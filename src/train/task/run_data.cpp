@@ -84,7 +84,7 @@ RunData::RunData(DataOptions options) : options_(std::move(options)) {
 
 std::string RunData::name() const {
     const std::vector<std::string>& inputs = options_.inputs;
-    if (inputs.size() > 1) return inputs[0] + " and " + std::to_string(inputs.size() - 1) + " more";
+    if (inputs.size() > 1) return inputs_name(inputs[0], inputs.size());
     return input_name(inputs[0]);
 }
 

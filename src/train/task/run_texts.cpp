@@ -34,8 +34,7 @@ RunTexts::RunTexts(DataOptions options) : options_(std::move(options)) {
 }
 
 std::string RunTexts::name() const {
-    if (parts_.size() == 1) return parts_[0].name();
-    return parts_[0].name() + " and " + std::to_string(parts_.size() - 1) + " more";
+    return inputs_name(parts_[0].name(), parts_.size());
 }
 
 std::string RunTexts::sha256() const {
