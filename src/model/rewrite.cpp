@@ -13,10 +13,9 @@ void copy_metadata(const Gguf& file, GgufWriter& out, const std::function<bool(s
     }
 }
 
-std::string rewrite_model(const Gguf& file, const std::string& path, Existing existing,
-                          const Provenance& provenance,
+std::string rewrite_model(const Gguf& file, const std::string& path, const Provenance& provenance,
                           const std::function<std::optional<NewTensor>(const GgufTensor&)>& replace,
-                          bool hashed) {
+                          bool hashed, Existing existing) {
     GgufWriter out;
     copy_metadata(file, out, [&](std::string_view key) {
         return key.starts_with("linnet.") &&

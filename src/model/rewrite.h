@@ -22,10 +22,9 @@ void copy_metadata(const Gguf& file, GgufWriter& out, const std::function<bool(s
 /// Writes `file` to `path`, asking `replace` of every tensor; nothing: it stays. What the file said of its
 /// own training ("linnet.train.") is left out; `provenance` is added. Returns the sha256 of what was written
 /// (empty where not `hashed`).
-std::string rewrite_model(const Gguf& file, const std::string& path, Existing existing,
-                          const Provenance& provenance,
+std::string rewrite_model(const Gguf& file, const std::string& path, const Provenance& provenance,
                           const std::function<std::optional<NewTensor>(const GgufTensor&)>& replace,
-                          bool hashed = true);
+                          bool hashed = true, Existing existing = Existing::replace);
 
 /// Hands `tensor`'s rows, stored as `type`, to the sink; rows that have that type already go as they are.
 void emit_tensor(const Tensor& tensor, DType type, const GgufWriter::Sink& sink);

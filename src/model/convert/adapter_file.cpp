@@ -253,7 +253,7 @@ void merge_adapters(const Model& base, const std::vector<Adapter>& adapters, std
             fail_input(base.path(), std::string(t.name), "f32, f16 or bf16", std::string(info(t.type).name),
                        "--type f16 unpacks what the adapter changes; generate --lora needs no merging");
     rewrite_model(
-        *base.file(), path, existing, {},
+        *base.file(), path, {},
         [&](const GgufTensor& t) -> std::optional<NewTensor> {
             std::vector<Change> changes = changes_of(t.name);
             if (changes.empty()) return std::nullopt;
@@ -262,7 +262,7 @@ void merge_adapters(const Model& base, const std::vector<Adapter>& adapters, std
                                  emit_changed(t, to, changes, sink);
                              }};
         },
-        false);
+        false, existing);
 }
 
 }  // namespace linnet
