@@ -9,6 +9,8 @@
 // With one row of A the time is memory's, and some machines read several distant rows of W together faster
 // than one after another: Gemm::streams says how many.
 #pragma once
+#include <type_traits>
+
 #include "kernels/blocks/activations.inl"
 #include "kernels/packing.inl"
 #include "kernels/stored.inl"
@@ -96,15 +98,7 @@ struct RunSums {
 };
 
 template <class Block>
-struct SumsOfType {
-    using Type = GroupSums<Block>;
-};
-template <has_whole_scales Block>
-struct SumsOfType<Block> {
-    using Type = RunSums<Block>;
-};
-template <class Block>
-using BlockSums = typename SumsOfType<Block>::Type;
+using BlockSums = std::conditional_t<has_whole_scales<Block>, RunSums<Block>, GroupSums<Block>>;
 template <class Block>
 using ActivationsFor = typename BlockSums<Block>::Activations;
 

@@ -66,15 +66,20 @@ inline Ints8 dot_pairs(Shorts16 a, Shorts16 b) {
     return reinterpret_cast<Ints8>(
         _mm256_madd_epi16(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
 }
-inline Ints8 dot_signed(Bytes32 codes, Bytes32 a) {
+/// Moves the codes' signs to a, which leaves the products as they are: the instructions want codes without
+/// one.
+inline void move_signs(Bytes32& codes, Bytes32& a) {
     auto x = reinterpret_cast<__m256i>(codes), y = reinterpret_cast<__m256i>(a);
-    return dot_codes(reinterpret_cast<Bytes32>(_mm256_abs_epi8(x)),
-                     reinterpret_cast<Bytes32>(_mm256_sign_epi8(y, x)));
+    codes = reinterpret_cast<Bytes32>(_mm256_abs_epi8(x));
+    a = reinterpret_cast<Bytes32>(_mm256_sign_epi8(y, x));
+}
+inline Ints8 dot_signed(Bytes32 codes, Bytes32 a) {
+    move_signs(codes, a);
+    return dot_codes(codes, a);
 }
 inline Ints8 add_scaled_signed(Ints8 sums, Bytes32 codes, Bytes32 a, Ints8 by) {
-    auto x = reinterpret_cast<__m256i>(codes), y = reinterpret_cast<__m256i>(a);
-    return add_scaled_codes(sums, reinterpret_cast<Bytes32>(_mm256_abs_epi8(x)),
-                            reinterpret_cast<Bytes32>(_mm256_sign_epi8(y, x)), by);
+    move_signs(codes, a);
+    return add_scaled_codes(sums, codes, a, by);
 }
 
 }  // namespace

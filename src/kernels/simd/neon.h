@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "kernels/simd/lanes.h"
+#include "kernels/simd/widen_plain.inl"
 
 namespace linnet {
 namespace {
@@ -262,33 +263,9 @@ inline Ints8 dot_signed(Bytes32 codes, Bytes32 a) {
     }
     return __builtin_bit_cast(Ints8, sums);
 }
-/// The same of codes below 64.
-inline Ints8 dot_codes(Bytes32 codes, Bytes32 a) {
-    return dot_signed(codes, a);
-}
-/// sums + the same products, those of lane l times the whole number in the low half of by's lane l.
-inline Ints8 add_scaled_signed(Ints8 sums, Bytes32 codes, Bytes32 a, Ints8 by) {
-    return sums + dot_signed(codes, a) * (by << 16 >> 16);
-}
-inline Ints8 add_scaled_codes(Ints8 sums, Bytes32 codes, Bytes32 a, Ints8 by) {
-    return add_scaled_signed(sums, codes, a, by);
-}
-/// Eight bytes, or eight 16-bit integers, in wider ones.
-inline Shorts8 widen_bytes8(uint64_t bytes) {
-    using Bytes8 = unsigned char __attribute__((vector_size(8)));
-    return __builtin_convertvector(__builtin_bit_cast(Bytes8, bytes), Shorts8);
-}
-inline Ints8 widen_shorts(Shorts8 v) {
-    return __builtin_convertvector(v, Ints8);
-}
-/// Sums of two neighbouring products.
-inline Ints8 dot_pairs(Shorts16 a, Shorts16 b) {
-    Ints8 sums{};
-    for (int i = 0; i < 16; i++) sums[i / 2] += a[i] * b[i];
-    return sums;
-}
 
 }  // namespace
 }  // namespace linnet
 
+#include "kernels/simd/dot_plain.inl"
 #include "kernels/simd/math_float.inl"

@@ -37,23 +37,6 @@ inline Ints8 dot_signed(Bytes32 codes, Bytes32 a) {
         sums[i / 4] += static_cast<signed char>(codes[i]) * static_cast<signed char>(a[i]);
     return sums;
 }
-/// The same of codes below 64.
-inline Ints8 dot_codes(Bytes32 codes, Bytes32 a) {
-    return dot_signed(codes, a);
-}
-/// sums + the same products, those of lane l times the whole number in the low half of by's lane l.
-inline Ints8 add_scaled_signed(Ints8 sums, Bytes32 codes, Bytes32 a, Ints8 by) {
-    return sums + dot_signed(codes, a) * (by << 16 >> 16);
-}
-inline Ints8 add_scaled_codes(Ints8 sums, Bytes32 codes, Bytes32 a, Ints8 by) {
-    return add_scaled_signed(sums, codes, a, by);
-}
-/// Sums of two neighbouring products.
-inline Ints8 dot_pairs(Shorts16 a, Shorts16 b) {
-    Ints8 sums{};
-    for (int i = 0; i < 16; i++) sums[i / 2] += a[i] * b[i];
-    return sums;
-}
 
 /// The sum of products of two 16-bit integers, two to a word.
 constexpr int pair_rows = 4;
@@ -79,4 +62,5 @@ inline Vec to_real(Integers x) {
 }  // namespace
 }  // namespace linnet
 
+#include "kernels/simd/dot_plain.inl"
 #include "kernels/simd/math_float.inl"

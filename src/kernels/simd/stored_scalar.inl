@@ -3,6 +3,7 @@
 // program: the linker keeps one copy of each, and that copy could be the one with AVX-512 in it. A test holds
 // the two equal for all 65 536 halves.
 #pragma once
+#include "kernels/simd/widen_plain.inl"
 
 namespace linnet {
 namespace {
@@ -107,14 +108,6 @@ inline Bytes32 look_up(Bytes16 table, Bytes32 places) {
     Bytes32 to{};
     for (int i = 0; i < 32; i++) to[i] = table[places[i]];
     return to;
-}
-/// Eight bytes, or eight 16-bit integers, in wider ones.
-inline Shorts8 widen_bytes8(uint64_t bytes) {
-    using Bytes8 = unsigned char __attribute__((vector_size(8)));
-    return __builtin_convertvector(__builtin_bit_cast(Bytes8, bytes), Shorts8);
-}
-inline Ints8 widen_shorts(Shorts8 v) {
-    return __builtin_convertvector(v, Ints8);
 }
 
 }  // namespace

@@ -1,0 +1,28 @@
+// Products of small integers, for sets that have no instructions for them beyond dot_signed, which stands
+// before this file.
+#pragma once
+#include "kernels/simd/lanes.h"
+
+namespace linnet {
+namespace {
+
+/// The same as dot_signed of codes below 64.
+inline Ints8 dot_codes(Bytes32 codes, Bytes32 a) {
+    return dot_signed(codes, a);
+}
+/// sums + the same products, those of lane l times the whole number in the low half of by's lane l.
+inline Ints8 add_scaled_signed(Ints8 sums, Bytes32 codes, Bytes32 a, Ints8 by) {
+    return sums + dot_signed(codes, a) * (by << 16 >> 16);
+}
+inline Ints8 add_scaled_codes(Ints8 sums, Bytes32 codes, Bytes32 a, Ints8 by) {
+    return add_scaled_signed(sums, codes, a, by);
+}
+/// Sums of two neighbouring products.
+inline Ints8 dot_pairs(Shorts16 a, Shorts16 b) {
+    Ints8 sums{};
+    for (int i = 0; i < 16; i++) sums[i / 2] += a[i] * b[i];
+    return sums;
+}
+
+}  // namespace
+}  // namespace linnet
