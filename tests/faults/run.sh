@@ -20,7 +20,9 @@ JSON
 "$linnet" --quiet tokenizer train --vocab-size 270 -o t.json text || exit 1
 
 run="$linnet --quiet train config --data text --threads 1 --out out"
-"$linnet" --quiet train config --data text --threads 1 --out base || exit 1
+# With a vocabulary that a Hugging Face folder can hold.
+"$linnet" --quiet train config --data text --threads 1 --out base --set tokenizer.kind=file \
+    --set tokenizer.file=t.json || exit 1
 m=$PWD/base/model.gguf
 tune="$linnet --quiet finetune -m $m --lora 2 --data text --threads 1 --set train.batch=4 --set train.sequence=32
       --set train.steps=4 --set train.eval_every=2 --set train.eval_batches=1 --set train.checkpoint_every=2
@@ -38,6 +40,7 @@ table=(
     "corpus of one text, nanoGPT's, fresh@@$nano text@$nano --resume text"
     "finetune --lora, fresh@@$tune@$tune --resume || $tune --overwrite"
     "convert to a folder, fresh@@$linnet --quiet convert $m out@$linnet --quiet convert $m out --overwrite"
+    "convert to GGUF, over another@mkdir out; echo old > out/x.gguf; $linnet --quiet convert $m hf@$linnet --quiet convert hf out/x.gguf --overwrite@$linnet --quiet convert hf out/x.gguf --overwrite"
     "quantize, fresh@@$linnet --quiet quantize $m out/x.gguf --type q8_0@$linnet --quiet quantize $m out/x.gguf --type q8_0 --overwrite"
     "tokenizer train, fresh@@$linnet --quiet tokenizer train --vocab-size 270 -o out/x.json text@$linnet --quiet tokenizer train --vocab-size 270 --overwrite -o out/x.json text"
     "tokenizer convert, over another@mkdir out; echo old > out/x.gguf@$linnet --quiet tokenizer convert t.json out/x.gguf --overwrite@$linnet --quiet tokenizer convert t.json out/x.gguf --overwrite"
