@@ -141,7 +141,7 @@ class Tracer : public BlockParts {
         if (c_.logits.softcap != 0) finish.set("softcap", c_.logits.softcap);
         smooth(finish);
         model_.loss = graph().add(cross_entropy_op, "loss", {x}, p, finish, {none, targets});
-        NodeId last = graph().add(take_rows_op, "last", {x}, {}, {}, wanted);
+        NodeId last = graph().add(get_rows_op, "last", {x}, {}, {}, wanted);
         // Logits have the bits of writing also after a prompt: sampling must not depend on how a text came
         // in.
         NodeId y = graph().add(linear_op, "logits", {last}, p, {{"written", 1}});
@@ -179,7 +179,7 @@ class Tracer : public BlockParts {
             if (c_.pooling == name) pooled = one;
         }
         const std::string& kind = c_.head.kind;
-        NodeId y = kind == "classes" ? pooled : graph().add(take_rows_op, "chosen", {x}, {}, {}, outputs);
+        NodeId y = kind == "classes" ? pooled : graph().add(get_rows_op, "chosen", {x}, {}, {}, outputs);
         if (c_.head.transform) y = transformed(y);
         Small<ParameterId, max_parameters> p;
         if (kind == "tokens") {

@@ -2,14 +2,11 @@
 // All [R,F]; f is attribute "kind", an Activation of kernels.h.
 #include <stdexcept>
 
-#include "ops/op.h"
+#include "ops/rules.h"
 
 namespace linnet {
 namespace {
 
-std::int64_t width(const NodeShape& s) {
-    return s.in[0];
-}
 std::int64_t gated_width(const NodeShape& s) {
     if (s.in[0] != s.in[1]) throw std::logic_error("gated: gate and up differ in width");
     return s.in[0];
@@ -76,7 +73,7 @@ void gated_backward(Call<Real>& call) {
 const Op activation_op = {
     .name = "activation",
     .inputs = 1,
-    .width = width,
+    .width = input_width,
     .flops = flops,
     .forward = [](auto& call) { forward(call); },
     .backward = [](auto& call) { backward(call); },

@@ -2,14 +2,11 @@
 // 5). All [R,C]; s and c are the attribute "value".
 #include <algorithm>
 
-#include "ops/op.h"
+#include "ops/rules.h"
 
 namespace linnet {
 namespace {
 
-std::int64_t width(const NodeShape& s) {
-    return s.in[0];
-}
 double flops(const NodeShape& s, double) {
     return static_cast<double>(s.in[0]);
 }
@@ -78,7 +75,7 @@ void softcap_backward(Call<Real>& call) {
 const Op scale_op = {
     .name = "scale",
     .inputs = 1,
-    .width = width,
+    .width = input_width,
     .flops = flops,
     .forward = [](auto& call) { scale_forward(call); },
     .backward = [](auto& call) { scale_backward(call); },
@@ -87,7 +84,7 @@ const Op scale_op = {
 const Op clamp_op = {
     .name = "clamp",
     .inputs = 1,
-    .width = width,
+    .width = input_width,
     .flops = flops,
     .forward = [](auto& call) { clamp_forward(call); },
     .backward = [](auto& call) { clamp_backward(call); },
@@ -97,7 +94,7 @@ const Op clamp_op = {
 const Op softcap_op = {
     .name = "softcap",
     .inputs = 1,
-    .width = width,
+    .width = input_width,
     .flops = flops,
     .forward = [](auto& call) { softcap_forward(call); },
     .backward = [](auto& call) { softcap_backward(call); },

@@ -1,4 +1,4 @@
-// What ops have in common whose rows are made of some of their input's rows, each as it is: take_rows and
+// What ops have in common whose rows are made of some of their input's rows, each as it is: get_rows and
 // pool.
 #pragma once
 #include <algorithm>
@@ -6,13 +6,6 @@
 #include "ops/op.h"
 
 namespace linnet {
-
-inline std::int64_t input_width(const NodeShape& s) {
-    return s.in[0];
-}
-inline double no_flops(const NodeShape&, double) {
-    return 0;
-}
 
 /// The columns of the input's gradient that this member owns, as a row may have been chosen twice; 0 where
 /// nothing is to be added to them.

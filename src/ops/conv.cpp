@@ -4,6 +4,7 @@
 // shift: y[t] = x[t - 1] - x[t], RWKV's token shift (Peng et al. 2023, section 3.1).  Its state: the last
 // row.
 #include "ops/recurrent.h"
+#include "ops/rules.h"
 
 namespace linnet {
 namespace {
@@ -107,9 +108,6 @@ void conv_backward(Call<Real>& call) {
     kernels.column_sum(call.rows, row, columns.begin, columns.end, call.dout, call.parameter_grad[1]);
 }
 
-std::int64_t same_width(const NodeShape& s) {
-    return s.in[0];
-}
 double shift_flops(const NodeShape& s, double) {
     return static_cast<double>(s.in[0]);
 }
@@ -161,7 +159,7 @@ const Op conv_op = {
 const Op shift_op = {
     .name = "shift",
     .inputs = 1,
-    .width = same_width,
+    .width = input_width,
     .flops = shift_flops,
     .forward = [](auto& call) { shift_forward(call); },
     .backward = [](auto& call) { shift_backward(call); },

@@ -1,13 +1,10 @@
 // Inverted dropout (Srivastava et al. 2014): y = x · keep / (1 - p). The mask is never stored: it is a
 // function of (seed, step, node, element), drawn again in the backward; p is exact to 1 / 65536.
-#include "ops/op.h"
+#include "ops/rules.h"
 
 namespace linnet {
 namespace {
 
-std::int64_t width(const NodeShape& s) {
-    return s.in[0];
-}
 double flops(const NodeShape& s, double) {
     return static_cast<double>(s.in[0]);
 }
@@ -38,7 +35,7 @@ void backward(Call<Real>& call) {
 const Op dropout_op = {
     .name = "dropout",
     .inputs = 1,
-    .width = width,
+    .width = input_width,
     .flops = flops,
     .forward = [](auto& call) { forward(call); },
     .backward = [](auto& call) { backward(call); },

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "ops/op.h"
+#include "ops/rules.h"
 
 namespace linnet {
 namespace {
@@ -28,9 +28,6 @@ void scatter_rows(const Call<Real>& call, std::span<const std::int32_t> index) {
 // Tokens: y[r] = E[token r].  E [V,C].
 std::int64_t table_width(const NodeShape& s) {
     return s.parameters[0].dim[1];
-}
-double no_flops(const NodeShape&, double) {
-    return 0;
 }
 
 template <class Real>
@@ -69,10 +66,6 @@ void add_position_backward(Call<Real>& call) {
 
 // Sinusoids (Vaswani et al. 2017, section 3.5): PE(t, 2i) = sin(t / 10000^(2i/C)), PE(t, 2i+1) = cos of the
 // same.
-std::int64_t same_width(const NodeShape& s) {
-    return s.in[0];
-}
-
 std::vector<double> sinusoids(const NodeShape& s, std::int64_t positions) {
     std::int64_t width = s.in[0];
     std::vector<double> table(static_cast<std::size_t>(positions * width));
@@ -124,7 +117,7 @@ const Op position_embedding_op = {
 const Op sinusoidal_op = {
     .name = "sinusoidal",
     .inputs = 1,
-    .width = same_width,
+    .width = input_width,
     .flops = no_flops,
     .forward = [](auto& call) { add_sinusoid(call); },
     .backward = [](auto& call) { nothing(call); },

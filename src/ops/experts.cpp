@@ -15,16 +15,11 @@
 
 #include "ops/experts.h"
 #include "ops/matmul.h"
+#include "ops/rules.h"
 
 namespace linnet {
 namespace {
 
-double no_flops(const NodeShape&, double) {
-    return 0;
-}
-std::int64_t same_width(const NodeShape& s) {
-    return s.in[0];
-}
 std::int64_t used_width(const NodeShape& s) {
     std::int64_t used = s.attributes.integer("used");
     if (used > s.in[0]) throw std::logic_error("experts: more used than there are");
@@ -324,7 +319,7 @@ const Op expert_bounds_op = {
 const Op to_experts_op = {
     .name = "to_experts",
     .inputs = 2,
-    .width = same_width,
+    .width = input_width,
     .flops = no_flops,
     .forward = [](auto& call) { send(call); },
     .backward = [](auto& call) { send_backward(call); },
@@ -348,7 +343,7 @@ const Op expert_linear_op = {
 const Op from_experts_op = {
     .name = "from_experts",
     .inputs = 3,
-    .width = same_width,
+    .width = input_width,
     .flops = no_flops,
     .forward = [](auto& call) { bring_back(call); },
     .backward = [](auto& call) { bring_back_backward(call); },
@@ -359,7 +354,7 @@ const Op from_experts_op = {
 const Op row_gate_op = {
     .name = "row_gate",
     .inputs = 2,
-    .width = same_width,
+    .width = input_width,
     .flops = no_flops,
     .forward = [](auto& call) { gate(call); },
     .backward = [](auto& call) { gate_backward(call); },

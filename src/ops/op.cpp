@@ -48,7 +48,7 @@ std::span<const Op* const> all_ops() {
         &clamp_op,
         &softcap_op,
         &dropout_op,
-        &take_rows_op,
+        &get_rows_op,
         &pool_op,
         &vectors_op,
         &cross_entropy_op,

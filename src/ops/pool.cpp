@@ -5,6 +5,7 @@
 
 #include "ops/chosen_rows.h"
 #include "ops/pool.h"
+#include "ops/rules.h"
 
 namespace linnet {
 namespace {

@@ -9,15 +9,13 @@
 #include <cmath>
 
 #include "ops/experts.h"
+#include "ops/rules.h"
 
 namespace linnet {
 namespace {
 
 std::int64_t width(const NodeShape&) {
     return 1;
-}
-double flops(const NodeShape&, double) {
-    return 0;
 }
 
 /// A row's terms, as functions of its scores.
@@ -91,7 +89,7 @@ const Op router_loss_op = {
     .name = "router_loss",
     .inputs = 2,
     .width = width,
-    .flops = flops,
+    .flops = no_flops,
     .forward = [](auto& call) { forward(call); },
     .backward = [](auto& call) { backward(call); },
     .reads_inputs = 3,

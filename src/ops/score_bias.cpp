@@ -6,7 +6,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "ops/op.h"
+#include "ops/rules.h"
 
 namespace linnet {
 namespace {
@@ -21,9 +21,6 @@ std::int64_t width(const NodeShape& s) {
         throw std::logic_error("score_bias: distance 0 stands elsewhere");
     std::int64_t after = s.attributes.flag("causal") ? 0 : s.attributes.integer("reach") + 1;
     return zero_column(s.attributes) + after + score_bias_lanes;
-}
-double flops(const NodeShape&, double) {
-    return 0;
 }
 std::int64_t scratch(const NodeShape& s, std::int64_t) {
     return s.parameters[0].count();
@@ -78,7 +75,7 @@ const Op score_bias_op = {
     .inputs = 0,
     .parameters = 1,
     .width = width,
-    .flops = flops,
+    .flops = no_flops,
     .forward = [](auto& call) { forward(call); },
     .backward = [](auto& call) { backward(call); },
     .forward_rounds = [](const auto&) { return std::int64_t{2}; },

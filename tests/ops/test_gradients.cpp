@@ -63,7 +63,7 @@ std::vector<Case> cases() {
         {&mix_op, "by numbers", {6, 6}, {Shape(1), Shape(1)}, {}},
         {&mix_op, "by columns", {20, 20}, {Shape(20), Shape(20)}, {}},
         {&dropout_op, "", {6}, {}, {{"probability", 0.3}}},
-        {&take_rows_op, "", {6}, {}, {}},
+        {&get_rows_op, "", {6}, {}, {}},
         {&pool_op, "mean", {6}, {}, {{"kind", 0}}},
         {&pool_op, "first", {6}, {}, {{"kind", 1}}},
         {&pool_op, "last", {6}, {}, {{"kind", 2}}},
@@ -187,10 +187,10 @@ struct Bench {
         call.batch = &batch;
         call.attributes = &c.attributes;
         call.node = 5;
-        call.rows = c.op == &take_rows_op || c.op == &pool_op ? 2 : batch.rows.count;
+        call.rows = c.op == &get_rows_op || c.op == &pool_op ? 2 : batch.rows.count;
         call.space = &batch.rows;
         if (c.op->stream)
-            call.ids = c.op == &take_rows_op       ? batch.outputs
+            call.ids = c.op == &get_rows_op        ? batch.outputs
                        : c.op == &cross_entropy_op ? batch.targets
                                                    : batch.tokens;
         call.width = width;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/chosen_rows.h"
+#include "ops/rules.h"
 
 namespace linnet {
 namespace {
@@ -26,8 +27,8 @@ void backward(Call<Real>& call) {
 
 }  // namespace
 
-const Op take_rows_op = {
-    .name = "take_rows",
+const Op get_rows_op = {
+    .name = "get_rows",
     .inputs = 1,
     .width = input_width,
     .flops = no_flops,
