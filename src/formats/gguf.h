@@ -49,7 +49,16 @@ struct GgufTensor {
     DType type;
     Shape shape;                       // row-major: outermost first (the reverse of the file's order)
     std::span<const std::byte> bytes;  // exactly the tensor's data, aligned to general.alignment
+    std::uint32_t number = 0;          // the type's in the file, where it is DType::unknown
+
+    std::string type_name() const {
+        return type == DType::unknown ? std::to_string(number) : std::string(info(type).name);
+    }
 };
+
+/// What to do with a tensor whose type has no row in the table: refuse the file, or take what lies before the
+/// next tensor for its bytes (to look at, not to compute with).
+enum class UnknownTypes { refused, kept };
 
 /// A GGUF file (version 2 or 3, little-endian), mapped and validated whole: every span handed out lies inside
 /// the mapping; names are unique; tensors do not overlap and nothing follows the last one but padding; counts
@@ -58,9 +67,9 @@ struct GgufTensor {
 class Gguf {
   public:
     /// A file that was split ("NAME-00001-of-00003.gguf") is opened whole, by the name of any of its parts.
-    explicit Gguf(const std::string& path);
+    explicit Gguf(const std::string& path, UnknownTypes unknown = UnknownTypes::refused);
     /// This one alone: of a part its own tensors.
-    explicit Gguf(MappedFile file);
+    explicit Gguf(MappedFile file, UnknownTypes unknown = UnknownTypes::refused);
     /// Metadata as in `header`, a file without tensors, and tensors that stand in memory which `keep` holds:
     /// another format, seen as GGUF. Messages name `path`.
     Gguf(std::string path, std::string header, std::vector<GgufTensor> tensors,

@@ -208,7 +208,7 @@ struct RawTensor {
     std::uint64_t offset, size;  // bytes from the start of the data
 };
 
-RawTensor read_tensor(Reader& in, std::uint64_t index) {
+RawTensor read_tensor(Reader& in, std::uint64_t index, UnknownTypes unknown) {
     RawTensor raw;
     GgufTensor& tensor = raw.tensor;
     tensor.name = in.name("tensor " + std::to_string(index) + ": name");
@@ -227,9 +227,11 @@ RawTensor read_tensor(Reader& in, std::uint64_t index) {
     }
     auto type = in.number<std::uint32_t>(where);
     auto known = dtype_from_gguf(type);
-    if (!known) in.refuse(where, "a tensor type of ggml", "type " + std::to_string(type));
-    tensor.type = *known;
-    const DTypeInfo& element = linnet::info(*known);
+    if (!known && unknown == UnknownTypes::refused)
+        in.refuse(where, "a tensor type of ggml", "type " + std::to_string(type));
+    tensor.type = known.value_or(DType::unknown);
+    if (!known) tensor.number = type;
+    const DTypeInfo& element = linnet::info(tensor.type);
     if (tensor.shape.dim[rank - 1] % element.block != 0)
         in.refuse(where, "rows of whole blocks of " + std::to_string(element.block),
                   std::to_string(tensor.shape.dim[rank - 1]));
@@ -238,6 +240,15 @@ RawTensor read_tensor(Reader& in, std::uint64_t index) {
     raw.size = static_cast<std::uint64_t>(*size);
     raw.offset = in.number<std::uint64_t>(where);
     return raw;
+}
+
+/// A tensor of an unknown type reaches to the next one, or to the end.
+void size_unknown(const std::vector<RawTensor*>& by_offset, std::uint64_t available) {
+    for (std::size_t i = 0; i < by_offset.size(); i++) {
+        RawTensor& r = *by_offset[i];
+        const std::uint64_t end = i + 1 < by_offset.size() ? by_offset[i + 1]->offset : available;
+        if (r.tensor.type == DType::unknown && r.offset < end) r.size = end - r.offset;
+    }
 }
 
 /// Hands each tensor its bytes: aligned, inside the file, apart from all others, with nothing behind but
@@ -249,8 +260,11 @@ void place_tensors(const Reader& in, std::span<const std::byte> bytes, std::uint
         in.refuse("tensor data", "it at byte " + std::to_string(start.value_or(UINT64_MAX)),
                   "the end of the file at " + std::to_string(bytes.size()), "is the file truncated?");
     std::uint64_t available = raw.empty() ? 0 : bytes.size() - *start;
-    std::vector<const RawTensor*> by_offset;
+    std::vector<RawTensor*> by_offset;
     by_offset.reserve(raw.size());
+    for (RawTensor& r : raw) by_offset.push_back(&r);
+    std::sort(by_offset.begin(), by_offset.end(), [](auto* a, auto* b) { return a->offset < b->offset; });
+    size_unknown(by_offset, available);
     for (RawTensor& r : raw) {
         std::string where = "tensor " + quoted(r.tensor.name);
         if (r.offset % alignment != 0)
@@ -261,9 +275,7 @@ void place_tensors(const Reader& in, std::span<const std::byte> bytes, std::uint
             in.refuse(where, std::to_string(r.size) + " bytes at offset " + std::to_string(r.offset),
                       std::to_string(available) + " bytes of tensor data", "is the file truncated?");
         r.tensor.bytes = bytes.subspan(*start + r.offset, r.size);
-        by_offset.push_back(&r);
     }
-    std::sort(by_offset.begin(), by_offset.end(), [](auto* a, auto* b) { return a->offset < b->offset; });
     for (std::size_t i = 1; i < by_offset.size(); i++)
         if (by_offset[i - 1]->offset + by_offset[i - 1]->size > by_offset[i]->offset)
             in.refuse("tensor " + quoted(by_offset[i]->tensor.name), "data of its own",
@@ -278,7 +290,7 @@ void place_tensors(const Reader& in, std::span<const std::byte> bytes, std::uint
 
 }  // namespace
 
-Gguf::Gguf(MappedFile file) : file_(std::move(file)) {
+Gguf::Gguf(MappedFile file, UnknownTypes unknown) : file_(std::move(file)) {
     Reader in(file_.bytes(), file_.path());
     check_magic(in);
     // A tensor takes at least 8 + 1 (name), 4 (rank), 8 (one dimension), 4 (type) and 8 (offset) bytes; a
@@ -304,7 +316,7 @@ Gguf::Gguf(MappedFile file) : file_(std::move(file)) {
 
     std::vector<RawTensor> raw;
     raw.reserve(std::min(tensor_count, in.remaining() / 33 + 1));
-    for (std::uint64_t i = 0; i < tensor_count; i++) raw.push_back(read_tensor(in, i));
+    for (std::uint64_t i = 0; i < tensor_count; i++) raw.push_back(read_tensor(in, i, unknown));
     place_tensors(in, file_.bytes(), alignment, raw);
     tensors_.reserve(raw.size());
     for (const RawTensor& r : raw) tensors_.push_back(r.tensor);

@@ -58,7 +58,7 @@ void check_part(const Gguf& part, std::uint64_t number, std::uint64_t count, con
 
 }  // namespace
 
-Gguf::Gguf(const std::string& path) : Gguf(MappedFile(path)) {
+Gguf::Gguf(const std::string& path, UnknownTypes unknown) : Gguf(MappedFile(path), unknown) {
     const std::uint64_t count = integer("split.count", most_parts).value_or(1);
     if (count <= 1) return;
     const std::uint64_t number = integer("split.no", most_parts).value_or(0);
@@ -70,11 +70,11 @@ Gguf::Gguf(const std::string& path) : Gguf(MappedFile(path)) {
         fail_input(path, "", "a name that ends in " + ending + ", as it is " + part_name(number, count),
                    "another", "the other parts are found by it");
     const std::string stem = path.substr(0, path.size() - ending.size());
-    if (number > 0) *this = Gguf(map_part(stem + part_ending(0, count, suffix), 0, count));
+    if (number > 0) *this = Gguf(map_part(stem + part_ending(0, count, suffix), 0, count), unknown);
     const Keys keys = keys_of(*this);
     check_part(*this, 0, count, keys);
     for (std::uint64_t i = 1; i < count; i++) {
-        parts_.emplace_back(map_part(stem + part_ending(i, count, suffix), i, count));
+        parts_.emplace_back(map_part(stem + part_ending(i, count, suffix), i, count), unknown);
         check_part(parts_.back(), i, count, keys);
     }
     join_parts();

@@ -42,6 +42,7 @@ constexpr DTypeInfo table[] = {
     {DType::nvfp4, "nvfp4", 64, 36, 40, false},
     {DType::q1_0, "q1_0", 128, 18, 41, false},
     {DType::q2_0, "q2_0", 64, 18, 42, false},
+    {DType::unknown, "unknown", 1, 0, -1, false},
 };
 
 }  // namespace
@@ -62,7 +63,7 @@ std::optional<DType> dtype_from_gguf(std::uint32_t id) {
 
 std::optional<DType> dtype_from_name(std::string_view name) {
     for (const DTypeInfo& row : table)
-        if (row.name == name) return row.type;
+        if (row.name == name && row.type != DType::unknown) return row.type;
     return std::nullopt;
 }
 

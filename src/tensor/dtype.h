@@ -42,7 +42,8 @@ enum class DType : std::uint8_t {
     mxfp4,
     nvfp4,
     q1_0,
-    q2_0
+    q2_0,
+    unknown  // a number in a file that has no row here: nothing can be said of its blocks
 };
 
 /// What there is to know of a type. A block is the smallest piece that can be stored (1 element for plain

@@ -1,6 +1,7 @@
 // linnet inspect: totals by type, and weights that are not finite found in a file of every type.
 #include <doctest/doctest.h>
 
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "commands/tiny.h"
@@ -44,6 +45,31 @@ TEST_CASE("inspect totals tensors, bytes and bits per weight by type, and tells 
     CHECK(scanned.exit == 0);
     CHECK(scanned.out ==
           "all weights are finite: 3 tensors, 38 blocks; 1 tensors are of types that do not run here\n");
+}
+
+TEST_CASE("inspect opens a file whose tensors are of a type that has no name here") {
+    Scratch scratch;
+    GgufWriter out;
+    out.add("general.architecture", "llama");
+    const std::string name = "blk.0.ffn_up.weight", bytes(100, 'x');
+    out.add_tensor(name, DType::i8, Shape(1, 100),
+                   [&](const GgufWriter::Sink& sink) { sink(bytes.data(), bytes.size()); });
+    out.write(scratch / "m.gguf");
+    std::string file = read_text(scratch / "m.gguf");
+    const std::uint32_t strange = 4000;
+    std::memcpy(&file[file.find(name) + name.size() + 4 + 2 * 8], &strange, sizeof strange);
+    write_text(scratch / "m.gguf", file);
+    Outcome text = run_linnet({"inspect", scratch / "m.gguf"});
+    CHECK(text.exit == 0);
+    CHECK_MESSAGE(has(text.out, "  4000 "), text.out);
+    CHECK(has(text.out, "does not run here:\n  tensors of type 4000 (1)\n"));
+    const json shown = json::parse(run_linnet({"inspect", scratch / "m.gguf", "--json"}).out);
+    CHECK(shown.at("types").at("4000").at("tensors") == 1);
+    CHECK(shown.at("runs") == false);
+    CHECK(run_linnet({"inspect", scratch / "m.gguf", "--check"}).exit == 0);
+    Outcome used = run_linnet({"generate", "-m", scratch / "m.gguf", "-p", "x"});
+    CHECK(used.exit == 3);
+    CHECK_MESSAGE(has(used.err, "expected a tensor type of ggml, got type 4000"), used.err);
 }
 
 TEST_CASE("inspect --check names tensor, row and block of a scale that is not finite, in every type") {

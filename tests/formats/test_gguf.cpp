@@ -265,6 +265,28 @@ TEST_CASE("malformed values are refused: kinds, nested arrays, bools, names, twi
     CHECK(reading(value("general.alignment", 4).u32(64).bytes) == "");
 }
 
+TEST_CASE("a file with types that have no row is opened where asked; such a tensor reaches to the next one") {
+    test::Scratch scratch;
+    const std::uint32_t f32 = 0, strange = 4000;
+    auto lengths = [&](std::uint64_t first, std::uint64_t second, std::size_t data) {
+        test::write_text(scratch / "m.gguf", Raw()
+                                                 .head(2, 0)
+                                                 .tensor("a", {16}, strange, first)
+                                                 .tensor("b", {16}, f32, second)
+                                                 .pad(data)
+                                                 .bytes);
+        const Gguf file(scratch / "m.gguf", UnknownTypes::kept);
+        CHECK(file.tensor("a")->type == DType::unknown);
+        CHECK(file.tensor("a")->type_name() == "4000");
+        CHECK(file.tensor("b")->bytes.size() == 64);
+        return file.tensor("a")->bytes.size();
+    };
+    CHECK(lengths(0, 64, 128) == 64);
+    CHECK(lengths(0, 32, 96) == 32);
+    CHECK(lengths(64, 0, 128) == 64);
+    CHECK(lengths(64, 0, 64) == 0);  // nothing is left for it
+}
+
 TEST_CASE("tensors that cannot be are refused: shapes, types, offsets, overlaps, twins") {
     const std::uint32_t f32 = 0;
     auto one = [&](std::initializer_list<std::uint64_t> dims, std::uint32_t type, std::uint64_t offset,

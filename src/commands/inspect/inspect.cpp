@@ -108,19 +108,22 @@ std::int64_t parameters(const Gguf& file) {
 }
 
 struct TypeTotal {
+    bool runs = true;
     std::int64_t tensors = 0, bytes = 0, weights = 0;
     double bits() const { return 8 * static_cast<double>(bytes) / static_cast<double>(weights); }
 };
 
 /// What the tensors take, by type, the largest first.
-std::vector<std::pair<DType, TypeTotal>> type_totals(const Gguf& file) {
-    std::map<DType, TypeTotal> totals;
+std::vector<std::pair<std::string, TypeTotal>> type_totals(const Gguf& file) {
+    std::map<std::string, TypeTotal> totals;
     for (const GgufTensor& tensor : file.tensors()) {
-        totals[tensor.type].tensors++;
-        totals[tensor.type].bytes += static_cast<std::int64_t>(tensor.bytes.size());
-        totals[tensor.type].weights += tensor.shape.count();
+        TypeTotal& total = totals[tensor.type_name()];
+        total.runs = info(tensor.type).is_weight;
+        total.tensors++;
+        total.bytes += static_cast<std::int64_t>(tensor.bytes.size());
+        total.weights += tensor.shape.count();
     }
-    std::vector<std::pair<DType, TypeTotal>> sorted(totals.begin(), totals.end());
+    std::vector<std::pair<std::string, TypeTotal>> sorted(totals.begin(), totals.end());
     std::stable_sort(sorted.begin(), sorted.end(),
                      [](const auto& a, const auto& b) { return a.second.bytes > b.second.bytes; });
     return sorted;
@@ -132,16 +135,16 @@ std::vector<std::string> obstacles(const Gguf& file) {
     if (file.tensors().empty())
         return {file.find("tokenizer.ggml.model") ? "it holds a vocabulary alone" : "it holds no tensors"};
     for (const auto& [type, total] : type_totals(file))
-        if (!info(type).is_weight)
-            reasons.push_back("tensors of type " + std::string(info(type).name) + " (" +
-                              std::to_string(total.tensors) + ")");
+        if (!total.runs)
+            reasons.push_back("tensors of type " + type + " (" + std::to_string(total.tensors) + ")");
     try {
         Model::open(file.path());
     } catch (const Error& error) {
         std::string line = error.what();
         if (line.starts_with(file.path() + ": ")) line.erase(0, file.path().size() + 2);
         // A type that is on the list already is no second reason.
-        const bool is_type = !reasons.empty() && line.find("computes with") != line.npos;
+        const bool is_type = !reasons.empty() && (line.find("computes with") != line.npos ||
+                                                  line.find("a tensor type of ggml") != line.npos);
         if (!is_type) reasons.push_back(line);
     }
     return reasons;
@@ -156,17 +159,17 @@ void print_json(const Gguf& file) {
              {"obstacles", reasons}};
     Json& types = out["types"] = Json::object();
     for (const auto& [type, total] : type_totals(file))
-        types[std::string(info(type).name)] = {{"tensors", total.tensors},
-                                               {"bytes", total.bytes},
-                                               {"weights", total.weights},
-                                               {"bits_per_weight", total.bits()},
-                                               {"runs", info(type).is_weight}};
+        types[type] = {{"tensors", total.tensors},
+                       {"bytes", total.bytes},
+                       {"weights", total.weights},
+                       {"bits_per_weight", total.bits()},
+                       {"runs", total.runs}};
     Json& metadata = out["metadata"] = Json::object();
     for (const auto& [key, value] : file.values()) metadata[std::string(key)] = shown(value);
     Json& tensors = out["tensors"] = Json::array();
     for (const GgufTensor& tensor : file.tensors())
         tensors.push_back({{"name", tensor.name},
-                           {"type", info(tensor.type).name},
+                           {"type", tensor.type_name()},
                            {"shape", dimensions(tensor.shape)},
                            {"bytes", tensor.bytes.size()}});
     write_stdout(json_line(out));
@@ -219,8 +222,7 @@ std::string summary(const Gguf& file) {
            " parameters in " + std::to_string(file.tensors().size()) + " tensors\n";
     TypeTotal all;
     for (const auto& [type, total] : type_totals(file)) {
-        out +=
-            "  " + totals_line(info(type).name, total) + (info(type).is_weight ? "\n" : "  does not run\n");
+        out += "  " + totals_line(type, total) + (total.runs ? "\n" : "  does not run\n");
         all.tensors += total.tensors, all.bytes += total.bytes, all.weights += total.weights;
     }
     if (all.tensors > 0) out += "  " + totals_line("all", all) + "\n";
@@ -242,14 +244,14 @@ void print_text(const Gguf& file) {
     width = 0;
     for (const GgufTensor& tensor : file.tensors()) {
         width = std::max(width, std::min<std::size_t>(tensor.name.size(), 64));
-        type_width = std::max(type_width, info(tensor.type).name.size());
+        type_width = std::max(type_width, tensor.type_name().size());
     }
     out += "\ntensors (" + std::to_string(file.tensors().size()) + "; outermost dimension first):\n";
     for (const GgufTensor& tensor : file.tensors()) {
         std::string shape;
         for (std::int64_t d : dimensions(tensor.shape))
             shape += (shape.empty() ? "" : " x ") + std::to_string(d);
-        out += "  " + column(printable(tensor.name), width) + column(info(tensor.type).name, type_width) +
+        out += "  " + column(printable(tensor.name), width) + column(tensor.type_name(), type_width) +
                column(shape, 16) + human_bytes(static_cast<double>(tensor.bytes.size())) + "\n";
     }
     write_stdout(out);
@@ -311,7 +313,7 @@ int run(const Options& options, const Globals& globals) {
             throw Error(Exit::io,
                         path + ": No such file or directory (did you mean linnet inspect " + *near + "?)");
     }
-    Gguf file = open_model_file(path);
+    Gguf file = open_model_file(path, nullptr, UnknownTypes::kept);
     if (options.check) {
         scan(file, options, globals);
         return 0;

@@ -55,10 +55,10 @@ ModelSource open_source(const std::string& path, ModelFormat format, const Sourc
     return format == ModelFormat::llama2c ? open_llama2c(path, options) : open_llmc(path, options);
 }
 
-Gguf open_model_file(const std::string& path, TokenizerPtr* tokenizer) {
+Gguf open_model_file(const std::string& path, TokenizerPtr* tokenizer, UnknownTypes unknown) {
     if (path.empty()) return Gguf(MappedFile::view(builtin_model(), "built-in model"));
     const ModelFormat format = model_format(path);
-    if (format == ModelFormat::gguf) return Gguf(path);
+    if (format == ModelFormat::gguf) return Gguf(path, unknown);
     ModelSource source = open_source(path, format);
     if (tokenizer) *tokenizer = source.tokenizer;
     return as_gguf(source);

@@ -17,6 +17,7 @@ ModelSource open_source(const std::string& path, ModelFormat format, const Sourc
 
 /// A model of any format as GGUF; an empty path is the model built into the program. `tokenizer` (where not
 /// null) becomes the one that the file itself cannot hold.
-Gguf open_model_file(const std::string& path, TokenizerPtr* tokenizer = nullptr);
+Gguf open_model_file(const std::string& path, TokenizerPtr* tokenizer = nullptr,
+                     UnknownTypes unknown = UnknownTypes::refused);
 
 }  // namespace linnet
