@@ -83,6 +83,13 @@ struct Softplus {
 struct Exp {
     static void at(Vec x, Vec& y, Vec& derivative) { y = derivative = exp(x); }
 };
+/// elu(x) + 1 = max(x, 0) + e^min(x, 0): positive features (Katharopoulos et al. 2020, equation 7).
+struct Elu1 {
+    static void at(Vec x, Vec& y, Vec& derivative) {
+        derivative = exp(if_positive(x, zero(), x));
+        y = derivative + if_positive(x, x, zero());
+    }
+};
 
 template <class F>
 inline void with_activation(Activation kind, F f) {
@@ -105,6 +112,8 @@ inline void with_activation(Activation kind, F f) {
             return f(Softplus{});
         case Activation::exp:
             return f(Exp{});
+        case Activation::elu1:
+            return f(Elu1{});
     }
 }
 

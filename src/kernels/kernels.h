@@ -79,7 +79,18 @@ struct AttentionBackward {
     bool accumulate_q = false, accumulate_k = false, accumulate_v = false;
 };
 
-enum class Activation : std::uint8_t { relu, gelu, gelu_tanh, silu, relu2, tanh, sigmoid, softplus, exp };
+enum class Activation : std::uint8_t {
+    relu,
+    gelu,
+    gelu_tanh,
+    silu,
+    relu2,
+    tanh,
+    sigmoid,
+    softplus,
+    exp,
+    elu1
+};
 
 // Recurrences over the rows of one sequence: scan.h.
 template <class Real>

@@ -68,6 +68,7 @@ std::span<const Op* const> all_ops() {
         &selective_scan_op,
         &linear_scan_op,
         &delta_scan_op,
+        &linear_attention_op,
         &lstm_op,
         &multiply_op,
         &weigh_op,

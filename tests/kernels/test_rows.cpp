@@ -13,9 +13,9 @@ using namespace linnet::test;
 
 namespace {
 
-constexpr Activation activations[] = {Activation::relu,    Activation::gelu,     Activation::gelu_tanh,
-                                      Activation::silu,    Activation::relu2,    Activation::tanh,
-                                      Activation::sigmoid, Activation::softplus, Activation::exp};
+constexpr Activation activations[] = {
+    Activation::relu, Activation::gelu,    Activation::gelu_tanh, Activation::silu, Activation::relu2,
+    Activation::tanh, Activation::sigmoid, Activation::softplus,  Activation::exp,  Activation::elu1};
 
 double activate(Activation kind, double x) {
     switch (kind) {
@@ -37,6 +37,8 @@ double activate(Activation kind, double x) {
             return std::log1p(std::exp(x));
         case Activation::exp:
             return std::exp(x);
+        case Activation::elu1:
+            return x > 0 ? x + 1 : std::exp(x);
     }
     return 0;
 }

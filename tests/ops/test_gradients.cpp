@@ -112,6 +112,7 @@ std::vector<Case> cases() {
     all.push_back({&delta_scan_op, "", {6, 6, 6, 8, 6, 6}, {}, {{"heads", 2}}});
     all.push_back({&lstm_op, "", {5, 5, 5, 5}, {Shape(20, 5)}, {}});
     all.push_back({&multiply_op, "", {6, 6}, {}, {}});
+    all.push_back({&linear_attention_op, "", {6, 6, 6}, {}, {{"heads", 2}}});
     all.push_back({&multiply_op, "by parts", {6, 2}, {}, {}});
     all.push_back({&weigh_op, "", {6}, {Shape(6)}, {}});
     all.push_back({&weigh_op, "by parts", {6}, {Shape(3)}, {}});
@@ -130,7 +131,7 @@ std::vector<Case> cases() {
     }
     for (Activation kind :
          {Activation::relu, Activation::gelu, Activation::gelu_tanh, Activation::silu, Activation::relu2,
-          Activation::tanh, Activation::sigmoid, Activation::softplus, Activation::exp}) {
+          Activation::tanh, Activation::sigmoid, Activation::softplus, Activation::exp, Activation::elu1}) {
         Attributes a{{"kind", static_cast<double>(kind)}};
         all.push_back({&activation_op, a.text(), {6}, {}, a});
         all.push_back({&gated_op, a.text(), {6, 6}, {}, a});
@@ -167,6 +168,9 @@ struct Bench {
         for (std::int64_t w : c.inputs) in.push_back(random(w * batch.rows.count));
         for (const Shape& s : c.parameters) parameter.push_back(random(s.count()));
         NodeShape shape{c.inputs, c.parameters, c.attributes};
+        if (c.op == &linear_attention_op)  // whose first two are features, which divide
+            for (std::size_t i : {0, 1})
+                for (double& x : in[i]) x = std::exp(x);
         width = c.op->width(shape);
         weight = random(width * batch.rows.count);
         if (c.op->loss) weight.assign(weight.size(), 1);  // its gradient is that of the sum of rows
