@@ -252,6 +252,12 @@ void check_ssm(ModelConfig& c, std::string_view file) {
                    std::to_string(c.ssm.groups));
 }
 
+void check_scanned_heads(const ModelConfig& c, std::string_view file) {
+    if (c.head_width > scan_most_states)
+        fail_input(file, "model.head_width", "at most " + std::to_string(scan_most_states),
+                   std::to_string(c.head_width));
+}
+
 /// The ranks that RWKV-7's authors use (Peng et al. 2025, appendix D), by the width.
 void check_rwkv(ModelConfig& c, std::string_view file) {
     if (!c.uses("rwkv6") && !c.uses("rwkv7")) {
@@ -260,9 +266,7 @@ void check_rwkv(ModelConfig& c, std::string_view file) {
     }
     if (c.head_width * c.heads.at(0) != c.width || c.heads.is_list())
         fail_input(file, "model.head_width", "width / heads for rwkv", std::to_string(c.head_width));
-    if (c.head_width > scan_most_states)
-        fail_input(file, "model.head_width", "at most " + std::to_string(scan_most_states),
-                   std::to_string(c.head_width));
+    check_scanned_heads(c, file);
     auto rank = [&](double factor, double power) {
         double wanted = factor * std::pow(static_cast<double>(c.width), power) / 32;
         return std::max<std::int64_t>(32, std::llround(wanted) * 32);
@@ -285,10 +289,15 @@ void check_rwkv(ModelConfig& c, std::string_view file) {
 void check_mixers(ModelConfig& c, std::string_view file) {
     if (!c.uses(mixer_names()[0])) {
         c.attention = {};
-        if (!c.uses("rwkv6") && !c.uses("rwkv7")) c.heads = c.kv_heads = c.head_width = 1;
+        const bool linear = c.uses("linear-attention");
+        if (!linear && !c.uses("rwkv6") && !c.uses("rwkv7")) c.heads = c.kv_heads = c.head_width = 1;
         c.kv_heads = 0;
         for (const std::string& kind : c.position.kind.list())
-            if (kind != "none")
+            if (linear && kind == "rope")
+                fail_input(file, "model.position.kind",
+                           "learned, sinusoidal or none, as no layer has attention", kind,
+                           "linear attention sums features, which must stay positive");
+            else if (!linear && kind != "none")
                 fail_input(file, "model.position.kind", "none, as no layer has attention", kind,
                            c.mixer.at(0) + " knows the order of rows by itself");
     }
@@ -501,6 +510,7 @@ void resolve(ModelConfig& c, std::string_view file) {
     check_mixers(c, file);
     check_kind(c, file);
     check_image(c, file);
+    if (c.uses("linear-attention")) check_scanned_heads(c, file);
     check_heads(c, file);
     check_ssm(c, file);
     check_rwkv(c, file);

@@ -17,6 +17,7 @@ class Mixer {
     NodeId rwkv7(NodeId x);
     NodeId rwkv6(NodeId x);
     NodeId lstm(NodeId x);
+    NodeId linear_attention(NodeId x);
     NodeId channel_mix(NodeId x);
 
   private:
@@ -260,6 +261,16 @@ NodeId Mixer::lstm(NodeId x) {
     return graph().add(lstm_op, path("scan"), {i, f, g, o}, {u}, {}, state("scan", 2, width));
 }
 
+/// Katharopoulos et al. 2020, section 3.2: attention whose scores are products of features elu(x) + 1.
+NodeId Mixer::linear_attention(NodeId x) {
+    const std::int64_t d = c_.head_width, all = heads() * d;
+    NodeId q = activation("q.features", linear("q", "attn_q", x, all), Activation::elu1),
+           k = activation("k.features", linear("k", "attn_k", x, all), Activation::elu1);
+    NodeId y = graph().add(linear_attention_op, path("scan"), {q, k, linear("v", "attn_v", x, all)}, {},
+                           {{"heads", static_cast<double>(heads())}}, state("scan", heads() * (d + 1), d));
+    return linear("out", "attn_output", y, c_.width, parts_.residual_std());
+}
+
 NodeId Mixer::channel_mix(NodeId x) {
     NodeId past = shift(x);
     auto mixed = [&](const char* to, const char* own) {
@@ -284,7 +295,7 @@ constexpr MixerRow mixers[] = {
     {"attention", "attn", nullptr},  // trace.cpp
     {"mamba", "ssm", &Mixer::mamba},      {"mamba2", "ssm", &Mixer::mamba2},
     {"rwkv7", "time_mix", &Mixer::rwkv7}, {"lstm", "lstm", &Mixer::lstm},
-    {"rwkv6", "time_mix", &Mixer::rwkv6},
+    {"rwkv6", "time_mix", &Mixer::rwkv6}, {"linear-attention", "attn", &Mixer::linear_attention},
 };
 
 }  // namespace

@@ -19,6 +19,7 @@ const Kind kinds[] = {
     {"hybrid", {"mixer=[mamba2,attention]", "layers=2", "ssm.heads=2", "ssm.state=4", "position.kind=rope"}},
     {"rwkv7", {"mixer=rwkv7", "position.kind=none", "ffn.kind=channel-mix"}},
     {"lstm", {"mixer=lstm", "position.kind=none", "ffn.kind=none"}},
+    {"linear", {"mixer=linear-attention", "position.kind=sinusoidal"}},
 };
 
 struct Place {

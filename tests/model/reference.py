@@ -36,6 +36,7 @@ MODELS = {
     'rwkv6': {'model.mixer': 'rwkv6', 'model.position.kind': 'none', 'model.ffn.kind': 'channel-mix', 'model.ffn.gated': True,
               'model.heads': 2, 'model.rwkv.decay': 3, 'model.rwkv.mix': 2, 'model.residual.halve_every': 1},
     'lstm': {'model.mixer': 'lstm', 'model.position.kind': 'none', 'model.ffn.kind': 'none'},
+    'linear-attention': {'model.mixer': 'linear-attention'},
     'lora': gated | {'lora': {'rank': 3, 'scale': 1.5}},
     'universal-t5': {'model.position.kind': 'none', 'model.attention.buckets': 6, 'model.attention.reach': 4, 'model.tie_layers': 1},
 }
@@ -91,7 +92,7 @@ class Model(ReferenceModel):
     def mixer(self, b, l, x):
         kinds = self.get('mixer', 'attention')
         kind = kinds[l % len(kinds)] if isinstance(kinds, list) else kinds
-        return self.attention(b, l, x) if kind == 'attention' else getattr(self, kind)(b, l, x)
+        return self.attention(b, l, x) if kind == 'attention' else getattr(self, kind.replace('-', '_'))(b, l, x)
 
     def biased(self, name, bias, x, out, mean=0.0):
         bias = self.make(bias, out, mean=mean)
@@ -143,6 +144,12 @@ class Model(ReferenceModel):
         state = self.make(b + '.lstm_state.weight', 4 * C, C)
         zero, gates = torch.zeros(1, B, C), torch.cat([i, f, g, o], -1)
         return torch.lstm(gates, (zero, zero), [torch.eye(4 * C), state], False, 1, 0.0, True, False, True)[0]
+
+    def linear_attention(self, b, l, x):  # its quadratic form
+        q, k, v = (self.linear(f'{b}.attn_{n}', x, H * D, False).reshape(B, T, H, D).transpose(1, 2) for n in 'qkv')
+        a = ((F.elu(q) + 1) @ (F.elu(k) + 1).transpose(-1, -2)).tril()
+        y = a @ v / (a.sum(-1, keepdim=True) + 1e-6)
+        return self.linear(b + '.attn_output', y.transpose(1, 2).flatten(-2), C, False)
 
     def shifted(self, x):
         return F.pad(x, (0, 0, 1, 0))[:, :-1] - x

@@ -40,6 +40,7 @@ ModelConfig config_of(const std::string& kind, TokenId vocabulary, std::int64_t 
         c.kv_heads = 2, c.position.kind = "rope", c.attention.qk_norm = "unit", c.norm.weight = false;
         c.embedding.norm = true, c.logits.softcap = 15, c.tie_embeddings = false, c.zero_init = true;
     }
+    if (kind == "linear-attention") c.mixer = kind;
     if (kind == "mamba" || kind == "hybrid" || kind == "lstm" || kind == "rwkv7") {
         c.mixer = kind, c.position.kind = "none", c.ssm.state = 5, c.ssm.rank = 3;
         if (kind == "hybrid")
@@ -96,7 +97,8 @@ double distance(const std::vector<float>& a, const std::vector<float>& b) {
 }
 
 const char* const kinds[] = {"gpt2", "llama", "linnet"};  // all that they keep are keys and values
-const char* const all_kinds[] = {"gpt2", "llama", "linnet", "values", "mamba", "hybrid", "rwkv7", "lstm"};
+const char* const all_kinds[] = {"gpt2",   "llama", "linnet", "values",          "mamba",
+                                 "hybrid", "rwkv7", "lstm",   "linear-attention"};
 const std::vector<TokenId> prompt{84, 104, 101, 32, 99, 97, 116, 32, 115, 97, 116, 46, 10, 65, 66, 67, 68};
 
 std::string refusal(const std::string& path) {

@@ -67,6 +67,8 @@ TEST_CASE("a recurrent model's gradients agree with central differences over sev
            {"model.rwkv.mix", 3},
            {"model.residual.halve_every", 2}});
     check({{"model.mixer", "lstm"}, {"model.ffn.kind", "channel-mix"}, {"model.ffn.gated", true}});
+    check({{"model.mixer", "linear-attention"}, {"model.position.kind", "sinusoidal"}});
+    check({{"model.mixer", {"linear-attention", "attention"}}, {"model.position.kind", "rope"}});
 }
 
 TEST_CASE("mixers that contradict the rest of a config are refused by the key's name") {
@@ -77,6 +79,8 @@ TEST_CASE("mixers that contradict the rest of a config are refused by the key's 
     says(refusal({{"model.mixer", "mambo"}}), "model.mixer: expected one of attention, mamba");
     says(refusal({{"model.mixer", "mamba"}, {"model.position.kind", "rope"}}),
          "model.position.kind: expected none, as no layer has attention, got rope");
+    says(refusal({{"model.mixer", "linear-attention"}, {"model.position.kind", "rope"}}),
+         "model.position.kind: expected learned, sinusoidal or none, as no layer has attention, got rope");
     says(refusal({{"model.mixer", {"mamba", "mamba", "attention"}}}),
          "model.mixer: expected at most 2 values, one per layer, got 3");
     says(refusal({{"model.mixer", {"mamba", "attention"}}, {"model.tie_layers", 1}}),

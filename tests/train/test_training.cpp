@@ -113,6 +113,7 @@ TEST_CASE("every kind of block learns") {
         {"mixer=rwkv7", "position.kind=none", "ffn.kind=channel-mix"},
         {"mixer=rwkv6", "position.kind=none", "ffn.kind=channel-mix", "residual.halve_every=2"},
         {"mixer=lstm", "position.kind=none"},
+        {"mixer=[linear-attention,attention]"},
         {"experts.count=4", "experts.used=2", "experts.width=24", "experts.shared=16",
          "experts.balance_loss=0.01"},
     };
