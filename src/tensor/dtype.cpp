@@ -37,7 +37,7 @@ constexpr DTypeInfo table[] = {
     {DType::iq4_nl, "iq4_nl", 32, 18, 20, true},
     {DType::iq4_xs, "iq4_xs", 256, 136, 23, true},
     {DType::tq1_0, "tq1_0", 256, 54, 34, false},
-    {DType::tq2_0, "tq2_0", 256, 66, 35, false},
+    {DType::tq2_0, "tq2_0", 256, 66, 35, true},
     {DType::mxfp4, "mxfp4", 32, 17, 39, true},
     {DType::nvfp4, "nvfp4", 64, 36, 40, false},
     {DType::q1_0, "q1_0", 128, 18, 41, false},

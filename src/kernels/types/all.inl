@@ -15,6 +15,7 @@
 #include "kernels/types/q5_k.inl"
 #include "kernels/types/q6_k.inl"
 #include "kernels/types/q8_0.inl"
+#include "kernels/types/tq2_0.inl"
 
 namespace linnet {
 namespace {
@@ -28,8 +29,9 @@ struct BlockTypes {
     }
 };
 
-using AllBlockTypes = BlockTypes<BlockQ4_0, BlockQ4_1, BlockQ5_0, BlockQ5_1, BlockQ8_0, BlockQ2_K, BlockQ3_K,
-                                 BlockQ4_K, BlockQ5_K, BlockQ6_K, BlockIQ4_NL, BlockIQ4_XS, BlockMXFP4>;
+using AllBlockTypes =
+    BlockTypes<BlockQ4_0, BlockQ4_1, BlockQ5_0, BlockQ5_1, BlockQ8_0, BlockQ2_K, BlockQ3_K, BlockQ4_K,
+               BlockQ5_K, BlockQ6_K, BlockIQ4_NL, BlockIQ4_XS, BlockMXFP4, BlockTQ2_0>;
 
 }  // namespace
 }  // namespace linnet

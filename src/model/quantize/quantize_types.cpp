@@ -15,7 +15,7 @@ constexpr QuantizeMix mixes[] = {
     {"q3_k", DType::q3_k, 11},   {"q3_k_m", DType::q3_k, 12},   {"q4_k", DType::q4_k, 14},
     {"q4_k_m", DType::q4_k, 15}, {"q5_k", DType::q5_k, 16},     {"q5_k_m", DType::q5_k, 17},
     {"q6_k", DType::q6_k, 18},   {"iq4_nl", DType::iq4_nl, 25}, {"iq4_xs", DType::iq4_xs, 30},
-    {"mxfp4", DType::mxfp4, 38},
+    {"mxfp4", DType::mxfp4, 38}, {"tq2_0", DType::tq2_0, 37},
 };
 
 /// Layers that a rule is for; "more" are the first and the last eighth and every third between.
@@ -53,6 +53,7 @@ constexpr Rule rules[] = {
     {"iq4_xs", "attn_v.weight", Layers::all, When::many_heads, DType::q5_k},
     {"iq4_xs", "ffn_down", Layers::eighth, When::no_importance, DType::q5_k},
     {"q4_0", "ffn_down", Layers::eighth, When::importance, DType::q4_1},
+    {"tq2_0", "token_embd.weight", Layers::all, When::always, DType::q4_k},
     {"q5_0", "ffn_down", Layers::eighth, When::importance, DType::q5_1},
 };
 
@@ -63,6 +64,7 @@ struct Fallback {
 constexpr Fallback fallbacks[] = {
     {DType::q2_k, DType::iq4_nl}, {DType::q3_k, DType::iq4_nl}, {DType::iq4_xs, DType::iq4_nl},
     {DType::q4_k, DType::q5_0},   {DType::q5_k, DType::q5_1},   {DType::q6_k, DType::q8_0},
+    {DType::tq2_0, DType::q4_0},
 };
 
 /// The number in "blk.N." or "enc.blk.N."; -1 where there is none.

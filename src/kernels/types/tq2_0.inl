@@ -1,0 +1,33 @@
+// tq2_0: 256 weights of -1, 0 or 1 per block, for models trained to have them (Ma et al. 2024, "The era of
+// 1-bit LLMs"): 64 bytes with 2 bits per weight, then one f16 scale d: w = d · (q - 1). Bits lie as in q2_k.
+#pragma once
+#include "kernels/types/fit.inl"
+
+namespace linnet {
+namespace {
+
+struct BlockTQ2_0 : WholeScaled<BlockTQ2_0> {
+    static constexpr DType type = DType::tq2_0;
+    static constexpr int64_t elements = 256, bytes = 66, group = 32;
+    static constexpr bool is_signed = false, has_offset = false;
+    static constexpr int zero = 1;
+
+    template <int g>
+    static Bytes32 codes(const char* from) {
+        return bits<g % 4 * 2, 0>(get_32(bytes_at(from, g / 4 * 32)), 3);
+    }
+    static WholeScales whole_scales(const char* from) {
+        return {Shorts16{} + 1, Shorts16{}, half_at(from + 64), 0};
+    }
+
+    using Levels = Steps<-1, 1>;
+    static void quantize(const Real* x, const Real* importance, char* block) {
+        Weights<elements> w(x, importance);
+        Whole q[elements];
+        choose<Levels, elements>(x, as_half(fit_scale<Levels, elements>(x, w.of).scale, block + 64), 0, q);
+        for (int run = 0; run < 2; run++) pack_pairs_128(q + 128 * run, 1, 0, bytes_at(block, 32 * run));
+    }
+};
+
+}  // namespace
+}  // namespace linnet
