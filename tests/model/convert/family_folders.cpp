@@ -28,6 +28,7 @@ class Maker {
             {"qwen2", &Maker::qwen2},
             {"qwen3", &Maker::qwen3},
             {"smollm3", &Maker::smollm3},
+            {"arcee", &Maker::arcee},
             {"granite", &Maker::granite},
             {"gemma", &Maker::gemma},
             {"gemma3", &Maker::gemma3},
@@ -254,6 +255,12 @@ class Maker {
         rms("smollm3", "SmolLM3ForCausalLM");
         for (std::int64_t i = 0; i < f_.layers; i++)
             out_.config["no_rope_layers"].push_back(i % 4 == 3 ? 0 : 1);
+        llama_tensors(true);
+    }
+    void arcee() {
+        rms("arcee", "ArceeForCausalLM");
+        out_.config["hidden_act"] = "relu2";
+        scaling();
         llama_tensors(true);
     }
     void granite_settings() {
