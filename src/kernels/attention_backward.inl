@@ -61,7 +61,7 @@ inline void finish_backward_row(const Attention<Real>& f, const HeadGradient& h,
 inline void backward_weights(const Attention<Real>& f, const HeadGradient& h, int64_t i, int64_t rows,
                              int64_t j, int64_t keys, int64_t local, AttentionBackwardWork& w) {
     // The keys that these queries see, and those of a tile of keys that begins among them.
-    int64_t seen = least(keys, visible_end(f, i + rows - 1) - j + small_rows - 1);
+    int64_t seen = f.causal ? least(keys, visible_end(f, i + rows - 1) - j + small_rows - 1) : keys;
     int64_t head_width = f.head_width, width = ceil_divide(seen, W) * W;
     Real *p = w.weights + local * key_block, *s = w.dscores + local * key_block;
     small_product(rows, width, head_width, h.q + i * f.q_row, f.q_row, 1, w.keys, key_block, p, key_block);
@@ -78,7 +78,7 @@ inline void backward_block(const Attention<Real>& f, const HeadGradient& h, int6
     int64_t d = f.head_width, queries = i1 - i0;
     for (int64_t i = i0; i < i1; i += small_rows) {
         int64_t rows = least(small_rows, i1 - i);
-        int64_t end = least(visible_end(f, i + rows - 1) - j, keys);  // keys that these rows see
+        int64_t end = least(furthest_end(f, i, rows) - j, keys);  // keys that these rows see
         backward_weights(f, h, i, rows, j, keys, i - i0, w);
         if (end > 0) {
             small_product(rows, d, end, w.dscores + (i - i0) * key_block, key_block, 1, h.k + j * f.k_row,
@@ -125,7 +125,8 @@ inline void each_key_block(const AttentionBackward<Real>& b, int64_t kv_head, Pa
             for (int64_t i = f.causal ? j : 0; i < f.rows; i += key_block) {
                 // Where the window has moved past these keys, later queries see none of them.
                 if (visible_begin(f, i) >= j + keys && j >= f.globals) break;
-                block(h, i, least(i + key_block, f.rows), j, keys);
+                const int64_t end = least(i + key_block, f.rows);
+                if (furthest_end(f, i, end - i) > j) block(h, i, end, j, keys);
             }
         }
     }

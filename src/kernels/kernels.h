@@ -40,9 +40,10 @@ struct Gemm {
 inline constexpr std::int64_t score_bias_lanes = 16;
 
 /// One sequence's attention. Query row i sits at position cached + i and sees key positions j with
-///   j <= cached + i (causal) and j > cached + i - window (window > 0), or j < globals (as far as causal).
-/// Query head h reads key/value head h / (heads / kv_heads). Its score with a key at distance d = j -
-/// position is scale · q·k, then soft capped, then - slope · |d| + bias(d).
+///   j <= cached + i (causal) and |j - cached - i| < window (window > 0), or j < globals (as far as causal);
+/// not causal, a query at a position below globals sees all keys (Longformer: Beltagy et al. 2020,
+/// section 3.1). Query head h reads key/value head h / (heads / kv_heads). Its score with a key at distance d
+/// = j - position is scale · q·k, then soft capped, then - slope · |d| + bias(d).
 template <class Real>
 struct Attention {
     std::int64_t rows = 0, cached = 0, keys = 0;  // T queries; keys are [0, keys)

@@ -9,12 +9,21 @@ namespace {
 constexpr int64_t key_block = 64, query_block = 128, widest_head = 256;
 constexpr Real minus_infinity = -__builtin_inff();
 
+/// Where keys lie on both sides, a global position sees all of them.
+inline bool sees_all(const Attention<Real>& f, int64_t i) {
+    return !f.causal && f.cached + i < f.globals;
+}
 /// Keys [begin, end) that query row i sees.
 inline int64_t visible_begin(const Attention<Real>& f, int64_t i) {
-    return f.window > 0 ? most(0, f.cached + i - f.window + 1) : 0;
+    return f.window > 0 && !sees_all(f, i) ? most(0, f.cached + i - f.window + 1) : 0;
 }
 inline int64_t visible_end(const Attention<Real>& f, int64_t i) {
-    return f.causal ? f.cached + i + 1 : f.keys;
+    if (f.causal) return f.cached + i + 1;
+    return f.window > 0 && !sees_all(f, i) ? least(f.keys, f.cached + i + f.window) : f.keys;
+}
+/// The last end of query rows [i, i + rows).
+inline int64_t furthest_end(const Attention<Real>& f, int64_t i, int64_t rows) {
+    return visible_end(f, sees_all(f, i) ? i : i + rows - 1);
 }
 
 /// The keys or values of positions from j on, of key/value head `head`.

@@ -120,8 +120,8 @@ std::vector<Field> rows(ModelConfig& c) {
         {"model.attention.bias", &c.attention.bias, "biases in the projections"},
         later("model.attention.output_bias", &c.attention.output_bias,
               "false: q, k and v alone have the biases of attention.bias"),
-        {"model.attention.window", &c.attention.window, "positions that attention looks back; 0: all", 0,
-         many},
+        {"model.attention.window", &c.attention.window,
+         "positions that attention looks back, in encoders also ahead; 0: all", 0, many},
         later("model.attention.qk_norm", &c.attention.qk_norm, "norm of queries and keys", 0, 0,
               {"none", "head", "each-head", "full", "unit"}),
         later("model.attention.scale", &c.attention.scale, "of scores; 0: 1 / sqrt(head width)", 0, many),
@@ -451,9 +451,6 @@ void check_kind(ModelConfig& c, std::string_view file) {
              mixer_names()[0] + ", as model.kind is " + c.kind, mixer);
     only(!c.has_encoder() || c.ffn.kind != "channel-mix", "model.ffn.kind",
          "another, as model.kind is " + c.kind, c.ffn.kind);
-    for (std::int64_t window : c.attention.window.list())
-        only(!c.has_encoder() || window == 0, "model.attention.window", "0, as model.kind is " + c.kind,
-             std::to_string(window));
     if (c.head.kind == "tokens") c.head.classes = 0;
 }
 
@@ -510,10 +507,10 @@ void resolve(ModelConfig& c, std::string_view file) {
     check_mixers(c, file);
     check_kind(c, file);
     check_image(c, file);
-    if (c.uses("linear-attention")) check_scanned_heads(c, file);
     check_heads(c, file);
     check_ssm(c, file);
     check_rwkv(c, file);
+    if (c.uses("linear-attention")) check_scanned_heads(c, file);
     check_blocks(c, file);
     check_experts(c, file);
     c.ffn.width = filled(c.ffn.width, c.layers, [&](std::int64_t) { return 4 * c.width; });

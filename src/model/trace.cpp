@@ -381,9 +381,9 @@ class Tracer : public BlockParts {
         Attributes a{{"heads", static_cast<double>(c_.heads.at(layer_))},
                      {"kv_heads", static_cast<double>(c_.kv_heads.at(layer_))},
                      {"head_width", static_cast<double>(c_.head_width)},
-                     {"window", static_cast<double>(c.window.at(layer_))},
+                     {"window", self ? static_cast<double>(c.window.at(layer_)) : 0},
                      {"causal", causal ? 1.0 : 0.0}};
-        if (c.globals > 0) a.set("globals", static_cast<double>(c.globals));
+        if (c.globals > 0 && self) a.set("globals", static_cast<double>(c.globals));
         if (c.softcap != 0) a.set("softcap", c.softcap);
         if (c.alibi != 0 && self) a.set("alibi", c.alibi);
         if (score_bias_ == none || !self)

@@ -2,9 +2,10 @@
 // multi-head, grouped (Ainslie et al. 2023) or multi-query (Shazeer 2019).   q [R, H·D]; k, v [S, KV·D]; out
 // [R, H·D]. Keys may lie in another row space than queries (cross-attention): sequence i of one belongs to
 // sequence i of the other. Where the plan has states, keys and values come from the state (ops/append.cpp).
-// Attributes that may be there: "window" and, beside it, "globals", the first positions that all see;
-// "softcap" c, scores become c · tanh(score / c) (Gemma 2, 2024); "alibi", the largest bias of ALiBi (Press
-// et al. 2022). A fourth input is a table of biases by distance (score_bias.cpp).
+// Attributes that may be there: "window", how many positions are looked back at with the own one (and ahead,
+// where not "causal"), and beside it "globals", the first positions, which all see; "softcap" c, scores
+// become c · tanh(score / c) (Gemma 2, 2024); "alibi", the largest bias of ALiBi (Press et al. 2022). A
+// fourth input is a table of biases by distance (score_bias.cpp).
 #include <cmath>
 #include <stdexcept>
 
@@ -25,6 +26,7 @@ std::int64_t width(const NodeShape& s) {
 double flops(const NodeShape& s, double length) {
     double seen = s.attributes.flag("causal") ? length / 2 : length;
     auto window = static_cast<double>(s.attributes.integer("window"));
+    if (!s.attributes.flag("causal")) window = 2 * window - 1;
     return 4 * (window > 0 ? std::min(seen, window) : seen) * static_cast<double>(s.in[0]);
 }
 

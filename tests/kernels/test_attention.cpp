@@ -75,7 +75,8 @@ struct Sequence {
     }
     bool sees(std::int64_t i, std::int64_t j) const {
         std::int64_t at = is.cached + i;
-        return (!is.causal || j <= at) && (is.window == 0 || j > at - is.window || j < is.globals);
+        if (!is.causal && at < is.globals) return true;
+        return (!is.causal || j <= at) && (is.window == 0 || std::abs(j - at) < is.window || j < is.globals);
     }
     Real* keys_of(std::int64_t kv_head) const { return qkv.data() + (is.heads + kv_head) * is.width; }
     void naive(std::vector<double>& y, std::vector<double>& log_sum) const {
@@ -144,6 +145,9 @@ const Case cases[] = {
     {65, 3, 3, 20, 0, 0, true, 0, true},
     {66, 2, 1, 33, 0, 0, false, 1.5, true, true},
     {150, 2, 2, 16, 0, 20, true, 0, false, true, 70},
+    {200, 2, 1, 24, 0, 10, false},
+    {300, 2, 2, 20, 0, 40, false, 0, false, false, 5},
+    {140, 1, 1, 33, 0, 3, false, 2, true, true, 70},
 };
 const Case cached_cases[] = {
     {1, 4, 2, 64, 300},
@@ -156,6 +160,7 @@ const Case cached_cases[] = {
     {3, 4, 2, 48, 300, 0, true, 2, true},
     {1, 2, 1, 40, 290, 30, true, 0, false, true, 5},
     {5, 2, 2, 20, 600, 60, true, 1, false, false, 260},
+    {70, 2, 1, 20, 200, 50, false, 0, false, false, 230},
 };
 
 }  // namespace

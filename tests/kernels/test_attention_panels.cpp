@@ -37,7 +37,9 @@ constexpr Case cases[] = {{1, 1, 1, 8},
                           {65, 1, 1, 64},
                           {130, 2, 1, 24, 40},
                           {70, 1, 1, 20, 0, false},
-                          {140, 1, 1, 32, 20, true, 3, 2}};
+                          {140, 1, 1, 32, 20, true, 3, 2},
+                          {200, 2, 2, 24, 10, false},
+                          {210, 1, 1, 32, 30, false, 3, 70}};
 
 /// One sequence's values and gradients, of a kernel.
 struct Sequence {

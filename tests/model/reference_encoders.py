@@ -20,6 +20,7 @@ MODELS = {
                'model.head.classes': 4, 'model.label_smoothing': 0.2},
     'vit': {'model.kind': 'encoder', 'model.pooling': 'mean', 'model.head.kind': 'classes', 'model.head.classes': 5, 'model.image.width': 4,
             'model.image.height': 4, 'model.image.patch': 2, 'model.norm.bias': True},
+    'longformer': {'model.kind': 'encoder', 'model.attention.window': [2, 3], 'model.attention.globals': 1},
     'vaswani': both | {'model.norm.placement': 'post', 'model.position.kind': 'sinusoidal', 'model.ffn.activation': 'relu',
                        'model.embedding.scale': 8 ** 0.5, 'model.label_smoothing': 0.1, 'model.decoder_layers': 1},
     't5': both | {'model.norm.kind': 'rms', 'model.position.kind': 'none', 'model.attention.buckets': 4, 'model.attention.reach': 4,
@@ -56,6 +57,11 @@ class Model(ReferenceModel):
             scores = scores - slopes[:, None, None] * (torch.arange(t)[:, None] - torch.arange(s)[None, :]).abs()
         if causal:
             scores = scores.masked_fill(torch.ones(t, s).triu(1).bool(), -math.inf)
+        windows = self.get('attention.window', [])
+        if windows and own:
+            i, j, first = torch.arange(t)[:, None], torch.arange(s)[None, :], self.get('attention.globals', 0)
+            layer = int(name.split('.')[-2])  # blk.LAYER.attn
+            scores = scores.masked_fill(((i - j).abs() >= windows[layer]) & (i >= first) & (j >= first), -math.inf)
         return self.linear(name + '_output', (scores.softmax(-1) @ v).transpose(0, 1).flatten(-2), C, bias)
 
     def feed_forward(self, b, x):

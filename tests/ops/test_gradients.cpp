@@ -93,6 +93,8 @@ std::vector<Case> cases() {
     attention("ALiBi", 6, 2, 0, true, {{"alibi", 8}});
     attention("ALiBi, both ways", 3, 3, 0, false, {{"alibi", 8}, {"softcap", 1.5}});
     attention("window and globals", 2, 2, 2, true, {{"globals", 1}});
+    attention("window, both ways", 2, 1, 2, false);
+    attention("window and globals, both ways", 2, 2, 2, false, {{"globals", 1}});
     for (double kernel : {1, 2, 4})
         all.push_back({&conv_op,
                        "rows " + std::to_string(static_cast<int>(kernel)),
@@ -110,9 +112,9 @@ std::vector<Case> cases() {
             all.push_back({&linear_scan_op, a.text(), {6, decays, 6, 8}, {}, a});
         }
     all.push_back({&delta_scan_op, "", {6, 6, 6, 8, 6, 6}, {}, {{"heads", 2}}});
+    all.push_back({&linear_attention_op, "", {6, 6, 6}, {}, {{"heads", 2}}});
     all.push_back({&lstm_op, "", {5, 5, 5, 5}, {Shape(20, 5)}, {}});
     all.push_back({&multiply_op, "", {6, 6}, {}, {}});
-    all.push_back({&linear_attention_op, "", {6, 6, 6}, {}, {{"heads", 2}}});
     all.push_back({&multiply_op, "by parts", {6, 2}, {}, {}});
     all.push_back({&weigh_op, "", {6}, {Shape(6)}, {}});
     all.push_back({&weigh_op, "by parts", {6}, {Shape(3)}, {}});
@@ -166,11 +168,11 @@ struct Bench {
             return v;
         };
         for (std::int64_t w : c.inputs) in.push_back(random(w * batch.rows.count));
-        for (const Shape& s : c.parameters) parameter.push_back(random(s.count()));
-        NodeShape shape{c.inputs, c.parameters, c.attributes};
         if (c.op == &linear_attention_op)  // whose first two are features, which divide
             for (std::size_t i : {0, 1})
                 for (double& x : in[i]) x = std::exp(x);
+        for (const Shape& s : c.parameters) parameter.push_back(random(s.count()));
+        NodeShape shape{c.inputs, c.parameters, c.attributes};
         width = c.op->width(shape);
         weight = random(width * batch.rows.count);
         if (c.op->loss) weight.assign(weight.size(), 1);  // its gradient is that of the sum of rows

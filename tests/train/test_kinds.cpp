@@ -338,8 +338,6 @@ TEST_CASE("configs and data that contradict a kind are refused by name, and noth
         CHECK_FALSE(std::filesystem::exists(place.s / "m/model.gguf"));
     };
     refused(all[0], "train.objective=pairs", "train.objective: expected masked, as model.kind is encoder");
-    refused(all[0], "model.attention.window=4",
-            "model.attention.window: expected 0, as model.kind is encoder");
     refused(all[0], "model.decoder_layers=4", "model.decoder_layers: expected 0, as model.kind is encoder");
     refused(all[0], "tokenizer.kind=byte", "vocabulary: expected a mask token");
     refused(all[3], "model.segments=2", "model.segments: expected 0, as model.kind is encoder-decoder");
