@@ -242,11 +242,13 @@ RawTensor read_tensor(Reader& in, std::uint64_t index, UnknownTypes unknown) {
     return raw;
 }
 
-/// A tensor of an unknown type reaches to the next one, or to the end.
+/// A tensor of an unknown type reaches to the next one that begins behind it, or to the end of the data.
 void size_unknown(const std::vector<RawTensor*>& by_offset, std::uint64_t available) {
-    for (std::size_t i = 0; i < by_offset.size(); i++) {
+    std::uint64_t end = available, begins = available;  // of those behind
+    for (std::size_t i = by_offset.size(); i-- > 0;) {
         RawTensor& r = *by_offset[i];
-        const std::uint64_t end = i + 1 < by_offset.size() ? by_offset[i + 1]->offset : available;
+        if (r.offset < begins) end = std::min(begins, available);
+        begins = r.offset;
         if (r.tensor.type == DType::unknown && r.offset < end) r.size = end - r.offset;
     }
 }
@@ -263,7 +265,8 @@ void place_tensors(const Reader& in, std::span<const std::byte> bytes, std::uint
     std::vector<RawTensor*> by_offset;
     by_offset.reserve(raw.size());
     for (RawTensor& r : raw) by_offset.push_back(&r);
-    std::sort(by_offset.begin(), by_offset.end(), [](auto* a, auto* b) { return a->offset < b->offset; });
+    std::stable_sort(by_offset.begin(), by_offset.end(),
+                     [](auto* a, auto* b) { return a->offset < b->offset; });
     size_unknown(by_offset, available);
     for (RawTensor& r : raw) {
         std::string where = "tensor " + quoted(r.tensor.name);
@@ -317,6 +320,12 @@ Gguf::Gguf(MappedFile file, UnknownTypes unknown) : file_(std::move(file)) {
     std::vector<RawTensor> raw;
     raw.reserve(std::min(tensor_count, in.remaining() / 33 + 1));
     for (std::uint64_t i = 0; i < tensor_count; i++) raw.push_back(read_tensor(in, i, unknown));
+    std::int64_t elements = 0;  // bytes bound those of known types alone
+    for (const RawTensor& r : raw) {
+        auto sum = checked_add(elements, r.tensor.shape.count());
+        if (!sum) in.refuse("tensor " + quoted(r.tensor.name), "fewer than 2^63 elements in all", "more");
+        elements = *sum;
+    }
     place_tensors(in, file_.bytes(), alignment, raw);
     tensors_.reserve(raw.size());
     for (const RawTensor& r : raw) tensors_.push_back(r.tensor);

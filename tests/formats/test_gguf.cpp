@@ -285,6 +285,19 @@ TEST_CASE("a file with types that have no row is opened where asked; such a tens
     CHECK(lengths(0, 32, 96) == 32);
     CHECK(lengths(64, 0, 128) == 64);
     CHECK(lengths(64, 0, 64) == 0);  // nothing is left for it
+    auto refused = [&](std::initializer_list<std::uint64_t> dims, std::uint64_t first, std::uint64_t second) {
+        test::write_text(scratch / "m.gguf", Raw()
+                                                 .head(2, 0)
+                                                 .tensor("a", dims, strange, first)
+                                                 .tensor("b", dims, strange, second)
+                                                 .pad(128)
+                                                 .bytes);
+        return test::refusal([&] { Gguf(scratch / "m.gguf", UnknownTypes::kept); });
+    };
+    CHECK(contains(refused({16}, 32, 32), "expected data of its own, got data shared with"));
+    CHECK(contains(refused({16}, 0, 1024), "tensor 'b': expected "));
+    CHECK(contains(refused({std::uint64_t{1} << 62}, 0, 64),
+                   "tensor 'b': expected fewer than 2^63 elements in all, got more"));
 }
 
 TEST_CASE("tensors that cannot be are refused: shapes, types, offsets, overlaps, twins") {

@@ -115,15 +115,16 @@ struct TypeTotal {
 
 /// What the tensors take, by type, the largest first.
 std::vector<std::pair<std::string, TypeTotal>> type_totals(const Gguf& file) {
-    std::map<std::string, TypeTotal> totals;
+    std::map<std::pair<DType, std::string>, TypeTotal> totals;
     for (const GgufTensor& tensor : file.tensors()) {
-        TypeTotal& total = totals[tensor.type_name()];
+        TypeTotal& total = totals[{tensor.type, tensor.type_name()}];
         total.runs = info(tensor.type).is_weight;
         total.tensors++;
         total.bytes += static_cast<std::int64_t>(tensor.bytes.size());
         total.weights += tensor.shape.count();
     }
-    std::vector<std::pair<std::string, TypeTotal>> sorted(totals.begin(), totals.end());
+    std::vector<std::pair<std::string, TypeTotal>> sorted;
+    for (const auto& [type, total] : totals) sorted.emplace_back(type.second, total);
     std::stable_sort(sorted.begin(), sorted.end(),
                      [](const auto& a, const auto& b) { return a.second.bytes > b.second.bytes; });
     return sorted;
