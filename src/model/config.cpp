@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "kernels/kernels.h"
 #include "kernels/scan.h"
+#include "model/mixers.h"
 #include "model/trace.h"
 #include "ops/pool.h"
 
@@ -195,17 +196,18 @@ void check_heads(ModelConfig& c, std::string_view file) {
     if (c.uses(mixer_names()[0]) && c.mixer.is_list()) {  // what layers without attention have means nothing
         std::int64_t first = 0;
         while (c.mixer.at(first) != mixer_names()[0]) first++;
-        auto attention = [&](const PerLayer<std::int64_t>& list) {
+        auto attention = [&](const PerLayer<std::int64_t>& list, auto counts) {
             std::vector<std::int64_t> values;
             for (std::int64_t layer = 0; layer < c.layers; layer++)
-                values.push_back(list.at(c.mixer.at(layer) == mixer_names()[0] ? layer : first));
+                values.push_back(list.at(counts(c.mixer.at(layer)) ? layer : first));
             return PerLayer<std::int64_t>(std::move(values));
         };
-        c.heads = attention(c.heads), c.kv_heads = attention(c.kv_heads);
+        c.heads = attention(c.heads, mixer_has_heads);
+        c.kv_heads = attention(c.kv_heads, [](std::string_view mixer) { return mixer == mixer_names()[0]; });
         c.heads.shorten(c.layers);
     }
     for (std::int64_t layer = 0; layer < c.layers; layer++)
-        if (c.heads.at(layer) % c.kv_heads.at(layer) != 0)
+        if (c.mixer.at(layer) == mixer_names()[0] && c.heads.at(layer) % c.kv_heads.at(layer) != 0)
             fail_input(file, "model.kv_heads", "a divisor of heads (" + text(c.heads.at(layer)) + ")",
                        text(c.kv_heads.at(layer)));
     if (c.head_width == 0) {
@@ -252,12 +254,6 @@ void check_ssm(ModelConfig& c, std::string_view file) {
                    std::to_string(c.ssm.groups));
 }
 
-void check_scanned_heads(const ModelConfig& c, std::string_view file) {
-    if (c.head_width > scan_most_states)
-        fail_input(file, "model.head_width", "at most " + std::to_string(scan_most_states),
-                   std::to_string(c.head_width));
-}
-
 /// The ranks that RWKV-7's authors use (Peng et al. 2025, appendix D), by the width.
 void check_rwkv(ModelConfig& c, std::string_view file) {
     if (!c.uses("rwkv6") && !c.uses("rwkv7")) {
@@ -266,7 +262,6 @@ void check_rwkv(ModelConfig& c, std::string_view file) {
     }
     if (c.head_width * c.heads.at(0) != c.width || c.heads.is_list())
         fail_input(file, "model.head_width", "width / heads for rwkv", std::to_string(c.head_width));
-    check_scanned_heads(c, file);
     auto rank = [&](double factor, double power) {
         double wanted = factor * std::pow(static_cast<double>(c.width), power) / 32;
         return std::max<std::int64_t>(32, std::llround(wanted) * 32);
@@ -290,7 +285,7 @@ void check_mixers(ModelConfig& c, std::string_view file) {
     if (!c.uses(mixer_names()[0])) {
         c.attention = {};
         const bool linear = c.uses("linear-attention");
-        if (!linear && !c.uses("rwkv6") && !c.uses("rwkv7")) c.heads = c.kv_heads = c.head_width = 1;
+        if (std::ranges::none_of(c.mixer.list(), mixer_has_heads)) c.heads = c.kv_heads = c.head_width = 1;
         c.kv_heads = 0;
         for (const std::string& kind : c.position.kind.list())
             if (linear && kind == "rope")
@@ -510,7 +505,6 @@ void resolve(ModelConfig& c, std::string_view file) {
     check_heads(c, file);
     check_ssm(c, file);
     check_rwkv(c, file);
-    if (c.uses("linear-attention")) check_scanned_heads(c, file);
     check_blocks(c, file);
     check_experts(c, file);
     c.ffn.width = filled(c.ffn.width, c.layers, [&](std::int64_t) { return 4 * c.width; });

@@ -1,5 +1,6 @@
 #include "model/mixers.h"
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
@@ -290,12 +291,16 @@ struct MixerRow {
     const char* name;
     const char* path;
     NodeId (Mixer::*trace)(NodeId);
+    bool heads = false;  // model.heads counts for it
 };
 constexpr MixerRow mixers[] = {
-    {"attention", "attn", nullptr},  // trace.cpp
-    {"mamba", "ssm", &Mixer::mamba},      {"mamba2", "ssm", &Mixer::mamba2},
-    {"rwkv7", "time_mix", &Mixer::rwkv7}, {"lstm", "lstm", &Mixer::lstm},
-    {"rwkv6", "time_mix", &Mixer::rwkv6}, {"linear-attention", "attn", &Mixer::linear_attention},
+    {"attention", "attn", nullptr, true},  // trace.cpp
+    {"mamba", "ssm", &Mixer::mamba},
+    {"mamba2", "ssm", &Mixer::mamba2},
+    {"rwkv7", "time_mix", &Mixer::rwkv7, true},
+    {"lstm", "lstm", &Mixer::lstm},
+    {"rwkv6", "time_mix", &Mixer::rwkv6, true},
+    {"linear-attention", "attn", &Mixer::linear_attention, true},
 };
 
 }  // namespace
@@ -307,6 +312,10 @@ const std::vector<std::string>& mixer_names() {
         return all;
     }();
     return names;
+}
+
+bool mixer_has_heads(std::string_view name) {
+    return std::ranges::any_of(mixers, [&](const MixerRow& row) { return row.heads && row.name == name; });
 }
 
 NodeId trace_mixer(BlockParts& parts, const std::string& blk, NodeId x) {

@@ -1,6 +1,7 @@
 // What may stand in the place of attention: recurrences, whose state does not grow with the sequence.
 #pragma once
 #include <string>
+#include <string_view>
 
 #include "graph/graph.h"
 #include "model/config.h"
@@ -25,6 +26,9 @@ class BlockParts {
 
     NodeId first_values = none;  // rwkv7: those of the first layer that has some
 };
+
+/// Whether model.heads and head_width count for the mixer.
+bool mixer_has_heads(std::string_view name);
 
 /// The mixer of the layer being traced (not attention), of the normed stream x [R,C]: [R,C]. Parameters are
 /// named `blk`.*, as GGUF names them.

@@ -26,7 +26,7 @@ std::int64_t width(const NodeShape& s) {
 double flops(const NodeShape& s, double length) {
     double seen = s.attributes.flag("causal") ? length / 2 : length;
     auto window = static_cast<double>(s.attributes.integer("window"));
-    if (!s.attributes.flag("causal")) window = 2 * window - 1;
+    if (window > 0 && !s.attributes.flag("causal")) window = 2 * window - 1;
     return 4 * (window > 0 ? std::min(seen, window) : seen) * static_cast<double>(s.in[0]);
 }
 

@@ -36,7 +36,6 @@ std::int64_t backward_scratch(const NodeShape& s, std::int64_t rows) {
 }
 
 /// One head of one sequence.
-template <class Real>
 struct Head {
     Segment segment;
     std::int64_t number, heads, width;  // N
@@ -44,7 +43,7 @@ struct Head {
 };
 
 template <class Real>
-MatrixScan<Real> scan_of(const Call<Real>& call, const Head<Real>& head) {
+MatrixScan<Real> scan_of(const Call<Real>& call, const Head& head) {
     static constexpr Real no_decay = 1;
     MatrixScan<Real> scan;
     scan.rows = head.segment.length, scan.first = head.segment.first;
@@ -66,7 +65,7 @@ void each_head(const Call<Real>& call, const Visit& visit) {
     Range work = call.worker.share(static_cast<std::int64_t>(segments.size()) * heads);
     for (std::int64_t i = work.begin; i < work.end; i++) {
         const Segment& s = segments[static_cast<std::size_t>(i / heads)];
-        if (s.length > 0) visit(Head<Real>{s, i % heads, heads, call.width / heads});
+        if (s.length > 0) visit(Head{s, i % heads, heads, call.width / heads});
     }
 }
 
@@ -84,7 +83,7 @@ void add_scaled(std::int64_t n, Real a, const Real* x, Real* y) {
 
 /// Calls visit(t, z, its row's denominator), z being the sum of keys up to row t, from `z` on.
 template <class Real, class Visit>
-void each_denominator(const Call<Real>& call, const Head<Real>& head, Real* z, const Visit& visit) {
+void each_denominator(const Call<Real>& call, const Head& head, Real* z, const Visit& visit) {
     for (std::int64_t t = 0; t < head.segment.length; t++) {
         add_scaled(head.width, Real(1), call.in[k_input] + head.at(t), z);
         visit(t, z, dot(head.width, call.in[q_input] + head.at(t), z) + static_cast<Real>(epsilon));
@@ -93,7 +92,7 @@ void each_denominator(const Call<Real>& call, const Head<Real>& head, Real* z, c
 
 template <class Real>
 void forward(Call<Real>& call) {
-    each_head(call, [&](const Head<Real>& head) {
+    each_head(call, [&](const Head& head) {
         const std::int64_t n = head.width;
         Real sum[scan_most_states] = {}, *z = sum;
         MatrixScan<Real> scan = scan_of(call, head);
@@ -114,7 +113,7 @@ void forward(Call<Real>& call) {
 template <class Real>
 void backward(Call<Real>& call) {
     Real *dx = call.scratch, *dd = call.scratch + call.rows * call.width;
-    each_head(call, [&](const Head<Real>& head) {
+    each_head(call, [&](const Head& head) {
         const std::int64_t n = head.width;
         auto denominator_gradient = [&](std::int64_t t) -> Real& {
             return dd[(head.segment.first + t) * head.heads + head.number];

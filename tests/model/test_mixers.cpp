@@ -69,6 +69,11 @@ TEST_CASE("a recurrent model's gradients agree with central differences over sev
     check({{"model.mixer", "lstm"}, {"model.ffn.kind", "channel-mix"}, {"model.ffn.gated", true}});
     check({{"model.mixer", "linear-attention"}, {"model.position.kind", "sinusoidal"}});
     check({{"model.mixer", {"linear-attention", "attention"}}, {"model.position.kind", "rope"}});
+    const ModelConfig heads = config_of({{"model.mixer", {"linear-attention", "attention"}},
+                                         {"model.heads", {4, 2}},
+                                         {"model.head_width", 2}});
+    CHECK(heads.heads.at(0) == 4);
+    CHECK(heads.heads.at(1) == 2);
 }
 
 TEST_CASE("mixers that contradict the rest of a config are refused by the key's name") {

@@ -111,6 +111,7 @@ struct Engine::Impl {
         work.stream("source").assign(tokens.begin(), tokens.end());
         encoder->run(work);
         source_of(slot) = {length, ++sources};
+        states->clear(slot);
         at(slot) = 0;
     }
 
