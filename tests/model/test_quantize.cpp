@@ -60,6 +60,8 @@ TEST_CASE("mixes follow llama.cpp's rules") {
     CHECK(type_of("q4_0", "token_embd.weight") == DType::q6_k);
     CHECK(type_of("q4_0", "token_embd.weight", 512, {16, 2, true}) == DType::q4_0);
     CHECK(type_of("q8_0", "output.weight") == DType::q8_0);
+    CHECK(type_of("tq2_0", "output.weight") == DType::q6_k);
+    CHECK(type_of("tq2_0", "token_embd.weight", 512, {16, 2, true}) == DType::q4_k);
     CHECK(type_of("q4_0", "blk.0.ffn_down.weight", 512, {16, 2, false}, true) == DType::q4_1);
 }
 
@@ -68,6 +70,7 @@ TEST_CASE("rows that are not whole blocks of 256 take llama.cpp's fallback types
     CHECK(type_of("q4_k", "blk.0.ffn_up.weight", 96) == DType::q5_0);
     CHECK(type_of("q5_k", "blk.0.ffn_up.weight", 96) == DType::q5_1);
     CHECK(type_of("q6_k", "blk.0.ffn_up.weight", 96) == DType::q8_0);
+    CHECK(type_of("tq2_0", "blk.0.ffn_up.weight", 96) == DType::q4_0);
     CHECK(type_of("q4_k_m", "token_embd.weight", 96) == DType::q8_0);
     CHECK(type_of("q4_0", "blk.0.ffn_up.weight", 40) == DType::f16);
 }

@@ -53,8 +53,8 @@ constexpr Rule rules[] = {
     {"iq4_xs", "attn_v.weight", Layers::all, When::many_heads, DType::q5_k},
     {"iq4_xs", "ffn_down", Layers::eighth, When::no_importance, DType::q5_k},
     {"q4_0", "ffn_down", Layers::eighth, When::importance, DType::q4_1},
-    {"tq2_0", "token_embd.weight", Layers::all, When::always, DType::q4_k},
     {"q5_0", "ffn_down", Layers::eighth, When::importance, DType::q5_1},
+    {"tq2_0", "token_embd.weight", Layers::all, When::always, DType::q4_k},
 };
 
 /// Where rows are not whole blocks of 256.
