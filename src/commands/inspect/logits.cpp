@@ -96,6 +96,9 @@ int run(const Options& options, const Globals& globals) {
     EngineOptions wanted;
     wanted.threads = globals.threads;
     wanted.state = options.state;
+    // Room for the prompt alone: where positions depend on the room (longrope), a short text is a short one.
+    wanted.context =
+        std::clamp<std::int64_t>(static_cast<std::int64_t>(prompt.size()), 1, model->config().context);
     EngineSource source(model, wanted);
     Generator generator(source, model->tokenizer());
     print(options, model->tokenizer(), generator.read(prompt));
