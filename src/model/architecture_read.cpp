@@ -15,7 +15,7 @@ ArchitectureKey read_key(const json& object, const std::string& path, const std:
                          FieldCheck& check) {
     DataRow row(object, path, where,
                 {"key", "field", "required", "per_layer", "missing", "values", "equals", "ignore", "inverse",
-                 "zero_means", "layers", "unit", "largest", "zero_where"});
+                 "zero_means", "layers", "unit", "largest", "zero_where", "positive"});
     ArchitectureKey key;
     key.key = row.text("key", true);
     key.field = row.text("field", false);
@@ -27,7 +27,8 @@ ArchitectureKey read_key(const json& object, const std::string& path, const std:
     bool any = std::find(key.layers.begin(), key.layers.end(), true) != key.layers.end();
     if (row.has("layers") && (!any || key.per_layer || key.field.empty()))
         fail_input(path, where + ".layers", "a field, and true for a layer", row.value("layers").dump());
-    key.inverse = row.flag("inverse"), key.zero_means = row.text("zero_means", false);
+    key.inverse = row.flag("inverse"), key.positive = row.flag("positive");
+    key.zero_means = row.text("zero_means", false);
     key.unit = row.text("unit", false);
     key.largest = row.flag("largest"), key.zero_where = row.value("zero_where");
     key.missing = row.value("missing"), key.values = row.value("values"), key.equals = row.value("equals");
@@ -102,10 +103,11 @@ void read_gguf(Architecture& a, const json& object, const std::string& path, Fie
         fail_input(path, "gguf", "either keys or config", a.keys.empty() ? "neither" : "both");
     gguf.each("tensors", [&](const json& row, const std::string& where) { add_tensor(a, row, path, where); });
     gguf.each("presence", [&](const json& object, const std::string& where) {
-        DataRow row(object, path, where, {"tensor", "field", "present", "absent", "each"});
+        DataRow row(object, path, where, {"tensor", "field", "present", "absent", "each", "written"});
         TensorPresence presence{row.text("tensor", true), row.text("field", true), row.value("present"),
                                 row.value("absent")};
         presence.each = row.flag("each");
+        if (row.has("written")) presence.written = row.flag("written");
         if (!presence.each || row.has("present"))
             check.value(where + ".present", presence.field, presence.present);
         check.value(where + ".absent", presence.field, presence.absent);

@@ -61,6 +61,7 @@ json told(const ArchitectureKey& row, const json& values) {
     }
     if (one.is_array() && row.largest) one = *std::max_element(one.begin(), one.end());
     if (one.is_array() && !row.per_layer) return nullptr;
+    if (row.positive && one.is_number() && one.get<double>() <= 0) return nullptr;
     bool known = row.values.is_null();
     if (!row.unit.empty()) {
         std::int64_t unit = values[row.unit].get<std::int64_t>();
@@ -82,7 +83,7 @@ std::optional<ModelConfig> through(const Architecture& a, const ModelConfig& con
         if (!value.is_object()) set_field(fields, field, value, a.name);
     auto presence = [&](bool each) {
         for (const TensorPresence& row : a.presence) {
-            if (row.each != each) continue;
+            if (row.each != each || !row.written) continue;
             const json& value = wanted[row.field];
             bool some = row.present.is_null();
             for (const json& one : value.is_array() && each ? value : json::array({value})) {
@@ -221,6 +222,8 @@ class KeyReader {
             return;
         }
         says = mapped(file_, key, row, says);
+        if (row.positive && !(says.is_number() && says.get<double>() > 0))
+            fail_input(file_.path(), key, "a positive number", shown(says));
         if (row.inverse) {
             if (!says.is_number() || says.get<double>() == 0)
                 fail_input(file_.path(), key, "a number other than 0", shown(says));
@@ -289,14 +292,17 @@ void read_presence(const Gguf& file, const Architecture& a, ModelConfig& config)
             continue;
         }
         bool each = row.tensor.find(layer_mark) != std::string::npos;
-        bool first = file.tensor(with_layer(row.tensor, "0"));
-        for (std::int64_t layer = 1; each && layer < config.layers; layer++)
-            if (bool(file.tensor(with_layer(row.tensor, std::to_string(layer)))) != first)
-                fail_input(file.path(), with_layer(row.tensor, std::to_string(layer)),
-                           "in every layer or in none", first ? "none here" : "one here");
-        if (first) present.insert(row.field);
-        if (first || !present.contains(row.field))
-            set_field(fields, row.field, first ? row.present : row.absent, file.path());
+        bool there = file.tensor(with_layer(row.tensor, "0"));
+        for (std::int64_t layer = 1; each && layer < config.layers; layer++) {
+            const std::string name = with_layer(row.tensor, std::to_string(layer));
+            const bool here = file.tensor(name);
+            if (here != there && !row.is_bias())
+                fail_input(file.path(), name, "in every layer or in none", there ? "none here" : "one here");
+            there |= here;
+        }
+        if (there) present.insert(row.field);
+        if (there || !present.contains(row.field))
+            set_field(fields, row.field, there ? row.present : row.absent, file.path());
     }
 }
 

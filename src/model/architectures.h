@@ -21,6 +21,7 @@ struct ArchitectureKey {
     std::string key, field;
     bool required = false, per_layer = false, ignored = false;
     bool inverse = false;       // the key says 1 / field
+    bool positive = false;      // the key never says 0 or less
     std::vector<bool> layers;   // the row is for these layers alone, in turn; empty: for all
     std::string zero_means;     // a field of 0 is told as this field's value
     std::string unit;           // the key says field / this field's value
@@ -41,11 +42,14 @@ struct ArchitectureTensor {
 };
 
 /// A field told by whether a tensor (its whole name) is in the file; of several rows for one field, one that
-/// finds its tensor decides.
+/// finds its tensor decides. A bias that has a row and is not there counts as 0 where others of its kind are.
 struct TensorPresence {
     std::string tensor, field;
     nlohmann::json present, absent;  // null: as a key says
     bool each = false;               // layer by layer
+    bool written = true;             // false: other programs' files may have the tensor, ours do not
+
+    bool is_bias() const { return tensor.ends_with(".bias"); }
 };
 
 struct Architecture {

@@ -90,6 +90,14 @@ LearnerStart learner_start(const Model& base, const RunConfig& config, const std
     return start;
 }
 
+/// A file is written again with its own tensors, so a bias that it lacks could not be kept.
+void require_tensors(const Model& base) {
+    for (const StoredTensor& t : stored_tensors(base.traced().graph, base.architecture(), base.file()))
+        if (!base.file()->tensor(t.name))
+            fail_input(base.path(), t.name, "a tensor, as all of the model is trained", "none",
+                       "finetune --lora trains beside it");
+}
+
 }  // namespace
 
 std::string start_model(const json& config, const std::vector<std::string>& settings) {
@@ -128,6 +136,7 @@ RunConfig begin_from(const std::string& model, json config, const std::string& n
         read.finetune.lora.alpha = 2.0 * static_cast<double>(read.finetune.lora.rank);
     check(read, name);
     start.learner = learner_start(*start.base, read, name);
+    if (!start.adapts()) require_tensors(*start.base);
     return read;
 }
 
