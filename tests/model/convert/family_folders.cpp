@@ -1,5 +1,7 @@
 #include "model/convert/family_folders.h"
 
+#include <cmath>
+
 #include "base/file.h"
 #include "formats/safetensors.h"
 #include "model/convert/folder_parts.h"
@@ -25,6 +27,7 @@ class Maker : public FolderParts {
             {"arcee", &Maker::arcee},
             {"granite", &Maker::granite},
             {"gemma", &Maker::gemma},
+            {"gemma2", &Maker::gemma2},
             {"gemma3", &Maker::gemma3},
             {"olmo", &Maker::olmo},
             {"olmo2", &Maker::olmo2},
@@ -37,6 +40,9 @@ class Maker : public FolderParts {
             {"qwen3moe", &Maker::qwen3moe},
             {"olmoe", &Maker::olmoe},
             {"granitemoe", &Maker::granitemoe},
+            {"minicpm", &Maker::minicpm},
+            {"deepseek", &Maker::deepseek},
+            {"deci", &Maker::deci},
         };
         auto found = makers.find(f_.arch);
         if (found == makers.end()) return {};
@@ -121,11 +127,86 @@ class Maker : public FolderParts {
                 values(b + "ffn_down_exps.weight"));
         }
     }
+    void minicpm() {
+        rms("minicpm", "MiniCPMForCausalLM");
+        Json& c = out_.config;
+        const double layers = static_cast<double>(f_.layers), width = static_cast<double>(f_.width);
+        c["scale_emb"] = key("embedding_scale", 12);
+        c["scale_depth"] = file_.find("minicpm.residual_scale")
+                               ? static_cast<double>(key("residual_scale", 1)) * std::sqrt(layers)
+                               : 1.4;
+        c["dim_model_base"] = static_cast<std::int64_t>(
+            width / static_cast<double>(key("logit_scale", 256 / static_cast<float>(f_.width))));
+        if (has("rope_factors_long.weight"))
+            c["rope_scaling"] = {{"type", "longrope"},
+                                 {"original_max_position_embeddings", 64},
+                                 {"short_factor", values("rope_factors_short.weight")},
+                                 {"long_factor", values("rope_factors_long.weight")}};
+        if (f_.tied)
+            c.erase("model_type"), c["auto_map"]["AutoConfig"] = "configuration_minicpm.MiniCPMConfig";
+        llama_tensors(true);
+    }
+    void deepseek() {
+        if (f_.q_bias || key("expert_weights_scale", 1) != 1) return;  // no key says so
+        rms("deepseek", "DeepseekForCausalLM");
+        Json& c = out_.config;
+        c["attention_bias"] = false, c["n_routed_experts"] = f_.experts, c["num_experts_per_tok"] = f_.used;
+        c["moe_intermediate_size"] = f_.expert_ffn, c["first_k_dense_replace"] = f_.dense;
+        c["n_shared_experts"] = f_.shared_ffn ? Json(f_.shared_ffn / f_.expert_ffn) : Json();
+        c["moe_layer_freq"] = 1, c["norm_topk_prob"] = false, c["scoring_func"] = "softmax";
+        llama_tensors(true);
+        experts("mlp.gate", "mlp.experts", "gate_proj", "down_proj", "up_proj");
+        for (std::int64_t i = f_.dense; i < f_.layers && f_.shared_ffn; i++) {
+            const std::string b = "blk." + std::to_string(i) + ".",
+                              m = "model.layers." + std::to_string(i) + ".mlp.shared_experts.";
+            linear(m + "gate_proj", b + "ffn_gate_shexp", f_.width);
+            linear(m + "up_proj", b + "ffn_up_shexp", f_.width);
+            linear(m + "down_proj", b + "ffn_down_shexp", f_.shared_ffn);
+        }
+    }
+    void deci() {
+        rms("deci", "DeciLMForCausalLM");
+        Json& c = out_.config;
+        c.erase("num_key_value_heads");
+        for (std::int64_t i = 0; i < f_.layers; i++)
+            c["num_key_value_heads_per_layer"].push_back(kv_heads(i));
+        if (!f_.kv_by_layer.empty()) c["rope_scaling"] = {{"type", "dynamic"}, {"factor", 2.0}};
+        llama_tensors(true);
+    }
     void gemma() {
         settings("gemma", "GemmaForCausalLM");
         out_.config["rms_norm_eps"] = 1e-5, out_.config["hidden_act"] = "gelu_pytorch_tanh",
         out_.config["head_dim"] = d_;
         llama_tensors(false, true);
+    }
+    /// Four norms in a layer.
+    void sandwich() {
+        llama_tensors(false, true);
+        for (std::int64_t i = 0; i < f_.layers; i++) {
+            const std::string b = "blk." + std::to_string(i) + ".",
+                              m = "model.layers." + std::to_string(i) + ".";
+            norm(m + "post_attention_layernorm", b + "post_attention_norm", true);
+            norm(m + "pre_feedforward_layernorm", b + "ffn_norm", true);
+            norm(m + "post_feedforward_layernorm", b + "post_ffw_norm", true);
+        }
+    }
+    void gemma2() {
+        settings("gemma2", "Gemma2ForCausalLM");
+        Json& c = out_.config;
+        c["rms_norm_eps"] = 1e-5;
+        for (const char* name : {"hidden_act", "hidden_activation"}) c[name] = "gelu_pytorch_tanh";
+        c["head_dim"] = d_, c["cache_implementation"] = "hybrid";
+        c["query_pre_attn_scalar"] = f_.layers == 46 ? f_.width / f_.heads : d_;  // of 27b
+        c["sliding_window"] = static_cast<std::int64_t>(key("attention.sliding_window", 4096));
+        for (const auto& [name, missing] :
+             {std::pair("attn_logit_softcapping", 50.0F), {"final_logit_softcapping", 30.0F}}) {
+            const float cap = key(name, missing);
+            c[name] = cap == 0 ? Json() : Json(cap);
+        }
+        if (f_.tensors.empty() && f_.layers % 2)  // newer files list the layers
+            for (std::int64_t i = 0; i < f_.layers; i++)
+                c["layer_types"].push_back(i % 2 ? "full_attention" : "sliding_attention");
+        sandwich();
     }
     void gemma3() {
         settings("gemma3_text", "Gemma3ForCausalLM");
@@ -135,14 +216,7 @@ class Maker : public FolderParts {
         c["sliding_window"] = static_cast<std::int64_t>(key("attention.sliding_window", 0));
         if (float cap = key("final_logit_softcapping", 0); cap != 0) c["final_logit_softcapping"] = cap;
         scaling();
-        llama_tensors(false, true);
-        for (std::int64_t i = 0; i < f_.layers; i++) {
-            const std::string b = "blk." + std::to_string(i) + ".",
-                              m = "model.layers." + std::to_string(i) + ".";
-            norm(m + "post_attention_layernorm", b + "post_attention_norm", true);
-            norm(m + "pre_feedforward_layernorm", b + "ffn_norm", true);
-            norm(m + "post_feedforward_layernorm", b + "post_ffw_norm", true);
-        }
+        sandwich();
     }
     void olmo() {
         settings("olmo", "OlmoForCausalLM");
@@ -256,6 +330,32 @@ class Maker : public FolderParts {
 PlainFolder family_folder(const FamilyFile& file, const std::string& gguf) {
     PlainFolder folder = fused_folder(file, gguf);
     return folder.tensors.empty() ? Maker(file, gguf).make() : folder;
+}
+
+std::vector<FamilyFile> folder_files() {
+    std::vector<FamilyFile> files = family_files();
+    auto changed = [&](const std::string& name, const std::string& as, const auto& change) {
+        FamilyFile file = *std::ranges::find(family_files(), name, &FamilyFile::name);
+        file.name = as;
+        change(file);
+        files.push_back(std::move(file));
+    };
+    for (const char* name : {"bloom", "bloom-odd-heads", "bloom-wide-heads"})
+        changed(name, name + std::string("-four-times"), [](FamilyFile& f) { f.ffn = 4 * f.width; });
+    changed("mpt", "mpt-grouped", [](FamilyFile& f) { f.kv_heads = 2; });
+    changed("gemma2", "gemma2-without-caps", [](FamilyFile& f) {
+        f.keys = {{"attn_logit_softcapping", 0.0F}, {"final_logit_softcapping", 0.0F}};
+    });
+    changed("deepseek", "deepseek-without-shared", [](FamilyFile& f) {
+        f.shared_ffn = 0, f.keys = {{"expert_shared_count", 0U}, {"expert_weights_scale", 1.0F}};
+    });
+    changed("minicpm", "minicpm-longrope", [](FamilyFile& f) {
+        const auto scale = static_cast<float>(std::sqrt(1 + std::log(4.0) / std::log(64.0)));
+        f.keys = {{"rope.scaling.attn_factor", scale}, {"rope.scaling.original_context_length", 64U}};
+        f.tensors = {{"rope_factors_short.weight", 8, 0, 4, 1.7F},
+                     {"rope_factors_long.weight", 8, 0, 4, 1.7F}};
+    });
+    return files;
 }
 
 void write_plain_folder(const PlainFolder& folder, const std::string& path) {

@@ -35,6 +35,12 @@ class FolderParts {
         return static_cast<float>(file_.number(f_.arch + "." + name).value_or(otherwise));
     }
 
+    std::int64_t kv_heads(std::int64_t layer) const {
+        return f_.kv_by_layer.empty()
+                   ? f_.kv_heads
+                   : f_.kv_by_layer[static_cast<std::size_t>(layer) % f_.kv_by_layer.size()];
+    }
+
     // Changes of order.
 
     using Values = std::vector<float>;
@@ -116,7 +122,7 @@ class FolderParts {
             norm(m + "post_attention_layernorm", b + "ffn_norm", one_less);
             if (permute) {
                 permuted(m + "self_attn.q_proj", b + "attn_q", f_.heads);
-                permuted(m + "self_attn.k_proj", b + "attn_k", f_.kv_heads);
+                permuted(m + "self_attn.k_proj", b + "attn_k", kv_heads(i));
             } else if (has(b + "attn_q.weight")) {
                 linear(m + "self_attn.q_proj", b + "attn_q", f_.width);
                 linear(m + "self_attn.k_proj", b + "attn_k", f_.width);
@@ -166,7 +172,7 @@ class FolderParts {
     void experts(const std::string& gate, const std::string& names, const char* g, const char* d,
                  const char* u) {
         const std::int64_t ffn = f_.expert_ffn ? f_.expert_ffn : f_.ffn;
-        for (std::int64_t i = 0; i < f_.layers; i++) {
+        for (std::int64_t i = f_.dense; i < f_.layers; i++) {
             const std::string b = "blk." + std::to_string(i) + ".",
                               m = "model.layers." + std::to_string(i) + ".";
             matrix(m + gate + ".weight", b + "ffn_gate_inp.weight", f_.width);

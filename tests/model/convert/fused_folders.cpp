@@ -12,7 +12,8 @@ class Maker : public FolderParts {
         using Make = void (Maker::*)();
         const std::map<std::string, Make> makers = {
             {"phi2", &Maker::phi2},       {"phi3", &Maker::phi3},     {"gpt2", &Maker::gpt2},
-            {"gptneox", &Maker::gptneox}, {"falcon", &Maker::falcon},
+            {"gptneox", &Maker::gptneox}, {"falcon", &Maker::falcon}, {"bloom", &Maker::bloom},
+            {"mpt", &Maker::mpt},
         };
         auto found = makers.find(f_.arch);
         if (found == makers.end()) return {};
@@ -145,6 +146,64 @@ class Maker : public FolderParts {
             linear(m + "self_attention.dense", b + "attn_output", f_.width);
             linear(m + "mlp.dense_h_to_4h", b + "ffn_up", f_.width),
                 linear(m + "mlp.dense_4h_to_h", b + "ffn_down", f_.ffn);
+        }
+    }
+    void bloom() {
+        if (f_.ffn != 4 * f_.width) return;  // no key says so
+        Json& c = out_.config;
+        const bool old = f_.tied;  // the first folders have other keys, and no prefix
+        c = {{"architectures", {"BloomForCausalLM"}}, {"model_type", "bloom"}, {"n_layer", f_.layers}};
+        c[old ? "n_embed" : "hidden_size"] = f_.width;
+        c[old ? "num_attention_heads" : "n_head"] = f_.heads;
+        c["seq_length"] = f_.context, c["layer_norm_epsilon"] = 1e-5, c["vocab_size"] = 256;
+        c["apply_residual_connection_post_layernorm"] = false, c["n_inner"] = nullptr;
+        if (!f_.tied) c["tie_word_embeddings"] = false;
+        const std::string prefix = old ? "" : "transformer.";
+        matrix(prefix + "word_embeddings.weight", "token_embd.weight", f_.width);
+        norm(prefix + "word_embeddings_layernorm", "token_embd_norm"), norm(prefix + "ln_f", "output_norm");
+        if (!f_.tied) matrix("lm_head.weight", "output.weight", f_.width);
+        for (std::int64_t i = 0; i < f_.layers; i++) {
+            const std::string b = "blk." + std::to_string(i) + ".",
+                              m = prefix + "h." + std::to_string(i) + ".";
+            norm(m + "input_layernorm", b + "attn_norm"),
+                norm(m + "post_attention_layernorm", b + "ffn_norm");
+            grouped_qkv(m + "self_attention.query_key_value", b + "attn_qkv", f_.heads, f_.heads);
+            linear(m + "self_attention.dense", b + "attn_output", f_.width);
+            linear(m + "mlp.dense_h_to_4h", b + "ffn_up", f_.width),
+                linear(m + "mlp.dense_4h_to_h", b + "ffn_down", f_.ffn);
+        }
+    }
+    void mpt() {
+        const float alibi = key("attention.max_alibi_bias", 0), clip = key("attention.clamp_kqv", 0);
+        Json& c = out_.config;
+        c = {{"architectures", {"MPTForCausalLM"}}, {"model_type", "mpt"}, {"d_model", f_.width}};
+        c["n_heads"] = f_.heads, c["n_layers"] = f_.layers, c["max_seq_len"] = f_.context;
+        c["expansion_ratio"] = static_cast<double>(f_.ffn) / static_cast<double>(f_.width);
+        c["no_bias"] = !f_.q_bias, c["learned_pos_emb"] = f_.position_embd, c["vocab_size"] = 256;
+        c["norm_type"] = "low_precision_layernorm", c["logit_scale"] = nullptr;
+        c["embedding_fraction"] = 1.0, c["init_config"] = {{"name", "kaiming_normal_"}};
+        Json& a = c["attn_config"];
+        a = {{"alibi", alibi != 0}, {"alibi_bias_max", alibi == 0 ? 8 : alibi}, {"attn_impl", "torch"}};
+        a["clip_qkv"] = clip == 0 ? Json() : Json(clip);
+        for (const char* name : {"prefix_lm", "qk_ln", "attn_uses_sequence_id"}) a[name] = false;
+        a["softmax_scale"] = nullptr;
+        a["attn_type"] = f_.kv_heads == f_.heads ? "multihead_attention"
+                         : f_.kv_heads == 1      ? "multiquery_attention"
+                                                 : "grouped_query_attention";
+        if (f_.kv_heads > 1 && f_.kv_heads < f_.heads) a["kv_n_heads"] = f_.kv_heads;
+        if (!f_.tied) c["tie_word_embeddings"] = false;
+        matrix("transformer.wte.weight", "token_embd.weight", f_.width);
+        if (f_.position_embd) matrix("transformer.wpe.weight", "position_embd.weight", f_.width);
+        norm("transformer.norm_f", "output_norm");
+        if (!f_.tied) matrix("lm_head.weight", "output.weight", f_.width);
+        for (std::int64_t i = 0; i < f_.layers; i++) {
+            const std::string b = "blk." + std::to_string(i) + ".",
+                              m = "transformer.blocks." + std::to_string(i) + ".";
+            norm(m + "norm_1", b + "attn_norm"), norm(m + "norm_2", b + "ffn_norm");
+            linear(m + "attn.Wqkv", b + "attn_qkv", f_.width);
+            linear(m + "attn.out_proj", b + "attn_output", f_.width);
+            linear(m + "ffn.up_proj", b + "ffn_up", f_.width);
+            linear(m + "ffn.down_proj", b + "ffn_down", f_.ffn);
         }
     }
 };
