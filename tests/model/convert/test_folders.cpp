@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "commands/tiny.h"
 #include "formats/safetensors.h"
 #include "model/convert/family_folders.h"
 #include "model/convert/huggingface.h"
@@ -106,4 +107,25 @@ TEST_CASE("a GGUF file of every family goes out as a folder that gives the same 
     }
     for (const std::string& name : gone) CHECK_MESSAGE(without.contains(name), name);
     for (const std::string& name : without) CHECK_MESSAGE(gone.contains(name), name);
+}
+
+TEST_CASE("a model whose vocabulary is characters goes out as a folder and comes back the same") {
+    test::Scratch scratch;
+    const Gguf model(test::tiny_model());
+    REQUIRE(tokenizer_from_gguf(model)->kind() == "char");
+    write_folder(model, nullptr, scratch / "folder", {});
+    const ModelSource source = open_folder(scratch / "folder", {});
+    CHECK(!source.tokenizer);  // GGUF has a name for it
+    convert_to_gguf(scratch / "folder", scratch / "back.gguf");
+    const Gguf back(scratch / "back.gguf");
+    const auto before = tokenizer_from_gguf(model), after = tokenizer_from_gguf(back);
+    CHECK(after->kind() == "char");
+    CHECK(after->encode(test::counting_text()) == before->encode(test::counting_text()));
+    for (const auto& [key, value] : model.values())
+        if (key.starts_with("tokenizer.")) CHECK_MESSAGE(back.find(key) != nullptr, key);
+    REQUIRE(back.tensors().size() == model.tensors().size());
+    for (const GgufTensor& t : model.tensors()) {
+        REQUIRE(back.tensor(t.name));
+        CHECK(std::ranges::equal(back.tensor(t.name)->bytes, t.bytes));
+    }
 }
