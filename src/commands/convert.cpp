@@ -20,7 +20,7 @@ namespace linnet {
 namespace {
 
 struct Options {
-    std::string in, out, type, tokenizer, max_part, base;
+    std::string in, out, type, tokenizer, max_part, base, version;
     bool overwrite = false, verbose = false;
 };
 
@@ -93,10 +93,10 @@ void from_gguf(const Options& options, ModelFormat format, const SourceOptions& 
         prepare_output(options.out, to.existing);
         const Architecture* architecture = nullptr;
         // Each says what else it wants of a model; they have no position in common.
-        if (read_config(*file, architecture).position.kind.at(0) == "learned")
-            write_llmc(*file, options.out, to);
-        else
-            write_llama2c(*file, tokenizer, options.out, to);
+        const bool llmc = read_config(*file, architecture).position.kind.at(0) == "learned";
+        if (llmc && !options.version.empty())
+            usage_error("--llama2c-version", "a model for llama2.c", "one for llm.c");
+        llmc ? write_llmc(*file, options.out, to) : write_llama2c(*file, tokenizer, options.out, to);
     }
     progress.clear();
 }
@@ -143,6 +143,9 @@ int run(Options options) {
     if (!options.type.empty()) from.type = to.type = dtype_from_name(options.type);
     to.max_part = part_size(options.max_part), to.existing = existing(options.overwrite);
     const Target target = target_of(options.out);
+    if (!options.version.empty() && target != Target::checkpoint)
+        usage_error("--llama2c-version", "an OUT that ends in .bin", linnet::quoted(options.out));
+    if (!options.version.empty()) to.version = options.version[0] - '0';
     const ModelFormat format = model_format(options.in);
     target == Target::gguf ? to_gguf(options, format, from) : from_gguf(options, format, from, to, target);
     note_written(options.out);
@@ -164,6 +167,9 @@ Action add_convert(CLI::App& app, const Globals&) {
     add_hidden_names(app, "-o,--out", out->required());
     add_choice(app, "--type", options->type, {"f32", "f16", "bf16"}, "type of the weights")
         ->default_str("as stored");
+    add_choice(app, "--llama2c-version", options->version, {"0", "1", "2"},
+               "of llama2.c's checkpoint; 2 has weights of 8 bits")
+        ->default_str("0");
     add_text(app, "-t,--tokenizer", options->tokenizer,
              "tokenizer for a checkpoint of llm.c, or of llama2.c in the place of tokenizer.bin beside it")
         ->type_name("FILE");

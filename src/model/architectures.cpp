@@ -71,10 +71,6 @@ json told(const ArchitectureKey& row, const json& values) {
     return known ? one : json();
 }
 
-namespace {
-
-/// What `config` would become if only this architecture's rows were kept of it; nothing where they cannot
-/// say one of its values.
 std::optional<ModelConfig> through(const Architecture& a, const ModelConfig& config) {
     ModelConfig kept;
     std::vector<Field> fields = model_fields(kept);
@@ -127,6 +123,8 @@ std::optional<ModelConfig> through(const Architecture& a, const ModelConfig& con
     }
     return kept;
 }
+
+namespace {
 
 /// The key's whole name: those of the vocabulary, which some families add to, have no architecture's before
 /// them.

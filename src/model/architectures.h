@@ -3,6 +3,7 @@
 #pragma once
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -80,6 +81,10 @@ const std::vector<Architecture>& architectures();
 
 /// The first architecture that can say all of `config`.
 const Architecture& architecture_of(const ModelConfig& config);
+
+/// What `config` would become if only this architecture's rows were kept of it; nothing where they cannot
+/// say one of its values.
+std::optional<ModelConfig> through(const Architecture& architecture, const ModelConfig& config);
 
 /// GGUF has a name for `config`, so that other runtimes can load it.
 bool has_standard_architecture(const ModelConfig& config);

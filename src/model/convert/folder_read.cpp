@@ -221,6 +221,21 @@ const SafetensorsTensor& embedding_of(const Safetensors& file, const HuggingFace
     return *t;
 }
 
+/// A setting that GGUF's family has no key for would be lost on the way.
+void refuse_unsaid(const HuggingFaceConfig& file, const ModelConfig& config) {
+    const HuggingFaceFamily& family = file.family();
+    const std::string name = "GGUF's family " + family.gguf->name;
+    const std::optional<ModelConfig> kept = through(*family.gguf, config);
+    if (!kept) fail_input(file.path(), "", "a model that " + name + " can say", "another");
+    const std::string field = differing_field(*kept, config);
+    if (field.empty()) return;
+    std::string place = field;
+    for (const HuggingFaceKey& row : family.keys)
+        if (row.field == field && !file.value(row.key).is_null()) place = row.key;
+    fail_input(file.path(), place, field + " " + values_of(*kept)[field].dump() + ", as in " + name,
+               values_of(config)[field].dump());
+}
+
 }  // namespace
 
 ModelSource open_folder(const std::string& path, const SourceOptions& options) {
@@ -243,6 +258,7 @@ ModelSource open_folder(const std::string& path, const SourceOptions& options) {
                                            : name.substr(family.prefix.size())) != nullptr;
         },
         vocabulary);
+    refuse_unsaid(file, config);
     opened->graph = trace(config, false).graph;
     opened->vectors = file.vectors(config);
     const std::vector<ParameterRows> rows = parameter_rows(family, config, opened->graph, prefixed);

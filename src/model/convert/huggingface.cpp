@@ -24,12 +24,15 @@ std::string shown(const json& value) {
     return dumped(value);
 }
 
-/// "a.b" of nested objects; nulls are left out.
-void flatten(const json& object, const std::string& before, std::map<std::string, json>& out) {
+/// "a.b" of nested objects; the keys of nulls stand apart.
+void flatten(const json& object, const std::string& before, std::map<std::string, json>& out,
+             std::set<std::string>& nulls) {
     for (const auto& [key, value] : object.items()) {
         if (value.is_object())
-            flatten(value, before + key + ".", out);
-        else if (!value.is_null())
+            flatten(value, before + key + ".", out, nulls);
+        else if (value.is_null())
+            nulls.insert(before + key);
+        else
             out[before + key] = value;
     }
 }
@@ -67,6 +70,17 @@ double whole_of(const json& fields, const std::string& field) {
     const json& heads = fields["model.heads"];
     const double h = heads.is_array() ? heads[0].get<double>() : heads.get<double>();
     return h == 0 ? 0 : std::floor(fields["model.width"].get<double>() / h);
+}
+
+/// What the key's number is multiplied by.
+double factor_of(const HuggingFaceKey& row, const json& fields) {
+    if (row.times.is_null()) return 1;
+    return row.times.is_string() ? whole_of(fields, row.times) : derived(row.times, fields).get<double>();
+}
+
+/// Whether a field has whole numbers, by its value.
+bool is_whole(const json& value) {
+    return (value.is_array() ? value.at(0) : value).is_number_integer();
 }
 
 // Values that config.json has as lists or by formulas.
@@ -210,21 +224,32 @@ json as_float(const json& value) {
 
 }  // namespace
 
-bool same_settings(const ModelConfig& a, const ModelConfig& b) {
+std::string differing_field(const ModelConfig& a, const ModelConfig& b) {
     const json one = values_of(a), other = values_of(b);
-    if (a.vocabulary != b.vocabulary) return false;
     for (const auto& [key, value] : one.items())
-        if (as_float(value) != as_float(other[key]) && !of_training(key)) return false;
-    return true;
+        if (as_float(value) != as_float(other[key]) && !of_training(key)) return key;
+    return "";
+}
+
+bool same_settings(const ModelConfig& a, const ModelConfig& b) {
+    return a.vocabulary == b.vocabulary && differing_field(a, b).empty();
+}
+
+/// A folder that has its class's code beside it (auto_map) need not say the model type: the class tells it.
+static std::string type_of(const json& file, const std::string& path) {
+    const json type = file.value("model_type", json()), classes = file.value("architectures", json());
+    if (type.is_string()) return type;
+    if (type.is_null() && file.contains("auto_map") && classes.is_array())
+        for (const HuggingFaceFamily& family : huggingface_families())
+            if (std::find(classes.begin(), classes.end(), family.class_name) != classes.end())
+                return family.model_type;
+    fail_input(path, "model_type", "a string", type.is_null() ? "no such key" : shown(type));
 }
 
 HuggingFaceConfig::HuggingFaceConfig(std::string_view text, std::string path) : path_(std::move(path)) {
     const json file = parse_json(text, path_);
     if (!file.is_object()) fail_input(path_, "", "a JSON object", file.type_name());
-    if (!file.contains("model_type") || !file["model_type"].is_string())
-        fail_input(path_, "model_type", "a string",
-                   file.contains("model_type") ? shown(file["model_type"]) : "no such key");
-    const std::string type = file["model_type"];
+    const std::string type = type_of(file, path_);
     family_ = nullptr;
     std::string known;
     for (const HuggingFaceFamily& family : huggingface_families()) {
@@ -232,7 +257,7 @@ HuggingFaceConfig::HuggingFaceConfig(std::string_view text, std::string path) : 
         known += (known.empty() ? "" : ", ") + family.model_type;
     }
     if (!family_) fail_input(path_, "model_type", "one of " + known, quoted(std::string_view(type)));
-    flatten(file, "", values_);
+    flatten(file, "", values_, nulls_);
     for (const auto& [from, to] : family_->aliases) rename(values_, from, to);
 }
 
@@ -265,15 +290,17 @@ class HuggingFaceConfigReader {
 
     void read() {
         constants(false);
-        for (const bool shares : {false, true})
-            for (const HuggingFaceKey& row : family_.keys)
-                if (row.times.empty() != shares && file_.applies(row.when)) take(row);
-        for (const HuggingFaceKey& row : family_.keys) {
-            if (row.missing.is_null() || !file_.applies(row.when) || !file_.value(row.key).is_null() ||
-                seen_.contains({row.field, row.layers}))
-                continue;
-            set(row, derived(row.missing, values_of(config_)));
+        for (const bool reckoned : {false, true}) {
+            auto each = [&](auto what) {
+                for (const HuggingFaceKey& row : family_.keys)
+                    if (row.reckoned() == reckoned && file_.applies(row.when)) (this->*what)(row);
+            };
+            each(&HuggingFaceConfigReader::take), each(&HuggingFaceConfigReader::fall_back);
         }
+        for (const auto& [key, length] : lists_)
+            if (length != static_cast<std::size_t>(config_.layers))
+                fail_input(file_.path(), key, std::to_string(config_.layers) + " values, one per layer",
+                           std::to_string(length));
         constants(true);
         shorten_lists(config_);
     }
@@ -294,7 +321,11 @@ class HuggingFaceConfigReader {
                 set_field(fields_, field, derived(value, values_of(config_)), file_.path());
     }
 
-    void set(const HuggingFaceKey& row, const json& value) {
+    void set(const HuggingFaceKey& row, json value) {
+        if (!row.zero.is_null()) {  // as near as GGUF's floats tell
+            const double zero = derived(row.zero, values_of(config_));
+            if (std::isfinite(zero) && std::abs(value.get<double>() - zero) <= 6e-8 * zero) value = 0;
+        }
         set_field(fields_, row.field, placed(row, values_of(config_)[row.field], value),
                   file_.path() + ": " + row.key);
     }
@@ -310,6 +341,14 @@ class HuggingFaceConfigReader {
             fail_input(file_.path(), row.key, row.equals.dump(), shown(says), "others are not supported");
     }
 
+    /// Of a row that no key has told.
+    void fall_back(const HuggingFaceKey& row) {
+        if (!file_.value(row.key).is_null() || seen_.contains({row.field, row.layers})) return;
+        const bool null = !row.if_null.is_null() && file_.nulls_.contains(row.key);
+        if (const json& value = null ? row.if_null : row.missing; !value.is_null())
+            set(row, derived(value, values_of(config_)));
+    }
+
     void take(const HuggingFaceKey& row) {
         json says = file_.value(row.key);
         if (says.is_null()) {
@@ -321,27 +360,34 @@ class HuggingFaceConfigReader {
         if (!row.equals.is_null()) return check_equal(row, says);
         if (says.is_array() && !row.per_layer)
             fail_input(file_.path(), row.key, "one value for all layers", shown(says));
+        if (says.is_array()) lists_.emplace_back(row.key, says.size());
         if (!row.values.is_null()) says = meaning(row, says);
         if (row.inverse) says = 1 / number(row, says);
-        if (!row.times.empty()) says = share(row, says);
+        if (!row.times.is_null() || row.power != 1) says = reckon(row, says);
         auto [before, first] = seen_.emplace(std::pair(row.field, row.layers), says);
         if (!first && before->second != says)
             fail_input(file_.path(), row.key, shown(before->second) + ", as another key says", shown(says));
         set(row, says);
     }
 
-    double number(const HuggingFaceKey& row, const json& says) const {
-        if (!says.is_number() || says.get<double>() == 0)
-            fail_input(file_.path(), row.key, "a number other than 0", shown(says));
+    double number(const HuggingFaceKey& row, const json& says, bool zero = false) const {
+        if (!says.is_number() || (says.get<double>() == 0 && !zero))
+            fail_input(file_.path(), row.key, zero ? "a number" : "a number other than 0", shown(says));
         return says.get<double>();
     }
 
-    /// A share of a whole as transformers takes it: int(share * whole).
-    json share(const HuggingFaceKey& row, const json& says) const {
-        const double part = number(row, says) * whole_of(values_of(config_), row.times);
-        if (!(part >= 0 && part <= 1 << 24))
-            fail_input(file_.path(), row.key, "a share from 0 to 1", shown(says));
-        return static_cast<std::int64_t>(part);
+    /// key ^ power · times; a whole number as transformers takes it: int(…).
+    json reckon(const HuggingFaceKey& row, const json& says) const {
+        constexpr double most = 1 << 24;
+        const json fields = values_of(config_);
+        const bool share = row.times.is_string();
+        const double factor = factor_of(row, fields);
+        const double value = std::pow(number(row, says, row.power == 1 && !share), row.power) * factor;
+        if (!is_whole(fields[row.field])) return value;
+        if (!(value >= 0 && value <= most))
+            fail_input(file_.path(), row.key,
+                       "a share from 0 to " + shown(share ? 1 : std::floor(most / factor)), shown(says));
+        return static_cast<std::int64_t>(value);
     }
 
     json meaning(const HuggingFaceKey& row, const json& says) const {
@@ -357,6 +403,7 @@ class HuggingFaceConfigReader {
     ModelConfig& config_;
     std::vector<Field> fields_;
     std::map<std::pair<std::string, std::vector<bool>>, json> seen_;
+    std::vector<std::pair<std::string, std::size_t>> lists_;  // keys with a value for each layer
 };
 
 ModelConfig HuggingFaceConfig::read(const std::function<bool(const std::string&)>& there,
@@ -437,33 +484,56 @@ class ConfigWriter {
         return list;
     }
 
+    /// Whether the row says of itself that it is not written beside such values.
+    bool silent(const HuggingFaceKey& row) const {
+        bool all = !row.silent.is_null();
+        for (const auto& [field, same] : row.silent.items()) all &= fields_[field] == same;
+        return all;
+    }
+
+    /// What the key says of a field that is reckoned from it; null where it cannot.
+    ordered_json unreckoned(const HuggingFaceKey& row, double value) const {
+        const double factor = factor_of(row, fields_);
+        if (value == 0 && !row.zero.is_null()) value = derived(row.zero, fields_);
+        double says = std::pow(value / factor, 1 / row.power);
+        if (!std::isfinite(says)) return {};
+        auto back = [&](double key) { return std::pow(key, row.power) * factor; };
+        if (is_whole(fields_[row.field]))
+            while (static_cast<std::int64_t>(back(says)) < static_cast<std::int64_t>(value))
+                says = std::nextafter(says, HUGE_VAL);
+        else if (static_cast<float>(back(shortest(says))) == static_cast<float>(value))
+            says = shortest(says);
+        const bool share = row.times.is_string();
+        return !share && std::floor(says) == says && std::abs(says) < 1e9
+                   ? ordered_json(static_cast<std::int64_t>(says))
+                   : ordered_json(says);
+    }
+
     bool write(const HuggingFaceKey& row) {
         if (row.ignored) {
-            if (!row.write.is_null()) put(row.key, row.write);
+            if (!row.write.is_null() && !silent(row)) put(row.key, row.write);
             return true;
         }
         if (!row.equals.is_null()) {
             if (row.required) put(row.key, expanded(row.equals));
             return true;
         }
-        json value = said(row, fields_);
+        const json value = said(row, fields_);
         if (value.is_null() || (!row.never.is_null() && fields_[row.field] == row.never)) return false;
-        bool silent = !row.silent.is_null();
-        for (const auto& [field, same] : row.silent.items()) silent &= fields_[field] == same;
-        if (silent) return true;
+        if (silent(row)) return true;
+        if (!row.if_null.is_null() && fields_[row.field] == row.if_null) {
+            put(row.key, nullptr);
+            return true;
+        }
         const bool nested = row.key.find('.') != row.key.npos;
         if (nested && !row.missing.is_null() && told(row, fields_) == derived(row.missing, fields_))
             return true;
-        if (!row.times.empty()) {
-            const double whole = whole_of(fields_, row.times), part = value.get<double>();
-            double share = part / whole;
-            while (static_cast<std::int64_t>(share * whole) < static_cast<std::int64_t>(part))
-                share = std::nextafter(share, 2.0);
-            value = share;
-            put(row.key, value);
-            return true;
+        if (!row.times.is_null() || row.power != 1) {
+            const ordered_json says = unreckoned(row, value.get<double>());
+            if (!says.is_null()) put(row.key, says);
+            return !says.is_null();
         }
-        put(row.key, expanded(value));
+        put(row.key, expanded(row.per_layer && !value.is_array() ? json::array({value}) : value));
         return true;
     }
 

@@ -16,12 +16,18 @@ namespace linnet {
 /// A key of config.json ("rope_scaling.factor": of an object in it). Where `when` names other keys, the row
 /// counts only where these have one of the texts ("" stands for none).
 struct HuggingFaceKey : ArchitectureKey {
-    bool written = true;    // false: understood, not written
-    std::string times;      // the key says the field's share of this field
-    nlohmann::json write;   // of an ignored key: what is written nevertheless
-    nlohmann::json never;   // what the key cannot say of its field
-    nlohmann::json silent;  // field -> value: not written where all of them are so
+    bool written = true;     // false: understood, not written
+    double power = 1;        // the field is key ^ power · times
+    nlohmann::json times;    // a field, or an object as in constants; null: 1
+    nlohmann::json zero;     // such an object: a field of 0 stands for this value
+    nlohmann::json if_null;  // the field's value where the key is there, and null
+    nlohmann::json write;    // of an ignored key: what is written nevertheless
+    nlohmann::json never;    // what the key cannot say of its field
+    nlohmann::json silent;   // field -> value: not written where all of them are so
     std::map<std::string, std::vector<std::string>> when;
+
+    /// Reading the field takes other fields.
+    bool reckoned() const { return !times.is_null() || power != 1 || !zero.is_null(); }
 };
 
 /// One tensor, or where the name has "{part}" so many, and the parameters whose rows it holds one after
@@ -95,6 +101,7 @@ class HuggingFaceConfig {
     std::string path_;
     const HuggingFaceFamily* family_;
     std::map<std::string, nlohmann::json> values_;
+    std::set<std::string> nulls_;  // keys that are there without a value
 };
 
 /// config.json for `config`, whose `vectors` (rope_freqs and the like) it has to say too; null where the
@@ -102,7 +109,8 @@ class HuggingFaceConfig {
 nlohmann::ordered_json huggingface_config(const HuggingFaceFamily& family, const ModelConfig& config,
                                           const std::map<std::string, std::vector<float>>& vectors);
 
-/// Whether two configs are alike in GGUF, which has numbers as floats.
+/// The first field by which two configs differ in GGUF, which has numbers as floats; "" where none does.
+std::string differing_field(const ModelConfig& a, const ModelConfig& b);
 bool same_settings(const ModelConfig& a, const ModelConfig& b);
 
 }  // namespace linnet

@@ -26,20 +26,46 @@ std::map<std::string, std::vector<std::string>> read_when(const DataRow& row, co
     return when;
 }
 
+/// How the field follows from the key and from other fields.
+void read_reckoning(HuggingFaceKey& key, const DataRow& row, const std::string& path,
+                    const std::string& where, FieldCheck& check) {
+    if ((row.has("times") || row.has("power")) && (key.field.empty() || key.per_layer || key.inverse))
+        fail_input(path, where, "a field beside times and power, without per_layer and inverse",
+                   key.field.empty() ? "no field" : "another row");
+    auto other = [&](const char* name) {
+        json value = row.value(name);
+        if (value.is_object() && value.contains("only"))
+            fail_input(path, row.place(name), "an object without only", value.dump());
+        if (value.is_object())
+            check.value(row.place(name), key.field, value);
+        else if (!value.is_null())
+            check.known(row.place(name), row.text(name, true));
+        return value;
+    };
+    key.times = other("times");
+    const json zero = other("zero_means");
+    if (zero.is_object())
+        key.zero = zero;
+    else
+        key.zero_means = row.text("zero_means", false);
+    if (row.has("power") && (!row.value("power").is_number() || row.value("power") == 0))
+        fail_input(path, row.place("power"), "a number other than 0", row.value("power").dump());
+    if (row.has("power")) key.power = row.value("power");
+}
+
 HuggingFaceKey read_key(const json& object, const std::string& path, const std::string& where,
                         FieldCheck& check) {
     const DataRow row(
         object, path, where,
         {"key", "field", "required", "per_layer", "missing", "values", "equals", "ignore", "inverse",
-         "zero_means", "layers", "written", "times", "write", "when", "silent", "never"});
+         "zero_means", "layers", "written", "times", "power", "null", "write", "when", "silent", "never"});
     HuggingFaceKey key;
     key.key = row.text("key", true), key.field = row.text("field", false);
     key.required = row.flag("required"), key.per_layer = row.flag("per_layer");
-    key.inverse = row.flag("inverse"), key.zero_means = row.text("zero_means", false);
-    key.times = row.text("times", false);
+    key.inverse = row.flag("inverse");
     key.missing = row.value("missing"), key.values = row.value("values"), key.equals = row.value("equals");
     key.write = row.value("write"), key.ignored = !row.text("ignore", false).empty();
-    key.never = row.value("never");
+    key.never = row.value("never"), key.if_null = row.value("null");
     key.silent = row.value("silent");
     if (!key.silent.is_null() && !key.silent.is_object())
         fail_input(path, where + ".silent", "an object", key.silent.dump());
@@ -54,10 +80,11 @@ HuggingFaceKey read_key(const json& object, const std::string& path, const std::
     if (kinds != 1)
         fail_input(path, where, "one of field, equals and ignore", std::to_string(kinds) + " of them");
     if (!key.write.is_null() && !key.ignored) fail_input(path, where, "ignore beside write", "none");
-    for (const std::string& field : {key.field, key.times, key.zero_means})
-        if (!field.empty()) check.known(where, field);
+    if (!key.field.empty()) check.known(where, key.field);
+    read_reckoning(key, row, path, where, check);
     if (key.field.empty()) return key;
     if (!key.missing.is_null()) check.value(where + ".missing", key.field, key.missing);
+    if (!key.if_null.is_null()) check.value(where + ".null", key.field, key.if_null);
     if (key.values.is_null()) return key;
     if (!key.values.is_object() || key.values.empty())
         fail_input(path, where + ".values", "an object of what the key may say", key.values.dump());

@@ -1,5 +1,6 @@
 // llama2.c's checkpoints (karpathy/llama2.c, export.py): version 0 without a magic number, 1 with norms
 // first, 2 with matrices of 8 bits in groups.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -79,10 +80,8 @@ Header header_of(const MappedFile& file) {
     h.config = config_of(n[0], n[1], n[2], n[3], n[4], n[5], n[6]);
     h.config.tie_embeddings = tied;
     resolve(h.config, file.path());
-    if (h.version == 2 && (h.group < 1 || n[0] % h.group != 0 || n[1] % h.group != 0))
-        fail_input(file.path(), "group size",
-                   "a divisor of " + std::to_string(n[0]) + " and " + std::to_string(n[1]),
-                   std::to_string(h.group));
+    if (h.version == 2 && h.group < 1)
+        fail_input(file.path(), "group size", "a positive number", std::to_string(h.group));
     return h;
 }
 
@@ -98,6 +97,9 @@ std::vector<RawPlace> places_of(const Header& h, const Graph& graph, const Mappe
         for (std::size_t p : raw_order(graph, groups, h.config.layers)) {
             const Shape& shape = graph.parameters()[p].shape;
             RawPlace place{p, at, DType::f32, h.version == 2 && shape.rank > 1 ? h.group : 0};
+            if (place.group && shape.count() % place.group != 0)  // groups may span rows
+                fail_input(file.path(), "group size", "a divisor of " + std::to_string(shape.count()),
+                           std::to_string(place.group));
             at += place.bytes(shape.count());
             places.push_back(place);
         }
@@ -114,6 +116,110 @@ std::vector<RawPlace> places_of(const Header& h, const Graph& graph, const Mappe
                    std::to_string(file.bytes().size()), "is it a checkpoint of llama2.c?");
     return places;
 }
+
+/// The largest of export.py's groups (64, halved) that divides the rows of every matrix, as runq.c needs it.
+std::int64_t group_of(const ModelConfig& c) {
+    std::int64_t group = 64;
+    while (c.width % group != 0 || c.ffn.width.at(0) % group != 0) group /= 2;
+    return group;
+}
+
+/// A checkpoint being written.
+class CheckpointWriter {
+  public:
+    CheckpointWriter(const ModelConfig& c, const Graph& graph, const std::vector<Tensor>& parameters,
+                     const std::string& path, const SinkOptions& options)
+        : c_(c),
+          graph_(graph),
+          parameters_(parameters),
+          options_(options),
+          group_(options.version == 2 ? group_of(c) : 0),
+          out_(path, options.existing) {
+        for (const Tensor& t : parameters) all_ += static_cast<double>(t.shape.count());
+    }
+
+    void write() {
+        header();
+        if (options_.version > 0) return put(order_1);
+        put(order_0);
+        turns();
+        put(std::vector<RawGroup>{{head}});
+    }
+    void commit() { out_.commit(); }
+
+  private:
+    template <class T>
+    void number(T value) {
+        out_.write(&value, sizeof value);
+    }
+
+    void header() {
+        const bool old = options_.version == 0;
+        if (!old) number(magic), number(static_cast<std::int32_t>(options_.version));
+        for (std::int64_t n : {c_.width, c_.ffn.width.at(0), c_.layers, c_.heads.at(0), c_.kv_heads.at(0),
+                               old && !c_.tie_embeddings ? -c_.vocabulary : c_.vocabulary, c_.context})
+            number(static_cast<std::int32_t>(n));
+        if (old) return;
+        number(static_cast<std::uint8_t>(c_.tie_embeddings));
+        if (group_) number(static_cast<std::int32_t>(group_));
+        out_.write(std::string(long_header - out_.position(), '\0'));
+    }
+
+    void put(std::span<const RawGroup> groups) {
+        for (std::size_t p : raw_order(graph_, groups, c_.layers)) {
+            const Tensor& t = parameters_[p];
+            options_.mapped(graph_.parameters()[p].name + " -> byte " + std::to_string(out_.position()));
+            std::vector<float> scales;
+            write_values(t, DType::f32, [&](const void* data, std::size_t size) {
+                if (group_ && t.shape.rank > 1)
+                    quantized({static_cast<const float*>(data), size / sizeof(float)}, scales);
+                else
+                    out_.write(data, size);
+                done_ += static_cast<double>(size) / sizeof(float);
+                options_.progress(done_, all_);
+            });
+            if (!scales.empty()) out_.write(scales.data(), scales.size() * sizeof(float));
+        }
+    }
+
+    /// Whole groups as numbers from -127 to 127; their scales stand behind the whole matrix.
+    void quantized(std::span<const float> values, std::vector<float>& scales) {
+        std::vector<std::int8_t> numbers;
+        for (std::size_t begin = 0; begin < values.size(); begin += static_cast<std::size_t>(group_)) {
+            const auto group = values.subspan(begin, static_cast<std::size_t>(group_));
+            float largest = 0;
+            for (float value : group) largest = std::max(largest, std::abs(value));
+            const float scale = largest / 127;
+            for (float value : group) {
+                const float x = std::nearbyint(value / scale);  // no number where all are 0
+                numbers.push_back(std::isnan(x) ? std::int8_t{0}
+                                                : static_cast<std::int8_t>(std::clamp(x, -127.0F, 127.0F)));
+            }
+            scales.push_back(scale);
+        }
+        out_.write(numbers.data(), numbers.size());
+    }
+
+    /// The turns' cosines and sines, as export.py makes them in single precision.
+    void turns() {
+        for (auto function :
+             {static_cast<float (*)(float)>(std::cos), static_cast<float (*)(float)>(std::sin)})
+            for (std::int64_t position = 0; position < c_.context; position++)
+                for (std::int64_t i = 0; i < c_.head_width / 2; i++) {
+                    const float power = static_cast<float>(2 * i) / static_cast<float>(c_.head_width);
+                    const float frequency = 1.0F / std::pow(10000.0F, power);
+                    number(function(static_cast<float>(position) * frequency));
+                }
+    }
+
+    const ModelConfig& c_;
+    const Graph& graph_;
+    const std::vector<Tensor>& parameters_;
+    const SinkOptions& options_;
+    std::int64_t group_;  // 0: no matrix has 8 bits
+    AtomicFile out_;
+    double done_ = 0, all_ = 0;
+};
 
 std::string beside(const std::string& path, const char* name) {
     const std::size_t slash = path.rfind('/');
@@ -155,42 +261,16 @@ void write_llama2c(const Gguf& file, const TokenizerPtr& tokenizer, const std::s
         fail_input(file.path(), "",
                    "a LLaMA that llama2.c can run: no biases, no scaled positions, an epsilon of 1e-5",
                    "another model (" + architecture->name + ")");
+    if (options.type.value_or(DType::f32) != DType::f32)
+        fail_input(path, "--type", "f32, which llama2.c has", std::string(info(*options.type).name));
     const Graph graph = trace(c, false).graph;
     std::vector<std::vector<float>> converted;
     const std::vector<Tensor> parameters = bind_parameters(graph, file, *architecture, converted);
     const std::string vocabulary = tokenizer_to_llama2c(*tokenizer);
     const std::string beside_it = beside(path, "tokenizer.bin");
     refuse_existing(beside_it, options.existing);
-    AtomicFile out(path, options.existing);
-    for (std::int64_t n : {c.width, c.ffn.width.at(0), c.layers, c.heads.at(0), c.kv_heads.at(0),
-                           c.tie_embeddings ? c.vocabulary : -c.vocabulary, c.context}) {
-        const auto number = static_cast<std::int32_t>(n);
-        out.write(&number, sizeof number);
-    }
-    double done = 0, all = 0;
-    for (const Tensor& t : parameters) all += static_cast<double>(t.shape.count());
-    auto put = [&](std::span<const RawGroup> groups) {
-        for (std::size_t p : raw_order(graph, groups, c.layers)) {
-            const Tensor& t = parameters[p];
-            options.mapped(graph.parameters()[p].name + " -> byte " + std::to_string(out.position()));
-            write_values(t, DType::f32, [&](const void* data, std::size_t size) {
-                out.write(data, size);
-                done += static_cast<double>(size) / sizeof(float);
-                options.progress(done, all);
-            });
-        }
-    };
-    put(order_0);
-    // As export.py makes them, in single precision.
-    for (auto function : {static_cast<float (*)(float)>(std::cos), static_cast<float (*)(float)>(std::sin)})
-        for (std::int64_t position = 0; position < c.context; position++)
-            for (std::int64_t i = 0; i < c.head_width / 2; i++) {
-                const float power = static_cast<float>(2 * i) / static_cast<float>(c.head_width);
-                const float frequency = 1.0F / std::pow(10000.0F, power);
-                const float value = function(static_cast<float>(position) * frequency);
-                out.write(&value, sizeof value);
-            }
-    put(std::vector<RawGroup>{{head}});
+    CheckpointWriter out(c, graph, parameters, path, options);
+    out.write();
     write_file(beside_it, vocabulary, options.existing);
     out.commit();
     note_written(beside_it);

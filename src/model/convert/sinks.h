@@ -14,6 +14,7 @@ namespace linnet {
 struct SinkOptions {
     std::optional<DType> type;   // of the tensors: f32, f16 or bf16; else matrices as stored
     std::uint64_t max_part = 0;  // bytes of one safetensors file; 0: all in one
+    int version = 0;             // of llama2.c's checkpoint: 0, 1 or 2
     Existing existing = Existing::keep;
     std::function<void(double done, double all)> progress = [](double, double) {};    // bytes
     std::function<void(const std::string& line)> mapped = [](const std::string&) {};  // "FROM -> TO"
@@ -26,8 +27,8 @@ struct SinkOptions {
 void write_folder(const Gguf& file, const TokenizerPtr& tokenizer, const std::string& path,
                   const SinkOptions& options);
 
-/// llama2.c's checkpoint (version 0, which its run.c reads) and tokenizer.bin beside it.
-/// Error(Exit::input) for a model that llama2.c cannot run.
+/// llama2.c's checkpoint (version 0, which its run.c reads, 1, or 2, whose 8-bit matrices runq.c reads) and
+/// tokenizer.bin beside it. Error(Exit::input) for a model that llama2.c cannot run.
 void write_llama2c(const Gguf& file, const TokenizerPtr& tokenizer, const std::string& path,
                    const SinkOptions& options);
 

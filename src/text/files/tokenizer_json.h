@@ -13,7 +13,7 @@ namespace linnet {
 TokenizerPtr tokenizer_from_json(std::string_view text, const std::string& file,
                                  const TokenizerHints& hints = {});
 
-/// The same tokenizer for Hugging Face's library.
+/// The same tokenizer for Hugging Face's library. Error(Exit::input) where that has no model of its kind.
 std::string tokenizer_to_json(const Pipeline& tokenizer);
 
 // The component trees, one file each way (json_components_read.cpp, json_components_write.cpp).

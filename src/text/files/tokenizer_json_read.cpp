@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "text/encode/bpe.h"
+#include "text/encode/plain.h"
 #include "text/encode/unigram.h"
 #include "text/encode/wordpiece.h"
 #include "text/files/tokenizer_json.h"
@@ -221,6 +222,33 @@ void use_scores(Parts& parts) {
     parts.scores = true;
 }
 
+/// Characters and bytes are written as a BPE without merges over the text as it stands; read as what they
+/// are, they have names in GGUF.
+void use_plain(Parts& parts) {
+    const BpeOptions& o = static_cast<const BpeModel&>(*parts.model).options();
+    const Vocabulary& v = *parts.vocabulary;
+    if (static_cast<const BpeModel&>(*parts.model).merges().size() > 0 || o.byte_level || o.fuse_unknown ||
+        !(o.continuing_prefix + o.end_suffix).empty() || !parts.normalizer.empty() ||
+        !parts.pre_tokenizer.steps.empty() || parts.decoder.kind != Decoder::Kind::plain)
+        return;
+    bool characters = !o.byte_fallback, bytes = o.byte_fallback && v.size() == 256, some = false;
+    for (TokenId id = 0; id < v.size(); id++) {
+        bytes &= v.type(id) == TokenType::byte;
+        if (v.type(id) != TokenType::normal) continue;
+        const std::string_view s = v.spelling(id);
+        const Char c = decode_utf8(s.data(), s.data() + s.size());
+        characters &= !s.empty() && c.valid && c.size == s.size();
+        some = true;
+    }
+    if (bytes) {
+        parts.kind = "byte";
+        parts.model = std::make_unique<ByteModel>(v);
+    } else if (characters && some) {
+        parts.kind = "char";
+        parts.model = std::make_unique<CharModel>(v, o.unknown);
+    }
+}
+
 std::string_view type_of(Value model) {
     if (!model["type"].is_null()) return model["type"].string();
     if (!model["merges"].is_null()) return "BPE";
@@ -271,6 +299,7 @@ TokenizerPtr tokenizer_from_json(std::string_view text, const std::string& file,
     guess_roles(parts);
     hints.apply(parts, file);
     if (type == "BPE") use_scores(parts);
+    if (type == "BPE") use_plain(parts);
     if (byte_level && type == "BPE") {
         const auto& options = static_cast<const BpeModel&>(*parts.model).options();
         parts.ggml_pre = std::string(pre_name_of(parts.pre_tokenizer, options.ignore_merges));

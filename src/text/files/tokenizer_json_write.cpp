@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/error.h"
 #include "text/encode/bpe.h"
+#include "text/encode/plain.h"
 #include "text/encode/unigram.h"
 #include "text/encode/wordpiece.h"
 #include "text/files/tokenizer_json.h"
@@ -97,7 +99,8 @@ std::string model_object(const Parts& parts, const std::vector<std::string>& tok
     BpeOptions options;
     options.byte_level = false;
     options.byte_fallback = parts.kind == "byte";
-    return bpe_model(BpeModel(*parts.vocabulary, MergeTable(), options), tokens, false);
+    if (parts.kind == "char") options.unknown = parts.special.unknown.value_or(-1);
+    return bpe_model(BpeModel(*parts.vocabulary, MergeTable(), options), tokens, options.unknown >= 0);
 }
 
 std::string post_processor(const Parts& parts, const std::vector<std::string>& tokens) {
@@ -128,6 +131,9 @@ std::string post_processor(const Parts& parts, const std::vector<std::string>& t
 
 std::string tokenizer_to_json(const Pipeline& tokenizer) {
     const Parts& parts = tokenizer.parts();
+    if (dynamic_cast<const LongestModel*>(parts.model.get()))
+        fail_input("tokenizer", "tokenizer.json", "a tokenizer that it can express",
+                   "the longest token at each place (" + parts.kind + ")", "GGUF can hold it");
     const std::vector<std::string> tokens = spellings(parts);
     const auto* bpe = dynamic_cast<const BpeModel*>(parts.model.get());
     std::string out =

@@ -21,6 +21,9 @@ struct PlainFolder {
     std::map<std::string, PlainTensor> tensors;
 };
 
+/// family_files(), and some that were changed to what transformers' class has a key for.
+std::vector<FamilyFile> folder_files();
+
 /// The folder of the file at `gguf`, which write_family_file has made of `file`; no tensors where no class of
 /// transformers has its settings.
 PlainFolder family_folder(const FamilyFile& file, const std::string& gguf);

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "model/architectures.h"
 #include "model/convert/open.h"
 #include "model/convert/sinks.h"
 #include "model/family_files.h"
@@ -28,6 +29,11 @@ std::vector<float> floats(const Gguf& file, const std::string& name) {
     return v;
 }
 
+ModelConfig read_config_of(const Gguf& file) {
+    const Architecture* architecture = nullptr;
+    return read_config(file, architecture);
+}
+
 template <class T>
 void put(std::string& out, T value) {
     out.append(reinterpret_cast<const char*>(&value), sizeof value);
@@ -41,6 +47,28 @@ std::string refused(const std::string& path, const SourceOptions& options = {}) 
         return error.what();
     }
     return "";
+}
+
+/// A vocabulary of eight letters as tokenizer.bin has it.
+void write_letters(const std::string& path) {
+    std::string words(4, '\1');
+    for (char token = 0; token < 8; token++)
+        put(words, 0.0F), put(words, std::int32_t{1}), words += static_cast<char>('a' + token);
+    test::write_text(path, words);
+}
+
+/// The header of versions 1 and 2.
+std::string header_of(std::int32_t version, std::int64_t width, std::int64_t ffn, bool tied,
+                      std::int32_t group) {
+    std::string file;
+    put(file, std::int32_t{0x616b3432}), put(file, version);
+    for (std::int64_t n :
+         {width, ffn, std::int64_t{1}, std::int64_t{2}, std::int64_t{2}, std::int64_t{8}, std::int64_t{4}})
+        put(file, static_cast<std::int32_t>(n));
+    file += static_cast<char>(tied);
+    put(file, group);
+    file.resize(256);
+    return file;
 }
 
 }  // namespace
@@ -80,18 +108,9 @@ TEST_CASE(
 TEST_CASE("llama2.c's versions 1 and 2 are read; groups of 8 bits become what they stand for") {
     test::Scratch scratch;
     const std::int64_t C = 8, F = 16, V = 8;
-    std::string words(4, '\1');
-    for (char token = 0; token < V; token++)
-        put(words, 0.0F), put(words, std::int32_t{1}), words += static_cast<char>('a' + token);
-    test::write_text(scratch / "tokenizer.bin", words);
+    write_letters(scratch / "tokenizer.bin");
     for (std::int32_t version : {1, 2}) {
-        std::string file;
-        put(file, std::int32_t{0x616b3432}), put(file, version);
-        for (std::int64_t n : {C, F, std::int64_t{1}, std::int64_t{2}, std::int64_t{2}, V, std::int64_t{4}})
-            put(file, static_cast<std::int32_t>(n));
-        file += '\0';  // an output matrix of its own
-        put(file, std::int32_t{4});
-        file.resize(256);
+        std::string file = header_of(version, C, F, false, 4);
         float next = 0;
         auto floats_of = [&](std::int64_t n) {
             for (std::int64_t i = 0; i < n; i++) put(file, next++);
@@ -116,12 +135,85 @@ TEST_CASE("llama2.c's versions 1 and 2 are read; groups of 8 bits become what th
         CHECK(test::has(refused(scratch / "n.bin"), "bytes, as the header says"));
         test::write_text(scratch / "n.bin", file.substr(0, 100));
         CHECK(test::has(refused(scratch / "n.bin"), "256 bytes, got 100"));
+        if (version == 2) {
+            file[37] = 24;
+            test::write_text(scratch / "n.bin", file);
+            CHECK(test::has(refused(scratch / "n.bin"), "group size: expected a divisor of 64, got 24"));
+            file[37] = 0;
+            test::write_text(scratch / "n.bin", file);
+            CHECK(test::has(refused(scratch / "n.bin"), "group size: expected a positive number, got 0"));
+        }
         file[4] = 9;
         test::write_text(scratch / "n.bin", file);
         CHECK(test::has(refused(scratch / "n.bin"), "version: expected 0, 1 or 2, got 9"));
     }
     fs::remove(scratch / "tokenizer.bin");
     CHECK_THROWS_AS(open_model_file(scratch / "m.bin"), Error);
+}
+
+TEST_CASE("llama2.c's groups of 8 bits may span rows") {
+    test::Scratch scratch;
+    write_letters(scratch / "tokenizer.bin");
+    const std::int64_t C = 16, F = 20, V = 8;  // export.py asks for a divisor of C alone
+    std::string file = header_of(2, C, F, true, 16);
+    for (std::int64_t i = 0; i < 3 * C; i++) put(file, 1.0F);
+    for (std::int64_t n : {V * C, C * C, C * C, C * C, C * C, F * C, C * F, F * C}) {
+        for (std::int64_t i = 0; i < n; i++) file += static_cast<char>(i % 7);
+        for (std::int64_t i = 0; i < n / 16; i++) put(file, static_cast<float>(i));
+    }
+    test::write_text(scratch / "m.bin", file);
+    const std::vector<float> down = floats(open_model_file(scratch / "m.bin"), "blk.0.ffn_down.weight");
+    for (std::size_t i = 0; i < down.size(); i++) CHECK(down[i] == static_cast<float>(i / 16 * (i % 7)));
+}
+
+TEST_CASE("llama2.c's versions 1 and 2 are written: 1 byte for byte, 2 as near as 8 bits can be") {
+    test::Scratch scratch;
+    const std::int64_t C = 32, F = 96, V = 8;
+    write_letters(scratch / "tokenizer.bin");
+    for (bool tied : {false, true}) {
+        CAPTURE(tied);
+        std::string file = header_of(1, C, F, tied, 0);
+        const std::int64_t count = 3 * C + (tied ? 1 : 2) * V * C + 4 * C * C + 3 * C * F;
+        for (std::int64_t i = 0; i < count; i++)  // some groups of zeros
+            put(file, i / 64 % 5 == 4 ? 0.0F : std::sin(static_cast<float>(i * i % 997)));
+        test::write_text(scratch / "m.bin", file);
+        const Gguf first = open_model_file(scratch / "m.bin");
+        SinkOptions options;
+        options.existing = Existing::replace;
+        auto written = [&](const Gguf& model, int version, const std::string& name) {
+            options.version = version;
+            write_llama2c(model, tokenizer_from_gguf(model), scratch / name, options);
+            return test::read_text(scratch / name);
+        };
+        CHECK(written(first, 1, "one.bin") == file);
+        const std::string eight = written(first, 2, "two.bin");
+        CHECK(eight.size() == 256 + 4 * 3 * static_cast<std::size_t>(C) +
+                                  static_cast<std::size_t>(count - 3 * C) / 32 * (32 + 4));
+        const Gguf second = open_model_file(scratch / "two.bin");
+        CHECK(read_config_of(second).tie_embeddings == tied);
+        REQUIRE(second.tensors().size() == first.tensors().size());
+        for (const GgufTensor& t : first.tensors()) {
+            CAPTURE(t.name);
+            const std::string name(t.name);
+            const std::vector<float> before = floats(first, name), after = floats(second, name);
+            REQUIRE(before.size() == after.size());
+            for (std::size_t begin = 0; begin < before.size(); begin += 32) {
+                float largest = 0, error = 0;
+                for (std::size_t i = begin; i < begin + 32; i++)
+                    largest = std::max(largest, std::abs(before[i])),
+                    error = std::max(error, std::abs(before[i] - after[i]));
+                CHECK(error <= (t.shape.rank > 1 ? largest / 127 * 0.501F : 0));
+            }
+        }
+        // The scale of a group is its largest number's share, which 8 bits give back exactly.
+        CHECK(written(second, 2, "again.bin") == eight);
+        CHECK(written(second, 0, "old.bin").size() == written(first, 0, "old.bin").size());
+    }
+    SinkOptions half;
+    half.type = DType::f16;
+    const Gguf model = open_model_file(scratch / "m.bin");
+    CHECK_THROWS_AS(write_llama2c(model, tokenizer_from_gguf(model), scratch / "h.bin", half), Error);
+    CHECK(!fs::exists(scratch / "h.bin"));
 }
 
 TEST_CASE("a GPT-2 goes to llm.c's checkpoint and back, in f32 and bf16, its vocabulary padded") {

@@ -92,6 +92,17 @@ TEST_CASE("a config.json without a key, of an unknown family or against the tens
     d.says("quantization_config", [](Folder& f) { f.config["quantization_config"] = "gptq"; });
 }
 
+TEST_CASE("a setting that GGUF has no key for is refused, not lost") {
+    Damage d("gemma2");
+    CHECK(refused(d.with([](Folder&) {})).empty());
+    d.says(
+        "query_pre_attn_scalar: expected model.attention.scale 0.0, as in GGUF's family gemma2, got 0.0625",
+        [](Folder& f) { f.config["query_pre_attn_scalar"] = 256; });
+    Damage n("gemma2-27b");
+    n.says("query_pre_attn_scalar: expected model.attention.scale 0.288",
+           [](Folder& f) { f.config["query_pre_attn_scalar"] = 32; });
+}
+
 TEST_CASE("tensors that are missing, strange or of a type that is no weight's are refused by name") {
     Damage d("mixtral");
     d.says("block_sparse_moe.experts.7.w1.weight: expected a tensor, got none",

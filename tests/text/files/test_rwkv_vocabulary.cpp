@@ -7,6 +7,7 @@
 #include "base/rng.h"
 #include "formats/gguf.h"
 #include "support.h"
+#include "text/files/tokenizer_json.h"
 #include "text/tokenizer.h"
 
 using namespace linnet;
@@ -102,6 +103,18 @@ TEST_CASE("an rwkv vocabulary takes the longest token at each place, and any byt
         CHECK(ids == longest(random));
         CHECK(copy->encode(random) == ids);
         CHECK(tokenizer->decode(ids) == random);
+    }
+}
+
+TEST_CASE("tokenizer.json, which has no model for the longest token at each place, is refused") {
+    test::Scratch scratch;
+    auto tokenizer = load_tokenizer(written(scratch / "v.gguf"));
+    try {
+        tokenizer_to_json(dynamic_cast<const Pipeline&>(*tokenizer));
+        FAIL("written");
+    } catch (const Error& error) {
+        CHECK(error.exit() == Exit::input);
+        CHECK(test::has(error.what(), "tokenizer.json: expected a tokenizer that it can express"));
     }
 }
 

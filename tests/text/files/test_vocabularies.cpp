@@ -7,7 +7,9 @@
 #include "formats/gguf.h"
 #include "support.h"
 #include "text/encode/vocabulary.h"
+#include "text/files/tokenizer_json.h"
 #include "text/tokenizer.h"
+#include "text/train/make.h"
 
 using namespace linnet;
 
@@ -157,6 +159,58 @@ TEST_CASE(
     CHECK(back->encode(text) == characters->encode(text));
     CHECK(back->decode(back->encode(text)) == text);
     CHECK_THROWS(back->encode("x"));
+}
+
+TEST_CASE("bytes and characters are read from the tokenizer.json that they are written as") {
+    auto through_json = [](const Tokenizer& tokenizer) {
+        return tokenizer_from_json(tokenizer_to_json(dynamic_cast<const Pipeline&>(tokenizer)), "t.json");
+    };
+    auto gguf = [](const Tokenizer& tokenizer) {
+        GgufWriter writer;
+        tokenizer.write(writer);
+        return writer.header();
+    };
+    std::string every;
+    for (int b = 0; b < 256; b++) every += static_cast<char>(b);
+    TokenizerPtr bytes = train_tokenizer("byte", "", 0, 1), again = through_json(*bytes);
+    CHECK(again->kind() == "byte");
+    CHECK(again->encode(every) == bytes->encode(every));
+    CHECK(gguf(*again) == gguf(*bytes));
+    const std::string text = "to be,\nor\t\\n caf\xC3\xA9 \xF0\x9F\x98\x80\r";
+    const std::vector<std::vector<std::string>> specials = {{}, {"<|endoftext|>", "<pad>"}};
+    for (const std::vector<std::string>& special : specials) {
+        TokenizerPtr characters = char_tokenizer(text, special), back = through_json(*characters);
+        CHECK(back->kind() == "char");
+        CHECK(back->size() == characters->size());
+        CHECK(back->encode(text) == characters->encode(text));
+        CHECK(back->decode(back->encode(text)) == text);
+        CHECK_THROWS(back->encode("x"));
+        if (special.empty()) CHECK(gguf(*back) == gguf(*characters));
+    }
+}
+
+TEST_CASE("a tokenizer.json of single characters that does more than look them up stays a BPE") {
+    auto kind = [](const std::string& model, const std::string& rest = {}) {
+        return std::string(
+            tokenizer_from_json(
+                R"({"model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "?": 2}, "merges": [])" + model + "}" +
+                    rest + "}",
+                "t.json")
+                ->kind());
+    };
+    CHECK(kind("") == "char");
+    CHECK(kind(R"(, "unk_token": "?")") == "char");
+    CHECK(kind(R"(, "unk_token": "?", "fuse_unk": true)") == "bpe");
+    CHECK(kind(R"(, "byte_fallback": true)") == "bpe");
+    CHECK(kind(R"(, "end_of_word_suffix": "</w>")") == "bpe");
+    CHECK(kind("", R"(, "normalizer": {"type": "Lowercase"})") == "bpe");
+    CHECK(kind("", R"(, "pre_tokenizer": {"type": "Whitespace"})") == "bpe");
+    const auto unknown = tokenizer_from_json(
+        R"({"model": {"type": "BPE", "vocab": {"a": 0, "?": 1}, "merges": [], "unk_token": "?"}})", "t.json");
+    CHECK(unknown->encode("axxa") == std::vector<TokenId>{0, 1, 1, 0});
+    const auto again =
+        tokenizer_from_json(tokenizer_to_json(dynamic_cast<const Pipeline&>(*unknown)), "t.json");
+    CHECK(again->encode("axxa") == std::vector<TokenId>{0, 1, 1, 0});
 }
 
 TEST_CASE("a BPE of 256 bytes with an end token, or with a merge, stays a BPE") {

@@ -1,0 +1,217 @@
+// Folders of the families whose classes in transformers have names of their own, many with fused tensors.
+#include "model/convert/folder_parts.h"
+
+namespace linnet::test {
+namespace {
+
+class Maker : public FolderParts {
+  public:
+    using FolderParts::FolderParts;
+
+    PlainFolder make() {
+        using Make = void (Maker::*)();
+        const std::map<std::string, Make> makers = {
+            {"phi2", &Maker::phi2},       {"phi3", &Maker::phi3},     {"gpt2", &Maker::gpt2},
+            {"gptneox", &Maker::gptneox}, {"falcon", &Maker::falcon}, {"bloom", &Maker::bloom},
+            {"mpt", &Maker::mpt},
+        };
+        auto found = makers.find(f_.arch);
+        if (found == makers.end()) return {};
+        (this->*found->second)();
+        return std::move(out_);
+    }
+
+  private:
+    void phi2() {
+        if (!f_.fused_qkv) return;
+        settings("phi", "PhiForCausalLM");
+        out_.config["layer_norm_eps"] = 1e-5, out_.config["hidden_act"] = "gelu_new";
+        out_.config["partial_rotary_factor"] = rotary_share();
+        matrix("model.embed_tokens.weight", "token_embd.weight", f_.width);
+        norm("model.final_layernorm", "output_norm"), linear("lm_head", "output", f_.width);
+        for (std::int64_t i = 0; i < f_.layers; i++) {
+            const std::string b = "blk." + std::to_string(i) + ".",
+                              m = "model.layers." + std::to_string(i) + ".";
+            norm(m + "input_layernorm", b + "attn_norm");
+            for (const char* suffix : {".weight", ".bias"}) {
+                const Values all = values(b + "attn_qkv" + suffix);
+                const auto third = static_cast<std::int64_t>(all.size()) / 3;
+                for (std::int64_t p = 0; p < 3; p++)
+                    put(m + "self_attn." + "qkv"[p] + "_proj" + suffix,
+                        suffix[1] == 'w' ? std::vector<std::int64_t>{f_.width, f_.width}
+                                         : std::vector<std::int64_t>{f_.width},
+                        Values(all.begin() + p * third, all.begin() + (p + 1) * third));
+            }
+            linear(m + "self_attn.dense", b + "attn_output", f_.width);
+            linear(m + "mlp.fc1", b + "ffn_up", f_.width), linear(m + "mlp.fc2", b + "ffn_down", f_.ffn);
+        }
+    }
+    void phi3() {
+        if (!f_.fused_qkv) return;
+        rms("phi3", "Phi3ForCausalLM");
+        out_.config["partial_rotary_factor"] = rotary_share();
+        out_.config["original_max_position_embeddings"] = static_cast<std::int64_t>(
+            key("rope.scaling.original_context_length", static_cast<float>(f_.context)));
+        if (has("rope_factors_long.weight"))
+            out_.config["rope_scaling"] = {{"type", "longrope"},
+                                           {"attention_factor", key("rope.scaling.attn_factor", 1)},
+                                           {"short_factor", values("rope_factors_short.weight")},
+                                           {"long_factor", values("rope_factors_long.weight")}};
+        llama_tensors(false);
+        for (std::int64_t i = 0; i < f_.layers; i++) {
+            const std::string b = "blk." + std::to_string(i) + ".",
+                              m = "model.layers." + std::to_string(i) + ".";
+            out_.tensors.erase(m + "mlp.up_proj.weight");
+            linear(m + "self_attn.qkv_proj", b + "attn_qkv", f_.width);
+            linear(m + "mlp.gate_up_proj", b + "ffn_up", f_.width);
+        }
+    }
+    void gpt2() {
+        Json& c = out_.config;
+        c = {{"architectures", {"GPT2LMHeadModel"}},
+             {"model_type", "gpt2"},
+             {"n_embd", f_.width},
+             {"n_head", f_.heads}};
+        c["n_layer"] = f_.layers, c["n_positions"] = f_.context, c["n_ctx"] = f_.context,
+        c["n_inner"] = f_.ffn;
+        c["layer_norm_epsilon"] = 1e-5, c["activation_function"] = "gelu_new", c["vocab_size"] = 256;
+        if (!f_.tied) c["tie_word_embeddings"] = false;
+        // Old folders have no prefix.
+        const std::string prefix = f_.tied ? "" : "transformer.";
+        matrix(prefix + "wte.weight", "token_embd.weight", f_.width);
+        matrix(prefix + "wpe.weight", "position_embd.weight", f_.width);
+        norm(prefix + "ln_f", "output_norm");
+        if (!f_.tied) matrix("lm_head.weight", "output.weight", f_.width);
+        for (std::int64_t i = 0; i < f_.layers; i++) {
+            const std::string b = "blk." + std::to_string(i) + ".",
+                              m = prefix + "h." + std::to_string(i) + ".";
+            norm(m + "ln_1", b + "attn_norm"), norm(m + "ln_2", b + "ffn_norm");
+            auto conv = [&](const std::string& name, const std::string& from, std::int64_t in,
+                            std::int64_t out) {
+                put(name + ".weight", {in, out}, transposed(values(from + ".weight"), out, in));
+                vector(name + ".bias", from + ".bias");
+            };
+            conv(m + "attn.c_attn", b + "attn_qkv", f_.width, 3 * f_.width);
+            conv(m + "attn.c_proj", b + "attn_output", f_.width, f_.width);
+            conv(m + "mlp.c_fc", b + "ffn_up", f_.width, f_.ffn),
+                conv(m + "mlp.c_proj", b + "ffn_down", f_.ffn, f_.width);
+            put(m + "attn.bias", {1, 1, 2, 2}, {1, 0, 1, 1});  // the mask, which old files hold
+        }
+    }
+    void grouped_qkv(const std::string& name, const std::string& from, std::int64_t groups, std::int64_t kv) {
+        put(name + ".weight", {(f_.heads + 2 * kv) * d_, f_.width},
+            grouped(values(from + ".weight"), groups, kv));
+        if (has(from + ".bias"))
+            put(name + ".bias", {(f_.heads + 2 * kv) * d_}, grouped(values(from + ".bias"), groups, kv));
+    }
+    void gptneox() {
+        settings("gpt_neox", "GPTNeoXForCausalLM");
+        Json& c = out_.config;
+        c.erase("num_key_value_heads"), c.erase("rope_theta");
+        c["rotary_emb_base"] = f_.theta, c["rotary_pct"] = rotary_share(), c["layer_norm_eps"] = 1e-5;
+        c["use_parallel_residual"] = *file_.boolean("gptneox.use_parallel_residual"),
+        c["hidden_act"] = "gelu";
+        matrix("gpt_neox.embed_in.weight", "token_embd.weight", f_.width);
+        norm("gpt_neox.final_layer_norm", "output_norm"), linear("embed_out", "output", f_.width);
+        for (std::int64_t i = 0; i < f_.layers; i++) {
+            const std::string b = "blk." + std::to_string(i) + ".",
+                              m = "gpt_neox.layers." + std::to_string(i) + ".";
+            norm(m + "input_layernorm", b + "attn_norm"),
+                norm(m + "post_attention_layernorm", b + "ffn_norm");
+            grouped_qkv(m + "attention.query_key_value", b + "attn_qkv", f_.heads, f_.heads);
+            linear(m + "attention.dense", b + "attn_output", f_.width);
+            linear(m + "mlp.dense_h_to_4h", b + "ffn_up", f_.width),
+                linear(m + "mlp.dense_4h_to_h", b + "ffn_down", f_.ffn);
+        }
+    }
+    void falcon() {
+        settings("falcon", "FalconForCausalLM");
+        Json& c = out_.config;
+        const bool two_norms = has("blk.0.attn_norm_2.weight");
+        c.erase("num_key_value_heads"), c.erase("intermediate_size");
+        c["ffn_hidden_size"] = f_.ffn, c["layer_norm_epsilon"] = 1e-5, c["alibi"] = false, c["bias"] = false;
+        c["parallel_attn"] = true, c["multi_query"] = true, c["new_decoder_architecture"] = two_norms;
+        c["num_kv_heads"] = two_norms ? f_.kv_heads : 71;  // as falcon-7b's says, where it means nothing
+        matrix("transformer.word_embeddings.weight", "token_embd.weight", f_.width);
+        norm("transformer.ln_f", "output_norm");
+        if (!f_.tied) matrix("lm_head.weight", "output.weight", f_.width);
+        for (std::int64_t i = 0; i < f_.layers; i++) {
+            const std::string b = "blk." + std::to_string(i) + ".",
+                              m = "transformer.h." + std::to_string(i) + ".";
+            if (two_norms)
+                norm(m + "ln_attn", b + "attn_norm_2"), norm(m + "ln_mlp", b + "attn_norm");
+            else
+                norm(m + "input_layernorm", b + "attn_norm");
+            grouped_qkv(m + "self_attention.query_key_value", b + "attn_qkv", f_.kv_heads, f_.kv_heads);
+            linear(m + "self_attention.dense", b + "attn_output", f_.width);
+            linear(m + "mlp.dense_h_to_4h", b + "ffn_up", f_.width),
+                linear(m + "mlp.dense_4h_to_h", b + "ffn_down", f_.ffn);
+        }
+    }
+    void bloom() {
+        if (f_.ffn != 4 * f_.width) return;  // no key says so
+        Json& c = out_.config;
+        const bool old = f_.tied;  // the first folders have other keys, and no prefix
+        c = {{"architectures", {"BloomForCausalLM"}}, {"model_type", "bloom"}, {"n_layer", f_.layers}};
+        c[old ? "n_embed" : "hidden_size"] = f_.width;
+        c[old ? "num_attention_heads" : "n_head"] = f_.heads;
+        c["seq_length"] = f_.context, c["layer_norm_epsilon"] = 1e-5, c["vocab_size"] = 256;
+        c["apply_residual_connection_post_layernorm"] = false, c["n_inner"] = nullptr;
+        if (!f_.tied) c["tie_word_embeddings"] = false;
+        const std::string prefix = old ? "" : "transformer.";
+        matrix(prefix + "word_embeddings.weight", "token_embd.weight", f_.width);
+        norm(prefix + "word_embeddings_layernorm", "token_embd_norm"), norm(prefix + "ln_f", "output_norm");
+        if (!f_.tied) matrix("lm_head.weight", "output.weight", f_.width);
+        for (std::int64_t i = 0; i < f_.layers; i++) {
+            const std::string b = "blk." + std::to_string(i) + ".",
+                              m = prefix + "h." + std::to_string(i) + ".";
+            norm(m + "input_layernorm", b + "attn_norm"),
+                norm(m + "post_attention_layernorm", b + "ffn_norm");
+            grouped_qkv(m + "self_attention.query_key_value", b + "attn_qkv", f_.heads, f_.heads);
+            linear(m + "self_attention.dense", b + "attn_output", f_.width);
+            linear(m + "mlp.dense_h_to_4h", b + "ffn_up", f_.width),
+                linear(m + "mlp.dense_4h_to_h", b + "ffn_down", f_.ffn);
+        }
+    }
+    void mpt() {
+        const float alibi = key("attention.max_alibi_bias", 0), clip = key("attention.clamp_kqv", 0);
+        Json& c = out_.config;
+        c = {{"architectures", {"MPTForCausalLM"}}, {"model_type", "mpt"}, {"d_model", f_.width}};
+        c["n_heads"] = f_.heads, c["n_layers"] = f_.layers, c["max_seq_len"] = f_.context;
+        c["expansion_ratio"] = static_cast<double>(f_.ffn) / static_cast<double>(f_.width);
+        c["no_bias"] = !f_.q_bias, c["learned_pos_emb"] = f_.position_embd, c["vocab_size"] = 256;
+        c["norm_type"] = "low_precision_layernorm", c["logit_scale"] = nullptr;
+        c["embedding_fraction"] = 1.0, c["init_config"] = {{"name", "kaiming_normal_"}};
+        Json& a = c["attn_config"];
+        a = {{"alibi", alibi != 0}, {"alibi_bias_max", alibi == 0 ? 8 : alibi}, {"attn_impl", "torch"}};
+        a["clip_qkv"] = clip == 0 ? Json() : Json(clip);
+        for (const char* name : {"prefix_lm", "qk_ln", "attn_uses_sequence_id"}) a[name] = false;
+        a["softmax_scale"] = nullptr;
+        a["attn_type"] = f_.kv_heads == f_.heads ? "multihead_attention"
+                         : f_.kv_heads == 1      ? "multiquery_attention"
+                                                 : "grouped_query_attention";
+        if (f_.kv_heads > 1 && f_.kv_heads < f_.heads) a["kv_n_heads"] = f_.kv_heads;
+        if (!f_.tied) c["tie_word_embeddings"] = false;
+        matrix("transformer.wte.weight", "token_embd.weight", f_.width);
+        if (f_.position_embd) matrix("transformer.wpe.weight", "position_embd.weight", f_.width);
+        norm("transformer.norm_f", "output_norm");
+        if (!f_.tied) matrix("lm_head.weight", "output.weight", f_.width);
+        for (std::int64_t i = 0; i < f_.layers; i++) {
+            const std::string b = "blk." + std::to_string(i) + ".",
+                              m = "transformer.blocks." + std::to_string(i) + ".";
+            norm(m + "norm_1", b + "attn_norm"), norm(m + "norm_2", b + "ffn_norm");
+            linear(m + "attn.Wqkv", b + "attn_qkv", f_.width);
+            linear(m + "attn.out_proj", b + "attn_output", f_.width);
+            linear(m + "ffn.up_proj", b + "ffn_up", f_.width);
+            linear(m + "ffn.down_proj", b + "ffn_down", f_.ffn);
+        }
+    }
+};
+
+}  // namespace
+
+PlainFolder fused_folder(const FamilyFile& file, const std::string& gguf) {
+    return Maker(file, gguf).make();
+}
+
+}  // namespace linnet::test

@@ -1,0 +1,206 @@
+// Keys of config.json that mean a field by way of others, lists by layer, nulls, and rows that contradict
+// themselves.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "base/error.h"
+#include "model/convert/huggingface.h"
+#include "support.h"
+
+using namespace linnet;
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+namespace {
+
+/// What all families ask for.
+json common(const std::string& type) {
+    return {{"model_type", type},     {"hidden_size", 64},        {"intermediate_size", 96},
+            {"num_hidden_layers", 4}, {"num_attention_heads", 4}, {"max_position_embeddings", 128}};
+}
+
+ModelConfig read(const json& config) {
+    return HuggingFaceConfig(config.dump(), "config.json")
+        .read([](const std::string&) { return false; }, 256);
+}
+
+ordered_json written(const std::string& type, const ModelConfig& config) {
+    for (const HuggingFaceFamily& family : huggingface_families())
+        if (family.model_type == type) return huggingface_config(family, config, {});
+    FAIL("no family " << type);
+    return {};
+}
+
+template <class Act>
+std::string refused(const Act& act) {
+    try {
+        act();
+    } catch (const Error& error) {
+        CHECK(error.exit() == Exit::input);
+        return error.what();
+    }
+    return "accepted";
+}
+
+}  // namespace
+
+TEST_CASE("a key may stand for a power of a field, or for its share of another, and is written so again") {
+    json gemma = common("gemma2");
+    gemma.update({{"head_dim", 32}, {"query_pre_attn_scalar", 32}});
+    CHECK(read(gemma).attention.scale == 0);  // the head's width says as much
+    CHECK(written("gemma2", read(gemma))["query_pre_attn_scalar"] == 32);
+    gemma["query_pre_attn_scalar"] = 144;
+    CHECK(read(gemma).attention.scale == doctest::Approx(1.0 / 12));
+    const ordered_json scalar = written("gemma2", read(gemma))["query_pre_attn_scalar"];
+    CHECK(scalar == 144);
+    CHECK(scalar.is_number_integer());
+    gemma.erase("query_pre_attn_scalar");  // 256
+    CHECK(read(gemma).attention.scale == 0.0625);
+    gemma.erase("head_dim");
+    CHECK(read(gemma).head_width == 256);
+    CHECK(read(gemma).attention.scale == 0);
+
+    json cpm = common("minicpm");
+    cpm.update({{"scale_depth", 1.4}, {"dim_model_base", 16}, {"scale_emb", 12}});
+    const ModelConfig c = read(cpm);
+    CHECK(c.residual.scale == doctest::Approx(0.7));
+    CHECK(c.logits.scale == 0.25);
+    CHECK(c.embedding.scale == 12);
+    const ordered_json back = written("minicpm", c);
+    CHECK(back["scale_depth"] == 1.4);
+    CHECK(back["dim_model_base"] == 16);
+    CHECK(read(common("minicpm")).residual.scale == 0.5);
+    CHECK(read(common("minicpm")).logits.scale == 1.0 / 64);
+
+    json mpt{{"model_type", "mpt"}, {"d_model", 64}, {"n_heads", 4}, {"n_layers", 2}, {"max_seq_len", 128}};
+    mpt["attn_config"]["alibi"] = true;
+    CHECK(read(mpt).ffn.width.at(0) == 256);
+    CHECK(read(mpt).attention.alibi == 8);
+    mpt["expansion_ratio"] = 1.51;  // int(96.64)
+    CHECK(read(mpt).ffn.width.at(0) == 96);
+    CHECK(written("mpt", read(mpt))["expansion_ratio"] == 1.5);
+    mpt["expansion_ratio"] = 4;
+    CHECK(written("mpt", read(mpt))["expansion_ratio"].is_number_integer());
+    mpt["expansion_ratio"] = -4;
+    CHECK(test::has(refused([&] { read(mpt); }), "expansion_ratio: expected a share from 0 to 262144"));
+}
+
+TEST_CASE("every whole number that a share can mean survives being written as one") {
+    for (std::int64_t width = 2; width < 200; width += 2)
+        for (std::int64_t ffn : {width - 1, width + 1, 3 * width + 1, 7 * width - 2}) {
+            json mpt{{"model_type", "mpt"}, {"d_model", width}, {"n_heads", 1}, {"n_layers", 1}};
+            mpt["max_seq_len"] = 8, mpt["attn_config"]["alibi"] = true;
+            ModelConfig c = read(mpt);
+            c.ffn.width = ffn;
+            mpt["expansion_ratio"] = written("mpt", c)["expansion_ratio"];
+            CHECK(read(mpt).ffn.width.at(0) == ffn);
+        }
+}
+
+TEST_CASE("a key that is null may mean another value than one that is not there") {
+    json gemma = common("gemma2");
+    CHECK(read(gemma).attention.softcap == 50);
+    CHECK(read(gemma).logits.softcap == 30);
+    gemma["attn_logit_softcapping"] = nullptr, gemma["final_logit_softcapping"] = nullptr;
+    const ModelConfig c = read(gemma);
+    CHECK(c.attention.softcap == 0);
+    CHECK(c.logits.softcap == 0);
+    const ordered_json back = written("gemma2", c);
+    REQUIRE(back.contains("attn_logit_softcapping"));
+    CHECK(back["attn_logit_softcapping"].is_null());
+
+    json mixture = common("deepseek");
+    mixture.update({{"n_routed_experts", 4},
+                    {"num_experts_per_tok", 2},
+                    {"moe_intermediate_size", 24},
+                    {"n_shared_experts", 2}});
+    CHECK(read(mixture).experts.shared == 48);
+    CHECK(written("deepseek", read(mixture))["n_shared_experts"] == 2);
+    mixture["n_shared_experts"] = nullptr;
+    CHECK(read(mixture).experts.shared == 0);
+    CHECK(written("deepseek", read(mixture))["n_shared_experts"].is_null());
+    mixture["norm_topk_prob"] = true;
+    CHECK(test::has(refused([&] { read(mixture); }), "norm_topk_prob: expected false, got true"));
+}
+
+TEST_CASE("lists by layer have a value for each, and are written as lists") {
+    json deci = common("deci");
+    deci["num_key_value_heads_per_layer"] = {4, 2, 2, 1};
+    const ModelConfig c = read(deci);
+    CHECK(c.kv_heads.at(1) == 2);
+    CHECK(c.kv_heads.at(3) == 1);
+    CHECK(written("deci", c)["num_key_value_heads_per_layer"] == ordered_json({4, 2, 2, 1}));
+    deci["num_key_value_heads_per_layer"] = {2, 2};
+    CHECK(test::has(refused([&] { read(deci); }),
+                    "num_key_value_heads_per_layer: expected 4 values, one per layer, got 2"));
+    deci.erase("num_key_value_heads_per_layer"), deci["num_key_value_heads"] = 2;
+    CHECK(written("deci", read(deci))["num_key_value_heads_per_layer"] == ordered_json({2, 2, 2, 2}));
+    deci["block_configs"] = json::array({{{"ffn", {{"ffn_mult", 2.5}}}}});
+    CHECK(test::has(refused([&] { read(deci); }), "block_configs: expected \"none\""));
+    CHECK(test::has(refused([&] { read(common("nemotron-nas")); }), "nemotron-nas"));
+}
+
+TEST_CASE("MPT's heads, positions and biases are told by several keys at once") {
+    json mpt{{"model_type", "mpt"}, {"d_model", 64}, {"n_heads", 4}, {"n_layers", 2}, {"max_seq_len", 128}};
+    CHECK(test::has(refused([&] { read(mpt); }), "attn_config.alibi: expected a value"));
+    mpt["attn_config"] = {{"alibi", false}, {"attn_type", "multiquery_attention"}, {"alibi_bias_max", 4}};
+    CHECK(read(mpt).attention.alibi == 0);
+    CHECK(read(mpt).kv_heads.at(0) == 1);
+    const ordered_json grouped = written("mpt", read(mpt))["attn_config"];
+    CHECK(grouped["attn_type"] == "grouped_query_attention");
+    CHECK(grouped["kv_n_heads"] == 1);
+    CHECK(grouped["alibi"] == false);
+    CHECK(!grouped.contains("alibi_bias_max"));
+    mpt["attn_config"] = {{"alibi", true}, {"attn_type", "multihead_attention"}, {"alibi_bias_max", 4}};
+    CHECK(read(mpt).attention.alibi == 4);
+    CHECK(read(mpt).kv_heads.at(0) == 4);
+    const ordered_json plain = written("mpt", read(mpt));
+    CHECK(plain["attn_config"]["attn_type"] == "multihead_attention");
+    CHECK(!plain["attn_config"].contains("kv_n_heads"));
+    CHECK(plain["attn_config"]["alibi"] == true);
+    CHECK(plain["no_bias"] == true);
+    CHECK(plain["learned_pos_emb"] == false);
+    mpt["attn_config"]["qk_ln"] = true;
+    CHECK(test::has(refused([&] { read(mpt); }), "attn_config.qk_ln: expected false, got true"));
+    mpt["attn_config"].erase("qk_ln"), mpt["attn_config"]["attn_type"] = "grouped_query_attention";
+    CHECK(
+        test::has(refused([&] { read(mpt); }), "attn_config.attn_type: expected one of multihead_attention"));
+}
+
+TEST_CASE("a folder whose class comes as code need not say its model type") {
+    json cpm = common("minicpm");
+    cpm.erase("model_type");
+    cpm["architectures"] = {"MiniCPMForCausalLM"};
+    CHECK(test::has(refused([&] { read(cpm); }), "model_type: expected a string, got no such key"));
+    cpm["auto_map"]["AutoConfig"] = "configuration_minicpm.MiniCPMConfig";
+    CHECK(HuggingFaceConfig(cpm.dump(), "config.json").family().model_type == "minicpm");
+    cpm["architectures"] = {"AnotherForCausalLM"};
+    CHECK(test::has(refused([&] { read(cpm); }), "model_type: expected a string, got no such key"));
+}
+
+TEST_CASE("rows that contradict themselves are refused with their place") {
+    auto with = [](const json& row) {
+        return refused([&] {
+            Architecture a;
+            a.name = "llama", a.constants = json::object();
+            a.huggingface = {{"model_type", "x"}, {"class", "X"}, {"keys", json::array({row})}};
+            parse_huggingface(a, "models/architectures/llama.json", architecture_files());
+        });
+    };
+    const json from = {{"from", "model.width"}, {"times", 1}, {"power", 1}};
+    CHECK(with({{"key", "a"}, {"field", "model.ffn.width"}, {"times", from}}) == "accepted");
+    CHECK(test::has(with({{"key", "a"}, {"field", "model.ffn.width"}, {"power", 0}}),
+                    "huggingface.keys[0].power: expected a number other than 0, got 0"));
+    CHECK(test::has(with({{"key", "a"}, {"equals", 1}, {"times", from}}),
+                    "huggingface.keys[0]: expected a field beside times and power"));
+    CHECK(
+        test::has(with({{"key", "a"}, {"field", "model.ffn.width"}, {"times", "model.wide"}}), "model.wide"));
+    CHECK(test::has(with({{"key", "a"}, {"field", "model.ffn.width"}, {"times", 3}}),
+                    "huggingface.keys[0].times: expected a string, got 3"));
+    json only = from;
+    only["only"]["model.layers"] = 4;
+    CHECK(test::has(with({{"key", "a"}, {"field", "model.ffn.width"}, {"zero_means", only}}),
+                    "huggingface.keys[0].zero_means: expected an object without only"));
+    CHECK(test::has(with({{"key", "a"}, {"field", "model.ffn.width"}, {"null", "none"}}), "model.ffn.width"));
+}
