@@ -1,5 +1,6 @@
 #include "model/convert/family_folders.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/file.h"
@@ -45,12 +46,19 @@ class Maker : public FolderParts {
             {"deci", &Maker::deci},
         };
         auto found = makers.find(f_.arch);
-        if (found == makers.end()) return {};
+        if (found == makers.end() || strange_biases()) return {};
         (this->*found->second)();
         return std::move(out_);
     }
 
   private:
+    /// Biases that GGUF files may have and no class of transformers has.
+    bool strange_biases() const {
+        const bool none = f_.arch == "gemma2" || f_.arch == "olmo2";
+        return (f_.o_bias && !f_.q_bias) || (f_.q_bias && none) ||
+               std::ranges::any_of(f_.tensors, [](const auto& t) { return t.name.ends_with(".bias"); });
+    }
+
     void llama() {
         if (has("rope_freqs.weight")) return;  // of no scaling that has a name
         const bool window = file_.find("llama.attention.sliding_window") != nullptr;
@@ -212,7 +220,8 @@ class Maker : public FolderParts {
         settings("gemma3_text", "Gemma3ForCausalLM");
         Json& c = out_.config;
         c["rms_norm_eps"] = 1e-5, c["hidden_activation"] = "gelu_pytorch_tanh", c["head_dim"] = d_;
-        c["query_pre_attn_scalar"] = d_, c["rope_local_base_freq"] = 10000.0, c["sliding_window_pattern"] = 6;
+        c["query_pre_attn_scalar"] = f_.layers == 62 ? f_.width / f_.heads : d_;  // of 27b
+        c["rope_local_base_freq"] = 10000.0, c["sliding_window_pattern"] = 6;
         c["sliding_window"] = static_cast<std::int64_t>(key("attention.sliding_window", 0));
         if (float cap = key("final_logit_softcapping", 0); cap != 0) c["final_logit_softcapping"] = cap;
         scaling();
