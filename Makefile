@@ -69,13 +69,15 @@ KERNEL_TEST_OBJECTS := $(filter $(addprefix $(BUILD)/obj/src/,base/% tensor/% ke
 PROGRAM := $(if $(wildcard src/main.cpp),$(BUILD)/linnet)
 FORMATTED := $(shell find src tests -name '*.cpp' -o -name '*.h' -o -name '*.inl')
 
-.PHONY: all everything test run-tests tsan coverage test-faults run-test-faults kernel-test check run-checks format tidy fuzz run-fuzz
+.PHONY: all everything test test-all run-tests tsan coverage test-faults run-test-faults kernel-test check run-checks format tidy fuzz run-fuzz
 .PHONY: print-program clean help bench-kernels install run-install uninstall deb run-deb static check-install
 all:          ## build the program (the default)
 	$(AGAIN) $(BUILD)/linnet
 everything: $(BUILD)/linnet $(BUILD)/tests
 
-test:         ## build and run every test
+test:         ## build and run the tests, but for the suite of long ones
+	$(AGAIN) run-tests TEST_ARGS='-tse=long $(TEST_ARGS)'
+test-all:     ## build and run every test
 	$(AGAIN) run-tests
 run-tests: $(BUILD)/tests $(PROGRAM)
 	$(BUILD)/tests $(TEST_ARGS)

@@ -46,7 +46,8 @@ struct Place : Workplace {
 
 }  // namespace
 
-TEST_CASE("a model with value embeddings that mixes the embedding in is the same however it is run") {
+TEST_CASE("a model with value embeddings that mixes the embedding in is the same however it is run" *
+          doctest::test_suite("long")) {
     Place place;
     for (const char* setting :
          {"", "--set model.residual.first=vectors --set train.accumulate=2", "--set train.precision=bf16"}) {

@@ -130,7 +130,7 @@ TEST_CASE("what is written is said in one line, and folders on the way are made"
     }
 }
 
-TEST_CASE("no command replaces what it finds, unless --overwrite is given") {
+TEST_CASE("no command replaces what it finds, unless --overwrite is given" * doctest::test_suite("long")) {
     Place place;
     for (const Writer& writer : writers) {
         INFO(std::string(writer.line));

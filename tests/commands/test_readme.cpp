@@ -46,7 +46,7 @@ void run_block(const std::string& block) {
 
 }  // namespace
 
-TEST_CASE("README's commands run on a text of one's own") {
+TEST_CASE("README's commands run on a text of one's own" * doctest::test_suite("long")) {
     run_block(block_after(read_text((root() / "README.md").string()), "<!-- tested -->"));
 }
 

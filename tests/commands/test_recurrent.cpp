@@ -40,7 +40,8 @@ struct Place {
 
 }  // namespace
 
-TEST_CASE("a recurrent model is the same for any number of threads, and after a resume") {
+TEST_CASE("a recurrent model is the same for any number of threads, and after a resume" *
+          doctest::test_suite("long")) {
     Place place;
     for (const Kind& kind : kinds) {
         INFO(std::string(kind.name));

@@ -297,7 +297,8 @@ std::vector<std::vector<float>> in_company(const std::shared_ptr<const Model>& m
 
 }  // namespace
 
-TEST_CASE("a sequence gives the bits it gives alone, whatever runs beside it, on every instruction set") {
+TEST_CASE("a sequence gives the bits it gives alone, whatever runs beside it, on every instruction set" *
+          doctest::test_suite("long")) {
     std::string best = kernels().name;
     for (const KernelTable<float>* table : usable_kernels()) {
         REQUIRE(select_kernels(table->name));

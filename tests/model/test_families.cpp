@@ -108,7 +108,8 @@ TEST_CASE("every architecture has files of its own here") {
 }
 
 TEST_CASE(
-    "a file of any family that lacks a tensor or a key is refused by its name, or means something else") {
+    "a file of any family that lacks a tensor or a key is refused by its name, or means something else" *
+    doctest::test_suite("long")) {
     test::Scratch scratch;
     std::string path = scratch / "m.gguf";
     for (const test::FamilyFile& file : test::family_files()) {

@@ -128,7 +128,8 @@ TEST_CASE("experts stand on both sides of an encoder-decoder, and Muon takes the
     CHECK(std::count(blocks.begin(), blocks.end(), "dec.blk.0") == 1);
 }
 
-TEST_CASE("every kind learns, and its run is the same for any number of threads and when it was broken off") {
+TEST_CASE("every kind learns, and its run is the same for any number of threads and when it was broken off" *
+          doctest::test_suite("long")) {
     for (const Kind& kind : kinds()) {
         CAPTURE(kind.name);
         Place place(kind);

@@ -98,7 +98,7 @@ TEST_CASE("the loss goes down, and everything is logged") {
     CHECK(read_text(run.scratch / "out/report.html").find("<svg") != std::string::npos);
 }
 
-TEST_CASE("every kind of block learns") {
+TEST_CASE("every kind of block learns" * doctest::test_suite("long")) {
     Run run;
     const std::vector<std::vector<std::string>> kinds = {
         {"norm.placement=deep", "norm.kind=layer"},

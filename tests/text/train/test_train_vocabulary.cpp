@@ -144,7 +144,8 @@ TEST_CASE("merges do not depend on the memory for pairs: rare ones are forgotten
     CHECK(run(1) == all);
 }
 
-TEST_CASE("training gives the same vocabulary for any threads, memory and cut of the text") {
+TEST_CASE("training gives the same vocabulary for any threads, memory and cut of the text" *
+          doctest::test_suite("long")) {
     std::string text = random_text(5, 8 << 20, 9);
     TrainOptions options;
     options.vocab_size = 700;
