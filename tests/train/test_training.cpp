@@ -198,15 +198,19 @@ TEST_CASE("--dry-run says the peak memory within a tenth") {
                                    "--set",   "model.ffn.width=704",
                                    "--set",   "train.batch=40",  // what a sample takes is little beside it
                                    "--steps", "3"};
-    std::vector<std::string> dry = wider;
-    dry.push_back("--dry-run");
-    Outcome said = run_linnet(run.arguments("out", dry));
-    REQUIRE(said.exit == 0);
-    CHECK_FALSE(std::filesystem::exists(run.scratch / "out"));
-    const double expected = number_of(said.out, "peak_memory_mib");
-    REQUIRE(run_linnet(run.arguments("out", wider)).exit == 0);
-    double found = run.log("out").back()["peak_memory_mib"];
-    CHECK(found == doctest::Approx(expected).epsilon(0.1));
+    for (const std::string precision : {"f32", "bf16"}) {  // auto may choose another one each time
+        std::vector<std::string> settings = wider, dry;
+        settings.insert(settings.end(), {"--set", "train.precision=" + precision});
+        dry = settings;
+        dry.push_back("--dry-run");
+        Outcome said = run_linnet(run.arguments(precision, dry));
+        REQUIRE(said.exit == 0);
+        CHECK_FALSE(std::filesystem::exists(run.scratch / precision));
+        const double expected = number_of(said.out, "peak_memory_mib");
+        REQUIRE(run_linnet(run.arguments(precision, settings)).exit == 0);
+        double found = run.log(precision).back()["peak_memory_mib"];
+        CHECK(found == doctest::Approx(expected).epsilon(0.1));
+    }
 }
 
 TEST_CASE("a resume as another run is refused with exit 5") {
