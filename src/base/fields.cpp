@@ -42,11 +42,6 @@ const char* kind_name() {
     if constexpr (std::is_same_v<T, std::string>) return "a string";
 }
 
-/// A value for a message; bytes that are no UTF-8 (--set takes any) do not stop it.
-std::string shown(const json& value) {
-    return dumped(value);
-}
-
 bool is_utf8(std::string_view text) {
     const char *p = text.data(), *end = p + text.size();
     while (p < end) {
@@ -65,7 +60,7 @@ struct Place {
 
     template <class T>
     [[noreturn]] void wrong_kind(const json& value) const {
-        fail_input(file, place, kind_name<T>(), shown(value));
+        fail_input(file, place, kind_name<T>(), dumped(value));
     }
 
     void check_range(double value) const {
@@ -76,7 +71,7 @@ struct Place {
     }
 
     void check_choice(const std::string& text) const {
-        if (!is_utf8(text)) fail_input(file, place, "text in UTF-8", "other bytes", shown(text));
+        if (!is_utf8(text)) fail_input(file, place, "text in UTF-8", "other bytes", dumped(json(text)));
         bool allowed = field.choices.empty();
         std::string list;
         for (const std::string& choice : field.choices) {

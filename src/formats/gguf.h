@@ -48,11 +48,11 @@ struct GgufTensor {
     std::string_view name;
     DType type;
     Shape shape;                       // row-major: outermost first (the reverse of the file's order)
-    std::span<const std::byte> bytes;  // exactly the tensor's data, aligned to general.alignment
-    std::uint32_t number = 0;          // the type's in the file, where it is DType::unknown
+    std::span<const std::byte> bytes;  // the tensor's data, aligned; of an unknown type with the padding
+    std::uint32_t type_number = 0;     // in the file, where it is DType::unknown
 
     std::string type_name() const {
-        return type == DType::unknown ? std::to_string(number) : std::string(info(type).name);
+        return type == DType::unknown ? std::to_string(type_number) : std::string(info(type).name);
     }
 };
 
@@ -98,6 +98,7 @@ class Gguf {
     void join_parts();
     void order_tensors();
     MappedFile file_;
+    void check_elements() const;
     std::shared_ptr<const void> kept_, header_;
     std::vector<Gguf> parts_;  // the second and further ones
     std::vector<std::pair<std::string_view, GgufValue>> values_;

@@ -230,7 +230,7 @@ RawTensor read_tensor(Reader& in, std::uint64_t index, UnknownTypes unknown) {
     if (!known && unknown == UnknownTypes::refused)
         in.refuse(where, "a tensor type of ggml", "type " + std::to_string(type));
     tensor.type = known.value_or(DType::unknown);
-    if (!known) tensor.number = type;
+    if (!known) tensor.type_number = type;
     const DTypeInfo& element = linnet::info(tensor.type);
     if (tensor.shape.dim[rank - 1] % element.block != 0)
         in.refuse(where, "rows of whole blocks of " + std::to_string(element.block),
@@ -320,15 +320,10 @@ Gguf::Gguf(MappedFile file, UnknownTypes unknown) : file_(std::move(file)) {
     std::vector<RawTensor> raw;
     raw.reserve(std::min(tensor_count, in.remaining() / 33 + 1));
     for (std::uint64_t i = 0; i < tensor_count; i++) raw.push_back(read_tensor(in, i, unknown));
-    std::int64_t elements = 0;  // bytes bound those of known types alone
-    for (const RawTensor& r : raw) {
-        auto sum = checked_add(elements, r.tensor.shape.count());
-        if (!sum) in.refuse("tensor " + quoted(r.tensor.name), "fewer than 2^63 elements in all", "more");
-        elements = *sum;
-    }
     place_tensors(in, file_.bytes(), alignment, raw);
     tensors_.reserve(raw.size());
     for (const RawTensor& r : raw) tensors_.push_back(r.tensor);
+    check_elements();
     tensor_order_ = order_of(
         tensors_.size(), [&](std::uint32_t i) { return tensors_[i].name; }, in, "tensor");
 }
@@ -415,6 +410,18 @@ bool each_number(const GgufArray& array, bool integers_only, const Take& take) {
 }
 
 }  // namespace
+
+/// Bytes bound those of known types alone.
+void Gguf::check_elements() const {
+    std::int64_t elements = 0;
+    for (const GgufTensor& tensor : tensors_) {
+        auto sum = checked_add(elements, tensor.shape.count());
+        if (!sum)
+            fail_input(path_of(tensor), "tensor " + quoted(tensor.name), "fewer than 2^63 elements in all",
+                       "more");
+        elements = *sum;
+    }
+}
 
 std::optional<std::uint64_t> Gguf::integer(std::string_view key, std::uint64_t max) const {
     const GgufValue* value = find(key);

@@ -97,12 +97,7 @@ void Gguf::join_parts() {
         part.tensors_.clear(), part.tensor_order_.clear();
     }
     order_tensors();
-    std::int64_t elements = 0;
-    for (const GgufTensor& tensor : tensors_) {
-        auto sum = checked_add(elements, tensor.shape.count());
-        if (!sum) fail_input(path(), "tensors", "fewer than 2^63 elements in all parts", "more");
-        elements = *sum;
-    }
+    check_elements();
     const std::uint64_t told = integer("split.tensors.count").value_or(tensors_.size());
     if (told != tensors_.size())
         fail_input(path(), "key 'split.tensors.count'",

@@ -107,8 +107,7 @@ Tensor bind(const Parameter& p, const GgufTensor& t, std::int64_t first_row,
     return tensor;
 }
 
-}  // namespace
-
+/// Whether a file may have no tensor of this name where others of its kind are there.
 bool may_lack(const Architecture& a, std::string_view name) {
     const std::string layer = parts_of(name).layer;
     return std::any_of(a.presence.begin(), a.presence.end(), [&](const TensorPresence& row) {
@@ -116,20 +115,23 @@ bool may_lack(const Architecture& a, std::string_view name) {
     });
 }
 
+}  // namespace
+
 std::vector<Tensor> bind_parameters(const Graph& graph, const Gguf& file, const Architecture& a,
                                     std::vector<std::vector<float>>& converted) {
     std::vector<Tensor> bound(graph.parameters().size());
     std::unordered_set<const GgufTensor*> used;
     for (const StoredTensor& stored : stored_tensors(graph, a, &file)) {
         const GgufTensor* t = file.tensor(stored.name);
-        if (!t && !may_lack(a, stored.name)) fail_input(file.path(), stored.name, "a tensor", "none");
-        for (std::size_t part : stored.parts) {
-            if (t) break;
-            const Shape& shape = graph.parameters()[part].shape;
-            converted.emplace_back(static_cast<std::size_t>(shape.count()), 0.0F);
-            bound[part] = {converted.back().data(), DType::f32, shape};
+        if (!t) {
+            if (!may_lack(a, stored.name)) fail_input(file.path(), stored.name, "a tensor", "none");
+            for (std::size_t part : stored.parts) {
+                const Shape& shape = graph.parameters()[part].shape;
+                converted.emplace_back(static_cast<std::size_t>(shape.count()), 0.0F);
+                bound[part] = {converted.back().data(), DType::f32, shape};
+            }
+            continue;
         }
-        if (!t) continue;
         used.insert(t);
         if (!same_shape(t->shape, stored.shape))
             fail_input(file.path_of(*t), stored.name, "shape " + shape_text(stored.shape),

@@ -60,13 +60,10 @@ MatrixScan<Real> scan_of(const Call<Real>& call, const Head& head) {
 /// Calls visit(head) for this member's share.
 template <class Real, class Visit>
 void each_head(const Call<Real>& call, const Visit& visit) {
-    const auto& segments = call.space->segments;
     const std::int64_t heads = call.attributes->integer("heads");
-    Range work = call.worker.share(static_cast<std::int64_t>(segments.size()) * heads);
-    for (std::int64_t i = work.begin; i < work.end; i++) {
-        const Segment& s = segments[static_cast<std::size_t>(i / heads)];
-        if (s.length > 0) visit(Head{s, i % heads, heads, call.width / heads});
-    }
+    each_head(call, heads, [&](const Segment& s, std::int64_t head) {
+        visit(Head{s, head, heads, call.width / heads});
+    });
 }
 
 template <class Real>

@@ -64,13 +64,10 @@ MatrixScan<Real> scan_of(const Call<Real>& call, const Segment& s, std::int64_t 
 /// Calls visit(segment, head, where the head's values begin) for this member's share.
 template <class Real, class Visit>
 void each_head(const Call<Real>& call, const Visit& visit) {
-    const auto& segments = call.space->segments;
     const Sizes z = sizes(call);
-    Range work = call.worker.share(static_cast<std::int64_t>(segments.size()) * z.heads);
-    for (std::int64_t i = work.begin; i < work.end; i++) {
-        const Segment& s = segments[static_cast<std::size_t>(i / z.heads)];
-        if (s.length > 0) visit(s, i % z.heads, s.first * call.width + i % z.heads * z.values);
-    }
+    each_head(call, z.heads, [&](const Segment& s, std::int64_t head) {
+        visit(s, head, s.first * call.width + head * z.values);
+    });
 }
 
 template <class Real>

@@ -14,6 +14,17 @@ Real* carried(const Call<Real>& call, const Segment& s) {
     return call.writes.template slot<Real>(s.slot);
 }
 
+/// Calls visit(segment, head) for this member's share of all heads of all sequences that have rows.
+template <class Real, class Visit>
+void each_head(const Call<Real>& call, std::int64_t heads, const Visit& visit) {
+    const auto& segments = call.space->segments;
+    Range work = call.worker.share(static_cast<std::int64_t>(segments.size()) * heads);
+    for (std::int64_t i = work.begin; i < work.end; i++) {
+        const Segment& s = segments[static_cast<std::size_t>(i / heads)];
+        if (s.length > 0) visit(s, i % heads);
+    }
+}
+
 /// x or x + y.
 template <class Real>
 Real put(bool accumulate, Real x, Real y) {

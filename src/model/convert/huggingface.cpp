@@ -20,10 +20,6 @@ std::string text_of(const json& value) {
     return value.is_null() ? "" : value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-std::string shown(const json& value) {
-    return dumped(value);
-}
-
 /// "a.b" of nested objects; the keys of nulls stand apart.
 void flatten(const json& object, const std::string& before, std::map<std::string, json>& out,
              std::set<std::string>& nulls) {
@@ -94,7 +90,7 @@ struct MadeInput {
         auto found = values.find(from + "." + key);
         if (found == values.end() || !found->second.is_number())
             fail_input(path, from + "." + key, "a number",
-                       found == values.end() ? "none" : shown(found->second));
+                       found == values.end() ? "none" : dumped(found->second));
         return found->second.get<double>();
     }
 };
@@ -113,7 +109,7 @@ std::vector<float> made_list(const MadeInput& in) {
                                               : found->second.type_name());
     std::vector<float> list;
     for (const json& one : found->second) {
-        if (!one.is_number()) fail_input(in.path, in.from, "numbers", shown(one));
+        if (!one.is_number()) fail_input(in.path, in.from, "numbers", dumped(one));
         list.push_back(one.get<float>());
     }
     return list;
@@ -235,16 +231,20 @@ bool same_settings(const ModelConfig& a, const ModelConfig& b) {
     return a.vocabulary == b.vocabulary && differing_field(a, b).empty();
 }
 
+namespace {
+
 /// A folder that has its class's code beside it (auto_map) need not say the model type: the class tells it.
-static std::string type_of(const json& file, const std::string& path) {
+std::string type_of(const json& file, const std::string& path) {
     const json type = file.value("model_type", json()), classes = file.value("architectures", json());
     if (type.is_string()) return type;
     if (type.is_null() && file.contains("auto_map") && classes.is_array())
         for (const HuggingFaceFamily& family : huggingface_families())
             if (std::find(classes.begin(), classes.end(), family.class_name) != classes.end())
                 return family.model_type;
-    fail_input(path, "model_type", "a string", type.is_null() ? "no such key" : shown(type));
+    fail_input(path, "model_type", "a string", type.is_null() ? "no such key" : dumped(type));
 }
+
+}  // namespace
 
 HuggingFaceConfig::HuggingFaceConfig(std::string_view text, std::string path) : path_(std::move(path)) {
     const json file = parse_json(text, path_);
@@ -338,7 +338,7 @@ class HuggingFaceConfigReader {
                 same &= says[i] == row.equals[i % row.equals.size()];
         }
         if (!same)
-            fail_input(file_.path(), row.key, row.equals.dump(), shown(says), "others are not supported");
+            fail_input(file_.path(), row.key, row.equals.dump(), dumped(says), "others are not supported");
     }
 
     /// Of a row that no key has told.
@@ -359,20 +359,20 @@ class HuggingFaceConfigReader {
         if (row.ignored) return;
         if (!row.equals.is_null()) return check_equal(row, says);
         if (says.is_array() && !row.per_layer)
-            fail_input(file_.path(), row.key, "one value for all layers", shown(says));
+            fail_input(file_.path(), row.key, "one value for all layers", dumped(says));
         if (says.is_array()) lists_.emplace_back(row.key, says.size());
         if (!row.values.is_null()) says = meaning(row, says);
         if (row.inverse) says = 1 / number(row, says);
         if (!row.times.is_null() || row.power != 1) says = reckon(row, says);
         auto [before, first] = seen_.emplace(std::pair(row.field, row.layers), says);
         if (!first && before->second != says)
-            fail_input(file_.path(), row.key, shown(before->second) + ", as another key says", shown(says));
+            fail_input(file_.path(), row.key, dumped(before->second) + ", as another key says", dumped(says));
         set(row, says);
     }
 
     double number(const HuggingFaceKey& row, const json& says, bool zero = false) const {
         if (!says.is_number() || (says.get<double>() == 0 && !zero))
-            fail_input(file_.path(), row.key, zero ? "a number" : "a number other than 0", shown(says));
+            fail_input(file_.path(), row.key, zero ? "a number" : "a number other than 0", dumped(says));
         return says.get<double>();
     }
 
@@ -386,7 +386,8 @@ class HuggingFaceConfigReader {
         if (!is_whole(fields[row.field])) return value;
         if (!(value >= 0 && value <= most))
             fail_input(file_.path(), row.key,
-                       "a share from 0 to " + shown(share ? 1 : std::floor(most / factor)), shown(says));
+                       "a share from 0 to " + dumped(json(share ? 1 : std::floor(most / factor))),
+                       dumped(says));
         return static_cast<std::int64_t>(value);
     }
 
@@ -417,7 +418,7 @@ ModelConfig HuggingFaceConfig::read(const std::function<bool(const std::string&)
     const json told = value("vocab_size");
     if (!told.is_null() && told != vocabulary)
         fail_input(path_, "vocab_size", std::to_string(vocabulary) + ", as many as the embedding has rows",
-                   shown(told));
+                   dumped(told));
     config.vocabulary = vocabulary;
     resolve(config, path_);
     reader.made();

@@ -32,17 +32,6 @@ ordered_json written(const std::string& type, const ModelConfig& config) {
     return {};
 }
 
-template <class Act>
-std::string refused(const Act& act) {
-    try {
-        act();
-    } catch (const Error& error) {
-        CHECK(error.exit() == Exit::input);
-        return error.what();
-    }
-    return "accepted";
-}
-
 }  // namespace
 
 TEST_CASE("a key may stand for a power of a field, or for its share of another, and is written so again") {
@@ -83,7 +72,7 @@ TEST_CASE("a key may stand for a power of a field, or for its share of another, 
     mpt["expansion_ratio"] = 4;
     CHECK(written("mpt", read(mpt))["expansion_ratio"].is_number_integer());
     mpt["expansion_ratio"] = -4;
-    CHECK(test::has(refused([&] { read(mpt); }), "expansion_ratio: expected a share from 0 to 262144"));
+    CHECK(test::has(test::refusal([&] { read(mpt); }), "expansion_ratio: expected a share from 0 to 262144"));
 }
 
 TEST_CASE("every whole number that a share can mean survives being written as one") {
@@ -121,7 +110,7 @@ TEST_CASE("a key that is null may mean another value than one that is not there"
     CHECK(read(mixture).experts.shared == 0);
     CHECK(written("deepseek", read(mixture))["n_shared_experts"].is_null());
     mixture["norm_topk_prob"] = true;
-    CHECK(test::has(refused([&] { read(mixture); }), "norm_topk_prob: expected false, got true"));
+    CHECK(test::has(test::refusal([&] { read(mixture); }), "norm_topk_prob: expected false, got true"));
 }
 
 TEST_CASE("lists by layer have a value for each, and are written as lists") {
@@ -132,18 +121,18 @@ TEST_CASE("lists by layer have a value for each, and are written as lists") {
     CHECK(c.kv_heads.at(3) == 1);
     CHECK(written("deci", c)["num_key_value_heads_per_layer"] == ordered_json({4, 2, 2, 1}));
     deci["num_key_value_heads_per_layer"] = {2, 2};
-    CHECK(test::has(refused([&] { read(deci); }),
+    CHECK(test::has(test::refusal([&] { read(deci); }),
                     "num_key_value_heads_per_layer: expected 4 values, one per layer, got 2"));
     deci.erase("num_key_value_heads_per_layer"), deci["num_key_value_heads"] = 2;
     CHECK(written("deci", read(deci))["num_key_value_heads_per_layer"] == ordered_json({2, 2, 2, 2}));
     deci["block_configs"] = json::array({{{"ffn", {{"ffn_mult", 2.5}}}}});
-    CHECK(test::has(refused([&] { read(deci); }), "block_configs: expected \"none\""));
-    CHECK(test::has(refused([&] { read(common("nemotron-nas")); }), "nemotron-nas"));
+    CHECK(test::has(test::refusal([&] { read(deci); }), "block_configs: expected \"none\""));
+    CHECK(test::has(test::refusal([&] { read(common("nemotron-nas")); }), "nemotron-nas"));
 }
 
 TEST_CASE("MPT's heads, positions and biases are told by several keys at once") {
     json mpt{{"model_type", "mpt"}, {"d_model", 64}, {"n_heads", 4}, {"n_layers", 2}, {"max_seq_len", 128}};
-    CHECK(test::has(refused([&] { read(mpt); }), "attn_config.alibi: expected a value"));
+    CHECK(test::has(test::refusal([&] { read(mpt); }), "attn_config.alibi: expected a value"));
     mpt["attn_config"] = {{"alibi", false}, {"attn_type", "multiquery_attention"}, {"alibi_bias_max", 4}};
     CHECK(read(mpt).attention.alibi == 0);
     CHECK(read(mpt).kv_heads.at(0) == 1);
@@ -162,26 +151,26 @@ TEST_CASE("MPT's heads, positions and biases are told by several keys at once") 
     CHECK(plain["no_bias"] == true);
     CHECK(plain["learned_pos_emb"] == false);
     mpt["attn_config"]["qk_ln"] = true;
-    CHECK(test::has(refused([&] { read(mpt); }), "attn_config.qk_ln: expected false, got true"));
+    CHECK(test::has(test::refusal([&] { read(mpt); }), "attn_config.qk_ln: expected false, got true"));
     mpt["attn_config"].erase("qk_ln"), mpt["attn_config"]["attn_type"] = "grouped_query_attention";
-    CHECK(
-        test::has(refused([&] { read(mpt); }), "attn_config.attn_type: expected one of multihead_attention"));
+    CHECK(test::has(test::refusal([&] { read(mpt); }),
+                    "attn_config.attn_type: expected one of multihead_attention"));
 }
 
 TEST_CASE("a folder whose class comes as code need not say its model type") {
     json cpm = common("minicpm");
     cpm.erase("model_type");
     cpm["architectures"] = {"MiniCPMForCausalLM"};
-    CHECK(test::has(refused([&] { read(cpm); }), "model_type: expected a string, got no such key"));
+    CHECK(test::has(test::refusal([&] { read(cpm); }), "model_type: expected a string, got no such key"));
     cpm["auto_map"]["AutoConfig"] = "configuration_minicpm.MiniCPMConfig";
     CHECK(HuggingFaceConfig(cpm.dump(), "config.json").family().model_type == "minicpm");
     cpm["architectures"] = {"AnotherForCausalLM"};
-    CHECK(test::has(refused([&] { read(cpm); }), "model_type: expected a string, got no such key"));
+    CHECK(test::has(test::refusal([&] { read(cpm); }), "model_type: expected a string, got no such key"));
 }
 
 TEST_CASE("rows that contradict themselves are refused with their place") {
     auto with = [](const json& row) {
-        return refused([&] {
+        return test::refusal([&] {
             Architecture a;
             a.name = "llama", a.constants = json::object();
             a.huggingface = {{"model_type", "x"}, {"class", "X"}, {"keys", json::array({row})}};
