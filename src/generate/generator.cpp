@@ -1,10 +1,12 @@
 #include "generate/generator.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/log_sum.h"
 #include "base/signals.h"
 #include "model/encode/encoder_text.h"
 
@@ -157,10 +159,13 @@ void Generator::shift_full() {
 }
 
 void Generator::take(Slot& slot, std::span<const float> logits) {
-    if (!slot.text->take(logits))
-        source_.fail_not_finite(
-            {index(slot), std::span(slot.held).last(slot.ran), slot.phase == Phase::write}, slot.phase);
+    if (!slot.text->take(logits)) fail_not_finite(slot);
     totals_.written++;
+}
+
+void Generator::fail_not_finite(const Slot& slot) {
+    source_.fail_not_finite({index(slot), std::span(slot.held).last(slot.ran), slot.phase == Phase::write},
+                            slot.phase);
 }
 
 /// Reads what place() planned, and takes the first token after it. A signal ends that between two runs.
@@ -289,6 +294,7 @@ std::span<const float> Generator::read(std::span<const TokenId> prompt) {
     require_room(prompt.size(), source_.context());
     place(slots_[0], {prompt.begin(), prompt.end()});
     read_planned();
+    if (!slots_[0].logits.empty() && !std::isfinite(log_sum(slots_[0].logits))) fail_not_finite(slots_[0]);
     return slots_[0].logits;
 }
 

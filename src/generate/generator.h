@@ -45,7 +45,7 @@ class Generator {
     ~Generator();
 
     /// Reads a prompt into slot 0, for run() to find there, and returns the logits [V] after it.
-    /// Error(Exit::input) where it does not fit the context.
+    /// Error(Exit::input) where it does not fit the context, and for logits that are not finite.
     std::span<const float> read(std::span<const TokenId> prompt);
     /// Slot 0 of the source holds these tokens: they were read, and `logits` [V] followed. Before run().
     void hold(std::vector<TokenId> tokens, std::span<const float> logits);
@@ -69,6 +69,7 @@ class Generator {
     void prepare(Slot& slot, std::size_t rows);
     void write(std::span<Slot* const> slots);
     void verify(Slot& slot, std::span<const float> logits);
+    [[noreturn]] void fail_not_finite(const Slot& slot);
     void take(Slot& slot, std::span<const float> logits);
     void stop_at_signal();
     void free_ended();
