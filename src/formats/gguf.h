@@ -93,12 +93,13 @@ class Gguf {
     const std::vector<std::string_view>* strings(std::string_view key) const;
     std::optional<std::vector<double>> numbers(std::string_view key) const;  // any float or integer kind
     std::optional<std::vector<std::int64_t>> integers(std::string_view key) const;
+    std::optional<std::vector<bool>> booleans(std::string_view key) const;
 
   private:
     void join_parts();
     void order_tensors();
-    MappedFile file_;
     void check_elements() const;
+    MappedFile file_;
     std::shared_ptr<const void> kept_, header_;
     std::vector<Gguf> parts_;  // the second and further ones
     std::vector<std::pair<std::string_view, GgufValue>> values_;
@@ -124,6 +125,7 @@ class GgufWriter {
              const std::function<std::string_view(std::size_t)>& at);
     void add(const std::string& key, std::span<const std::int32_t> values);
     void add(const std::string& key, std::span<const float> values);
+    void add(const std::string& key, const std::vector<bool>& values);
     /// A value of another file as it stands there (Gguf::stored_value).
     void add_stored(const std::string& key, std::span<const std::byte> kind_and_value);
 

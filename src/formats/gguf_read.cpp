@@ -497,4 +497,18 @@ std::optional<std::vector<std::int64_t>> Gguf::integers(std::string_view key) co
     return out;
 }
 
+std::optional<std::vector<bool>> Gguf::booleans(std::string_view key) const {
+    const GgufValue* value = find(key);
+    if (!value) return std::nullopt;
+    const auto* array = std::get_if<GgufArray>(value);
+    if (!array || array->kind != GgufKind::boolean) wrong(*this, key, "an array of true and false", *value);
+    std::vector<bool> out;
+    for (std::byte one : array->bytes) {
+        if (one > std::byte{1})
+            fail_input(path(), key, "0 or 1 for each", std::to_string(std::to_integer<int>(one)));
+        out.push_back(one == std::byte{1});
+    }
+    return out;
+}
+
 }  // namespace linnet

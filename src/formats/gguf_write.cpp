@@ -93,6 +93,11 @@ void GgufWriter::add(const std::string& key, std::span<const float> values) {
     metadata_.append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
 }
 
+void GgufWriter::add(const std::string& key, const std::vector<bool>& values) {
+    begin_array(key, GgufKind::boolean, values.size());
+    for (bool value : values) append(metadata_, std::uint8_t{value});
+}
+
 void GgufWriter::add_stored(const std::string& key, std::span<const std::byte> kind_and_value) {
     if (!keys_.insert(key).second) throw std::logic_error("GgufWriter: key " + key + " given twice");
     append(metadata_, std::string_view(key));

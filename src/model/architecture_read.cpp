@@ -11,31 +11,57 @@ namespace {
 
 using nlohmann::json;
 
+/// A list of true and false.
+std::vector<bool> read_truths(const json& list, const std::string& path, const std::string& place) {
+    std::vector<bool> truths;
+    for (const json& one : list.is_array() ? list : json())
+        if (one.is_boolean()) truths.push_back(one);
+    if (truths.empty() || truths.size() != list.size())
+        fail_input(path, place, "a list of true and false", list.dump());
+    return truths;
+}
+
+/// The layers that a row is for: a list, or those that another row marks or does not.
+void read_layers(ArchitectureKey& key, const DataRow& row, const std::string& path,
+                 const std::string& where) {
+    const json layers = row.value("layers");
+    if (layers.is_null()) return;
+    if (layers.is_string())
+        key.marked = layers;
+    else
+        key.layers = read_truths(layers, path, where + ".layers");
+    const bool some = key.marked == "marked" || key.marked == "unmarked" ||
+                      std::find(key.layers.begin(), key.layers.end(), true) != key.layers.end();
+    if (!some || key.per_layer || key.field.empty())
+        fail_input(path, where + ".layers", "a field, and marked, unmarked or true for a layer",
+                   layers.dump());
+}
+
 ArchitectureKey read_key(const json& object, const std::string& path, const std::string& where,
                          FieldCheck& check) {
     DataRow row(object, path, where,
                 {"key", "field", "required", "per_layer", "missing", "values", "equals", "ignore", "inverse",
-                 "zero_means", "layers", "unit", "largest", "zero_where", "positive"});
+                 "zero_means", "layers", "unit", "largest", "zero_where", "positive", "marks"});
     ArchitectureKey key;
     key.key = row.text("key", true);
     key.field = row.text("field", false);
     key.required = row.flag("required"), key.per_layer = row.flag("per_layer");
-    row.each("layers", [&](const json& one, const std::string& place) {
-        if (!one.is_boolean()) fail_input(path, place, "true or false", one.dump());
-        key.layers.push_back(one);
-    });
-    bool any = std::find(key.layers.begin(), key.layers.end(), true) != key.layers.end();
-    if (row.has("layers") && (!any || key.per_layer || key.field.empty()))
-        fail_input(path, where + ".layers", "a field, and true for a layer", row.value("layers").dump());
+    read_layers(key, row, path, where);
+    key.marks = row.text("marks", false);
     key.inverse = row.flag("inverse"), key.positive = row.flag("positive");
     key.zero_means = row.text("zero_means", false);
     key.unit = row.text("unit", false);
     key.largest = row.flag("largest"), key.zero_where = row.value("zero_where");
     key.missing = row.value("missing"), key.values = row.value("values"), key.equals = row.value("equals");
     key.ignored = !row.text("ignore", false).empty();
-    int kinds = !key.field.empty() + row.has("equals") + key.ignored;
+    int kinds = !key.field.empty() + row.has("equals") + key.ignored + !key.marks.empty();
     if (kinds != 1)
-        fail_input(path, where, "one of field, equals and ignore", std::to_string(kinds) + " of them");
+        fail_input(path, where, "one of field, equals, ignore and marks", std::to_string(kinds) + " of them");
+    if (!key.marks.empty()) {
+        check.known(where + ".marks", key.marks);
+        read_truths(key.missing, path, where + ".missing");
+        return key;
+    }
     if (key.field.empty() && (row.has("missing") || row.has("values") || row.has("unit") || key.per_layer ||
                               key.inverse || !key.zero_means.empty()))
         fail_input(path, where, "a field beside missing, values, per_layer, inverse, zero_means and unit",
@@ -99,6 +125,10 @@ void read_gguf(Architecture& a, const json& object, const std::string& path, Fie
         if (!seen.insert(a.keys.back().key).second)
             fail_input(path, where + ".key", "each key once", a.keys.back().key);
     });
+    bool marks = false, marked = false;
+    for (const ArchitectureKey& key : a.keys) marks |= !key.marks.empty(), marked |= !key.marked.empty();
+    if (marks != marked)
+        fail_input(path, "gguf.keys", "a row that marks layers and rows for them", marks ? "one" : "others");
     if (a.config_key.empty() == a.keys.empty())
         fail_input(path, "gguf", "either keys or config", a.keys.empty() ? "neither" : "both");
     gguf.each("tensors", [&](const json& row, const std::string& where) { add_tensor(a, row, path, where); });

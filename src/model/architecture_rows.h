@@ -67,6 +67,11 @@ class FieldCheck {
     }
     void value(const std::string& where, const std::string& field, const json& value) {
         if (!value.is_object()) return set_field(fields_, field, value, path_ + ": " + where);
+        if (value.contains("marked")) {
+            DataRow row(value, path_, where, {"marked", "unmarked"});
+            for (const char* one : {"marked", "unmarked"}) this->value(row.place(one), field, row.value(one));
+            return;
+        }
         DataRow row(value, path_, where, {"from", "over", "times", "power", "only"});
         known(where, field), known(where + ".from", row.text("from", true));
         if (row.has("over")) known(where + ".over", row.text("over", true));

@@ -17,13 +17,16 @@
 namespace linnet {
 
 /// A metadata key "<architecture>.<key>". One of: it holds `field`; its only supported value is `equals`; it
-/// is `ignored`. Values of `missing` and of constants may be `derived` from other fields.
+/// is `ignored`; it tells which layers are marked, those with `marks`. Values of `missing` and of constants
+/// may be `derived` from other fields.
 struct ArchitectureKey {
     std::string key, field;
     bool required = false, per_layer = false, ignored = false;
     bool inverse = false;       // the key says 1 / field
     bool positive = false;      // the key never says 0 or less
     std::vector<bool> layers;   // the row is for these layers alone, in turn; empty: for all
+    std::string marked;         // "marked", "unmarked": those are told by the row with `marks`
+    std::string marks;          // a field that is 0 in unmarked layers; `missing` are the marks of most files
     std::string zero_means;     // a field of 0 is told as this field's value
     std::string unit;           // the key says field / this field's value
     bool largest = false;       // of a field that differs by layer the key says the largest value
@@ -31,6 +34,8 @@ struct ArchitectureKey {
     nlohmann::json missing;  // the field's value where the file lacks the key; null: the config's own default
     nlohmann::json values;   // an object: what the key may say -> the field's value; null: as it stands
     nlohmann::json equals;   // null: any
+
+    bool for_no_layer() const;  // for marked layers, and none is
 };
 
 /// One tensor of the file that holds the rows of one or more parameters, one after another. Names are without
@@ -66,6 +71,8 @@ struct Architecture {
         parts;  // parameter -> row of `tensors`, part
     std::set<std::string, std::less<>> ignored_tensors;
     nlohmann::json huggingface;  // the file's own section of that name (model/convert/)
+
+    const ArchitectureKey* marks() const;  // the row that says which layers are marked; null: none is
 };
 
 /// A data file's text, checked: Error(Exit::input) with `path` and the place in it. What its key "like" names
@@ -81,6 +88,12 @@ const std::vector<Architecture>& architectures();
 
 /// The first architecture that can say all of `config`.
 const Architecture& architecture_of(const ModelConfig& config);
+
+/// `architecture` for a model of which these layers, in turn, are marked.
+Architecture with_marks(Architecture architecture, const std::vector<bool>& marked);
+/// The layers that a config with these values marks; none where the architecture marks none.
+std::vector<bool> marked_layers(const Architecture& architecture, const nlohmann::json& values,
+                                std::int64_t layers);
 
 /// What `config` would become if only this architecture's rows were kept of it; nothing where they cannot
 /// say one of its values.

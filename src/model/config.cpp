@@ -312,6 +312,7 @@ void check_rotation(ModelConfig& c, std::string_view file) {
         fail_input(file, "model.position.rotary_width",
                    "an even number up to head_width (" + std::to_string(c.head_width) + ")",
                    std::to_string(p.rotary_width));
+    if (std::ranges::find(p.kind.list(), "rope") == p.kind.list().end()) p.factors = p.long_factors = false;
     if (p.factors && p.long_factors)
         fail_input(file, "model.position.factors", "factors or long_factors", "both");
     if (p.rotary_width == c.head_width) p.rotary_width = 0;

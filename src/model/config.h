@@ -79,9 +79,9 @@ struct ModelConfig {
         bool long_factors = false;  // likewise, by rope_factors_short or, in long contexts, rope_factors_long
         struct {
             std::string kind = "linear";
-            PerLayer<double> factor = 1;  // the context is so many times as long as in the first training
-            std::int64_t original = 0;    // positions of the first training; 0: context
-            double attention = 1;         // scale of turned queries and keys
+            PerLayer<double> factor = 1;     // the context is so many times as long as in the first training
+            std::int64_t original = 0;       // positions of the first training; 0: context
+            PerLayer<double> attention = 1;  // scale of turned queries and keys
             double extrapolation = 1, beta_fast = 32, beta_slow = 1;  // of YaRN
         } scaling;
     } position;

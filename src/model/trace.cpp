@@ -276,7 +276,6 @@ class Tracer : public BlockParts {
         turn_ = {{"head_width", static_cast<double>(c_.head_width)}, {"halves", p.halves ? 1.0 : 0.0}};
         std::int64_t turned = p.rotary_width ? p.rotary_width : c_.head_width;
         if (p.rotary_width) turn_.set("rotary_width", static_cast<double>(turned));
-        if (scaling.attention != 1) turn_.set("scale", scaling.attention);
         bool yarn = scaling.kind == "yarn";
         if (yarn || p.long_factors)
             turn_.set("original", static_cast<double>(scaling.original ? scaling.original : c_.context));
@@ -294,8 +293,9 @@ class Tracer : public BlockParts {
     NodeId rope(const std::string& path, NodeId x) {
         Attributes turn = turn_;
         turn.set("theta", c_.position.theta.at(layer_));
-        double factor = c_.position.scaling.factor.at(layer_);
-        if (factor != 1) turn.set("factor", factor);
+        const auto& scaling = c_.position.scaling;
+        if (double factor = scaling.factor.at(layer_); factor != 1) turn.set("factor", factor);
+        if (double scale = scaling.attention.at(layer_); scale != 1) turn.set("scale", scale);
         return graph().add(rope_op, path, {x}, turn_factors_, turn);
     }
 

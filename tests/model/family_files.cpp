@@ -221,10 +221,11 @@ const std::map<std::string, Member>& members() {
     return all;
 }
 
-/// GGUF's type of a metadata value: whole numbers are u32, others f32.
+/// GGUF's type of a metadata value: whole numbers are u32, others f32; a list is of truth values.
 KeyValue key_value(const json& value) {
     if (value.is_string()) return value.get<std::string>();
     if (value.is_boolean()) return value.get<bool>();
+    if (value.is_array()) return value.get<std::vector<bool>>();
     if (value.is_number_float()) return value.get<float>();
     return value.get<std::uint32_t>();
 }

@@ -9,7 +9,8 @@
 
 namespace linnet::test {
 
-using KeyValue = std::variant<std::uint32_t, float, bool, std::string, std::vector<std::int32_t>>;
+using KeyValue =
+    std::variant<std::uint32_t, float, bool, std::string, std::vector<std::int32_t>, std::vector<bool>>;
 
 /// A tensor beside the usual ones. In a name, "{}" stands for each layer's number. Of a vector, columns is 0.
 struct ExtraTensor {

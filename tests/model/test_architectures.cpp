@@ -148,18 +148,26 @@ TEST_CASE("every architecture says its configs: written, opened, the same config
     auto tokenizer = train_tokenizer("byte", "text", 256, 1);
     CHECK(architectures().size() >= 20);
     CHECK(!architectures().back().config_key.empty());  // the last can say any
+    auto check = [&](const Architecture& a, bool present) {
+        CAPTURE(a.name);
+        CAPTURE(present);
+        ModelConfig config = sample(a, present, tokenizer->size());
+        const Architecture& written = architecture_of(config);
+        CHECK(written.order <= a.order);  // another may say the same, and is then preferred
+        save(scratch / "m.gguf", config, *tokenizer);
+        auto model = Model::open(scratch / "m.gguf");
+        CHECK(*model->file()->string("general.architecture") == written.name);
+        CHECK(text_of(model->config()) == text_of(config));
+        for (const GgufTensor& t : model->file()->tensors()) CHECK(!is_ignored(a, t.name));
+    };
     for (const Architecture& a : architectures())
         for (bool present : {false, true}) {
-            CAPTURE(a.name);
-            CAPTURE(present);
-            ModelConfig config = sample(a, present, tokenizer->size());
-            const Architecture& written = architecture_of(config);
-            CHECK(written.order <= a.order);  // another may say the same, and is then preferred
-            save(scratch / "m.gguf", config, *tokenizer);
-            auto model = Model::open(scratch / "m.gguf");
-            CHECK(*model->file()->string("general.architecture") == written.name);
-            CHECK(text_of(model->config()) == text_of(config));
-            for (const GgufTensor& t : model->file()->tensors()) CHECK(!is_ignored(a, t.name));
+            if (!a.marks()) check(a, present);
+            if (!a.marks()) continue;
+            const std::vector<bool> usual = a.marks()->missing;
+            for (const auto& marks :
+                 {usual, {true, false, true, true, false, false, true}, {true, true, false}})
+                check(with_marks(a, marks), present);
         }
 }
 
@@ -186,9 +194,17 @@ TEST_CASE("a data file that says something wrong is refused, and the line names 
     CHECK(contains(key(R"({"key": "w", "field": "model.width", "missing": 0})"),
                    "keys[0].missing: model.width: expected 1 to"));
     CHECK(contains(key(R"({"key": "w", "field": "model.width", "equals": 3})"),
-                   "one of field, equals and ignore"));
-    CHECK(contains(key(R"({"key": "w"})"), "expected one of field, equals and ignore, got 0 of them"));
+                   "one of field, equals, ignore and marks"));
+    CHECK(contains(key(R"({"key": "w"})"), "expected one of field, equals, ignore and marks, got 0 of them"));
     CHECK(contains(key(R"({"key": "w", "field": "model.width", "unit": "model.widht"})"), "keys[0].unit"));
+    CHECK(contains(key(R"({"key": "w", "field": "model.attention.window", "layers": "some"})"),
+                   "keys[0].layers: expected a field, and marked, unmarked or true for a layer"));
+    CHECK(contains(key(R"({"key": "w", "field": "model.attention.window", "layers": "marked"})"),
+                   "gguf.keys: expected a row that marks layers and rows for them, got others"));
+    CHECK(contains(key(R"({"key": "w", "marks": "model.attention.window", "missing": [true, 1]})"),
+                   "keys[0].missing: expected a list of true and false, got [true,1]"));
+    CHECK(contains(key(R"({"key": "w", "marks": "model.attention.windw", "missing": [true]})"),
+                   "keys[0].marks"));
     CHECK(contains(key(R"({"key": "w", "field": "model.width", "unit": "model.heads", "missing": 3})"),
                    "expected unit without missing"));
     CHECK(contains(

@@ -158,15 +158,15 @@ TEST_CASE("keys and tensors that contradict each other are refused by name") {
     };
     CHECK(refused({.name = "a", .arch = "llama"}) == "accepted");
     says(refused({.name = "a", .arch = "llama", .heads = 3}),
-         "model.kv_heads: expected a divisor of heads (3)");
+         "llama.attention.head_count_kv: expected a divisor of heads (3)");
     says(refused({.name = "a", .arch = "llama", .heads = 5, .kv_heads = 5}),
-         "model.heads: expected a divisor of width (64), got 5");
+         "llama.attention.head_count: expected a divisor of width (64), got 5");
     says(refused({.name = "a", .arch = "llama", .rotary = 18}),
-         "model.position.rotary_width: expected an even number up to head_width (16), got 18");
+         "llama.rope.dimension_count: expected an even number up to head_width (16), got 18");
     says(refused({.name = "a", .arch = "gptneox", .norm = "layer", .rotary = 7}),
          "use_parallel_residual: expected a value, got no such key");
     says(refused({.name = "a", .arch = "phi2", .norm = "layer", .rotary = 7}),
-         "rotary_width: expected an even");
+         "phi2.rope.dimension_count: expected an even");
     says(refused({.name = "a", .arch = "deci", .kv_by_layer = {2, 1, 2, 2}}),
          "deci.attention.head_count_kv: expected 3 values, one per layer, got 4");
     says(refused({.name = "a", .arch = "llama", .kv_by_layer = {2, 1, 2}}),
@@ -192,18 +192,34 @@ TEST_CASE("keys and tensors that contradict each other are refused by name") {
          "granite.logit_scale: expected a number other than 0, got 0.0");
     says(refused({.name = "a", .arch = "qwen3"}), "blk.0.attn_q_norm.weight: expected a tensor, got none");
     says(refused({.name = "a", .arch = "llama", .keys = {{"expert_count", 4U}}}),
-         "model.experts.used: expected 1 to count (4), got 0");
+         "llama.expert_used_count: expected 1 to count (4), got 0");
     says(refused({.name = "a", .arch = "qwen3moe", .qk_norm = "head", .experts = 4, .used = 5}),
-         "model.experts.used: expected 1 to count (4), got 5");
-    says(refused({.name = "a", .arch = "qwen2moe", .experts = 4, .used = 2}),
-         "qwen2moe.expert_shared_feed_forward_length: expected a value, got no such key");
+         "qwen3moe.expert_used_count: expected 1 to count (4), got 5");
+    says(refused({.name = "a", .arch = "qwen2moe", .experts = 4, .used = 2, .expert_ffn = 32}),
+         "blk.0.ffn_gate_shexp.weight: expected a tensor, got none");
     test::FamilyFile lead{.name = "a", .arch = "deepseek", .kv_heads = 4, .experts = 4, .used = 2};
     lead.expert_ffn = 32, lead.shared_ffn = 32, lead.dense = 3;
     lead.keys = {{"expert_shared_count", 1U}, {"expert_weights_scale", 1.0F}};
     says(refused(lead),
-         "model.experts.leading_dense: expected fewer than layers (3), beside one count, got 3");
+         "deepseek.leading_dense_block_count: expected fewer than layers (3), beside one count, got 3");
     lead.dense = 1, lead.keys[0].second = 0xffffffffU;
     says(refused(lead), "expert_shared_count");
-    says(refused({.name = "a", .arch = "gemma3", .tied = true, .qk_norm = "head"}),
-         "gemma3.attention.sliding_window: expected a value, got no such key");
+    test::FamilyFile none{.name = "a", .arch = "llama", .kv_key = false};
+    none.keys = {{"attention.head_count_kv", 0U}};
+    says(refused(none), "llama.attention.head_count_kv: expected a positive number, got 0");
+    auto windows = [](test::KeyValue which) {
+        return refused({.name = "a",
+                        .arch = "gemma3",
+                        .tied = true,
+                        .qk_norm = "head",
+                        .keys = {{"attention.sliding_window", 8U},
+                                 {"attention.sliding_window_pattern", std::move(which)}}});
+    };
+    const std::string marks = "gemma3.attention.sliding_window_pattern: expected ";
+    says(windows(std::vector<bool>{true, false}), marks + "3 values, one per layer, got 2");
+    says(windows(std::vector<std::int32_t>{1, 0, 1}),
+         marks + "a number, or true and false for each layer, got [1,0,1]");
+    says(windows(std::vector<bool>{}), marks + "true and false for each layer, got an empty array");
+    says(windows(5000U), "gemma3.attention.sliding_window_pattern': expected an integer from 0 to 4096");
+    says(windows(true), "gemma3.attention.sliding_window_pattern");
 }

@@ -217,8 +217,12 @@ HuggingFaceFamily parse_huggingface(const Architecture& file, const std::string&
     family.prefix = row.text("prefix", false);
     family.constants = file.constants;
     if (row.has("constants")) family.constants.update(row.value("constants"));
-    for (const auto& [field, value] : family.constants.items())
+    for (const auto& [field, value] : family.constants.items()) {
         check.value("huggingface.constants", field, value);
+        if (value.is_object() && value.contains("marked"))
+            fail_input(path, "huggingface.constants." + field, "one value or a list, as no key marks layers",
+                       value.dump());
+    }
     row.each("aliases", [&](const json& pair, const std::string& where) {
         if (!pair.is_array() || pair.size() != 2 || !pair[0].is_string() || !pair[1].is_string())
             fail_input(path, where, "two keys", pair.dump());

@@ -46,15 +46,20 @@ class Maker : public FolderParts {
             {"deci", &Maker::deci},
         };
         auto found = makers.find(f_.arch);
-        if (found == makers.end() || strange_biases()) return {};
+        if (found == makers.end() || without_class()) return {};
         (this->*found->second)();
         return std::move(out_);
     }
 
   private:
-    /// Biases that GGUF files may have and no class of transformers has.
-    bool strange_biases() const {
+    /// Biases, windows and factors that GGUF files may have and no class of transformers has.
+    bool without_class() const {
         const bool none = f_.arch == "gemma2" || f_.arch == "olmo2";
+        const bool window = file_.find(f_.arch + ".attention.sliding_window");
+        if (file_.find(f_.arch + ".attention.sliding_window_pattern") || (f_.arch == "olmo2" && window) ||
+            (f_.arch == "gemma3" && !window) || (f_.arch == "minicpm" && f_.experts) ||
+            (f_.arch == "granite" && has("rope_factors_long.weight")))
+            return true;
         return (f_.o_bias && !f_.q_bias) || (f_.q_bias && none) ||
                std::ranges::any_of(f_.tensors, [](const auto& t) { return t.name.ends_with(".bias"); });
     }
