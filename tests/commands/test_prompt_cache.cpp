@@ -168,17 +168,21 @@ TEST_CASE("a full context ends the text with a reason, and --ctx-shift goes on b
     CHECK(last_record(generate({"-p", prompt, "-n", "4", "--ctx-shift", "--json"}).out)["tokens"] == 4);
 }
 
-TEST_CASE("logits that are not finite end generation with the op where they began") {
+TEST_CASE("logits that are not finite end generation and inspect logits with the op where they began") {
     Scratch scratch;
     const std::pair<std::string, std::string> places[] = {{"blk.0.ffn_down.weight", "blk.0.ffn.down"},
                                                           {"blk.0.attn_qkv.weight", "blk.0.attn.q"}};
     for (const auto& [tensor, op] : places) {
         CAPTURE(op);
         const std::string model = damaged(scratch, tensor);
-        for (std::vector<std::string> more :
-             {std::vector<std::string>{}, {"--samples", "3"}, {"--speculate"}, {"--temp", "0"}}) {
-            more.insert(more.begin(), {"generate", "-m", model, "-p", "one two", "-n", "5"});
-            const Outcome outcome = run_linnet(more);
+        for (const std::vector<std::string>& command : {std::vector<std::string>{"inspect", "logits"},
+                                                        {"generate", "-n", "5"},
+                                                        {"generate", "-n", "5", "--samples", "3"},
+                                                        {"generate", "-n", "5", "--speculate"},
+                                                        {"generate", "-n", "5", "--temp", "0"}}) {
+            std::vector<std::string> all = command;
+            all.insert(all.end(), {"-m", model, "-p", "one two"});
+            const Outcome outcome = run_linnet(all);
             CHECK(outcome.exit == 3);
             CHECK_MESSAGE(has(outcome.err, model + ": " + op + ": expected finite values, got "),
                           outcome.err);
