@@ -6,9 +6,7 @@
 #include <numeric>
 #include <optional>
 
-#include "base/checked.h"
 #include "base/error.h"
-#include "base/json_line.h"
 
 namespace linnet {
 namespace {
