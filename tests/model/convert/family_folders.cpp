@@ -19,8 +19,8 @@ class Maker : public FolderParts {
     using FolderParts::FolderParts;
 
     PlainFolder make() {
-        using Make = void (Maker::*)();
-        const std::map<std::string, Make> makers = {
+        if (without_class()) return {};
+        return made_by<Maker>({
             {"llama", &Maker::llama},
             {"qwen2", &Maker::qwen2},
             {"qwen3", &Maker::qwen3},
@@ -44,11 +44,7 @@ class Maker : public FolderParts {
             {"minicpm", &Maker::minicpm},
             {"deepseek", &Maker::deepseek},
             {"deci", &Maker::deci},
-        };
-        auto found = makers.find(f_.arch);
-        if (found == makers.end() || without_class()) return {};
-        (this->*found->second)();
-        return std::move(out_);
+        });
     }
 
   private:
@@ -195,13 +191,11 @@ class Maker : public FolderParts {
     /// Four norms in a layer.
     void sandwich() {
         llama_tensors(false, true);
-        for (std::int64_t i = 0; i < f_.layers; i++) {
-            const std::string b = "blk." + std::to_string(i) + ".",
-                              m = "model.layers." + std::to_string(i) + ".";
+        each_layer("model.layers.", [&](const std::string& b, const std::string& m) {
             norm(m + "post_attention_layernorm", b + "post_attention_norm", true);
             norm(m + "pre_feedforward_layernorm", b + "ffn_norm", true);
             norm(m + "post_feedforward_layernorm", b + "post_ffw_norm", true);
-        }
+        });
     }
     void gemma2() {
         settings("gemma2", "Gemma2ForCausalLM");
@@ -241,12 +235,10 @@ class Maker : public FolderParts {
     void olmo2() {
         rms("olmo2", "Olmo2ForCausalLM");
         llama_tensors(false);
-        for (std::int64_t i = 0; i < f_.layers; i++) {
-            const std::string b = "blk." + std::to_string(i) + ".",
-                              m = "model.layers." + std::to_string(i) + ".";
+        each_layer("model.layers.", [&](const std::string& b, const std::string& m) {
             norm(m + "post_attention_layernorm", b + "post_attention_norm");
             norm(m + "post_feedforward_layernorm", b + "post_ffw_norm");
-        }
+        });
     }
     void olmoe() {
         rms("olmoe", "OlmoeForCausalLM");

@@ -3,6 +3,7 @@
 #pragma once
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -66,9 +67,9 @@ class FolderParts {
         for (float& x : v) x -= 1;
         return v;
     }
-    /// Rows [q; k; v] to so many groups, each with its share of q, of k and of v.
-    Values grouped(const Values& v, std::int64_t groups, std::int64_t kv) const {
-        const std::int64_t rows = (f_.heads + 2 * kv) * d_,
+    /// Rows [q; k; v] to so many groups, each with its share of q and a head of k and of v.
+    Values grouped(const Values& v, std::int64_t groups) const {
+        const std::int64_t rows = (f_.heads + 2 * groups) * d_,
                            columns = static_cast<std::int64_t>(v.size()) / rows;
         Values out;
         auto put = [&](std::int64_t first, std::int64_t count) {
@@ -76,14 +77,28 @@ class FolderParts {
         };
         for (std::int64_t g = 0; g < groups; g++) {
             put(g * f_.heads / groups * d_, f_.heads / groups * d_);
-            put((f_.heads + g * kv / groups) * d_, kv / groups * d_);
-            put((f_.heads + kv + g * kv / groups) * d_, kv / groups * d_);
+            put((f_.heads + g) * d_, d_);
+            put((f_.heads + groups + g) * d_, d_);
         }
         return out;
     }
 
     // What goes into the folder.
 
+    /// What the family's member of `makers` makes; nothing where it has none.
+    template <class Maker>
+    PlainFolder made_by(const std::map<std::string, void (Maker::*)()>& makers) {
+        const auto found = makers.find(f_.arch);
+        if (found == makers.end()) return {};
+        (static_cast<Maker*>(this)->*found->second)();
+        return std::move(out_);
+    }
+    /// Calls visit(what its tensors' names begin with in GGUF, and here) for every layer.
+    template <class Visit>
+    void each_layer(const std::string& prefix, const Visit& visit) const {
+        for (std::int64_t i = 0; i < f_.layers; i++)
+            visit("blk." + std::to_string(i) + ".", prefix + std::to_string(i) + ".");
+    }
     void put(const std::string& name, std::vector<std::int64_t> shape, Values v) {
         if (!v.empty()) out_.tensors[name] = {std::move(shape), std::move(v)};
     }

@@ -9,16 +9,15 @@ class Maker : public FolderParts {
     using FolderParts::FolderParts;
 
     PlainFolder make() {
-        using Make = void (Maker::*)();
-        const std::map<std::string, Make> makers = {
-            {"phi2", &Maker::phi2},       {"phi3", &Maker::phi3},     {"gpt2", &Maker::gpt2},
-            {"gptneox", &Maker::gptneox}, {"falcon", &Maker::falcon}, {"bloom", &Maker::bloom},
+        return made_by<Maker>({
+            {"phi2", &Maker::phi2},
+            {"phi3", &Maker::phi3},
+            {"gpt2", &Maker::gpt2},
+            {"gptneox", &Maker::gptneox},
+            {"falcon", &Maker::falcon},
+            {"bloom", &Maker::bloom},
             {"mpt", &Maker::mpt},
-        };
-        auto found = makers.find(f_.arch);
-        if (found == makers.end()) return {};
-        (this->*found->second)();
-        return std::move(out_);
+        });
     }
 
   private:
@@ -29,9 +28,7 @@ class Maker : public FolderParts {
         out_.config["partial_rotary_factor"] = rotary_share();
         matrix("model.embed_tokens.weight", "token_embd.weight", f_.width);
         norm("model.final_layernorm", "output_norm"), linear("lm_head", "output", f_.width);
-        for (std::int64_t i = 0; i < f_.layers; i++) {
-            const std::string b = "blk." + std::to_string(i) + ".",
-                              m = "model.layers." + std::to_string(i) + ".";
+        each_layer("model.layers.", [&](const std::string& b, const std::string& m) {
             norm(m + "input_layernorm", b + "attn_norm");
             for (const char* suffix : {".weight", ".bias"}) {
                 const Values all = values(b + "attn_qkv" + suffix);
@@ -44,7 +41,7 @@ class Maker : public FolderParts {
             }
             linear(m + "self_attn.dense", b + "attn_output", f_.width);
             linear(m + "mlp.fc1", b + "ffn_up", f_.width), linear(m + "mlp.fc2", b + "ffn_down", f_.ffn);
-        }
+        });
     }
     void phi3() {
         if (!f_.fused_qkv) return;
@@ -58,13 +55,11 @@ class Maker : public FolderParts {
                                            {"short_factor", values("rope_factors_short.weight")},
                                            {"long_factor", values("rope_factors_long.weight")}};
         llama_tensors(false);
-        for (std::int64_t i = 0; i < f_.layers; i++) {
-            const std::string b = "blk." + std::to_string(i) + ".",
-                              m = "model.layers." + std::to_string(i) + ".";
+        each_layer("model.layers.", [&](const std::string& b, const std::string& m) {
             out_.tensors.erase(m + "mlp.up_proj.weight");
             linear(m + "self_attn.qkv_proj", b + "attn_qkv", f_.width);
             linear(m + "mlp.gate_up_proj", b + "ffn_up", f_.width);
-        }
+        });
     }
     void gpt2() {
         Json& c = out_.config;
@@ -82,9 +77,7 @@ class Maker : public FolderParts {
         matrix(prefix + "wpe.weight", "position_embd.weight", f_.width);
         norm(prefix + "ln_f", "output_norm");
         if (!f_.tied) matrix("lm_head.weight", "output.weight", f_.width);
-        for (std::int64_t i = 0; i < f_.layers; i++) {
-            const std::string b = "blk." + std::to_string(i) + ".",
-                              m = prefix + "h." + std::to_string(i) + ".";
+        each_layer(prefix + "h.", [&](const std::string& b, const std::string& m) {
             norm(m + "ln_1", b + "attn_norm"), norm(m + "ln_2", b + "ffn_norm");
             auto conv = [&](const std::string& name, const std::string& from, std::int64_t in,
                             std::int64_t out) {
@@ -96,13 +89,19 @@ class Maker : public FolderParts {
             conv(m + "mlp.c_fc", b + "ffn_up", f_.width, f_.ffn),
                 conv(m + "mlp.c_proj", b + "ffn_down", f_.ffn, f_.width);
             put(m + "attn.bias", {1, 1, 2, 2}, {1, 0, 1, 1});  // the mask, which old files hold
-        }
+        });
     }
-    void grouped_qkv(const std::string& name, const std::string& from, std::int64_t groups, std::int64_t kv) {
-        put(name + ".weight", {(f_.heads + 2 * kv) * d_, f_.width},
-            grouped(values(from + ".weight"), groups, kv));
-        if (has(from + ".bias"))
-            put(name + ".bias", {(f_.heads + 2 * kv) * d_}, grouped(values(from + ".bias"), groups, kv));
+    /// A layer but for its norms, with q, k and v in so many groups.
+    void grouped_layer(const std::string& m, const std::string& attention, const std::string& b,
+                       std::int64_t groups) {
+        const std::int64_t rows = (f_.heads + 2 * groups) * d_;
+        put(attention + ".query_key_value.weight", {rows, f_.width},
+            grouped(values(b + "attn_qkv.weight"), groups));
+        if (has(b + "attn_qkv.bias"))
+            put(attention + ".query_key_value.bias", {rows}, grouped(values(b + "attn_qkv.bias"), groups));
+        linear(attention + ".dense", b + "attn_output", f_.width);
+        linear(m + "mlp.dense_h_to_4h", b + "ffn_up", f_.width);
+        linear(m + "mlp.dense_4h_to_h", b + "ffn_down", f_.ffn);
     }
     void gptneox() {
         settings("gpt_neox", "GPTNeoXForCausalLM");
@@ -113,16 +112,11 @@ class Maker : public FolderParts {
         c["hidden_act"] = "gelu";
         matrix("gpt_neox.embed_in.weight", "token_embd.weight", f_.width);
         norm("gpt_neox.final_layer_norm", "output_norm"), linear("embed_out", "output", f_.width);
-        for (std::int64_t i = 0; i < f_.layers; i++) {
-            const std::string b = "blk." + std::to_string(i) + ".",
-                              m = "gpt_neox.layers." + std::to_string(i) + ".";
+        each_layer("gpt_neox.layers.", [&](const std::string& b, const std::string& m) {
             norm(m + "input_layernorm", b + "attn_norm"),
                 norm(m + "post_attention_layernorm", b + "ffn_norm");
-            grouped_qkv(m + "attention.query_key_value", b + "attn_qkv", f_.heads, f_.heads);
-            linear(m + "attention.dense", b + "attn_output", f_.width);
-            linear(m + "mlp.dense_h_to_4h", b + "ffn_up", f_.width),
-                linear(m + "mlp.dense_4h_to_h", b + "ffn_down", f_.ffn);
-        }
+            grouped_layer(m, m + "attention", b, f_.heads);
+        });
     }
     void falcon() {
         settings("falcon", "FalconForCausalLM");
@@ -135,18 +129,13 @@ class Maker : public FolderParts {
         matrix("transformer.word_embeddings.weight", "token_embd.weight", f_.width);
         norm("transformer.ln_f", "output_norm");
         if (!f_.tied) matrix("lm_head.weight", "output.weight", f_.width);
-        for (std::int64_t i = 0; i < f_.layers; i++) {
-            const std::string b = "blk." + std::to_string(i) + ".",
-                              m = "transformer.h." + std::to_string(i) + ".";
+        each_layer("transformer.h.", [&](const std::string& b, const std::string& m) {
             if (two_norms)
                 norm(m + "ln_attn", b + "attn_norm_2"), norm(m + "ln_mlp", b + "attn_norm");
             else
                 norm(m + "input_layernorm", b + "attn_norm");
-            grouped_qkv(m + "self_attention.query_key_value", b + "attn_qkv", f_.kv_heads, f_.kv_heads);
-            linear(m + "self_attention.dense", b + "attn_output", f_.width);
-            linear(m + "mlp.dense_h_to_4h", b + "ffn_up", f_.width),
-                linear(m + "mlp.dense_4h_to_h", b + "ffn_down", f_.ffn);
-        }
+            grouped_layer(m, m + "self_attention", b, f_.kv_heads);
+        });
     }
     void bloom() {
         if (f_.ffn != 4 * f_.width) return;  // no key says so
@@ -162,16 +151,11 @@ class Maker : public FolderParts {
         matrix(prefix + "word_embeddings.weight", "token_embd.weight", f_.width);
         norm(prefix + "word_embeddings_layernorm", "token_embd_norm"), norm(prefix + "ln_f", "output_norm");
         if (!f_.tied) matrix("lm_head.weight", "output.weight", f_.width);
-        for (std::int64_t i = 0; i < f_.layers; i++) {
-            const std::string b = "blk." + std::to_string(i) + ".",
-                              m = prefix + "h." + std::to_string(i) + ".";
+        each_layer(prefix + "h.", [&](const std::string& b, const std::string& m) {
             norm(m + "input_layernorm", b + "attn_norm"),
                 norm(m + "post_attention_layernorm", b + "ffn_norm");
-            grouped_qkv(m + "self_attention.query_key_value", b + "attn_qkv", f_.heads, f_.heads);
-            linear(m + "self_attention.dense", b + "attn_output", f_.width);
-            linear(m + "mlp.dense_h_to_4h", b + "ffn_up", f_.width),
-                linear(m + "mlp.dense_4h_to_h", b + "ffn_down", f_.ffn);
-        }
+            grouped_layer(m, m + "self_attention", b, f_.heads);
+        });
     }
     void mpt() {
         const float alibi = key("attention.max_alibi_bias", 0), clip = key("attention.clamp_kqv", 0);
@@ -196,15 +180,13 @@ class Maker : public FolderParts {
         if (f_.position_embd) matrix("transformer.wpe.weight", "position_embd.weight", f_.width);
         norm("transformer.norm_f", "output_norm");
         if (!f_.tied) matrix("lm_head.weight", "output.weight", f_.width);
-        for (std::int64_t i = 0; i < f_.layers; i++) {
-            const std::string b = "blk." + std::to_string(i) + ".",
-                              m = "transformer.blocks." + std::to_string(i) + ".";
+        each_layer("transformer.blocks.", [&](const std::string& b, const std::string& m) {
             norm(m + "norm_1", b + "attn_norm"), norm(m + "norm_2", b + "ffn_norm");
             linear(m + "attn.Wqkv", b + "attn_qkv", f_.width);
             linear(m + "attn.out_proj", b + "attn_output", f_.width);
             linear(m + "ffn.up_proj", b + "ffn_up", f_.width);
             linear(m + "ffn.down_proj", b + "ffn_down", f_.ffn);
-        }
+        });
     }
 };
 
