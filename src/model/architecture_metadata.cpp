@@ -1,4 +1,5 @@
 // Configs read from a file's metadata and written to it, by the rows of the architectures.
+#include <cmath>
 #include <cstdint>
 #include <map>
 
@@ -123,10 +124,7 @@ class KeyReader {
         }
         for (const auto& [field, value] : a_.constants.items())
             if (value.is_object()) derive(field, value);
-        for (const auto& [key, length] : lists_)
-            if (length != static_cast<std::size_t>(config_.layers))
-                fail_input(file_.path(), key, std::to_string(config_.layers) + " values, one per layer",
-                           std::to_string(length));
+        for (const auto& [key, length] : lists_) require_one_per_layer(file_.path(), key, length, config_);
         shorten_lists(config_);  // constants' lists are longer than a model of few layers
     }
 
@@ -167,9 +165,11 @@ class KeyReader {
         const json values = values_of(config_);
         json result = derived(value, values);
         if (result.is_null()) return;
-        const json& like = values[field].is_array() ? values[field][0] : values[field];
-        if (like.is_number_integer() && result.is_number_float())
-            result = static_cast<std::int64_t>(result.get<double>());
+        if (is_whole(values[field]) && result.is_number_float()) {
+            const auto number = result.get<double>();
+            if (!(std::abs(number) < 1LL << 53)) return;  // of a 0 or a huge number, which resolve() names
+            result = static_cast<std::int64_t>(number);
+        }
         if (row) result = placed(*row, values[field], result);
         set_field(fields_, field, result, file_.path());
     }

@@ -24,6 +24,17 @@ bool of_training(std::string_view key) {
     return std::find(std::begin(keys), std::end(keys), key) != std::end(keys);
 }
 
+bool is_whole(const json& value) {
+    return (value.is_array() ? value.at(0) : value).is_number_integer();
+}
+
+void require_one_per_layer(const std::string& file, const std::string& key, std::size_t values,
+                           const ModelConfig& config) {
+    if (values != static_cast<std::size_t>(config.layers))
+        fail_input(file, key, std::to_string(config.layers) + " values, one per layer",
+                   std::to_string(values));
+}
+
 json values_of(ModelConfig config) {
     json values = json::object();
     for (const Field& field : model_fields(config)) values[field.key] = value_of(field);

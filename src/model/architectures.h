@@ -115,6 +115,11 @@ nlohmann::json derived(const nlohmann::json& value, const nlohmann::json& values
 
 // For other spellings of a config by such rows (model/convert/).
 
+/// Whether a field has whole numbers, by its value.
+bool is_whole(const nlohmann::json& value);
+/// Error(Exit::input) unless a key's list has as many values as the config has layers.
+void require_one_per_layer(const std::string& file, const std::string& key, std::size_t values,
+                           const ModelConfig& config);
 /// Every field's value by its key.
 nlohmann::json values_of(ModelConfig config);
 /// `name` with the number in the place of "{layer}".

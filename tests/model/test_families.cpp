@@ -195,6 +195,8 @@ TEST_CASE("keys and tensors that contradict each other are refused by name") {
          "llama.expert_used_count: expected 1 to count (4), got 0");
     says(refused({.name = "a", .arch = "qwen3moe", .qk_norm = "head", .experts = 4, .used = 5}),
          "qwen3moe.expert_used_count: expected 1 to count (4), got 5");
+    says(refused({.name = "a", .arch = "qwen3moe", .qk_norm = "head", .experts = 4}),  // width / 0
+         "qwen3moe.expert_used_count: expected 1 to count (4), got 0");
     says(refused({.name = "a", .arch = "qwen2moe", .experts = 4, .used = 2, .expert_ffn = 32}),
          "blk.0.ffn_gate_shexp.weight: expected a tensor, got none");
     test::FamilyFile lead{.name = "a", .arch = "deepseek", .kv_heads = 4, .experts = 4, .used = 2};

@@ -74,11 +74,6 @@ double factor_of(const HuggingFaceKey& row, const json& fields) {
     return row.times.is_string() ? whole_of(fields, row.times) : derived(row.times, fields).get<double>();
 }
 
-/// Whether a field has whole numbers, by its value.
-bool is_whole(const json& value) {
-    return (value.is_array() ? value.at(0) : value).is_number_integer();
-}
-
 // Values that config.json has as lists or by formulas.
 
 struct MadeInput {
@@ -297,10 +292,7 @@ class HuggingFaceConfigReader {
             };
             each(&HuggingFaceConfigReader::take), each(&HuggingFaceConfigReader::fall_back);
         }
-        for (const auto& [key, length] : lists_)
-            if (length != static_cast<std::size_t>(config_.layers))
-                fail_input(file_.path(), key, std::to_string(config_.layers) + " values, one per layer",
-                           std::to_string(length));
+        for (const auto& [key, length] : lists_) require_one_per_layer(file_.path(), key, length, config_);
         constants(true);
         shorten_lists(config_);
     }
