@@ -54,10 +54,10 @@ void add_training_options(CLI::App& app, TrainingArguments& arguments) {
              "end after this time, such as 90s, 10m, 1.5h, 2d or 1:30 (minutes:seconds)")
         ->type_name("TIME")
         ->default_str("10m where neither a config nor --steps is given");
-    arguments.save = "gguf";
     add_choice(app, "--save", arguments.save, {"gguf", "hf"},
                "hf: write the best model (an adapter: as PEFT has it) as a Hugging Face folder, too, DIR/hf, "
-               "where Hugging Face has the model's family");
+               "where Hugging Face has the model's family")
+        ->default_str("gguf");
     app.add_flag("--verify", train.verify, "check all of a corpus's checksums, not a sample of 128 MiB");
     add_hidden_names(app, "--format", add_read_options(app, train.data.read));
     app.add_flag_callback(
@@ -76,7 +76,7 @@ int run_training(TrainingArguments& arguments, const Globals& globals) {
     take_weights(train.data);
     finish_read_options(train.data.read);
     train.data.fields = field_names(arguments.fields);
-    train.save_folder = arguments.save == "hf";
+    if (!arguments.save.empty()) train.set.push_back("train.save=" + arguments.save);
     train.threads = globals.threads;
     int threads = globals.threads;
     train.sample = [threads](const std::shared_ptr<const Model>& model, const std::string& prompt,

@@ -385,7 +385,7 @@ class Trainer {
             note(grouped(static_cast<std::uint64_t>(outliers_.skipped())) +
                  " steps were skipped, as their gradient norms were outliers");
         write_report(file("report.html"), file("log.jsonl"));
-        if (options_.save_folder) write_hub_folder();
+        if (setup_.config.train.save == "hf") write_hub_folder();
         for (const char* name : {best_name(), last_model, "report.html"}) note_written(file(name));
         auto shown = [](std::int64_t n) { return grouped(static_cast<std::uint64_t>(n)); };
         note("step " + shown(step_) + " of " + shown(setup_.config.train.steps) + " in " +

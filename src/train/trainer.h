@@ -20,7 +20,6 @@ struct TrainingOptions {
     std::string out;
     bool resume = false, overwrite = false, dry_run = false, json = false;
     bool verify = false;                // all checksums of a corpus folder, not a sample of them
-    bool save_folder = false;           // the best model also as a Hugging Face folder, out/hf
     bool early_stop = true;             // end where the text is being memorised
     double epochs = 0;                  // end when all texts have been read so often; 0: train.steps
     std::optional<std::int64_t> steps;  // stop after this step; the schedule ends there too

@@ -72,6 +72,9 @@ TEST_CASE(
     CHECK(config["model"]["width"] == 16);
     CHECK(place("$LINNET train whole/config.json --data down --threads 1 --out again").exit == 0);
     CHECK(place.file("again/model.gguf") == place.file("whole/model.gguf"));
+    CHECK(place.file("again/hf/config.json") == place.file("whole/hf/config.json"));  // --save is kept
+    CHECK(place("rm -r whole/hf && $LINNET train --resume --out whole --threads 1").exit == 0);
+    CHECK(place.file("again/hf/config.json") == place.file("whole/hf/config.json"));
     const Outcome other = place("$LINNET train config --from m.gguf --data down --threads 1 --out x");
     CHECK(other.exit == 4);  // no such config
     write_text(place.s / "config", R"({"model": {"width": 32}})");

@@ -67,6 +67,8 @@ std::vector<Field> rows(RunConfig& c) {
          0,
          {"none", "blocks"}},
         {"train.weights", &r.weights, "type of the matrices in model.gguf", 0, 0, {"f32", "f16", "bf16"}},
+        later("train.save", &r.save, "hf: the best model also as a Hugging Face folder", 0, 0,
+              {"gguf", "hf"}),
         later("train.augment", &r.augment, "pictures are moved a little, or mirrored", 0, 0,
               {"none", "shift", "flip", "shift-flip"}),
         {"train.clip", &r.clip, "global gradient norm; 0: none", 0, 1e12},

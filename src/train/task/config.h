@@ -35,6 +35,7 @@ struct TrainConfig {
     std::string precision = "auto";  // of products and stored activations: see precision.h
     std::string recompute = "none";  // what is computed again for backward instead of kept
     std::string weights = "f32";     // type of the matrices in model.gguf (checkpoints keep f32)
+    std::string save = "gguf";       // hf: the best model also as a Hugging Face folder, hf
     OptimizerConfig optimizer;
     ScheduleConfig schedule;
     nlohmann::json groups = nlohmann::json::array();  // entries of optimize/groups.h
