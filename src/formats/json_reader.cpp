@@ -84,11 +84,13 @@ void JsonReader::escape() {
     append_utf8(string_, code);
 }
 
-std::string_view JsonReader::string() {
+std::string_view JsonReader::string(std::size_t longest) {
     if (peek() != '"') refuse("a string", shown());
     at_++;
     string_.clear();
     while (at_ < text_.size() && text_[at_] != '"') {
+        if (string_.size() > longest)
+            refuse("a string of at most " + std::to_string(longest) + " bytes", "a longer one");
         if (text_[at_] == '\\') {
             at_++;
             escape();

@@ -12,6 +12,7 @@ namespace linnet {
 class JsonReader {
   public:
     static constexpr int deepest = 32;  // arrays and objects in each other
+    static constexpr std::size_t longest_key = std::size_t{1} << 16, longest_string = std::size_t{1} << 24;
 
     JsonReader(std::string_view text, std::string file, std::string what)
         : text_(text), file_(std::move(file)), what_(std::move(what)) {}
@@ -22,7 +23,7 @@ class JsonReader {
     void object(const Member& member) {
         open('{', "an object");
         for (bool first = true; more('}', first); first = false) {
-            const std::string key(string());
+            const std::string key(string(longest_key));
             expect(':');
             member(std::string_view(key));
         }
@@ -35,8 +36,8 @@ class JsonReader {
         for (bool first = true; more(']', first); first = false) element();
         depth_--;
     }
-    /// A string, its escapes resolved; valid until the next one is read.
-    std::string_view string();
+    /// A string of at most so many bytes, its escapes resolved; valid until the next one is read.
+    std::string_view string(std::size_t longest = longest_string);
     /// A whole number from 0 that fits 64 bits, without exponent.
     std::uint64_t whole_number();
     /// Any value.

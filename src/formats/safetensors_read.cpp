@@ -20,6 +20,7 @@ static_assert(std::endian::native == std::endian::little,
 
 constexpr std::uint64_t largest_header = 100'000'000;  // the format's own limit
 constexpr std::size_t most_tensors = std::size_t{1} << 18;
+constexpr std::size_t most_name_bytes = std::size_t{1} << 23;  // of a header's names together
 constexpr std::size_t largest_index = 100'000'000;
 constexpr std::size_t most_parts = 4096;
 constexpr int most_dimensions = 32;
@@ -35,18 +36,27 @@ constexpr SafetensorsType types[] = {
     {"I64", 64, DType::i64},      {"U64", 64, std::nullopt},
 };
 
-/// A tensor of the header, before its place is checked.
-struct Raw {
-    SafetensorsTensor tensor;
+/// Where a tensor's bytes are said to lie in the data.
+struct Offsets {
     std::uint64_t begin = 0, end = 0;
 };
 
+/// A tensor of the header, before its place is checked.
+struct Raw {
+    SafetensorsTensor tensor;
+    Offsets at;
+};
+
+/// Adds a header's tensors to those of the parts before.
 class HeaderReader {
   public:
-    HeaderReader(std::string_view text, const std::string& path)
-        : json_(text, path, std::string(header_text)), path_(path) {}
+    HeaderReader(std::string_view text, const std::string& path, std::vector<SafetensorsTensor>& tensors)
+        : text_(text), json_(text, path, std::string(header_text)), path_(path), tensors_(tensors) {}
 
-    std::vector<Raw> read() {
+    std::vector<Offsets> read() {
+        constexpr std::string_view white = "\t\n\r ";
+        if (!text_.empty() && white.find(text_[0]) != white.npos)
+            json_.refuse("'{' as its first byte", "white space");
         bool metadata = false;
         json_.object([&](std::string_view name) {
             if (name != "__metadata__") return tensor(name);
@@ -54,7 +64,9 @@ class HeaderReader {
             json_.object([&](std::string_view) { json_.string(); });
         });
         json_.end();
-        return std::move(raw_);
+        if (text_.find_last_not_of(' ') != text_.rfind('}'))
+            json_.refuse("nothing but spaces behind it", "other white space");
+        return std::move(offsets_);
     }
 
   private:
@@ -63,9 +75,11 @@ class HeaderReader {
     }
 
     void tensor(std::string_view name) {
-        if (raw_.size() == most_tensors)
+        if (offsets_.size() == most_tensors)
             json_.refuse("at most " + std::to_string(most_tensors) + " tensors", "more");
         if (name.empty()) json_.refuse("a tensor's name", "an empty one");
+        if ((name_bytes_ += name.size()) > most_name_bytes)
+            json_.refuse("names of at most " + std::to_string(most_name_bytes) + " bytes together", "more");
         Raw raw;
         raw.tensor.name = name;
         raw.tensor.type = nullptr;
@@ -91,7 +105,8 @@ class HeaderReader {
         if (!raw.tensor.type || !shape || !offsets)
             refuse(raw, "dtype, shape and data_offsets", "not all of them");
         check_size(raw);
-        raw_.push_back(std::move(raw));
+        offsets_.push_back(raw.at);
+        tensors_.push_back(std::move(raw.tensor));
     }
 
     const SafetensorsType* type(const Raw& raw) {
@@ -130,25 +145,28 @@ class HeaderReader {
         int i = 0;
         json_.array([&] {
             const std::uint64_t value = json_.whole_number();
-            if (i++ < 2) (i == 1 ? raw.begin : raw.end) = value;
+            if (i++ < 2) (i == 1 ? raw.at.begin : raw.at.end) = value;
         });
         if (i != 2) refuse(raw, "two data_offsets", std::to_string(i));
-        if (raw.end < raw.begin)
-            refuse(raw, "an end at or behind " + std::to_string(raw.begin), std::to_string(raw.end));
+        if (raw.at.end < raw.at.begin)
+            refuse(raw, "an end at or behind " + std::to_string(raw.at.begin), std::to_string(raw.at.end));
     }
 
     void check_size(const Raw& raw) const {
         auto bits = checked_mul(raw.tensor.shape.count(), static_cast<std::int64_t>(raw.tensor.type->bits));
         if (!bits || *bits % 8 != 0) refuse(raw, "a whole number of bytes below 2^60", "another size");
         const auto size = static_cast<std::uint64_t>(*bits / 8);
-        if (raw.end - raw.begin != size)
+        if (raw.at.end - raw.at.begin != size)
             refuse(raw, std::to_string(size) + " bytes, as shape and dtype say",
-                   std::to_string(raw.end - raw.begin));
+                   std::to_string(raw.at.end - raw.at.begin));
     }
 
+    std::string_view text_;
     JsonReader json_;
     const std::string& path_;
-    std::vector<Raw> raw_;
+    std::vector<SafetensorsTensor>& tensors_;
+    std::vector<Offsets> offsets_;
+    std::size_t name_bytes_ = 0;
 };
 
 /// The header's text.
@@ -169,23 +187,23 @@ std::string_view header_of(const MappedFile& file) {
 }
 
 /// Gives each tensor its bytes: in order of offsets they cover the data.
-void place(std::vector<Raw>& raw, std::span<const std::byte> data, const std::string& path) {
-    std::vector<std::uint32_t> order(raw.size());
+void place(std::span<SafetensorsTensor> tensors, std::span<const Offsets> offsets,
+           std::span<const std::byte> data, const std::string& path) {
+    std::vector<std::uint32_t> order(offsets.size());
     std::iota(order.begin(), order.end(), 0U);
-    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-        return std::pair(raw[a].begin, raw[a].end) < std::pair(raw[b].begin, raw[b].end);
-    });
+    std::ranges::sort(order, {},
+                      [&](std::uint32_t i) { return std::pair(offsets[i].begin, offsets[i].end); });
     std::uint64_t at = 0;
     for (std::uint32_t i : order) {
-        Raw& r = raw[i];
-        const std::string where = "tensor " + quoted(std::string_view(r.tensor.name));
+        const Offsets& r = offsets[i];
+        const std::string where = "tensor " + quoted(std::string_view(tensors[i].name));
         if (r.begin != at)
             fail_input(path, where, "data from byte " + std::to_string(at) + " on, where those before end",
                        std::to_string(r.begin), r.begin < at ? "tensors overlap" : "a hole in the data");
         if (r.end > data.size())
             fail_input(path, where, "data within " + std::to_string(data.size()) + " bytes",
                        "their end at " + std::to_string(r.end), "is the file truncated?");
-        r.tensor.bytes = data.subspan(r.begin, r.end - r.begin);
+        tensors[i].bytes = data.subspan(r.begin, r.end - r.begin);
         at = r.end;
     }
     if (at != data.size())
@@ -201,14 +219,19 @@ std::map<std::string, std::string, std::less<>> read_index(const MappedFile& fil
     std::map<std::string, std::string, std::less<>> places;
     JsonReader json(file.text(), file.path(), "index");
     bool there = false;
+    std::size_t bytes = 0;  // of all names
     json.object([&](std::string_view key) {
         if (key != "weight_map") return json.skip();
         if (std::exchange(there, true)) json.refuse("'weight_map' once", "it twice");
         json.object([&](std::string_view tensor) {
             if (places.size() == most_tensors)
                 json.refuse("at most " + std::to_string(most_tensors) + " tensors", "more");
-            if (!places.emplace(std::string(tensor), std::string(json.string())).second)
-                fail_input(file.path(), "tensor " + quoted(tensor), "it in one file alone", "it twice");
+            const std::string name(tensor), part(json.string(JsonReader::longest_key));
+            if ((bytes += name.size() + part.size()) > 2 * most_name_bytes)
+                json.refuse("names of at most " + std::to_string(2 * most_name_bytes) + " bytes together",
+                            "more");
+            if (!places.emplace(name, part).second)
+                fail_input(file.path(), "tensor " + quoted(name), "it in one file alone", "it twice");
         });
     });
     json.end();
@@ -232,13 +255,11 @@ std::span<const SafetensorsType> safetensors_types() {
 
 void Safetensors::read(MappedFile file) {
     const std::string_view header = header_of(file);
-    std::vector<Raw> raw = HeaderReader(header, file.path()).read();
-    place(raw, file.bytes().subspan(8 + header.size()), file.path());
-    tensors_.reserve(tensors_.size() + raw.size());
-    for (Raw& r : raw) {
-        r.tensor.part = static_cast<std::uint32_t>(files_.size());
-        tensors_.push_back(std::move(r.tensor));
-    }
+    const std::size_t before = tensors_.size();
+    const std::vector<Offsets> offsets = HeaderReader(header, file.path(), tensors_).read();
+    const std::span<SafetensorsTensor> own = std::span(tensors_).subspan(before);
+    place(own, offsets, file.bytes().subspan(8 + header.size()), file.path());
+    for (SafetensorsTensor& t : own) t.part = static_cast<std::uint32_t>(files_.size());
     files_.push_back(std::move(file));
 }
 
