@@ -301,8 +301,9 @@ int run(const Options& options, const Globals& globals) {
                 return 0;
             }
         path = model_of_run(path);
-        if (path == options.path)
-            fail_input(path, "", "a model file, or a folder with model.gguf, manifest.json or index.json",
+        if (path == options.path && !exists(path + "/config.json"))  // of Hugging Face
+            fail_input(path, "",
+                       "a model file, or a folder with model.gguf, config.json, manifest.json or index.json",
                        "another folder");
     }
     if (!exists(path)) {

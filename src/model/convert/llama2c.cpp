@@ -135,7 +135,7 @@ class CheckpointWriter {
           options_(options),
           group_(options.version == 2 ? group_of(c) : 0),
           out_(path, options.existing) {
-        for (const Tensor& t : parameters) all_ += static_cast<double>(t.shape.count());
+        for (const Tensor& t : parameters) all_ += static_cast<double>(t.shape.count()) * sizeof(float);
     }
 
     void write() {
@@ -175,7 +175,7 @@ class CheckpointWriter {
                     quantized({static_cast<const float*>(data), size / sizeof(float)}, scales);
                 else
                     out_.write(data, size);
-                done_ += static_cast<double>(size) / sizeof(float);
+                done_ += static_cast<double>(size);
                 options_.progress(done_, all_);
             });
             if (!scales.empty()) out_.write(scales.data(), scales.size() * sizeof(float));
@@ -243,7 +243,7 @@ ModelSource open_llama2c(const std::string& path, const SourceOptions& options) 
         tokenizer_from_llama2c(bytes.text(), tokenizer, static_cast<TokenId>(h.config.vocabulary))
             ->write(source.metadata);
     } else {
-        load_tokenizer(options.tokenizer)->write(source.metadata);
+        add_tokenizer(source, options, h.config.vocabulary, path);
     }
     add_raw_tensors(source, file, h.config, graph, places, options);
     return source;

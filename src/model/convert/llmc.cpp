@@ -82,14 +82,9 @@ ModelSource open_llmc(const std::string& path, const SourceOptions& options) {
     if (options.tokenizer.empty())
         fail_input(path, "", "--tokenizer, as llm.c's file has none that could encode", "none",
                    "a GGUF or tokenizer.json with GPT-2's vocabulary");
-    const TokenizerPtr tokenizer = load_tokenizer(options.tokenizer);
-    if (tokenizer->size() != config.vocabulary)
-        fail_input(options.tokenizer, "",
-                   std::to_string(config.vocabulary) + " tokens, as many as " + path + " has",
-                   std::to_string(tokenizer->size()));
     write_config(source.metadata, architecture_of(config), config);
     source.metadata.add("general.name", "llm.c");
-    tokenizer->write(source.metadata);
+    add_tokenizer(source, options, config.vocabulary, path);
     add_raw_tensors(source, file, config, graph, places, options);
     return source;
 }
@@ -118,13 +113,13 @@ void write_llmc(const Gguf& file, const std::string& path, const SinkOptions& op
         header[i++] = static_cast<std::int32_t>(n);
     out.write(header.data(), header_bytes);
     double done = 0, all = 0;
-    for (const Tensor& t : parameters) all += static_cast<double>(t.shape.count());
+    for (const Tensor& t : parameters) all += static_cast<double>(t.shape.count() * info(type).bytes);
     for (std::size_t p : raw_order(graph, order, c.layers)) {
         const Tensor& t = parameters[p];
         options.mapped(graph.parameters()[p].name + " -> byte " + std::to_string(out.position()));
         write_values(t, type, [&](const void* data, std::size_t size) {
             out.write(data, size);
-            done += static_cast<double>(size) / static_cast<double>(info(type).bytes);
+            done += static_cast<double>(size);
             options.progress(done, all);
         });
         if (graph.parameters()[p].name == "token_embd.weight") {

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/terminal.h"
 #include "model/adapter.h"
 #include "model/builtin.h"
 #include "model/convert/peft.h"
@@ -38,10 +39,9 @@ ModelFormat model_format(const std::string& path) {
     std::int32_t first = 0;
     if (text.size() >= sizeof first) std::memcpy(&first, text.data(), sizeof first);
     if (text.starts_with("GGUF")) return ModelFormat::gguf;
-    if (text.starts_with("PK\x03\x04") || text.starts_with("\x80\x02"))
-        fail_input(path, "", "GGUF, a folder with safetensors, or a checkpoint of llama2.c or llm.c",
-                   "a PyTorch file, whose pickle would execute code",
-                   "transformers' save_pretrained writes safetensors");
+    const bool pickled = text.size() > 1 && text[0] == '\x80' && text[1] >= 2 && text[1] <= 5;
+    if (text.starts_with("PK\x03\x04") || pickled)
+        refuse_pickle(path, "GGUF, a folder with safetensors, or a checkpoint of llama2.c or llm.c");
     if (path.ends_with(".safetensors"))
         fail_input(path, "", "a folder with config.json, or GGUF", "weights alone", "name the folder");
     if (first == 20240326) return ModelFormat::llmc;
@@ -60,6 +60,7 @@ Gguf open_model_file(const std::string& path, TokenizerPtr* tokenizer, UnknownTy
     const ModelFormat format = model_format(path);
     if (format == ModelFormat::gguf) return Gguf(path, unknown);
     ModelSource source = open_source(path, format);
+    for (const std::string& line : source.notes) note(line);
     if (tokenizer) *tokenizer = source.tokenizer;
     return as_gguf(source);
 }

@@ -11,6 +11,7 @@
 #include "base/folder_lock.h"
 #include "formats/safetensors.h"
 #include "model/convert/sinks.h"
+#include "model/convert/source.h"
 #include "model/convert/tensor_rows.h"
 
 namespace linnet {
@@ -199,7 +200,11 @@ bool is_peft_folder(const std::string& path) {
 
 Adapter adapter_of_folder(const std::string& path, const Model& base, double scale) {
     const Settings settings = read_settings(path + "/" + config_name);
-    PeftFile file(path + "/" + std::string(weights_name) + ".safetensors");
+    const std::string weights = path + "/" + weights_name;
+    std::error_code ignored;
+    if (!fs::exists(weights + ".safetensors", ignored) && fs::exists(weights + ".bin", ignored))
+        refuse_pickle(path, weights_name + std::string(".safetensors"));
+    PeftFile file(weights + ".safetensors");
     const Modules modules(base);
     Adapter adapter;
     adapter.alpha = settings.alpha;

@@ -91,6 +91,15 @@ void add_raw_tensors(ModelSource& source, std::shared_ptr<const MappedFile> file
     source.keep = raw;
 }
 
+void add_tokenizer(ModelSource& source, const SourceOptions& options, std::int64_t tokens,
+                   const std::string& path) {
+    const TokenizerPtr tokenizer = load_tokenizer(options.tokenizer);
+    if (tokenizer->size() != tokens)
+        fail_input(options.tokenizer, "", std::to_string(tokens) + " tokens, as many as " + path + " has",
+                   std::to_string(tokenizer->size()));
+    tokenizer->write(source.metadata);
+}
+
 std::int32_t raw_integer(const MappedFile& file, std::size_t i) {
     std::int32_t value;
     if (file.bytes().size() < (i + 1) * sizeof value)

@@ -29,6 +29,11 @@ std::vector<std::size_t> raw_order(const Graph& graph, std::span<const RawGroup>
 void add_raw_tensors(ModelSource& source, std::shared_ptr<const MappedFile> file, const ModelConfig& config,
                      const Graph& graph, std::span<const RawPlace> places, const SourceOptions& options);
 
+/// The vocabulary in `options.tokenizer`, of as many tokens as the checkpoint at `path` has.
+/// Error(Exit::input).
+void add_tokenizer(ModelSource& source, const SourceOptions& options, std::int64_t tokens,
+                   const std::string& path);
+
 /// The i-th of the 32-bit integers that a file begins with; Error(Exit::input) where it ends before.
 std::int32_t raw_integer(const MappedFile& file, std::size_t i);
 

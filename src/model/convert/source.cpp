@@ -24,6 +24,11 @@ struct Held {
 
 }  // namespace
 
+void refuse_pickle(const std::string& path, std::string_view expected) {
+    fail_input(path, "", expected, "PyTorch's weights",
+               "pickles execute code, and are not read; transformers' save_pretrained writes safetensors");
+}
+
 void emit_rows(std::int64_t rows, std::int64_t columns, const ReadRows& read, const GgufWriter::Sink& sink) {
     const std::int64_t some = std::max<std::int64_t>(1, piece / columns);
     std::vector<std::byte> bytes;

@@ -49,6 +49,9 @@ ModelSource open_llama2c(const std::string& path, const SourceOptions& options);
 /// llm.c's checkpoint of a GPT-2, versions 3 and 5; its tokenizer must be named. Error(Exit::input).
 ModelSource open_llmc(const std::string& path, const SourceOptions& options);
 
+/// Error(Exit::input): PyTorch's weights at `path`, in the place of what was expected.
+[[noreturn]] void refuse_pickle(const std::string& path, std::string_view expected);
+
 /// Seen as GGUF: tensors where they lie, those that have to be made in memory.
 Gguf as_gguf(const ModelSource& source);
 

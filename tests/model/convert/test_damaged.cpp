@@ -70,7 +70,7 @@ TEST_CASE("a config.json without a key, of an unknown family or against the tens
     for (const char* key : {"hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size",
                             "max_position_embeddings", "model_type"})
         d.says(std::string("config.json: ") + key + ": expected", [&](Folder& f) { f.config.erase(key); });
-    d.says("model_type: expected one of gpt2, ", [](Folder& f) { f.config["model_type"] = "llama5"; });
+    d.says("model_type: expected one of bert, gpt2, ", [](Folder& f) { f.config["model_type"] = "llama5"; });
     d.says("model_type: expected a string, got 7", [](Folder& f) { f.config["model_type"] = 7; });
     d.says("hidden_size", [](Folder& f) { f.config["hidden_size"] = "wide"; });
     d.says("hidden_size", [](Folder& f) { f.config["hidden_size"] = -64; });
@@ -120,13 +120,46 @@ TEST_CASE("tensors that are missing, strange or of a type that is no weight's ar
 
     // The same bytes under another type.
     const std::string path = d.with([](Folder&) {});
-    std::string bytes = test::read_text(path + "/model.safetensors");
+    const std::string bytes = test::read_text(path + "/model.safetensors");
+    std::uint64_t length;
+    std::memcpy(&length, bytes.data(), sizeof length);
     const std::string f32 = R"("dtype":"F32","shape":[64])";
-    for (const char* type : {R"("dtype":"I32","shape":[64])", R"("dtype":"U32","shape":[64])"}) {
-        std::string changed = bytes;
-        changed.replace(changed.find(f32), f32.size(), type);
-        test::write_text(path + "/model.safetensors", changed);
+    for (const char* type : {R"("dtype":"I32","shape":[64])", R"("dtype":"U32","shape":[64])",
+                             R"("dtype":"I8","shape":[256])", R"("dtype":"F8_E4M3","shape":[256])"}) {
+        std::string header = bytes.substr(8, length);
+        header.replace(header.find(f32), f32.size(), type);
+        const std::uint64_t now = header.size();
+        test::write_text(
+            path + "/model.safetensors",
+            std::string(reinterpret_cast<const char*>(&now), sizeof now) + header + bytes.substr(8 + length));
         CHECK_MESSAGE(test::has(refused(path), "expected F32, F16, BF16 or F64, got "), refused(path));
+    }
+}
+
+TEST_CASE("F64 tensors are narrowed, and it is said") {
+    Damage d("llama-grouped");
+    const std::string path = d.with([](Folder&) {});
+    const Gguf narrow = as_gguf(open_folder(path, {}));
+    fs::remove(path + "/model.safetensors");
+    SafetensorsWriter writer;
+    for (const auto& [name, tensor] : d.plain.tensors) {
+        Shape shape;
+        shape.rank = static_cast<int>(tensor.shape.size());
+        std::ranges::copy(tensor.shape, shape.dim.begin());
+        writer.add_tensor(name, DType::f64, shape, [&tensor](const SafetensorsWriter::Sink& sink) {
+            const std::vector<double> wide(tensor.values.begin(), tensor.values.end());
+            sink(wide.data(), wide.size() * sizeof(double));
+        });
+    }
+    writer.write(path, "model");
+    const ModelSource source = open_folder(path, {});
+    REQUIRE(source.notes.size() == 1);
+    CHECK(test::has(source.notes[0], "F64 tensors are narrowed to f32"));
+    const Gguf made = as_gguf(source);
+    for (const GgufTensor& t : narrow.tensors()) {
+        CAPTURE(t.name);
+        REQUIRE(made.tensor(t.name));
+        CHECK(std::ranges::equal(made.tensor(t.name)->bytes, t.bytes));
     }
 }
 
@@ -143,8 +176,10 @@ TEST_CASE("a folder without weights, with pickles, or with a tokenizer of anothe
     CHECK(
         test::has(refused(path), "expected model.safetensors or model.safetensors.index.json, got neither"));
     CHECK(test::has(refused(d.scratch.path), "expected a model: a folder with config.json and safetensors"));
-    test::write_text(d.scratch / "x.pth", "PK\x03\x04 pickle");
-    CHECK(test::has(refused(d.scratch / "x.pth"), "a PyTorch file, whose pickle would execute code"));
+    for (const char* begin : {"PK\x03\x04", "\x80\x02", "\x80\x05"}) {
+        test::write_text(d.scratch / "x.pth", begin + std::string(" pickle"));
+        CHECK(test::has(refused(d.scratch / "x.pth"), "got PyTorch's weights (pickles execute code"));
+    }
 
     path = d.with([](Folder&) {});
     fs::remove(path + "/tokenizer.json");

@@ -1,0 +1,79 @@
+// linnet convert, and the commands that open what it wrote: whole commands.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+#include "commands/tiny.h"
+#include "support.h"
+
+using namespace linnet;
+using namespace linnet::test;
+
+namespace {
+
+/// A folder with the tiny model in m.gguf and as a Hugging Face folder in `hf`.
+struct Converted : Workplace {
+    Converted() {
+        std::filesystem::copy_file(tiny_model(), s / "m.gguf");
+        REQUIRE((*this)("$LINNET convert m.gguf hf").exit == 0);
+    }
+};
+
+}  // namespace
+
+TEST_CASE("a Hugging Face folder serves every command as the file does") {
+    Converted place;
+    const char* const commands[] = {
+        "generate -m $M -p one -n 12 --seed 3 --temp 0.7 --threads 1",
+        "eval -m $M --file text --ctx 32 --windows 4 --threads 1",
+        "inspect logits -m $M -p one --top 3 --threads 1",
+        "tokenize -t $M -p 'one two'",
+        "quantize $M q.gguf --type f16 --overwrite",
+        "train --from $M --data text --threads 1 --steps 2 --set train.sequence=32 --out run --overwrite",
+        "finetune -m $M --data text --threads 1 --steps 2 --set train.sequence=32 --out run --overwrite",
+    };
+    for (const std::string command : commands) {
+        CAPTURE(command);
+        const Outcome file = place("M=m.gguf; $LINNET " + command),
+                      folder = place("M=hf; $LINNET " + command);
+        CHECK_MESSAGE(file.exit == 0, file.err);
+        CHECK_MESSAGE(folder.exit == 0, folder.err);
+        CHECK(folder.out == file.out);
+    }
+    CHECK(has(place("$LINNET inspect hf").out, "token_embd.weight"));
+    CHECK(place("$LINNET bench -m hf -p 4 -n 4 -r 1").exit == 0);
+}
+
+TEST_CASE("what a folder has beside its weights is said on stderr, by every command that opens it") {
+    Converted place;
+    write_text(place.s / "hf/pytorch_model.bin", "PK\x03\x04");
+    for (const char* command : {"generate -m hf -p one -n 2", "inspect hf", "convert hf again.gguf"})
+        CHECK(has(place(std::string("$LINNET ") + command).err, "PyTorch's weights are there, too"));
+}
+
+TEST_CASE("convert says what became of which tensor, writes parts, and refuses pickles with nothing left") {
+    Converted place;
+    CHECK(has(place("$LINNET convert hf v.gguf --verbose").err, " -> blk.0.attn_q"));
+    CHECK(place("$LINNET convert m.gguf parts --max-part 0.004M").exit == 0);
+    CHECK(std::filesystem::exists(place.s / "parts/model.safetensors.index.json"));
+    CHECK(place("$LINNET eval -m parts --file text --ctx 32 --windows 2").out ==
+          place("$LINNET eval -m m.gguf --file text --ctx 32 --windows 2").out);
+    CHECK(place("$LINNET convert m.gguf no --max-part 4X").exit == 2);
+    for (const char* begin : {"PK\x03\x04", "\x80\x04"}) {
+        write_text(place.s / "x.pth", begin + std::string(" weights"));
+        for (const char* command : {"convert x.pth y", "generate -m x.pth -p one"}) {
+            const Outcome refused = place(std::string("$LINNET ") + command);
+            CHECK(refused.exit == 3);
+            CHECK(has(refused.err, "x.pth: expected GGUF, a folder with safetensors"));
+            CHECK(has(refused.err, "got PyTorch's weights (pickles execute code"));
+        }
+        CHECK(!std::filesystem::exists(place.s / "y"));
+    }
+    // An adapter of PEFT's that was saved the old way.
+    CHECK(place("mkdir old && echo '{\"peft_type\": \"LORA\", \"r\": 4, \"lora_alpha\": 8}' > "
+                "old/adapter_config.json && touch old/adapter_model.bin")
+              .exit == 0);
+    const Outcome adapter = place("$LINNET generate -m m.gguf --lora old -p one");
+    CHECK(adapter.exit == 3);
+    CHECK(has(adapter.err, "old: expected adapter_model.safetensors, got PyTorch's weights"));
+}
