@@ -11,16 +11,6 @@ namespace {
 
 using nlohmann::json;
 
-/// A list of true and false.
-std::vector<bool> read_truths(const json& list, const std::string& path, const std::string& place) {
-    std::vector<bool> truths;
-    for (const json& one : list.is_array() ? list : json())
-        if (one.is_boolean()) truths.push_back(one);
-    if (truths.empty() || truths.size() != list.size())
-        fail_input(path, place, "a list of true and false", list.dump());
-    return truths;
-}
-
 /// The layers that a row is for: a list, or those that another row marks or does not.
 void read_layers(ArchitectureKey& key, const DataRow& row, const std::string& path,
                  const std::string& where) {
@@ -29,7 +19,7 @@ void read_layers(ArchitectureKey& key, const DataRow& row, const std::string& pa
     if (layers.is_string())
         key.marked = layers;
     else
-        key.layers = read_truths(layers, path, where + ".layers");
+        key.layers = row.truths("layers");
     const bool some = key.marked == "marked" || key.marked == "unmarked" ||
                       std::find(key.layers.begin(), key.layers.end(), true) != key.layers.end();
     if (!some || key.per_layer || key.field.empty())
@@ -59,7 +49,7 @@ ArchitectureKey read_key(const json& object, const std::string& path, const std:
         fail_input(path, where, "one of field, equals, ignore and marks", std::to_string(kinds) + " of them");
     if (!key.marks.empty()) {
         check.known(where + ".marks", key.marks);
-        read_truths(key.missing, path, where + ".missing");
+        row.truths("missing");
         return key;
     }
     if (key.field.empty() && (row.has("missing") || row.has("values") || row.has("unit") || key.per_layer ||
@@ -211,6 +201,7 @@ Architecture parse_architecture(std::string_view text, const std::string& path,
     a.constants = row.has("constants") ? row.value("constants") : json::object();
     if (!a.constants.is_object()) fail_input(path, "constants", "an object", a.constants.type_name());
     for (const auto& [field, value] : a.constants.items()) check.value("constants", field, value);
+    if (a.partial && !row.has("gguf")) return a;  // liked for its other sections
     if (!row.has("gguf")) fail_input(path, "gguf", "an object", "nothing");
     read_gguf(a, row.value("gguf"), path, check);
     return a;

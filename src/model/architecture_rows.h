@@ -39,6 +39,16 @@ class DataRow {
             fail_input(path_, place(key), "true or false", object_[key].dump());
         return has(key) && object_[key].get<bool>();
     }
+    /// A list of true and false.
+    std::vector<bool> truths(const char* key) const {
+        const json list = value(key);
+        std::vector<bool> truths;
+        for (const json& one : list.is_array() ? list : json())
+            if (one.is_boolean()) truths.push_back(one);
+        if (truths.empty() || truths.size() != list.size())
+            fail_input(path_, place(key), "a list of true and false", list.dump());
+        return truths;
+    }
     /// Calls visit(element, where) for every element of an array that may be absent.
     template <class Visit>
     void each(const char* key, const Visit& visit) const {

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/fields.h"
 #include "model/convert/huggingface.h"
 #include "model/convert/source.h"
 #include "model/convert/tensor_rows.h"
@@ -24,6 +25,36 @@ bool there(const std::string& path) {
     return fs::exists(path, ignored);
 }
 
+/// config.json, and in it as the object `pooling_folder` what sentence-transformers say of pooling.
+std::string config_text_of(const std::string& folder) {
+    const std::string config_path = folder + "/config.json";
+    std::string text = read_file(config_path, largest_config);
+    const std::string pooling_path = folder + "/" + std::string(pooling_folder) + "/config.json";
+    if (!there(pooling_path)) return text;
+    const auto parsed = [](const std::string& one, const std::string& path) {
+        parse_json(one, path);  // its depth, and what is wrong by line
+        return nlohmann::ordered_json::parse(one);
+    };
+    nlohmann::ordered_json config = parsed(text, config_path);
+    if (!config.is_object()) return text;  // which is told of it alone
+    config[pooling_folder] = parsed(read_file(pooling_path, largest_config), pooling_path);
+    return config.dump();
+}
+
+/// What sentence-transformers do behind the model, as far as linnet does not.
+void add_module_notes(const std::string& folder, std::vector<std::string>& notes) {
+    const std::string path = folder + "/modules.json";
+    if (!there(path)) return;
+    const nlohmann::json modules = parse_json(read_file(path, largest_config), path);
+    for (const nlohmann::json& one : modules.is_array() ? modules : nlohmann::json::array()) {
+        const nlohmann::json type = one.is_object() ? one.value("type", nlohmann::json()) : nlohmann::json();
+        if (!type.is_string()) continue;
+        const std::string name = type.get<std::string>(), kind = name.substr(name.rfind('.') + 1);
+        if (kind != "Transformer" && kind != "Pooling" && kind != "Normalize")
+            notes.push_back(path + ": the module " + kind + " is left out");
+    }
+}
+
 /// The weights; a folder that has PyTorch's, too, is read by its safetensors.
 std::string weights_of(const std::string& folder, std::vector<std::string>& notes) {
     std::string found;
@@ -32,13 +63,9 @@ std::string weights_of(const std::string& folder, std::vector<std::string>& note
         pickled |= name.ends_with(".bin") ? name.starts_with("pytorch_model") : name.ends_with(".pth");
     for (const char* name : {"model.safetensors.index.json", "model.safetensors"})
         if (found.empty() && there(folder + "/" + name)) found = folder + "/" + name;
-    if (found.empty())
-        fail_input(
-            folder, "", "model.safetensors or model.safetensors.index.json",
-            pickled ? "PyTorch's weights" : "neither",
-            pickled
-                ? "pickles execute code, and are not read; transformers' save_pretrained writes safetensors"
-                : "");
+    constexpr std::string_view either = "model.safetensors or model.safetensors.index.json";
+    if (found.empty() && pickled) refuse_pickle(folder, either);
+    if (found.empty()) fail_input(folder, "", either, "neither");
     if (pickled) notes.push_back(folder + ": PyTorch's weights are there, too; the safetensors are read");
     return found;
 }
@@ -115,7 +142,8 @@ std::string described(const ParameterRows& rows) {
     if (rows.transpose) out += ", transposed";
     if (rows.groups > 1) out += ", its rows regrouped";
     if (rows.head > 0) out += ", its heads' rows in turn";
-    if (rows.less_one) out += ", plus 1";
+    if (rows.spelling == Spelling::less_one) out += ", plus 1";
+    if (rows.spelling == Spelling::log) out += ", its negative exponential";
     return out;
 }
 
@@ -208,6 +236,16 @@ void add_narrowing_note(const Opened& opened, ModelSource& source) {
         }
 }
 
+/// Norms that were TensorFlow's have "gamma" and "beta" for weight and bias.
+void take_old_names(const Safetensors& file, ParameterRows& rows) {
+    for (std::string& name : rows.tensors)
+        for (const auto& [now, old] : {std::pair(".weight", ".gamma"), std::pair(".bias", ".beta")})
+            if (name.ends_with(now) && !file.tensor(name)) {
+                const std::string before = name.substr(0, name.rfind('.')) + old;
+                if (file.tensor(before)) name = before;
+            }
+}
+
 /// The embedding's name with the family's prefix, or, where the files lack that, without.
 const SafetensorsTensor& embedding_of(const Safetensors& file, const HuggingFaceFamily& family,
                                       bool& prefixed) {
@@ -242,7 +280,7 @@ ModelSource open_folder(const std::string& path, const SourceOptions& options) {
     ModelSource source;
     source.path = path;
     const std::string config_path = path + "/config.json";
-    const std::string config_text = read_file(config_path, largest_config);
+    const std::string config_text = config_text_of(path);
     const HuggingFaceConfig file(config_text, config_path);
     const HuggingFaceFamily& family = file.family();
     auto opened =
@@ -261,8 +299,9 @@ ModelSource open_folder(const std::string& path, const SourceOptions& options) {
     refuse_unsaid(file, config);
     opened->graph = trace(config, false).graph;
     opened->vectors = file.vectors(config);
-    const std::vector<ParameterRows> rows = parameter_rows(family, config, opened->graph, prefixed);
+    std::vector<ParameterRows> rows = parameter_rows(family, config, opened->graph, prefixed);
     for (std::size_t i = 0; i < rows.size(); i++) {
+        take_old_names(opened->file, rows[i]);
         const std::string& name = opened->graph.parameters()[i].name;
         if (rows[i].tensors.empty() && !opened->vectors.contains(name))
             fail_input(config_path, "", "a model that the family " + family.model_type + " can say",
@@ -272,6 +311,7 @@ ModelSource open_folder(const std::string& path, const SourceOptions& options) {
     }
     refuse_others(opened->file, family, *opened, prefixed);
     add_narrowing_note(*opened, source);
+    add_module_notes(path, source.notes);
     std::string unknown;
     for (const std::string& key : file.unknown()) unknown += (unknown.empty() ? "" : ", ") + key;
     if (!unknown.empty()) source.notes.push_back(config_path + ": keys that mean nothing here: " + unknown);

@@ -25,7 +25,7 @@ const std::string kept_config = "linnet.huggingface.config";
 
 // Of the folder, beside config.json and the weights.
 constexpr std::string_view tokenizer_name = "tokenizer.json", settings_name = "tokenizer_config.json",
-                           generation_name = "generation_config.json";
+                           generation_name = "generation_config.json", modules_name = "modules.json";
 
 /// A model and the family that it goes out as.
 struct Outgoing {
@@ -122,37 +122,36 @@ struct FolderTensor {
     }
 };
 
-/// Whether every value of a tensor of f32 is one of `type`, too.
-bool survives(const Tensor& tensor, DType type, float less) {
+/// Whether every value of a tensor of f32 comes back from `type`.
+bool survives(const Tensor& tensor, DType type, Spelling spelling) {
     const std::int64_t count = tensor.shape.count();
-    std::vector<float> values(static_cast<std::size_t>(count)), back(values.size());
+    std::vector<float> values(tensor.as<float>(), tensor.as<float>() + count);
     std::vector<std::byte> stored(static_cast<std::size_t>(count * info(type).bytes));
-    for (std::int64_t i = 0; i < count; i++)
-        values[static_cast<std::size_t>(i)] = tensor.as<float>()[i] - less;
+    write_spelling(spelling, values);
     kernels().store(count, type, values.data(), stored.data());
-    kernels().load(count, type, stored.data(), back.data());
-    return std::memcmp(values.data(), back.data(), values.size() * sizeof(float)) == 0;
+    kernels().load(count, type, stored.data(), values.data());
+    read_spelling(spelling, values);
+    return std::memcmp(values.data(), tensor.as<float>(), values.size() * sizeof(float)) == 0;
 }
 
 /// One row of a matrix, or one element of a vector, as `type`.
-void put_row(const Tensor& from, std::int64_t row, std::int64_t columns, DType type, bool less_one,
+void put_row(const Tensor& from, std::int64_t row, std::int64_t columns, DType type, Spelling spelling,
              std::byte* to) {
     const std::byte* at =
         from.shape.rank > 1 ? from.row(row) : from.as<std::byte>() + row * info(from.type).bytes;
-    if (from.type == type && !less_one) {
+    if (from.type == type && spelling == Spelling::same) {
         std::memcpy(to, at, static_cast<std::size_t>(columns * info(type).bytes));
         return;
     }
     std::vector<float> values(static_cast<std::size_t>(columns));
     kernels().load(columns, from.type, at, values.data());
-    if (less_one)
-        for (float& value : values) value -= 1;
+    write_spelling(spelling, values);
     kernels().store(columns, type, values.data(), to);
 }
 
 void emit(const FolderTensor& tensor, const SafetensorsWriter::Sink& sink) {
     const ParameterRows& first = *tensor.holds[0].second;
-    if (tensor.holds.size() == 1 && first.tensors.size() == 1 && first.in_order() && !first.less_one)
+    if (tensor.holds.size() == 1 && first.tensors.size() == 1 && first.in_order() && first.as_is())
         return write_values(*tensor.holds[0].first, tensor.type, sink);
     struct From {
         std::uint32_t hold;
@@ -177,7 +176,7 @@ void emit(const FolderTensor& tensor, const SafetensorsWriter::Sink& sink) {
         bytes.resize(static_cast<std::size_t>((end - row) * columns * size));
         for (std::int64_t r = row; r < end; r++) {
             const From& place = from[static_cast<std::size_t>(r)];
-            put_row(*tensor.holds[place.hold].first, place.row, columns, tensor.type, first.less_one,
+            put_row(*tensor.holds[place.hold].first, place.row, columns, tensor.type, first.spelling,
                     bytes.data() + (r - row) * columns * size);
         }
         if (!first.transpose) sink(bytes.data(), bytes.size());
@@ -194,15 +193,14 @@ void emit(const FolderTensor& tensor, const SafetensorsWriter::Sink& sink) {
 
 /// The type of a tensor: what was asked for, or as stored; GGUF's tensors that are always f32 go back to the
 /// others' type where no value changes.
-DType type_of(const Tensor& t, bool less_one, DType matrices, const Gguf& file, const std::string& name,
+DType type_of(const Tensor& t, Spelling spelling, DType matrices, const Gguf& file, const std::string& name,
               const SinkOptions& options) {
     if (options.type) return *options.type;
     if (info(t.type).block > 1)
         fail_input(file.path(), name, "f32, f16 or bf16", std::string(info(t.type).name),
                    "--type f16 unpacks quantized weights");
-    return t.type == DType::f32 && matrices != DType::f32 && survives(t, matrices, less_one ? 1.0F : 0.0F)
-               ? matrices
-               : t.type;
+    return t.type == DType::f32 && matrices != DType::f32 && survives(t, matrices, spelling) ? matrices
+                                                                                             : t.type;
 }
 
 DType matrix_type(const Outgoing& model, const SinkOptions& options) {
@@ -222,7 +220,7 @@ std::vector<FolderTensor> folder_tensors(const Outgoing& model, const std::vecto
     for (std::size_t i = 0; i < rows.size(); i++) {
         if (rows[i].tensors.empty()) continue;
         const DType type =
-            type_of(model.parameters[i], rows[i].less_one, matrices, model.file, rows[i].tensors[0], options);
+            type_of(model.parameters[i], rows[i].spelling, matrices, model.file, rows[i].tensors[0], options);
         for (std::size_t part = 0; part < rows[i].tensors.size(); part++) {
             auto [at, first] = found.emplace(rows[i].tensors[part], tensors.size());
             if (first) tensors.push_back({rows[i].tensors[part], type, part, {}});
@@ -255,7 +253,8 @@ void write_tokenizer(const Outgoing& model, const Tokenizer& tokenizer, const st
         if (id) settings[key] = std::string(pipeline->piece(*id));
     };
     token("bos_token", s.bos), token("eos_token", s.eos), token("unk_token", s.unknown),
-        token("pad_token", s.padding);
+        token("pad_token", s.padding), token("cls_token", s.cls), token("sep_token", s.separator),
+        token("mask_token", s.mask);
     settings["add_bos_token"] = pipeline->add_bos();
     if (auto chat = model.file.string("tokenizer.chat_template"))
         settings["chat_template"] = std::string(*chat);
@@ -269,6 +268,22 @@ void write_tokenizer(const Outgoing& model, const Tokenizer& tokenizer, const st
     write_json(folder + "/" + std::string(generation_name), generation);
 }
 
+/// What sentence-transformers read beside an encoder: its parts (as `linnet embed`, vectors of length 1), and
+/// how rows become one vector.
+void write_pooling(const ordered_json& pooling, const std::string& folder) {
+    const std::string name(pooling_folder);
+    make_directories(folder + "/" + name);
+    write_json(folder + "/" + name + "/config.json", pooling);
+    ordered_json modules = ordered_json::array();
+    for (const auto& [kind, path] : {std::pair("Transformer", std::string()), std::pair("Pooling", name),
+                                     std::pair("Normalize", std::string("2_Normalize"))})
+        modules.push_back({{"idx", modules.size()},
+                           {"name", std::to_string(modules.size())},
+                           {"path", path},
+                           {"type", std::string("sentence_transformers.models.") + kind}});
+    write_json(folder + "/" + std::string(modules_name), modules);
+}
+
 void write_config_json(Outgoing& model, const Tokenizer& tokenizer, DType type, const std::string& folder) {
     ordered_json& json = model.json;
     if (json.contains("dtype") || json.contains("torch_dtype"))
@@ -280,6 +295,10 @@ void write_config_json(Outgoing& model, const Tokenizer& tokenizer, DType type, 
     if (!model.kept) {
         if (tokenizer.bos()) json["bos_token_id"] = *tokenizer.bos();
         if (tokenizer.eos()) json["eos_token_id"] = *tokenizer.eos();
+    }
+    if (json.contains(pooling_folder)) {
+        write_pooling(json[pooling_folder], folder);
+        json.erase(std::string(pooling_folder));
     }
     write_json(folder + "/config.json", json);
 }
@@ -307,6 +326,8 @@ class NewFolder {
         remove_all(final_ + "/" + last);
         for (const std::string& old : names_in(final_))
             if (is_weights(old)) remove_all(final_ + "/" + old);
+        for (const std::string_view old : {pooling_folder, modules_name})
+            remove_all(final_ + "/" + std::string(old));
         for (const std::string& name : names)
             if (int error = rename_file(new_ + "/" + name, final_ + "/" + name))
                 fail_errno(final_ + "/" + name, "", error);
@@ -322,7 +343,7 @@ class NewFolder {
     }
     static bool is_written(std::string_view name) {
         return is_weights(name) || name == last || name == tokenizer_name || name == settings_name ||
-               name == generation_name;
+               name == generation_name || name == modules_name || name == pooling_folder;
     }
     Existing existing_;
     std::string final_, new_;

@@ -511,7 +511,10 @@ class ConfigWriter {
             if (row.required) put(row.key, expanded(row.equals));
             return true;
         }
-        const json value = said(row, fields_);
+        json value = said(row, fields_);
+        if (row.write.is_string() &&
+            row.values.value(row.write.get<std::string>(), json()) == fields_[row.field])
+            value = row.write;
         if (value.is_null() || (!row.never.is_null() && fields_[row.field] == row.never)) return false;
         if (silent(row)) return true;
         if (!row.if_null.is_null() && fields_[row.field] == row.if_null) {

@@ -21,7 +21,7 @@ struct HuggingFaceKey : ArchitectureKey {
     nlohmann::json times;    // a field, or an object as in constants; null: 1
     nlohmann::json zero;     // such an object: a field of 0 stands for this value
     nlohmann::json if_null;  // the field's value where the key is there, and null
-    nlohmann::json write;    // of an ignored key: what is written nevertheless
+    nlohmann::json write;    // of an ignored key: what is written; with values: of several words the one
     nlohmann::json never;    // what the key cannot say of its field
     nlohmann::json silent;   // field -> value: not written where all of them are so
     std::map<std::string, std::vector<std::string>> when;
@@ -29,6 +29,9 @@ struct HuggingFaceKey : ArchitectureKey {
     /// Reading the field takes other fields.
     bool reckoned() const { return !times.is_null() || power != 1 || !zero.is_null(); }
 };
+
+/// What stands in a tensor for a parameter x: x itself, x - 1, or log(-x).
+enum class Spelling { same, less_one, log };
 
 /// One tensor, or where the name has "{part}" so many, and the parameters whose rows it holds one after
 /// another. In names "{layer}" stands for the number.
@@ -41,9 +44,10 @@ struct HuggingFaceTensor {
     std::string matrices;  // field: likewise, and the tensor has a first dimension of so many
     std::string permute;  // field: each of so many heads has its two halves one behind the other, not in turn
     std::string beside;   // the row is for models that have this parameter too
-    bool transpose = false;  // columns and rows exchanged
-    bool less_one = false;   // the parameter less 1
-    bool spare = false;      // may be there where the model lacks the parameter
+    bool transpose = false;              // columns and rows exchanged
+    bool channels = false;               // [channels, 1, width of a convolution]
+    Spelling spelling = Spelling::same;  // of weights; biases are the same
+    bool spare = false;                  // may be there where the model lacks the parameter
 };
 
 /// A value that config.json has as a list or by a formula.
@@ -68,6 +72,10 @@ struct HuggingFaceFamily {
     std::multimap<std::string, std::pair<std::size_t, int>, std::less<>> places;  // parameter -> row, part
     std::set<std::string, std::less<>> ignored;
 };
+
+/// The folder whose config.json sentence-transformers keep an encoder's pooling in. Here it is an object of
+/// that name in the model's own config.json.
+constexpr std::string_view pooling_folder = "1_Pooling";
 
 /// Every family, in the order of architectures(), and of the files.
 const std::vector<HuggingFaceFamily>& huggingface_families();

@@ -72,14 +72,12 @@ HuggingFaceKey read_key(const json& object, const std::string& path, const std::
     for (const auto& [field, value] : key.silent.items()) check.value(where + ".silent", field, value);
     key.written = !row.has("written") || row.flag("written");
     key.when = read_when(row, path);
-    row.each("layers", [&](const json& one, const std::string& place) {
-        if (!one.is_boolean()) fail_input(path, place, "true or false", one.dump());
-        key.layers.push_back(one);
-    });
+    if (row.has("layers")) key.layers = row.truths("layers");
     const int kinds = !key.field.empty() + row.has("equals") + key.ignored;
     if (kinds != 1)
         fail_input(path, where, "one of field, equals and ignore", std::to_string(kinds) + " of them");
-    if (!key.write.is_null() && !key.ignored) fail_input(path, where, "ignore beside write", "none");
+    if (!key.write.is_null() && !key.ignored && key.values.is_null())
+        fail_input(path, where, "ignore or values beside write", "neither");
     if (!key.field.empty()) check.known(where, key.field);
     read_reckoning(key, row, path, where, check);
     if (key.field.empty()) return key;
@@ -97,18 +95,21 @@ void add_tensor(HuggingFaceFamily& family, const json& object, const std::string
                 const std::string& where, FieldCheck& check) {
     const DataRow row(object, path, where,
                       {"tensor", "holds", "ignore", "parts", "groups", "matrices", "permute", "beside",
-                       "transpose", "less_one", "spare"});
+                       "transpose", "channels", "less_one", "log", "spare"});
     HuggingFaceTensor tensor;
     tensor.tensor = row.text("tensor", true);
     tensor.parts = row.text("parts", false), tensor.groups = row.text("groups", false);
     tensor.matrices = row.text("matrices", false), tensor.permute = row.text("permute", false);
     tensor.beside = row.text("beside", false), tensor.transpose = row.flag("transpose");
-    tensor.less_one = row.flag("less_one"), tensor.spare = row.flag("spare");
+    tensor.channels = row.flag("channels"), tensor.spare = row.flag("spare");
+    if (row.flag("less_one") && row.flag("log")) fail_input(path, where, "less_one or log", "both");
+    if (row.flag("less_one")) tensor.spelling = Spelling::less_one;
+    if (row.flag("log")) tensor.spelling = Spelling::log;
     for (const std::string& field : {tensor.parts, tensor.groups, tensor.matrices, tensor.permute})
         if (!field.empty()) check.known(where, field);
     if (row.has("holds") == !row.text("ignore", false).empty())
         fail_input(path, where, "either holds or ignore", row.has("holds") ? "both" : "neither");
-    if (tensor.parts.empty() != (tensor.tensor.find("{part}") == std::string::npos))
+    if (row.has("holds") && tensor.parts.empty() != (tensor.tensor.find("{part}") == std::string::npos))
         fail_input(path, where, "{part} in the name where there are parts", tensor.tensor);
     row.each("holds", [&](const json& part, const std::string& place) {
         if (!part.is_string()) fail_input(path, place, "a parameter's name", part.dump());
@@ -165,7 +166,7 @@ json inherited(const json& section, const std::string& path, std::span<const Emb
     const EmbeddedFile* base = nullptr;
     for (const EmbeddedFile& one : bases)
         if (like.is_string() && one.path.ends_with("/" + like.get<std::string>() + ".json")) base = &one;
-    if (!base || depth > 4) fail_input(path, "huggingface.like", "the name of another file", like.dump());
+    if (!base || depth > 8) fail_input(path, "huggingface.like", "the name of another file", like.dump());
     const std::string base_path(base->path);
     const json file = parse_json(base->text, base_path);
     if (!file.contains("huggingface"))

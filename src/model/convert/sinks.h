@@ -21,9 +21,9 @@ struct SinkOptions {
 };
 
 /// A Hugging Face folder: config.json, safetensors, tokenizer.json, tokenizer_config.json,
-/// generation_config.json. Nothing has its name before all is written; the folder is locked. `tokenizer`:
-/// null for the file's. Error(Exit::input) where no family can say the model, or weights are quantized and no
-/// type is given.
+/// generation_config.json; of an encoder also 1_Pooling/config.json and modules.json. Nothing has its name
+/// before all is written; the folder is locked. `tokenizer`: null for the file's. Error(Exit::input) where no
+/// family can say the model, or weights are quantized and no type is given.
 void write_folder(const Gguf& file, const TokenizerPtr& tokenizer, const std::string& path,
                   const SinkOptions& options);
 

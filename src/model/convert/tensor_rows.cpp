@@ -1,5 +1,6 @@
 #include "model/convert/tensor_rows.h"
 
+#include <cmath>
 #include <cstring>
 #include <unordered_map>
 
@@ -60,7 +61,8 @@ class Places {
         ParameterRows r;
         const bool matrix = p.shape.rank > 1;
         r.rows = p.shape.dim[0], r.columns = matrix ? p.shape.dim[1] : 1;
-        r.transpose = row.transpose && matrix, r.less_one = row.less_one && name.suffix == ".weight";
+        r.transpose = row.transpose && matrix;
+        if (name.suffix != ".bias") r.spelling = row.spelling;
         for (std::size_t i = 0; i < row.holds.size(); i++) {
             auto held = parameters_.find(with_layer(row.holds[i], name.layer) + name.suffix);
             const std::int64_t rows = held == parameters_.end() ? 0 : held->second->shape.dim[0];
@@ -76,6 +78,8 @@ class Places {
         for (std::int64_t i = 0; i < parts; i++) r.tensors.push_back(with_part(tensor, i));
         if (!row.matrices.empty()) {
             r.shape.rank = 3, r.shape.dim = {matrices, r.all / matrices, r.columns, 1};
+        } else if (row.channels && p.parts > 0) {
+            r.shape.rank = 3, r.shape.dim = {p.stored().dim[0], 1, p.parts, 1};
         } else if (!matrix) {
             r.shape = p.parts > 0 && row.parts.empty() ? p.stored() : Shape(r.all / parts);
         } else {
@@ -142,8 +146,24 @@ bool is_spare(const HuggingFaceFamily& family, const std::string& tensor, bool p
     return false;
 }
 
+void read_spelling(Spelling spelling, std::span<float> values) {
+    for (float& x : values)
+        if (spelling == Spelling::less_one)
+            x += 1;
+        else if (spelling == Spelling::log)
+            x = static_cast<float>(-std::exp(static_cast<double>(x)));
+}
+
+void write_spelling(Spelling spelling, std::span<float> values) {
+    for (float& x : values)
+        if (spelling == Spelling::less_one)
+            x -= 1;
+        else if (spelling == Spelling::log)
+            x = static_cast<float>(std::log(-static_cast<double>(x)));
+}
+
 void convert_elements(std::int64_t count, DType from, const void* source, DType to, void* target,
-                      float plus) {
+                      Spelling spelling) {
     constexpr std::int64_t some = 4096;
     alignas(64) float values[some];
     alignas(64) std::byte aligned[some * sizeof(double)];
@@ -162,8 +182,7 @@ void convert_elements(std::int64_t count, DType from, const void* source, DType 
         } else {
             k.load(n, from, aligned, values);
         }
-        if (plus != 0)
-            for (std::int64_t j = 0; j < n; j++) values[j] += plus;
+        read_spelling(spelling, {values, static_cast<std::size_t>(n)});
         k.store(n, to, values, static_cast<std::byte*>(target) + i * info(to).bytes);
     }
 }
@@ -194,12 +213,12 @@ ParameterReader::ParameterReader(const Safetensors& file, ParameterRows rows) : 
     for (const std::string& name : rows_.tensors) {
         const SafetensorsTensor* t = file.tensor(name);
         if (!t) fail_input(file.path(), name, "a tensor", "none");
-        SafetensorsTensor expected{{}, nullptr, rows_.shape.rank, rows_.shape, {}};
-        if (t->rank != rows_.shape.rank || t->shape != rows_.shape)
-            fail_input(file.path_of(*t), name, "shape " + text(expected), text(*t));
         const std::optional<DType> type = t->type->type;
         if (!type || (!info(*type).is_weight && type != DType::f64))
             fail_input(file.path_of(*t), name, "F32, F16, BF16 or F64", std::string(t->type->name));
+        SafetensorsTensor expected{{}, nullptr, rows_.shape.rank, rows_.shape, {}};
+        if (t->rank != rows_.shape.rank || t->shape != rows_.shape)
+            fail_input(file.path_of(*t), name, "shape " + text(expected), text(*t));
         if (!tensors_.empty() && t->type != tensors_[0]->type)
             fail_input(file.path_of(*t), name,
                        std::string(tensors_[0]->type->name) + ", as the parts before it",
@@ -210,7 +229,7 @@ ParameterReader::ParameterReader(const Safetensors& file, ParameterRows rows) : 
 }
 
 std::span<const std::byte> ParameterReader::in_place(DType type) const {
-    if (tensors_.size() != 1 || !rows_.in_order() || rows_.less_one || type != type_) return {};
+    if (tensors_.size() != 1 || !rows_.in_order() || !rows_.as_is() || type != type_) return {};
     const std::int64_t row = rows_.columns * info(type_).bytes;
     const std::span<const std::byte> bytes = tensors_[0]->bytes.subspan(
         static_cast<std::size_t>(rows_.first * row), static_cast<std::size_t>(rows_.rows * row));
@@ -252,10 +271,10 @@ void ParameterReader::read(std::int64_t begin, std::int64_t end, DType type,
                            std::vector<std::byte>& out) const {
     const std::int64_t count = (end - begin) * rows_.columns;
     out.resize(static_cast<std::size_t>(count * info(type).bytes));
-    if (type == type_ && !rows_.less_one) return gather(begin, end, out.data());
+    if (type == type_ && rows_.as_is()) return gather(begin, end, out.data());
     std::vector<std::byte> stored(static_cast<std::size_t>(count * info(type_).bytes));
     gather(begin, end, stored.data());
-    convert_elements(count, type_, stored.data(), type, out.data(), rows_.less_one ? 1.0F : 0.0F);
+    convert_elements(count, type_, stored.data(), type, out.data(), rows_.spelling);
 }
 
 }  // namespace linnet

@@ -1,6 +1,7 @@
 // Where the rows of our parameters stand in a Hugging Face folder's tensors, and their values on the way.
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,8 @@ struct ParameterRows {
     std::int64_t first = 0, all = 0;  // rows of the parameters before this one, and of all, in the tensor
     std::int64_t groups = 1;          // the tensor's rows are so many groups, each with its share of each
     std::int64_t head = 0;  // > 0: each so many rows have their two halves in turn; there one by one
-    bool transpose = false, less_one = false;
+    bool transpose = false;
+    Spelling spelling = Spelling::same;
 
     struct Place {
         std::size_t tensor;
@@ -27,6 +29,8 @@ struct ParameterRows {
     Place at(std::int64_t row) const;
     /// Row after row as they stand there.
     bool in_order() const { return groups == 1 && head == 0 && !transpose; }
+    /// The bytes of a value as they stand there.
+    bool as_is() const { return spelling == Spelling::same; }
 };
 
 /// The rows of every parameter of `graph`; no tensors for one that config.json says (rope_freqs). `prefixed`:
@@ -37,9 +41,13 @@ std::vector<ParameterRows> parameter_rows(const HuggingFaceFamily& family, const
 /// Whether the family says of a tensor that it means nothing, or is one that this model could lack.
 bool is_spare(const HuggingFaceFamily& family, const std::string& tensor, bool prefixed);
 
-/// Type conversions of whole numbers of elements; f64 too, and of any address. `plus` is added.
+/// Values of a tensor as the parameter's, and back.
+void read_spelling(Spelling spelling, std::span<float> values);
+void write_spelling(Spelling spelling, std::span<float> values);
+
+/// Type conversions of whole numbers of elements, read by `spelling`; f64 too, and of any address.
 void convert_elements(std::int64_t count, DType from, const void* source, DType to, void* target,
-                      float plus = 0);
+                      Spelling spelling = Spelling::same);
 
 /// Hands a bound parameter's values, of any type that kernels load, on as `type`, a few MiB at a time. Asks
 /// for stop signals (Stopped).

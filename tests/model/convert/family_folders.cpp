@@ -44,6 +44,11 @@ class Maker : public FolderParts {
             {"minicpm", &Maker::minicpm},
             {"deepseek", &Maker::deepseek},
             {"deci", &Maker::deci},
+            {"seed_oss", &Maker::seed_oss},
+            {"ernie4_5", &Maker::ernie},
+            {"orion", &Maker::orion},
+            {"xverse", &Maker::xverse},
+            {"glm4", &Maker::glm4},
         });
     }
 
@@ -181,6 +186,38 @@ class Maker : public FolderParts {
             c["num_key_value_heads_per_layer"].push_back(kv_heads(i));
         if (!f_.kv_by_layer.empty()) c["rope_scaling"] = {{"type", "dynamic"}, {"factor", 2.0}};
         llama_tensors(true);
+    }
+    void seed_oss() {
+        rms("seed_oss", "SeedOssForCausalLM");
+        out_.config["attention_bias"] = f_.q_bias, out_.config["attention_out_bias"] = false;
+        llama_tensors(false);
+        each_layer("model.layers.", [&](const std::string& b, const std::string& m) {
+            norm(m + "post_attention_layernorm", b + "post_attention_norm");
+        });
+    }
+    void ernie() {
+        rms("ernie4_5", "Ernie4_5ForCausalLM");
+        out_.config["use_bias"] = false;
+        llama_tensors(false);  // its class turns (2i, 2i + 1), too
+    }
+    void orion() {
+        rms("orion", "OrionForCausalLM");
+        llama_tensors(false);
+    }
+    void xverse() {
+        rms("xverse", "XverseForCausalLM");
+        llama_tensors(true);
+    }
+    void glm4() {
+        rms("glm4", "Glm4ForCausalLM");
+        out_.config["attention_bias"] = f_.q_bias, out_.config["partial_rotary_factor"] = rotary_share();
+        llama_tensors(false);
+        each_layer("model.layers.", [&](const std::string& b, const std::string& m) {
+            norm(m + "post_self_attn_layernorm", b + "post_attention_norm");
+            norm(m + "post_mlp_layernorm", b + "post_ffw_norm");
+            out_.tensors.erase(m + "mlp.up_proj.weight");
+            linear(m + "mlp.gate_up_proj", b + "ffn_up", f_.width);
+        });
     }
     void gemma() {
         settings("gemma", "GemmaForCausalLM");
@@ -349,6 +386,7 @@ std::vector<FamilyFile> folder_files() {
     for (const char* name : {"bloom", "bloom-odd-heads", "bloom-wide-heads"})
         changed(name, name + std::string("-four-times"), [](FamilyFile& f) { f.ffn = 4 * f.width; });
     changed("mpt", "mpt-grouped", [](FamilyFile& f) { f.kv_heads = 2; });
+    changed("exaone-tied", "exaone-plain", [](FamilyFile& f) { f.q_bias = false; });
     changed("gemma2", "gemma2-without-caps", [](FamilyFile& f) {
         f.keys = {{"attn_logit_softcapping", 0.0F}, {"final_logit_softcapping", 0.0F}};
     });

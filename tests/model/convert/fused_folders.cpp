@@ -17,6 +17,8 @@ class Maker : public FolderParts {
             {"falcon", &Maker::falcon},
             {"bloom", &Maker::bloom},
             {"mpt", &Maker::mpt},
+            {"exaone", &Maker::exaone},
+            {"starcoder", &Maker::starcoder},
         });
     }
 
@@ -59,6 +61,44 @@ class Maker : public FolderParts {
             out_.tensors.erase(m + "mlp.up_proj.weight");
             linear(m + "self_attn.qkv_proj", b + "attn_qkv", f_.width);
             linear(m + "mlp.gate_up_proj", b + "ffn_up", f_.width);
+        });
+    }
+    void exaone() {
+        if (f_.q_bias || has("rope_freqs.weight")) return;  // of no scaling that has a name
+        settings("exaone", "ExaoneForCausalLM");
+        Json& c = out_.config;
+        c.erase("num_hidden_layers"), c["num_layers"] = f_.layers;
+        c["layer_norm_epsilon"] = 1e-5, c["activation_function"] = "silu";
+        matrix("transformer.wte.weight", "token_embd.weight", f_.width);
+        norm("transformer.ln_f", "output_norm");
+        if (!f_.tied) linear("lm_head", "output", f_.width);
+        each_layer("transformer.h.", [&](const std::string& b, const std::string& m) {
+            norm(m + "ln_1", b + "attn_norm"), norm(m + "ln_2", b + "ffn_norm");
+            for (const std::string part : {"q", "k", "v"})
+                linear(m + "attn.attention." + part + "_proj", b + "attn_" + part, f_.width);
+            linear(m + "attn.attention.out_proj", b + "attn_output", f_.heads * d_);
+            linear(m + "mlp.c_fc_0", b + "ffn_gate", f_.width),
+                linear(m + "mlp.c_fc_1", b + "ffn_up", f_.width);
+            linear(m + "mlp.c_proj", b + "ffn_down", f_.ffn);
+        });
+    }
+    void starcoder() {
+        Json& c = out_.config;
+        c = {{"architectures", {"GPTBigCodeForCausalLM"}}, {"model_type", "gpt_bigcode"}};
+        c["n_embd"] = f_.width, c["n_head"] = f_.heads, c["n_layer"] = f_.layers;
+        c["n_positions"] = f_.context, c["n_inner"] = f_.ffn, c["layer_norm_epsilon"] = 1e-5;
+        c["activation_function"] = "gelu_pytorch_tanh", c["multi_query"] = true, c["vocab_size"] = 256;
+        c["attention_softmax_in_fp32"] = true;
+        if (!f_.tied) c["tie_word_embeddings"] = false;
+        matrix("transformer.wte.weight", "token_embd.weight", f_.width);
+        matrix("transformer.wpe.weight", "position_embd.weight", f_.width);
+        norm("transformer.ln_f", "output_norm");
+        if (!f_.tied) matrix("lm_head.weight", "output.weight", f_.width);
+        each_layer("transformer.h.", [&](const std::string& b, const std::string& m) {
+            norm(m + "ln_1", b + "attn_norm"), norm(m + "ln_2", b + "ffn_norm");
+            linear(m + "attn.c_attn", b + "attn_qkv", f_.width);
+            linear(m + "attn.c_proj", b + "attn_output", f_.width);
+            linear(m + "mlp.c_fc", b + "ffn_up", f_.width), linear(m + "mlp.c_proj", b + "ffn_down", f_.ffn);
         });
     }
     void gpt2() {
