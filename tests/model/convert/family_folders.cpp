@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "formats/safetensors.h"
 #include "model/convert/folder_parts.h"
+#include "model/engine/engine.h"
 #include "support.h"
 #include "text/encode/vocabulary.h"
 #include "text/files/json.h"
@@ -400,6 +401,15 @@ std::vector<FamilyFile> folder_files() {
                      {"rope_factors_long.weight", 8, 0, 4, 1.7F}};
     });
     return files;
+}
+
+std::vector<float> logits_of(const std::string& path) {
+    Engine engine(Model::open(path), {.context = 64, .threads = 1});
+    Sequence sequence = engine.start();
+    std::vector<TokenId> ids = family_tokens();
+    ids.resize(20);
+    std::span<const float> last = sequence.append(ids, Phase::read);
+    return {last.begin(), last.end()};
 }
 
 void write_plain_folder(const PlainFolder& folder, const std::string& path) {

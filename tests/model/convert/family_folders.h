@@ -28,6 +28,9 @@ std::vector<FamilyFile> folder_files();
 /// transformers has its settings.
 PlainFolder family_folder(const FamilyFile& file, const std::string& gguf);
 
+/// The logits behind the first 20 of family_tokens(), of any model's file or folder.
+std::vector<float> logits_of(const std::string& path);
+
 /// config.json, model.safetensors, a tokenizer.json of bytes.
 void write_plain_folder(const PlainFolder& folder, const std::string& path);
 

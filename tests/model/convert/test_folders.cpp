@@ -13,25 +13,13 @@
 #include "model/convert/huggingface.h"
 #include "model/convert/open.h"
 #include "model/convert/sinks.h"
-#include "model/engine/engine.h"
 #include "support.h"
 
 using namespace linnet;
 
 namespace {
 
-std::vector<float> logits_of(const std::shared_ptr<const Model>& model) {
-    Engine engine(model, {.context = 64, .threads = 1});
-    Sequence sequence = engine.start();
-    std::vector<TokenId> ids = test::family_tokens();
-    ids.resize(20);
-    std::span<const float> last = sequence.append(ids, Phase::read);
-    return {last.begin(), last.end()};
-}
-
-std::vector<float> logits_of(const std::string& path) {
-    return logits_of(Model::open(path));
-}
+using test::logits_of;
 
 void same_tensors(const std::string& a, const std::string& b) {
     const Safetensors one = Safetensors::open(a + "/model.safetensors"),

@@ -285,23 +285,16 @@ TEST_CASE("a folder of Mamba is the GGUF file with its weights, there and back, 
     const test::FamilyFile file = *std::ranges::find(test::family_files(), "mamba", &test::FamilyFile::name);
     test::write_family_file(file, scratch / "m.gguf");
     write_plain_folder(MambaFolder(file, scratch / "m.gguf").make(), scratch / "f");
-    const auto logits = [&](const std::string& path) {
-        Engine engine(Model::open(path), {.context = 64, .threads = 1});
-        Sequence sequence = engine.start();
-        std::vector<TokenId> ids = test::family_tokens();
-        ids.resize(20);
-        std::span<const float> last = sequence.append(ids, Phase::read);
-        return std::vector<float>(last.begin(), last.end());
-    };
-    const std::vector<float> expected = logits(scratch / "m.gguf"), found = logits(scratch / "f");
+    const std::vector<float> expected = test::logits_of(scratch / "m.gguf"),
+                             found = test::logits_of(scratch / "f");
     write_folder(Gguf(scratch / "m.gguf"), nullptr, scratch / "out", {});
-    const std::vector<float> out = logits(scratch / "out");
+    const std::vector<float> out = test::logits_of(scratch / "out");
     for (std::size_t i = 0; i < expected.size(); i++) {
         CHECK(std::abs(expected[i] - found[i]) < 1e-4F);
         CHECK(std::abs(expected[i] - out[i]) < 1e-4F);
     }
     write_gguf(open_folder(scratch / "f", {}), scratch / "c.gguf", Existing::replace, [](double, double) {});
-    CHECK(logits(scratch / "c.gguf") == found);
+    CHECK(test::logits_of(scratch / "c.gguf") == found);
     write_folder(Gguf(scratch / "c.gguf"), nullptr, scratch / "back", {});
     same_json(scratch / "f" + std::string("/config.json"), scratch / "back" + std::string("/config.json"));
     same_tensors(scratch / "f", scratch / "back");
