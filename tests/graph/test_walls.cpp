@@ -394,6 +394,15 @@ TEST_CASE("blocks that are computed again give the same gradient bits, in less m
     check_gradients(g.graph, lowering, batch);
 }
 
+TEST_CASE("a value that an add and an op before it read keeps its gradient to itself") {
+    // Backward, the add comes first. Could its inputs share its gradient, the op would add to both.
+    Begun g;
+    const NodeId a = g.linear("a", g.embedded), b = g.linear("b", g.embedded), other = g.linear("other", b);
+    const NodeId sum = g.graph.add(add_op, "sum", {a, b});
+    g.loss(g.graph.add(add_op, "all", {sum, other}));
+    check_gradients(g.graph, lowering_of(Phase::train, {8}), batch_of({8}));
+}
+
 TEST_CASE("activations stored as bf16 between ops: gradients are those of the rounded values") {
     Blocks g;
     Batch batch = training_batch({16, 16});
@@ -518,6 +527,25 @@ const Op scan_op = {
 };
 
 }  // namespace
+
+TEST_CASE("a sequence goes back as far as all that its window sees is still there, and no further") {
+    constexpr std::int64_t window = 4;
+    Graph graph;
+    graph.state({"kept", 2, width, Rewind::truncate, window});
+    States states(graph, {100'000, 1, 1});
+    const std::int64_t kept = states.views()[0].positions, end = kept + 20;
+    REQUIRE(kept < 100'000);
+    const auto filled = [&] {
+        states.clear(0);
+        for (std::int64_t p = 0; p < end; p++) states.remember(0, p, 1);
+    };
+    // Rows hold the positions from end - kept on; position p sees those from p - 3 on.
+    const std::int64_t oldest = end - kept + window - 1;
+    filled();
+    CHECK(states.rewind(0, end, oldest) == oldest);
+    filled();
+    CHECK(states.rewind(0, end, oldest - 1) == 0);
+}
 
 TEST_CASE("a state that holds all positions at once is taken back by snapshot") {
     Begun g;

@@ -121,3 +121,14 @@ TEST_CASE("a mixture's gradients agree with central differences") {
     with({{"model.experts.balance_loss", 0.7}, {"model.experts.score", "sigmoid"}});
     with({{"model.experts.z_loss", 0.3}, {"model.tie_layers", 1}});
 }
+
+TEST_CASE("the loss is that of the logits that are written, scaled and capped, in training too") {
+    const ModelConfig config = test::config_with(
+        11, {test::small_model, {{"model.logits.scale", 0.25}, {"model.logits.softcap", 5}}});
+    for (const bool training : {false, true}) {
+        const TracedModel model = trace(config, training);
+        const Attributes& loss = model.graph.node(model.loss).attributes;
+        CHECK(loss.number("scale") == 0.25);
+        CHECK(loss.number("softcap") == 5);
+    }
+}
