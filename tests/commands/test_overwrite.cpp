@@ -197,6 +197,8 @@ TEST_CASE("convert and corpus keep whatever has a name that they would write") {
                         {folder, "tokenizer.json"},
                         {folder, "tokenizer_config.json"},
                         {folder, "generation_config.json"},
+                        {folder, "modules.json"},
+                        {folder, "1_Pooling"},
                         {folder, "model.safetensors"},
                         {folder, "model-x.safetensors"},
                         {folder, "model.safetensors.index.json"},
