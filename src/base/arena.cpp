@@ -10,11 +10,6 @@
 #include "base/error.h"
 
 namespace linnet {
-namespace {
-
-constexpr std::size_t large_page = std::size_t{2} << 20;
-
-}  // namespace
 
 void ArenaDeleter::operator()(void* memory) const {
     munmap(memory, bytes);

@@ -23,7 +23,10 @@ Arena allocate_arena(std::size_t bytes, std::size_t large_from = std::size_t{16}
 /// The same for memory that another has allocated and that will be filled from its beginning: a hint.
 void prefer_large_pages(void* memory, std::size_t bytes);
 
-/// For a large vector that is filled from its beginning. What it frees goes back to the system.
+inline constexpr std::size_t large_page = std::size_t{2} << 20;
+
+/// For a large vector that is filled from its beginning: what it frees goes back to the system. A small one
+/// lies where any other does.
 template <class T>
 struct LargePageAllocator {
     using value_type = T;
@@ -31,11 +34,17 @@ struct LargePageAllocator {
     template <class U>
     LargePageAllocator(const LargePageAllocator<U>&) {}
     T* allocate(std::size_t n) {
-        Arena arena = allocate_arena(n * sizeof(T), std::size_t{2} << 20);
-        return static_cast<T*>(arena.release());
+        if (is_small(n)) return std::allocator<T>().allocate(n);
+        return static_cast<T*>(allocate_arena(n * sizeof(T), large_page).release());
     }
-    void deallocate(T* memory, std::size_t n) { ArenaDeleter{arena_bytes(n * sizeof(T))}(memory); }
+    void deallocate(T* memory, std::size_t n) {
+        if (is_small(n)) return std::allocator<T>().deallocate(memory, n);
+        ArenaDeleter{arena_bytes(n * sizeof(T))}(memory);
+    }
     bool operator==(const LargePageAllocator&) const { return true; }
+
+  private:
+    static bool is_small(std::size_t n) { return n < large_page / sizeof(T); }
 };
 
 }  // namespace linnet

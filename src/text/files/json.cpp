@@ -4,6 +4,7 @@
 #include <bit>
 #include <new>
 
+#include "base/arena.h"
 #include "base/error.h"
 #include "base/keyed_hash.h"
 #include "text/files/json_scanner.h"
@@ -18,18 +19,28 @@ constexpr std::size_t depth = 100;
 /// Keys seen so far, in an open-addressed table. (std::unordered_set takes 20 ms for 200 000.)
 class KeySet {
   public:
-    explicit KeySet(std::size_t expected) : slots_(std::bit_ceil(expected * 2 + 2)) {}
+    explicit KeySet(std::size_t expected) : slots_(std::bit_ceil(expected * 2 + 2)) {
+        keys_.reserve(expected);
+    }
     /// False where it is there already. No more than were expected.
     bool insert(std::string_view key) {
-        std::size_t i = keyed_hash(key) & (slots_.size() - 1);
-        for (; slots_[i].data(); i = (i + 1) & (slots_.size() - 1))
-            if (slots_[i] == key) return false;
-        slots_[i] = key;
+        const std::uint64_t hash = keyed_hash(key);
+        const auto check = static_cast<std::uint32_t>(hash >> 32);
+        std::size_t i = hash & (slots_.size() - 1);
+        for (; slots_[i].key; i = (i + 1) & (slots_.size() - 1))
+            if (slots_[i].check == check && keys_[slots_[i].key - 1] == key) return false;
+        keys_.push_back(key);
+        slots_[i] = {check, static_cast<std::uint32_t>(keys_.size())};
         return true;
     }
 
   private:
-    std::vector<std::string_view> slots_;  // no data(): free
+    struct Slot {
+        std::uint32_t check = 0;  // of the hash, so that few keys are compared
+        std::uint32_t key = 0;    // of keys_, from 1; 0: free
+    };
+    std::vector<Slot, LargePageAllocator<Slot>> slots_;
+    std::vector<std::string_view> keys_;
 };
 
 }  // namespace
@@ -41,7 +52,7 @@ Json::Json(std::string_view text, std::string file) : file_(std::move(file)) {
     if (!code) code = parser_.parse(text.data(), text.size()).get(root_);
     if (code == simdjson::MEMALLOC) throw std::bad_alloc();
     if (code || !root_.is_object()) fail_parsing(text, code);
-    check_keys(root());
+    check_keys(root_, {0, 0, {}});
     places_.clear();
 }
 
@@ -57,16 +68,29 @@ void Json::fail_parsing(std::string_view text, simdjson::error_code code) const 
                fault.got);
 }
 
-void Json::check_keys(const Value& value) const {
-    if (value.is(Kind::array)) value.elements([&](const Value& element) { check_keys(element); });
-    if (!value.is(Kind::object)) return;
+void Json::check_keys(simdjson::dom::element element, const Value::Place& place) const {
+    std::uint32_t parent = 0;  // named when the first part of a part is looked into: most have none
+    auto check_part = [&](simdjson::dom::element part, std::uint32_t index, std::string_view key) {
+        if (!part.is_array() && !part.is_object()) return;
+        if (parent == 0) parent = keep(place);
+        check_keys(part, {parent, index, key});
+    };
+    if (element.is_array()) {
+        std::uint32_t index = 0;
+        for (simdjson::dom::element part : simdjson::dom::array(element)) check_part(part, index++, {});
+        return;
+    }
+    const simdjson::dom::object object(element);
+    auto fail = [&](std::string_view expected, std::string_view got) {
+        Value(this, element, place).fail(expected, got);
+    };
     constexpr std::size_t most = 0xFFFFFE;  // beyond, simdjson does not count
-    if (value.size() > most) value.fail("at most " + std::to_string(most) + " members", "more");
-    KeySet seen(value.size());
-    value.members([&](std::string_view key, const Value& member) {
-        if (!seen.insert(key)) value.fail("every key once", "'" + std::string(key.substr(0, 80)) + "' again");
-        if (member.has_parts()) check_keys(member);
-    });
+    if (object.size() > most) fail("at most " + std::to_string(most) + " members", "more");
+    KeySet seen(object.size());
+    for (auto [key, part] : object) {
+        if (!seen.insert(key)) fail("every key once", "'" + std::string(key.substr(0, 80)) + "' again");
+        check_part(part, 0, key);
+    }
 }
 
 std::string Json::path_of(Value::Place place) const {

@@ -32,7 +32,6 @@ class Json {
         std::string_view string() const;
 
         std::size_t size() const;  // elements or members
-        bool has_parts() const { return is_there_ && (element_.is_array() || element_.is_object()); }
         /// The member, or a null value where it is absent or this is null.
         Value operator[](std::string_view key) const;
         /// f(value) for each element; Error where this is no array.
@@ -79,7 +78,7 @@ class Json {
 
   private:
     [[noreturn]] void fail_parsing(std::string_view text, simdjson::error_code code) const;
-    void check_keys(const Value& value) const;
+    void check_keys(simdjson::dom::element element, const Value::Place& place) const;
     std::string path_of(Value::Place place) const;
     std::uint32_t keep(const Value::Place& place) const {
         places_.push_back(place);
