@@ -89,7 +89,24 @@ BpeModel::BpeModel(const Vocabulary& vocabulary, MergeTable merges, BpeOptions o
 }
 
 void MergeReader::add(std::string_view left, std::string_view right) {
-    const TokenId left_id = vocabulary_.find(left), right_id = vocabulary_.find(right);
+    waiting_[waiting_count_++] = left;
+    waiting_[waiting_count_++] = right;
+    if (waiting_count_ == std::size(waiting_)) resolve();
+}
+
+MergeTable MergeReader::take() {
+    resolve();
+    return std::move(table_);
+}
+
+void MergeReader::resolve() {
+    TokenId ids[std::size(waiting_)];
+    vocabulary_.find({waiting_, waiting_count_}, ids);
+    for (std::size_t i = 0; i < waiting_count_; i += 2) add(waiting_[i], waiting_[i + 1], ids[i], ids[i + 1]);
+    waiting_count_ = 0;
+}
+
+void MergeReader::add(std::string_view left, std::string_view right, TokenId left_id, TokenId right_id) {
     if (left_id < 0 || right_id < 0) fail_(next_, "two tokens of the vocabulary");
     if (!continuing_.empty() && right.starts_with(continuing_)) right.remove_prefix(continuing_.size());
     joined_.assign(left).append(right);

@@ -24,7 +24,8 @@ struct BpeOptions {
         end_suffix;  // characters: "##" before all but the first, "</w>" after the last
 };
 
-/// Merges as a file lists them, by spelling and in order of rank, resolved against the vocabulary.
+/// Merges as a file lists them, by spelling and in order of rank, resolved against the vocabulary. The
+/// spellings must last until take(): they are looked up a few at a time.
 class MergeReader {
   public:
     /// `fail(index, expected)` must throw. `continuing`: the prefix of the right part that the joined token
@@ -35,10 +36,14 @@ class MergeReader {
         table_.reserve(expected);
     }
     void add(std::string_view left, std::string_view right);
-    MergeTable take() { return std::move(table_); }
+    MergeTable take();
 
   private:
+    void resolve();
+    void add(std::string_view left, std::string_view right, TokenId left_id, TokenId right_id);
     const Vocabulary& vocabulary_;
+    std::string_view waiting_[Vocabulary::most_at_once];  // left, right, left, …
+    std::size_t waiting_count_ = 0;
     std::string continuing_, joined_;
     Fail fail_;
     MergeTable table_;

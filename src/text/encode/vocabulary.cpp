@@ -60,6 +60,26 @@ TokenId Vocabulary::find(std::string_view spelling) const {
     return slots_.empty() ? -1 : slots_[slot_of(spelling, hash_of(spelling))].id;
 }
 
+void Vocabulary::find(std::span<const std::string_view> spellings, TokenId* ids) const {
+    std::uint32_t hashes[most_at_once];
+    if (slots_.empty()) {
+        std::fill_n(ids, spellings.size(), -1);
+        return;
+    }
+    const std::size_t mask = slots_.size() - 1;
+    for (std::size_t i = 0; i < spellings.size(); i++) {
+        hashes[i] = hash_of(spellings[i]);
+        __builtin_prefetch(&slots_[hashes[i] & mask]);
+    }
+    for (std::size_t i = 0; i < spellings.size(); i++) {
+        ids[i] = slots_[hashes[i] & mask].id;
+        if (ids[i] >= 0) __builtin_prefetch(&begin_[ids[i]]);
+    }
+    for (std::size_t i = 0; i < spellings.size(); i++)
+        if (ids[i] >= 0) __builtin_prefetch(blob_.data() + begin_[ids[i]]);
+    for (std::size_t i = 0; i < spellings.size(); i++) ids[i] = slots_[slot_of(spellings[i], hashes[i])].id;
+}
+
 std::size_t Vocabulary::longest_probe() const {
     std::size_t longest = 0;
     for (std::size_t i = 0; i < slots_.size(); i++)
