@@ -329,7 +329,8 @@ int run(const Options& options, const Globals& globals) {
 Action add_inspect(CLI::App& app, const Globals& globals) {
     auto options = std::make_shared<Options>();
     // Required unless `inspect logits` is meant: then this command does not run at all.
-    auto* file = add_text(app, "FILE", options->path, "GGUF file, or a folder made by linnet");
+    auto* file = add_text(app, "FILE", options->path,
+                          "GGUF file, Hugging Face folder, or the folder of a training run");
     file->type_name("FILE");
     add_hidden_names(app, "-m,--model", file);
     app.add_flag("--json", options->json,
