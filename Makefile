@@ -86,10 +86,11 @@ kernel-test: $(BUILD)/kernel-tests  ## the kernels' tests alone; with CXX=aarch6
 	$(if $(CROSS),qemu-$(CROSS)-static) $(BUILD)/kernel-tests $(TEST_ARGS)
 
 FAULTS_EVERY ?= 1
-test-faults:  ## every file operation of every command that writes, failing or killed; FAULTS_EVERY=7 tries a seventh
+FAULTS_ROWS  ?= *
+test-faults:  ## every file operation of every command that writes, failing or killed; FAULTS_EVERY=7 tries a seventh, FAULTS_ROWS='convert*' some commands
 	$(AGAIN) run-test-faults
 run-test-faults: $(PROGRAM) $(BUILD)/faults.so
-	tests/faults/run.sh $(PROGRAM) $(BUILD)/faults.so $(FAULTS_EVERY)
+	tests/faults/run.sh $(PROGRAM) $(BUILD)/faults.so $(FAULTS_EVERY) '$(FAULTS_ROWS)'
 $(BUILD)/faults.so: tests/faults/shim.c
 	@echo "link    $@"
 	$(Q)$(CC) -O1 -Wall -Wextra -shared -fPIC -o $@ $< -ldl

@@ -202,9 +202,8 @@ AtomicFile::AtomicFile(std::string path, Existing existing)
 }
 
 AtomicFile::~AtomicFile() {
-    if (fd_ < 0) return;
-    ::close(fd_);
-    ::unlink(temporary_.c_str());
+    if (fd_ >= 0) ::close(fd_);
+    if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
 void AtomicFile::flush() {
@@ -240,16 +239,19 @@ int AtomicFile::rename_into_place() {
     return rename_file(temporary_, target_);
 }
 
-void AtomicFile::commit() {
+void AtomicFile::finish() {
     flush();
     if (int error = sync_file(fd_)) fail_errno(path_, "", error);
-    int error = ::close(std::exchange(fd_, -1)) != 0 && errno != EINTR ? errno : 0;
-    if (!error) error = rename_into_place();
-    if (error) {
-        ::unlink(temporary_.c_str());
+    if (::close(std::exchange(fd_, -1)) != 0 && errno != EINTR) fail_errno(path_, "", errno);
+}
+
+void AtomicFile::commit() {
+    if (fd_ >= 0) finish();
+    if (int error = rename_into_place()) {
         if (error == EEXIST) refuse_existing(path_, existing_);
         fail_errno(path_, "", error);
     }
+    temporary_.clear();
     sync_directory(parent_of(target_));
 }
 

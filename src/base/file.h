@@ -90,6 +90,9 @@ class AtomicFile {
     void write(const void* data, std::size_t size);
     void write(std::string_view text) { write(text.data(), text.size()); }
     std::uint64_t position() const { return position_; }
+    /// All of commit() that takes long or may find the disk full: of files that belong together, none has its
+    /// name before all have come so far. Nothing is written afterwards.
+    void finish();
     void commit();
 
   private:

@@ -113,6 +113,25 @@ TEST_CASE("a written file appears whole under its name, or not at all") {
     CHECK(files_in(scratch.path) == 1);
 }
 
+TEST_CASE("a file that is finished has no name before it is committed, and none where it never is") {
+    test::Scratch scratch;
+    const std::string path = scratch / "out";
+    {
+        AtomicFile file(path);
+        file.write("whole");
+        file.finish();
+        CHECK(!fs::exists(path));
+        CHECK(files_in(scratch.path) == 1);
+    }
+    CHECK(files_in(scratch.path) == 0);
+    AtomicFile file(path, Existing::keep);
+    file.write("whole");
+    file.finish();
+    file.commit();
+    CHECK(read_file(path) == "whole");
+    CHECK(files_in(scratch.path) == 1);
+}
+
 TEST_CASE("writing keeps an existing file's permissions and follows a link to it") {
     test::Scratch scratch;
     write_file(scratch / "real", "old");

@@ -2,9 +2,9 @@
 # Makes the n-th file operation of every command that writes go wrong, for every n (or every EVERY-th), and checks what
 # is left: exit codes, the old or the new under every final name, and a second start that ends in the right bytes.
 #
-#   run.sh LINNET SHIM.so [EVERY]
+#   run.sh LINNET SHIM.so [EVERY [ROWS]]     ROWS: only commands whose names below match this pattern, such as 'convert*'
 set -u
-linnet=$(realpath "$1") shim=$(realpath "$2") every=${3:-1}
+linnet=$(realpath "$1") shim=$(realpath "$2") every=${3:-1} rows=${4:-*}
 place=$(mktemp -d "${TMPDIR:-/tmp}/linnet-faults-XXXXXX")
 trap 'rm -rf "$place"' EXIT
 cd "$place" || exit 1
@@ -28,6 +28,18 @@ tune="$linnet --quiet finetune -m $m --lora 2 --data text --threads 1 --set trai
       --set train.steps=4 --set train.eval_every=2 --set train.eval_batches=1 --set train.checkpoint_every=2
       --set train.sample_tokens=4 --out out"
 tune=$(echo $tune)
+$tune > /dev/null 2>&1 && mv out/adapter.gguf a.gguf && rm -r out || exit 1
+# Two of llama2.c's checkpoints, each of one byte again and again; their vocabularies differ in the first token.
+for name in c d; do
+    mkdir $name
+    printf '%b' '\x8\0\0\0\x10\0\0\0\x1\0\0\0\x2\0\0\0\x2\0\0\0\x8\0\0\0\x4\0\0\0' > $name/m.bin
+    head -c 2976 /dev/zero | tr '\0' $name >> $name/m.bin
+    { printf '%b' '\x1\x1\x1\x1'; for token in $name s t u v w x y; do printf '\0\0\0\0\x1\0\0\0%s' $token; done } > $name/tokenizer.bin
+done
+to_folder="$linnet --quiet convert $m out"
+to_llmc="$linnet --quiet convert $m out/x.bin --type f32"
+to_llama2c="$linnet --quiet convert $PWD/c/m.bin out/x.bin"
+to_peft="$linnet --quiet convert $PWD/a.gguf out --base $m"
 nano="$linnet --quiet corpus -t t.json --threads 2 --format nanogpt --no-end-tokens -o out"
 corpus="$linnet --quiet corpus -t t.json --threads 2 --shard-tokens 700 -o out"
 # name @ what makes what is there before @ the command @ what makes it good again
@@ -39,7 +51,14 @@ table=(
     "corpus, over another@$corpus more@$corpus --overwrite text@$corpus --overwrite text"
     "corpus of one text, nanoGPT's, fresh@@$nano text@$nano --resume text"
     "finetune --lora, fresh@@$tune@$tune --resume || $tune --overwrite"
-    "convert to a folder, fresh@@$linnet --quiet convert $m out@$linnet --quiet convert $m out --overwrite"
+    "convert to a folder, fresh@@$to_folder@$to_folder --overwrite"
+    "convert to a folder, over another@$to_folder --type f16 --max-part 0.01M@$to_folder --overwrite@$to_folder --overwrite"
+    "convert to llama2.c, fresh@@$to_llama2c@$to_llama2c --overwrite"
+    "convert to llama2.c, over another@$linnet --quiet convert d/m.bin out/x.bin@$to_llama2c --overwrite@$to_llama2c --overwrite"
+    "convert to llm.c, fresh@@$to_llmc@$to_llmc --overwrite"
+    "convert to llm.c, over another@$to_llmc; echo old > out/x.bin@$to_llmc --overwrite@$to_llmc --overwrite"
+    "convert to PEFT, fresh@@$to_peft@$to_peft --overwrite"
+    "convert to PEFT, over another@$to_peft; echo old > out/adapter_model.safetensors@$to_peft --overwrite@$to_peft --overwrite"
     "convert to GGUF, over another@mkdir out; echo old > out/x.gguf; $linnet --quiet convert $m hf@$linnet --quiet convert hf out/x.gguf --overwrite@$linnet --quiet convert hf out/x.gguf --overwrite"
     "quantize, fresh@@$linnet --quiet quantize $m out/x.gguf --type q8_0@$linnet --quiet quantize $m out/x.gguf --type q8_0 --overwrite"
     "tokenizer train, fresh@@$linnet --quiet tokenizer train --vocab-size 270 -o out/x.json text@$linnet --quiet tokenizer train --vocab-size 270 --overwrite -o out/x.json text"
@@ -47,7 +66,7 @@ table=(
     "tokenize --html, fresh@@$linnet --quiet tokenize -m t.json --html out/x.html text@$linnet --quiet tokenize -m t.json --html out/x.html --overwrite text"
 )
 
-tried=0 faults=0 broken=0
+tried=0 faults=0 broken=0 commands=0
 complain() {
     broken=$((broken + 1))
     echo "BROKEN: $name, $kind at operation $n of $total: $1"
@@ -67,11 +86,19 @@ index_is_true() { # a corpus's index speaks of shards that are there, with those
 }
 for row in "${table[@]}"; do
     IFS=@ read -r name before command good <<< "$row"
+    # shellcheck disable=SC2053  # a pattern
+    [[ $name == $rows ]] || continue
+    commands=$((commands + 1))
     rm -rf out start .out*; [ -n "$before" ] && eval "$before" > /dev/null 2>&1
     [ -e out ] && cp -r out start
     LINNET_FAULT_COUNT=count LD_PRELOAD=$shim $command > /dev/null 2> err || { cat err; exit 1; }
     total=$(cat count); right=$(state out); old=$(state start)
     tried=$((tried + total))
+    whole_by=  # a name that only a whole folder has
+    case "$name" in
+    "convert to a folder"*) whole_by=out/config.json ;;
+    "convert to PEFT"*) whole_by=out/adapter_config.json ;;
+    esac
     for kind in kill after EIO ENOSPC EINTR short zero; do
         for ((n = 1 + faults % every; n <= total; n += every)); do
             rm -rf out .out*; [ -e start ] && cp -r start out
@@ -85,7 +112,7 @@ for row in "${table[@]}"; do
             esac
             [ $code = 0 ] && [ "$(state out)" != "$right" ] && complain "exit code 0 with other bytes"
             index_is_true || complain "the index lies"
-            for file in out/x.*; do
+            for file in out/x.* $whole_by; do
                 [ ! -e "$file" ] || [ "$(state out)" = "$right" ] || [ "$(state out)" = "$old" ] ||
                     complain "half a file under its final name"
             done
@@ -101,5 +128,5 @@ for row in "${table[@]}"; do
     LINNET_FAULT=0:EINTR LD_PRELOAD=$shim timeout 60 $command > /dev/null 2> err || complain "exit code $?: $(tail -1 err)"
     [ "$(state out)" = "$right" ] || complain "other bytes"
 done
-echo "$tried file operations of ${#table[@]} commands, $faults faults (kill, after, EIO, ENOSPC, EINTR, short, zero), $broken not survived"
+echo "$tried file operations of $commands commands, $faults faults (kill, after, EIO, ENOSPC, EINTR, short, zero), $broken not survived"
 [ $broken = 0 ]

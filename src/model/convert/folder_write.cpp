@@ -5,11 +5,10 @@
 #include <set>
 
 #include "base/error.h"
-#include "base/folder_lock.h"
 #include "base/signals.h"
-#include "base/system.h"
 #include "kernels/kernels.h"
 #include "model/convert/huggingface.h"
+#include "model/convert/new_folder.h"
 #include "model/convert/sinks.h"
 #include "model/convert/tensor_rows.h"
 #include "model/trace.h"
@@ -303,52 +302,14 @@ void write_config_json(Outgoing& model, const Tokenizer& tokenizer, DType type, 
     write_json(folder + "/config.json", json);
 }
 
-/// A folder that becomes a model's: locked, its files written below it and renamed when all are there, that
-/// by which it is one (config.json) at the end.
-class NewFolder {
-  public:
-    NewFolder(const std::string& path, Existing existing)
-        : existing_(existing), final_(path), new_(path + "/.linnet-new") {
-        lock_ = std::make_unique<FolderLock>(path);
-        refuse_existing_in(final_, existing_, is_written);
-        remove_all(new_);
-        make_directories(new_);
-    }
-    ~NewFolder() { remove_all(new_); }
-    NewFolder(const NewFolder&) = delete;
-    const std::string& path() const { return new_; }
-
-    void finish() {
-        refuse_existing_in(final_, existing_, is_written);  // what came while this was made
-        std::vector<std::string> names = names_in(new_);
-        std::stable_partition(names.begin(), names.end(),
-                              [](const std::string& name) { return name != last; });
-        remove_all(final_ + "/" + last);
-        for (const std::string& old : names_in(final_))
-            if (is_weights(old)) remove_all(final_ + "/" + old);
-        for (const std::string_view old : {pooling_folder, modules_name})
-            remove_all(final_ + "/" + std::string(old));
-        for (const std::string& name : names)
-            if (int error = rename_file(new_ + "/" + name, final_ + "/" + name))
-                fail_errno(final_ + "/" + name, "", error);
-        sync_directory(final_);
-    }
-
-  private:
-    static inline const std::string last = "config.json";
-    /// What would be taken for weights of the model, too.
-    static bool is_weights(std::string_view name) {
+const NewFolder::Names folder_names{
+    "config.json",
+    // What would be taken for weights of the model, too.
+    [](std::string_view name) {
         return name.starts_with("model") &&
                (name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json"));
-    }
-    static bool is_written(std::string_view name) {
-        return is_weights(name) || name == last || name == tokenizer_name || name == settings_name ||
-               name == generation_name || name == modules_name || name == pooling_folder;
-    }
-    Existing existing_;
-    std::string final_, new_;
-    std::unique_ptr<FolderLock> lock_;
-};
+    },
+    {tokenizer_name, settings_name, generation_name, modules_name, pooling_folder}};
 
 }  // namespace
 
@@ -371,7 +332,7 @@ void write_folder(const Gguf& file, const TokenizerPtr& tokenizer, const std::st
     const TokenizerPtr words = tokenizer ? tokenizer : tokenizer_from_gguf(file);
     const std::vector<ParameterRows> rows = parameter_rows(*model.family, model.config, model.graph, true);
     const std::vector<FolderTensor> tensors = folder_tensors(model, rows, options);
-    NewFolder folder(path, options.existing);
+    NewFolder folder(path, options.existing, folder_names);
     double done = 0, all = 0;
     SafetensorsWriter writer;
     for (const FolderTensor& tensor : tensors) {

@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
+#include <optional>
 
 #include "base/error.h"
 #include "base/output.h"
@@ -18,6 +20,8 @@
 
 namespace linnet {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr std::int32_t magic = 0x616b3432;  // "ak42"
 constexpr std::uint64_t long_header = 256, short_header = 28;
@@ -140,10 +144,14 @@ class CheckpointWriter {
 
     void write() {
         header();
-        if (options_.version > 0) return put(order_1);
-        put(order_0);
-        turns();
-        put(std::vector<RawGroup>{{head}});
+        if (options_.version > 0) {
+            put(order_1);
+        } else {
+            put(order_0);
+            turns();
+            put(std::vector<RawGroup>{{head}});
+        }
+        out_.finish();
     }
     void commit() { out_.commit(); }
 
@@ -221,6 +229,51 @@ class CheckpointWriter {
     double done_ = 0, all_ = 0;
 };
 
+/// tokenizer.bin, beside a checkpoint. Where one with the same bytes is there already, that serves.
+class WordsWriter {
+  public:
+    WordsWriter(const std::string& path, const std::string& text, Existing existing)
+        : path_(path), fresh_(!name_taken(path)) {
+        std::error_code ignored;
+        if (fs::is_regular_file(path, ignored) && fs::file_size(path, ignored) == text.size() &&
+            read_file(path) == text)
+            return;
+        out_.emplace(path, existing);
+        out_->write(text);
+        out_->finish();
+    }
+    bool differs() const { return out_.has_value(); }
+    void commit() {
+        if (out_) out_->commit();
+    }
+    /// Where there was none before, there is none.
+    void undo() const {
+        if (out_ && fresh_) remove_all(path_);
+    }
+
+  private:
+    std::string path_;
+    bool fresh_;
+    std::optional<AtomicFile> out_;
+};
+
+/// Gives a checkpoint and its tokenizer their names.
+void commit(CheckpointWriter& checkpoint, WordsWriter& words, const std::string& path, Existing existing) {
+    refuse_existing(path, existing);
+    // Ids mean nothing with other words: an old checkpoint goes before its tokenizer does.
+    std::error_code ignored;
+    const std::string old = fs::weakly_canonical(path, ignored).string();  // of a link, what it leads to
+    if (words.differs() && !old.empty() && !remove_all(old))
+        fail(Exit::io, path, "", "a file that can be removed", "one that stays");
+    words.commit();
+    try {
+        checkpoint.commit();
+    } catch (...) {
+        if (!name_taken(path)) words.undo();
+        throw;
+    }
+}
+
 std::string beside(const std::string& path, const char* name) {
     const std::size_t slash = path.rfind('/');
     return (slash == path.npos ? "" : path.substr(0, slash + 1)) + name;
@@ -266,14 +319,12 @@ void write_llama2c(const Gguf& file, const TokenizerPtr& tokenizer, const std::s
     const Graph graph = trace(c, false).graph;
     std::vector<std::vector<float>> converted;
     const std::vector<Tensor> parameters = bind_parameters(graph, file, *architecture, converted);
-    const std::string vocabulary = tokenizer_to_llama2c(*tokenizer);
     const std::string beside_it = beside(path, "tokenizer.bin");
-    refuse_existing(beside_it, options.existing);
     CheckpointWriter out(c, graph, parameters, path, options);
+    WordsWriter words(beside_it, tokenizer_to_llama2c(*tokenizer), options.existing);
     out.write();
-    write_file(beside_it, vocabulary, options.existing);
-    out.commit();
-    note_written(beside_it);
+    commit(out, words, path, options.existing);
+    if (words.differs()) note_written(beside_it);
 }
 
 }  // namespace linnet

@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "base/fields.h"
-#include "base/folder_lock.h"
 #include "formats/safetensors.h"
+#include "model/convert/new_folder.h"
 #include "model/convert/sinks.h"
 #include "model/convert/source.h"
 #include "model/convert/tensor_rows.h"
@@ -24,6 +24,11 @@ using nlohmann::ordered_json;
 constexpr const char* config_name = "adapter_config.json";
 constexpr const char* weights_name = "adapter_model";
 constexpr std::string_view prefix = "base_model.model.", mark_a = ".lora_A.weight", mark_b = ".lora_B.weight";
+
+const NewFolder::Names folder_names{
+    config_name,
+    [](std::string_view name) { return name == std::string(weights_name) + ".safetensors"; },
+    {}};
 
 /// Where the rows of the model's parameters stand in the modules of its family.
 struct Modules {
@@ -296,11 +301,7 @@ void write_peft_folder(const Adapter& adapter, const Model& base, const std::str
                        Existing existing) {
     const Modules modules(base);
     const std::map<std::string, OutModule> out = out_modules(adapter, base, modules);
-    make_directories(path);
-    const FolderLock lock(path);
-    refuse_existing_in(path, existing, [](std::string_view name) {
-        return name == config_name || name == std::string(weights_name) + ".safetensors";
-    });
+    NewFolder folder(path, existing, folder_names);
     std::map<std::string, Joined> joined;
     for (const auto& [name, module] : out)
         joined.emplace(name, Joined(module.pieces, module.rows, module.columns));
@@ -342,11 +343,10 @@ void write_peft_folder(const Adapter& adapter, const Model& base, const std::str
                                  {"use_rslora", false},
                                  {"use_dora", false},
                                  {"inference_mode", true}};
-    if (existing != Existing::keep)
-        remove_all(path + "/" + config_name);  // what makes it an adapter comes last
-    writer.write(path, weights_name, 0, existing);
-    write_file(path + "/" + config_name,
-               config.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n", existing);
+    writer.write(folder.path(), weights_name);
+    write_file(folder.path() + "/" + config_name,
+               config.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
+    folder.finish();
 }
 
 }  // namespace linnet

@@ -216,6 +216,32 @@ TEST_CASE("llama2.c's versions 1 and 2 are written: 1 byte for byte, 2 as near a
     CHECK(!fs::exists(scratch / "h.bin"));
 }
 
+TEST_CASE(
+    "a second checkpoint of llama2.c's may stand beside the tokenizer.bin of the first, but no other words") {
+    test::Scratch scratch;
+    write_letters(scratch / "tokenizer.bin");
+    test::write_text(scratch / "m.bin", header_of(1, 8, 16, true, 0) +
+                                            std::string(4 * (3 * 8 + 8 * 8 + 4 * 8 * 8 + 3 * 8 * 16), '\0'));
+    const Gguf model = open_model_file(scratch / "m.bin");
+    make_directories(scratch / "out");
+    const TokenizerPtr words = tokenizer_from_gguf(model);
+    write_llama2c(model, words, scratch / "out/a.bin", {});
+    const std::string tokenizer = test::read_text(scratch / "out/tokenizer.bin");
+    write_llama2c(model, words, scratch / "out/b.bin", {});
+    CHECK(test::read_text(scratch / "out/b.bin") == test::read_text(scratch / "out/a.bin"));
+    test::write_text(scratch / "out/tokenizer.bin", "others");
+    CHECK_THROWS_AS(write_llama2c(model, words, scratch / "out/c.bin", {}), Error);
+    CHECK(!fs::exists(scratch / "out/c.bin"));
+    CHECK(test::read_text(scratch / "out/tokenizer.bin") == "others");
+    SinkOptions over;
+    over.existing = Existing::replace;
+    fs::create_symlink("a.bin", scratch / "out/link.bin");
+    write_llama2c(model, words, scratch / "out/link.bin", over);
+    CHECK(fs::is_symlink(scratch / "out/link.bin"));
+    CHECK(test::read_text(scratch / "out/a.bin") == test::read_text(scratch / "out/b.bin"));
+    CHECK(test::read_text(scratch / "out/tokenizer.bin") == tokenizer);
+}
+
 TEST_CASE("a GPT-2 goes to llm.c's checkpoint and back, in f32 and bf16, its vocabulary padded") {
     test::Scratch scratch;
     test::FamilyFile file =

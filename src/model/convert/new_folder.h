@@ -1,0 +1,42 @@
+// A folder of files that are one thing: a model, an adapter.
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/file.h"
+#include "base/folder_lock.h"
+
+namespace linnet {
+
+/// A folder that becomes such a thing: locked, its files written below it and renamed when all are there. The
+/// file by which it is one comes last, and an old one goes first, so that it never speaks of other files.
+class NewFolder {
+  public:
+    struct Names {
+        std::string last;                           // the file by which it is one
+        bool (*is_weights)(std::string_view name);  // what would be taken for its weights
+        std::vector<std::string_view> others;       // what else is written
+        bool contains(std::string_view name) const;
+    };
+    /// Error(Exit::usage) where something of these names is there and is to be kept; Error(Exit::io). `names`
+    /// outlives it.
+    NewFolder(const std::string& path, Existing existing, const Names& names);
+    ~NewFolder();
+    NewFolder(const NewFolder&) = delete;
+    NewFolder& operator=(const NewFolder&) = delete;
+    /// Where to write the files.
+    const std::string& path() const { return new_; }
+    /// Gives them their names; what was there of `names` goes. Errors as the constructor's.
+    void finish();
+
+  private:
+    void refuse_existing() const;
+    Existing existing_;
+    const Names& names_;
+    std::string final_, new_;
+    std::unique_ptr<FolderLock> lock_;
+};
+
+}  // namespace linnet
