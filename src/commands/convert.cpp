@@ -71,32 +71,33 @@ void to_gguf(const Options& options, ModelFormat format, const SourceOptions& wa
     progress.clear();
 }
 
+/// As a folder or a checkpoint.
+void write_model(const Options& options, const OutgoingModel& model, const TokenizerPtr& tokenizer,
+                 const SinkOptions& to, Target target) {
+    if (target == Target::folder) return write_folder(model, tokenizer, options.out, to);
+    prepare_output(options.out, to.existing);
+    const Architecture* architecture = nullptr;
+    // Each says what else it wants of a model; they have no position in common.
+    const bool llmc = read_config(model.file(), architecture).position.kind.at(0) == "learned";
+    if (llmc && !options.version.empty())
+        usage_error("--llama2c-version", "a model for llama2.c", "one for llm.c");
+    llmc ? write_llmc(model, options.out, to) : write_llama2c(model, tokenizer, options.out, to);
+}
+
 void from_gguf(const Options& options, ModelFormat format, const SourceOptions& from, SinkOptions to,
                Target target) {
-    TokenizerPtr tokenizer;
-    std::optional<Gguf> file;
-    if (format == ModelFormat::gguf) {
-        file.emplace(options.in);
-    } else {
-        ModelSource source = open_source(options.in, format, {{}, from.tokenizer});
-        for (const std::string& line : source.notes) note(line);
-        tokenizer = source.tokenizer;
-        file.emplace(as_gguf(source));
-    }
-    if (!tokenizer) tokenizer = tokenizer_from_gguf(*file);
     if (options.verbose) to.mapped = [](const std::string& line) { note(line); };
     Percent progress("converted", true);
     to.progress = std::ref(progress);
-    if (target == Target::folder) {
-        write_folder(*file, tokenizer, options.out, to);
+    if (format == ModelFormat::gguf) {
+        const Gguf file(options.in);
+        write_model(options, file, tokenizer_from_gguf(file), to, target);
     } else {
-        prepare_output(options.out, to.existing);
-        const Architecture* architecture = nullptr;
-        // Each says what else it wants of a model; they have no position in common.
-        const bool llmc = read_config(*file, architecture).position.kind.at(0) == "learned";
-        if (llmc && !options.version.empty())
-            usage_error("--llama2c-version", "a model for llama2.c", "one for llm.c");
-        llmc ? write_llmc(*file, options.out, to) : write_llama2c(*file, tokenizer, options.out, to);
+        const ModelSource source = open_source(options.in, format, {{}, from.tokenizer});
+        for (const std::string& line : source.notes) note(line);
+        const OutgoingModel model(source);
+        write_model(options, model, source.tokenizer ? source.tokenizer : tokenizer_from_gguf(model.file()),
+                    to, target);
     }
     progress.clear();
 }

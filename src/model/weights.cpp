@@ -89,47 +89,21 @@ std::vector<StoredTensor> stored_tensors(const Graph& graph, const Architecture&
     return tensors;
 }
 
-namespace {
-
-/// One parameter: the rows of the tensor from `first_row` on. Vectors become float.
-Tensor bind(const Parameter& p, const GgufTensor& t, std::int64_t first_row,
-            std::vector<std::vector<float>>& converted) {
-    Tensor tensor{const_cast<std::byte*>(t.bytes.data()), t.type, p.shape};
-    // Of a vector, each element counts as a row.
-    tensor.data =
-        p.shape.rank > 1 ? tensor.row(first_row) : tensor.as<std::byte>() + first_row * info(t.type).bytes;
-    if (p.shape.rank == 1 && t.type != DType::f32) {
-        converted.emplace_back(static_cast<std::size_t>(p.shape.count()));
-        kernels().load(p.shape.count(), t.type, tensor.data, converted.back().data());
-        tensor.data = converted.back().data();
-        tensor.type = DType::f32;
-    }
-    return tensor;
-}
-
 /// Whether a file may have no tensor of this name where others of its kind are there.
-bool may_lack(const Architecture& a, std::string_view name) {
+static bool may_lack(const Architecture& a, std::string_view name) {
     const std::string layer = parts_of(name).layer;
     return std::any_of(a.presence.begin(), a.presence.end(), [&](const TensorPresence& row) {
         return row.is_bias() && with_layer(row.tensor, layer) == name;
     });
 }
 
-}  // namespace
-
-std::vector<Tensor> bind_parameters(const Graph& graph, const Gguf& file, const Architecture& a,
-                                    std::vector<std::vector<float>>& converted) {
-    std::vector<Tensor> bound(graph.parameters().size());
+std::vector<ParameterPlace> find_parameters(const Graph& graph, const Gguf& file, const Architecture& a) {
+    std::vector<ParameterPlace> places(graph.parameters().size());
     std::unordered_set<const GgufTensor*> used;
     for (const StoredTensor& stored : stored_tensors(graph, a, &file)) {
         const GgufTensor* t = file.tensor(stored.name);
         if (!t) {
             if (!may_lack(a, stored.name)) fail_input(file.path(), stored.name, "a tensor", "none");
-            for (std::size_t part : stored.parts) {
-                const Shape& shape = graph.parameters()[part].shape;
-                converted.emplace_back(static_cast<std::size_t>(shape.count()), 0.0F);
-                bound[part] = {converted.back().data(), DType::f32, shape};
-            }
             continue;
         }
         used.insert(t);
@@ -142,15 +116,40 @@ std::vector<Tensor> bind_parameters(const Graph& graph, const Gguf& file, const 
             fail_input(file.path_of(*t), stored.name, computed_types(), std::string(info(t->type).name));
         std::int64_t row = 0;
         for (std::size_t part : stored.parts) {
-            const Parameter& p = graph.parameters()[part];
-            bound[part] = bind(p, *t, row, converted);
-            row += p.shape.dim[0];
+            places[part] = {t, row};
+            row += graph.parameters()[part].shape.dim[0];
         }
     }
     for (const GgufTensor& t : file.tensors())
         if (!used.contains(&t) && !is_ignored(a, t.name))
             fail_input(file.path_of(t), t.name, "a tensor of the architecture " + std::string(a.name),
                        "an unknown one");
+    return places;
+}
+
+Tensor bind_parameter(const Parameter& p, const ParameterPlace& place,
+                      std::vector<std::vector<float>>& converted) {
+    const auto count = static_cast<std::size_t>(p.shape.count());
+    if (!place.tensor) return {converted.emplace_back(count, 0.0F).data(), DType::f32, p.shape};
+    const GgufTensor& t = *place.tensor;
+    Tensor tensor{const_cast<std::byte*>(t.bytes.data()), t.type, p.shape};
+    tensor.data =
+        p.shape.rank > 1 ? tensor.row(place.row) : tensor.as<std::byte>() + place.row * info(t.type).bytes;
+    if (p.shape.rank == 1 && t.type != DType::f32) {
+        std::vector<float>& values = converted.emplace_back(count);
+        kernels().load(p.shape.count(), t.type, tensor.data, values.data());
+        tensor.data = values.data(), tensor.type = DType::f32;
+    }
+    return tensor;
+}
+
+std::vector<Tensor> bind_parameters(const Graph& graph, const Gguf& file, const Architecture& a,
+                                    std::vector<std::vector<float>>& converted) {
+    std::vector<Tensor> bound(graph.parameters().size());
+    const std::vector<ParameterPlace> places = find_parameters(graph, file, a);
+    for (std::size_t i = 0; i < bound.size(); i++)
+        if (const Parameter& p = graph.parameters()[i]; p.adapter == none)
+            bound[i] = bind_parameter(p, places[i], converted);
     return bound;
 }
 

@@ -29,9 +29,23 @@ bool always_f32(const Parameter& parameter);
 std::vector<StoredTensor> stored_tensors(const Graph& graph, const Architecture& architecture,
                                          const Gguf* file);
 
+/// Where the rows of a parameter stand in a file.
+struct ParameterPlace {
+    const GgufTensor* tensor = nullptr;  // null: a bias that the file lacks, of zeros
+    std::int64_t row = 0;                // the first; of a vector, each element counts as one
+};
+
+/// The place of every parameter of `graph` but adapters'. Looks at the tensors' shapes and types, not at
+/// their bytes. Error(Exit::input) for a tensor that is missing, has another shape, or is not known.
+std::vector<ParameterPlace> find_parameters(const Graph& graph, const Gguf& file,
+                                            const Architecture& architecture);
+
+/// One of them as it stands there; a vector as float, in `converted` where the file has another type.
+Tensor bind_parameter(const Parameter& parameter, const ParameterPlace& place,
+                      std::vector<std::vector<float>>& converted);
+
 /// Every parameter of `graph` but adapters' as it stands in the file: matrices in place, whatever their type;
-/// vectors as float, converted into `converted` where the file has another type. Error(Exit::input) for a
-/// tensor that is missing, has another shape, or is not known.
+/// vectors as float, converted into `converted` where the file has another type. Errors as find_parameters'.
 std::vector<Tensor> bind_parameters(const Graph& graph, const Gguf& file, const Architecture& architecture,
                                     std::vector<std::vector<float>>& converted);
 

@@ -155,10 +155,9 @@ struct Opened {
     std::map<std::string, std::vector<float>> vectors;
 };
 
-void emit_parameter(const ParameterReader& reader, DType type, const GgufWriter::Sink& sink) {
-    emit_rows(
-        reader.rows().rows, reader.rows().columns,
-        [&](auto begin, auto end, auto& out) { reader.read(begin, end, type, out); }, sink);
+MadeRows made_rows(const ParameterReader& reader, DType type) {
+    return {reader.rows().rows, reader.rows().columns,
+            [&reader, type](const Window& window, std::byte* out) { reader.read(window, type, out); }};
 }
 
 /// The part of a tensor that is one parameter.
@@ -169,16 +168,10 @@ SourceTensor one_parameter(const Opened& opened, std::size_t index, const Source
         t.type = gguf_type(p, reader->type(), options);
         t.in_place = reader->in_place(t.type);
         t.from = described(reader->rows());
-        t.emit = [reader, type = t.type](const GgufWriter::Sink& sink) {
-            emit_parameter(*reader, type, sink);
-        };
+        t.made.push_back(made_rows(*reader, t.type));
     } else {
-        const std::vector<float>& values = opened.vectors.at(p.name);
-        t.in_place = std::as_bytes(std::span(values));
+        t.in_place = std::as_bytes(std::span(opened.vectors.at(p.name)));
         t.from = "config.json";
-        t.emit = [&values](const GgufWriter::Sink& sink) {
-            sink(values.data(), values.size() * sizeof(float));
-        };
     }
     return t;
 }
@@ -210,9 +203,8 @@ SourceTensor whole_tensor(const Opened& opened, const StoredTensor& stored, cons
     } else {
         whole.in_place = {};
     }
-    whole.emit = [&opened, parts = stored.parts, type = whole.type](const GgufWriter::Sink& sink) {
-        for (std::size_t part : parts) emit_parameter(*opened.readers[part], type, sink);
-    };
+    whole.made.clear();
+    for (std::size_t part : stored.parts) whole.made.push_back(made_rows(*opened.readers[part], whole.type));
     return whole;
 }
 

@@ -9,10 +9,10 @@
 #include "kernels/kernels.h"
 #include "model/convert/huggingface.h"
 #include "model/convert/new_folder.h"
+#include "model/convert/outgoing.h"
 #include "model/convert/sinks.h"
 #include "model/convert/tensor_rows.h"
 #include "model/trace.h"
-#include "model/weights.h"
 #include "text/files/tokenizer_json.h"
 
 namespace linnet {
@@ -33,20 +33,21 @@ struct Outgoing {
     ModelConfig config;
     Graph graph;
     std::vector<std::vector<float>> converted;
-    std::vector<Tensor> parameters;
+    std::vector<ParameterValues> parameters;
     std::map<std::string, std::vector<float>> vectors;  // that config.json says
     const HuggingFaceFamily* family = nullptr;
     ordered_json json;  // config.json
     bool kept = false;  // it is the one that the model came with
 
-    explicit Outgoing(const Gguf& gguf) : file(gguf) {
+    explicit Outgoing(const OutgoingModel& model) : file(model.file()) {
         config = read_config(file, architecture);
         graph = trace(config, false).graph;
-        parameters = bind_parameters(graph, file, *architecture, converted);
+        parameters = model.parameters(graph, *architecture, converted);
         for (std::size_t i = 0; i < parameters.size(); i++)
-            if (const std::string& name = graph.parameters()[i].name; name.starts_with("rope_f"))
-                vectors[name] = {parameters[i].as<float>(),
-                                 parameters[i].as<float>() + parameters[i].shape.count()};
+            if (const std::string& name = graph.parameters()[i].name; name.starts_with("rope_f")) {
+                const auto* values = reinterpret_cast<const float*>(parameters[i].lying);
+                vectors[name] = {values, values + parameters[i].shape.count()};
+            }
     }
 };
 
@@ -112,8 +113,8 @@ const char* torch_name(DType type) {
 struct FolderTensor {
     std::string name;
     DType type = DType::f32;
-    std::size_t part = 0;                                               // of the parameters' tensors
-    std::vector<std::pair<const Tensor*, const ParameterRows*>> holds;  // in order
+    std::size_t part = 0;                                                        // of the parameters' tensors
+    std::vector<std::pair<const ParameterValues*, const ParameterRows*>> holds;  // in order
     Shape shape() const { return holds[0].second->shape; }
     std::int64_t rows() const {
         const ParameterRows& r = *holds[0].second;
@@ -122,78 +123,107 @@ struct FolderTensor {
 };
 
 /// Whether every value of a tensor of f32 comes back from `type`.
-bool survives(const Tensor& tensor, DType type, Spelling spelling) {
-    const std::int64_t count = tensor.shape.count();
-    std::vector<float> values(tensor.as<float>(), tensor.as<float>() + count);
-    std::vector<std::byte> stored(static_cast<std::size_t>(count * info(type).bytes));
-    write_spelling(spelling, values);
-    kernels().store(count, type, values.data(), stored.data());
-    kernels().load(count, type, stored.data(), values.data());
-    read_spelling(spelling, values);
-    return std::memcmp(values.data(), tensor.as<float>(), values.size() * sizeof(float)) == 0;
+bool survives(const ParameterValues& tensor, DType type, Spelling spelling) {
+    WindowReader own(DType::f32), narrow(type);
+    std::vector<float> back;
+    const std::int64_t columns = tensor.columns(), some = rows_at_a_time(columns);
+    for (std::int64_t row = 0; row < tensor.rows(); row += some) {
+        const Window window{row, std::min(tensor.rows(), row + some), 0, columns};
+        const std::int64_t count = (window.end - row) * columns;
+        back.resize(static_cast<std::size_t>(count));
+        kernels().load(count, type, narrow.read(tensor, window, spelling), back.data());
+        read_spelling(spelling, back);
+        if (std::memcmp(back.data(), own.read(tensor, window), back.size() * sizeof(float)) != 0)
+            return false;
+    }
+    return true;
 }
 
-/// One row of a matrix, or one element of a vector, as `type`.
-void put_row(const Tensor& from, std::int64_t row, std::int64_t columns, DType type, Spelling spelling,
-             std::byte* to) {
-    const std::byte* at =
-        from.shape.rank > 1 ? from.row(row) : from.as<std::byte>() + row * info(from.type).bytes;
-    if (from.type == type && spelling == Spelling::same) {
-        std::memcpy(to, at, static_cast<std::size_t>(columns * info(type).bytes));
-        return;
+/// Writes a tensor of the folder whose rows are other parameters' or in another order.
+class TensorEmitter {
+  public:
+    explicit TensorEmitter(const FolderTensor& tensor)
+        : tensor_(tensor),
+          first_(*tensor.holds[0].second),
+          rows_(tensor.rows()),
+          size_(info(tensor.type).bytes),
+          from_(static_cast<std::size_t>(rows_)),
+          reader_(tensor.type) {
+        for (std::size_t h = 0; h < tensor.holds.size(); h++)
+            for (std::int64_t r = 0; r < tensor.holds[h].second->rows; r++) {
+                const ParameterRows::Place place = tensor.holds[h].second->at(r);
+                if (place.tensor == tensor.part)
+                    from_[static_cast<std::size_t>(place.row)] = {static_cast<std::uint32_t>(h), r};
+            }
     }
-    std::vector<float> values(static_cast<std::size_t>(columns));
-    kernels().load(columns, from.type, at, values.data());
-    write_spelling(spelling, values);
-    kernels().store(columns, type, values.data(), to);
-}
+
+    void emit(const SafetensorsWriter::Sink& sink) {
+        // Where rows become columns, a piece has some elements of every row.
+        const std::int64_t columns = first_.columns, unit = 256;  // quantized types' blocks divide it
+        const bool across = first_.transpose;
+        const std::int64_t all = across ? columns : rows_,
+                           some = across ? std::max(unit, rows_at_a_time(rows_) / unit * unit)
+                                         : rows_at_a_time(columns);
+        std::vector<std::byte> bytes;
+        for (std::int64_t at = 0; at < all; at += some) {
+            if (int signal = stop_signal()) throw Stopped{signal};
+            const std::int64_t n = std::min(some, all - at);
+            bytes.resize(static_cast<std::size_t>(n * (across ? rows_ : columns) * size_));
+            if (across)
+                put({0, rows_, at, n}, bytes.data());
+            else
+                put({at, at + n, 0, columns}, bytes.data());
+            sink(bytes.data(), bytes.size());
+        }
+    }
+
+  private:
+    struct From {
+        std::uint32_t hold;
+        std::int64_t row;
+    };
+
+    /// A window of the rows in the tensor's order, as the tensor has it.
+    void put(const Window& w, std::byte* out) {
+        for (std::int64_t r = w.begin; r < w.end;) {
+            const From& from = from_[static_cast<std::size_t>(r)];
+            std::int64_t n = 1;  // rows that follow one another there, too
+            for (; r + n < w.end; n++) {
+                const From& next = from_[static_cast<std::size_t>(r + n)];
+                if (next.hold != from.hold || next.row != from.row + n) break;
+            }
+            const std::byte* values =
+                reader_.read(*tensor_.holds[from.hold].first, {from.row, from.row + n, w.column, w.columns},
+                             first_.spelling);
+            const std::int64_t at = r - w.begin;
+            if (first_.transpose)
+                transpose(n, w.columns, static_cast<std::size_t>(size_), values, w.columns, out + at * size_,
+                          rows_);
+            else
+                std::memcpy(out + at * w.columns * size_, values,
+                            static_cast<std::size_t>(n * w.columns * size_));
+            r += n;
+        }
+    }
+
+    const FolderTensor& tensor_;
+    const ParameterRows& first_;
+    std::int64_t rows_, size_;
+    std::vector<From> from_;
+    WindowReader reader_;
+};
 
 void emit(const FolderTensor& tensor, const SafetensorsWriter::Sink& sink) {
     const ParameterRows& first = *tensor.holds[0].second;
     if (tensor.holds.size() == 1 && first.tensors.size() == 1 && first.in_order() && first.as_is())
         return write_values(*tensor.holds[0].first, tensor.type, sink);
-    struct From {
-        std::uint32_t hold;
-        std::int64_t row;
-    };
-    const std::int64_t rows = tensor.rows(), columns = first.columns;
-    std::vector<From> from(static_cast<std::size_t>(rows));
-    for (std::size_t h = 0; h < tensor.holds.size(); h++)
-        for (std::int64_t r = 0; r < tensor.holds[h].second->rows; r++) {
-            const ParameterRows::Place place = tensor.holds[h].second->at(r);
-            if (place.tensor == tensor.part)
-                from[static_cast<std::size_t>(place.row)] = {static_cast<std::uint32_t>(h), r};
-        }
-    const std::int64_t size = info(tensor.type).bytes;
-    // A tensor that is transposed has to be there whole; others go a few MiB at a time.
-    const std::int64_t some =
-        first.transpose ? rows : std::max<std::int64_t>(1, (std::int64_t{1} << 20) / columns);
-    std::vector<std::byte> bytes, column;
-    for (std::int64_t row = 0; row < rows; row += some) {
-        if (int signal = stop_signal()) throw Stopped{signal};
-        const std::int64_t end = std::min(rows, row + some);
-        bytes.resize(static_cast<std::size_t>((end - row) * columns * size));
-        for (std::int64_t r = row; r < end; r++) {
-            const From& place = from[static_cast<std::size_t>(r)];
-            put_row(*tensor.holds[place.hold].first, place.row, columns, tensor.type, first.spelling,
-                    bytes.data() + (r - row) * columns * size);
-        }
-        if (!first.transpose) sink(bytes.data(), bytes.size());
-    }
-    if (!first.transpose) return;
-    column.resize(static_cast<std::size_t>(rows * size));
-    for (std::int64_t c = 0; c < columns; c++) {
-        for (std::int64_t r = 0; r < rows; r++)
-            std::memcpy(column.data() + r * size, bytes.data() + (r * columns + c) * size,
-                        static_cast<std::size_t>(size));
-        sink(column.data(), column.size());
-    }
+    TensorEmitter(tensor).emit(sink);
 }
 
 /// The type of a tensor: what was asked for, or as stored; GGUF's tensors that are always f32 go back to the
 /// others' type where no value changes.
-DType type_of(const Tensor& t, Spelling spelling, DType matrices, const Gguf& file, const std::string& name,
-              const SinkOptions& options) {
+DType type_of(const ParameterValues& t, Spelling spelling, DType matrices, const Gguf& file,
+              const std::string& name, const SinkOptions& options) {
     if (options.type) return *options.type;
     if (info(t.type).block > 1)
         fail_input(file.path(), name, "f32, f16 or bf16", std::string(info(t.type).name),
@@ -323,9 +353,10 @@ std::optional<std::string> folder_class(const Gguf& file) {
     return family ? std::optional(family->class_name) : std::nullopt;
 }
 
-void write_folder(const Gguf& file, const TokenizerPtr& tokenizer, const std::string& path,
+void write_folder(const OutgoingModel& values, const TokenizerPtr& tokenizer, const std::string& path,
                   const SinkOptions& options) {
-    Outgoing model(file);
+    Outgoing model(values);
+    const Gguf& file = values.file();
     if (!choose_family(model))
         fail_input(file.path(), "", "a model that a family of transformers can say",
                    model.architecture->name + " with settings that none has");

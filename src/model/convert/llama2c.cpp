@@ -11,11 +11,10 @@
 #include "base/output.h"
 #include "model/architectures.h"
 #include "model/convert/huggingface.h"
+#include "model/convert/outgoing.h"
 #include "model/convert/raw_model.h"
 #include "model/convert/sinks.h"
-#include "model/convert/tensor_rows.h"
 #include "model/trace.h"
-#include "model/weights.h"
 #include "text/files/llama2c.h"
 
 namespace linnet {
@@ -131,7 +130,7 @@ std::int64_t group_of(const ModelConfig& c) {
 /// A checkpoint being written.
 class CheckpointWriter {
   public:
-    CheckpointWriter(const ModelConfig& c, const Graph& graph, const std::vector<Tensor>& parameters,
+    CheckpointWriter(const ModelConfig& c, const Graph& graph, const std::vector<ParameterValues>& parameters,
                      const std::string& path, const SinkOptions& options)
         : c_(c),
           graph_(graph),
@@ -139,7 +138,8 @@ class CheckpointWriter {
           options_(options),
           group_(options.version == 2 ? group_of(c) : 0),
           out_(path, options.existing) {
-        for (const Tensor& t : parameters) all_ += static_cast<double>(t.shape.count()) * sizeof(float);
+        for (const ParameterValues& t : parameters)
+            all_ += static_cast<double>(t.shape.count()) * sizeof(float);
     }
 
     void write() {
@@ -175,7 +175,7 @@ class CheckpointWriter {
 
     void put(std::span<const RawGroup> groups) {
         for (std::size_t p : raw_order(graph_, groups, c_.layers)) {
-            const Tensor& t = parameters_[p];
+            const ParameterValues& t = parameters_[p];
             options_.mapped(graph_.parameters()[p].name + " -> byte " + std::to_string(out_.position()));
             std::vector<float> scales;
             write_values(t, DType::f32, [&](const void* data, std::size_t size) {
@@ -222,7 +222,7 @@ class CheckpointWriter {
 
     const ModelConfig& c_;
     const Graph& graph_;
-    const std::vector<Tensor>& parameters_;
+    const std::vector<ParameterValues>& parameters_;
     const SinkOptions& options_;
     std::int64_t group_;  // 0: no matrix has 8 bits
     AtomicFile out_;
@@ -302,8 +302,9 @@ ModelSource open_llama2c(const std::string& path, const SourceOptions& options) 
     return source;
 }
 
-void write_llama2c(const Gguf& file, const TokenizerPtr& tokenizer, const std::string& path,
+void write_llama2c(const OutgoingModel& model, const TokenizerPtr& tokenizer, const std::string& path,
                    const SinkOptions& options) {
+    const Gguf& file = model.file();
     const Architecture* architecture = nullptr;
     const ModelConfig c = read_config(file, architecture);
     ModelConfig known = config_of(c.width, c.ffn.width.at(0), c.layers, c.heads.at(0), c.kv_heads.at(0),
@@ -318,7 +319,7 @@ void write_llama2c(const Gguf& file, const TokenizerPtr& tokenizer, const std::s
         fail_input(path, "--type", "f32, which llama2.c has", std::string(info(*options.type).name));
     const Graph graph = trace(c, false).graph;
     std::vector<std::vector<float>> converted;
-    const std::vector<Tensor> parameters = bind_parameters(graph, file, *architecture, converted);
+    const std::vector<ParameterValues> parameters = model.parameters(graph, *architecture, converted);
     const std::string beside_it = beside(path, "tokenizer.bin");
     CheckpointWriter out(c, graph, parameters, path, options);
     WordsWriter words(beside_it, tokenizer_to_llama2c(*tokenizer), options.existing);

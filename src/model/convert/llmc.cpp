@@ -5,11 +5,10 @@
 #include "base/error.h"
 #include "model/architectures.h"
 #include "model/convert/huggingface.h"
+#include "model/convert/outgoing.h"
 #include "model/convert/raw_model.h"
 #include "model/convert/sinks.h"
-#include "model/convert/tensor_rows.h"
 #include "model/trace.h"
-#include "model/weights.h"
 
 namespace linnet {
 namespace {
@@ -89,7 +88,8 @@ ModelSource open_llmc(const std::string& path, const SourceOptions& options) {
     return source;
 }
 
-void write_llmc(const Gguf& file, const std::string& path, const SinkOptions& options) {
+void write_llmc(const OutgoingModel& model, const std::string& path, const SinkOptions& options) {
+    const Gguf& file = model.file();
     const Architecture* architecture = nullptr;
     const ModelConfig c = read_config(file, architecture);
     ModelConfig known = config_of(c.context, c.vocabulary, c.layers, c.heads.at(0), c.width);
@@ -103,7 +103,7 @@ void write_llmc(const Gguf& file, const std::string& path, const SinkOptions& op
     if (type == DType::f16) fail_input(path, "--type", "f32 or bf16, which llm.c has", "f16");
     const Graph graph = trace(c, false).graph;
     std::vector<std::vector<float>> converted;
-    const std::vector<Tensor> parameters = bind_parameters(graph, file, *architecture, converted);
+    const std::vector<ParameterValues> parameters = model.parameters(graph, *architecture, converted);
     const std::int64_t padded = (c.vocabulary + vocabulary_unit - 1) / vocabulary_unit * vocabulary_unit;
     AtomicFile out(path, options.existing);
     std::array<std::int32_t, header_bytes / 4> header{};
@@ -113,9 +113,10 @@ void write_llmc(const Gguf& file, const std::string& path, const SinkOptions& op
         header[i++] = static_cast<std::int32_t>(n);
     out.write(header.data(), header_bytes);
     double done = 0, all = 0;
-    for (const Tensor& t : parameters) all += static_cast<double>(t.shape.count() * info(type).bytes);
+    for (const ParameterValues& t : parameters)
+        all += static_cast<double>(t.shape.count() * info(type).bytes);
     for (std::size_t p : raw_order(graph, order, c.layers)) {
-        const Tensor& t = parameters[p];
+        const ParameterValues& t = parameters[p];
         options.mapped(graph.parameters()[p].name + " -> byte " + std::to_string(out.position()));
         write_values(t, type, [&](const void* data, std::size_t size) {
             out.write(data, size);

@@ -31,6 +31,17 @@ struct Raw {
         }
         convert_elements(count, DType::f32, values.data(), to, out);
     }
+
+    MadeRows made_rows(std::size_t parameter, DType type) const {
+        const Shape& shape = graph.parameters()[parameter].shape;
+        const std::int64_t columns = shape.rank > 1 ? shape.dim[1] : 1;
+        return {shape.dim[0], columns, [this, parameter, columns, type](const Window& w, std::byte* out) {
+                    if (w.columns == columns)
+                        return read(parameter, w.begin * columns, (w.end - w.begin) * columns, type, out);
+                    for (std::int64_t row = w.begin; row < w.end; row++, out += w.columns * info(type).bytes)
+                        read(parameter, row * columns + w.column, w.columns, type, out);
+                }};
+    }
 };
 
 }  // namespace
@@ -72,17 +83,7 @@ void add_raw_tensors(ModelSource& source, std::shared_ptr<const MappedFile> file
                        {},
                        "byte " + std::to_string(place.begin),
                        {}};
-        t.emit = [raw = raw.get(), parts = stored.parts, type = t.type](const GgufWriter::Sink& sink) {
-            for (std::size_t part : parts) {
-                const Shape& shape = raw->graph.parameters()[part].shape;
-                const std::int64_t columns = shape.rank > 1 ? shape.dim[1] : 1;
-                auto read = [&](std::int64_t begin, std::int64_t end, std::vector<std::byte>& out) {
-                    out.resize(static_cast<std::size_t>((end - begin) * columns * info(type).bytes));
-                    raw->read(part, begin * columns, (end - begin) * columns, type, out.data());
-                };
-                emit_rows(shape.dim[0], columns, read, sink);
-            }
-        };
+        for (std::size_t part : stored.parts) t.made.push_back(raw->made_rows(part, t.type));
         const bool aligned = place.begin % static_cast<std::uint64_t>(info(place.type).bytes) == 0;
         if (stored.parts.size() == 1 && place.group == 0 && t.type == place.type && aligned)
             t.in_place = raw->file->bytes().subspan(place.begin, place.bytes(stored.shape.count()));

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "formats/gguf.h"
+#include "model/convert/outgoing.h"
 #include "text/tokenizer.h"
 
 namespace linnet {
@@ -24,16 +25,16 @@ struct SinkOptions {
 /// generation_config.json; of an encoder also 1_Pooling/config.json and modules.json. Nothing has its name
 /// before all is written; the folder is locked. `tokenizer`: null for the file's. Error(Exit::input) where no
 /// family can say the model, or weights are quantized and no type is given.
-void write_folder(const Gguf& file, const TokenizerPtr& tokenizer, const std::string& path,
+void write_folder(const OutgoingModel& model, const TokenizerPtr& tokenizer, const std::string& path,
                   const SinkOptions& options);
 
 /// llama2.c's checkpoint (version 0, which its run.c reads, 1, or 2, whose 8-bit matrices runq.c reads) and
 /// tokenizer.bin beside it. Error(Exit::input) for a model that llama2.c cannot run.
-void write_llama2c(const Gguf& file, const TokenizerPtr& tokenizer, const std::string& path,
+void write_llama2c(const OutgoingModel& model, const TokenizerPtr& tokenizer, const std::string& path,
                    const SinkOptions& options);
 
 /// llm.c's checkpoint of a GPT-2: version 3, or 5 of bf16. Error(Exit::input) for another model.
-void write_llmc(const Gguf& file, const std::string& path, const SinkOptions& options);
+void write_llmc(const OutgoingModel& model, const std::string& path, const SinkOptions& options);
 
 struct HuggingFaceFamily;
 /// The family of transformers that a model could be written for; null where there is none.

@@ -29,12 +29,24 @@ void refuse_pickle(const std::string& path, std::string_view expected) {
                "pickles execute code, and are not read; transformers' save_pretrained writes safetensors");
 }
 
-void emit_rows(std::int64_t rows, std::int64_t columns, const ReadRows& read, const GgufWriter::Sink& sink) {
-    const std::int64_t some = std::max<std::int64_t>(1, piece / columns);
+void emit_tensor(const SourceTensor& t, const GgufWriter::Sink& sink) {
+    auto pass = [&](const std::byte* data, std::size_t size) {
+        if (int signal = stop_signal()) throw Stopped{signal};
+        sink(data, size);
+    };
+    constexpr std::size_t some = std::size_t{4} << 20;
+    for (std::size_t at = 0; at < t.in_place.size(); at += some)
+        pass(t.in_place.data() + at, std::min(some, t.in_place.size() - at));
+    if (!t.in_place.empty()) return;
     std::vector<std::byte> bytes;
-    for (std::int64_t row = 0; row < rows; row += some) {
-        read(row, std::min(rows, row + some), bytes);
-        sink(bytes.data(), bytes.size());
+    for (const MadeRows& part : t.made) {
+        const std::int64_t rows = std::max<std::int64_t>(1, piece / part.columns);
+        for (std::int64_t row = 0; row < part.rows; row += rows) {
+            const std::int64_t end = std::min(part.rows, row + rows);
+            bytes.resize(static_cast<std::size_t>((end - row) * part.columns * info(t.type).bytes));
+            part.read({row, end, 0, part.columns}, bytes.data());
+            pass(bytes.data(), bytes.size());
+        }
     }
 }
 
@@ -44,9 +56,7 @@ DType gguf_type(const Parameter& parameter, DType stored, const SourceOptions& o
     return stored == DType::f64 ? DType::f32 : stored;
 }
 
-Gguf as_gguf(const ModelSource& source) {
-    auto held = std::make_shared<Held>();
-    held->source = source.keep;
+std::vector<const SourceTensor*> bound_tensors(const ModelSource& source) {
     std::vector<const SourceTensor*> all;
     for (const SourceTensor& t : source.tensors) {
         if (t.in_place.empty() && !t.apart.empty())
@@ -54,23 +64,44 @@ Gguf as_gguf(const ModelSource& source) {
         else
             all.push_back(&t);
     }
+    return all;
+}
+
+namespace {
+
+/// `bytes_of_made`: of a tensor that lies nowhere.
+Gguf seen_as_gguf(
+    const ModelSource& source,
+    const std::function<std::span<const std::byte>(const SourceTensor&, Held&)>& bytes_of_made) {
+    auto held = std::make_shared<Held>();
+    held->source = source.keep;
+    const std::vector<const SourceTensor*> all = bound_tensors(source);
     held->names.reserve(all.size());
     std::vector<GgufTensor> tensors;
     for (const SourceTensor* t : all) {
         held->names.push_back(t->name);
-        std::span<const std::byte> bytes = t->in_place;
-        if (bytes.empty()) {
-            auto& made = held->made.emplace_back(bytes_of(*t));
-            std::size_t at = 0;
-            t->emit([&](const void* data, std::size_t size) {
-                std::copy_n(static_cast<const std::byte*>(data), size, made.data() + at);
-                at += size;
-            });
-            bytes = made;
-        }
-        tensors.push_back({held->names.back(), t->type, t->shape, bytes});
+        tensors.push_back({held->names.back(), t->type, t->shape,
+                           t->in_place.empty() ? bytes_of_made(*t, *held) : t->in_place});
     }
     return Gguf(source.path, source.metadata.header(), std::move(tensors), held);
+}
+
+}  // namespace
+
+Gguf as_gguf(const ModelSource& source) {
+    return seen_as_gguf(source, [](const SourceTensor& t, Held& held) -> std::span<const std::byte> {
+        auto& made = held.made.emplace_back(bytes_of(t));
+        std::size_t at = 0;
+        emit_tensor(t, [&](const void* data, std::size_t size) {
+            std::copy_n(static_cast<const std::byte*>(data), size, made.data() + at);
+            at += size;
+        });
+        return made;
+    });
+}
+
+Gguf outline(const ModelSource& source) {
+    return seen_as_gguf(source, [](const SourceTensor&, Held&) { return std::span<const std::byte>(); });
 }
 
 void write_gguf(const ModelSource& source, const std::string& path, Existing existing,
@@ -80,16 +111,11 @@ void write_gguf(const ModelSource& source, const std::string& path, Existing exi
     for (const SourceTensor& t : source.tensors) all += static_cast<double>(bytes_of(t));
     for (const SourceTensor& t : source.tensors)
         out.add_tensor(t.name, t.type, t.shape, [&](const GgufWriter::Sink& sink) {
-            auto pass = [&](const void* data, std::size_t size) {
-                if (int signal = stop_signal()) throw Stopped{signal};
+            emit_tensor(t, [&](const void* data, std::size_t size) {
                 sink(data, size);
                 done += static_cast<double>(size);
                 progress(done, all);
-            };
-            if (t.in_place.empty()) return t.emit(pass);
-            constexpr std::size_t some = std::size_t{4} << 20;
-            for (std::size_t at = 0; at < t.in_place.size(); at += some)
-                pass(t.in_place.data() + at, std::min(some, t.in_place.size() - at));
+            });
         });
     out.write(path, existing, false);
 }

@@ -14,6 +14,19 @@
 
 namespace linnet {
 
+/// Rows [begin, end) of a matrix, and of each so many elements from `column` on.
+struct Window {
+    std::int64_t begin, end, column, columns;
+};
+
+/// The rows of one parameter that lie nowhere as GGUF has them: made from the other format when they are
+/// read.
+struct MadeRows {
+    std::int64_t rows = 0, columns = 1;
+    /// Elements of the tensor's type, row after row.
+    std::function<void(const Window& window, std::byte* out)> read;
+};
+
 /// A tensor as GGUF will have it.
 struct SourceTensor {
     std::string name;
@@ -21,9 +34,8 @@ struct SourceTensor {
     Shape shape;
     /// Its bytes where they lie; empty where they have to be made.
     std::span<const std::byte> in_place;
-    /// Calls its argument with the bytes in pieces of a few MiB.
-    std::function<void(const GgufWriter::Sink&)> emit;
-    std::string from;  // "q_proj, k_proj, v_proj: transposed", for people
+    std::vector<MadeRows> made;  // then: its parameters, in order
+    std::string from;            // "q_proj, k_proj, v_proj: transposed", for people
     /// Where several parameters make the tensor and each lies somewhere by itself: those.
     std::vector<SourceTensor> apart;
 };
@@ -52,18 +64,19 @@ ModelSource open_llmc(const std::string& path, const SourceOptions& options);
 /// Error(Exit::input): PyTorch's weights at `path`, in the place of what was expected.
 [[noreturn]] void refuse_pickle(const std::string& path, std::string_view expected);
 
+/// Hands on a tensor's bytes, a few MiB at a time. Asks for stop signals (Stopped).
+void emit_tensor(const SourceTensor& tensor, const GgufWriter::Sink& sink);
+
 /// Seen as GGUF: tensors where they lie, those that have to be made in memory.
 Gguf as_gguf(const ModelSource& source);
+/// The same with nothing made: tensors that lie nowhere have no bytes.
+Gguf outline(const ModelSource& source);
+/// Its tensors as those two have them: where parameters lie apart, each by itself.
+std::vector<const SourceTensor*> bound_tensors(const ModelSource& source);
 
 /// Written as GGUF, a few MiB in memory at a time; `progress` is told of the bytes done and of all.
 void write_gguf(const ModelSource& source, const std::string& path, Existing existing,
                 const std::function<void(double done, double all)>& progress);
-
-/// Reads rows [begin, end) of a parameter.
-using ReadRows = std::function<void(std::int64_t begin, std::int64_t end, std::vector<std::byte>& out)>;
-
-/// A parameter's bytes in pieces of a few MiB.
-void emit_rows(std::int64_t rows, std::int64_t columns, const ReadRows& read, const GgufWriter::Sink& sink);
 
 /// The type that a parameter has in GGUF: vectors and position tables f32 (as runtimes want them), matrices
 /// as stored or asked for.

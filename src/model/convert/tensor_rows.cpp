@@ -2,10 +2,10 @@
 
 #include <cmath>
 #include <cstring>
+#include <stdexcept>
 #include <unordered_map>
 
 #include "base/error.h"
-#include "base/signals.h"
 #include "kernels/kernels.h"
 
 namespace linnet {
@@ -187,25 +187,34 @@ void convert_elements(std::int64_t count, DType from, const void* source, DType 
     }
 }
 
-void write_values(const Tensor& tensor, DType type,
-                  const std::function<void(const void*, std::size_t)>& sink) {
-    const std::int64_t columns = tensor.shape.dim[tensor.shape.rank > 1 ? 1 : 0],
-                       rows = tensor.shape.count() / columns;
-    const std::int64_t some = std::max<std::int64_t>(1, (std::int64_t{1} << 20) / columns);
-    std::vector<float> values;
-    std::vector<std::byte> bytes;
-    for (std::int64_t row = 0; row < rows; row += some) {
-        const std::int64_t count = (std::min(rows, row + some) - row) * columns;
-        if (int signal = stop_signal()) throw Stopped{signal};
-        if (tensor.type == type) {
-            sink(tensor.row(row), static_cast<std::size_t>(count * info(type).bytes));
-            continue;
-        }
-        values.resize(static_cast<std::size_t>(count));
-        bytes.resize(static_cast<std::size_t>(count * info(type).bytes));
-        kernels().load(count, tensor.type, tensor.row(row), values.data());
-        kernels().store(count, type, values.data(), bytes.data());
-        sink(bytes.data(), bytes.size());
+namespace {
+
+/// In squares that stay in the cache: of one of the two, each element is in another row.
+template <class T>
+void transpose_as(std::int64_t rows, std::int64_t columns, const std::byte* in, std::int64_t in_row,
+                  std::byte* out, std::int64_t out_row) {
+    constexpr std::int64_t side = 32;
+    for (std::int64_t r0 = 0; r0 < rows; r0 += side)
+        for (std::int64_t c0 = 0; c0 < columns; c0 += side)
+            for (std::int64_t c = c0; c < std::min(columns, c0 + side); c++)
+                for (std::int64_t r = r0; r < std::min(rows, r0 + side); r++)  // of any address
+                    std::memcpy(out + static_cast<std::size_t>(c * out_row + r) * sizeof(T),
+                                in + static_cast<std::size_t>(r * in_row + c) * sizeof(T), sizeof(T));
+}
+
+}  // namespace
+
+void transpose(std::int64_t rows, std::int64_t columns, std::size_t size, const std::byte* in,
+               std::int64_t in_row, std::byte* out, std::int64_t out_row) {
+    switch (size) {
+        case 2:
+            return transpose_as<std::uint16_t>(rows, columns, in, in_row, out, out_row);
+        case 4:
+            return transpose_as<std::uint32_t>(rows, columns, in, in_row, out, out_row);
+        case 8:
+            return transpose_as<std::uint64_t>(rows, columns, in, in_row, out, out_row);
+        default:
+            throw std::logic_error("transpose: no element has " + std::to_string(size) + " bytes");
     }
 }
 
@@ -238,43 +247,38 @@ std::span<const std::byte> ParameterReader::in_place(DType type) const {
     return aligned ? bytes : std::span<const std::byte>();
 }
 
-/// Rows as the file stores them.
-void ParameterReader::gather(std::int64_t begin, std::int64_t end, std::byte* out) const {
+/// A window as the file stores it.
+void ParameterReader::gather(const Window& w, std::byte* out) const {
     const auto size = static_cast<std::size_t>(info(type_).bytes);
-    const auto columns = static_cast<std::size_t>(rows_.columns);
-    if (rows_.transpose) {
-        const std::byte* from = tensors_[0]->bytes.data();
-        const auto all = static_cast<std::size_t>(rows_.all);
-        std::vector<std::size_t> at;
-        for (std::int64_t r = begin; r < end; r++) at.push_back(static_cast<std::size_t>(rows_.at(r).row));
-        for (std::size_t c = 0; c < columns; c++)
-            for (std::size_t r = 0; r < at.size(); r++)
-                std::memcpy(out + (r * columns + c) * size, from + (c * all + at[r]) * size, size);
-        return;
-    }
-    const std::size_t row = columns * size;
-    for (std::int64_t r = begin; r < end;) {
+    const std::size_t row = static_cast<std::size_t>(w.columns) * size;
+    for (std::int64_t r = w.begin; r < w.end;) {
         const ParameterRows::Place place = rows_.at(r);
-        std::int64_t n = 1;
-        for (; r + n < end; n++) {
+        std::int64_t n = 1;  // rows that follow one another there, too
+        for (; r + n < w.end; n++) {
             const ParameterRows::Place next = rows_.at(r + n);
             if (next.tensor != place.tensor || next.row != place.row + n) break;
         }
-        std::memcpy(out + static_cast<std::size_t>(r - begin) * row,
-                    tensors_[place.tensor]->bytes.data() + static_cast<std::size_t>(place.row) * row,
-                    static_cast<std::size_t>(n) * row);
+        const std::byte* from = tensors_[place.tensor]->bytes.data();
+        std::byte* to = out + static_cast<std::size_t>(r - w.begin) * row;
+        auto at = [&](std::int64_t element) { return from + static_cast<std::size_t>(element) * size; };
+        if (rows_.transpose)
+            transpose(w.columns, n, size, at(w.column * rows_.all + place.row), rows_.all, to, w.columns);
+        else if (w.columns == rows_.columns)
+            std::memcpy(to, at(place.row * rows_.columns), static_cast<std::size_t>(n) * row);
+        else
+            for (std::int64_t i = 0; i < n; i++)
+                std::memcpy(to + static_cast<std::size_t>(i) * row,
+                            at((place.row + i) * rows_.columns + w.column), row);
         r += n;
     }
 }
 
-void ParameterReader::read(std::int64_t begin, std::int64_t end, DType type,
-                           std::vector<std::byte>& out) const {
-    const std::int64_t count = (end - begin) * rows_.columns;
-    out.resize(static_cast<std::size_t>(count * info(type).bytes));
-    if (type == type_ && rows_.as_is()) return gather(begin, end, out.data());
+void ParameterReader::read(const Window& w, DType type, std::byte* out) const {
+    if (type == type_ && rows_.as_is()) return gather(w, out);
+    const std::int64_t count = (w.end - w.begin) * w.columns;
     std::vector<std::byte> stored(static_cast<std::size_t>(count * info(type_).bytes));
-    gather(begin, end, stored.data());
-    convert_elements(count, type_, stored.data(), type, out.data(), rows_.spelling);
+    gather(w, stored.data());
+    convert_elements(count, type_, stored.data(), type, out, rows_.spelling);
 }
 
 }  // namespace linnet

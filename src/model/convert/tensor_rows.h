@@ -8,6 +8,7 @@
 #include "formats/safetensors.h"
 #include "graph/graph.h"
 #include "model/convert/huggingface.h"
+#include "model/convert/source.h"
 
 namespace linnet {
 
@@ -49,10 +50,10 @@ void write_spelling(Spelling spelling, std::span<float> values);
 void convert_elements(std::int64_t count, DType from, const void* source, DType to, void* target,
                       Spelling spelling = Spelling::same);
 
-/// Hands a bound parameter's values, of any type that kernels load, on as `type`, a few MiB at a time. Asks
-/// for stop signals (Stopped).
-void write_values(const Tensor& tensor, DType type,
-                  const std::function<void(const void*, std::size_t)>& sink);
+/// out[c · out_row + r] = in[r · in_row + c] for all rows r and columns c, of elements of `size` bytes (2, 4
+/// or 8).
+void transpose(std::int64_t rows, std::int64_t columns, std::size_t size, const std::byte* in,
+               std::int64_t in_row, std::byte* out, std::int64_t out_row);
 
 /// Reads a parameter from the tensors that hold it.
 class ParameterReader {
@@ -64,11 +65,11 @@ class ParameterReader {
     DType type() const { return type_; }  // as stored
     /// The parameter's bytes where they lie, as `type`; empty where they have to be made.
     std::span<const std::byte> in_place(DType type) const;
-    /// Rows [begin, end) as `type`.
-    void read(std::int64_t begin, std::int64_t end, DType type, std::vector<std::byte>& out) const;
+    /// A window as `type`, row after row.
+    void read(const Window& window, DType type, std::byte* out) const;
 
   private:
-    void gather(std::int64_t begin, std::int64_t end, std::byte* out) const;
+    void gather(const Window& window, std::byte* out) const;
     ParameterRows rows_;
     std::vector<const SafetensorsTensor*> tensors_;
     DType type_ = DType::f32;

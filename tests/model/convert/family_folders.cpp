@@ -1,11 +1,15 @@
 #include "model/convert/family_folders.h"
 
+#include <doctest/doctest.h>
+
 #include <algorithm>
 #include <cmath>
 
 #include "base/file.h"
 #include "formats/safetensors.h"
 #include "model/convert/folder_parts.h"
+#include "model/convert/sinks.h"
+#include "model/convert/source.h"
 #include "model/engine/engine.h"
 #include "support.h"
 #include "text/encode/vocabulary.h"
@@ -436,6 +440,14 @@ void write_plain_folder(const PlainFolder& folder, const std::string& path) {
  "decoder": {"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true},
  "model": {"type": "BPE", "vocab": {)" +
                    vocabulary + R"(}, "merges": []}})");
+}
+
+void check_straight(const std::string& path, const std::string& around) {
+    Scratch scratch;
+    const ModelSource source = open_folder(path, {});
+    write_folder(OutgoingModel(source), source.tokenizer, scratch / "straight", {});
+    for (const char* name : {"/config.json", "/model.safetensors", "/tokenizer.json"})
+        CHECK(read_text(scratch / "straight" + name) == read_text(around + name));
 }
 
 }  // namespace linnet::test

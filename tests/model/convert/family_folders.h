@@ -34,4 +34,8 @@ std::vector<float> logits_of(const std::string& path);
 /// config.json, model.safetensors, a tokenizer.json of bytes.
 void write_plain_folder(const PlainFolder& folder, const std::string& path);
 
+/// Checks that the folder at `path`, written as a folder straight away, becomes the bytes of the folder that
+/// it became by way of a GGUF file.
+void check_straight(const std::string& path, const std::string& around);
+
 }  // namespace linnet::test

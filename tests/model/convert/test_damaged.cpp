@@ -252,6 +252,9 @@ TEST_CASE("weights in f16, bf16 and f64, in parts, are read as what they are") {
         const Safetensors file = Safetensors::open(folder + "/model.safetensors.index.json");
         CHECK(file.tensor("model.layers.0.self_attn.q_proj.weight")->type->type == type);
         const Gguf there(gguf), seen = open_model_file(folder);
+        // Its vectors are made f32 on the way, and narrow again.
+        write_folder(there, nullptr, folder + "-around", {});
+        test::check_straight(folder, folder + "-around");
         for (const GgufTensor& t : there.tensors()) {
             const GgufTensor* same = seen.tensor(t.name);
             REQUIRE(same);

@@ -65,6 +65,7 @@ TEST_CASE(
             same_tensors(folder, scratch / "back-" + file.name);
             CHECK(nlohmann::json::parse(test::read_text(scratch / "back-" + file.name + "/config.json")) ==
                   nlohmann::json(plain.config));
+            test::check_straight(folder, scratch / "back-" + file.name);
         } catch (const Error& error) {
             FAIL_CHECK(error.what());
         }

@@ -267,6 +267,7 @@ TEST_CASE("folders of BERT and T5 are the GGUF files with their weights, bit for
         write_folder(Gguf(scratch / "c.gguf"), nullptr, back, {});
         same_json(folder + "/config.json", back + "/config.json");
         same_tensors(folder, back);
+        test::check_straight(folder, back);
         // A file that came from no folder. No key that is written says the last row.
         if (file.pooling == 3) continue;
         write_folder(Gguf(gguf), nullptr, scratch / (file.name + "-out"), {});
@@ -298,6 +299,7 @@ TEST_CASE("a folder of Mamba is the GGUF file with its weights, there and back, 
     write_folder(Gguf(scratch / "c.gguf"), nullptr, scratch / "back", {});
     same_json(scratch / "f" + std::string("/config.json"), scratch / "back" + std::string("/config.json"));
     same_tensors(scratch / "f", scratch / "back");
+    test::check_straight(scratch / "f", scratch / "back");
 }
 
 TEST_CASE("folders of BERT and T5 are refused where linnet or GGUF has no word for a setting") {
