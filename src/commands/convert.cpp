@@ -58,10 +58,7 @@ void to_gguf(const Options& options, ModelFormat format, const SourceOptions& wa
         usage_error("OUT", "another format than IN's", "GGUF twice", "linnet quantize changes GGUF's types");
     const ModelSource source = open_source(options.in, format, wanted);
     for (const std::string& line : source.notes) note(line);
-    if (source.tokenizer) {  // says what it is that GGUF has no name for
-        GgufWriter none;
-        source.tokenizer->write(none);
-    }
+    require_gguf_tokenizer(options.in, source.tokenizer);
     if (options.verbose)
         for (const SourceTensor& t : source.tensors) note(t.from + " -> " + t.name);
     const Existing found = existing(options.overwrite);

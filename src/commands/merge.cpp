@@ -6,6 +6,7 @@
 #include "commands/adapter_options.h"
 #include "commands/commands.h"
 #include "commands/options.h"
+#include "model/convert/open.h"
 
 namespace linnet {
 namespace {
@@ -19,6 +20,7 @@ struct Options {
 int run(const Options& options) {
     install_stop_signals();
     std::shared_ptr<const Model> model = Model::open(options.model);
+    require_gguf_tokenizer(options.model, model->tokenizer_beside());
     std::vector<Adapter> adapters;
     for (const AdapterChoice& choice : options.adapters) adapters.push_back(open_adapter(choice, *model));
     const Existing found = existing(options.overwrite);

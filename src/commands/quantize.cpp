@@ -179,7 +179,9 @@ int run(Options& options, const Globals& globals) {
     if (!options.check.empty()) text = std::make_unique<TextInput>(options.check);
     if (!options.importance.empty()) weighed = std::make_unique<TextInput>(options.importance);
     options.in = model_of_run(options.in);
-    const Gguf file = open_model_file(options.in);
+    TokenizerPtr beside;
+    const Gguf file = open_model_file(options.in, &beside);
+    require_gguf_tokenizer(options.in, beside);
     if (weighed) wanted.importance = importance(options, globals, *weighed);
     std::vector<QuantizedTensor> tensors = plan_quantization(file, wanted);
     wanted.existing = existing(options.overwrite);

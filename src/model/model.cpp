@@ -16,7 +16,7 @@ struct Model::Impl {
     std::string path;
     const Architecture* architecture = nullptr;
     ModelConfig config;
-    TokenizerPtr tokenizer;
+    TokenizerPtr tokenizer, beside;  // beside: where the file does not hold it
     std::vector<AdapterShape> adapters;
     TracedModel traced;
     std::vector<std::vector<float>> converted;
@@ -24,7 +24,8 @@ struct Model::Impl {
     std::shared_ptr<const Model> base;                // of a model with adapters
     std::vector<std::shared_ptr<const void>> values;  // … and what their values lie in
 
-    Impl(Gguf gguf, TokenizerPtr t) : file(std::move(gguf)), path(file->path()), tokenizer(std::move(t)) {
+    Impl(Gguf gguf, const TokenizerPtr& t)
+        : file(std::move(gguf)), path(file->path()), tokenizer(t), beside(t) {
         if (is_adapter(*file))
             fail_input(path, "general.type", "a model", "an adapter", "-m names its model, --lora this file");
         config = read_config(*file, architecture);
@@ -50,6 +51,7 @@ struct Model::Impl {
           architecture(&model->architecture()),
           config(model->config()),
           tokenizer(model->shared_tokenizer()),
+          beside(model->tokenizer_beside()),
           base(std::move(model)) {
         for (const Adapter& adapter : all) {
             adapters.push_back(adapter.shape);
@@ -68,9 +70,8 @@ struct Model::Impl {
 Model::Model(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Model::~Model() = default;
 
-std::shared_ptr<const Model> Model::open(Gguf file, TokenizerPtr tokenizer) {
-    return std::shared_ptr<const Model>(
-        new Model(std::make_unique<Impl>(std::move(file), std::move(tokenizer))));
+std::shared_ptr<const Model> Model::open(Gguf file, const TokenizerPtr& tokenizer) {
+    return std::shared_ptr<const Model>(new Model(std::make_unique<Impl>(std::move(file), tokenizer)));
 }
 
 std::shared_ptr<const Model> Model::view(const ModelConfig& config, TokenizerPtr tokenizer,
@@ -104,6 +105,9 @@ const Tokenizer& Model::tokenizer() const {
 }
 TokenizerPtr Model::shared_tokenizer() const {
     return impl_->tokenizer;
+}
+TokenizerPtr Model::tokenizer_beside() const {
+    return impl_->beside;
 }
 const TracedModel& Model::traced() const {
     return impl_->traced;

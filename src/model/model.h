@@ -22,8 +22,8 @@ class Model {
     /// Opens a GGUF file or a model of another format (convert/open.h); an empty path is the model built into
     /// the program. Errors: Error(Exit::input / Exit::io) naming file, place, expected, found.
     static std::shared_ptr<const Model> open(const std::string& path);
-    /// `tokenizer`: null for that of the file.
-    static std::shared_ptr<const Model> open(Gguf file, TokenizerPtr tokenizer = nullptr);
+    /// `tokenizer`: one that the file does not hold; null for that of the file.
+    static std::shared_ptr<const Model> open(Gguf file, const TokenizerPtr& tokenizer = nullptr);
     /// A model whose parameters stand in memory and outlive it (one in training), with those of adapters as
     /// trace() has them.
     static std::shared_ptr<const Model> view(const ModelConfig& config, TokenizerPtr tokenizer,
@@ -38,6 +38,8 @@ class Model {
     const std::vector<AdapterShape>& adapters() const;  // beside the weights (adapter.h)
     const Tokenizer& tokenizer() const;
     TokenizerPtr shared_tokenizer() const;
+    /// The tokenizer where the file does not hold it, as GGUF has no name for it; else null.
+    TokenizerPtr tokenizer_beside() const;
     const TracedModel& traced() const;
     const std::vector<Tensor>& parameters() const;  // in the order of traced().graph.parameters()
     std::int64_t parameter_count() const;

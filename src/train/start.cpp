@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "kernels/kernels.h"
 #include "model/adapter.h"
+#include "model/convert/open.h"
 #include "model/fingerprint.h"
 #include "model/rewrite.h"
 
@@ -136,7 +137,10 @@ RunConfig begin_from(const std::string& model, json config, const std::string& n
         read.finetune.lora.alpha = 2.0 * static_cast<double>(read.finetune.lora.rank);
     check(read, name);
     start.learner = learner_start(*start.base, read, name);
-    if (!start.adapts()) require_tensors(*start.base);
+    if (!start.adapts()) {
+        require_tensors(*start.base);
+        require_gguf_tokenizer(start.base->path(), start.base->tokenizer_beside());
+    }
     return read;
 }
 

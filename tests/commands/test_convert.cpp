@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "commands/tiny.h"
 #include "support.h"
@@ -76,4 +77,49 @@ TEST_CASE("convert says what became of which tensor, writes parts, and refuses p
     const Outcome adapter = place("$LINNET generate -m m.gguf --lora old -p one");
     CHECK(adapter.exit == 3);
     CHECK(has(adapter.err, "old: expected adapter_model.safetensors, got PyTorch's weights"));
+}
+
+TEST_CASE(
+    "a tokenizer that GGUF has no name for keeps a model out of GGUF, in every command that writes it") {
+    Workplace place;
+    write_text(place.s / "config", tiny_config());
+    REQUIRE(
+        place("$LINNET tokenizer train --vocab-size 270 -o t.json text && $LINNET train config --data text "
+              "--out run --steps 1 --threads 1 --set tokenizer.kind=file --set tokenizer.file=t.json && "
+              "$LINNET convert run hf && $LINNET finetune -m hf --data text --lora 1 --steps 1 --threads 1 "
+              "--set train.sequence=16 --out lora")
+            .exit == 0);
+    auto words = nlohmann::ordered_json::parse(place.file("hf/tokenizer.json"));
+    words["pre_tokenizer"] = nlohmann::ordered_json::parse(R"({"type": "Sequence", "pretokenizers": [
+        {"type": "Split", "pattern": {"Regex": "[a-z]+| [a-z]"}, "behavior": "Isolated", "invert": false},
+        {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false}]})");
+    write_text(place.s / "hf/tokenizer.json", words.dump());
+    const char* const refused[] = {
+        "convert hf o.gguf",
+        "quantize hf o.gguf --type q8_0",
+        "merge -m hf --lora lora/adapter.gguf -o o.gguf",
+        "finetune -m hf --data text --steps 1 --threads 1 --set train.sequence=16 --out o",
+        "train --from hf --data text --steps 1 --threads 1 --set train.sequence=16 --out o",
+    };
+    for (const std::string command : refused) {
+        CAPTURE(command);
+        const Outcome outcome = place("$LINNET " + command);
+        CHECK(outcome.exit == 3);
+        CHECK_MESSAGE(is_one_error_line(outcome.err), outcome.err);
+        CHECK(has(outcome.err, "hf: tokenizer: GGUF: expected a tokenizer that GGUF has a name for"));
+        CHECK(!std::filesystem::exists(place.s / "o.gguf"));
+        CHECK(!std::filesystem::exists(place.s / "o/model.gguf"));
+    }
+    // What writes no tokenizer has no use for the name.
+    const char* const accepted[] = {
+        "convert hf other",
+        "generate -m hf -p one -n 2 --threads 1",
+        "finetune -m hf --data text --lora 1 --steps 1 --threads 1 --set train.sequence=16 --out again",
+    };
+    for (const std::string command : accepted) {
+        const Outcome outcome = place("$LINNET " + command);
+        CHECK_MESSAGE(outcome.exit == 0, outcome.err);
+    }
+    CHECK(nlohmann::json::parse(place.file("other/tokenizer.json"))["pre_tokenizer"] ==
+          nlohmann::json(words["pre_tokenizer"]));
 }

@@ -65,6 +65,16 @@ Gguf open_model_file(const std::string& path, TokenizerPtr* tokenizer, UnknownTy
     return as_gguf(source);
 }
 
+void require_gguf_tokenizer(const std::string& path, const TokenizerPtr& beside) {
+    if (!beside) return;
+    try {
+        GgufWriter none;
+        beside->write(none);
+    } catch (const Error& error) {  // says what it is that GGUF has no name for
+        throw Error(error.exit(), path + ": " + error.what());
+    }
+}
+
 Adapter open_adapter(const AdapterChoice& choice, const Model& base) {
     if (is_peft_folder(choice.path)) return adapter_of_folder(choice.path, base, choice.scale);
     return adapter_of_gguf(Gguf(choice.path), base, choice.scale);
@@ -73,7 +83,7 @@ Adapter open_adapter(const AdapterChoice& choice, const Model& base) {
 std::shared_ptr<const Model> Model::open(const std::string& path) {
     TokenizerPtr tokenizer;
     Gguf file = open_model_file(path, &tokenizer);
-    return open(std::move(file), std::move(tokenizer));
+    return open(std::move(file), tokenizer);
 }
 
 }  // namespace linnet

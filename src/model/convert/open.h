@@ -20,4 +20,9 @@ ModelSource open_source(const std::string& path, ModelFormat format, const Sourc
 Gguf open_model_file(const std::string& path, TokenizerPtr* tokenizer = nullptr,
                      UnknownTypes unknown = UnknownTypes::refused);
 
+/// Before the model of `path` is written as GGUF. `beside`: its tokenizer where open_model_file gave one, or
+/// Model::tokenizer_beside(). Error(Exit::input) where there is one: in GGUF without its name, other programs
+/// would take the text for other tokens.
+void require_gguf_tokenizer(const std::string& path, const TokenizerPtr& beside);
+
 }  // namespace linnet
