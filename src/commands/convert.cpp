@@ -53,6 +53,48 @@ Target target_of(const std::string& out) {
     return Target::folder;
 }
 
+/// What becomes of what; no format: an adapter.
+struct Conversion {
+    std::optional<ModelFormat> from;
+    Target to;
+
+    std::string text() const {
+        constexpr const char* formats[] = {"GGUF", "a folder", "a checkpoint of llama2.c",
+                                           "a checkpoint of llm.c"};
+        constexpr const char* targets[] = {"GGUF", "a folder", "a checkpoint"};
+        return std::string(from ? formats[static_cast<std::size_t>(*from)] : "an adapter") + " to " +
+               targets[static_cast<std::size_t>(to)];
+    }
+};
+
+/// An option that some conversions have no use for: there it is refused.
+struct Use {
+    const char* option;
+    std::string Options::*value;
+    bool (*used)(const Conversion&);
+    const char *expected, *why;
+};
+constexpr Use uses[] = {
+    {"--type", &Options::type, [](const Conversion& c) { return c.from.has_value(); }, "a model to convert",
+     "adapters are of f32"},
+    {"--llama2c-version", &Options::version,
+     [](const Conversion& c) { return c.from && c.to == Target::checkpoint; }, "an OUT that ends in .bin",
+     "it is of llama2.c's checkpoints"},
+    {"--tokenizer", &Options::tokenizer,
+     [](const Conversion& c) { return c.from == ModelFormat::llama2c || c.from == ModelFormat::llmc; },
+     "a checkpoint of llama2.c or llm.c as IN", "others have one of their own"},
+    {"--base", &Options::base, [](const Conversion& c) { return !c.from; }, "an adapter as IN",
+     "a model stands alone"},
+    {"--max-part", &Options::max_part, [](const Conversion& c) { return c.from && c.to == Target::folder; },
+     "a model to write as a folder", "safetensors alone come in parts"},
+};
+
+void refuse_unused(const Options& options, const Conversion& conversion) {
+    for (const Use& use : uses)
+        if (!(options.*use.value).empty() && !use.used(conversion))
+            usage_error(use.option, use.expected, conversion.text(), use.why);
+}
+
 void to_gguf(const Options& options, ModelFormat format, const SourceOptions& wanted) {
     if (format == ModelFormat::gguf)
         usage_error("OUT", "another format than IN's", "GGUF twice", "linnet quantize changes GGUF's types");
@@ -115,9 +157,13 @@ int convert_adapter(const Options& options) {
         usage_error(
             "OUT", folder ? "NAME.gguf, for an adapter of PEFT's" : "a folder's name, for an adapter in GGUF",
             linnet::quoted(options.out));
+    refuse_unused(options, {std::nullopt, target});
     if (options.base.empty()) usage_error("--base", "the model that the adapter is for", "none");
     const std::shared_ptr<const Model> base = Model::open(model_of_run(options.base));
     const Adapter adapter = open_adapter({options.in, 1}, *base);
+    if (options.verbose)
+        for (const auto& [tensor, module] : peft_modules(adapter, *base))
+            note(folder ? module + " -> " + tensor : tensor + " -> " + module);
     const Existing found = existing(options.overwrite);
     if (target == Target::folder) {
         write_peft_folder(adapter, *base, options.out, found);
@@ -141,10 +187,9 @@ int run(Options options) {
     if (!options.type.empty()) from.type = to.type = dtype_from_name(options.type);
     to.max_part = part_size(options.max_part), to.existing = existing(options.overwrite);
     const Target target = target_of(options.out);
-    if (!options.version.empty() && target != Target::checkpoint)
-        usage_error("--llama2c-version", "an OUT that ends in .bin", linnet::quoted(options.out));
-    if (!options.version.empty()) to.version = options.version[0] - '0';
     const ModelFormat format = model_format(options.in);
+    refuse_unused(options, {format, target});
+    if (!options.version.empty()) to.version = options.version[0] - '0';
     target == Target::gguf ? to_gguf(options, format, from) : from_gguf(options, format, from, to, target);
     note_written(options.out);
     return 0;

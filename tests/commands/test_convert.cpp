@@ -79,6 +79,51 @@ TEST_CASE("convert says what became of which tensor, writes parts, and refuses p
     CHECK(has(adapter.err, "old: expected adapter_model.safetensors, got PyTorch's weights"));
 }
 
+TEST_CASE("options that a conversion has no use for are refused, each with the reason") {
+    Converted place;
+    const char* const adapt =
+        "$LINNET finetune -m m.gguf --data text --lora 1 --steps 1 --threads 1 "
+        "--set train.sequence=16 --out run && mv run/adapter.gguf a.gguf";
+    REQUIRE(place(adapt).exit == 0);
+    struct Row {
+        const char *arguments, *says;
+    };
+    constexpr Row rows[] = {
+        {"hf o.gguf --max-part 1M",
+         "--max-part: expected a model to write as a folder, got a folder to GGUF"},
+        {"m.gguf o.bin --max-part 1M",
+         "--max-part: expected a model to write as a folder, got GGUF to a checkpoint (safetensors alone"},
+        {"a.gguf o --base m.gguf --max-part 1M",
+         "--max-part: expected a model to write as a folder, got an adapter to a folder"},
+        {"m.gguf o -t m.gguf", "--tokenizer: expected a checkpoint of llama2.c or llm.c as IN, got GGUF to"},
+        {"hf o.gguf -t m.gguf",
+         "--tokenizer: expected a checkpoint of llama2.c or llm.c as IN, got a folder"},
+        {"a.gguf o --base m.gguf -t m.gguf", "--tokenizer: expected a checkpoint of llama2.c or llm.c as IN"},
+        {"m.gguf o --base m.gguf", "--base: expected an adapter as IN, got GGUF to a folder (a model stands"},
+        {"hf o.gguf --base m.gguf", "--base: expected an adapter as IN, got a folder to GGUF"},
+        {"a.gguf o --base m.gguf --type f16",
+         "--type: expected a model to convert, got an adapter to a folder"},
+        {"m.gguf o --llama2c-version 1",
+         "--llama2c-version: expected an OUT that ends in .bin, got GGUF to a"},
+        {"a.gguf o --base m.gguf --llama2c-version 1",
+         "--llama2c-version: expected an OUT that ends in .bin"},
+    };
+    for (const Row& row : rows) {
+        CAPTURE(row.arguments);
+        const Outcome refused = place(std::string("$LINNET convert ") + row.arguments);
+        CHECK(refused.exit == 2);
+        CHECK(is_one_error_line(refused.err));
+        CHECK_MESSAGE(has(refused.err, row.says), refused.err);
+        for (const char* out : {"o", "o.gguf", "o.bin"}) CHECK(!std::filesystem::exists(place.s / out));
+    }
+    // With a use, each is taken.
+    CHECK(has(place("$LINNET convert a.gguf peft --base m.gguf --verbose").err, "attn_qkv.weight -> "));
+    CHECK(has(place("$LINNET convert peft b.gguf --base m.gguf --verbose").err, " -> blk.0.attn_qkv.weight"));
+    CHECK(place("$LINNET convert m.gguf o.bin --type f32 && $LINNET convert o.bin o -t m.gguf --max-part 4k")
+              .exit == 2);
+    CHECK(place("$LINNET convert o.bin o -t m.gguf --max-part 0.01M").exit == 0);
+}
+
 TEST_CASE(
     "a tokenizer that GGUF has no name for keeps a model out of GGUF, in every command that writes it") {
     Workplace place;

@@ -297,6 +297,15 @@ std::vector<std::string> target_modules(const std::map<std::string, OutModule>& 
 
 }  // namespace
 
+std::vector<std::pair<std::string, std::string>> peft_modules(const Adapter& adapter, const Model& base) {
+    const Modules modules(base);
+    std::vector<std::pair<std::string, std::string>> names;
+    for (const AdapterTarget& target : adapter.shape.targets)
+        for (const std::string& part : target.parameters)
+            names.emplace_back(target.tensor, modules.module_of(part));
+    return names;
+}
+
 void write_peft_folder(const Adapter& adapter, const Model& base, const std::string& path,
                        Existing existing) {
     const Modules modules(base);

@@ -3,6 +3,8 @@
 // [rows, rank]. The base's family says which rows of which tensor a module's are, and in which order.
 #pragma once
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/file.h"
 #include "model/adapter.h"
@@ -20,5 +22,8 @@ Adapter adapter_of_folder(const std::string& path, const Model& base, double sca
 /// Writes an adapter as such a folder. Error(Exit::input) where no family has the model, or the adapter
 /// changes experts.
 void write_peft_folder(const Adapter& adapter, const Model& base, const std::string& path, Existing existing);
+
+/// The tensors that an adapter changes, and the modules of such a folder that they are of.
+std::vector<std::pair<std::string, std::string>> peft_modules(const Adapter& adapter, const Model& base);
 
 }  // namespace linnet
