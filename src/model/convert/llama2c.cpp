@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/checked.h"
 #include "base/error.h"
 #include "base/output.h"
 #include "model/architectures.h"
@@ -96,6 +97,11 @@ std::uint64_t turns(const ModelConfig& c) {
 std::vector<RawPlace> places_of(const Header& h, const Graph& graph, const MappedFile& file) {
     std::vector<RawPlace> places;
     std::uint64_t at = h.begin;
+    auto pass = [&](std::uint64_t bytes) {
+        const auto end = checked_add(at, bytes);
+        if (!end) fail_input(file.path(), "header", "a model of fewer than 2^64 bytes", "more");
+        at = *end;
+    };
     auto add = [&](std::span<const RawGroup> groups) {
         for (std::size_t p : raw_order(graph, groups, h.config.layers)) {
             const Shape& shape = graph.parameters()[p].shape;
@@ -103,13 +109,13 @@ std::vector<RawPlace> places_of(const Header& h, const Graph& graph, const Mappe
             if (place.group && shape.count() % place.group != 0)  // groups may span rows
                 fail_input(file.path(), "group size", "a divisor of " + std::to_string(shape.count()),
                            std::to_string(place.group));
-            at += place.bytes(shape.count());
+            pass(place.bytes(shape.count()));
             places.push_back(place);
         }
     };
     if (h.version == 0) {
         add(order_0);
-        at += 4 * turns(h.config);
+        pass(4 * turns(h.config));
         add(std::vector<RawGroup>{{head}});
     } else {
         add(order_1);

@@ -242,6 +242,16 @@ TEST_CASE(
     CHECK(test::read_text(scratch / "out/tokenizer.bin") == tokenizer);
 }
 
+TEST_CASE("a checkpoint of llama2.c whose parameters take 2^64 bytes more than it has is refused") {
+    test::Scratch scratch;
+    std::string file;  // all that the header says is 2^64 + 28 bytes
+    for (std::int32_t n : {16777208, 1, 4096, 2097151, 2097151, 241663, 131072}) put(file, n);
+    REQUIRE(file.size() == 28);
+    test::write_text(scratch / "m.bin", file);
+    CHECK(
+        test::has(refused(scratch / "m.bin"), "header: expected a model of fewer than 2^64 bytes, got more"));
+}
+
 TEST_CASE("a GPT-2 goes to llm.c's checkpoint and back, in f32 and bf16, its vocabulary padded") {
     test::Scratch scratch;
     test::FamilyFile file =
