@@ -213,9 +213,9 @@ Action add_convert(CLI::App& app, const Globals&) {
     add_choice(app, "--llama2c-version", options->version, {"0", "1", "2"},
                "of llama2.c's checkpoint; 2 has weights of 8 bits")
         ->default_str("0");
-    add_text(app, "-t,--tokenizer", options->tokenizer,
-             "tokenizer for a checkpoint of llm.c, or of llama2.c in the place of tokenizer.bin beside it")
-        ->type_name("FILE");
+    add_text(app, "-t,--tokenizer", options->tokenizer, "tokenizer for a checkpoint of llama2.c or llm.c")
+        ->type_name("FILE")
+        ->default_str("what lies beside it: tokenizer.bin; tokenizer.gguf, .json or .model");
     add_text(app, "--base", options->base, "of an adapter: the model that it is for")->type_name("MODEL");
     add_text(app, "--max-part", options->max_part,
              "largest safetensors file; a larger model is written in parts")

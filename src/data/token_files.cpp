@@ -61,10 +61,7 @@ TokenFiles files_of(const std::string& folder, const std::vector<std::string>& n
 }  // namespace
 
 std::string TokenFiles::tokenizer() const {
-    if (ours) return folder + "/" + corpus_tokenizer;
-    for (const char* name : {corpus_tokenizer, "tokenizer.json", "tokenizer.model"})
-        if (is_file(folder + "/" + name)) return folder + "/" + name;
-    return {};
+    return ours ? folder + "/" + corpus_tokenizer : tokenizer_in(folder);
 }
 
 std::string TokenFiles::sha256() const {

@@ -107,6 +107,9 @@ std::string tokenizer_to_gguf(const Tokenizer& tokenizer);
 
 /// Any tokenizer file, told by its content: GGUF, tokenizer.json, .tiktoken, SentencePiece .model.
 TokenizerPtr load_tokenizer(const std::string& path);
+/// The file of that kind in `folder`, for what lies there without a vocabulary of its own: tokenizer.gguf,
+/// tokenizer.json or tokenizer.model; empty where there is none.
+std::string tokenizer_in(const std::string& folder);
 
 /// A tokenizer made of a text: one token per character (`kind` "char"), one per byte ("byte"), or byte-level
 /// BPE ("bpe": 256 bytes, vocab_size - 257 merges, <|endoftext|>).

@@ -1,9 +1,11 @@
 // linnet convert, and the commands that open what it wrote: whole commands.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "commands/records.h"
 #include "commands/tiny.h"
 #include "support.h"
 
@@ -167,4 +169,45 @@ TEST_CASE(
     }
     CHECK(nlohmann::json::parse(place.file("other/tokenizer.json"))["pre_tokenizer"] ==
           nlohmann::json(words["pre_tokenizer"]));
+}
+
+TEST_CASE("a GPT-2 as llm.c's checkpoint is the model that its GGUF is: its loss, and training from it") {
+    Workplace place;
+    write_text(place.s / "gpt2.json",
+               R"({"model": {"context": 32, "width": 16, "layers": 2, "heads": 2,
+                             "ffn": {"width": 64, "activation": "gelu-tanh"}, "norm": {"kind": "layer"},
+                             "position": {"kind": "learned"}, "attention": {"bias": true}, "tie_embeddings": true},
+                   "tokenizer": {"kind": "char"},
+                   "train": {"batch": 4, "steps": 20, "eval_every": 20, "eval_batches": 2, "sample_tokens": 0,
+                             "optimizer": {"lr": 0.01}, "schedule": {"warmup": 2}}})");
+    const Outcome trained = place(
+        "$LINNET train gpt2.json --data text --out made --threads 1 && "
+        "cp made/model.gguf x.gguf && $LINNET convert x.gguf llmc/x.bin && "
+        "$LINNET convert llmc/x.bin back.gguf --tokenizer x.gguf");
+    REQUIRE_MESSAGE(trained.exit == 0, trained.err);
+    // llm.c's files have no vocabulary: it lies beside them.
+    const Outcome without = place("$LINNET eval -m llmc/x.bin --file text");
+    CHECK(without.exit == 3);
+    CHECK(is_one_error_line(without.err));
+    REQUIRE(place("$LINNET convert x.gguf hf && cp hf/tokenizer.json llmc").exit == 0);
+    std::string losses[3], logs[3];
+    const char* const models[] = {"x.gguf", "back.gguf", "llmc/x.bin"};
+    for (int i = 0; i < 3; i++) {
+        const std::string model = models[i], run = "run" + std::to_string(i);
+        CAPTURE(model);
+        const Outcome loss = place("$LINNET eval -m " + model + " --file text --ctx 32 --threads 1");
+        REQUIRE_MESSAGE(loss.exit == 0, loss.err);
+        losses[i] = loss.out;
+        const Outcome more = place("$LINNET train gpt2.json --from " + model + " --data text --out " + run +
+                                   " --steps 6 --threads 1");
+        REQUIRE_MESSAGE(more.exit == 0, more.err);
+        for (const nlohmann::json& line : records(place.file(run + "/log.jsonl"), "step"))
+            logs[i] += line["step"].dump() + " " + line["loss"].dump() + "\n";
+    }
+    CHECK(has(losses[0], "nll "));
+    CHECK(losses[1] == losses[0]);
+    CHECK(losses[2] == losses[0]);
+    CHECK(std::ranges::count(logs[0], '\n') >= 6);
+    CHECK(logs[1] == logs[0]);
+    CHECK(logs[2] == logs[0]);
 }

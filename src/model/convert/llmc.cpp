@@ -1,6 +1,7 @@
 // llm.c's checkpoints of GPT-2 (karpathy/llm.c, train_gpt2.py, write_model): a header of 256 integers, then
 // every parameter, for all layers in turn. Version 3 is of f32, version 5 of bf16.
 #include <array>
+#include <filesystem>
 
 #include "base/error.h"
 #include "model/architectures.h"
@@ -78,12 +79,18 @@ ModelSource open_llmc(const std::string& path, const SourceOptions& options) {
     if (at != file->bytes().size())
         fail_input(path, "", std::to_string(at) + " bytes, as the header says",
                    std::to_string(file->bytes().size()), "is the file truncated?");
-    if (options.tokenizer.empty())
-        fail_input(path, "", "--tokenizer, as llm.c's file has none that could encode", "none",
-                   "a GGUF or tokenizer.json with GPT-2's vocabulary");
+    SourceOptions with = options;
+    if (with.tokenizer.empty()) {
+        const std::string folder = std::filesystem::path(path).parent_path().string();
+        with.tokenizer = tokenizer_in(folder.empty() ? "." : folder);
+    }
+    if (with.tokenizer.empty())
+        fail_input(
+            path, "", "tokenizer.gguf, tokenizer.json or tokenizer.model beside it", "none",
+            "llm.c's files have no vocabulary; `linnet convert --tokenizer FILE` makes a GGUF of both");
     write_config(source.metadata, architecture_of(config), config);
     source.metadata.add("general.name", "llm.c");
-    add_tokenizer(source, options, config.vocabulary, path);
+    add_tokenizer(source, with, config.vocabulary, path);
     add_raw_tensors(source, file, config, graph, places, options);
     return source;
 }

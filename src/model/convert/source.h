@@ -58,7 +58,8 @@ struct SourceOptions {
 ModelSource open_folder(const std::string& path, const SourceOptions& options);
 /// llama2.c's checkpoint, version 0 to 2; the tokenizer is tokenizer.bin beside it. Error(Exit::input).
 ModelSource open_llama2c(const std::string& path, const SourceOptions& options);
-/// llm.c's checkpoint of a GPT-2, versions 3 and 5; its tokenizer must be named. Error(Exit::input).
+/// llm.c's checkpoint of a GPT-2, versions 3 and 5; the tokenizer is tokenizer_in() its folder.
+/// Error(Exit::input).
 ModelSource open_llmc(const std::string& path, const SourceOptions& options);
 
 /// Error(Exit::input): PyTorch's weights at `path`, in the place of what was expected.

@@ -1,4 +1,6 @@
-// Any tokenizer file, told by its content.
+// Any tokenizer file, told by its content, or found by its name.
+#include <filesystem>
+
 #include "base/error.h"
 #include "base/file.h"
 #include "formats/gguf.h"
@@ -22,6 +24,14 @@ TokenizerPtr load_tokenizer(const std::string& path) {
     if (looks_like_tiktoken(text)) return tokenizer_from_tiktoken(text, path);
     fail_input(path, "", "a tokenizer (GGUF, tokenizer.json, .tiktoken ranks or SentencePiece model)",
                "another kind of file");
+}
+
+std::string tokenizer_in(const std::string& folder) {
+    std::error_code ignored;
+    for (const char* name : {"tokenizer.gguf", "tokenizer.json", "tokenizer.model"})
+        if (std::string path = folder + "/" + name; std::filesystem::is_regular_file(path, ignored))
+            return path;
+    return {};
 }
 
 }  // namespace linnet

@@ -2,11 +2,13 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
 
 #include "base/error.h"
+#include "kernels/kernels.h"
 #include "model/architectures.h"
 #include "model/convert/open.h"
 #include "model/convert/sinks.h"
@@ -55,6 +57,53 @@ void write_letters(const std::string& path) {
     for (char token = 0; token < 8; token++)
         put(words, 0.0F), put(words, std::int32_t{1}), words += static_cast<char>('a' + token);
     test::write_text(path, words);
+}
+
+/// A parameter of a checkpoint as its format describes it: GGUF's name, how often it is there (once, or for
+/// each layer), elements.
+struct Described {
+    std::string name;
+    std::int64_t times, count;
+};
+
+/// The name of the n-th; "{}" stands for the layer.
+std::string numbered(std::string name, std::int64_t n) {
+    if (const std::size_t at = name.find("{}"); at != name.npos) name.replace(at, 2, std::to_string(n));
+    return name;
+}
+
+/// Every tensor of `read` is described, and has the values that follow one another in the checkpoint: `value`
+/// of 0, 1, 2, … Behind the parameter that `gap` names, `skipped` numbers are of none.
+template <class Value>
+void check_values(const Gguf& read, const std::vector<Described>& order, const Value& value,
+                  const std::string& gap = {}, std::int64_t skipped = 0) {
+    std::int64_t at = 0;
+    std::size_t tensors = 0;
+    for (const Described& d : order)
+        for (std::int64_t n = 0; n < d.times; n++) {
+            const std::string name = numbered(d.name, n);
+            CAPTURE(name);
+            const GgufTensor* t = read.tensor(name);
+            REQUIRE(t);
+            REQUIRE(t->shape.count() == d.count);
+            std::vector<float> have(static_cast<std::size_t>(d.count)), want;
+            kernels().load(d.count, t->type, t->bytes.data(), have.data());
+            for (std::int64_t i = 0; i < d.count; i++) want.push_back(value(at++));
+            CHECK(have == want);
+            if (name == gap) at += skipped;
+            tensors++;
+        }
+    CHECK(read.tensors().size() == tensors);
+}
+
+/// A vocabulary of so many letters as tokenizer.json has it.
+void write_letters_json(const std::string& path, int size) {
+    std::string words;
+    for (int i = 0; i < size; i++)
+        words +=
+            (i ? ", \"" : "\"") + std::string(1, static_cast<char>('a' + i)) + "\": " + std::to_string(i);
+    test::write_text(path, R"({"version": "1.0", "added_tokens": [], "model": {"type": "BPE", "vocab": {)" +
+                               words + R"(}, "merges": []}})");
 }
 
 /// The header of versions 1 and 2.
@@ -242,6 +291,44 @@ TEST_CASE(
     CHECK(test::read_text(scratch / "out/tokenizer.bin") == tokenizer);
 }
 
+TEST_CASE("llama2.c's version 0 with a matrix of its own for the output is read, value by value") {
+    test::Scratch scratch;
+    write_letters(scratch / "tokenizer.bin");
+    const std::int64_t C = 8, F = 12, L = 2, H = 4, K = 2, V = 8, T = 3, D = C / H;
+    std::string file;
+    for (std::int64_t n : {C, F, L, H, K, -V, T}) put(file, static_cast<std::int32_t>(n));  // V < 0: untied
+    const std::vector<Described> order = {
+        {"token_embd.weight", 1, V * C},        {"blk.{}.attn_norm.weight", L, C},
+        {"blk.{}.attn_q.weight", L, C * C},     {"blk.{}.attn_k.weight", L, K * D * C},
+        {"blk.{}.attn_v.weight", L, K * D * C}, {"blk.{}.attn_output.weight", L, C * C},
+        {"blk.{}.ffn_norm.weight", L, C},       {"blk.{}.ffn_gate.weight", L, F * C},
+        {"blk.{}.ffn_down.weight", L, C * F},   {"blk.{}.ffn_up.weight", L, F * C},
+        {"output_norm.weight", 1, C},           {"output.weight", 1, V * C}};
+    const std::int64_t turns = T * D;  // cosines and sines, before the output's matrix
+    std::int64_t count = turns;
+    for (const Described& d : order) count += d.times * d.count;
+    const auto value = [](std::int64_t i) { return static_cast<float>(i); };
+    for (std::int64_t i = 0; i < count; i++) put(file, value(i));
+    test::write_text(scratch / "m.bin", file);
+    const Gguf read = open_model_file(scratch / "m.bin");
+    const ModelConfig c = read_config_of(read);
+    CHECK(!c.tie_embeddings);
+    CHECK(c.kv_heads == K);
+    check_values(read, order, value, "output_norm.weight", turns);
+    test::Scratch other;
+    write_llama2c(read, tokenizer_from_gguf(read), other / "m.bin", {});
+    const std::string again = test::read_text(other / "m.bin");
+    REQUIRE(again.size() == file.size());
+    const std::size_t head = 4 * static_cast<std::size_t>(V * C), before = head + 4 * turns;
+    CHECK(again.substr(0, file.size() - before) == file.substr(0, file.size() - before));
+    CHECK(again.substr(file.size() - head) == file.substr(file.size() - head));
+    // The same bytes under a tied header are another size.
+    const auto tied = static_cast<std::int32_t>(V);
+    std::memcpy(file.data() + 5 * sizeof tied, &tied, sizeof tied);
+    test::write_text(scratch / "t.bin", file);
+    CHECK(test::has(refused(scratch / "t.bin"), "bytes, as the header says"));
+}
+
 TEST_CASE("a checkpoint of llama2.c whose parameters take 2^64 bytes more than it has is refused") {
     test::Scratch scratch;
     std::string file;  // all that the header says is 2^64 + 28 bytes
@@ -250,6 +337,82 @@ TEST_CASE("a checkpoint of llama2.c whose parameters take 2^64 bytes more than i
     test::write_text(scratch / "m.bin", file);
     CHECK(
         test::has(refused(scratch / "m.bin"), "header: expected a model of fewer than 2^64 bytes, got more"));
+}
+
+TEST_CASE("llm.c's versions 3 and 5 are read value by value, and written with the same bytes") {
+    test::Scratch scratch;
+    const std::int64_t T = 3, V = 5, L = 2, H = 2, C = 4, padded = 128;
+    write_letters_json(scratch / "words.json", V);
+    // train_gpt2.py, write_tensors: each parameter for all layers in turn.
+    const std::vector<Described> order = {{"token_embd.weight", 1, V * C},
+                                          {"position_embd.weight", 1, T * C},
+                                          {"blk.{}.attn_norm.weight", L, C},
+                                          {"blk.{}.attn_norm.bias", L, C},
+                                          {"blk.{}.attn_qkv.weight", L, 3 * C * C},
+                                          {"blk.{}.attn_qkv.bias", L, 3 * C},
+                                          {"blk.{}.attn_output.weight", L, C * C},
+                                          {"blk.{}.attn_output.bias", L, C},
+                                          {"blk.{}.ffn_norm.weight", L, C},
+                                          {"blk.{}.ffn_norm.bias", L, C},
+                                          {"blk.{}.ffn_up.weight", L, 4 * C * C},
+                                          {"blk.{}.ffn_up.bias", L, 4 * C},
+                                          {"blk.{}.ffn_down.weight", L, C * 4 * C},
+                                          {"blk.{}.ffn_down.bias", L, C},
+                                          {"output_norm.weight", 1, C},
+                                          {"output_norm.bias", 1, C}};
+    for (std::int32_t version : {3, 5}) {
+        CAPTURE(version);
+        std::string file;
+        for (std::int64_t n : {std::int64_t{20240326}, std::int64_t{version}, T, V, L, H, C, padded})
+            put(file, static_cast<std::int32_t>(n));
+        file.resize(1024);
+        // Each number is there once. Of bf16 that is the upper half of a float's bits.
+        const auto bits = [](std::int64_t i) { return static_cast<std::uint16_t>(0x3000 + i); };
+        const auto value = [&](std::int64_t i) {
+            return version == 3 ? static_cast<float>(i) : std::bit_cast<float>(std::uint32_t{bits(i)} << 16);
+        };
+        std::int64_t at = 0;
+        for (const Described& d : order) {
+            for (std::int64_t i = 0; i < d.times * d.count; i++, at++)
+                version == 3 ? put(file, value(at)) : put(file, bits(at));
+            if (d.name == "token_embd.weight")  // rows of zeros, as llm.c pads the vocabulary
+                file.append(static_cast<std::size_t>((padded - V) * C * (version == 3 ? 4 : 2)), '\0');
+        }
+        test::write_text(scratch / "m.bin", file);
+        SourceOptions options;
+        options.tokenizer = scratch / "words.json";
+        const Gguf read = as_gguf(open_llmc(scratch / "m.bin", options));
+        const ModelConfig c = read_config_of(read);
+        CHECK(c.context == T);
+        CHECK(c.heads.at(0) == H);
+        CHECK(c.tie_embeddings);
+        CHECK(read.tensor("blk.1.ffn_up.weight")->type == (version == 3 ? DType::f32 : DType::bf16));
+        CHECK(read.tensor("blk.1.ffn_up.weight")->shape == Shape(4 * C, C));
+        check_values(read, order, value);
+        SinkOptions sink;
+        sink.existing = Existing::replace;
+        write_llmc(read, scratch / "again.bin", sink);
+        CHECK(test::read_text(scratch / "again.bin") == file);
+        file[4 * 7] = 4;  // the padded vocabulary
+        test::write_text(scratch / "n.bin", file);
+        CHECK(
+            test::has(refused(scratch / "n.bin", options), "padded vocabulary: expected at least 5, got 4"));
+    }
+}
+
+TEST_CASE("llm.c's checkpoint takes the tokenizer that lies beside it, in every command, or is refused") {
+    test::Scratch scratch;
+    test::FamilyFile file =
+        *std::ranges::find(test::family_files(), std::string("gpt2-tied"), &test::FamilyFile::name);
+    file.ffn = 4 * file.width;
+    test::write_family_file(file, scratch / "m.gguf");
+    write_llmc(Gguf(scratch / "m.gguf"), scratch / "m.bin", {});
+    CHECK(test::has(refused(scratch / "m.bin"),
+                    "expected tokenizer.gguf, tokenizer.json or tokenizer.model beside it, got none"));
+    write_letters_json(scratch / "tokenizer.json", 5);
+    CHECK(test::has(refused(scratch / "m.bin"), "tokenizer.json: expected 256 tokens, as many as"));
+    fs::copy_file(scratch / "m.gguf", scratch / "tokenizer.gguf");  // comes before tokenizer.json
+    CHECK(Model::open(scratch / "m.bin")->tokenizer().size() == 256);
 }
 
 TEST_CASE("a GPT-2 goes to llm.c's checkpoint and back, in f32 and bf16, its vocabulary padded") {
@@ -278,7 +441,6 @@ TEST_CASE("a GPT-2 goes to llm.c's checkpoint and back, in f32 and bf16, its voc
             if (type == DType::f32) CHECK(std::ranges::equal(same->bytes, t.bytes));
         }
         CHECK(Model::open(scratch / "back.gguf")->config().layers == 3);
-        CHECK(test::has(refused(scratch / "m.bin"), "expected --tokenizer"));
         std::string bytes = test::read_text(scratch / "m.bin");
         test::write_text(scratch / "n.bin", bytes.substr(0, bytes.size() - 4));
         CHECK(test::has(refused(scratch / "n.bin", source), "as the header says"));
