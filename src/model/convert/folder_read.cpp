@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/fields.h"
+#include "model/convert/generation_config.h"
 #include "model/convert/huggingface.h"
 #include "model/convert/source.h"
 #include "model/convert/tensor_rows.h"
@@ -128,7 +129,7 @@ TokenizerPtr tokenizer_of(const std::string& folder, TokenId size, const Optiona
     hints.bos = spelling(settings, "bos_token"), hints.eos = spelling(settings, "eos_token");
     hints.padding = spelling(settings, "pad_token"), hints.unknown = spelling(settings, "unk_token");
     hints.add_bos = flag(settings, "add_bos_token"), hints.add_eos = flag(settings, "add_eos_token");
-    take_ends(OptionalJson(folder + "/generation_config.json"), hints.ends);
+    take_ends(OptionalJson(folder + "/" + std::string(generation_name)), hints.ends);
     take_ends(OptionalJson(folder + "/config.json"), hints.ends);
     const std::string json = folder + "/tokenizer.json", pieces = folder + "/tokenizer.model";
     if (there(json)) return tokenizer_from_json(read_file(json), json, hints);
@@ -319,6 +320,8 @@ ModelSource open_folder(const std::string& path, const SourceOptions& options) {
     }
     if (const std::string chat = chat_template(path, settings); !chat.empty())
         source.metadata.add("tokenizer.chat_template", std::string_view(chat));
+    if (const std::string generation = path + "/" + std::string(generation_name); there(generation))
+        add_generation_config(source.metadata, read_file(generation, largest_config), generation);
     source.metadata.add("linnet.huggingface.config", nlohmann::ordered_json::parse(config_text).dump());
     for (const StoredTensor& stored : stored_tensors(opened->graph, *family.gguf, nullptr))
         source.tensors.push_back(whole_tensor(*opened, stored, options));

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/signals.h"
 #include "kernels/kernels.h"
+#include "model/convert/generation_config.h"
 #include "model/convert/huggingface.h"
 #include "model/convert/new_folder.h"
 #include "model/convert/outgoing.h"
@@ -24,7 +25,7 @@ const std::string kept_config = "linnet.huggingface.config";
 
 // Of the folder, beside config.json and the weights.
 constexpr std::string_view tokenizer_name = "tokenizer.json", settings_name = "tokenizer_config.json",
-                           generation_name = "generation_config.json", modules_name = "modules.json";
+                           modules_name = "modules.json";
 
 /// A model and the family that it goes out as.
 struct Outgoing {
@@ -288,13 +289,7 @@ void write_tokenizer(const Outgoing& model, const Tokenizer& tokenizer, const st
     if (auto chat = model.file.string("tokenizer.chat_template"))
         settings["chat_template"] = std::string(*chat);
     write_json(folder + "/" + std::string(settings_name), settings);
-    ordered_json generation = ordered_json::object();
-    if (s.bos) generation["bos_token_id"] = *s.bos;
-    ordered_json ends = ordered_json::array();
-    for (auto id : {s.eos, s.eot, s.eom})
-        if (id && std::find(ends.begin(), ends.end(), *id) == ends.end()) ends.push_back(*id);
-    if (!ends.empty()) generation["eos_token_id"] = ends.size() == 1 ? ends[0] : ends;
-    write_json(folder + "/" + std::string(generation_name), generation);
+    write_json(folder + "/" + std::string(generation_name), generation_config(model.file, s));
 }
 
 /// What sentence-transformers read beside an encoder: its parts (as `linnet embed`, vectors of length 1), and

@@ -151,7 +151,8 @@ std::vector<float> made_longrope(const MadeInput& in) {
 
 using Put = std::function<void(const std::string& key, const ordered_json& value)>;
 
-/// The shortest decimal that is this float, as a double: 1e-05 rather than 9.99999974737875e-06.
+}  // namespace
+
 double shortest(double value) {
     char text[40];
     const auto end = std::to_chars(text, text + sizeof text, static_cast<float>(value)).ptr;
@@ -159,6 +160,8 @@ double shortest(double value) {
     std::from_chars(text, end, back);
     return back;
 }
+
+namespace {
 
 bool write_list(const std::vector<float>& list, const std::string& key, const ModelConfig&, const Put& put) {
     ordered_json values = ordered_json::array();

@@ -121,4 +121,7 @@ nlohmann::ordered_json huggingface_config(const HuggingFaceFamily& family, const
 std::string differing_field(const ModelConfig& a, const ModelConfig& b);
 bool same_settings(const ModelConfig& a, const ModelConfig& b);
 
+/// The shortest decimal that is this float, as a double: 1e-05 rather than 9.99999974737875e-06.
+double shortest(double value);
+
 }  // namespace linnet

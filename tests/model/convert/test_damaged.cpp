@@ -195,6 +195,41 @@ TEST_CASE("a folder without weights, with pickles, or with a tokenizer of anothe
     CHECK(test::has(refused(path), "config.json"));
 }
 
+TEST_CASE("sampling values go into GGUF's keys and come back with all of generation_config.json") {
+    Damage d("llama-grouped");
+    const std::string path = d.with([](Folder&) {});
+    const std::string text =
+        R"({"bos_token_id": 1, "do_sample": true, "eos_token_id": [35, 9, 8, 7], "max_length": 4096,
+            "temperature": 0.6, "top_k": 20, "top_p": 0.95, "min_p": null, "repetition_penalty": 1.05,
+            "transformers_version": "4.51.0"})";
+    test::write_text(path + "/generation_config.json", text);
+    write_gguf(open_folder(path, {}), d.scratch / "g.gguf", Existing::replace, [](double, double) {});
+    const Gguf file(d.scratch / "g.gguf");
+    CHECK(file.number("general.sampling.temp") == 0.6F);
+    CHECK(file.integer("general.sampling.top_k") == 20);
+    CHECK(file.number("general.sampling.top_p") == 0.95F);
+    CHECK(file.number("general.sampling.penalty_repeat") == 1.05F);
+    CHECK(!file.find("general.sampling.min_p"));
+    write_folder(file, nullptr, d.scratch / "back", {});
+    CHECK(nlohmann::json::parse(test::read_text(d.scratch / "back/generation_config.json")) ==
+          nlohmann::json::parse(text));
+    // Of a file that another program wrote, with a key of ours that is none.
+    GgufWriter other;
+    other.add("linnet.huggingface.generation_config", R"({"temperature": )");
+    for (std::size_t i = 0; i < file.values().size(); i++)
+        if (const std::string key(file.values()[i].first); !key.starts_with("linnet."))
+            other.add_stored(key, file.stored_value(i));
+    for (const GgufTensor& t : file.tensors())
+        other.add_tensor(std::string(t.name), t.type, t.shape,
+                         [&t](const GgufWriter::Sink& sink) { sink(t.bytes.data(), t.bytes.size()); });
+    other.write(d.scratch / "o.gguf");
+    write_folder(Gguf(d.scratch / "o.gguf"), nullptr, d.scratch / "made", {});
+    CHECK(
+        nlohmann::json::parse(test::read_text(d.scratch / "made/generation_config.json")) ==
+        nlohmann::json::parse(R"({"eos_token_id": [35, 9, 8], "temperature": 0.6, "top_k": 20, "top_p": 0.95,
+                                    "repetition_penalty": 1.05, "do_sample": true})"));
+}
+
 TEST_CASE(
     "a smaller vocabulary is filled, roles come from the files beside it, and the chat template goes along") {
     Damage d("llama-grouped");

@@ -1,0 +1,76 @@
+#include "model/convert/generation_config.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+#include "base/fields.h"
+#include "base/json_line.h"
+#include "model/convert/huggingface.h"
+
+namespace linnet {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+const std::string kept_generation = "linnet.huggingface.generation_config";
+
+/// A setting of transformers' GenerationConfig that GGUF has a name for (llama.cpp,
+/// gguf-py/gguf/constants.py, Keys.General; its programs take them for their defaults).
+struct SamplingKey {
+    const char *key, *gguf;
+    bool whole;
+};
+constexpr SamplingKey sampling_keys[] = {
+    {"temperature", "general.sampling.temp", false},
+    {"top_k", "general.sampling.top_k", true},
+    {"top_p", "general.sampling.top_p", false},
+    {"min_p", "general.sampling.min_p", false},
+    {"repetition_penalty", "general.sampling.penalty_repeat", false},
+};
+
+}  // namespace
+
+void add_generation_config(GgufWriter& metadata, std::string_view text, const std::string& path) {
+    const json object = parse_json(text, path);
+    if (!object.is_object()) fail_input(path, "", "an object", object.type_name());
+    for (const SamplingKey& row : sampling_keys) {
+        const json value = object.value(row.key, json());
+        if (value.is_null()) continue;
+        const double most = row.whole ? double{INT32_MAX} : double{std::numeric_limits<float>::max()};
+        if (!(row.whole ? value.is_number_integer() : value.is_number()) ||
+            std::abs(value.get<double>()) > most)
+            fail_input(path, row.key, row.whole ? "a whole number of 32 bits" : "a number of 32 bits",
+                       dumped(value));
+        row.whole ? metadata.add(row.gguf, value.get<std::int32_t>())
+                  : metadata.add(row.gguf, value.get<float>());
+    }
+    metadata.add(kept_generation, std::string_view(ordered_json::parse(text).dump()));
+}
+
+ordered_json generation_config(const Gguf& file, const SpecialIds& special) {
+    if (const auto kept = file.string(kept_generation)) {
+        try {
+            if (parse_json(*kept, kept_generation).is_object()) return ordered_json::parse(*kept);
+        } catch (const Error&) {  // of another program, or damaged: one is made
+        }
+    }
+    ordered_json json = ordered_json::object();
+    if (special.bos) json["bos_token_id"] = *special.bos;
+    ordered_json ends = ordered_json::array();
+    for (auto id : {special.eos, special.eot, special.eom})
+        if (id && std::find(ends.begin(), ends.end(), *id) == ends.end()) ends.push_back(*id);
+    if (!ends.empty()) json["eos_token_id"] = ends.size() == 1 ? ends[0] : ends;
+    bool any = false;
+    for (const SamplingKey& row : sampling_keys)
+        if (const auto value = file.number(row.gguf)) {
+            any = true;
+            row.whole ? json[row.key] = static_cast<std::int64_t>(*value) : json[row.key] = shortest(*value);
+        }
+    if (any) json["do_sample"] = json.value("temperature", 1.0) > 0;  // without it the values mean nothing
+    return json;
+}
+
+}  // namespace linnet
