@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/fields.h"
+#include "data/utf8_check.h"
 #include "model/convert/generation_config.h"
 #include "model/convert/huggingface.h"
 #include "model/convert/source.h"
@@ -14,6 +15,7 @@
 #include "text/files/foreign.h"
 #include "text/files/json.h"
 #include "text/files/tokenizer_json.h"
+#include "text/unicode/unicode.h"
 
 namespace linnet {
 namespace {
@@ -102,17 +104,24 @@ std::optional<bool> flag(const OptionalJson& file, std::string_view key) {
     return value ? std::optional(value->boolean()) : std::nullopt;
 }
 
-void take_ends(const OptionalJson& file, std::vector<TokenId>& ends) {
+void take_ends(const std::string& path, TokenizerHints& hints) {
+    if (!hints.ends.empty()) return;
+    const OptionalJson file(path);
     const auto value = file["eos_token_id"];
-    if (!value || !ends.empty()) return;
-    auto take = [&](Json::Value id) { ends.push_back(static_cast<TokenId>(id.integer(0, INT32_MAX))); };
+    if (!value) return;
+    auto take = [&](Json::Value id) { hints.ends.push_back(static_cast<TokenId>(id.integer(0, INT32_MAX))); };
     value->is(Json::Kind::array) ? value->elements(take) : take(*value);
+    hints.ends_file = path;
 }
 
 /// The chat template: a text, or a list of named ones of which "default" is the model's.
 std::string chat_template(const std::string& folder, const OptionalJson& settings) {
-    if (there(folder + "/chat_template.jinja"))
-        return read_file(folder + "/chat_template.jinja", largest_template);
+    if (const std::string path = folder + "/chat_template.jinja"; there(path)) {
+        std::string text = read_file(path, largest_template);
+        if (const std::size_t valid = valid_utf8_prefix(text); valid < text.size())
+            fail_input(path, "byte " + std::to_string(valid), "UTF-8", utf8_fault_name(text, valid));
+        return text;
+    }
     const auto value = settings["chat_template"];
     if (!value) return {};
     if (value->is(Json::Kind::string)) return std::string(value->string());
@@ -129,8 +138,8 @@ TokenizerPtr tokenizer_of(const std::string& folder, TokenId size, const Optiona
     hints.bos = spelling(settings, "bos_token"), hints.eos = spelling(settings, "eos_token");
     hints.padding = spelling(settings, "pad_token"), hints.unknown = spelling(settings, "unk_token");
     hints.add_bos = flag(settings, "add_bos_token"), hints.add_eos = flag(settings, "add_eos_token");
-    take_ends(OptionalJson(folder + "/" + std::string(generation_name)), hints.ends);
-    take_ends(OptionalJson(folder + "/config.json"), hints.ends);
+    take_ends(folder + "/" + std::string(generation_name), hints);
+    take_ends(folder + "/config.json", hints);
     const std::string json = folder + "/tokenizer.json", pieces = folder + "/tokenizer.model";
     if (there(json)) return tokenizer_from_json(read_file(json), json, hints);
     if (there(pieces)) return tokenizer_from_sentencepiece(read_file(pieces), pieces, hints);

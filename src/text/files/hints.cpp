@@ -17,7 +17,7 @@ void TokenizerHints::fill(Vocabulary& vocabulary, const std::string& file) const
         vocabulary.add("[PAD" + std::to_string(id) + "]", TokenType::unused);
 }
 
-void TokenizerHints::apply(Parts& parts, const std::string& file) const {
+void TokenizerHints::apply(Parts& parts) const {
     auto role = [&](std::optional<TokenId>& id, const std::optional<std::string>& spelling) {
         if (!spelling) return;
         const TokenId found = parts.vocabulary->find(*spelling);
@@ -27,7 +27,7 @@ void TokenizerHints::apply(Parts& parts, const std::string& file) const {
     role(s.bos, bos), role(s.eos, eos), role(s.padding, padding), role(s.unknown, unknown);
     for (TokenId id : ends)
         if (!parts.vocabulary->valid(id))
-            fail_input(file, "eos_token_id", "ids below " + std::to_string(parts.vocabulary->size()),
+            fail_input(ends_file, "eos_token_id", "ids below " + std::to_string(parts.vocabulary->size()),
                        std::to_string(id));
     // What the tokenizer calls its end stands first; other ends are those of turns and messages.
     for (TokenId id : ends) {

@@ -13,12 +13,13 @@ struct TokenizerHints {
     TokenId size = 0;  // of the embedding: unused tokens fill a smaller vocabulary, a larger one is refused
     std::optional<std::string> bos, eos, padding, unknown;  // spellings
     std::vector<TokenId> ends;                              // the first ends a text, others a turn
+    std::string ends_file;                                  // which says so
     std::optional<bool> add_bos, add_eos;
 
     /// Before the model is made of the vocabulary. Error(Exit::input) naming `file`.
     void fill(Vocabulary& vocabulary, const std::string& file) const;
-    /// Once roles are known by the tokenizer's own file.
-    void apply(Parts& parts, const std::string& file) const;
+    /// Once roles are known by the tokenizer's own file. Error(Exit::input) naming `ends_file`.
+    void apply(Parts& parts) const;
 };
 
 }  // namespace linnet

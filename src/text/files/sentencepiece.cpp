@@ -224,7 +224,7 @@ TokenizerPtr tokenizer_from_sentencepiece(std::string_view bytes, const std::str
         fail_input(file, "trainer_spec.model_type", "1 (unigram), 2 (bpe) or 4 (char)",
                    std::to_string(settings.model));
     }
-    hints.apply(parts, file);
+    hints.apply(parts);
     return std::make_shared<Pipeline>(std::move(parts));
 }
 

@@ -297,7 +297,7 @@ TokenizerPtr tokenizer_from_json(std::string_view text, const std::string& file,
     read_model(model, type, byte_level, parts);
     post_processor_from_json(root["post_processor"], parts);
     guess_roles(parts);
-    hints.apply(parts, file);
+    hints.apply(parts);
     if (type == "BPE") use_scores(parts);
     if (type == "BPE") use_plain(parts);
     if (byte_level && type == "BPE") {

@@ -195,6 +195,61 @@ TEST_CASE("a folder without weights, with pickles, or with a tokenizer of anothe
     CHECK(test::has(refused(path), "config.json"));
 }
 
+TEST_CASE("damaged files beside the weights are refused in one line that names file and place") {
+    struct Row {
+        std::string file, text, says;
+    };
+    constexpr const char* settings = "tokenizer_config.json";
+    constexpr const char* generation = "generation_config.json";
+    constexpr const char* chat = "chat_template.jinja";
+    constexpr const char* pieces = "tokenizer.model";
+    const Row rows[] = {
+        {settings, "", "line 1, column 1: expected"},
+        {settings, R"({"bos_token": "a")", "line 1, column 18: expected"},
+        {settings, "[]", "expected"},
+        {settings, "\xFF", "expected"},
+        {settings, R"({"bos_token": "a", "bos_token": "b"})", "expected every key once"},
+        {settings, R"({"bos_token": 7})", "bos_token: expected a string, got a number"},
+        {settings, R"({"eos_token": {"id": 7}})", "eos_token.content: expected a string, got null"},
+        {settings, R"({"add_bos_token": "yes"})", "add_bos_token: expected a boolean, got a string"},
+        {settings, R"({"chat_template": 7})", "chat_template: expected an array, got a number"},
+        {settings, R"({"chat_template": [{"name": "default"}]})",
+         "chat_template[0].template: expected a string, got null"},
+        {generation, "", "expected"},
+        {generation, R"({"eos_token_id": 2)", "line 1, column 19: expected"},
+        {generation, "7", "expected"},
+        {generation, R"({"eos_token_id": "</s>"})", "eos_token_id: expected"},
+        {generation, R"({"eos_token_id": -1})", "eos_token_id: expected"},
+        {generation, R"({"eos_token_id": [2, 1.5]})", "eos_token_id[1]: expected"},
+        {generation, R"({"eos_token_id": [2, 256]})", "eos_token_id: expected ids below 256, got 256"},
+        {generation, R"({"temperature": "hot"})", R"(temperature: expected a number of 32 bits, got "hot")"},
+        {generation, R"({"top_p": 1e300})", "top_p: expected a number of 32 bits, got 1e+300"},
+        {generation, R"({"top_k": 1.5})", "top_k: expected a whole number of 32 bits, got 1.5"},
+        {generation, R"({"top_k": 2147483648})", "top_k: expected a whole number of 32 bits"},
+        {chat, "{{ x }}\xC3", "byte 7: expected UTF-8"},
+        {pieces, "", "expected"},
+        {pieces, "no model", "expected"},
+        {pieces, "\n\x0E\n\x05<unk>\x15", "expected"},
+    };
+    Damage d("llama-grouped");
+    for (const Row& row : rows) {
+        CAPTURE(row.file);
+        CAPTURE(row.text);
+        const std::string path = d.with([](Folder&) {}), line = path + "/" + row.file + ": ";
+        if (row.file == pieces) fs::remove(path + "/tokenizer.json");
+        test::write_text(path + "/" + row.file, row.text);
+        const std::string error = refused(path);
+        CHECK_MESSAGE(error.starts_with(line), error);
+        CHECK_MESSAGE(test::has(error, row.says), error);
+    }
+    for (const char* file : {settings, generation, chat, "tokenizer.json"}) {
+        const std::string path = d.with([](Folder&) {});
+        fs::remove(path + "/" + file);
+        fs::create_directory(path + "/" + file);
+        CHECK_MESSAGE(test::has(refused(path), path + "/" + file + ": "), refused(path));
+    }
+}
+
 TEST_CASE("sampling values go into GGUF's keys and come back with all of generation_config.json") {
     Damage d("llama-grouped");
     const std::string path = d.with([](Folder&) {});
