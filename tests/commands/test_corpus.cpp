@@ -32,6 +32,12 @@ struct Setting {
         rest.insert(rest.begin(), {"corpus", "-t", s / "t.json"});
         return run_linnet(rest);
     }
+    /// The command that learns two steps from a folder.
+    std::vector<std::string> training(const std::string& folder, const std::string& out) const {
+        return {"train",          "--data", s / folder,      "--out",          s / out,
+                "--steps",        "2",      "--set",         "model.layers=1", "--set",
+                "model.width=32", "--set",  "model.heads=2", "--set",          "train.sequence=32"};
+    }
 };
 
 }  // namespace
@@ -119,10 +125,7 @@ TEST_CASE("corpus reads stdin, gzip and Zstandard alike") {
 TEST_CASE("train takes a corpus folder, and its tokenizer with it") {
     Setting t;
     REQUIRE(t.corpus({"-o", t.s / "corpus", t.s / "docs.jsonl"}).exit == 0);
-    const std::vector<std::string> train = {
-        "train",          "--data", t.s / "corpus",  "--out",          t.s / "run",
-        "--steps",        "2",      "--set",         "model.layers=1", "--set",
-        "model.width=32", "--set",  "model.heads=2", "--set",          "train.sequence=32"};
+    const std::vector<std::string> train = t.training("corpus", "run");
     const Outcome trained = run_linnet(train);
     CAPTURE(trained.err);
     CHECK(trained.exit == 0);
@@ -149,6 +152,27 @@ TEST_CASE("train takes a corpus folder, and its tokenizer with it") {
     CHECK(has(without.err, "tokenizer.gguf"));
 }
 
+TEST_CASE("train takes a folder as llm.c's scripts leave it: tokens and checkpoints without an index") {
+    Setting t;
+    REQUIRE(t.corpus({"-o", t.s / "tokens", t.s / "docs.jsonl"}).exit == 0);
+    std::filesystem::remove(t.s / "tokens/index.json");
+    const std::int32_t header[256] = {20240326, 3, 32, 600, 1, 2, 32, 640};
+    write_text(t.s / "tokens/gpt2_124M.bin",
+               std::string(reinterpret_cast<const char*>(header), sizeof header) + std::string(4096, '\1'));
+    const Outcome beside = run_linnet(t.training("tokens", "beside"));
+    CHECK_MESSAGE(beside.exit == 0, beside.err);
+    CHECK(has(beside.err, "tokens in the layout of llmc"));
+    std::filesystem::rename(t.s / "tokens/tokenizer.gguf", t.s / "t.gguf");
+    const Outcome none = run_linnet(t.training("tokens", "none"));
+    CHECK(none.exit == 3);
+    CHECK(has(none.err, "tokens: expected the tokenizer that the corpus was made with, got nothing"));
+    std::vector<std::string> named = t.training("tokens", "named");
+    for (const std::string& setting : {std::string("kind=file"), "file=" + (t.s / "t.gguf")})
+        named.insert(named.end(), {"--set", "tokenizer." + setting});
+    const Outcome with = run_linnet(named);
+    CHECK_MESSAGE(with.exit == 0, with.err);
+}
+
 TEST_CASE("corpus --format writes what nanoGPT and Megatron-LM read, and train reads it") {
     Setting t;
     for (const std::string format : {"nanogpt", "megatron"}) {
@@ -167,10 +191,7 @@ TEST_CASE("corpus --format writes what nanoGPT and Megatron-LM read, and train r
         CHECK(run_shell("diff -r " + folder + " " + t.s / "killed").exit == 0);
         std::filesystem::remove_all(t.s / "killed");
 
-        const std::vector<std::string> train = {
-            "train",          "--data", folder,          "--out",          t.s / ("run-" + format),
-            "--steps",        "2",      "--set",         "model.layers=1", "--set",
-            "model.width=32", "--set",  "model.heads=2", "--set",          "train.sequence=32"};
+        const std::vector<std::string> train = t.training(format, "run-" + format);
         const Outcome ours = run_linnet(train);
         CAPTURE(ours.err);
         CHECK(ours.exit == 0);
