@@ -211,3 +211,34 @@ TEST_CASE("a GPT-2 as llm.c's checkpoint is the model that its GGUF is: its loss
     CHECK(logs[1] == logs[0]);
     CHECK(logs[2] == logs[0]);
 }
+
+TEST_CASE("a T5 trained here answers from its folder as from its GGUF, and is measured the same") {
+    Workplace place;
+    std::string pairs;
+    for (int i = 0; i < 200; i++)
+        pairs += std::to_string(i) + "\tnumber " + std::to_string(i * 7 % 13) + "\n";
+    write_text(place.s / "data.tsv", pairs);
+    write_text(place.s / "t5.json",
+               R"({"model": {"kind": "encoder-decoder", "context": 48, "width": 32, "layers": 2, "heads": 2,
+                             "norm": {"kind": "rms"}, "position": {"kind": "none"},
+                             "attention": {"bias": false, "scale": 1, "buckets": 8},
+                             "ffn": {"width": 48, "gated": true, "activation": "gelu-tanh", "bias": false}},
+                   "tokenizer": {"kind": "char"},
+                   "train": {"batch": 16, "steps": 30, "eval_every": 30, "eval_batches": 2, "sample_tokens": 4,
+                             "optimizer": {"lr": 0.01}, "schedule": {"warmup": 5}}})");
+    const Outcome trained = place("$LINNET train t5.json --data data.tsv --out run --save hf --threads 1");
+    REQUIRE_MESSAGE(trained.exit == 0, trained.err);
+    CHECK(has(place.file("run/hf/config.json"), "T5ForConditionalGeneration"));
+    REQUIRE(place("$LINNET convert run/hf back.gguf").exit == 0);
+    CHECK(has(place("$LINNET generate -m run -p 12 --temp 0 -n 20").out, "number"));
+    for (const std::string command :
+         {"generate -m $M -p 12 --temp 0 -n 20", "generate -m $M -p 105 --temp 1 --seed 5 -n 20",
+          "generate -m $M -p 77 --beams 3 -n 20 --json", "eval -m $M --file data.tsv --windows 40"}) {
+        CAPTURE(command);
+        const Outcome file = place("M=run/model.gguf; $LINNET --threads 1 " + command);
+        REQUIRE_MESSAGE(file.exit == 0, file.err);
+        CHECK(!file.out.empty());
+        for (const char* model : {"run/hf", "back.gguf"})
+            CHECK(place(std::string("M=") + model + "; $LINNET --threads 1 " + command).out == file.out);
+    }
+}

@@ -302,6 +302,24 @@ TEST_CASE("a folder of Mamba is the GGUF file with its weights, there and back, 
     test::check_straight(scratch / "f", scratch / "back");
 }
 
+TEST_CASE("a folder of Mamba in bf16 comes back from GGUF with the same bytes, A_log too") {
+    test::Scratch scratch;
+    const test::FamilyFile file = *std::ranges::find(test::family_files(), "mamba", &test::FamilyFile::name);
+    test::write_family_file(file, scratch / "m.gguf");
+    SinkOptions half;
+    half.type = DType::bf16;
+    write_folder(Gguf(scratch / "m.gguf"), nullptr, scratch / "f", half);
+    const Safetensors weights = Safetensors::open(scratch / "f/model.safetensors");
+    for (const SafetensorsTensor& t : weights.tensors()) CHECK(t.type->type == DType::bf16);
+    CHECK(weights.tensor("backbone.layers.1.mixer.A_log"));
+    write_gguf(open_folder(scratch / "f", {}), scratch / "c.gguf", Existing::replace, [](double, double) {});
+    CHECK(test::logits_of(scratch / "c.gguf") == test::logits_of(scratch / "f"));
+    write_folder(Gguf(scratch / "c.gguf"), nullptr, scratch / "back", {});
+    CHECK(test::read_text(scratch / "back/model.safetensors") ==
+          test::read_text(scratch / "f/model.safetensors"));
+    same_json(scratch / "f/config.json", scratch / "back/config.json");
+}
+
 TEST_CASE("folders of BERT and T5 are refused where linnet or GGUF has no word for a setting") {
     test::Scratch scratch;
     int tried = 0;
