@@ -53,6 +53,9 @@ class Safetensors {
     const std::string& path_of(const SafetensorsTensor& tensor) const { return files_[tensor.part].path(); }
     std::span<const SafetensorsTensor> tensors() const { return tensors_; }
     const SafetensorsTensor* tensor(std::string_view name) const;
+    /// Renames tensors: of the pairs, the first that a name begins with is replaced. Error where two become
+    /// one. `only`: those that none fits are forgotten; how many.
+    std::size_t rename(std::span<const std::pair<std::string, std::string>> pairs, bool only);
 
   private:
     Safetensors() = default;

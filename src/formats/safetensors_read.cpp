@@ -316,6 +316,21 @@ Safetensors Safetensors::open(const std::string& path) {
     return all;
 }
 
+std::size_t Safetensors::rename(std::span<const std::pair<std::string, std::string>> pairs, bool only) {
+    if (pairs.empty()) return 0;
+    const auto unfit = [&](SafetensorsTensor& t) {
+        for (const auto& [before, now] : pairs)
+            if (t.name.starts_with(before)) {
+                t.name.replace(0, before.size(), now);
+                return false;
+            }
+        return only;
+    };
+    const std::size_t others = std::erase_if(tensors_, unfit);
+    sort_names();
+    return others;
+}
+
 const SafetensorsTensor* Safetensors::tensor(std::string_view name) const {
     auto at = std::ranges::lower_bound(order_, name, {},
                                        [&](std::uint32_t i) { return std::string_view(tensors_[i].name); });

@@ -82,7 +82,7 @@ class FieldCheck {
             for (const char* one : {"marked", "unmarked"}) this->value(row.place(one), field, row.value(one));
             return;
         }
-        DataRow row(value, path_, where, {"from", "over", "times", "power", "only"});
+        DataRow row(value, path_, where, {"from", "over", "times", "power", "only", "multiple"});
         known(where, field), known(where + ".from", row.text("from", true));
         if (row.has("over")) known(where + ".over", row.text("over", true));
         const json only = row.has("only") ? row.value("only") : json::object();
@@ -91,6 +91,8 @@ class FieldCheck {
         for (const char* key : {"times", "power"})
             if (!row.value(key).is_number())
                 fail_input(path_, row.place(key), "a number", row.value(key).dump());
+        if (row.has("multiple") && (!row.value("multiple").is_number() || row.value("multiple") <= 0))
+            fail_input(path_, row.place("multiple"), "a number above 0", row.value("multiple").dump());
     }
 
   private:

@@ -241,7 +241,10 @@ json derived(const json& value, const json& values) {
         for (const auto& [key, wanted] : value["only"].items())
             if (values[key] != wanted) return nullptr;
     double from = field("from") / (value.contains("over") ? field("over") : 1);
-    return value["times"].get<double>() * std::pow(from, value["power"].get<double>());
+    const double product = value["times"].get<double>() * std::pow(from, value["power"].get<double>());
+    if (!value.contains("multiple")) return product;
+    const double unit = value["multiple"].get<double>();
+    return std::ceil(product / unit - 1e-9) * unit;
 }
 
 TensorPlace place_of(const Architecture& a, const std::string& parameter) {

@@ -110,7 +110,8 @@ ModelConfig read_config(const Gguf& file, const Architecture& architecture);
 
 /// The number that a constant or a `missing` stands for: itself, or, of an object {"from": field, "times": a,
 /// "power": p}, a · field^p, with "over" another field: a · (field / that)^p. Null where "only", an object of
-/// fields and values, does not hold. `values` has every field's value.
+/// fields and values, does not hold. With "multiple" it is rounded up to one of that. `values` has every
+/// field's value.
 nlohmann::json derived(const nlohmann::json& value, const nlohmann::json& values);
 
 // For other spellings of a config by such rows (model/convert/).

@@ -212,6 +212,29 @@ TEST_CASE("written safetensors are read back, one file or parts with their index
     CHECK(!std::filesystem::exists(scratch / "other.safetensors"));
 }
 
+TEST_CASE("tensors take other names by what theirs begin with, and two never become one") {
+    test::Scratch scratch;
+    SafetensorsWriter writer;
+    for (const char* name : {"b.x", "a.x", "a.a.x", "c.x"})
+        writer.add_tensor(name, DType::f32, Shape(1), emit(std::string(4, name[0])));
+    writer.write(scratch.path, "model");
+    const auto open = [&] { return Safetensors::open(scratch / "model.safetensors"); };
+    const std::vector<std::pair<std::string, std::string>> pairs = {{"a.", "z."}, {"b.", "y."}};
+    Safetensors all = open(), some = open(), twins = open();
+    CHECK(all.rename(pairs, false) == 0);
+    REQUIRE(all.tensors().size() == 4);
+    for (const char* name : {"z.x", "z.a.x", "y.x", "c.x"}) CHECK(all.tensor(name));
+    CHECK(!all.tensor("a.x"));
+    CHECK(all.tensor("z.x")->bytes[0] == std::byte{'a'});
+    CHECK(some.rename(pairs, true) == 1);
+    CHECK(some.tensors().size() == 3);
+    CHECK(!some.tensor("c.x"));
+    CHECK(test::has(test::refusal([&] {
+                        twins.rename(std::vector<std::pair<std::string, std::string>>{{"a.a.", "c."}}, false);
+                    }),
+                    "tensor 'c.x': expected it once, got it twice"));
+}
+
 TEST_CASE("an index that names missing parts, leaves its folder or contradicts its parts is refused") {
     test::Scratch scratch;
     SafetensorsWriter one, two;

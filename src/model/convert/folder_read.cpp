@@ -28,10 +28,27 @@ bool there(const std::string& path) {
     return fs::exists(path, ignored);
 }
 
+/// Python writes what JSON has no word for; as the largest f32 it means the same, and can be written.
+std::string without_infinity(const std::string& text) {
+    constexpr std::string_view infinity = "Infinity";
+    std::string out;
+    bool quoted = false;
+    for (std::size_t i = 0; i < text.size(); i++) {
+        if (!quoted && text.compare(i, infinity.size(), infinity) == 0) {
+            out += "3.4028234663852886e+38", i += infinity.size() - 1;
+            continue;
+        }
+        if (text[i] == '"') quoted = !quoted;
+        out += text[i];
+        if (quoted && text[i] == '\\' && i + 1 < text.size()) out += text[++i];
+    }
+    return out;
+}
+
 /// config.json, and in it as the object `pooling_folder` what sentence-transformers say of pooling.
 std::string config_text_of(const std::string& folder) {
     const std::string config_path = folder + "/config.json";
-    std::string text = read_file(config_path, largest_config);
+    std::string text = without_infinity(read_file(config_path, largest_config));
     const std::string pooling_path = folder + "/" + std::string(pooling_folder) + "/config.json";
     if (!there(pooling_path)) return text;
     const auto parsed = [](const std::string& one, const std::string& path) {
@@ -78,7 +95,7 @@ class OptionalJson {
   public:
     explicit OptionalJson(const std::string& path) {
         if (!there(path)) return;
-        text_ = read_file(path);
+        text_ = without_infinity(read_file(path));
         json_ = std::make_unique<Json>(text_, path);
     }
     std::optional<Json::Value> operator[](std::string_view key) const {
@@ -287,6 +304,10 @@ ModelSource open_folder(const std::string& path, const SourceOptions& options) {
     const HuggingFaceFamily& family = file.family();
     auto opened =
         std::make_shared<Opened>(Opened{Safetensors::open(weights_of(path, source.notes)), {}, {}, {}});
+    const HuggingFaceFamily& naming = file.around() ? *file.around() : family;
+    if (const std::size_t others = opened->file.rename(naming.names, file.around() != nullptr))
+        source.notes.push_back(opened->file.path() + ": " + std::to_string(others) + " tensors of " +
+                               naming.model_type + " that are no part of its text model are left out");
     bool prefixed = true;
     const std::int64_t vocabulary = embedding_of(opened->file, family, prefixed).shape.dim[0];
     if (vocabulary < 1 || vocabulary > 1 << 24)
@@ -331,7 +352,7 @@ ModelSource open_folder(const std::string& path, const SourceOptions& options) {
         source.metadata.add("tokenizer.chat_template", std::string_view(chat));
     if (const std::string generation = path + "/" + std::string(generation_name); there(generation))
         add_generation_config(source.metadata, read_file(generation, largest_config), generation);
-    source.metadata.add("linnet.huggingface.config", nlohmann::ordered_json::parse(config_text).dump());
+    source.metadata.add("linnet.huggingface.config", nlohmann::ordered_json::parse(file.text()).dump());
     for (const StoredTensor& stored : stored_tensors(opened->graph, *family.gguf, nullptr))
         source.tensors.push_back(whole_tensor(*opened, stored, options));
     source.keep = opened;

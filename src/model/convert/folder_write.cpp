@@ -96,7 +96,8 @@ bool choose_family(Outgoing& model) {
         }
     }
     for (const HuggingFaceFamily& family : huggingface_families()) {
-        if (family.gguf != model.architecture || !all_placed(family, model)) continue;
+        if (family.gguf != model.architecture && !family.also.contains(model.architecture->name)) continue;
+        if (!all_placed(family, model)) continue;
         ordered_json json = huggingface_config(family, model.config, model.vectors);
         if (json.is_null()) continue;
         if (!says_model(HuggingFaceConfig(json.dump(), "config.json"), model)) continue;
@@ -159,23 +160,19 @@ class TensorEmitter {
     }
 
     void emit(const SafetensorsWriter::Sink& sink) {
-        // Where rows become columns, a piece has some elements of every row.
         const std::int64_t columns = first_.columns, unit = 256;  // quantized types' blocks divide it
-        const bool across = first_.transpose;
-        const std::int64_t all = across ? columns : rows_,
-                           some = across ? std::max(unit, rows_at_a_time(rows_) / unit * unit)
-                                         : rows_at_a_time(columns);
-        std::vector<std::byte> bytes;
-        for (std::int64_t at = 0; at < all; at += some) {
-            if (int signal = stop_signal()) throw Stopped{signal};
-            const std::int64_t n = std::min(some, all - at);
-            bytes.resize(static_cast<std::size_t>(n * (across ? rows_ : columns) * size_));
-            if (across)
-                put({0, rows_, at, n}, bytes.data());
-            else
-                put({at, at + n, 0, columns}, bytes.data());
-            sink(bytes.data(), bytes.size());
+        if (!first_.transpose) {
+            const std::int64_t some = rows_at_a_time(columns);
+            for (std::int64_t at = 0; at < rows_; at += some)
+                put({at, std::min(at + some, rows_), 0, columns}, sink);
+            return;
         }
+        // Rows become columns: a piece has some elements of every row of a matrix.
+        const std::int64_t each = rows_ / first_.stacks,
+                           some = std::max(unit, rows_at_a_time(each) / unit * unit);
+        for (std::int64_t row = 0; row < rows_; row += each)
+            for (std::int64_t at = 0; at < columns; at += some)
+                put({row, row + each, at, std::min(some, columns - at)}, sink);
     }
 
   private:
@@ -185,7 +182,11 @@ class TensorEmitter {
     };
 
     /// A window of the rows in the tensor's order, as the tensor has it.
-    void put(const Window& w, std::byte* out) {
+    void put(const Window& w, const SafetensorsWriter::Sink& sink) {
+        if (int signal = stop_signal()) throw Stopped{signal};
+        const std::int64_t rows = w.end - w.begin;
+        bytes_.resize(static_cast<std::size_t>(rows * w.columns * size_));
+        std::byte* out = bytes_.data();
         for (std::int64_t r = w.begin; r < w.end;) {
             const From& from = from_[static_cast<std::size_t>(r)];
             std::int64_t n = 1;  // rows that follow one another there, too
@@ -199,12 +200,13 @@ class TensorEmitter {
             const std::int64_t at = r - w.begin;
             if (first_.transpose)
                 transpose(n, w.columns, static_cast<std::size_t>(size_), values, w.columns, out + at * size_,
-                          rows_);
+                          rows);
             else
                 std::memcpy(out + at * w.columns * size_, values,
                             static_cast<std::size_t>(n * w.columns * size_));
             r += n;
         }
+        sink(bytes_.data(), bytes_.size());
     }
 
     const FolderTensor& tensor_;
@@ -212,6 +214,7 @@ class TensorEmitter {
     std::int64_t rows_, size_;
     std::vector<From> from_;
     WindowReader reader_;
+    std::vector<std::byte> bytes_;
 };
 
 void emit(const FolderTensor& tensor, const SafetensorsWriter::Sink& sink) {

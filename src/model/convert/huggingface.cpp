@@ -20,41 +20,12 @@ std::string text_of(const json& value) {
     return value.is_null() ? "" : value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-/// "a.b" of nested objects; the keys of nulls stand apart.
-void flatten(const json& object, const std::string& before, std::map<std::string, json>& out,
-             std::set<std::string>& nulls) {
-    for (const auto& [key, value] : object.items()) {
-        if (value.is_object())
-            flatten(value, before + key + ".", out, nulls);
-        else if (value.is_null())
-            nulls.insert(before + key);
-        else
-            out[before + key] = value;
-    }
-}
-
-void rename(std::map<std::string, json>& values, std::string from, std::string to) {
-    const bool all = from.ends_with(".*") && to.ends_with(".*");
-    if (all) from.pop_back(), to.pop_back();
-    std::map<std::string, json> renamed;
-    for (auto it = values.begin(); it != values.end();) {
-        const bool fits = all ? it->first.starts_with(from) : it->first == from;
-        const std::string name = fits ? to + it->first.substr(from.size()) : "";
-        if (fits && !values.contains(name)) {
-            renamed[name] = it->second;
-            it = values.erase(it);
-        } else {
-            ++it;
-        }
-    }
-    values.merge(renamed);
-}
-
 bool applies(const When& when, const std::map<std::string, json>& values) {
     for (const auto& [key, texts] : when) {
         auto found = values.find(key);
         const std::string text = found == values.end() ? "" : text_of(found->second);
-        if (std::find(texts.begin(), texts.end(), text) == texts.end()) return false;
+        const bool listed = std::find(texts.begin(), texts.end(), text) != texts.end();
+        if (!listed && (!texts[0].starts_with('!') || texts[0].substr(1) == text)) return false;
     }
     return true;
 }
@@ -229,55 +200,8 @@ bool same_settings(const ModelConfig& a, const ModelConfig& b) {
     return a.vocabulary == b.vocabulary && differing_field(a, b).empty();
 }
 
-namespace {
-
-/// A folder that has its class's code beside it (auto_map) need not say the model type: the class tells it.
-std::string type_of(const json& file, const std::string& path) {
-    const json type = file.value("model_type", json()), classes = file.value("architectures", json());
-    if (type.is_string()) return type;
-    if (type.is_null() && file.contains("auto_map") && classes.is_array())
-        for (const HuggingFaceFamily& family : huggingface_families())
-            if (std::find(classes.begin(), classes.end(), family.class_name) != classes.end())
-                return family.model_type;
-    fail_input(path, "model_type", "a string", type.is_null() ? "no such key" : dumped(type));
-}
-
-}  // namespace
-
-HuggingFaceConfig::HuggingFaceConfig(std::string_view text, std::string path) : path_(std::move(path)) {
-    const json file = parse_json(text, path_);
-    if (!file.is_object()) fail_input(path_, "", "a JSON object", file.type_name());
-    const std::string type = type_of(file, path_);
-    family_ = nullptr;
-    std::string known;
-    for (const HuggingFaceFamily& family : huggingface_families()) {
-        if (family.model_type == type) family_ = &family;
-        known += (known.empty() ? "" : ", ") + family.model_type;
-    }
-    if (!family_) fail_input(path_, "model_type", "one of " + known, quoted(std::string_view(type)));
-    flatten(file, "", values_, nulls_);
-    for (const auto& [from, to] : family_->aliases) rename(values_, from, to);
-}
-
-json HuggingFaceConfig::value(const std::string& key) const {
-    auto found = values_.find(key);
-    return found == values_.end() ? json() : found->second;
-}
-
 bool HuggingFaceConfig::applies(const When& when) const {
     return linnet::applies(when, values_);
-}
-
-std::vector<std::string> HuggingFaceConfig::unknown() const {
-    std::vector<std::string> keys;
-    for (const auto& [key, value] : values_) {
-        bool known = false;
-        for (const HuggingFaceKey& row : family_->keys)
-            known |= row.key == key || (row.ignored && key.starts_with(row.key + "."));
-        for (const HuggingFaceMade& made : family_->made) known |= key.starts_with(made.from);
-        if (!known) keys.push_back(key);
-    }
-    return keys;
 }
 
 /// One reading of one file.
@@ -288,13 +212,16 @@ class HuggingFaceConfigReader {
 
     void read() {
         constants(false);
-        for (const bool reckoned : {false, true}) {
+        for (const bool reckoned : {false, true}) {  // rows with "offset" are neither's
             auto each = [&](auto what) {
                 for (const HuggingFaceKey& row : family_.keys)
-                    if (row.reckoned() == reckoned && file_.applies(row.when)) (this->*what)(row);
+                    if (row.reckoned() == reckoned && row.offset.empty() && file_.applies(row.when))
+                        (this->*what)(row);
             };
             each(&HuggingFaceConfigReader::take), each(&HuggingFaceConfigReader::fall_back);
         }
+        for (const HuggingFaceKey& row : family_.keys)
+            if (!row.offset.empty()) mark(row);
         for (const auto& [key, length] : lists_) require_one_per_layer(file_.path(), key, length, config_);
         constants(true);
         shorten_lists(config_);
@@ -334,6 +261,26 @@ class HuggingFaceConfigReader {
         }
         if (!same)
             fail_input(file_.path(), row.key, row.equals.dump(), dumped(says), "others are not supported");
+    }
+
+    /// Layers i with i % period == offset have one value, the others another.
+    void mark(const HuggingFaceKey& row) {
+        std::int64_t numbers[2];
+        for (const int i : {0, 1}) {
+            const std::string& key = i == 0 ? row.key : row.offset;
+            const json says = file_.value(key), number = says.is_null() ? row.missing[i] : says;
+            const std::int64_t most = i == 0 ? 1 << 16 : numbers[0] - 1;
+            if (!number.is_number_integer() || number < 1 - i || number > most)
+                fail_input(file_.path(), key,
+                           "a whole number from " + std::to_string(1 - i) + " to " + std::to_string(most),
+                           dumped(number));
+            numbers[i] = number;
+        }
+        const json marked = row.marked.is_null() ? values_of(config_)[row.field] : row.marked;
+        json list = json::array();
+        for (std::int64_t layer = 0; layer < config_.layers; layer++)
+            list.push_back(layer % numbers[0] == numbers[1] ? marked : row.unmarked);
+        set_field(fields_, row.field, list, file_.path() + ": " + row.key);
     }
 
     /// Of a row that no key has told.
@@ -383,7 +330,7 @@ class HuggingFaceConfigReader {
             fail_input(file_.path(), row.key,
                        "a share from 0 to " + dumped(json(share ? 1 : std::floor(most / factor))),
                        dumped(says));
-        return static_cast<std::int64_t>(value);
+        return row.power == 1 ? static_cast<std::int64_t>(value) : std::llround(value);
     }
 
     json meaning(const HuggingFaceKey& row, const json& says) const {
@@ -410,10 +357,10 @@ ModelConfig HuggingFaceConfig::read(const std::function<bool(const std::string&)
     std::vector<Field> fields = model_fields(config);
     for (const TensorPresence& row : family_->presence)
         set_field(fields, row.field, there(with_layer(row.tensor, "0")) ? row.present : row.absent, path_);
-    const json told = value("vocab_size");
-    if (!told.is_null() && told != vocabulary)
-        fail_input(path_, "vocab_size", std::to_string(vocabulary) + ", as many as the embedding has rows",
-                   dumped(told));
+    for (const std::string& key : {family_->vocabulary, std::string("vocab_size")})
+        if (const json told = value(key); !told.is_null() && told != vocabulary)
+            fail_input(path_, key, std::to_string(vocabulary) + ", as many as the embedding has rows",
+                       dumped(told));
     config.vocabulary = vocabulary;
     resolve(config, path_);
     reader.made();
@@ -448,7 +395,7 @@ class ConfigWriter {
         for (const HuggingFaceMade& made : family_.made)
             if (!made.field.empty() && linnet::applies(made.when, flat_))
                 write_made(made, {fields_[made.field].get<float>()});
-        put("vocab_size", config_.vocabulary);
+        put(family_.vocabulary, config_.vocabulary);
         return out_;
     }
 
@@ -505,7 +452,35 @@ class ConfigWriter {
                    : ordered_json(says);
     }
 
+    /// False where no period and offset give the field's values.
+    bool write_marks(const HuggingFaceKey& row) {
+        if (silent(row)) return true;
+        const json value = fields_[row.field];
+        const auto at = [&](std::int64_t layer) {
+            return value.is_array() ? value[static_cast<std::size_t>(layer) % value.size()] : value;
+        };
+        json marked = row.marked;
+        std::vector<bool> marks;
+        for (std::int64_t layer = 0; layer < config_.layers; layer++) {
+            marks.push_back(at(layer) != row.unmarked);
+            if (marks.back() && marked.is_null()) marked = at(layer);
+            if (marks.back() && at(layer) != marked) return false;
+        }
+        // The last: no layer is marked.
+        for (std::int64_t period = 1; period <= config_.layers + 1; period++)
+            for (std::int64_t offset = 0; offset < period; offset++) {
+                bool same = true;
+                for (std::int64_t layer = 0; same && layer < config_.layers; layer++)
+                    same = marks[static_cast<std::size_t>(layer)] == (layer % period == offset);
+                if (!same) continue;
+                put(row.key, period), put(row.offset, offset);
+                return true;
+            }
+        return false;
+    }
+
     bool write(const HuggingFaceKey& row) {
+        if (!row.offset.empty()) return write_marks(row);
         if (row.ignored) {
             if (!row.write.is_null() && !silent(row)) put(row.key, row.write);
             return true;

@@ -14,16 +14,19 @@
 namespace linnet {
 
 /// A key of config.json ("rope_scaling.factor": of an object in it). Where `when` names other keys, the row
-/// counts only where these have one of the texts ("" stands for none).
+/// counts only where these have one of the texts ("" stands for none; "!a": any but a).
 struct HuggingFaceKey : ArchitectureKey {
     bool written = true;     // false: understood, not written
     double power = 1;        // the field is key ^ power · times
-    nlohmann::json times;    // a field, or an object as in constants; null: 1
+    nlohmann::json times;    // a number, a field, or an object as in constants; null: 1
     nlohmann::json zero;     // such an object: a field of 0 stands for this value
     nlohmann::json if_null;  // the field's value where the key is there, and null
     nlohmann::json write;    // of an ignored key: what is written; with values: of several words the one
     nlohmann::json never;    // what the key cannot say of its field
     nlohmann::json silent;   // field -> value: not written where all of them are so
+    std::string offset;      // a key: the field has one value in layers i with i % key == that, else another
+    nlohmann::json marked;   // the one value; null: what the field has
+    nlohmann::json unmarked;
     std::map<std::string, std::vector<std::string>> when;
 
     /// Reading the field takes other fields.
@@ -41,11 +44,15 @@ struct HuggingFaceTensor {
     std::string parts;               // field: so many tensors hold a parameter's rows in turn, each as many
     std::string
         groups;  // field: the tensor is so many groups of rows, each with its share of every parameter
-    std::string matrices;  // field: likewise, and the tensor has a first dimension of so many
-    std::string permute;  // field: each of so many heads has its two halves one behind the other, not in turn
-    std::string beside;   // the row is for models that have this parameter too
-    bool transpose = false;              // columns and rows exchanged
-    bool channels = false;               // [channels, 1, width of a convolution]
+    std::string matrices;              // field: likewise, and the tensor has a first dimension of so many
+    std::vector<std::string> permute;  // of each of `holds`, "": none. Field: each of so many heads has its
+                                       // two halves one behind the other, not in turn
+    std::string beside;                // the row is for models that have this parameter too
+    bool transpose = false;            // columns and rows exchanged
+    std::string stacks;                // field: so many matrices one below another, each transposed by itself
+    bool channels = false;             // [channels, 1, width of a convolution]
+    bool flat = false;                 // a vector, which GGUF has as a matrix
+    bool whole = false;                // the name ends here: no .weight, no .bias
     Spelling spelling = Spelling::same;  // of weights; biases are the same
     bool spare = false;                  // may be there where the model lacks the parameter
 };
@@ -61,9 +68,13 @@ struct HuggingFaceMade {
 
 struct HuggingFaceFamily {
     std::string model_type, class_name;
-    const Architecture* gguf;                                  // what the family is in GGUF
-    nlohmann::json constants;                                  // field -> value
-    std::string prefix;                                        // of tensors' names, which some files lack
+    const Architecture* gguf;  // what the family is in GGUF
+    nlohmann::json constants;  // field -> value
+    std::string prefix;        // of tensors' names, which some files lack
+    std::string vocabulary;    // the key with the vocabulary's size
+    std::string text;  // of a model of more than text: the object that is the config.json of its text part
+    std::vector<std::pair<std::string, std::string>> names;  // what tensors' names begin with -> in its place
+    std::set<std::string> also;  // GGUF's architectures that go out as this family, too
     std::vector<std::pair<std::string, std::string>> aliases;  // another key -> key; "a.*" -> "b.*"
     std::vector<HuggingFaceKey> keys;
     std::vector<HuggingFaceTensor> tensors;
@@ -91,6 +102,10 @@ class HuggingFaceConfig {
     HuggingFaceConfig(std::string_view text, std::string path);
 
     const HuggingFaceFamily& family() const { return *family_; }
+    /// The family of which this is the text part; null where it is all.
+    const HuggingFaceFamily* around() const { return around_; }
+    /// The text, of a text part what its own config.json would be.
+    const std::string& text() const { return text_; }
     const std::string& path() const { return path_; }
     /// Null where there is none.
     nlohmann::json value(const std::string& key) const;
@@ -106,8 +121,8 @@ class HuggingFaceConfig {
 
   private:
     friend class HuggingFaceConfigReader;
-    std::string path_;
-    const HuggingFaceFamily* family_;
+    std::string path_, text_;
+    const HuggingFaceFamily *family_ = nullptr, *around_ = nullptr;
     std::map<std::string, nlohmann::json> values_;
     std::set<std::string> nulls_;  // keys that are there without a value
 };

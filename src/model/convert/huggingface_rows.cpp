@@ -38,7 +38,7 @@ void read_reckoning(HuggingFaceKey& key, const DataRow& row, const std::string& 
             fail_input(path, row.place(name), "an object without only", value.dump());
         if (value.is_object())
             check.value(row.place(name), key.field, value);
-        else if (!value.is_null())
+        else if (!value.is_null() && !(value.is_number() && name == std::string_view("times")))
             check.known(row.place(name), row.text(name, true));
         return value;
     };
@@ -53,16 +53,29 @@ void read_reckoning(HuggingFaceKey& key, const DataRow& row, const std::string& 
     if (row.has("power")) key.power = row.value("power");
 }
 
+/// Of a row with "offset": `missing` is the two keys' numbers where they are not there.
+void read_marks(const HuggingFaceKey& key, const std::string& path, const std::string& where,
+                FieldCheck& check) {
+    if (!key.marked.is_null()) check.value(where + ".marked", key.field, key.marked);
+    check.value(where + ".unmarked", key.field, key.unmarked);
+    const json& pair = key.missing;
+    if (!pair.is_array() || pair.size() != 2 || !pair[0].is_number_integer() || !pair[1].is_number_integer())
+        fail_input(path, where + ".missing", "a period and an offset", pair.dump());
+}
+
 HuggingFaceKey read_key(const json& object, const std::string& path, const std::string& where,
                         FieldCheck& check) {
     const DataRow row(
         object, path, where,
-        {"key", "field", "required", "per_layer", "missing", "values", "equals", "ignore", "inverse",
-         "zero_means", "layers", "written", "times", "power", "null", "write", "when", "silent", "never"});
+        {"key",     "field",      "required", "per_layer", "missing", "values", "equals",  "ignore",
+         "inverse", "zero_means", "layers",   "written",   "times",   "power",  "null",    "write",
+         "when",    "silent",     "never",    "largest",   "offset",  "marked", "unmarked"});
     HuggingFaceKey key;
     key.key = row.text("key", true), key.field = row.text("field", false);
     key.required = row.flag("required"), key.per_layer = row.flag("per_layer");
-    key.inverse = row.flag("inverse");
+    key.inverse = row.flag("inverse"), key.largest = row.flag("largest");
+    key.offset = row.text("offset", false);
+    key.marked = row.value("marked"), key.unmarked = row.value("unmarked");
     key.missing = row.value("missing"), key.values = row.value("values"), key.equals = row.value("equals");
     key.write = row.value("write"), key.ignored = !row.text("ignore", false).empty();
     key.never = row.value("never"), key.if_null = row.value("null");
@@ -81,6 +94,10 @@ HuggingFaceKey read_key(const json& object, const std::string& path, const std::
     if (!key.field.empty()) check.known(where, key.field);
     read_reckoning(key, row, path, where, check);
     if (key.field.empty()) return key;
+    if (!key.offset.empty()) {
+        read_marks(key, path, where, check);
+        return key;
+    }
     if (!key.missing.is_null()) check.value(where + ".missing", key.field, key.missing);
     if (!key.if_null.is_null()) check.value(where + ".null", key.field, key.if_null);
     if (key.values.is_null()) return key;
@@ -91,22 +108,41 @@ HuggingFaceKey read_key(const json& object, const std::string& path, const std::
     return key;
 }
 
+/// A field, or of several parameters a list with a field or "" for each.
+void read_permute(HuggingFaceTensor& tensor, const DataRow& row, const std::string& path,
+                  const std::string& where, FieldCheck& check) {
+    tensor.permute.resize(tensor.holds.size());
+    if (!row.has("permute")) return;
+    const json fields =
+        row.value("permute").is_array() ? row.value("permute") : json::array({row.value("permute")});
+    if (fields.size() != tensor.holds.size())
+        fail_input(path, row.place("permute"), "a field for each parameter", fields.dump());
+    for (std::size_t i = 0; i < fields.size(); i++) {
+        if (!fields[i].is_string()) fail_input(path, row.place("permute"), "fields", fields.dump());
+        tensor.permute[i] = fields[i];
+        if (!tensor.permute[i].empty()) check.known(where, tensor.permute[i]);
+    }
+}
+
 void add_tensor(HuggingFaceFamily& family, const json& object, const std::string& path,
                 const std::string& where, FieldCheck& check) {
     const DataRow row(object, path, where,
                       {"tensor", "holds", "ignore", "parts", "groups", "matrices", "permute", "beside",
-                       "transpose", "channels", "less_one", "log", "spare"});
+                       "transpose", "stacks", "channels", "flat", "whole", "less_one", "log", "spare"});
     HuggingFaceTensor tensor;
     tensor.tensor = row.text("tensor", true);
     tensor.parts = row.text("parts", false), tensor.groups = row.text("groups", false);
-    tensor.matrices = row.text("matrices", false), tensor.permute = row.text("permute", false);
+    tensor.matrices = row.text("matrices", false), tensor.stacks = row.text("stacks", false);
     tensor.beside = row.text("beside", false), tensor.transpose = row.flag("transpose");
-    tensor.channels = row.flag("channels"), tensor.spare = row.flag("spare");
+    tensor.channels = row.flag("channels"), tensor.flat = row.flag("flat");
+    tensor.whole = row.flag("whole"), tensor.spare = row.flag("spare");
     if (row.flag("less_one") && row.flag("log")) fail_input(path, where, "less_one or log", "both");
     if (row.flag("less_one")) tensor.spelling = Spelling::less_one;
     if (row.flag("log")) tensor.spelling = Spelling::log;
-    for (const std::string& field : {tensor.parts, tensor.groups, tensor.matrices, tensor.permute})
+    for (const std::string& field : {tensor.parts, tensor.groups, tensor.matrices, tensor.stacks})
         if (!field.empty()) check.known(where, field);
+    if (!tensor.stacks.empty() && !tensor.transpose)
+        fail_input(path, where, "transpose beside stacks", "none");
     if (row.has("holds") == !row.text("ignore", false).empty())
         fail_input(path, where, "either holds or ignore", row.has("holds") ? "both" : "neither");
     if (row.has("holds") && tensor.parts.empty() != (tensor.tensor.find("{part}") == std::string::npos))
@@ -118,8 +154,9 @@ void add_tensor(HuggingFaceFamily& family, const json& object, const std::string
     });
     if (row.has("holds") && tensor.holds.empty())
         fail_input(path, where + ".holds", "parameters' names", "an empty list");
-    if (tensor.holds.size() > 1 && !(tensor.parts + tensor.permute).empty())
-        fail_input(path, where, "one parameter beside parts and permute", "several");
+    if (tensor.holds.size() > 1 && !tensor.parts.empty())
+        fail_input(path, where, "one parameter beside parts", "several");
+    read_permute(tensor, row, path, where, check);
     if (tensor.holds.empty()) family.ignored.insert(tensor.tensor);
     family.tensors.push_back(std::move(tensor));
 }
@@ -159,20 +196,9 @@ bool same_tensor(const json& a, const json& b) {
     return false;
 }
 
-/// A section with what the one that "like" names says and it does not.
-json inherited(const json& section, const std::string& path, std::span<const EmbeddedFile> bases, int depth) {
-    if (!section.is_object() || !section.contains("like")) return section;
-    const json& like = section["like"];
-    const EmbeddedFile* base = nullptr;
-    for (const EmbeddedFile& one : bases)
-        if (like.is_string() && one.path.ends_with("/" + like.get<std::string>() + ".json")) base = &one;
-    if (!base || depth > 8) fail_input(path, "huggingface.like", "the name of another file", like.dump());
-    const std::string base_path(base->path);
-    const json file = parse_json(base->text, base_path);
-    if (!file.contains("huggingface"))
-        fail_input(path, "huggingface.like", "a file with such a section", base_path);
-    json whole = inherited(file["huggingface"], base_path, bases, depth + 1);
-    for (const char* own : {"model_type", "class", "gguf"}) whole.erase(own);
+/// `whole` with what `section` says besides and instead.
+json overlaid(json whole, const json& section) {
+    for (const char* own : {"model_type", "class", "gguf", "also"}) whole.erase(own);
     for (const auto& [key, value] : section.items()) {
         json& had = whole[key];
         if (had.is_null() || key == "like")
@@ -194,6 +220,25 @@ json inherited(const json& section, const std::string& path, std::span<const Emb
     return whole;
 }
 
+/// A section with what the ones that "like" names say and it does not; of several, the later ones go first.
+json inherited(const json& section, const std::string& path, std::span<const EmbeddedFile> bases, int depth) {
+    if (!section.is_object() || !section.contains("like")) return section;
+    json whole = json::object();
+    const json& likes = section["like"];
+    for (const json& like : likes.is_array() ? likes : json::array({likes})) {
+        const EmbeddedFile* base = nullptr;
+        for (const EmbeddedFile& one : bases)
+            if (like.is_string() && one.path.ends_with("/" + like.get<std::string>() + ".json")) base = &one;
+        if (!base || depth > 8) fail_input(path, "huggingface.like", "the name of another file", like.dump());
+        const std::string base_path(base->path);
+        const json file = parse_json(base->text, base_path);
+        if (!file.contains("huggingface"))
+            fail_input(path, "huggingface.like", "a file with such a section", base_path);
+        whole = overlaid(std::move(whole), inherited(file["huggingface"], base_path, bases, depth + 1));
+    }
+    return overlaid(std::move(whole), section);
+}
+
 const Architecture* gguf_of(const std::string& name, const std::string& path) {
     for (const Architecture& a : architectures())
         if (a.name == name) return &a;
@@ -207,7 +252,7 @@ HuggingFaceFamily parse_huggingface(const Architecture& file, const std::string&
     const json section = inherited(file.huggingface, path, bases, 0);
     const DataRow row(section, path, "huggingface",
                       {"model_type", "class", "gguf", "like", "constants", "prefix", "aliases", "keys",
-                       "tensors", "presence", "made"});
+                       "tensors", "presence", "made", "also", "text", "names", "vocabulary"});
     FieldCheck check(path);
     HuggingFaceFamily family;
     family.model_type = row.text("model_type", false), family.class_name = row.text("class", false);
@@ -215,7 +260,12 @@ HuggingFaceFamily parse_huggingface(const Architecture& file, const std::string&
         fail_input(path, "huggingface", "model_type and class", "one of them");
     const std::string gguf = row.text("gguf", false);
     family.gguf = family.model_type.empty() ? nullptr : gguf_of(gguf.empty() ? file.name : gguf, path);
-    family.prefix = row.text("prefix", false);
+    family.prefix = row.text("prefix", false), family.text = row.text("text", false);
+    family.vocabulary = row.has("vocabulary") ? row.text("vocabulary", true) : "vocab_size";
+    row.each("also", [&](const json& name, const std::string& where) {
+        if (!name.is_string()) fail_input(path, where, "an architecture", name.dump());
+        family.also.insert(gguf_of(name, path)->name);
+    });
     family.constants = file.constants;
     if (row.has("constants")) family.constants.update(row.value("constants"));
     for (const auto& [field, value] : family.constants.items()) {
@@ -224,11 +274,14 @@ HuggingFaceFamily parse_huggingface(const Architecture& file, const std::string&
             fail_input(path, "huggingface.constants." + field, "one value or a list, as no key marks layers",
                        value.dump());
     }
-    row.each("aliases", [&](const json& pair, const std::string& where) {
-        if (!pair.is_array() || pair.size() != 2 || !pair[0].is_string() || !pair[1].is_string())
-            fail_input(path, where, "two keys", pair.dump());
-        family.aliases.emplace_back(pair[0], pair[1]);
-    });
+    const auto pairs = [&](const char* name, auto& into) {
+        row.each(name, [&](const json& pair, const std::string& where) {
+            if (!pair.is_array() || pair.size() != 2 || !pair[0].is_string() || !pair[1].is_string())
+                fail_input(path, where, "two texts", pair.dump());
+            into.emplace_back(pair[0], pair[1]);
+        });
+    };
+    pairs("aliases", family.aliases), pairs("names", family.names);
     row.each("keys", [&](const json& object, const std::string& where) {
         family.keys.push_back(read_key(object, path, where, check));
     });

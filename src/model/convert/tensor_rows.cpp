@@ -71,19 +71,22 @@ class Places {
         }
         const std::int64_t parts = number(row.parts, name.layer), matrices = number(row.matrices, name.layer);
         r.groups = std::max(number(row.groups, name.layer), matrices);
-        if (!row.permute.empty()) r.head = r.rows / number(row.permute, name.layer);
-        std::string tensor = with_layer(row.tensor, name.layer) + name.suffix;
+        r.stacks = number(row.stacks, name.layer);
+        if (const std::string& heads = row.permute[static_cast<std::size_t>(part)]; !heads.empty())
+            r.head = r.rows / number(heads, name.layer);
+        std::string tensor = with_layer(row.tensor, name.layer) + (row.whole ? "" : name.suffix);
         if (!prefixed_ && !family_.prefix.empty() && tensor.starts_with(family_.prefix))
             tensor.erase(0, family_.prefix.size());
         for (std::int64_t i = 0; i < parts; i++) r.tensors.push_back(with_part(tensor, i));
         if (!row.matrices.empty()) {
             r.shape.rank = 3, r.shape.dim = {matrices, r.all / matrices, r.columns, 1};
         } else if (row.channels && p.parts > 0) {
-            r.shape.rank = 3, r.shape.dim = {p.stored().dim[0], 1, p.parts, 1};
+            r.shape.rank = 3, r.shape.dim = {r.all / p.parts, 1, p.parts, 1};
         } else if (!matrix) {
-            r.shape = p.parts > 0 && row.parts.empty() ? p.stored() : Shape(r.all / parts);
+            r.shape = p.parts > 0 && row.parts.empty() && !row.flat ? p.stored() : Shape(r.all / parts);
         } else {
-            r.shape = r.transpose ? Shape(r.columns, r.all) : Shape(r.all / parts, r.columns);
+            r.shape =
+                r.transpose ? Shape(r.stacks * r.columns, r.all / r.stacks) : Shape(r.all / parts, r.columns);
         }
         return r;
     }
@@ -251,18 +254,22 @@ std::span<const std::byte> ParameterReader::in_place(DType type) const {
 void ParameterReader::gather(const Window& w, std::byte* out) const {
     const auto size = static_cast<std::size_t>(info(type_).bytes);
     const std::size_t row = static_cast<std::size_t>(w.columns) * size;
+    const std::int64_t each = rows_.all / rows_.stacks;  // rows of a matrix that is transposed
     for (std::int64_t r = w.begin; r < w.end;) {
         const ParameterRows::Place place = rows_.at(r);
         std::int64_t n = 1;  // rows that follow one another there, too
         for (; r + n < w.end; n++) {
             const ParameterRows::Place next = rows_.at(r + n);
             if (next.tensor != place.tensor || next.row != place.row + n) break;
+            if (rows_.transpose && next.row % each == 0) break;
         }
         const std::byte* from = tensors_[place.tensor]->bytes.data();
         std::byte* to = out + static_cast<std::size_t>(r - w.begin) * row;
         auto at = [&](std::int64_t element) { return from + static_cast<std::size_t>(element) * size; };
         if (rows_.transpose)
-            transpose(w.columns, n, size, at(w.column * rows_.all + place.row), rows_.all, to, w.columns);
+            transpose(w.columns, n, size,
+                      at((place.row / each * rows_.columns + w.column) * each + place.row % each), each, to,
+                      w.columns);
         else if (w.columns == rows_.columns)
             std::memcpy(to, at(place.row * rows_.columns), static_cast<std::size_t>(n) * row);
         else

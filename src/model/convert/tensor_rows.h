@@ -21,6 +21,7 @@ struct ParameterRows {
     std::int64_t groups = 1;          // the tensor's rows are so many groups, each with its share of each
     std::int64_t head = 0;  // > 0: each so many rows have their two halves in turn; there one by one
     bool transpose = false;
+    std::int64_t stacks = 1;  // transposed: so many matrices one below another, each by itself
     Spelling spelling = Spelling::same;
 
     struct Place {

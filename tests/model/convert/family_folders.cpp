@@ -398,6 +398,8 @@ std::vector<FamilyFile> folder_files() {
     changed("deepseek", "deepseek-without-shared", [](FamilyFile& f) {
         f.shared_ffn = 0, f.keys = {{"expert_shared_count", 0U}, {"expert_weights_scale", 1.0F}};
     });
+    changed("refact", "refact-multiple", [](FamilyFile& f) { f.ffn = 256; });
+    changed("chatglm", "chatglm-glm", [](FamilyFile&) {});
     changed("minicpm", "minicpm-longrope", [](FamilyFile& f) {
         const auto scale = static_cast<float>(std::sqrt(1 + std::log(4.0) / std::log(64.0)));
         f.keys = {{"rope.scaling.attn_factor", scale}, {"rope.scaling.original_context_length", 64U}};

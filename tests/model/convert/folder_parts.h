@@ -190,6 +190,7 @@ class FolderParts {
         for (std::int64_t i = f_.dense; i < f_.layers; i++) {
             const std::string b = "blk." + std::to_string(i) + ".",
                               m = "model.layers." + std::to_string(i) + ".";
+            if (!has(b + "ffn_gate_inp.weight")) continue;
             matrix(m + gate + ".weight", b + "ffn_gate_inp.weight", f_.width);
             for (std::int64_t e = 0; e < f_.experts; e++) {
                 auto one = [&](const char* name, const char* from, std::int64_t rows, std::int64_t columns) {

@@ -168,7 +168,42 @@ TEST_CASE("a folder whose class comes as code need not say its model type") {
     CHECK(test::has(test::refusal([&] { read(cpm); }), "model_type: expected a string, got no such key"));
 }
 
+TEST_CASE("a width that no key says is a multiple, and experts that are not weighed to 1 are refused") {
+    json refact{{"model_type", "gpt_refact"}, {"n_embd", 64}, {"n_layer", 1}, {"n_head", 4}};
+    for (const auto& [width, ffn] : {std::pair(64, 256), {96, 256}, {100, 512}, {1024, 2816}}) {
+        refact["n_embd"] = width;
+        CHECK(read(refact).ffn.width.at(0) == ffn);
+    }
+    json dbrx{{"model_type", "dbrx"}, {"d_model", 64}, {"n_layers", 1}, {"n_heads", 4}};
+    for (const json& one : {json(), json(1), json(1.0)}) {
+        if (!one.is_null()) dbrx["ffn_config"]["moe_normalize_expert_weights"] = one;
+        CHECK(read(dbrx).experts.renormalize);
+    }
+    dbrx["ffn_config"]["moe_normalize_expert_weights"] = nullptr;
+    CHECK(!read(dbrx).experts.renormalize);  // which GGUF's family cannot say
+    dbrx["ffn_config"]["moe_normalize_expert_weights"] = 2;
+    CHECK(test::has(test::refusal([&] { read(dbrx); }),
+                    "moe_normalize_expert_weights: expected one of 1, 1.0"));
+}
+
 TEST_CASE("rows that contradict themselves are refused with their place") {
+    auto tensor = [](const json& row) {
+        return test::refusal([&] {
+            Architecture a;
+            a.name = "llama", a.constants = json::object();
+            a.huggingface = {{"model_type", "x"}, {"class", "X"}, {"tensors", json::array({row})}};
+            parse_huggingface(a, "models/architectures/llama.json", architecture_files());
+        });
+    };
+    const json two = {"blk.{layer}.attn_q", "blk.{layer}.attn_k"};
+    CHECK(tensor({{"tensor", "a"}, {"holds", two}, {"permute", {"model.heads", ""}}}) == "accepted");
+    CHECK(test::has(tensor({{"tensor", "a"}, {"holds", two}, {"permute", "model.heads"}}),
+                    "huggingface.tensors[0].permute: expected a field for each parameter"));
+    CHECK(
+        test::has(tensor({{"tensor", "a"}, {"holds", two}, {"permute", {"model.heds", ""}}}), "model.heds"));
+    CHECK(test::has(tensor({{"tensor", "a"}, {"holds", two}, {"permute", {1, 2}}}), "expected fields"));
+    CHECK(test::has(tensor({{"tensor", "a"}, {"holds", two}, {"stacks", "model.layers"}}),
+                    "huggingface.tensors[0]: expected transpose beside stacks, got none"));
     auto with = [](const json& row) {
         return test::refusal([&] {
             Architecture a;
@@ -185,8 +220,16 @@ TEST_CASE("rows that contradict themselves are refused with their place") {
                     "huggingface.keys[0]: expected a field beside times and power"));
     CHECK(
         test::has(with({{"key", "a"}, {"field", "model.ffn.width"}, {"times", "model.wide"}}), "model.wide"));
-    CHECK(test::has(with({{"key", "a"}, {"field", "model.ffn.width"}, {"times", 3}}),
-                    "huggingface.keys[0].times: expected a string, got 3"));
+    CHECK(test::has(with({{"key", "a"}, {"field", "model.ffn.width"}, {"times", true}}),
+                    "huggingface.keys[0].times: expected a string, got true"));
+    json multiple = from;
+    multiple["multiple"] = 0;
+    CHECK(test::has(with({{"key", "a"}, {"field", "model.ffn.width"}, {"missing", multiple}}),
+                    "huggingface.keys[0].missing.multiple: expected a number above 0, got 0"));
+    json marks{{"key", "a"}, {"field", "model.experts.count"}, {"offset", "b"}, {"unmarked", 0}};
+    CHECK(test::has(with(marks), "huggingface.keys[0].missing: expected a period and an offset, got null"));
+    marks["missing"] = {2, 1};
+    CHECK(with(marks) == "accepted");
     json only = from;
     only["only"]["model.layers"] = 4;
     CHECK(test::has(with({{"key", "a"}, {"field", "model.ffn.width"}, {"zero_means", only}}),
