@@ -168,6 +168,55 @@ TEST_CASE("a folder whose class comes as code need not say its model type") {
     CHECK(test::has(test::refusal([&] { read(cpm); }), "model_type: expected a string, got no such key"));
 }
 
+TEST_CASE("a period and an offset say which layers have attention, and which experts") {
+    json jamba = common("jamba");
+    jamba.update({{"num_key_value_heads", 2}, {"attn_layer_period", 3}, {"attn_layer_offset", 1}});
+    jamba.update({{"num_experts", 4}, {"mamba_dt_rank", 4}, {"num_hidden_layers", 6}});
+    const ModelConfig c = read(jamba);
+    for (std::int64_t layer = 0; layer < 6; layer++) {
+        CHECK(c.mixer.at(layer) == (layer % 3 == 1 ? "attention" : "mamba"));
+        CHECK(c.experts.count.at(layer) == (layer % 2 == 1 ? 4 : 0));  // as where no key says it
+    }
+    ordered_json back = written("jamba", c);
+    for (const char* key : {"attn_layer_period", "attn_layer_offset", "num_experts"})
+        CHECK(back[key] == jamba[key]);
+    CHECK(back["expert_layer_period"] == 2);
+    CHECK(back["expert_layer_offset"] == 1);
+    jamba["num_experts"] = 1;
+    CHECK(read(jamba).experts.count.at(1) == 0);
+    CHECK(written("jamba", read(jamba))["num_experts"] == 1);
+    CHECK(!written("jamba", read(jamba)).contains("expert_layer_period"));
+    jamba["attn_layer_offset"] = 3;
+    CHECK(test::has(test::refusal([&] { read(jamba); }),
+                    "attn_layer_offset: expected a whole number from 0 to 2, got 3"));
+    jamba["attn_layer_period"] = 0;
+    CHECK(
+        test::has(test::refusal([&] { read(jamba); }), "attn_layer_period: expected a whole number from 1"));
+    jamba["attn_layer_period"] = 2.5;
+    CHECK(test::has(test::refusal([&] { read(jamba); }), "got 2.5"));
+    jamba.erase("mamba_dt_rank"), jamba["hidden_size"] = 68, jamba["num_attention_heads"] = 2;
+    jamba["attn_layer_period"] = 4;
+    CHECK(read(jamba).ssm.rank == 5);  // 68 / 16, rounded up
+    ModelConfig uneven = read(jamba);
+    uneven.mixer = PerLayer<std::string>(std::vector<std::string>{"attention", "attention", "mamba"});
+    CHECK(written("jamba", uneven).is_null());
+}
+
+TEST_CASE("the width of Mamba 2's heads and its expansion are told twice, and have to agree") {
+    json mamba{{"model_type", "mamba2"}, {"hidden_size", 64}, {"num_hidden_layers", 2}, {"num_heads", 4}};
+    mamba.update({{"head_dim", 32}, {"expand", 2}, {"n_groups", 1}});
+    CHECK(read(mamba).ssm.inner == 128);
+    CHECK(written("mamba2", read(mamba))["head_dim"] == 32);
+    CHECK(written("mamba2", read(mamba))["expand"] == 2);
+    mamba["time_step_limit"] = {0.0, 3.4028234663852886e+38};
+    CHECK(test::refusal([&] { read(mamba); }) == "accepted");
+    mamba["time_step_limit"] = {0.0, 0.1};
+    CHECK(test::has(test::refusal([&] { read(mamba); }), "time_step_limit: expected [0.0,3.402"));
+    mamba.erase("time_step_limit"), mamba["expand"] = 3;
+    CHECK(
+        test::has(test::refusal([&] { read(mamba); }), "expand: expected 128, as another key says, got 192"));
+}
+
 TEST_CASE("a width that no key says is a multiple, and experts that are not weighed to 1 are refused") {
     json refact{{"model_type", "gpt_refact"}, {"n_embd", 64}, {"n_layer", 1}, {"n_head", 4}};
     for (const auto& [width, ffn] : {std::pair(64, 256), {96, 256}, {100, 512}, {1024, 2816}}) {
@@ -184,6 +233,16 @@ TEST_CASE("a width that no key says is a multiple, and experts that are not weig
     dbrx["ffn_config"]["moe_normalize_expert_weights"] = 2;
     CHECK(test::has(test::refusal([&] { read(dbrx); }),
                     "moe_normalize_expert_weights: expected one of 1, 1.0"));
+}
+
+TEST_CASE("of two families with one model type the class decides") {
+    json t5{{"model_type", "t5"}, {"d_model", 64}, {"d_kv", 16}, {"d_ff", 96}, {"num_heads", 4}};
+    t5["num_layers"] = 2;
+    CHECK(read(t5).kind == "encoder-decoder");
+    t5["architectures"] = {"T5Model"};
+    CHECK(read(t5).kind == "encoder-decoder");
+    t5["architectures"] = {"T5EncoderModel"};
+    CHECK(read(t5).is_encoder());
 }
 
 TEST_CASE("rows that contradict themselves are refused with their place") {

@@ -1,4 +1,4 @@
-// Hugging Face folders of encoders, encoder–decoders and Mamba, written from what their classes in
+// Hugging Face folders of encoders, encoder–decoders and selective scans, written from what their classes in
 // transformers name their tensors and settings: read as what the GGUF file of the same weights is, and
 // written back.
 #include <doctest/doctest.h>
@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/system.h"
 #include "formats/safetensors.h"
 #include "model/convert/folder_parts.h"
 #include "model/convert/open.h"
@@ -23,6 +24,8 @@
 using namespace linnet;
 
 namespace {
+
+constexpr double infinity = 3.4028234663852886e+38;  // as it comes back
 
 /// What FolderParts asks of a family's file.
 test::FamilyFile shape_of(const test::EncoderFile& file) {
@@ -40,7 +43,8 @@ class EncoderFolder : public test::FolderParts {
     test::PlainFolder make() {
         return made_by<EncoderFolder>({{"bert", &EncoderFolder::bert},
                                        {"nomic-bert", &EncoderFolder::nomic},
-                                       {"t5", &EncoderFolder::t5}});
+                                       {"t5", &EncoderFolder::t5},
+                                       {"t5encoder", &EncoderFolder::t5_encoder}});
     }
 
   private:
@@ -97,23 +101,35 @@ class EncoderFolder : public test::FolderParts {
     }
 
     void t5() {
+        t5_settings("T5ForConditionalGeneration");
         Json& c = out_.config;
-        c["architectures"] = {"T5ForConditionalGeneration"}, c["model_type"] = "t5";
-        c["d_model"] = f_.width, c["d_kv"] = d_, c["d_ff"] = f_.ffn, c["num_heads"] = f_.heads;
-        c["num_layers"] = f_.layers;
-        c["num_decoder_layers"] = file_of_.decoder ? file_of_.decoder : f_.layers;
-        c["n_positions"] = f_.context, c["relative_attention_num_buckets"] = 32;
-        c["relative_attention_max_distance"] = 128, c["layer_norm_epsilon"] = 1e-5;
-        c["feed_forward_proj"] = file_of_.gated ? "gated-gelu" : "relu";
-        c["is_encoder_decoder"] = true, c["tie_word_embeddings"] = f_.tied;
-        c["decoder_start_token_id"] = 0, c["dropout_rate"] = 0.1, c["vocab_size"] = 256;
-        matrix("shared.weight", "token_embd.weight", f_.width);
+        c["tie_word_embeddings"] = f_.tied;
         if (!f_.tied) matrix("lm_head.weight", "output.weight", f_.width);
         side("enc.", "encoder.", f_.layers, false);
         side("dec.", "decoder.", c["num_decoder_layers"], true);
         put("encoder.embed_tokens.weight", {1},
             {1});  // as old files repeat it; and a table that means nothing
         put("decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight", {1}, {1});
+    }
+    /// As sentence-transformers have it: with keys of the decoder that is not there.
+    void t5_encoder() {
+        t5_settings("T5EncoderModel");
+        out_.config["tie_word_embeddings"] = false;
+        side("enc.", "encoder.", f_.layers, false);
+    }
+
+    void t5_settings(const std::string& architecture) {
+        Json& c = out_.config;
+        c["architectures"] = {architecture}, c["model_type"] = "t5";
+        c["d_model"] = f_.width, c["d_kv"] = d_, c["d_ff"] = f_.ffn, c["num_heads"] = f_.heads;
+        c["num_layers"] = f_.layers;
+        c["num_decoder_layers"] = file_of_.decoder ? file_of_.decoder : f_.layers;
+        c["n_positions"] = f_.context, c["relative_attention_num_buckets"] = 32;
+        c["relative_attention_max_distance"] = 128, c["layer_norm_epsilon"] = 1e-5;
+        c["feed_forward_proj"] = file_of_.gated ? "gated-gelu" : "relu";
+        c["is_encoder_decoder"] = true;
+        c["decoder_start_token_id"] = 0, c["dropout_rate"] = 0.1, c["vocab_size"] = 256;
+        matrix("shared.weight", "token_embd.weight", f_.width);
     }
 
     void side(const std::string& from, const std::string& to, std::int64_t layers, bool decoder) {
@@ -142,16 +158,48 @@ class EncoderFolder : public test::FolderParts {
     const test::EncoderFile& file_of_;
 };
 
+float log_of(float a) {
+    return static_cast<float>(std::log(-static_cast<double>(a)));
+}
+
 /// Of family_files().
-class MambaFolder : public test::FolderParts {
+class ScanFolder : public test::FolderParts {
   public:
     using FolderParts::FolderParts;
-    test::PlainFolder make() { return made_by<MambaFolder>({{"mamba", &MambaFolder::mamba}}); }
+    test::PlainFolder make() {
+        return made_by<ScanFolder>(
+            {{"mamba", &ScanFolder::mamba}, {"mamba2", &ScanFolder::mamba2}, {"jamba", &ScanFolder::jamba}});
+    }
 
   private:
     std::int64_t size(const char* name) const { return static_cast<std::int64_t>(key(name, 0)); }
 
+    Values logs(const std::string& name) const {
+        Values a = values(name);
+        for (float& x : a) x = log_of(x);
+        return a;
+    }
+    /// Mamba's layer but for its norm, from "blk.N." to what its tensors' names begin with.
+    void scan(const std::string& b, const std::string& m) {
+        const std::int64_t inner = size("ssm.inner_size"), states = size("ssm.state_size");
+        linear(m + "in_proj", b + "ssm_in", f_.width);
+        put(m + "conv1d.weight", {inner, 1, size("ssm.conv_kernel")}, values(b + "ssm_conv1d.weight"));
+        vector(m + "conv1d.bias", b + "ssm_conv1d.bias");
+        linear(m + "x_proj", b + "ssm_x", inner);
+        linear(m + "dt_proj", b + "ssm_dt", size("ssm.time_step_rank"));
+        put(m + "A_log", {inner, states}, logs(b + "ssm_a")), vector(m + "D", b + "ssm_d");
+        linear(m + "out_proj", b + "ssm_out", inner);
+    }
+    void backbone() {
+        matrix("backbone.embeddings.weight", "token_embd.weight", f_.width);
+        norm("backbone.norm_f", "output_norm");
+        if (!f_.tied) linear("lm_head", "output", f_.width);
+        each_layer("backbone.layers.",
+                   [&](const std::string& b, const std::string& m) { norm(m + "norm", b + "attn_norm"); });
+    }
+
     void mamba() {
+        if (file_.boolean("mamba.ssm.dt_b_c_rms").value_or(false)) return;  // FalconMamba's
         const std::int64_t inner = size("ssm.inner_size"), states = size("ssm.state_size"),
                            rank = size("ssm.time_step_rank"), conv = size("ssm.conv_kernel");
         Json& c = out_.config;
@@ -160,20 +208,60 @@ class MambaFolder : public test::FolderParts {
         c["intermediate_size"] = inner, c["expand"] = 2, c["conv_kernel"] = conv, c["time_step_rank"] = rank;
         c["layer_norm_epsilon"] = 1e-5, c["use_bias"] = false, c["use_conv_bias"] = true;
         c["tie_word_embeddings"] = f_.tied, c["vocab_size"] = 256, c["max_position_embeddings"] = f_.context;
-        matrix("backbone.embeddings.weight", "token_embd.weight", f_.width);
-        norm("backbone.norm_f", "output_norm");
-        if (!f_.tied) linear("lm_head", "output", f_.width);
+        backbone();
+        each_layer("backbone.layers.",
+                   [&](const std::string& b, const std::string& m) { scan(b, m + "mixer."); });
+    }
+    void mamba2() {
+        const std::int64_t inner = size("ssm.inner_size"), states = size("ssm.state_size"),
+                           heads = size("ssm.time_step_rank"), groups = size("ssm.group_count"),
+                           conv = size("ssm.conv_kernel");
+        Json& c = out_.config;
+        c["architectures"] = {"Mamba2ForCausalLM"}, c["model_type"] = "mamba2";
+        c["hidden_size"] = f_.width, c["num_hidden_layers"] = f_.layers, c["state_size"] = states;
+        c["num_heads"] = heads, c["head_dim"] = inner / heads, c["expand"] = 2, c["n_groups"] = groups;
+        c["conv_kernel"] = conv, c["layer_norm_epsilon"] = 1e-5, c["use_bias"] = false;
+        c["use_conv_bias"] = true, c["chunk_size"] = 256, c["time_step_limit"] = {0.0, infinity};
+        c["tie_word_embeddings"] = f_.tied, c["vocab_size"] = 256, c["max_position_embeddings"] = f_.context;
+        backbone();
         each_layer("backbone.layers.", [&](const std::string& b, const std::string& m) {
-            norm(m + "norm", b + "attn_norm");
+            const std::int64_t all = inner + 2 * groups * states;
             linear(m + "mixer.in_proj", b + "ssm_in", f_.width);
-            put(m + "mixer.conv1d.weight", {inner, 1, conv}, values(b + "ssm_conv1d.weight"));
+            put(m + "mixer.conv1d.weight", {all, 1, conv}, values(b + "ssm_conv1d.weight"));
             vector(m + "mixer.conv1d.bias", b + "ssm_conv1d.bias");
-            linear(m + "mixer.x_proj", b + "ssm_x", inner), linear(m + "mixer.dt_proj", b + "ssm_dt", rank);
-            Values a = values(b + "ssm_a");
-            for (float& x : a) x = std::log(-x);
-            put(m + "mixer.A_log", {inner, states}, a), vector(m + "mixer.D", b + "ssm_d");
+            vector(m + "mixer.dt_bias", b + "ssm_dt.bias"), vector(m + "mixer.D", b + "ssm_d");
+            put(m + "mixer.A_log", {heads}, logs(b + "ssm_a"));
+            vector(m + "mixer.norm.weight", b + "ssm_norm.weight");
             linear(m + "mixer.out_proj", b + "ssm_out", inner);
         });
+    }
+    void jamba() {
+        rms("jamba", "JambaForCausalLM");
+        Json& c = out_.config;
+        c.erase("rope_theta"), c["num_key_value_heads"] = *std::ranges::max_element(f_.kv_by_layer);
+        c["mamba_d_state"] = size("ssm.state_size"), c["mamba_d_conv"] = size("ssm.conv_kernel");
+        c["mamba_dt_rank"] = size("ssm.time_step_rank"), c["mamba_expand"] = 2, c["mamba_conv_bias"] = true;
+        c["mamba_proj_bias"] = false, c["num_experts"] = std::max<std::int64_t>(1, f_.experts);
+        c["num_experts_per_tok"] = f_.experts ? f_.used : 1, c["sliding_window"] = nullptr;
+        c["attn_layer_period"] = f_.mixers.size(), c["attn_layer_offset"] = f_.mixers.size() - 1;
+        c["expert_layer_period"] = 2, c["expert_layer_offset"] = 1;
+        matrix("model.embed_tokens.weight", "token_embd.weight", f_.width);
+        norm("model.final_layernorm", "output_norm");
+        if (!f_.tied) linear("lm_head", "output", f_.width);
+        each_layer("model.layers.", [&](const std::string& b, const std::string& m) {
+            norm(m + "input_layernorm", b + "attn_norm"), norm(m + "pre_ff_layernorm", b + "ffn_norm");
+            if (has(b + "ssm_in.weight")) scan(b, m + "mamba.");
+            for (const std::string part : {"dt", "b", "c"})
+                norm(m + "mamba." + part + "_layernorm", b + "ssm_" + part + "_norm");
+            for (const std::string part : {"q", "k", "v"})
+                linear(m + "self_attn." + part + "_proj", b + "attn_" + part, f_.width);
+            linear(m + "self_attn.o_proj", b + "attn_output", f_.width);
+            linear(m + "feed_forward.gate_proj", b + "ffn_gate", f_.width);
+            linear(m + "feed_forward.up_proj", b + "ffn_up", f_.width);
+            linear(m + "feed_forward.down_proj", b + "ffn_down", f_.ffn);
+        });
+        if (f_.experts)
+            experts("feed_forward.router", "feed_forward.experts", "gate_proj", "down_proj", "up_proj");
     }
 };
 
@@ -219,7 +307,7 @@ std::string name_back(const std::string& name, const Safetensors& back) {
     return back.tensor("bert." + name) ? "bert." + name : name;
 }
 
-/// Every tensor that means something in the folder that came back; A_log to the last bits.
+/// Every tensor that means something in the folder that came back.
 void same_tensors(const std::string& a, const std::string& b) {
     const Safetensors one = Safetensors::open(a + "/model.safetensors"),
                       other = Safetensors::open(b + "/model.safetensors");
@@ -230,17 +318,30 @@ void same_tensors(const std::string& a, const std::string& b) {
         REQUIRE(same);
         CHECK(same->shape == t.shape);
         CHECK(same->type == t.type);
-        if (!t.name.ends_with("A_log") || t.type->type != DType::f32) {
-            CHECK(std::ranges::equal(same->bytes, t.bytes));
-            continue;
-        }
-        REQUIRE(same->bytes.size() == t.bytes.size());
-        for (std::size_t i = 0; i < t.bytes.size(); i += sizeof(float)) {
-            float x, y;
-            std::memcpy(&x, t.bytes.data() + i, sizeof x), std::memcpy(&y, same->bytes.data() + i, sizeof y);
-            CHECK(std::abs(x - y) < 1e-7F * std::max(1.0F, 2 * std::abs(x)));
+        CHECK(std::ranges::equal(same->bytes, t.bytes));
+    }
+}
+
+/// Gives the file's scans numbers that come back from their logarithms, to the bit.
+void settle_scans(const std::string& path) {
+    std::string file = test::read_text(path);
+    const Gguf gguf(path);
+    for (const GgufTensor& t : gguf.tensors()) {
+        if (!t.name.ends_with("ssm_a")) continue;
+        const std::size_t at = file.find({reinterpret_cast<const char*>(t.bytes.data()), t.bytes.size()});
+        REQUIRE(at != file.npos);
+        for (std::size_t i = at; i < at + t.bytes.size(); i += sizeof(float)) {
+            float a, before;
+            std::memcpy(&a, file.data() + i, sizeof a);
+            int rounds = 0;
+            do before = a, a = static_cast<float>(-std::exp(static_cast<double>(log_of(a))));
+            while (a != before && ++rounds < 9);
+            REQUIRE(a == before);
+            std::memcpy(file.data() + i, &a, sizeof a);
         }
     }
+    test::write_text(path + ".settled", file);
+    REQUIRE(rename_file(path + ".settled", path) == 0);
 }
 
 void same_json(const std::string& a, const std::string& b) {
@@ -253,7 +354,6 @@ TEST_CASE("folders of BERT and T5 are the GGUF files with their weights, bit for
     test::Scratch scratch;
     int tried = 0;
     for (test::EncoderFile file : test::encoder_files()) {
-        if (file.arch == "t5encoder") continue;
         file.fused = false, tried++;
         CAPTURE(file.name);
         const std::string gguf = scratch / "m.gguf", folder = scratch / file.name,
@@ -278,28 +378,40 @@ TEST_CASE("folders of BERT and T5 are the GGUF files with their weights, bit for
         CHECK(tokenizer_from_gguf(Gguf(scratch / "c.gguf"))->encode("the cats barked at 7 dogs") ==
               tokenizer_from_gguf(Gguf(gguf))->encode("the cats barked at 7 dogs"));
     }
-    CHECK(tried == 8);
+    CHECK(tried == 9);
 }
 
-TEST_CASE("a folder of Mamba is the GGUF file with its weights, there and back, but for the logarithm of A") {
+TEST_CASE(
+    "folders of Mamba, Mamba 2 and Jamba are the GGUF files with their weights, bit for bit, there and "
+    "back") {
     test::Scratch scratch;
-    const test::FamilyFile file = *std::ranges::find(test::family_files(), "mamba", &test::FamilyFile::name);
-    test::write_family_file(file, scratch / "m.gguf");
-    write_plain_folder(MambaFolder(file, scratch / "m.gguf").make(), scratch / "f");
-    const std::vector<float> expected = test::logits_of(scratch / "m.gguf"),
-                             found = test::logits_of(scratch / "f");
-    write_folder(Gguf(scratch / "m.gguf"), nullptr, scratch / "out", {});
-    const std::vector<float> out = test::logits_of(scratch / "out");
-    for (std::size_t i = 0; i < expected.size(); i++) {
-        CHECK(std::abs(expected[i] - found[i]) < 1e-4F);
-        CHECK(std::abs(expected[i] - out[i]) < 1e-4F);
+    int tried = 0;
+    for (const test::FamilyFile& file : test::family_files()) {
+        test::write_family_file(file, scratch / "m.gguf");
+        settle_scans(scratch / "m.gguf");
+        const test::PlainFolder plain = ScanFolder(file, scratch / "m.gguf").make();
+        if (plain.tensors.empty()) continue;
+        CAPTURE(file.name);
+        tried++;
+        const std::string folder = scratch / file.name, out = folder + "-out", back = folder + "-back";
+        write_plain_folder(plain, folder);
+        std::string config = test::read_text(folder + "/config.json");  // as Python writes it
+        if (const std::size_t at = config.find("3.4028234663852886e+38"); at != config.npos)
+            config.replace(at, 22, "Infinity"), test::write_text(folder + "/config.json", config);
+        const std::vector<float> expected = test::logits_of(scratch / "m.gguf"),
+                                 found = test::logits_of(folder);
+        write_folder(Gguf(scratch / "m.gguf"), nullptr, out, {});
+        const std::vector<float> gone = test::logits_of(out);
+        CHECK(found == expected);
+        CHECK(gone == expected);
+        write_gguf(open_folder(folder, {}), scratch / "c.gguf", Existing::replace, [](double, double) {});
+        CHECK(test::logits_of(scratch / "c.gguf") == found);
+        write_folder(Gguf(scratch / "c.gguf"), nullptr, back, {});
+        CHECK(nlohmann::json::parse(test::read_text(back + "/config.json")) == nlohmann::json(plain.config));
+        same_tensors(folder, back);
+        test::check_straight(folder, back);
     }
-    write_gguf(open_folder(scratch / "f", {}), scratch / "c.gguf", Existing::replace, [](double, double) {});
-    CHECK(test::logits_of(scratch / "c.gguf") == found);
-    write_folder(Gguf(scratch / "c.gguf"), nullptr, scratch / "back", {});
-    same_json(scratch / "f" + std::string("/config.json"), scratch / "back" + std::string("/config.json"));
-    same_tensors(scratch / "f", scratch / "back");
-    test::check_straight(scratch / "f", scratch / "back");
+    CHECK(tried == 5);
 }
 
 TEST_CASE("a folder of Mamba in bf16 comes back from GGUF with the same bytes, A_log too") {
