@@ -113,6 +113,17 @@ TEST_CASE("a key that is null may mean another value than one that is not there"
     CHECK(test::has(test::refusal([&] { read(mixture); }), "norm_topk_prob: expected false, got true"));
 }
 
+TEST_CASE("a Gemma 3 that says little is as its class's defaults") {
+    const ModelConfig c = read({{"model_type", "gemma3_text"}, {"num_hidden_layers", 6}});
+    CHECK(c.width == 2304);
+    CHECK(c.ffn.width.at(0) == 9216);
+    CHECK(c.heads.at(0) == 8);
+    CHECK(c.kv_heads.at(0) == 4);
+    CHECK(c.head_width == 256);
+    CHECK(c.context == 131072);
+    CHECK(read({{"model_type", "gemma3_text"}}).layers == 26);
+}
+
 TEST_CASE("lists by layer have a value for each, and are written as lists") {
     json deci = common("deci");
     deci["num_key_value_heads_per_layer"] = {4, 2, 2, 1};
