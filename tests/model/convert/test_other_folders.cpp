@@ -199,11 +199,13 @@ class ScanFolder : public test::FolderParts {
     }
 
     void mamba() {
-        if (file_.boolean("mamba.ssm.dt_b_c_rms").value_or(false)) return;  // FalconMamba's
+        const bool falcon = file_.boolean("mamba.ssm.dt_b_c_rms").value_or(false);
         const std::int64_t inner = size("ssm.inner_size"), states = size("ssm.state_size"),
                            rank = size("ssm.time_step_rank"), conv = size("ssm.conv_kernel");
         Json& c = out_.config;
-        c["architectures"] = {"MambaForCausalLM"}, c["model_type"] = "mamba";
+        c["architectures"] = {falcon ? "FalconMambaForCausalLM" : "MambaForCausalLM"};
+        c["model_type"] = falcon ? "falcon_mamba" : "mamba";
+        if (falcon) c["mixer_rms_eps"] = 1e-6;
         c["hidden_size"] = f_.width, c["num_hidden_layers"] = f_.layers, c["state_size"] = states;
         c["intermediate_size"] = inner, c["expand"] = 2, c["conv_kernel"] = conv, c["time_step_rank"] = rank;
         c["layer_norm_epsilon"] = 1e-5, c["use_bias"] = false, c["use_conv_bias"] = true;
@@ -411,7 +413,7 @@ TEST_CASE(
         same_tensors(folder, back);
         test::check_straight(folder, back);
     }
-    CHECK(tried == 5);
+    CHECK(tried == 6);
 }
 
 TEST_CASE("a folder of Mamba in bf16 comes back from GGUF with the same bytes, A_log too") {
