@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "model/convert/huggingface.h"
+#include "model/huggingface/config.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace linnet;

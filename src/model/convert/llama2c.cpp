@@ -11,10 +11,10 @@
 #include "base/error.h"
 #include "base/output.h"
 #include "model/architectures.h"
-#include "model/convert/huggingface.h"
 #include "model/convert/outgoing.h"
 #include "model/convert/raw_model.h"
 #include "model/convert/sinks.h"
+#include "model/huggingface/config.h"
 #include "model/trace.h"
 #include "text/files/llama2c.h"
 

@@ -5,10 +5,10 @@
 
 #include "base/error.h"
 #include "model/architectures.h"
-#include "model/convert/huggingface.h"
 #include "model/convert/outgoing.h"
 #include "model/convert/raw_model.h"
 #include "model/convert/sinks.h"
+#include "model/huggingface/config.h"
 #include "model/trace.h"
 
 namespace linnet {

@@ -7,8 +7,8 @@
 
 #include "formats/safetensors.h"
 #include "graph/graph.h"
-#include "model/convert/huggingface.h"
 #include "model/convert/source.h"
+#include "model/huggingface/config.h"
 
 namespace linnet {
 

@@ -10,9 +10,9 @@
 #include "commands/tiny.h"
 #include "formats/safetensors.h"
 #include "model/convert/family_folders.h"
-#include "model/convert/huggingface.h"
 #include "model/convert/open.h"
 #include "model/convert/sinks.h"
+#include "model/huggingface/config.h"
 #include "support.h"
 
 using namespace linnet;

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "model/convert/huggingface.h"
+#include "model/huggingface/config.h"
 #include "support.h"
 
 using namespace linnet;

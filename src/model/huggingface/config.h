@@ -59,7 +59,7 @@ struct HuggingFaceTensor {
 
 /// A value that config.json has as a list or by a formula.
 struct HuggingFaceMade {
-    std::string by;         // a row of the table in huggingface.cpp
+    std::string by;         // a row of the table in config.cpp
     std::string from;       // key
     std::string parameter;  // a vector, or
     std::string field;

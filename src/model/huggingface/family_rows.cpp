@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "model/architecture_rows.h"
-#include "model/convert/huggingface.h"
+#include "model/huggingface/config.h"
 
 namespace linnet {
 namespace {

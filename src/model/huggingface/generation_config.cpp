@@ -1,4 +1,4 @@
-#include "model/convert/generation_config.h"
+#include "model/huggingface/generation_config.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/fields.h"
 #include "base/json_line.h"
-#include "model/convert/huggingface.h"
+#include "model/huggingface/config.h"
 
 namespace linnet {
 namespace {

@@ -1,5 +1,5 @@
 // config.json read into a config, and written from one, by a family's rows.
-#include "model/convert/huggingface.h"
+#include "model/huggingface/config.h"
 
 #include <charconv>
 #include <cmath>
