@@ -71,6 +71,7 @@ TEST_CASE("a config.json without a key, of an unknown family or against the tens
                             "max_position_embeddings", "model_type"})
         d.says(std::string("config.json: ") + key + ": expected", [&](Folder& f) { f.config.erase(key); });
     d.says("model_type: expected one of arcee, bert, ", [](Folder& f) { f.config["model_type"] = "llama5"; });
+    d.says("got 'rwkv6' (its GGUF files are read)", [](Folder& f) { f.config["model_type"] = "rwkv6"; });
     d.says("model_type: expected a string, got 7", [](Folder& f) { f.config["model_type"] = 7; });
     d.says("hidden_size", [](Folder& f) { f.config["hidden_size"] = "wide"; });
     d.says("hidden_size", [](Folder& f) { f.config["hidden_size"] = -64; });
