@@ -212,10 +212,19 @@ void AtomicFile::flush() {
     if (error) fail_errno(path_, "", error);
 }
 
+/// Reads a byte of every page. Where `data` lie in a mapped file, pages that are not there yet would break
+/// the system's copy off within write(), which then clears the rest and begins again.
+static void touch_pages(const void* data, std::size_t size) {
+    constexpr std::size_t page = 4096;
+    const auto* bytes = static_cast<const volatile char*>(data);
+    for (std::size_t at = 0; at < size; at += page) (void)bytes[at];
+}
+
 void AtomicFile::write(const void* data, std::size_t size) {
     position_ += size;
     if (buffer_.size() + size > buffer_size) flush();
     if (size >= buffer_size) {
+        touch_pages(data, size);
         if (int error = write_all(fd_, static_cast<const char*>(data), size)) fail_errno(path_, "", error);
     } else {
         buffer_.append(static_cast<const char*>(data), size);
