@@ -222,13 +222,16 @@ static void touch_pages(const void* data, std::size_t size) {
 
 void AtomicFile::write(const void* data, std::size_t size) {
     position_ += size;
-    if (buffer_.size() + size > buffer_size) flush();
-    if (size >= buffer_size) {
-        touch_pages(data, size);
-        if (int error = write_all(fd_, static_cast<const char*>(data), size)) fail_errno(path_, "", error);
-    } else {
-        buffer_.append(static_cast<const char*>(data), size);
-    }
+    const auto* from = static_cast<const char*>(data);
+    // Up to a multiple of the buffer's size: the system copies to whole pages much faster than across them.
+    const std::size_t head = std::min(size, buffer_size - buffer_.size());
+    buffer_.append(from, head);
+    if (buffer_.size() < buffer_size) return;
+    flush();
+    const std::size_t rest = (size - head) % buffer_size, whole = size - head - rest;
+    touch_pages(from + head, whole);
+    if (int error = write_all(fd_, from + head, whole)) fail_errno(path_, "", error);
+    buffer_.assign(from + head + whole, rest);
 }
 
 /// 0, or errno: EEXIST where a file that is to be kept has come by that name since the constructor looked.

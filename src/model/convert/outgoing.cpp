@@ -33,8 +33,12 @@ const std::byte* WindowReader::read(const ParameterValues& from, const Window& w
     const std::byte* own = stored(from, w);
     if (from.type == type_ && spelling == Spelling::same) return own;
     const std::int64_t count = (w.end - w.begin) * w.columns;
-    values_.resize(static_cast<std::size_t>(count));
     out_.resize(static_cast<std::size_t>(count * info(type_).bytes));
+    if (type_ == DType::f32 && spelling == Spelling::same) {
+        kernels().load(count, from.type, own, reinterpret_cast<float*>(out_.data()));
+        return out_.data();
+    }
+    values_.resize(static_cast<std::size_t>(count));
     kernels().load(count, from.type, own, values_.data());
     write_spelling(spelling, values_);
     kernels().store(count, type_, values_.data(), out_.data());
