@@ -20,16 +20,17 @@ namespace linnet {
 namespace {
 
 // K is cut twice. Of A, 512 rows and 1024 numbers stand in L2 as bf16 (512 and their low parts); of W, 32
-// rows and 512 numbers (256) in L1. Sums that are not finished wait as tiles, one after another: added to C
+// rows and 256 numbers (and their low parts) in a third of L1: with twice as many, what comes of A evicts
+// them, and products take an eighth longer. Sums that are not finished wait as tiles, one after another: added to C
 // in place, whose rows are pages apart, they took as long as the products.
-constexpr int64_t a_rows = 512, a_depth = 1024, w_depth = 512;
+constexpr int64_t a_rows = 512, a_depth = 1024, w_depth = 256;
 constexpr int64_t c_columns = 1024;  // for which A is packed once
 // From tile to tile of 32 rows of W. Not a power of two: a row's tiles would share two sets of L1.
 constexpr int64_t w_step = (tile_block + 1) * tile_depth;
 
 struct TilePanels {
     alignas(64) float a[a_rows * a_depth / 2];  // words: pairs of bf16
-    alignas(64) uint16_t w[w_step * w_depth / tile_depth];
+    alignas(64) uint16_t w[w_step * 2 * w_depth / tile_depth];
     alignas(64) float wide[w_depth];
     alignas(64) float sums[a_rows * c_columns];  // blocks [32 of W][32 of A]
 };
@@ -234,9 +235,8 @@ void tile_column(const Gemm<Real>& g, int64_t i0, int64_t i1, int64_t j, const P
                  TilePanels& p) {
     const int64_t columns = least(tile_block, g.n_end - j), rows_of_blocks = ceil_divide(i1 - i0, tile_block);
     const int64_t a_low = deep.steps * tile_words, panel = (deep.split ? 2 : 1) * a_low;
-    const int64_t longest = deep.split ? w_depth / 2 : w_depth;
-    for (int64_t k = 0; k < deep.depth; k += longest) {
-        const Piece piece = piece_of(deep.begin + k, deep.begin + least(k + longest, deep.depth), deep.split);
+    for (int64_t k = 0; k < deep.depth; k += w_depth) {
+        const Piece piece = piece_of(deep.begin + k, deep.begin + least(k + w_depth, deep.depth), deep.split);
         unpack_tile_rows(g, j, columns, piece, p);
         const bool last = piece.begin + piece.depth == g.k;
         for (int64_t block = 0; block < rows_of_blocks; block++) {
