@@ -32,6 +32,8 @@ class Json {
         std::string_view string() const;
 
         std::size_t size() const;  // elements or members
+        /// Whether it is an array of two strings, and these.
+        bool is_pair(std::string_view& first, std::string_view& second) const;
         /// The member, or a null value where it is absent or this is null.
         Value operator[](std::string_view key) const;
         /// f(value) for each element; Error where this is no array.

@@ -108,9 +108,10 @@ void add_merges(Value list, MergeReader& reader) {
             return;
         }
         std::string_view left, right;
-        int i = 0;
-        v.elements([&](Value part) { (i++ == 0 ? left : right) = part.string(); });
-        if (i != 2) v.fail("two tokens", std::to_string(i));
+        if (!v.is_pair(left, right)) {
+            v.elements([](Value part) { part.string(); });
+            v.fail("two tokens", std::to_string(v.size()));
+        }
         reader.add(left, right);
     });
 }
