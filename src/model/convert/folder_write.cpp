@@ -89,7 +89,8 @@ bool choose_family(Outgoing& model) {
         try {
             const HuggingFaceConfig kept(*text, model.file.path() + ": " + kept_config);
             if (says_model(kept, model) && all_placed(kept.family(), model)) {
-                model.family = &kept.family(), model.json = ordered_json::parse(*text), model.kept = true;
+                model.family = &kept.family(), model.json = ordered_json::parse(kept.text()),
+                model.kept = true;
                 return true;
             }
         } catch (const Error&) {  // of another program, or damaged: a config is made
@@ -337,7 +338,9 @@ const NewFolder::Names folder_names{
         return name.starts_with("model") &&
                (name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json"));
     },
-    {tokenizer_name, settings_name, generation_name, modules_name, pooling_folder}};
+    // And what transformers or linnet would read beside them.
+    {tokenizer_name, settings_name, generation_name, modules_name, pooling_folder, "chat_template.jinja",
+     "special_tokens_map.json", "added_tokens.json", "tokenizer.model", "vocab.json", "merges.txt"}};
 
 }  // namespace
 

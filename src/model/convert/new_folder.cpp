@@ -9,8 +9,8 @@
 namespace linnet {
 namespace {
 
-void remove_old(const std::string& path) {
-    if (!remove_all(path)) fail(Exit::io, path, "", "a file that can be removed", "one that stays");
+void remove_left_over(const std::string& path) {
+    if (!remove_all(path)) fail(Exit::io, path, "", "a folder that can be removed", "one that stays");
 }
 
 }  // namespace
@@ -20,10 +20,17 @@ bool NewFolder::Names::contains(std::string_view name) const {
 }
 
 NewFolder::NewFolder(const std::string& path, Existing existing, const Names& names)
-    : existing_(existing), names_(names), final_(path), new_(path + "/.linnet-new") {
+    : existing_(existing),
+      names_(names),
+      final_(path),
+      new_(path + "/.linnet-new"),
+      old_(path + "/.linnet-old") {
     lock_ = std::make_unique<FolderLock>(path);
+    // A run that was killed between two renames has left what it had set aside.
+    if (!name_taken(final_ + "/" + names_.last)) restore(names_in(old_));
     refuse_existing();
-    remove_all(new_);
+    remove_left_over(old_);
+    remove_left_over(new_);
     make_directories(new_);
 }
 
@@ -33,25 +40,50 @@ NewFolder::~NewFolder() {
 
 void NewFolder::refuse_existing() const {
     refuse_existing_in(final_, existing_, [&](std::string_view name) { return names_.contains(name); });
+    for (const std::string& name : names_in(final_)) {
+        std::error_code ignored;
+        const std::string path = final_ + "/" + name;
+        if (!names_.contains(name) || !std::filesystem::is_directory(path, ignored)) continue;
+        const std::vector<std::string> inside = names_in(path);
+        if (names_.is_weights(name) || inside != std::vector<std::string>(inside.size(), "config.json"))
+            fail(Exit::io, path, "", "nothing but a model's files", "a folder with others");
+    }
+}
+
+/// Gives files of `from` their names in `to`, `last` first or last.
+std::vector<std::string> NewFolder::in_order(std::vector<std::string> names, bool last_first) const {
+    std::stable_partition(names.begin(), names.end(),
+                          [&](const std::string& name) { return (name == names_.last) == last_first; });
+    return names;
+}
+
+void NewFolder::restore(const std::vector<std::string>& set_aside) const {
+    for (const std::string& name : in_order(set_aside, false))
+        rename_file(old_ + "/" + name, final_ + "/" + name);
 }
 
 void NewFolder::finish() {
     refuse_existing();  // what came while this was made
-    std::vector<std::string> made = names_in(new_);
-    std::stable_partition(made.begin(), made.end(),
-                          [&](const std::string& name) { return name != names_.last; });
-    remove_old(final_ + "/" + names_.last);
-    for (const std::string& old : names_in(final_)) {
-        // A file goes when another takes its name, a folder does not.
-        std::error_code ignored;
-        const bool replaced = std::find(made.begin(), made.end(), old) != made.end() &&
-                              !std::filesystem::is_directory(final_ + "/" + old, ignored);
-        if (names_.contains(old) && !replaced) remove_old(final_ + "/" + old);
-    }
-    for (const std::string& name : made)
-        if (int error = rename_file(new_ + "/" + name, final_ + "/" + name))
+    make_directories(old_);
+    std::vector<std::string> set_aside, made;
+    auto move = [this](const std::string& from, const std::string& to, const std::string& name,
+                       std::vector<std::string>& moved) {
+        if (int error = rename_file(from + "/" + name, to + "/" + name))
             fail_errno(final_ + "/" + name, "", error);
+        moved.push_back(name);
+    };
+    try {
+        for (const std::string& name : in_order(names_in(final_), true))
+            if (names_.contains(name)) move(final_, old_, name, set_aside);
+        for (const std::string& name : in_order(names_in(new_), false)) move(new_, final_, name, made);
+    } catch (...) {  // as it was before
+        for (const std::string& name : in_order(made, true)) remove_all(final_ + "/" + name);
+        restore(set_aside);
+        remove_all(old_);
+        throw;
+    }
     sync_directory(final_);
+    remove_all(old_);
 }
 
 }  // namespace linnet

@@ -12,6 +12,7 @@ namespace linnet {
 
 /// A folder that becomes such a thing: locked, its files written below it and renamed when all are there. The
 /// file by which it is one comes last, and an old one goes first, so that it never speaks of other files.
+/// What was there is set aside until then, and comes back where a rename fails.
 class NewFolder {
   public:
     struct Names {
@@ -20,8 +21,8 @@ class NewFolder {
         std::vector<std::string_view> others;       // what else is written
         bool contains(std::string_view name) const;
     };
-    /// Error(Exit::usage) where something of these names is there and is to be kept; Error(Exit::io). `names`
-    /// outlives it.
+    /// Error(Exit::usage) where something of these names is there and is to be kept; Error(Exit::io), also
+    /// where a folder of these names holds more than a config.json. `names` outlives it.
     NewFolder(const std::string& path, Existing existing, const Names& names);
     ~NewFolder();
     NewFolder(const NewFolder&) = delete;
@@ -33,9 +34,11 @@ class NewFolder {
 
   private:
     void refuse_existing() const;
+    std::vector<std::string> in_order(std::vector<std::string> names, bool last_first) const;
+    void restore(const std::vector<std::string>& set_aside) const;
     Existing existing_;
     const Names& names_;
-    std::string final_, new_;
+    std::string final_, new_, old_;
     std::unique_ptr<FolderLock> lock_;
 };
 

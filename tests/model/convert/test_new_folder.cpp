@@ -1,0 +1,81 @@
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "model/convert/new_folder.h"
+#include "support.h"
+
+using namespace linnet;
+namespace fs = std::filesystem;
+
+namespace {
+
+const NewFolder::Names names{
+    "config.json", [](std::string_view name) { return name.starts_with("model"); }, {"words", "pooling"}};
+
+void write_all(const std::string& folder, const std::string& text) {
+    for (const char* name : {"config.json", "model-1", "words"}) test::write_text(folder + "/" + name, text);
+}
+
+bool holds(const std::string& folder, const std::string& text) {
+    bool all = true;
+    for (const char* name : {"config.json", "model-1", "words"})
+        all = all && test::read_text(folder + "/" + name) == text;
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE("a new folder takes the old one's place as a whole, and other files stay") {
+    test::Scratch scratch;
+    const std::string path = scratch / "f";
+    fs::create_directories(path);
+    write_all(path, "old");
+    test::write_text(path + "/model-2", "old");
+    test::write_text(path + "/mine", "mine");
+    CHECK_THROWS_AS(NewFolder(path, Existing::keep, names), Error);
+    NewFolder folder(path, Existing::replace, names);
+    write_all(folder.path(), "new");
+    CHECK(holds(path, "old"));
+    folder.finish();
+    CHECK(holds(path, "new"));
+    CHECK(!fs::exists(path + "/model-2"));
+    CHECK(!fs::exists(path + "/.linnet-old"));
+    CHECK(test::read_text(path + "/mine") == "mine");
+}
+
+TEST_CASE("where a file of a new folder cannot have its name, the old one is there again") {
+    test::Scratch scratch;
+    const std::string path = scratch / "f";
+    fs::create_directories(path);
+    write_all(path, "old");
+    {
+        NewFolder folder(path, Existing::replace, names);
+        write_all(folder.path(), "new");
+        // The last but one to be set aside finds a folder in its way.
+        fs::create_directories(path + "/.linnet-old/model-1/full");
+        CHECK_THROWS_AS(folder.finish(), Error);
+    }
+    CHECK(holds(path, "old"));
+    CHECK(!fs::exists(path + "/.linnet-new"));
+}
+
+TEST_CASE("what a killed run had set aside is there again when the next one begins") {
+    test::Scratch scratch;
+    const std::string path = scratch / "f";
+    fs::create_directories(path + "/.linnet-old");
+    write_all(path + "/.linnet-old", "old");
+    CHECK_THROWS_AS(NewFolder(path, Existing::keep, names), Error);
+    CHECK(holds(path, "old"));
+}
+
+TEST_CASE("a folder by the name of a model's file that holds others is not taken for one") {
+    for (const char* inside : {"f/pooling/mine", "f/model-mine/config.json"}) {
+        test::Scratch scratch;
+        fs::create_directories(fs::path(scratch / inside).parent_path());
+        test::write_text(scratch / inside, "mine");
+        CHECK_THROWS_AS(NewFolder(scratch / "f", Existing::replace, names), Error);
+        CHECK(test::read_text(scratch / inside) == "mine");
+    }
+}
