@@ -10,6 +10,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/output.h"
+#include "base/system.h"
 #include "model/architectures.h"
 #include "model/convert/outgoing.h"
 #include "model/convert/raw_model.h"
@@ -238,8 +239,7 @@ class CheckpointWriter {
 /// tokenizer.bin, beside a checkpoint. Where one with the same bytes is there already, that serves.
 class WordsWriter {
   public:
-    WordsWriter(const std::string& path, const std::string& text, Existing existing)
-        : path_(path), fresh_(!name_taken(path)) {
+    WordsWriter(const std::string& path, const std::string& text, Existing existing) : path_(path) {
         std::error_code ignored;
         if (fs::is_regular_file(path, ignored) && fs::file_size(path, ignored) == text.size() &&
             read_file(path) == text)
@@ -249,40 +249,64 @@ class WordsWriter {
         out_->finish();
     }
     bool differs() const { return out_.has_value(); }
-    void commit() {
-        if (out_) out_->commit();
-    }
-    /// Where there was none before, there is none.
-    void undo() const {
-        if (out_ && fresh_) remove_all(path_);
-    }
+    const std::string& path() const { return path_; }
+    void commit() { out_->commit(); }
 
   private:
     std::string path_;
-    bool fresh_;
     std::optional<AtomicFile> out_;
 };
 
-/// Gives a checkpoint and its tokenizer their names.
+std::string beside(const std::string& path, const std::string& name) {
+    const std::size_t slash = path.rfind('/');
+    return (slash == path.npos ? "" : path.substr(0, slash + 1)) + name;
+}
+
+/// A file under another name, which comes back unless it is dropped.
+class SetAside {
+  public:
+    explicit SetAside(const std::string& path)
+        : path_(path), aside_(beside(path, ".linnet-old-" + fs::path(path).filename().string())) {
+        std::error_code ignored;
+        if (!fs::is_regular_file(path, ignored)) return;
+        if (int error = rename_file(path, aside_)) fail_errno(path, "", error);
+        is_there_ = true;
+    }
+    ~SetAside() {
+        if (is_there_) rename_file(aside_, path_);
+    }
+    SetAside(const SetAside&) = delete;
+    void drop() {
+        if (is_there_) remove_all(aside_);
+        is_there_ = false;
+    }
+
+  private:
+    std::string path_, aside_;
+    bool is_there_ = false;
+};
+
+/// Gives a checkpoint and its tokenizer their names; where one of them cannot have it, both are as before.
 void commit(CheckpointWriter& checkpoint, WordsWriter& words, const std::string& path, Existing existing) {
     refuse_existing(path, existing);
-    // Ids mean nothing with other words: an old checkpoint goes before its tokenizer does.
-    std::error_code ignored;
-    const std::string old = fs::weakly_canonical(path, ignored).string();  // of a link, what it leads to
-    if (words.differs() && !old.empty() && !remove_all(old))
-        fail(Exit::io, path, "", "a file that can be removed", "one that stays");
+    if (!words.differs()) return checkpoint.commit();
+    std::optional<SetAside> old_checkpoint, old_words;
+    if (existing != Existing::keep) {
+        // Ids mean nothing with other words: an old checkpoint goes before its tokenizer does.
+        std::error_code ignored;
+        const std::string old = fs::weakly_canonical(path, ignored).string();  // of a link, what it leads to
+        old_checkpoint.emplace(old.empty() ? path : old);
+        old_words.emplace(words.path());
+    }
     words.commit();
     try {
         checkpoint.commit();
     } catch (...) {
-        if (!name_taken(path)) words.undo();
+        remove_all(words.path());
         throw;
     }
-}
-
-std::string beside(const std::string& path, const char* name) {
-    const std::size_t slash = path.rfind('/');
-    return (slash == path.npos ? "" : path.substr(0, slash + 1)) + name;
+    if (old_words) old_words->drop();
+    if (old_checkpoint) old_checkpoint->drop();
 }
 
 }  // namespace
@@ -327,6 +351,9 @@ void write_llama2c(const OutgoingModel& model, const TokenizerPtr& tokenizer, co
     std::vector<std::vector<float>> converted;
     const std::vector<ParameterValues> parameters = model.parameters(graph, *architecture, converted);
     const std::string beside_it = beside(path, "tokenizer.bin");
+    std::error_code ignored;
+    if (fs::weakly_canonical(path, ignored) == fs::weakly_canonical(beside_it, ignored))
+        fail(Exit::usage, path, "", "another name than tokenizer.bin's, which holds the vocabulary", "that");
     CheckpointWriter out(c, graph, parameters, path, options);
     WordsWriter words(beside_it, tokenizer_to_llama2c(*tokenizer), options.existing);
     out.write();

@@ -289,6 +289,10 @@ TEST_CASE(
     CHECK(fs::is_symlink(scratch / "out/link.bin"));
     CHECK(test::read_text(scratch / "out/a.bin") == test::read_text(scratch / "out/b.bin"));
     CHECK(test::read_text(scratch / "out/tokenizer.bin") == tokenizer);
+    CHECK(names_in(scratch / "out") ==
+          std::vector<std::string>{"a.bin", "b.bin", "link.bin", "tokenizer.bin"});
+    CHECK_THROWS_AS(write_llama2c(model, words, scratch / "out/tokenizer.bin", over), Error);
+    CHECK(test::read_text(scratch / "out/tokenizer.bin") == tokenizer);
 }
 
 TEST_CASE("llama2.c's version 0 with a matrix of its own for the output is read, value by value") {
