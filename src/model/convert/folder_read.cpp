@@ -351,7 +351,8 @@ ModelSource open_folder(const std::string& path, const SourceOptions& options) {
     if (const std::string chat = chat_template(path, settings); !chat.empty())
         source.metadata.add("tokenizer.chat_template", std::string_view(chat));
     if (const std::string generation = path + "/" + std::string(generation_name); there(generation))
-        add_generation_config(source.metadata, read_file(generation, largest_config), generation);
+        add_generation_config(source.metadata, without_infinity(read_file(generation, largest_config)),
+                              generation);
     source.metadata.add("linnet.huggingface.config", nlohmann::ordered_json::parse(file.text()).dump());
     for (const StoredTensor& stored : stored_tensors(opened->graph, *family.gguf, nullptr))
         source.tensors.push_back(whole_tensor(*opened, stored, options));

@@ -31,6 +31,23 @@ constexpr SamplingKey sampling_keys[] = {
     {"repetition_penalty", "general.sampling.penalty_repeat", false},
 };
 
+/// Whether it can be a number of 32 bits, whole where the row says so.
+bool fits(const SamplingKey& row, double value) {
+    const double most = row.whole ? double{INT32_MAX} : double{std::numeric_limits<float>::max()};
+    return std::abs(value) <= most && (!row.whole || value == std::floor(value));  // false of NaN
+}
+
+/// Whether what was kept says of sampling what the file's own keys say.
+bool agrees(const json& kept, const Gguf& file) {
+    return std::ranges::all_of(sampling_keys, [&](const SamplingKey& row) {
+        const json value = kept.value(row.key, json());
+        const auto own = file.number(row.gguf);
+        if (!own || value.is_null()) return !own && value.is_null();
+        return value.is_number() && fits(row, value.get<double>()) &&
+               value.get<float>() == static_cast<float>(*own);
+    });
+}
+
 }  // namespace
 
 void add_generation_config(GgufWriter& metadata, std::string_view text, const std::string& path) {
@@ -39,9 +56,7 @@ void add_generation_config(GgufWriter& metadata, std::string_view text, const st
     for (const SamplingKey& row : sampling_keys) {
         const json value = object.value(row.key, json());
         if (value.is_null()) continue;
-        const double most = row.whole ? double{INT32_MAX} : double{std::numeric_limits<float>::max()};
-        if (!(row.whole ? value.is_number_integer() : value.is_number()) ||
-            std::abs(value.get<double>()) > most)
+        if (!value.is_number() || !fits(row, value.get<double>()))
             fail_input(path, row.key, row.whole ? "a whole number of 32 bits" : "a number of 32 bits",
                        dumped(value));
         row.whole ? metadata.add(row.gguf, value.get<std::int32_t>())
@@ -53,7 +68,8 @@ void add_generation_config(GgufWriter& metadata, std::string_view text, const st
 ordered_json generation_config(const Gguf& file, const SpecialIds& special) {
     if (const auto kept = file.string(kept_generation)) {
         try {
-            if (parse_json(*kept, kept_generation).is_object()) return ordered_json::parse(*kept);
+            const json object = parse_json(*kept, kept_generation);
+            if (object.is_object() && agrees(object, file)) return ordered_json::parse(*kept);
         } catch (const Error&) {  // of another program, or damaged: one is made
         }
     }
@@ -65,7 +81,7 @@ ordered_json generation_config(const Gguf& file, const SpecialIds& special) {
     if (!ends.empty()) json["eos_token_id"] = ends.size() == 1 ? ends[0] : ends;
     bool any = false;
     for (const SamplingKey& row : sampling_keys)
-        if (const auto value = file.number(row.gguf)) {
+        if (const auto value = file.number(row.gguf); value && fits(row, *value)) {
             any = true;
             row.whole ? json[row.key] = static_cast<std::int64_t>(*value) : json[row.key] = shortest(*value);
         }

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 
@@ -269,21 +270,32 @@ TEST_CASE("sampling values go into GGUF's keys and come back with all of generat
     write_folder(file, nullptr, d.scratch / "back", {});
     CHECK(nlohmann::json::parse(test::read_text(d.scratch / "back/generation_config.json")) ==
           nlohmann::json::parse(text));
-    // Of a file that another program wrote, with a key of ours that is none.
-    GgufWriter other;
-    other.add("linnet.huggingface.generation_config", R"({"temperature": )");
-    for (std::size_t i = 0; i < file.values().size(); i++)
-        if (const std::string key(file.values()[i].first); !key.starts_with("linnet."))
-            other.add_stored(key, file.stored_value(i));
-    for (const GgufTensor& t : file.tensors())
-        other.add_tensor(std::string(t.name), t.type, t.shape,
-                         [&t](const GgufWriter::Sink& sink) { sink(t.bytes.data(), t.bytes.size()); });
-    other.write(d.scratch / "o.gguf");
-    write_folder(Gguf(d.scratch / "o.gguf"), nullptr, d.scratch / "made", {});
-    CHECK(
-        nlohmann::json::parse(test::read_text(d.scratch / "made/generation_config.json")) ==
+    // Of a file that another program wrote or changed: what was kept is damaged, or says other values.
+    auto made = [&](const char* kept, bool damaged) {
+        GgufWriter other;
+        other.add("linnet.huggingface.generation_config", kept);
+        if (damaged) other.add("general.sampling.top_k", NAN);
+        for (std::size_t i = 0; i < file.values().size(); i++)
+            if (const std::string key(file.values()[i].first);
+                !key.starts_with("linnet.") && !(damaged && key == "general.sampling.top_k"))
+                other.add_stored(key, file.stored_value(i));
+        for (const GgufTensor& t : file.tensors())
+            other.add_tensor(std::string(t.name), t.type, t.shape,
+                             [&t](const GgufWriter::Sink& sink) { sink(t.bytes.data(), t.bytes.size()); });
+        other.write(d.scratch / "o.gguf", Existing::replace);
+        SinkOptions over;
+        over.existing = Existing::replace;
+        write_folder(Gguf(d.scratch / "o.gguf"), nullptr, d.scratch / "made", over);
+        return nlohmann::json::parse(test::read_text(d.scratch / "made/generation_config.json"));
+    };
+    nlohmann::json expected =
         nlohmann::json::parse(R"({"eos_token_id": [35, 9, 8], "temperature": 0.6, "top_k": 20, "top_p": 0.95,
-                                    "repetition_penalty": 1.05, "do_sample": true})"));
+                                  "repetition_penalty": 1.05, "do_sample": true})");
+    CHECK(made(R"({"temperature": )", false) == expected);
+    CHECK(made(R"({"temperature": 0.9, "top_k": 20, "top_p": 0.95, "repetition_penalty": 1.05})", false) ==
+          expected);
+    expected.erase("top_k");
+    CHECK(made("{}", true) == expected);
 }
 
 TEST_CASE(
