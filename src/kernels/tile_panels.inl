@@ -21,8 +21,8 @@ namespace {
 
 // K is cut twice. Of A, 512 rows and 1024 numbers stand in L2 as bf16 (512 and their low parts); of W, 32
 // rows and 256 numbers (and their low parts) in a third of L1: with twice as many, what comes of A evicts
-// them, and products take an eighth longer. Sums that are not finished wait as tiles, one after another: added to C
-// in place, whose rows are pages apart, they took as long as the products.
+// them, and products take an eighth longer. Sums that are not finished wait as tiles, one after another:
+// added to C in place, whose rows are pages apart, they took as long as the products.
 constexpr int64_t a_rows = 512, a_depth = 1024, w_depth = 256;
 constexpr int64_t c_columns = 1024;  // for which A is packed once
 // From tile to tile of 32 rows of W. Not a power of two: a row's tiles would share two sets of L1.
