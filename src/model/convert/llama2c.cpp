@@ -262,14 +262,22 @@ std::string beside(const std::string& path, const std::string& name) {
     return (slash == path.npos ? "" : path.substr(0, slash + 1)) + name;
 }
 
+/// What a name stands for: of a link, what it leads to.
+std::string real_name(const std::string& path) {
+    std::error_code ignored;
+    const std::string real = fs::weakly_canonical(path, ignored).string();
+    return real.empty() ? path : real;
+}
+
 /// A file under another name, which comes back unless it is dropped.
 class SetAside {
   public:
     explicit SetAside(const std::string& path)
-        : path_(path), aside_(beside(path, ".linnet-old-" + fs::path(path).filename().string())) {
+        : path_(real_name(path)),
+          aside_(beside(path_, ".linnet-old-" + fs::path(path_).filename().string())) {
         std::error_code ignored;
-        if (!fs::is_regular_file(path, ignored)) return;
-        if (int error = rename_file(path, aside_)) fail_errno(path, "", error);
+        if (!fs::is_regular_file(path_, ignored)) return;
+        if (int error = rename_file(path_, aside_)) fail_errno(path, "", error);
         is_there_ = true;
     }
     ~SetAside() {
@@ -293,16 +301,14 @@ void commit(CheckpointWriter& checkpoint, WordsWriter& words, const std::string&
     std::optional<SetAside> old_checkpoint, old_words;
     if (existing != Existing::keep) {
         // Ids mean nothing with other words: an old checkpoint goes before its tokenizer does.
-        std::error_code ignored;
-        const std::string old = fs::weakly_canonical(path, ignored).string();  // of a link, what it leads to
-        old_checkpoint.emplace(old.empty() ? path : old);
+        old_checkpoint.emplace(path);
         old_words.emplace(words.path());
     }
     words.commit();
     try {
         checkpoint.commit();
     } catch (...) {
-        remove_all(words.path());
+        remove_all(real_name(words.path()));
         throw;
     }
     if (old_words) old_words->drop();
@@ -351,8 +357,7 @@ void write_llama2c(const OutgoingModel& model, const TokenizerPtr& tokenizer, co
     std::vector<std::vector<float>> converted;
     const std::vector<ParameterValues> parameters = model.parameters(graph, *architecture, converted);
     const std::string beside_it = beside(path, "tokenizer.bin");
-    std::error_code ignored;
-    if (fs::weakly_canonical(path, ignored) == fs::weakly_canonical(beside_it, ignored))
+    if (real_name(path) == real_name(beside_it))
         fail(Exit::usage, path, "", "another name than tokenizer.bin's, which holds the vocabulary", "that");
     CheckpointWriter out(c, graph, parameters, path, options);
     WordsWriter words(beside_it, tokenizer_to_llama2c(*tokenizer), options.existing);
