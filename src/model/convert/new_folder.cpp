@@ -50,7 +50,7 @@ void NewFolder::refuse_existing() const {
     }
 }
 
-/// Gives files of `from` their names in `to`, `last` first or last.
+/// The file by which the folder is one, first or last.
 std::vector<std::string> NewFolder::in_order(std::vector<std::string> names, bool last_first) const {
     std::stable_partition(names.begin(), names.end(),
                           [&](const std::string& name) { return (name == names_.last) == last_first; });
