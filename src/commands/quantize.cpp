@@ -13,12 +13,12 @@
 #include "base/signals.h"
 #include "base/terminal.h"
 #include "commands/commands.h"
+#include "commands/divergence_text.h"
 #include "commands/options.h"
 #include "commands/percent.h"
 #include "commands/text_input.h"
 #include "model/convert/open.h"
 #include "model/model.h"
-#include "model/quantize/divergence.h"
 #include "model/quantize/importance.h"
 #include "model/quantize/quantize.h"
 #include "train/run_model.h"
@@ -92,9 +92,10 @@ Importance importance(const Options& options, const Globals& globals, const Text
 Divergence check(const Options& options, const Globals& globals, const TextInput& text) {
     std::shared_ptr<const Model> source = Model::open(options.in), result = Model::open(options.out);
     const Windows windows = windows_of(options, globals, *source, text);
+    EngineOptions wanted;
+    wanted.context = windows.size, wanted.threads = globals.threads;
     Percent percent("compared");
-    Divergence measured =
-        measure_divergence(source, result, windows.ids, windows.size, 0, globals.threads, std::ref(percent));
+    Divergence measured = measure_divergence(source, result, windows.ids, wanted, 0, std::ref(percent));
     percent.clear();
     return measured;
 }
@@ -128,15 +129,7 @@ std::string text_report(const std::vector<QuantizedTensor>& tensors, const Diver
     std::snprintf(line, sizeof line, "%s, %.2f bits per weight\n", human_bytes(bytes).c_str(),
                   8 * bytes / weights);
     text += line;
-    if (divergence) {
-        std::snprintf(line, sizeof line,
-                      "perplexity %.4f -> %.4f  KL divergence: mean %.6f, 99th percentile %.6f  same top "
-                      "token %.2f %%\n",
-                      std::exp(divergence->reference_nll), std::exp(divergence->candidate_nll),
-                      divergence->mean, divergence->percentile99, 100 * divergence->same_top);
-        text += line;
-    }
-    return text;
+    return divergence ? text + divergence_line(*divergence) : text;
 }
 
 std::string json_report(const Options& options, const std::vector<QuantizedTensor>& tensors,
@@ -156,13 +149,7 @@ std::string json_report(const Options& options, const std::vector<QuantizedTenso
     }
     out["bytes"] = bytes;
     out["tensors"] = list;
-    if (divergence)
-        out["check"] = {{"tokens", divergence->tokens},
-                        {"source_ppl", std::exp(divergence->reference_nll)},
-                        {"ppl", std::exp(divergence->candidate_nll)},
-                        {"kl_mean", divergence->mean},
-                        {"kl_p99", divergence->percentile99},
-                        {"same_top", divergence->same_top}};
+    if (divergence) out["check"] = divergence_json(*divergence);
     return json_line(out);
 }
 

@@ -32,6 +32,34 @@ TEST_CASE("quantize writes a model that runs, the same for any number of threads
     }
 }
 
+TEST_CASE("eval --against tells of two models what quantize --check tells") {
+    Scratch scratch;
+    write_text(scratch / "text", counting_text());
+    const Outcome made = run_linnet({"quantize", tiny_model(), scratch / "small.gguf", "--type", "q4_0",
+                                     "--check", scratch / "text", "--json"});
+    REQUIRE_MESSAGE(made.exit == 0, made.err);
+    auto against = [&](const std::string& model, std::vector<std::string> more) {
+        std::vector<std::string> all{"eval",       "-m",     model,           "--against",
+                                     tiny_model(), "--file", scratch / "text"};
+        all.insert(all.end(), more.begin(), more.end());
+        return run_linnet(all);
+    };
+    const Outcome small = against(scratch / "small.gguf", {"--json"});
+    REQUIRE_MESSAGE(small.exit == 0, small.err);
+    CHECK(json::parse(small.out) == json::parse(made.out).at("check"));
+    const json same = json::parse(against(tiny_model(), {"--json", "--ctx", "16", "--windows", "3"}).out);
+    CHECK(same.at("tokens") == 3 * 15);
+    CHECK(same.at("kl_mean") == 0);
+    CHECK(same.at("same_top") == 1);
+    const Outcome line = against(tiny_model(), {});
+    CHECK_MESSAGE(
+        has(line.out, "KL divergence: mean 0.000000, 99th percentile 0.000000  same top token 100.00 %\n"),
+        line.out);
+    const Outcome other = run_linnet({"eval", "--against", tiny_model(), "--file", scratch / "text"});
+    CHECK(other.exit == 3);
+    CHECK_MESSAGE(has(other.err, "expected a vocabulary of"), other.err);
+}
+
 TEST_CASE("quantize weighs errors by a text, the same for any number of threads") {
     Scratch scratch;
     write_text(scratch / "text", counting_text());

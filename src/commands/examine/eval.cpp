@@ -1,4 +1,4 @@
-// linnet eval: how well a model predicts a text, over disjoint windows.
+// linnet eval: how well a model predicts a text, over disjoint windows, or how far from another model.
 #include <nlohmann/json.hpp>
 
 #include <cmath>
@@ -7,21 +7,25 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json_line.h"
 #include "base/signals.h"
 #include "base/team.h"
 #include "base/terminal.h"
 #include "commands/adapter_options.h"
 #include "commands/commands.h"
+#include "commands/divergence_text.h"
 #include "commands/examine/eval_examples.h"
 #include "commands/options.h"
+#include "commands/percent.h"
 #include "commands/text_input.h"
 #include "model/engine/engine.h"
+#include "train/run_model.h"
 
 namespace linnet {
 namespace {
 
 struct Options {
-    std::string model, file, fields;
+    std::string model, file, fields, against;
     std::vector<AdapterChoice> adapters;
     std::int64_t beams = 1;
     double length_penalty = 1;
@@ -42,9 +46,46 @@ std::int64_t predicted_bytes(const Tokenizer& tokenizer, std::span<const TokenId
     return static_cast<std::int64_t>(text.size());
 }
 
+std::vector<TokenId> encoded(const Model& model, const TextInput& file, const Globals& globals) {
+    EncodeOptions encode;  // no begin token: windows start anywhere, and peers measure it so
+    encode.threads = globals.threads > 0 ? globals.threads : physical_cores();
+    std::vector<TokenId> ids;
+    model.tokenizer().encode(file.text(), ids, encode);
+    return ids;
+}
+
+/// Windows of `size` tokens to look at.
+std::size_t count_windows(const Options& options, const TextInput& file, std::span<const TokenId> ids,
+                          std::int64_t size) {
+    if (size < 2) usage_error("--ctx", "at least 2 tokens", std::to_string(size));
+    const std::size_t count = ids.size() / static_cast<std::size_t>(size);
+    if (count == 0)
+        fail_input(file.name(), "", "a text of at least one window, " + std::to_string(size) + " tokens",
+                   std::to_string(ids.size()) + " tokens", "--ctx makes windows smaller");
+    return options.windows > 0 ? std::min(count, static_cast<std::size_t>(options.windows)) : count;
+}
+
+/// What --against asks for, in windows that both models have the context for.
+int compare(const Options& options, const std::shared_ptr<const Model>& model, const TextInput& file,
+            std::span<const TokenId> ids, EngineOptions wanted) {
+    const std::shared_ptr<const Model> reference = Model::open(model_of_run(options.against));
+    if (reference->config().has_encoder())
+        fail_input(options.against, "", "a model that predicts a text", "one with an encoder");
+    if (wanted.context == 0) wanted.context = std::min(model->config().context, reference->config().context);
+    count_windows(options, file, ids, wanted.context);
+    Percent percent("compared");
+    const Divergence measured =
+        measure_divergence(reference, model, ids, wanted, options.windows, std::ref(percent));
+    percent.clear();
+    write_stdout(options.json ? json_line(divergence_json(measured)) : divergence_line(measured));
+    return 0;
+}
+
 int run(const Options& options, const Globals& globals) {
     install_stop_signals();
     std::shared_ptr<const Model> model = open_with_adapters(options.model, options.adapters);
+    if (model->config().has_encoder() && !options.against.empty())
+        usage_error("--against", "none, as the model has an encoder", "'" + options.against + "'");
     if (model->config().has_encoder())
         return eval_examples(model,
                              {options.file,
@@ -60,23 +101,16 @@ int run(const Options& options, const Globals& globals) {
     if (!options.fields.empty())
         usage_error("--fields", "none, as the model predicts a text", "'" + options.fields + "'");
     const TextInput file(options.file);
-    EncodeOptions encode;  // no begin token: windows start anywhere, and peers measure it so
-    encode.threads = globals.threads > 0 ? globals.threads : physical_cores();
-    std::vector<TokenId> ids;
-    model->tokenizer().encode(file.text(), ids, encode);
-
+    const std::vector<TokenId> ids = encoded(*model, file, globals);
     EngineOptions wanted;
     wanted.context = options.context;
     wanted.threads = globals.threads;
     wanted.state = options.state;
+    if (!options.against.empty()) return compare(options, model, file, ids, wanted);
     Engine engine(model, wanted);
     Sequence sequence = engine.start();
-    std::size_t size = static_cast<std::size_t>(sequence.context()), count = ids.size() / size;
-    if (size < 2) usage_error("--ctx", "at least 2 tokens", std::to_string(size));
-    if (count == 0)
-        fail_input(file.name(), "", "a text of at least one window, " + std::to_string(size) + " tokens",
-                   std::to_string(ids.size()) + " tokens", "--ctx makes windows smaller");
-    if (options.windows > 0) count = std::min(count, static_cast<std::size_t>(options.windows));
+    const std::size_t size = static_cast<std::size_t>(sequence.context()),
+                      count = count_windows(options, file, ids, sequence.context());
 
     Score score;
     StatusLine status;
@@ -118,6 +152,10 @@ Action add_eval(CLI::App& app, const Globals& globals) {
              "text to predict; examples (.tsv, .jsonl) or pictures (IDX) for models of those; -: stdin")
         ->type_name("FILE")
         ->required();
+    add_text(app, "--against", options->against,
+             "tell how far the predictions are from this model's, in its place: KL divergence, perplexities, "
+             "how often both think the same token likeliest")
+        ->type_name("MODEL");
     add_context(app, options->context, 2, "tokens per window");
     add_state_type(app, options->state);
     add_integer(app, "--windows", options->windows, 1, INT64_MAX, "windows or examples at most")

@@ -38,13 +38,11 @@ Compared compare(std::span<const float> p, std::span<const float> q, TokenId nex
 
 Divergence measure_divergence(const std::shared_ptr<const Model>& reference,
                               const std::shared_ptr<const Model>& candidate, std::span<const TokenId> ids,
-                              std::int64_t window, std::int64_t windows, int threads,
+                              const EngineOptions& options, std::int64_t windows,
                               const std::function<void(double done, double all)>& progress) {
-    EngineOptions options;
-    options.context = window, options.threads = threads;
     Engine one(reference, options), other(candidate, options);
     std::size_t vocabulary = static_cast<std::size_t>(reference->tokenizer().size()),
-                size = static_cast<std::size_t>(window);
+                size = static_cast<std::size_t>(options.context);
     if (candidate->tokenizer().size() != reference->tokenizer().size())
         fail_input(candidate->path(), "", "a vocabulary of " + std::to_string(vocabulary) + " tokens",
                    std::to_string(candidate->tokenizer().size()));
@@ -64,7 +62,7 @@ Divergence measure_divergence(const std::shared_ptr<const Model>& reference,
             std::span<const float> p = one.logits(0), q = other.logits(0);
             std::size_t begin = all.size();
             all.resize(begin + some);
-            run_team(threads > 0 ? threads : physical_cores(), [&](Worker worker) {
+            run_team(options.threads > 0 ? options.threads : physical_cores(), [&](Worker worker) {
                 Range range = worker.share(static_cast<std::int64_t>(some));
                 for (auto i = static_cast<std::size_t>(range.begin); i < static_cast<std::size_t>(range.end);
                      i++)
@@ -78,12 +76,14 @@ Divergence measure_divergence(const std::shared_ptr<const Model>& reference,
     }
     Divergence result;
     result.tokens = static_cast<std::int64_t>(all.size());
-    double n = static_cast<double>(std::max<std::size_t>(all.size(), 1));
     for (const Compared& c : all) {
-        result.mean += c.divergence / n;
-        result.reference_nll += c.reference_nll / n, result.candidate_nll += c.candidate_nll / n;
-        result.same_top += c.same_top / n;
+        result.mean += c.divergence;
+        result.reference_nll += c.reference_nll, result.candidate_nll += c.candidate_nll;
+        result.same_top += c.same_top;
     }
+    const double n = static_cast<double>(std::max<std::size_t>(all.size(), 1));
+    for (double* sum : {&result.mean, &result.reference_nll, &result.candidate_nll, &result.same_top})
+        *sum /= n;
     std::sort(all.begin(), all.end(), [](auto& x, auto& y) { return x.divergence < y.divergence; });
     if (!all.empty()) result.percentile99 = all[std::min(all.size() - 1, all.size() * 99 / 100)].divergence;
     return result;

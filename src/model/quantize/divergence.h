@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 
+#include "model/engine/engine.h"
 #include "model/model.h"
 
 namespace linnet {
@@ -18,12 +19,12 @@ struct Divergence {
     double same_top = 0;  // share of the tokens for which both think the same one likeliest
 };
 
-/// Both models read `ids` in disjoint windows of `window` tokens, `windows` of them at most (0: all), the
-/// rest is left out. Both must have as many tokens in their vocabulary; Error(Exit::input) otherwise.
-/// `progress` is told of the windows done and of all.
+/// Both models, run with `options`, read `ids` in disjoint windows of `options.context` tokens, `windows` of
+/// them at most (0: all), the rest is left out. Both must have as many tokens in their vocabulary;
+/// Error(Exit::input) otherwise. `progress` is told of the windows done and of all.
 Divergence measure_divergence(const std::shared_ptr<const Model>& reference,
                               const std::shared_ptr<const Model>& candidate, std::span<const TokenId> ids,
-                              std::int64_t window, std::int64_t windows, int threads,
+                              const EngineOptions& options, std::int64_t windows,
                               const std::function<void(double done, double all)>& progress);
 
 }  // namespace linnet
