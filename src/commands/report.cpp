@@ -18,20 +18,25 @@ struct Options {
     bool overwrite = false;
 };
 
+/// A run's name and its log's file.
+using Found = std::pair<std::string, MappedFile>;
+
 /// A run's folder, or its log. Runs are named after their folders, as far as that tells them apart.
-NamedLog open(const std::string& path) {
+Found open(const std::string& path) {
     std::error_code ignored;
     const std::string log = fs::is_directory(path, ignored) ? path + "/log.jsonl" : path;
     if (fs::is_directory(path, ignored) && !fs::exists(log, ignored))
         fail_input(path, "", "a folder that `linnet train` made, with log.jsonl", "none");
     const fs::path folder = fs::absolute(log).lexically_normal().parent_path();
-    return {folder.filename().string(), read_file(log)};
+    return {folder.filename().string(), MappedFile(log)};
 }
 
 int run(const Options& options) {
     prepare_output(options.out, existing(options.overwrite));
+    std::vector<Found> found;
+    for (const std::string& path : options.runs) found.push_back(open(path));
     std::vector<NamedLog> logs;
-    for (const std::string& path : options.runs) logs.push_back(open(path));
+    for (const auto& [name, file] : found) logs.push_back({name, file.text()});
     for (std::size_t i = 0; i < logs.size(); i++)
         for (std::size_t j = 0; j < i; j++)
             if (logs[i].name == logs[j].name) logs[i].name = options.runs[i], logs[j].name = options.runs[j];

@@ -64,13 +64,6 @@ std::string line_colours() {
     return out;
 }
 
-/// A default run follows the clock, a resumed one may be given another end: the config is shown as it is now.
-void set_steps(LogRecord& start, const LogRecord& record) {
-    const LogRecord::json_pointer steps("/config/train/steps");
-    const auto now = record.find("steps");
-    if (now != record.end() && start.contains(steps)) start[steps] = *now;
-}
-
 std::string shown(const LogRecord& value) {
     if (value.is_string()) return value.get<std::string>();
     if (value.is_number_float()) {  // settings exactly, as people write them
@@ -104,66 +97,6 @@ std::vector<std::string> block_names(const LoggedRun& run) {
 }
 
 }  // namespace
-
-double number_of(const LogRecord& record, const char* key) {
-    auto found = record.find(key);
-    return found != record.end() && found->is_number() ? found->get<double>() : NAN;
-}
-
-std::string text_of(const LogRecord& record, const char* key) {
-    auto found = record.find(key);
-    return found != record.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
-LoggedRun read_logged_run(std::string_view log) {
-    LoggedRun run;
-    for (std::size_t begin = 0; begin < log.size();) {
-        std::size_t end = std::min(log.find('\n', begin), log.size());
-        std::string_view line = log.substr(begin, end - begin);
-        LogRecord record = nests_too_deep(line) ? LogRecord() : LogRecord::parse(line, nullptr, false);
-        begin = end + 1;
-        if (!record.is_object()) continue;
-        std::string event = text_of(record, "event");
-        double at = number_of(record, "step");
-        auto step = static_cast<std::int64_t>(std::isfinite(at) ? at : 0);
-        if (event == "start")
-            run.start = std::move(record);
-        else if (event == "step")
-            run.steps[step] = std::move(record);
-        else if (event == "eval")
-            run.evals[step] = std::move(record);
-        else if (event == "sample")
-            run.samples[step] = std::move(record);
-        else if (event == "experts")
-            run.experts[step] = std::move(record);
-        else if (event == "blocks")
-            run.blocks[step] = std::move(record);
-        else if (event == "end")
-            run.end = std::move(record);
-        else if (event == "diverged") {
-            run.end = std::move(record);
-            run.end["reason"] = event;
-        } else if (event == "plan")
-            set_steps(run.start, record);
-        else if (event == "resume") {
-            set_steps(run.start, record);
-            run.resumes++;
-            run.end = LogRecord::object();
-            for (auto* records : {&run.steps, &run.evals, &run.samples, &run.experts, &run.blocks})
-                records->erase(records->upper_bound(step), records->end());
-        }
-    }
-    return run;
-}
-
-const LogRecord* best_eval(const LoggedRun& run) {
-    const LogRecord* best = nullptr;
-    for (const auto& [step, record] : run.evals)
-        if (std::isfinite(number_of(record, "loss")) &&
-            (!best || number_of(record, "loss") < number_of(*best, "loss")))
-            best = &record;
-    return best;
-}
 
 std::string config_rows(const LogRecord& object, const std::string& prefix) {
     std::string out;

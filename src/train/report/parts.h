@@ -1,33 +1,11 @@
-// What pages about training runs are made of: a log read back, charts with their captions, maps of blocks.
+// What pages about training runs are made of: charts with their captions, tables, maps of blocks.
 #pragma once
-#include <cstdint>
-#include <map>
-#include <nlohmann/json.hpp>
 #include <string>
-#include <string_view>
 
 #include "train/report/chart.h"
+#include "train/report/logged_run.h"
 
 namespace linnet {
-
-using LogRecord = nlohmann::ordered_json;
-
-/// A run, read back from its log. Steps are keys, so that what a resumed run did again stands once.
-struct LoggedRun {
-    LogRecord start = LogRecord::object(), end = LogRecord::object();
-    std::map<std::int64_t, LogRecord> steps, evals, samples, experts, blocks;
-    int resumes = 0;
-};
-
-/// Records that cannot be read are passed over.
-LoggedRun read_logged_run(std::string_view log_jsonl);
-
-/// A record's number (NaN where there is none), and text (empty where there is none).
-double number_of(const LogRecord& record, const char* key);
-std::string text_of(const LogRecord& record, const char* key);
-
-/// The evaluation with the lowest loss; null where there is none.
-const LogRecord* best_eval(const LoggedRun& run);
 
 /// Nested objects as rows of a table with dotted keys, as `--set` spells them.
 std::string config_rows(const LogRecord& object, const std::string& prefix = "");

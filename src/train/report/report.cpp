@@ -16,7 +16,8 @@
 namespace linnet {
 namespace {
 
-Series series(const std::map<std::int64_t, LogRecord>& records, const char* key, std::string name,
+template <class Record>
+Series series(const std::map<std::int64_t, Record>& records, const char* key, std::string name,
               std::string style, double scale = 1) {
     Series out{std::move(name), std::move(style), {}, {}, false};
     for (const auto& [step, record] : records) {
@@ -227,7 +228,7 @@ std::string report_html(std::string_view log, const std::string& name) {
 
 void write_report(const std::string& path, const std::string& log_jsonl_path) {
     std::filesystem::path folder = std::filesystem::absolute(path).lexically_normal().parent_path();
-    write_file(path, report_html(read_file(log_jsonl_path), folder.filename().string()));
+    write_file(path, report_html(MappedFile(log_jsonl_path).text(), folder.filename().string()));
 }
 
 }  // namespace linnet

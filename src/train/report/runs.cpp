@@ -36,18 +36,18 @@ Run read(const NamedLog& named, std::size_t index) {
 /// What a curve may stand against.
 struct Axis {
     const char *name, *label;
-    double (*at)(const Run& run, std::int64_t step, const LogRecord& record);
+    double (*at)(const Run& run, std::int64_t step, double seconds);
 };
-double steps_at(const Run&, std::int64_t step, const LogRecord&) {
+double steps_at(const Run&, std::int64_t step, double) {
     return static_cast<double>(step);
 }
-double tokens_at(const Run& run, std::int64_t step, const LogRecord&) {
+double tokens_at(const Run& run, std::int64_t step, double) {
     return static_cast<double>(step) * run.tokens_a_step;
 }
-double seconds_at(const Run&, std::int64_t, const LogRecord& record) {
-    return number_of(record, "seconds");
+double seconds_at(const Run&, std::int64_t, double seconds) {
+    return seconds;
 }
-double flops_at(const Run& run, std::int64_t step, const LogRecord&) {
+double flops_at(const Run& run, std::int64_t step, double) {
     return static_cast<double>(step) * run.tokens_a_step * run.flops_a_token;
 }
 constexpr Axis axes[] = {{"steps", "step", steps_at},
@@ -55,16 +55,16 @@ constexpr Axis axes[] = {{"steps", "step", steps_at},
                          {"time", "seconds", seconds_at},
                          {"FLOPs", "floating-point operations", flops_at}};
 
-using Records = std::map<std::int64_t, LogRecord> LoggedRun::*;
-
 /// A line for every run that has such records.
-std::vector<Series> lines(const std::vector<Run>& runs, Records records, const char* key, const Axis& axis) {
+template <class Record>
+std::vector<Series> lines(const std::vector<Run>& runs, std::map<std::int64_t, Record> LoggedRun::*records,
+                          const char* key, const Axis& axis) {
     std::vector<Series> all;
     for (const Run& run : runs) {
         Series line{run.name, run.style, {}, {}, (run.log.*records).size() <= 60};
         bool any = false;
         for (const auto& [step, record] : run.log.*records) {
-            line.x.push_back(axis.at(run, step, record));
+            line.x.push_back(axis.at(run, step, number_of(record, "seconds")));
             line.y.push_back(number_of(record, key));
             any |= std::isfinite(line.x.back()) && std::isfinite(line.y.back());
         }
@@ -73,9 +73,10 @@ std::vector<Series> lines(const std::vector<Run>& runs, Records records, const c
     return all;
 }
 
-std::string curve(const std::vector<Run>& runs, Records records, const char* key, const Axis& axis,
-                  const std::string& title, const std::string& caption, const std::string& unit,
-                  bool from_zero) {
+template <class Record>
+std::string curve(const std::vector<Run>& runs, std::map<std::int64_t, Record> LoggedRun::*records,
+                  const char* key, const Axis& axis, const std::string& title, const std::string& caption,
+                  const std::string& unit, bool from_zero) {
     std::vector<Series> all = lines(runs, records, key, axis);
     if (all.empty()) return "";
     return figure(title, caption, {axis.label, unit, all, from_zero ? 220 : 340, from_zero});

@@ -5,6 +5,7 @@
 #include "support.h"
 #include "train/live.h"
 #include "train/report/chart.h"
+#include "train/report/logged_run.h"
 #include "train/report/report.h"
 
 using namespace linnet;
@@ -131,6 +132,41 @@ TEST_CASE("a million steps make a small page") {
     std::string log = start;
     for (int n = 1; n <= 100000; n++) log += step(n, 2 + 1.0 / n);
     CHECK(report_html(log, "run").size() < 500000);
+}
+
+TEST_CASE("a run of any length is read back into so many records, the last and the best among them") {
+    std::string log = start;
+    auto eval = [](int n, double loss) {
+        return R"({"event":"eval","step":)" + std::to_string(n) + R"(,"loss":)" + std::to_string(loss) +
+               "}\n";
+    };
+    const int steps = 5 * static_cast<int>(LoggedRun::most_steps) + 7;
+    for (int n = 1; n <= steps; n++) {
+        log += step(n, n);
+        if (n % 20 == 0)
+            log += eval(n, n == 400 ? 1.5 : 2) + R"({"event":"sample","step":)" + std::to_string(n) +
+                   ",\"text\":\"x\"}\n";
+    }
+    LoggedRun run = read_logged_run(log);
+    CHECK(run.steps.size() <= LoggedRun::most_steps);
+    CHECK(run.steps.size() > LoggedRun::most_steps / 2);
+    CHECK(run.evals.size() <= LoggedRun::most_records);
+    CHECK(run.samples.size() <= LoggedRun::most_records);
+    REQUIRE(best_eval(run));
+    CHECK(number_of(*best_eval(run), "step") == 400);
+    CHECK(run.steps.rbegin()->first == steps);
+    CHECK(number_of(run.steps.rbegin()->second, "loss") == steps);
+    CHECK(run.evals.rbegin()->first == steps / 20 * 20);
+    // Means of the steps that they stand for: those lie at and before their places.
+    std::int64_t before = 0;
+    for (const auto& [at, record] : run.steps) {
+        CHECK(number_of(record, "loss") == doctest::Approx(static_cast<double>(before + 1 + at) / 2));
+        before = at;
+    }
+    // A resume takes back what came after it.
+    run = read_logged_run(log + R"({"event":"resume","step":400})" + "\n" + step(401, 7));
+    CHECK(run.steps.rbegin()->first == 401);
+    CHECK(run.evals.rbegin()->first <= 400);
 }
 
 TEST_CASE("write_report names the page after its folder") {
