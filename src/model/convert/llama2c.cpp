@@ -322,6 +322,7 @@ ModelSource open_llama2c(const std::string& path, const SourceOptions& options) 
     source.path = path;
     auto file = std::make_shared<const MappedFile>(path);
     const Header h = header_of(*file);
+    require_matrices(*file, h.config, h.version == 2 ? 1 : 4);
     const Graph graph = trace(h.config, false).graph;
     const std::vector<RawPlace> places = places_of(h, graph, *file);
     write_config(source.metadata, architecture_of(h.config), h.config);

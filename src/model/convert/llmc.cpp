@@ -66,6 +66,7 @@ ModelSource open_llmc(const std::string& path, const SourceOptions& options) {
     if (n[5] < n[1]) fail_input(path, names[5], "at least " + std::to_string(n[1]), std::to_string(n[5]));
     ModelConfig config = config_of(n[0], n[1], n[2], n[3], n[4]);
     resolve(config, path);
+    require_matrices(*file, config, static_cast<std::uint64_t>(info(type).bytes));
     const Graph graph = trace(config, false).graph;
     std::vector<RawPlace> places;
     std::uint64_t at = header_bytes;

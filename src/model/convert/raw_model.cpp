@@ -101,6 +101,15 @@ void add_tokenizer(ModelSource& source, const SourceOptions& options, std::int64
     tokenizer->write(source.metadata);
 }
 
+void require_matrices(const MappedFile& file, const ModelConfig& config, std::uint64_t bytes) {
+    // Below 2^62: headers have at most 2^24 in a field, and 4096 layers.
+    const auto rows = static_cast<std::uint64_t>(config.vocabulary + config.layers * config.width);
+    const std::uint64_t least = rows * static_cast<std::uint64_t>(config.width) * bytes;
+    if (file.bytes().size() < least)
+        fail_input(file.path(), "", "at least " + std::to_string(least) + " bytes, as the header says",
+                   std::to_string(file.bytes().size()), "is the file truncated?");
+}
+
 std::int32_t raw_integer(const MappedFile& file, std::size_t i) {
     std::int32_t value;
     if (file.bytes().size() < (i + 1) * sizeof value)

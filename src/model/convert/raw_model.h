@@ -34,6 +34,10 @@ void add_raw_tensors(ModelSource& source, std::shared_ptr<const MappedFile> file
 void add_tokenizer(ModelSource& source, const SourceOptions& options, std::int64_t tokens,
                    const std::string& path);
 
+/// Before a graph is traced for a header that may say anything: Error(Exit::input) where the file is too
+/// short for its table of tokens and one matrix in each layer, with so many bytes for each number.
+void require_matrices(const MappedFile& file, const ModelConfig& config, std::uint64_t bytes);
+
 /// The i-th of the 32-bit integers that a file begins with; Error(Exit::input) where it ends before.
 std::int32_t raw_integer(const MappedFile& file, std::size_t i);
 

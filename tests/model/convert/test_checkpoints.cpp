@@ -192,6 +192,10 @@ TEST_CASE("llama2.c's versions 1 and 2 are read; groups of 8 bits become what th
             test::write_text(scratch / "n.bin", file);
             CHECK(test::has(refused(scratch / "n.bin"), "group size: expected a positive number, got 0"));
         }
+        std::string deep = file;
+        deep[17] = 8;  // 2048 layers more
+        test::write_text(scratch / "n.bin", deep);
+        CHECK(test::has(refused(scratch / "n.bin"), "expected at least "));
         file[4] = 9;
         test::write_text(scratch / "n.bin", file);
         CHECK(test::has(refused(scratch / "n.bin"), "version: expected 0, 1 or 2, got 9"));
@@ -455,6 +459,10 @@ TEST_CASE("a GPT-2 goes to llm.c's checkpoint and back, in f32 and bf16, its voc
         std::string bytes = test::read_text(scratch / "m.bin");
         test::write_text(scratch / "n.bin", bytes.substr(0, bytes.size() - 4));
         CHECK(test::has(refused(scratch / "n.bin", source), "as the header says"));
+        std::string deep = bytes;
+        deep[17] = 8;  // 2048 layers more
+        test::write_text(scratch / "n.bin", deep);
+        CHECK(test::has(refused(scratch / "n.bin", source), "expected at least "));
         bytes[4] = 4;
         test::write_text(scratch / "n.bin", bytes);
         CHECK(test::has(refused(scratch / "n.bin", source), "version: expected 3 (f32) or 5 (bf16), got 4"));
