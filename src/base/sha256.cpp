@@ -133,6 +133,7 @@ Sha256::Sha256(bool portable) : blocks_(blocks_portable) {
 }
 
 void Sha256::update(const void* data, std::size_t size) {
+    if (size == 0) return;  // data may be null then
     const auto* bytes = static_cast<const std::uint8_t*>(data);
     std::size_t held = length_ % 64;
     length_ += size;
