@@ -44,10 +44,13 @@ std::optional<std::string> nearest(std::string_view name, std::span<const std::s
     const std::string* best = nullptr;
     int best_distance = 0;
     for (const std::string& candidate : known) {
+        const bool begins = begins_with(candidate, name) || begins_with(name, candidate);
+        const auto most = static_cast<int>(std::max<std::size_t>(candidate.size(), 3)) / 3;
+        if (!begins && std::abs(static_cast<int>(name.size()) - static_cast<int>(candidate.size())) > most)
+            continue;  // there are as many edits at least
         int distance = edit_distance(name, candidate);
         // "temp" for "temperature": a beginning counts as close, closer the less is missing.
-        bool alike = distance * 3 <= static_cast<int>(std::max<std::size_t>(candidate.size(), 3));
-        if (!alike && !begins_with(candidate, name) && !begins_with(name, candidate)) continue;
+        if (distance > most && !begins) continue;
         if (!best || distance < best_distance) {
             best = &candidate;
             best_distance = distance;
