@@ -116,7 +116,7 @@ class KeyReader {
                 derive(row.field, row.missing, &row);
         }
         for (const auto& [row, count] : units_) {
-            json unit = values_of(config_)[row->unit];
+            json unit = value_of(fields_, row->unit);
             auto whole = checked_mul(count, unit.get<std::int64_t>());
             if (!whole)
                 fail_input(file_.path(), prefix + row->key, "a smaller number", std::to_string(count));
@@ -157,20 +157,20 @@ class KeyReader {
         auto [before, first] = seen_.emplace(std::pair(row.field, row.layers), says);
         if (!first && before->second != says)
             fail_input(file_.path(), key, dumped(before->second) + " as said before", dumped(says));
-        says = placed(row, values_of(config_)[row.field], says);
+        says = placed(row, value_of(fields_, row.field), says);
         set_field(fields_, row.field, says, file_.path() + ": " + key);
     }
 
     void derive(const std::string& field, const json& value, const ArchitectureKey* row = nullptr) {
-        const json values = values_of(config_);
-        json result = derived(value, values);
+        json result = derived(value, fields_);
         if (result.is_null()) return;
-        if (is_whole(values[field]) && result.is_number_float()) {
+        const json now = value_of(fields_, field);
+        if (is_whole(now) && result.is_number_float()) {
             const auto number = result.get<double>();
             if (!(std::abs(number) < 1LL << 53)) return;  // of a 0 or a huge number, which resolve() names
             result = static_cast<std::int64_t>(number);
         }
-        if (row) result = placed(*row, values[field], result);
+        if (row) result = placed(*row, now, result);
         set_field(fields_, field, result, file_.path());
     }
 

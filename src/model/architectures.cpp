@@ -35,10 +35,28 @@ void require_one_per_layer(const std::string& file, const std::string& key, std:
                    std::to_string(values));
 }
 
-json values_of(ModelConfig config) {
+namespace {
+
+json values_of(const std::vector<Field>& fields) {
     json values = json::object();
-    for (const Field& field : model_fields(config)) values[field.key] = value_of(field);
+    for (const Field& field : fields) values[field.key] = value_of(field);
     return values;
+}
+
+}  // namespace
+
+json values_of(ModelConfig config) {
+    return values_of(model_fields(config));
+}
+
+json value_of(const std::vector<Field>& fields, const std::string& key) {
+    const auto field =
+        std::find_if(fields.begin(), fields.end(), [&](const Field& f) { return f.key == key; });
+    return field == fields.end() ? json() : json(value_of(*field));
+}
+
+json derived(const json& value, const std::vector<Field>& fields) {
+    return value.is_object() ? derived(value, values_of(fields)) : value;
 }
 
 std::string with_layer(std::string name, const std::string& layer) {
@@ -156,12 +174,12 @@ std::optional<ModelConfig> through(const Architecture& any, const ModelConfig& c
         if (row.field.empty() || row.for_no_layer()) continue;
         json value = told(row, wanted);
         if (value.is_null()) return std::nullopt;
-        set_field(fields, row.field, placed(row, values_of(kept)[row.field], value), a.name);
+        set_field(fields, row.field, placed(row, value_of(fields, row.field), value), a.name);
     }
     if (!presence(true)) return std::nullopt;
     try {
         for (const auto& [field, value] : a.constants.items()) {
-            json result = value.is_object() ? derived(value, values_of(kept)) : json();
+            json result = value.is_object() ? derived(value, fields) : json();
             if (!result.is_null()) set_field(fields, field, result, a.name);
         }
     } catch (const Error&) {  // of another family's numbers

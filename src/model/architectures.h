@@ -123,6 +123,10 @@ void require_one_per_layer(const std::string& file, const std::string& key, std:
                            const ModelConfig& config);
 /// Every field's value by its key.
 nlohmann::json values_of(ModelConfig config);
+/// One of them, of a table that is there already: making one costs as much as reading a small file.
+nlohmann::json value_of(const std::vector<Field>& fields, const std::string& key);
+/// derived() with the values of a table, which are gathered for an object alone.
+nlohmann::json derived(const nlohmann::json& value, const std::vector<Field>& fields);
 /// `name` with the number in the place of "{layer}".
 std::string with_layer(std::string name, const std::string& layer);
 /// "blk.12.attn_q.bias" -> "blk.{layer}.attn_q", "12", ".bias".

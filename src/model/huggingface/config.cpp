@@ -240,15 +240,15 @@ class HuggingFaceConfigReader {
     void constants(bool of_others) {
         for (const auto& [field, value] : family_.constants.items())
             if (value.is_object() == of_others)
-                set_field(fields_, field, derived(value, values_of(config_)), file_.path());
+                set_field(fields_, field, derived(value, fields_), file_.path());
     }
 
     void set(const HuggingFaceKey& row, json value) {
         if (!row.zero.is_null()) {  // as near as GGUF's floats tell
-            const double zero = derived(row.zero, values_of(config_));
+            const double zero = derived(row.zero, fields_);
             if (std::isfinite(zero) && std::abs(value.get<double>() - zero) <= 6e-8 * zero) value = 0;
         }
-        set_field(fields_, row.field, placed(row, values_of(config_)[row.field], value),
+        set_field(fields_, row.field, placed(row, value_of(fields_, row.field), value),
                   file_.path() + ": " + row.key);
     }
 
@@ -276,7 +276,7 @@ class HuggingFaceConfigReader {
                            dumped(number));
             numbers[i] = number;
         }
-        const json marked = row.marked.is_null() ? values_of(config_)[row.field] : row.marked;
+        const json marked = row.marked.is_null() ? value_of(fields_, row.field) : row.marked;
         json list = json::array();
         for (std::int64_t layer = 0; layer < config_.layers; layer++)
             list.push_back(layer % numbers[0] == numbers[1] ? marked : row.unmarked);
@@ -288,7 +288,7 @@ class HuggingFaceConfigReader {
         if (!file_.value(row.key).is_null() || seen_.contains({row.field, row.layers})) return;
         const bool null = !row.if_null.is_null() && file_.nulls_.contains(row.key);
         if (const json& value = null ? row.if_null : row.missing; !value.is_null())
-            set(row, derived(value, values_of(config_)));
+            set(row, derived(value, fields_));
     }
 
     void take(const HuggingFaceKey& row) {
