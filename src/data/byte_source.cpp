@@ -61,8 +61,15 @@ class RawSource : public ByteSource {
 /// A raw source whose first bytes were looked at.
 struct Input {
     std::unique_ptr<RawSource> raw;
-    std::string buffer = std::string(chunk, '\0');
+    std::string buffer;
     std::size_t used = 0, filled = 0;
+
+    explicit Input(const std::string& path) : raw(std::make_unique<RawSource>(path)) {
+        // Of many small files most of the time would go into zeros; a size of 0: unknown.
+        const std::uint64_t size = raw->bytes_total();
+        buffer.resize(size == 0 ? chunk
+                                : static_cast<std::size_t>(std::clamp<std::uint64_t>(size, 64, chunk)));
+    }
 
     /// Reads until `n` bytes are there or the file ends (only before the first are used).
     void peek(std::size_t n) {
@@ -192,8 +199,7 @@ bool ends_with(std::string_view path, std::string_view suffix) {
 }  // namespace
 
 std::unique_ptr<ByteSource> open_source(const std::string& path) {
-    Input input;
-    input.raw = std::make_unique<RawSource>(path);
+    Input input(path);
     input.peek(4);
     std::string_view head(input.buffer.data(), std::min<std::size_t>(input.filled, 4));
     if (head.starts_with("\x1F\x8B")) return std::make_unique<GzipSource>(std::move(input));
