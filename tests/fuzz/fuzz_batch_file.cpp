@@ -2,11 +2,13 @@
 #include "base/error.h"
 #include "commands/generate/batch_file.h"
 #include "folder.h"
+#include "input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace linnet;
+    static fuzz::Folder folder;
+    const std::string path = folder.with("batch.jsonl", fuzz::Input(data, size).rest());
     try {
-        const std::string path = fuzz::folder_with("batch.jsonl", data, size) + "/batch.jsonl";
         if (read_batch_file(path, {}).empty()) std::abort();
     } catch (const Error&) {
     }

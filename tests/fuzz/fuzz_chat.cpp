@@ -1,20 +1,36 @@
-// libFuzzer: any text as a conversation's file and as a chat template's is read or is an Error.
-#include <cstdint>
-#include <string_view>
-
+// libFuzzer: any text as a conversation's file is read, as a chat template's lays a conversation out, and as
+// a model file's own template is recognised; or it is an Error.
 #include "base/error.h"
 #include "chat/messages.h"
+#include "input.h"
 #include "text/chat/template.h"
+#include "text/tokenizer.h"
+
+namespace {
+
+using namespace linnet;
+
+void lay_out(const ChatTemplate& form) {
+    static const TokenizerPtr tokenizer = train_tokenizer("byte", "", 0, 1);
+    const ChatTurn turns[] = {{"Who is there?", ChatTurn::Answer{"Nobody.", {}}}, {" Ok ", {}}};
+    encode_chat(*tokenizer, chat_parts(form, "Be short.", turns));
+    end_tokens(*tokenizer, form);
+}
+
+}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    using namespace linnet;
-    const std::string_view text(reinterpret_cast<const char*>(data), size);
+    const std::string_view text = fuzz::Input(data, size).rest();
     try {
-        parse_messages(text, "fuzz");
+        if (parse_messages(text, "fuzz").empty()) std::abort();
     } catch (const Error&) {
     }
     try {
-        parse_chat_template(text, "fuzz");
+        lay_out(parse_chat_template(text, "fuzz"));
+    } catch (const Error&) {
+    }
+    try {
+        recognise_chat_template(text, chat_templates(), "fuzz");
     } catch (const Error&) {
     }
     return 0;

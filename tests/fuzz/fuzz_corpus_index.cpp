@@ -2,15 +2,16 @@
 #include "base/error.h"
 #include "data/corpus_index.h"
 #include "folder.h"
+#include "input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace linnet;
+    static fuzz::Folder folder;
+    folder.with("index.json", fuzz::Input(data, size).rest());
     try {
-        const std::string json =
-            corpus_index_json(read_corpus_index(fuzz::folder_with("index.json", data, size)));
-        const auto* bytes = reinterpret_cast<const std::uint8_t*>(json.data());
-        if (corpus_index_json(read_corpus_index(fuzz::folder_with("index.json", bytes, json.size()))) != json)
-            std::abort();
+        const std::string json = corpus_index_json(read_corpus_index(folder.path()));
+        folder.with("index.json", json);
+        if (corpus_index_json(read_corpus_index(folder.path())) != json) std::abort();
     } catch (const Error&) {
     }
     return 0;

@@ -1,10 +1,9 @@
 // libFuzzer: any bytes as a checkpoint of llm.c are a model, whose every value can be read, or an Error.
-#include <string_view>
-
 #include "base/error.h"
 #include "folder.h"
+#include "input.h"
 #include "model/convert/source.h"
-#include "touch.h"
+#include "walk.h"
 
 namespace {
 
@@ -16,13 +15,11 @@ constexpr std::string_view tokenizer = R"({"version": "1.0", "added_tokens": [],
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace linnet;
-    [[maybe_unused]] static const std::string& once = fuzz::folder_with(
-        "tokenizer.json", reinterpret_cast<const std::uint8_t*>(tokenizer.data()), tokenizer.size());
-    const std::string path = fuzz::folder_with("m.bin", data, size) + "/m.bin";
+    static fuzz::Folder folder;
+    folder.with("tokenizer.json", tokenizer);
+    const std::string path = folder.with("m.bin", fuzz::Input(data, size).rest());
     try {
-        const ModelSource source = open_llmc(path, {});
-        const Gguf model = as_gguf(source);
-        for (const GgufTensor& t : model.tensors()) fuzz::touch(t.bytes);
+        fuzz::walk(as_gguf(open_llmc(path, {})));
     } catch (const Error&) {
     }
     return 0;

@@ -2,23 +2,27 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/sha256.h"
-#include "folder.h"
 #include "generate/prompt_cache.h"
+#include "small_model.h"
 
 namespace {
 
 using namespace linnet;
 
+fuzz::Folder& folder() {
+    static fuzz::Folder one;
+    return one;
+}
+
 EngineSource& source() {
-    static EngineSource one(Model::open(""), {.context = 8, .threads = 1});
+    static EngineSource one(fuzz::small_model(), {.context = 8, .threads = 1});
     return one;
 }
 
 /// One that linnet has written, without its checksum.
 const std::string& written() {
     static const std::string bytes = [] {
-        const std::uint8_t nothing = 0;
-        const std::string path = fuzz::folder_with("cache", &nothing, 0) + "/written";
+        const std::string path = folder().path() + "/written";
         const std::vector<TokenId> tokens = {1, 2, 3};
         const std::span<const float> logits = source().sequence(0).append(tokens, Phase::read);
         save_prompt_cache(path, source(), {tokens, {logits.begin(), logits.end()}});
@@ -38,8 +42,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (size > 0) bytes.resize(bytes.size() * data[0] / 255);
     bytes += sha256(bytes);
     try {
-        const auto* all = reinterpret_cast<const std::uint8_t*>(bytes.data());
-        load_prompt_cache(fuzz::folder_with("cache", all, bytes.size()) + "/cache", source());
+        load_prompt_cache(folder().with("cache", bytes), source());
     } catch (const Error&) {
     }
     return 0;

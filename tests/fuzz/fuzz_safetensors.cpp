@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "formats/safetensors.h"
-#include "touch.h"
+#include "walk.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace linnet;

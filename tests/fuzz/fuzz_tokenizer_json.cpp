@@ -1,15 +1,14 @@
 // libFuzzer: a file of any bytes is a tokenizer or an Error.
-#include <cstdint>
-#include <string_view>
-
 #include "base/error.h"
+#include "input.h"
 #include "text/files/tokenizer_json.h"
+#include "walk.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace linnet;
-    const std::string_view text(reinterpret_cast<const char*>(data), size);
+    const std::string_view text = fuzz::Input(data, size).rest();
     try {
-        tokenizer_from_json(text, "fuzz")->encode(text.substr(0, 4096));
+        fuzz::walk(*tokenizer_from_json(text, "fuzz"), text);
     } catch (const Error&) {
     }
     return 0;
