@@ -110,13 +110,3 @@ TEST_CASE("every test and fuzz target that tests/README.md names as a promise's 
     }
     CHECK(names > 10);
 }
-
-TEST_CASE("every fuzz target has seeds to start from") {
-    const fs::path folder = fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "tests/fuzz";
-    if (!fs::exists(folder)) return test::skip("needs the checkout's tests/");
-    for (const auto& file : fs::directory_iterator(folder)) {
-        if (file.path().extension() != ".cpp") continue;
-        const std::string target = file.path().stem().string().substr(5);
-        CHECK_MESSAGE(fs::exists(folder / "seeds" / target), target);
-    }
-}
