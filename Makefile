@@ -136,7 +136,7 @@ fuzz:         ## every fuzz target for SECONDS (60) or RUNS each, or one: make f
 run-fuzz: $(FUZZERS:%=run-%)
 run-fuzz_%: $(BUILD)/fuzz_%
 	@mkdir -p $(BUILD)/corpus/$*
-	$(BUILD)/fuzz_$* -max_total_time=$(SECONDS) -runs=$(RUNS) -timeout=10 -rss_limit_mb=4096 -print_final_stats=1 -verbosity=0 \
+	$(BUILD)/fuzz_$* -max_total_time=$(SECONDS) -runs=$(RUNS) -timeout=60 -rss_limit_mb=4096 -print_final_stats=1 -verbosity=0 \
 	    -artifact_prefix=$(BUILD)/ $(BUILD)/corpus/$* $(wildcard tests/fuzz/seeds/$*)
 $(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/library.a
 	@echo "link    $@"
