@@ -56,9 +56,9 @@ StoredForms Lowerer::forms(const Node& node) const {
 }
 
 bool Lowerer::stored_narrow(NodeId node) const {
-    const bool root = std::find(plan.roots.begin(), plan.roots.end(), node) != plan.roots.end();
-    return training() && plan.lowering.activation && kept[node] && !root && !residual[node] &&
-           !graph.node(node).op->integers;
+    return training() && plan.lowering.activation && kept[node] && !residual[node] &&
+           !graph.node(node).op->integers &&
+           std::find(plan.roots.begin(), plan.roots.end(), node) == plan.roots.end();
 }
 
 void Lowerer::convert(ValueId from, ValueId to, NodeId node) {

@@ -1,38 +1,125 @@
 // Where buffers live and where the team must meet.
 #include <algorithm>
+#include <bit>
+#include <functional>
 #include <numeric>
+#include <vector>
 
 #include "graph/plan.h"
 
 namespace linnet {
 
+namespace {
+
+/// A stretch of the arena: [begin, end).
+struct Stretch {
+    std::size_t begin, end;
+};
+
+/// Stretches that are in use, in order, merged where they meet.
+class Taken {
+  public:
+    void add(Stretch s) {
+        auto from = std::ranges::lower_bound(list_, s.begin, {}, &Stretch::end), to = from;
+        for (; to != list_.end() && to->begin <= s.end; ++to)
+            s = {std::min(s.begin, to->begin), std::max(s.end, to->end)};
+        if (from == to) {
+            list_.insert(from, s);
+        } else {
+            *from = s;
+            list_.erase(from + 1, to);
+        }
+    }
+    /// `offset`, or the end of the first stretch in use that `size` bytes from there would touch.
+    std::size_t beyond(std::size_t offset, std::size_t size) const {
+        const auto next = std::ranges::upper_bound(list_, offset, {}, &Stretch::end);
+        return next != list_.end() && next->begin < offset + size ? next->end : offset;
+    }
+
+  private:
+    std::vector<Stretch> list_;
+};
+
+/// Which stretches are in use when: a binary tree over the steps. A buffer belongs to the few nodes whose
+/// steps it outlives and which together are its life.
+class Timeline {
+  public:
+    explicit Timeline(int steps) : leaves_(static_cast<int>(std::bit_ceil(static_cast<unsigned>(steps)))) {
+        nodes_.resize(2 * static_cast<std::size_t>(leaves_));
+    }
+    void add(const Value& v, Stretch s) {
+        visit(v, [&](Node& node, bool whole) {
+            node.at_some_time.add(s);
+            if (whole) node.always.add(s);
+        });
+    }
+    /// The lowest offset at which `size` bytes are free during the whole life of `v`.
+    std::size_t lowest(const Value& v, std::size_t size) {
+        asked_.clear();
+        visit(v,
+              [&](Node& node, bool whole) { asked_.push_back(whole ? &node.at_some_time : &node.always); });
+        std::size_t offset = 0;
+        for (std::size_t at = 0, agreed = 0; agreed < asked_.size(); looks_++) {
+            const std::size_t next = asked_[at]->beyond(offset, size);
+            if (next == offset) {
+                agreed++, at = (at + 1) % asked_.size();
+            } else {
+                agreed = 0, offset = next;
+            }
+        }
+        return offset;
+    }
+    std::size_t looks() const { return looks_; }
+
+  private:
+    struct Node {
+        Taken always,      // of buffers that belong to this node
+            at_some_time;  // and of those that belong to nodes below it
+    };
+
+    /// Nodes from the root down to those that together are the life of `v`; of these, whole is true.
+    template <class Look>
+    void visit(const Value& v, const Look& look) {
+        visit(v, look, 1, 0, leaves_);
+    }
+    template <class Look>
+    void visit(const Value& v, const Look& look, std::size_t node, int first, int count) {
+        const int middle = first + count / 2;
+        const bool whole = v.first <= first && first + count - 1 <= v.last;
+        look(nodes_[node], whole);
+        if (whole) return;
+        if (v.first < middle) visit(v, look, 2 * node, first, count / 2);
+        if (v.last >= middle) visit(v, look, 2 * node + 1, middle, count / 2);
+    }
+
+    int leaves_;
+    std::vector<Node> nodes_;
+    std::vector<const Taken*> asked_;
+    std::size_t looks_ = 0;
+};
+
+}  // namespace
+
 /// Greedy by size (Pisarchyk & Lee 2020, "Efficient memory management for deep neural net inference", section
 /// 5): the largest buffer first, each at the lowest offset that no buffer alive at the same time covers.
-void pack(Plan& plan) {
+std::size_t pack(Plan& plan) {
     constexpr std::size_t alignment = 64;  // bytes: a cache line
     std::vector<std::size_t> order(plan.values.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-        return plan.values[a].bytes > plan.values[b].bytes;
-    });
-    std::vector<std::size_t> placed;  // by offset
+    std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return plan.values[i].bytes; });
+    int last = 0;
+    for (const Value& v : plan.values) last = std::max(last, v.last);
+    Timeline timeline(last + 1);
     for (std::size_t index : order) {
-        Value& b = plan.values[index];
-        std::size_t size = (b.bytes + alignment - 1) / alignment * alignment, offset = 0;
-        for (std::size_t other : placed) {
-            const Value& o = plan.values[other];
-            if (o.last < b.first || b.last < o.first) continue;
-            if (offset + size <= o.offset) break;
-            offset = std::max(offset, o.offset + (o.bytes + alignment - 1) / alignment * alignment);
-        }
-        b.offset = offset;
-        plan.arena_bytes = std::max(plan.arena_bytes, offset + size);
-        placed.insert(std::upper_bound(placed.begin(), placed.end(), index,
-                                       [&](std::size_t x, std::size_t y) {
-                                           return plan.values[x].offset < plan.values[y].offset;
-                                       }),
-                      index);
+        Value& v = plan.values[index];
+        v.offset = 0;
+        if (v.bytes == 0) continue;
+        const std::size_t size = (v.bytes + alignment - 1) / alignment * alignment;
+        v.offset = timeline.lowest(v, size);
+        timeline.add(v, {v.offset, v.offset + size});
+        plan.arena_bytes = std::max(plan.arena_bytes, v.offset + size);
     }
+    return timeline.looks();
 }
 
 namespace {

@@ -79,7 +79,8 @@ const char* name_of(StepKind kind);
 std::string describe(const Graph& graph, const Plan& plan);
 
 // The parts of make_plan, each in a file of its own.
-void pack(Plan& plan);                                // memory.cpp: offsets and arena_bytes
+/// memory.cpp: offsets and arena_bytes. Returns how often it looked where something is free.
+std::size_t pack(Plan& plan);
 void place_barriers(const Graph& graph, Plan& plan);  // memory.cpp
 
 /// A new value of `width` elements per row of `space`, born at step `step`; with space none, of `width`
