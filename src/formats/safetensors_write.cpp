@@ -1,6 +1,7 @@
 // Writing safetensors: the header from the tensors' sizes, their bytes streamed behind it.
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <utility>
 
 #include "base/checked.h"
 #include "formats/parts.h"
@@ -17,6 +18,11 @@ const SafetensorsType* type_of(DType type) {
     return nullptr;
 }
 
+/// Adds a member whose key is new to the object: nlohmann's own ways would look through all of them for it.
+void append(ordered_json& object, const std::string& key, ordered_json value) {
+    object.get_ref<ordered_json::object_t&>().emplace_back(key, std::move(value));
+}
+
 }  // namespace
 
 void SafetensorsWriter::add_tensor(std::string name, DType type, Shape shape,
@@ -31,15 +37,16 @@ void SafetensorsWriter::add_tensor(std::string name, DType type, Shape shape,
 
 void SafetensorsWriter::write_file(const std::string& path, std::span<const Entry> entries,
                                    Existing existing) const {
-    ordered_json header;
-    header["__metadata__"] = {{"format", "pt"}};  // transformers refuses files without it
+    ordered_json header = {{"__metadata__", {{"format", "pt"}}}};  // transformers refuses files without it
     std::uint64_t at = 0;
     for (const Entry& entry : entries) {
         ordered_json shape = ordered_json::array();
         for (int i = 0; i < entry.shape.rank; i++)
             shape.push_back(entry.shape.dim[static_cast<std::size_t>(i)]);
-        header[entry.name] = {
-            {"dtype", type_of(entry.type)->name}, {"shape", shape}, {"data_offsets", {at, at + entry.bytes}}};
+        append(header, entry.name,
+               {{"dtype", type_of(entry.type)->name},
+                {"shape", shape},
+                {"data_offsets", {at, at + entry.bytes}}});
         at += entry.bytes;
     }
     std::string text = header.dump();
@@ -80,7 +87,7 @@ void SafetensorsWriter::write(const std::string& folder, const std::string& name
     for (std::size_t p = 0; p < parts.size(); p++) {
         const std::string ending = part_ending(p, parts.size(), ".safetensors");
         write_file(stem + ending, parts[p], existing);
-        for (const Entry& entry : parts[p]) places[entry.name] = name + ending;
+        for (const Entry& entry : parts[p]) append(places, entry.name, name + ending);
     }
     linnet::write_file(
         stem + ".safetensors.index.json",

@@ -269,14 +269,16 @@ void write_marks(GgufWriter& out, const std::string& key, const ArchitectureKey&
     const std::vector<bool> usual = row.missing;
     auto is = [&](auto at) {
         bool same = true;
-        for (std::size_t i = 0; i < marked.size(); i++) same &= marked[i] == at(i);
+        for (std::size_t i = 0; same && i < marked.size(); i++) same = marked[i] == at(i);
         return same;
     };
     if (is([&](std::size_t i) { return usual[i % usual.size()]; }) || is([](std::size_t) { return false; }))
         return;
-    for (std::uint32_t period = 0; period <= marked.size(); period++)
-        if (period != 1 && is([&](std::size_t i) { return period == 0 || i % period != period - 1; }))
-            return out.add(key, period);
+    // The layer that ends each period is not marked; 0: all are.
+    const auto first = static_cast<std::size_t>(std::ranges::find(marked, false) - marked.begin());
+    const std::size_t period = first == marked.size() ? 0 : first + 1;
+    if (period == 0 || (period > 1 && is([&](std::size_t i) { return i % period != period - 1; })))
+        return out.add(key, static_cast<std::uint32_t>(period));
     out.add(key, marked);
 }
 

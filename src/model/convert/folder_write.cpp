@@ -152,12 +152,14 @@ class TensorEmitter {
           size_(info(tensor.type).bytes),
           from_(static_cast<std::size_t>(rows_)),
           reader_(tensor.type) {
-        for (std::size_t h = 0; h < tensor.holds.size(); h++)
-            for (std::int64_t r = 0; r < tensor.holds[h].second->rows; r++) {
+        for (std::size_t h = 0; h < tensor.holds.size(); h++) {
+            const auto [begin, end] = tensor.holds[h].second->near(tensor.part);
+            for (std::int64_t r = begin; r < end; r++) {
                 const ParameterRows::Place place = tensor.holds[h].second->at(r);
                 if (place.tensor == tensor.part)
                     from_[static_cast<std::size_t>(place.row)] = {static_cast<std::uint32_t>(h), r};
             }
+        }
     }
 
     void emit(const SafetensorsWriter::Sink& sink) {

@@ -1,5 +1,6 @@
 #include "model/convert/tensor_rows.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <stdexcept>
@@ -130,6 +131,14 @@ ParameterRows::Place ParameterRows::at(std::int64_t row) const {
         return {0, i / share * (all / groups) + first / groups + i % share};
     }
     return {0, first + i};
+}
+
+std::pair<std::int64_t, std::int64_t> ParameterRows::near(std::size_t tensor) const {
+    if (tensors.size() < 2) return {0, rows};
+    const std::int64_t each = rows / static_cast<std::int64_t>(tensors.size()),
+                       first = static_cast<std::int64_t>(tensor) * each,
+                       unit = std::max<std::int64_t>(head, 1);  // rows change places within a head
+    return {first / unit * unit, std::min((first + each + unit - 1) / unit * unit, rows)};
 }
 
 std::vector<ParameterRows> parameter_rows(const HuggingFaceFamily& family, const ModelConfig& config,

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "formats/safetensors.h"
@@ -29,6 +30,8 @@ struct ParameterRows {
         std::int64_t row;
     };
     Place at(std::int64_t row) const;
+    /// Every row that stands in the tensor, and few others: [first, second).
+    std::pair<std::int64_t, std::int64_t> near(std::size_t tensor) const;
     /// Row after row as they stand there.
     bool in_order() const { return groups == 1 && head == 0 && !transpose; }
     /// The bytes of a value as they stand there.

@@ -466,17 +466,20 @@ class ConfigWriter {
             if (marks.back() && marked.is_null()) marked = at(layer);
             if (marks.back() && at(layer) != marked) return false;
         }
-        // The last: no layer is marked.
-        for (std::int64_t period = 1; period <= config_.layers + 1; period++)
-            for (std::int64_t offset = 0; offset < period; offset++) {
-                bool same = true;
-                for (std::int64_t layer = 0; same && layer < config_.layers; layer++)
-                    same = marks[static_cast<std::size_t>(layer)] == (layer % period == offset);
-                if (!same) continue;
-                put(row.key, period), put(row.offset, offset);
-                return true;
-            }
-        return false;
+        const auto mark = [&](std::int64_t from) {
+            return std::find(marks.begin() + from, marks.end(), true) - marks.begin();
+        };
+        // The offset is the first mark; the least period puts the next one where it stands, or behind all
+        // layers.
+        const std::int64_t offset = mark(0),
+                           next = offset < config_.layers ? mark(offset + 1) : config_.layers;
+        const std::int64_t period =
+            next < config_.layers ? next - offset : std::max(offset + 1, config_.layers - offset);
+        if (offset >= period) return false;
+        for (std::int64_t layer = 0; layer < config_.layers; layer++)
+            if (marks[static_cast<std::size_t>(layer)] != (layer % period == offset)) return false;
+        put(row.key, period), put(row.offset, offset);
+        return true;
     }
 
     bool write(const HuggingFaceKey& row) {

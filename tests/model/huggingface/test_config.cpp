@@ -213,6 +213,34 @@ TEST_CASE("a period and an offset say which layers have attention, and which exp
     CHECK(written("jamba", uneven).is_null());
 }
 
+TEST_CASE("of all periods and offsets that say a model's layers the least is written") {
+    json jamba = common("jamba");
+    jamba.update({{"num_key_value_heads", 2}, {"num_experts", 4}, {"mamba_dt_rank", 4}});
+    for (int layers = 1; layers <= 7; layers++) {
+        jamba["num_hidden_layers"] = layers;
+        ModelConfig c = read(jamba);
+        for (int marked = 0; marked < 1 << layers; marked++) {
+            CAPTURE(layers);
+            CAPTURE(marked);
+            std::vector<std::string> mixers;
+            for (int l = 0; l < layers; l++) mixers.emplace_back(marked >> l & 1 ? "attention" : "mamba");
+            c.mixer = PerLayer<std::string>(mixers);
+            std::pair<int, int> least{0, 0};
+            for (int period = 1; least.first == 0 && period <= layers + 1; period++)
+                for (int offset = 0; least.first == 0 && offset < period; offset++) {
+                    bool all = true;
+                    for (int l = 0; l < layers; l++) all &= (marked >> l & 1) == (l % period == offset);
+                    if (all) least = {period, offset};
+                }
+            const ordered_json back = written("jamba", c);
+            REQUIRE(back.is_null() == (least.first == 0));
+            if (back.is_null()) continue;
+            CHECK(back["attn_layer_period"] == least.first);
+            CHECK(back["attn_layer_offset"] == least.second);
+        }
+    }
+}
+
 TEST_CASE("the width of Mamba 2's heads and its expansion are told twice, and have to agree") {
     json mamba{{"model_type", "mamba2"}, {"hidden_size", 64}, {"num_hidden_layers", 2}, {"num_heads", 4}};
     mamba.update({{"head_dim", 32}, {"expand", 2}, {"n_groups", 1}});
