@@ -65,8 +65,11 @@ CorpusFolder::CorpusFolder(const std::string& folder, CorpusStart start) : folde
     const fs::path name = at.filename(), parent = at.parent_path();
     const std::string old = (parent / ("." + name.string() + ".linnet-old")).string();
     beside_ = (parent / ("." + name.string() + ".linnet-new")).string();
-    if (!name.empty() && !name_taken(whole) && name_taken(old))  // broken off between finish()'s two renames
+    if (!name.empty() && !name_taken(whole) &&
+        is_real_folder(old))  // broken off between finish()'s two renames
         if (int error = rename_file(old, whole)) fail_errno(folder, "", error);
+    if (name_taken(beside_) && !is_real_folder(beside_))
+        fail(Exit::io, beside_, "", "a folder", "a symbolic link or a file");
     lock_ = std::make_unique<FolderLock>(folder);
     real_ = real_path(folder);
     bool unfinished_beside = false;

@@ -188,7 +188,7 @@ std::string save_model(const std::string& path, const ModelConfig& config, const
             for (const Tensor& part : parts) emit_tensor(part, stored, sink);
         });
     }
-    return out.write(path);
+    return out.write(path, Existing::replace_name);
 }
 
 }  // namespace linnet

@@ -52,8 +52,8 @@ std::vector<Tensor> bind_parameters(const Graph& graph, const Gguf& file, const 
 /// What a model file says of its origin, under "linnet.": key (without the prefix) to text.
 using Provenance = std::map<std::string, std::string>;
 
-/// Writes a model as GGUF: matrices in `type` (f32, f16, bf16), vectors and position tables in f32. Returns
-/// the sha256 of the file.
+/// Writes a model as GGUF: matrices in `type` (f32, f16, bf16), vectors and position tables in f32. A link
+/// of that name is replaced, not followed. Returns the sha256 of the file.
 std::string save_model(const std::string& path, const ModelConfig& config, const Graph& graph,
                        const std::vector<Tensor>& parameters, const Tokenizer& tokenizer, DType type,
                        const std::string& name, const Provenance& provenance);

@@ -47,10 +47,15 @@ const std::string& checked(const std::string& path, RunStart start) {
 
 RunFolder::RunFolder(const std::string& path, RunStart start)
     : path_(checked(path, start)), lock_(path), start_(start) {
-    const std::string checkpoints = path + "/checkpoints";
+    const std::string checkpoints = path + "/checkpoints", aside = path + "/" + set_aside;
+    // Whoever plants a link must not have files written, removed or moved where it leads.
+    for (const char* name : {"checkpoints", "hf"})
+        if (const std::string at = path + "/" + name; name_taken(at) && !is_real_folder(at))
+            fail(Exit::io, at, "", "a folder", is_folder(at) ? "a symbolic link to one" : "something else");
     remove_uncommitted(path);
     remove_partial_checkpoints(checkpoints);
-    if (name_taken(path + "/" + set_aside)) {
+    if (name_taken(aside) && !is_real_folder(aside)) remove_all(aside);
+    if (name_taken(aside)) {
         if (newest_checkpoint(checkpoints)) {
             settle();
         } else {

@@ -168,14 +168,15 @@ std::string save_trained(const std::string& path, const TrainedModel& model, DTy
         std::vector<std::vector<float>> joined;
         const std::vector<AdapterPair> pairs = pairs_of(graph, shape, 0, parameters, joined);
         return save_adapter(path, start.base->architecture().name, shape.targets, pairs,
-                            model.config.finetune.lora.alpha, title, all);
+                            model.config.finetune.lora.alpha, title, all, Existing::replace_name);
     }
     // Parameters stand in the learner's graph as in the base's: there is no adapter.
     std::vector<StoredTensor> stored =
         stored_tensors(start.base->traced().graph, start.base->architecture(), start.base->file());
     std::sort(stored.begin(), stored.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
     return rewrite_model(
-        *start.base->file(), path, all, [&](const GgufTensor& t) -> std::optional<NewTensor> {
+        *start.base->file(), path, all,
+        [&](const GgufTensor& t) -> std::optional<NewTensor> {
             auto at =
                 std::lower_bound(stored.begin(), stored.end(), t.name,
                                  [](const StoredTensor& s, std::string_view name) { return s.name < name; });
@@ -187,7 +188,8 @@ std::string save_trained(const std::string& path, const TrainedModel& model, DTy
             return NewTensor{to, [&, to, parts = at->parts](const GgufWriter::Sink& sink) {
                                  for (std::size_t part : parts) emit_tensor(parameters[part], to, sink);
                              }};
-        });
+        },
+        true, Existing::replace_name);
 }
 
 void load_trained(const std::string& path, Learner& learner, const TrainingStart& start) {

@@ -126,7 +126,9 @@ class Trainer {
     }
 
     /// After the log has its steps: else one that a kill left would be taken for edited.
-    void write_config() const { write_file(file("config.json"), setup_.config_json.dump(2) + "\n"); }
+    void write_config() const {
+        write_file(file("config.json"), setup_.config_json.dump(2) + "\n", Existing::replace_name);
+    }
 
     void train_step() {
         const TrainConfig& t = setup_.config.train;

@@ -122,6 +122,21 @@ TEST_CASE("a corpus is not written through links that lie in its folder") {
     CHECK(has(part.out, "mine\n"));
 }
 
+TEST_CASE("a corpus beside another is not built, and nothing moved, through a link") {
+    Place place;
+    const Outcome beside = place(
+        "mkdir elsewhere; echo mine > elsewhere/notes; cp old/index.json elsewhere; "
+        "ln -s elsewhere .out.linnet-new; $CORPUS --overwrite -o out more");
+    CHECK(beside.exit == 4);
+    CHECK_MESSAGE(is_one_error_line(beside.err), beside.err);
+    CHECK(place("ls -A elsewhere").out == "index.json\nnotes\n");
+    CHECK(place("rm .out.linnet-new; ln -s elsewhere .d.linnet-old; $CORPUS -o d text; rm .d.linnet-old")
+              .exit == 0);
+    CHECK(place("ls -A elsewhere").out == "index.json\nnotes\n");
+    place("rm -r elsewhere d");
+    place.check_is("old");
+}
+
 TEST_CASE("Ctrl-C ends the wait for an idle stdin at once") {
     Place place;
     for (const std::string line : {"$CORPUS -o d -", "$LINNET tokenizer train --vocab-size 270 -o d.json -",

@@ -244,7 +244,8 @@ class WordsWriter {
         if (fs::is_regular_file(path, ignored) && fs::file_size(path, ignored) == text.size() &&
             read_file(path) == text)
             return;
-        out_.emplace(path, existing);
+        // A link may lead to the words of other checkpoints, which stay theirs.
+        out_.emplace(path, existing == Existing::keep ? existing : Existing::replace_name);
         out_->write(text);
         out_->finish();
     }
@@ -273,10 +274,8 @@ std::string real_name(const std::string& path) {
 class SetAside {
   public:
     explicit SetAside(const std::string& path)
-        : path_(real_name(path)),
-          aside_(beside(path_, ".linnet-old-" + fs::path(path_).filename().string())) {
-        std::error_code ignored;
-        if (!fs::is_regular_file(path_, ignored)) return;
+        : path_(path), aside_(beside(path_, ".linnet-old-" + fs::path(path_).filename().string())) {
+        if (!name_taken(path_)) return;
         if (int error = rename_file(path_, aside_)) fail_errno(path, "", error);
         is_there_ = true;
     }
@@ -301,14 +300,14 @@ void commit(CheckpointWriter& checkpoint, WordsWriter& words, const std::string&
     std::optional<SetAside> old_checkpoint, old_words;
     if (existing != Existing::keep) {
         // Ids mean nothing with other words: an old checkpoint goes before its tokenizer does.
-        old_checkpoint.emplace(path);
+        old_checkpoint.emplace(real_name(path));
         old_words.emplace(words.path());
     }
     words.commit();
     try {
         checkpoint.commit();
     } catch (...) {
-        remove_all(real_name(words.path()));
+        remove_all(words.path());
         throw;
     }
     if (old_words) old_words->drop();

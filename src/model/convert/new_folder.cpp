@@ -27,7 +27,7 @@ NewFolder::NewFolder(const std::string& path, Existing existing, const Names& na
       old_(path + "/.linnet-old") {
     lock_ = std::make_unique<FolderLock>(path);
     // A run that was killed between two renames has left what it had set aside.
-    if (!name_taken(final_ + "/" + names_.last)) restore(names_in(old_));
+    if (!name_taken(final_ + "/" + names_.last) && is_real_folder(old_)) restore(names_in(old_));
     refuse_existing();
     remove_left_over(old_);
     remove_left_over(new_);

@@ -228,7 +228,8 @@ std::string report_html(std::string_view log, const std::string& name) {
 
 void write_report(const std::string& path, const std::string& log_jsonl_path) {
     std::filesystem::path folder = std::filesystem::absolute(path).lexically_normal().parent_path();
-    write_file(path, report_html(MappedFile(log_jsonl_path).text(), folder.filename().string()));
+    write_file(path, report_html(MappedFile(log_jsonl_path).text(), folder.filename().string()),
+               Existing::replace_name);
 }
 
 }  // namespace linnet

@@ -70,6 +70,32 @@ TEST_CASE("what a killed run had set aside is there again when the next one begi
     CHECK(holds(path, "old"));
 }
 
+TEST_CASE("a new folder is not written, and nothing put back or removed, through links") {
+    test::Scratch scratch;
+    const std::string path = scratch / "f", elsewhere = scratch / "elsewhere";
+    fs::create_directories(path);
+    fs::create_directories(elsewhere);
+    write_all(elsewhere, "mine");
+    fs::create_symlink(elsewhere, path + "/.linnet-old");
+    fs::create_symlink(elsewhere, path + "/.linnet-new");
+    {
+        NewFolder folder(path, Existing::keep, names);
+        CHECK(names_in(path).size() == 2);  // the lock and what is made
+        write_all(folder.path(), "new");
+        folder.finish();
+    }
+    CHECK(holds(path, "new"));
+    for (const char* name : {"config.json", "model-1", "words"}) {
+        fs::remove(path + "/" + name);
+        fs::create_symlink(elsewhere + "/" + name, path + "/" + name);
+    }
+    NewFolder folder(path, Existing::replace, names);
+    write_all(folder.path(), "newer");
+    folder.finish();
+    CHECK(holds(path, "newer"));
+    CHECK(holds(elsewhere, "mine"));
+}
+
 TEST_CASE("a folder by the name of a model's file that holds others is not taken for one") {
     for (const char* inside : {"f/pooling/mine", "f/model-mine/config.json"}) {
         test::Scratch scratch;
