@@ -110,8 +110,10 @@ void choose_schedule(const TrainingOptions& options, RunSetup& setup) {
     RunConfig& config = setup.config;
     if (options.epochs > 0) settings.push_back("train.steps=" + std::to_string(config.train.steps));
     if (!setup.by_time) return fit_cadence(config, settings);
+    std::optional<Batch> batch;  // what an encoder reads only its task can make
+    if (setup.task) fill_batch(setup, 0, 0, batch.emplace());
     double step_seconds = time_steps(config, config.model.vocabulary, setup.threads, 30,
-                                     std::min(2.0, 0.03 * setup.time_limit_s), setup.start.learner)
+                                     std::min(2.0, 0.03 * setup.time_limit_s), setup.start.learner, batch)
                               .step_ms /
                           1e3;
     double left = std::max(0.1, setup.time_limit_s - seconds_since(setup.started));

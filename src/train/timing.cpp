@@ -15,18 +15,28 @@ RunConfig with_vocabulary(RunConfig run, std::int64_t vocabulary) {
     return run;
 }
 
-/// A learner and a micro-batch of random tokens.
+/// A learner and a micro-batch.
 struct Bench {
     RunConfig run;
     std::int64_t rows;
     Learner learner;
     Batch batch;
 
-    Bench(const RunConfig& config, std::int64_t vocabulary, int threads, const LearnerStart& start = {})
+    Bench(const RunConfig& config, std::int64_t vocabulary, int threads, const LearnerStart& start = {},
+          const std::optional<Batch>& given = {})
         : run(with_vocabulary(config, vocabulary)),
           rows(run.train.batch * run.train.sequence),
           learner(run.model, rows, threads, static_cast<std::uint64_t>(run.train.seed), groups_of(run.train),
                   start, numbers_of(run, threads)) {
+        if (given)
+            batch = *given;
+        else
+            draw_tokens(vocabulary);
+        batch.training = true;
+        batch.loss_scale = 1.0 / static_cast<double>(rows * run.train.accumulate);
+    }
+
+    void draw_tokens(std::int64_t vocabulary) {
         Rng rng(static_cast<std::uint64_t>(run.train.seed), 1);
         std::vector<std::int32_t> tokens(static_cast<std::size_t>(run.train.sequence) + 1);
         std::uint64_t draw = 0;
@@ -36,8 +46,6 @@ struct Bench {
             batch.add(tokens.data(), run.train.sequence, 0, b);
             batch.targets.insert(batch.targets.end(), tokens.begin() + 1, tokens.end());
         }
-        batch.training = true;
-        batch.loss_scale = 1.0 / static_cast<double>(rows * run.train.accumulate);
     }
 };
 
@@ -73,8 +81,8 @@ void add_watched(const Graph& graph, double length, const Executor<float>::Watch
 }  // namespace
 
 StepTiming time_steps(const RunConfig& config, std::int64_t vocabulary, int threads, int steps,
-                      double seconds, const LearnerStart& start) {
-    Bench bench(config, vocabulary, threads, start);
+                      double seconds, const LearnerStart& start, const std::optional<Batch>& batch) {
+    Bench bench(config, vocabulary, threads, start, batch);
     const TrainConfig& train = bench.run.train;
     std::vector<double> times;
     StepTiming timing;

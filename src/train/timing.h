@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,11 +16,11 @@ struct StepTiming {
     double step_ms = 0, tokens_per_s = 0, flops_per_s = 0, loss = 0;
 };
 
-/// Seconds and speed of `steps` optimizer steps on random tokens (the median, after one that warms up): no
-/// data, no files. Ends early, after at least one step, once `seconds` have passed.
+/// Seconds and speed of `steps` optimizer steps (the median, after one that warms up) on `batch`; nothing: on
+/// random tokens, as only decoders can read. Ends early, after at least one step, once `seconds` have passed.
 StepTiming time_steps(const RunConfig& config, std::int64_t vocabulary, int threads, int steps,
                       double seconds = std::numeric_limits<double>::infinity(),
-                      const LearnerStart& start = {});
+                      const LearnerStart& start = {}, const std::optional<Batch>& batch = {});
 
 /// Where the time of a step goes: an op, or the optimizer.
 struct StepShare {
