@@ -128,7 +128,9 @@ void save_checkpoint(const std::string& folder, const Checkpoint& state, Learner
                      {"evaluations", state.keeper.to_json()}};
     if (!state.texts.is_null()) manifest["texts"] = state.texts;
     if (!state.outliers.norms().empty()) manifest["norms"] = state.outliers.to_json();
-    write_file(temporary + "/manifest.json", manifest.dump(1) + "\n");
+    // A path may be no UTF-8: to go on, --data has to name it again.
+    const std::string text = manifest.dump(1, ' ', false, json::error_handler_t::replace);
+    write_file(temporary + "/manifest.json", text + "\n");
     put_in_place(temporary, folder, name);
     std::vector<std::string> all = checkpoints(folder);
     for (std::size_t i = 0; i + kept < all.size(); i++) remove_checkpoint(all[i]);

@@ -80,6 +80,15 @@ TEST_CASE("a damaged newest checkpoint is said, and the one before it taken") {
     CHECK_MESSAGE(is_one_error_line(none.err), none.err);
 }
 
+TEST_CASE("a text whose name is no UTF-8 is trained on, and named again to go on") {
+    Place place;
+    const std::string name = "$(printf 'text\\377')";
+    const Outcome first = place("mv text " + name + "; $TRAIN --data " + name + " --out out --steps 20");
+    CHECK_MESSAGE(first.exit == 0, first.err);
+    CHECK(place("$TRAIN --out out --resume --steps 40").exit == 4);
+    CHECK(place("$TRAIN --data " + name + " --out out --resume --steps 40").exit == 0);
+}
+
 TEST_CASE("only names that linnet makes are checkpoints: others are neither taken nor removed") {
     Place place;
     REQUIRE(
@@ -161,15 +170,41 @@ TEST_CASE("train holds a corpus's shards against its index: a sample, with --ver
     CHECK(place("$TRAIN --data whole --out out --verify --steps 1").exit == 0);
 }
 
-TEST_CASE("a log that is a link is not written through") {
+TEST_CASE("a run writes, removes and moves nothing through links that lie in its folder") {
     Place place;
-    REQUIRE(place("$TRAIN --data text --out out --steps 2 2>/dev/null; echo mine > victim; "
-                  "ln -sf ../victim out/log.jsonl")
+    REQUIRE(place("$TRAIN --data text --out whole --steps 2 2>/dev/null; echo mine > victim; "
+                  "cp -r whole elsewhere; cp victim elsewhere/config.json")
                 .exit == 0);
-    const Outcome linked = place("$TRAIN --data text --out out --resume --steps 4");
-    CHECK(linked.exit == 4);
-    CHECK(has(linked.err, "a symbolic link"));
-    CHECK(place.file("victim") == "mine\n");
+    const auto resumed_with = [&](const std::string& links) {
+        Outcome done = place("rm -rf out; cp -r whole out; " + links +
+                             "\n$TRAIN --data text --out out --resume --steps 4");
+        CHECK(place.file("victim") == "mine\n");
+        return done;
+    };
+    // Files by fixed names are replaced; a log is added to, and folders are written into.
+    const Outcome files = resumed_with(
+        "for f in model.gguf last.gguf report.html config.json; do ln -sf ../victim out/$f; done");
+    CHECK_MESSAGE(files.exit == 0, files.err);
+    CHECK(place("find out -type l ! -name config.edited.json").out.empty());
+    for (const char* link :
+         {"ln -sf ../victim out/log.jsonl", "rm -r out/checkpoints; ln -s ../elsewhere/checkpoints out",
+          "ln -s ../elsewhere out/hf"}) {
+        CAPTURE(std::string(link));
+        const Outcome linked = resumed_with(link);
+        CHECK(linked.exit == 4);
+        CHECK_MESSAGE(is_one_error_line(linked.err), linked.err);
+        CHECK(has(linked.err, "a symbolic link"));
+    }
+    // What would be put back from there, had a run been set aside.
+    CHECK(resumed_with("ln -s ../elsewhere out/.replaced").exit == 0);
+    CHECK(place("$TRAIN --data text --out out --overwrite --steps 2").exit == 0);
+    CHECK(place("mkdir none; ln -s ../elsewhere none/.replaced; $TRAIN --data text --out none --steps 2")
+              .exit == 0);
+    CHECK_MESSAGE(
+        place("ls -A elsewhere elsewhere/checkpoints; cat elsewhere/config.json").out ==
+            "elsewhere:\ncheckpoints\nconfig.json\nlast.gguf\nlog.jsonl\nmodel.gguf\nreport.html\n\n"
+            "elsewhere/checkpoints:\nstep-00000002\nmine\n",
+        place("ls -A elsewhere elsewhere/checkpoints").out);
 }
 
 TEST_CASE("going on with another instruction set is said") {
