@@ -3,6 +3,8 @@
 
 #include <pcre2.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <new>
 
 #include "base/error.h"
@@ -15,9 +17,9 @@ constexpr std::string_view space_members =
     "\\t-\\r\\x20\\x{85}\\x{A0}\\x{1680}\\x{2000}-\\x{200A}\\x{2028}\\x{2029}\\x{202F}\\x{205F}\\x{3000}";
 constexpr std::string_view word_members = "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{200C}\\x{200D}";
 
-/// What only PCRE2 understands, and what would make matches go backwards.
+/// What only PCRE2 understands, what would make matches go backwards, and what asks where a search began.
 std::string_view refused_part(std::string_view rest) {
-    for (std::string_view part : {"(*", "\\K"})
+    for (std::string_view part : {"(*", "\\K", "\\G"})
         if (rest.starts_with(part)) return part;
     return {};
 }
@@ -79,23 +81,23 @@ Translation translated(std::string_view pattern) {
 
 /// Whether a match was given up because it took too many steps.
 bool is_limit(int code) {
-    return code == PCRE2_ERROR_MATCHLIMIT || code == PCRE2_ERROR_DEPTHLIMIT ||
-           code == PCRE2_ERROR_HEAPLIMIT || code == PCRE2_ERROR_JIT_STACKLIMIT;
+    return code == PCRE2_ERROR_MATCHLIMIT || code == PCRE2_ERROR_DEPTHLIMIT || code == PCRE2_ERROR_HEAPLIMIT;
 }
+
+// Steps that PCRE2 may take from one place: in a search, and where the place is tried by itself.
+constexpr std::uint32_t few_steps = 10'000, most_steps = 10'000'000;
+/// Bytes of larger windows that a text may cost, beside so many times its own.
+constexpr std::size_t spared_bytes = std::size_t{1} << 30, spared_times = 256;
 
 /// A thread's own workspace for matching.
 struct Workspace {
     pcre2_match_data* data = pcre2_match_data_create(1, nullptr);
     pcre2_match_context* context = pcre2_match_context_create(nullptr);
-    pcre2_jit_stack* stack = pcre2_jit_stack_create(32 << 10, 64 << 20, nullptr);
     Workspace() {
-        if (!data || !context || !stack) throw std::bad_alloc();
-        pcre2_set_match_limit(context, 10'000'000);
+        if (!data || !context) throw std::bad_alloc();
         pcre2_set_depth_limit(context, 1'000'000);
-        pcre2_jit_stack_assign(context, nullptr, stack);
     }
     ~Workspace() {
-        pcre2_jit_stack_free(stack);
         pcre2_match_context_free(context);
         pcre2_match_data_free(data);
     }
@@ -111,7 +113,6 @@ std::string message_of(int code) {
 
 struct Regex::Compiled {
     pcre2_code* code = nullptr;
-    bool jit = false;
     ~Compiled() { pcre2_code_free(code); }
 };
 
@@ -126,25 +127,65 @@ Regex::Regex(std::string_view pattern, std::string_view file, std::string_view w
     int error = 0;
     PCRE2_SIZE offset = 0;
     compiled_->code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(),
-                                    PCRE2_UTF | PCRE2_UCP, &error, &offset, nullptr);
+                                    PCRE2_UTF | PCRE2_UCP | PCRE2_USE_OFFSET_LIMIT, &error, &offset, nullptr);
     if (!compiled_->code)
         fail_input(file, where, "a regular expression", "'" + pattern_ + "'", message_of(error));
-    std::size_t size = 0;  // of machine code; none where the processor or the pattern has no use for it
-    compiled_->jit = pcre2_jit_compile(compiled_->code, PCRE2_JIT_COMPLETE) == 0 &&
-                     pcre2_pattern_info(compiled_->code, PCRE2_INFO_JITSIZE, &size) == 0 && size > 0;
 }
 
 Regex::~Regex() = default;
 
-bool Regex::Matches::next(std::size_t& begin, std::size_t& end) {
-    thread_local Workspace workspace;
+namespace {
+Workspace& workspace() {
+    thread_local Workspace one;
+    return one;
+}
+}  // namespace
+
+/// The first character that begins behind `at`.
+std::size_t Regex::Matches::behind(std::size_t at) const {
+    do at++;
+    while (at < text_.size() && (static_cast<unsigned char>(text_[at]) & 0xC0) == 0x80);
+    return at;
+}
+
+/// PCRE2's answer for the window at at_: a search; or, in a larger one, the place at_ alone.
+int Regex::Matches::match() {
+    const bool alone = window_ > usual_;
+    Workspace& w = workspace();
+    const std::size_t end = window_ < text_.size() - at_ ? behind(at_ + window_ - 1) : text_.size();
+    pcre2_set_match_limit(w.context, alone ? most_steps : few_steps);
+    pcre2_set_offset_limit(w.context, alone ? at_ : PCRE2_UNSET);
+    // What looks at the window's end is no match there, but an answer of its own.
+    const std::uint32_t options = PCRE2_NO_UTF_CHECK | (end < text_.size() ? PCRE2_PARTIAL_HARD : 0u);
     const auto* subject = reinterpret_cast<PCRE2_SPTR>(text_.data());
+    // Not PCRE2's machine code, which does not count the steps of a repeated character.
+    const int code = pcre2_match(regex_.compiled_->code, subject, end, at_, options, w.data, w.context);
+    if (code == PCRE2_ERROR_PARTIAL) {
+        at_ = std::max(at_, pcre2_get_ovector_pointer(w.data)[0]);
+        look_further(window_, "it looks far ahead at too many places of this text");
+    } else if (is_limit(code) && !alone) {
+        look_further(most_steps, "it backtracks without end on this text");
+    } else if (code == PCRE2_ERROR_NOMATCH && (alone || end < text_.size())) {
+        at_ = alone ? behind(at_) : end;
+        window_ = usual_;
+    } else {
+        return code;
+    }
+    return PCRE2_ERROR_PARTIAL;
+}
+
+void Regex::Matches::look_further(std::size_t cost, const char* why) {
+    window_ *= 2;
+    looked_ahead_ += cost;
+    if (looked_ahead_ > spared_bytes + spared_times * text_.size())
+        fail_input(regex_.place_, "pattern " + quoted(regex_.pattern_),
+                   "an expression that a text is soon matched by", "another", why);
+}
+
+bool Regex::Matches::next(std::size_t& begin, std::size_t& end) {
     while (at_ <= text_.size()) {
-        int code = regex_.compiled_->jit
-                       ? pcre2_jit_match(regex_.compiled_->code, subject, text_.size(), at_,
-                                         PCRE2_NO_UTF_CHECK, workspace.data, workspace.context)
-                       : pcre2_match(regex_.compiled_->code, subject, text_.size(), at_, PCRE2_NO_UTF_CHECK,
-                                     workspace.data, workspace.context);
+        const int code = match();
+        if (code == PCRE2_ERROR_PARTIAL) continue;
         if (code == PCRE2_ERROR_NOMATCH) {
             at_ = text_.size() + 1;
             return false;
@@ -153,19 +194,16 @@ bool Regex::Matches::next(std::size_t& begin, std::size_t& end) {
             fail_input(regex_.place_, "pattern " + quoted(regex_.pattern_),
                        "an expression that a text is soon matched by", message_of(code),
                        is_limit(code) ? "it backtracks without end on this text" : "");
-        const PCRE2_SIZE* found = pcre2_get_ovector_pointer(workspace.data);
+        const PCRE2_SIZE* found = pcre2_get_ovector_pointer(workspace().data);
         if (found[0] < at_ || found[1] < found[0])
             fail_input(regex_.place_, "pattern " + quoted(regex_.pattern_), "matches that go forwards",
                        "one that ends before it begins");
         begin = found[0];
         end = found[1];
-        if (end > begin) {
-            at_ = end;
-            return true;
-        }
+        window_ = usual_;
         // An empty match separates nothing: go on one character further.
-        at_ = end + 1;
-        while (at_ < text_.size() && (static_cast<unsigned char>(text_[at_]) & 0xC0) == 0x80) at_++;
+        at_ = end > begin ? end : behind(end);
+        if (end > begin) return true;
     }
     return false;
 }
