@@ -11,10 +11,13 @@ std::string dumped(const Json& value) {
     return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+/// The same JSON with DEL and C1 escaped, which JSON may hold as they are, and which steer a terminal.
+std::string printable_json(std::string json);
+
 /// A record as a line of a file or of stdout.
 template <class Json>
 std::string json_line(const Json& record) {
-    return dumped(record) + "\n";
+    return printable_json(dumped(record)) + "\n";
 }
 
 }  // namespace linnet

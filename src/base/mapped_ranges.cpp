@@ -8,8 +8,10 @@
 #include <cstdint>
 #include <cstring>
 #include <mutex>
+#include <string>
 
 #include "base/error.h"
+#include "base/terminal.h"
 
 namespace linnet {
 namespace {
@@ -67,10 +69,10 @@ void remember_mapped(const void* data, std::size_t size, std::string_view name) 
         range = new Range;
         range->next = ranges.load(std::memory_order_relaxed);
     }
-    const std::size_t n = std::min(name.size(), sizeof range->name - 1);
     // The handler prints it as it is: nothing in it may end the line or steer a terminal.
-    std::transform(name.begin(), name.begin() + static_cast<std::ptrdiff_t>(n), range->name,
-                   [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F ? '?' : c; });
+    const std::string shown = printable(name);
+    const std::size_t n = std::min(shown.size(), sizeof range->name - 1);
+    shown.copy(range->name, n);
     range->name[n] = '\0';
     range->size.store(size, std::memory_order_relaxed);
     range->begin.store(reinterpret_cast<std::uintptr_t>(data), std::memory_order_release);

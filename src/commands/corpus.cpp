@@ -83,15 +83,15 @@ void print_result(const Options& options, const CorpusIndex& index, double secon
         "documents  %llu (train %llu, validation %llu), %llu bad ones skipped\n"
         "text       %s, %.3f bytes per token\n"
         "tokens     %llu (train %llu, validation %llu), %.1f per document\n"
-        "shards     %llu + %llu in %s\n"
-        "time       %s, %.1f MB/s\n",
+        "shards     %llu + %llu in ",
         static_cast<unsigned long long>(index.documents), static_cast<unsigned long long>(train.documents),
         static_cast<unsigned long long>(validation.documents), static_cast<unsigned long long>(index.skipped),
         human_bytes(bytes).c_str(), per_token, static_cast<unsigned long long>(index.tokens),
         static_cast<unsigned long long>(train.tokens), static_cast<unsigned long long>(validation.tokens),
         per_document, static_cast<unsigned long long>(train.shards),
-        static_cast<unsigned long long>(validation.shards), options.corpus.folder.c_str(),
-        human_seconds(seconds).c_str(), speed);
+        static_cast<unsigned long long>(validation.shards));
+    write_stdout(line + printable(options.corpus.folder));
+    std::snprintf(line, sizeof line, "\ntime       %s, %.1f MB/s\n", human_seconds(seconds).c_str(), speed);
     write_stdout(line);
 }
 

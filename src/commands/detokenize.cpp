@@ -1,10 +1,13 @@
 // linnet detokenize: lines of token ids back as text.
 #include <charconv>
+#include <utility>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json_line.h"
 #include "commands/commands.h"
 #include "commands/options.h"
+#include "commands/terminal_text.h"
 #include "commands/text_input.h"
 #include "text/files/json.h"
 
@@ -43,17 +46,19 @@ void append_text(const Tokenizer& tokenizer, const TextInput& input, std::size_t
 void print(const Tokenizer& tokenizer, const TextInput& input, bool json) {
     std::string_view rest = input.text();
     std::string out;
+    TerminalText terminal;
     for (std::size_t line = 1; !rest.empty(); line++) {
         const std::size_t end = std::min(rest.find('\n'), rest.size());
         append_text(tokenizer, input, line, rest.substr(0, end), out);
         rest.remove_prefix(std::min(end + 1, rest.size()));
-        if (json) out = "{\"text\":" + json_quoted(out) + "}\n";
-        if (json || out.size() > (1u << 16)) {
-            write_stdout(out);
+        if (json) {
+            write_stdout(printable_json("{\"text\":" + json_quoted(out) + "}\n"));
             out.clear();
+        } else if (out.size() > (1u << 16)) {
+            write_stdout(terminal.push(std::exchange(out, {})));
         }
     }
-    write_stdout(out);
+    write_stdout(terminal.push(out));
 }
 
 int run(const Options& options) {

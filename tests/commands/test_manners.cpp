@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/json_line.h"
 #include "commands/commands.h"
 #include "commands/options.h"
 #include "commands/tiny.h"
@@ -431,6 +432,20 @@ TEST_CASE("names and control characters out of files never reach a terminal as t
         run_linnet({"tokenize", "--format", "count", scratch / (evil + ".txt"), scratch / (evil + ".txt")}));
     write_text(scratch / "pieces", evil);
     clean(run_linnet({"tokenize", "--format", "pieces", scratch / "pieces"}));
+    // JSON may hold C1 as it is; a pipe gets texts as they are, a terminal does not.
+    const Outcome json = run_linnet({"inspect", "--json", scratch / (evil + ".gguf")});
+    CHECK_FALSE(has(json.out, csi));
+    CHECK_MESSAGE(has(json.out, "a\\u009b2J"), json.out);
+    CHECK(printable_json("\"\x7F\xC2\x9B\xC3\x9B\"") == "\"\\u007f\\u009b\xC3\x9B\"");
+    REQUIRE(
+        run_linnet({"tokenizer", "train", "--kind", "byte", "-o", scratch / "bytes.gguf", scratch / "pieces"})
+            .exit == 0);
+    const std::string back = "$LINNET tokenize -t " + (scratch / "bytes.gguf") + " " + (scratch / "pieces") +
+                             " | $LINNET detokenize -t " + (scratch / "bytes.gguf");
+    CHECK(has(run_shell(back).out, evil));
+    CHECK(has(run_shell(back + " --json").out, "a\\u009b2J"));
+    const std::string shown = on_terminal(back);
+    if (!shown.empty()) CHECK_MESSAGE(has(shown, "a\\x9b2J"), shown);
 }
 
 TEST_CASE("generate spells out control characters on a terminal, and gives them to a pipe as they are") {

@@ -8,6 +8,7 @@
 #include "base/log_sum.h"
 #include "base/signals.h"
 #include "base/split.h"
+#include "base/terminal.h"
 #include "commands/commands.h"
 #include "commands/options.h"
 #include "commands/text_input.h"
@@ -155,7 +156,7 @@ class Predictor {
     std::string line_of_guesses(const std::vector<Guess>& guesses) const {
         std::string line;
         for (const Guess& g : guesses)
-            line += (line.empty() ? "" : "  ") + name_of(g.id) + " " + shown(g.probability);
+            line += (line.empty() ? "" : "  ") + printable(name_of(g.id)) + " " + shown(g.probability);
         return line;
     }
 
@@ -195,8 +196,8 @@ class Predictor {
             if (config_.head.kind != "tags")
                 out += line_of_guesses(told[i]) + "\n";
             else
-                out += (i == 0 ? "" : " ") + std::string(words[i]) + "/" + name_of(told[i][0].id) + "/" +
-                       shown(told[i][0].probability) + (i + 1 == told.size() ? "\n" : "");
+                out += (i == 0 ? "" : " ") + printable(words[i]) + "/" + printable(name_of(told[i][0].id)) +
+                       "/" + shown(told[i][0].probability) + (i + 1 == told.size() ? "\n" : "");
         }
         write_stdout(out);
     }

@@ -261,7 +261,7 @@ void print_text(const Gguf& file) {
 /// A checkpoint's manifest or a corpus's index: as it stands, or on one line.
 void print_json_file(const std::string& path, bool one_line) {
     const std::string text = read_file(path);
-    write_stdout(one_line ? parse_json(text, path).dump() + "\n" : printable(text, true));
+    write_stdout(one_line ? json_line(parse_json(text, path)) : printable(text, true));
 }
 
 bool exists(const std::string& path) {
