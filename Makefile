@@ -15,6 +15,9 @@ CORES   := $(shell nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 2)
 AGAIN    = +@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(CORES))
 
 CPPFLAGS += -Isrc -MMD -MP
+# Where memory runs out, nlohmann's JSON is left half made, and asserts otherwise when it is destroyed: this is a
+# failed allocation, too, and told as one (src/commands/out_of_memory.h).
+CPPFLAGS += '-DJSON_ASSERT(condition)=((condition) ? (void)0 : std::terminate())'
 CXXFLAGS += -std=c++20 -Wall -Wextra -fopenmp -g1 -ffp-contract=off
 LDFLAGS  += -pthread
 LDLIBS   += -lpcre2-8 -lutf8proc -lz -lzstd -ledit

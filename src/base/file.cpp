@@ -1,5 +1,6 @@
 #include "base/file.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -13,6 +14,7 @@
 #include <climits>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -287,17 +289,22 @@ void make_directories(const std::string& path) {
 }
 
 std::vector<std::string> names_in(const std::string& folder) {
-    std::error_code error;
-    std::filesystem::directory_iterator entries, end;
-    do entries = std::filesystem::directory_iterator(folder, error);
-    while (error == std::errc::interrupted);
-    if (error == std::errc::no_such_file_or_directory) return {};
+    // Not std::filesystem's, which ends the program where memory runs out while it opens a folder.
+    const auto close = [](DIR* entries) { ::closedir(entries); };
+    std::unique_ptr<DIR, decltype(close)> entries(nullptr, close);
+    do entries.reset(::opendir(folder.c_str()));
+    while (!entries && errno == EINTR);
+    if (!entries && errno == ENOENT) return {};
+    if (!entries) fail_errno(folder, "", errno);
     std::vector<std::string> names;
-    while (!error && entries != end) {
-        names.push_back(entries->path().filename().string());
-        entries.increment(error);
+    for (;;) {
+        errno = 0;
+        const dirent* entry = ::readdir(entries.get());
+        if (!entry) break;
+        const std::string_view name = entry->d_name;
+        if (name != "." && name != "..") names.emplace_back(name);
     }
-    if (error) fail_errno(folder, "", error.value());
+    if (errno) fail_errno(folder, "", errno);
     std::sort(names.begin(), names.end());
     return names;
 }

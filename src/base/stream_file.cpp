@@ -97,7 +97,7 @@ AppendFile::AppendFile(std::string path, std::uint64_t size)
       block_at_(size / alignment * alignment) {
     check_opened(file_.fd, path_);
     if (int error = truncate_file(file_.fd, size)) fail_errno(path_, "", error);
-    for (Arena& block : blocks_) block = allocate_arena(block_bytes);
+    for (Arena& block : blocks_) block = allocate_arena(block_bytes, "a file's blocks");
     filled_ = static_cast<std::size_t>(size - block_at_);
     read_at(file_.fd, path_, bytes_of(blocks_[0]), alignment, filled_, block_at_);
 }
@@ -185,7 +185,7 @@ void read_stream(const std::string& path, const std::function<void(std::string_v
         return static_cast<std::size_t>(std::min<std::uint64_t>(size - at, block_bytes));
     };
     struct Block {
-        Arena memory = allocate_arena(block_bytes);
+        Arena memory = allocate_arena(block_bytes, "a file's blocks");
         std::future<void> read;
     } blocks[2];  // last, as a reading that is under way is waited for first
     auto start = [&](std::uint64_t at) {

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <map>
 #include <new>
+#include <system_error>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -14,6 +15,7 @@
 #include "commands/commands.h"
 #include "commands/help.h"
 #include "commands/options.h"
+#include "commands/out_of_memory.h"
 #include "commands/version.h"
 #include "kernels/kernels.h"
 
@@ -229,10 +231,13 @@ std::string for_reader(const char* line) {
     return stderr_is_terminal() ? folded(line, terminal_width(), 0, sizeof before_errors - 1) : line;
 }
 
-}  // namespace
+int bug(const std::exception& error) {
+    const std::string line =
+        std::string(error.what()) + " (a bug of linnet, not of your input; please report it)";
+    return complain(line.c_str(), Exit::bug);
+}
 
-int run_program(int argc, char** argv) {
-    prepare_standard_streams();
+int run(int argc, char** argv) {
     try {
         int code = 0;
         try {
@@ -249,14 +254,28 @@ int run_program(int argc, char** argv) {
     } catch (const Error& error) {
         return complain(for_reader(error.what()).c_str(), error.exit());
     } catch (const std::bad_alloc&) {
-        return complain(
-            "memory: expected enough for this task, got none (a smaller model, context or batch needs less)",
-            Exit::io);
+        throw;
+    } catch (const std::system_error& error) {
+        if (error.code() == std::errc::not_enough_memory) throw std::bad_alloc();
+        return bug(error);
     } catch (const std::exception& error) {
-        std::string line =
-            std::string(error.what()) + " (a bug of linnet, not of your input; please report it)";
-        return complain(line.c_str(), Exit::bug);
+        return bug(error);
     }
+}
+
+}  // namespace
+
+int run_program(int argc, char** argv) {
+    end_in_order_without_memory();
+    int code = 0;
+    try {
+        prepare_standard_streams();
+        code = run(argc, argv);
+    } catch (const std::bad_alloc& refused) {  // also while another error was being told
+        code = complain_of_memory(refused);
+    }
+    work_is_done(code);
+    return code;
 }
 
 }  // namespace linnet

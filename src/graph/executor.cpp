@@ -111,8 +111,9 @@ std::shared_ptr<RunMemory> make_run_memory(const Graph& graph, const std::vector
     auto memory = std::make_shared<RunMemory>();
     memory->arena_bytes = arena_bytes_of(plans);
     memory->workspace_stride = workspace_bytes<Real>(graph, plans);
-    memory->arena = allocate_arena(memory->arena_bytes);
-    memory->workspaces = allocate_arena(memory->workspace_stride * static_cast<std::size_t>(threads));
+    memory->arena = allocate_arena(memory->arena_bytes, "activations");
+    memory->workspaces =
+        allocate_arena(memory->workspace_stride * static_cast<std::size_t>(threads), "threads' workspaces");
     return memory;
 }
 

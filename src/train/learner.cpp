@@ -95,7 +95,7 @@ Learner::Learner(const ModelConfig& config, std::int64_t rows, int threads, std:
         if (starts_[p].trained) elements += padded(traced_.graph.parameters()[p].shape.count());
     }
     std::size_t bytes = element_bytes(traced_.graph, starts_);
-    for (Arena* arena : {&values_, &gradients_}) *arena = allocate_arena(bytes);
+    for (Arena* arena : {&values_, &gradients_}) *arena = allocate_arena(bytes, "weights and gradients");
     optimizer_.emplace(traced_.graph, groups, threads, rates_of(starts_));
     initialise(seed);
     Plan learn = learning_plan(traced_, rows, config, starts_, numbers),

@@ -76,7 +76,7 @@ RunFolder::RunFolder(const std::string& path, RunStart start)
 RunFolder::~RunFolder() {
     try {
         if (name_taken(path_ + "/" + set_aside)) restore();
-    } catch (const Error&) {  // the next start tries again
+    } catch (const std::exception&) {  // the next start tries again
     }
 }
 

@@ -10,6 +10,7 @@
 #include <optional>
 #include <sstream>
 
+#include "base/arena.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -47,14 +48,29 @@ double with_digits(double value, int digits) {
 constexpr double first_look_s = 30;  // the first evaluation comes within a minute
 constexpr int plans = 6;             // how often the clock is asked before the learning rate decays
 
+/// What this process will hold with the run's learner.
+std::size_t memory_with_learner(const RunSetup& setup) {
+    return current_memory() + Learner::bytes(setup.config.model, setup.rows(), setup.threads,
+                                             groups_of(setup.config.train), setup.start.learner,
+                                             numbers_of(setup.config, setup.threads));
+}
+
+Learner learner_of(const RunSetup& setup) {
+    try {
+        return Learner(setup.config.model, setup.rows(), setup.threads,
+                       static_cast<std::uint64_t>(setup.config.train.seed), groups_of(setup.config.train),
+                       setup.start.learner, numbers_of(setup.config, setup.threads));
+    } catch (const MemoryRefused& refused) {
+        throw MemoryRefused(refused.bytes(), refused.use(), memory_with_learner(setup));
+    }
+}
+
 class Trainer {
   public:
     Trainer(const TrainingOptions& options, RunSetup setup)
         : options_(options),
           setup_(std::move(setup)),
-          learner_(setup_.config.model, setup_.rows(), setup_.threads,
-                   static_cast<std::uint64_t>(setup_.config.train.seed), groups_of(setup_.config.train),
-                   setup_.start.learner, numbers_of(setup_.config, setup_.threads)),
+          learner_(learner_of(setup_)),
           log_(options.out + "/log.jsonl", setup_.checkpoint.log_bytes, options.json),
           keeper_(setup_.checkpoint.keeper),
           outliers_(setup_.checkpoint.outliers),
@@ -441,10 +457,7 @@ int dry_run(const RunSetup& setup, bool as_json) {
     const ModelConfig& model = setup.config.model;
     TracedModel traced = trace(model, true, setup.start.learner.adapters);
     // What preparing the data took and gave back counts once, not on top of the learner.
-    std::size_t peak = std::max(
-        peak_memory(),
-        current_memory() + Learner::bytes(model, setup.rows(), setup.threads, groups_of(setup.config.train),
-                                          setup.start.learner, numbers_of(setup.config, setup.threads)));
+    const std::size_t peak = std::max(peak_memory(), memory_with_learner(setup));
     ordered_json out = {{"parameters", traced.graph.parameter_count()},
                         {"train_tokens", setup.tokens(DataSplit::train)},
                         {"validation_tokens", setup.tokens(DataSplit::validation)},

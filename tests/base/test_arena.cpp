@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 
 #include "base/arena.h"
-#include "base/error.h"
 
 using namespace linnet;
 
@@ -19,6 +19,14 @@ TEST_CASE("an arena is zeroed, aligned and writable to its last byte") {
     }
 }
 
-TEST_CASE("more memory than there is, is an error") {
-    CHECK_THROWS_AS(allocate_arena(std::size_t{1} << 60), Error);
+TEST_CASE("more memory than there is, is refused with what was asked for") {
+    CHECK_THROWS_AS(allocate_arena(std::size_t{1} << 60), MemoryRefused);
+    try {
+        allocate_arena(std::size_t{1} << 60, "a test");
+        FAIL("there is no such memory");
+    } catch (const MemoryRefused& refused) {
+        CHECK(refused.bytes() == std::size_t{1} << 60);
+        CHECK(std::string(refused.use()) == "a test");
+        CHECK(refused.all() == 0);
+    }
 }

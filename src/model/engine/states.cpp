@@ -41,7 +41,8 @@ States::States(const Graph& graph, const StateRoom& room)
         const DTypeInfo& is = info(view.type);
         view.row_bytes = (spec.width + is.block - 1) / is.block * is.bytes;
         view.slot_bytes = static_cast<std::size_t>(spec.planes * view.positions * view.row_bytes);
-        memory_.push_back(allocate_arena(view.slot_bytes * static_cast<std::size_t>(room.slots)));
+        memory_.push_back(allocate_arena(view.slot_bytes * static_cast<std::size_t>(room.slots),
+                                         "keys, values and states of past tokens"));
         view.data = static_cast<std::byte*>(memory_.back().get());
         views_.push_back(view);
         if (whole) snapshot_bytes_ += view.slot_bytes;

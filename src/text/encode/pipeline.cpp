@@ -106,6 +106,10 @@ class Pipeline::Lease {
             if (!owner_.pool_.empty()) {
                 scratch_ = std::move(owner_.pool_.back());
                 owner_.pool_.pop_back();
+            } else {
+                // Room for it to come back: a destructor cannot say that memory ran out.
+                owner_.pool_.reserve(owner_.made_ + 1);
+                owner_.made_++;
             }
         }
         if (!scratch_) {

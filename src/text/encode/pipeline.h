@@ -94,6 +94,7 @@ class Pipeline final : public Tokenizer {
         direct_;  // the whole pre-tokenizer is one hand-written splitter and nothing normalizes
     mutable std::mutex pool_mutex_;
     mutable std::vector<std::unique_ptr<Scratch>> pool_;
+    mutable std::size_t made_ = 0;  // that are in the pool or in use
     mutable std::once_flag decoded_once_;
     mutable std::string decoded_;
     mutable std::vector<std::uint32_t> decoded_begin_;

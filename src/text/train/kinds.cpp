@@ -62,11 +62,10 @@ class ByteKind : public TrainKind {
         for (std::uint32_t i = 0; i < 256; i++) id_of_[byte_order()[i]] = i;
     }
     void count(std::string_view text, bool, WordTable& table) const override {
-        thread_local std::vector<std::uint32_t> ends;
-        ends.clear();
-        splitter_(text, ends);
+        table.ends.clear();
+        splitter_(text, table.ends);
         std::uint32_t begin = 0;
-        for (std::uint32_t end : ends) {
+        for (std::uint32_t end : table.ends) {
             add_word(table, text.substr(begin, end - begin));
             begin = end;
         }

@@ -30,6 +30,8 @@ class WordTable {
     /// Every word in the order of its bytes; the table may only be cleared afterwards.
     void each_sorted(const std::function<void(std::string_view, std::uint64_t)>& visit);
 
+    std::vector<std::uint32_t> ends;  // for who adds a text's words: scratch that stays warm
+
   private:
     struct Entry {
         std::uint64_t count;

@@ -2,9 +2,11 @@
 #include "text/unicode/regex.h"
 
 #include <pcre2.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <new>
 
 #include "base/error.h"
@@ -89,19 +91,37 @@ constexpr std::uint32_t few_steps = 10'000, most_steps = 10'000'000;
 /// Bytes of larger windows that a text may cost, beside so many times its own.
 constexpr std::size_t spared_bytes = std::size_t{1} << 30, spared_times = 256;
 
+template <auto release>
+struct Release {
+    void operator()(auto* owned) const { release(owned); }
+};
+
 /// A thread's own workspace for matching.
 struct Workspace {
-    pcre2_match_data* data = pcre2_match_data_create(1, nullptr);
-    pcre2_match_context* context = pcre2_match_context_create(nullptr);
+    std::unique_ptr<pcre2_match_data, Release<pcre2_match_data_free>> data{
+        pcre2_match_data_create(1, nullptr)};
+    std::unique_ptr<pcre2_match_context, Release<pcre2_match_context_free>> context{
+        pcre2_match_context_create(nullptr)};
     Workspace() {
         if (!data || !context) throw std::bad_alloc();
-        pcre2_set_depth_limit(context, 1'000'000);
-    }
-    ~Workspace() {
-        pcre2_match_context_free(context);
-        pcre2_match_data_free(data);
+        pcre2_set_depth_limit(context.get(), 1'000'000);
     }
 };
+
+/// The calling thread's. Not a thread_local object: for one with a destructor glibc ends the program where
+/// there is no memory to note it.
+Workspace& own_workspace() {
+    static const pthread_key_t key = [] {
+        pthread_key_t made;
+        if (pthread_key_create(&made, [](void* own) { delete static_cast<Workspace*>(own); }) != 0)
+            throw std::bad_alloc();
+        return made;
+    }();
+    if (void* own = pthread_getspecific(key)) return *static_cast<Workspace*>(own);
+    auto made = std::make_unique<Workspace>();
+    if (pthread_setspecific(key, made.get()) != 0) throw std::bad_alloc();
+    return *made.release();
+}
 
 std::string message_of(int code) {
     char text[256] = "";
@@ -128,18 +148,12 @@ Regex::Regex(std::string_view pattern, std::string_view file, std::string_view w
     PCRE2_SIZE offset = 0;
     compiled_->code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(),
                                     PCRE2_UTF | PCRE2_UCP | PCRE2_USE_OFFSET_LIMIT, &error, &offset, nullptr);
+    if (!compiled_->code && error == PCRE2_ERROR_HEAP_FAILED) throw std::bad_alloc();
     if (!compiled_->code)
         fail_input(file, where, "a regular expression", "'" + pattern_ + "'", message_of(error));
 }
 
 Regex::~Regex() = default;
-
-namespace {
-Workspace& workspace() {
-    thread_local Workspace one;
-    return one;
-}
-}  // namespace
 
 /// The first character that begins behind `at`.
 std::size_t Regex::Matches::behind(std::size_t at) const {
@@ -151,17 +165,18 @@ std::size_t Regex::Matches::behind(std::size_t at) const {
 /// PCRE2's answer for the window at at_: a search; or, in a larger one, the place at_ alone.
 int Regex::Matches::match() {
     const bool alone = window_ > usual_;
-    Workspace& w = workspace();
+    const Workspace& w = own_workspace();
     const std::size_t end = window_ < text_.size() - at_ ? behind(at_ + window_ - 1) : text_.size();
-    pcre2_set_match_limit(w.context, alone ? most_steps : few_steps);
-    pcre2_set_offset_limit(w.context, alone ? at_ : PCRE2_UNSET);
+    pcre2_set_match_limit(w.context.get(), alone ? most_steps : few_steps);
+    pcre2_set_offset_limit(w.context.get(), alone ? at_ : PCRE2_UNSET);
     // What looks at the window's end is no match there, but an answer of its own.
     const std::uint32_t options = PCRE2_NO_UTF_CHECK | (end < text_.size() ? PCRE2_PARTIAL_HARD : 0u);
     const auto* subject = reinterpret_cast<PCRE2_SPTR>(text_.data());
     // Not PCRE2's machine code, which does not count the steps of a repeated character.
-    const int code = pcre2_match(regex_.compiled_->code, subject, end, at_, options, w.data, w.context);
+    const int code =
+        pcre2_match(regex_.compiled_->code, subject, end, at_, options, w.data.get(), w.context.get());
     if (code == PCRE2_ERROR_PARTIAL) {
-        at_ = std::max(at_, pcre2_get_ovector_pointer(w.data)[0]);
+        at_ = std::max(at_, pcre2_get_ovector_pointer(w.data.get())[0]);
         look_further(window_, "it looks far ahead at too many places of this text");
     } else if (is_limit(code) && !alone) {
         look_further(most_steps, "it backtracks without end on this text");
@@ -190,11 +205,12 @@ bool Regex::Matches::next(std::size_t& begin, std::size_t& end) {
             at_ = text_.size() + 1;
             return false;
         }
+        if (code == PCRE2_ERROR_NOMEMORY) throw std::bad_alloc();
         if (code < 0)
             fail_input(regex_.place_, "pattern " + quoted(regex_.pattern_),
                        "an expression that a text is soon matched by", message_of(code),
                        is_limit(code) ? "it backtracks without end on this text" : "");
-        const PCRE2_SIZE* found = pcre2_get_ovector_pointer(workspace().data);
+        const PCRE2_SIZE* found = pcre2_get_ovector_pointer(own_workspace().data.get());
         if (found[0] < at_ || found[1] < found[0])
             fail_input(regex_.place_, "pattern " + quoted(regex_.pattern_), "matches that go forwards",
                        "one that ends before it begins");

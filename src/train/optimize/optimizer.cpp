@@ -110,10 +110,11 @@ Optimizer::Optimizer(const Graph& graph, const std::vector<ParameterGroup>& grou
                      const std::vector<double>& rates)
     : Optimizer(graph, groups, rates, LayoutOnly()) {
     threads_ = threads;
-    state_ = allocate_arena(static_cast<std::size_t>(state_elements_) * sizeof(float));
+    state_ =
+        allocate_arena(static_cast<std::size_t>(state_elements_) * sizeof(float), "the optimizer's state");
     if (matrices_.empty()) return;
     std::stable_partition(matrices_.begin(), matrices_.end(), [](const Matrix& m) { return m.alone; });
-    scratch_ = allocate_arena(scratch_bytes(threads));
+    scratch_ = allocate_arena(scratch_bytes(threads), "the optimizer's scratch");
     workspace_bytes_ = (kernels().gemm_workspace + 63) / 64 * 64;
     workspaces_ = allocate_arena(workspace_bytes_ * static_cast<std::size_t>(threads));
 }
