@@ -91,10 +91,12 @@ kernel-test: $(BUILD)/kernel-tests  ## the kernels' tests alone; with CXX=aarch6
 
 FAULTS_EVERY ?= 1
 FAULTS_ROWS  ?= *
-test-faults:  ## every file operation of every command that writes, failing or killed; FAULTS_EVERY=7 tries a seventh, FAULTS_ROWS='convert*' some commands
+FAULTS_KINDS ?= kill after EIO ENOSPC EINTR short zero thread no-thread memory no-memory
+FAULTS_MOST  ?= 40
+test-faults:  ## file operations, threads and memory of every command, failing or killed; FAULTS_EVERY=7 tries a seventh, FAULTS_ROWS='convert*' some commands, FAULTS_KINDS=memory some faults
 	$(AGAIN) run-test-faults
 run-test-faults: $(PROGRAM) $(BUILD)/faults.so
-	tests/faults/run.sh $(PROGRAM) $(BUILD)/faults.so $(FAULTS_EVERY) '$(FAULTS_ROWS)'
+	tests/faults/run.sh $(PROGRAM) $(BUILD)/faults.so $(FAULTS_EVERY) '$(FAULTS_ROWS)' '$(FAULTS_KINDS)' $(FAULTS_MOST)
 $(BUILD)/faults.so: tests/faults/shim.c
 	@echo "link    $@"
 	$(Q)$(CC) -O1 -Wall -Wextra -shared -fPIC -o $@ $< -ldl

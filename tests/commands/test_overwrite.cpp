@@ -112,6 +112,22 @@ TEST_CASE("every option that names something to write has --overwrite beside it,
     }
 }
 
+TEST_CASE("every command that writes has a row in the harness of faults") {
+    const fs::path root = fs::read_symlink("/proc/self/exe").parent_path().parent_path();
+    std::istringstream lines(read_text((root / "tests/faults/run.sh").string()));
+    std::vector<std::string> rows;
+    for (std::string line; std::getline(lines, line);)
+        if (line.starts_with("    \"")) rows.push_back(line.substr(5));
+    const auto has_row = [&](const std::string& name) {
+        return std::ranges::any_of(rows, [&](const std::string& row) {
+            return row.starts_with(name) && std::string(" ,@").find(row[name.size()]) != std::string::npos;
+        });
+    };
+    for (const Writer& writer : writers) CHECK_MESSAGE(has_row(writer.command), writer.command);
+    CHECK(has_row("generate --prompt-cache"));
+    CHECK_FALSE(has_row("generate --output"));
+}
+
 TEST_CASE("what is written is said in one line, and folders on the way are made") {
     Place place;
     for (const Writer& writer : writers) {

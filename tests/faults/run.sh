@@ -1,10 +1,17 @@
 #!/usr/bin/env bash
-# Makes the n-th file operation of every command that writes go wrong, for every n (or every EVERY-th), and checks what
-# is left: exit codes, the old or the new under every final name, and a second start that ends in the right bytes.
+# Makes the n-th file operation, the n-th start of a thread and the n-th allocation of every command go wrong, and checks
+# what is left: exit codes, the old or the new under every final name, and a second start that ends in the right bytes.
 #
-#   run.sh LINNET SHIM.so [EVERY [ROWS]]     ROWS: only commands whose names below match this pattern, such as 'convert*'
+#   run.sh LINNET SHIM.so [EVERY [ROWS [KINDS [MOST]]]]
+#     EVERY  tries every EVERY-th n only
+#     ROWS   only commands whose names below match this pattern, such as 'convert*'
+#     KINDS  only these, of: kill after EIO ENOSPC EINTR short zero (files), thread no-thread, memory no-memory
+#     MOST   of the allocations of a command, which are thousands, so many are tried, evenly spread over those that come
+#            from different places in the program; those of parsing the command line are tried in one row
 set -u
 linnet=$(realpath "$1") shim=$(realpath "$2") every=${3:-1} rows=${4:-*}
+file_kinds='kill after EIO ENOSPC EINTR short zero' thread_kinds='thread no-thread' memory_kinds='memory no-memory'
+kinds=${5:-$file_kinds $thread_kinds $memory_kinds} most=${6:-40}
 place=$(mktemp -d "${TMPDIR:-/tmp}/linnet-faults-XXXXXX")
 trap 'rm -rf "$place"' EXIT
 cd "$place" || exit 1
@@ -36,10 +43,22 @@ for name in c d; do
     head -c 2976 /dev/zero | tr '\0' $name >> $name/m.bin
     { printf '%b' '\x1\x1\x1\x1'; for token in $name s t u v w x y; do printf '\0\0\0\0\x1\0\0\0%s' $token; done } > $name/tokenizer.bin
 done
+# An encoder, and what it is trained by.
+encoder="--set model.kind=encoder --set tokenizer.kind=wordpiece --set tokenizer.vocab_size=300"
+"$linnet" --quiet train config --data text --threads 1 --out encoder $encoder || exit 1
+e=$PWD/encoder/model.gguf
+echo "three four" > talk  # what every command has as stdin
 to_folder="$linnet --quiet convert $m out"
 to_llmc="$linnet --quiet convert $m out/x.bin --type f32"
 to_llama2c="$linnet --quiet convert $PWD/c/m.bin out/x.bin"
 to_peft="$linnet --quiet convert $PWD/a.gguf out --base $m"
+whole=${tune/--lora 2 /}
+cached="$linnet --quiet generate -m $m -n 2 --temp 0 --prompt-cache out/x.cache -p one.two"
+echo "one two three" > few
+echo "one [MASK] three" > masked
+for i in 1 2 3 4; do echo '{"prompt": "one"}'; done > prompts
+echo 'root ::= "t"+' > grammar
+"$linnet" --quiet tokenize -m t.json --format ids few > ids || exit 1
 nano="$linnet --quiet corpus -t t.json --threads 2 --format nanogpt --no-end-tokens -o out"
 corpus="$linnet --quiet corpus -t t.json --threads 2 --shard-tokens 700 -o out"
 # name @ what makes what is there before @ the command @ what makes it good again
@@ -63,13 +82,47 @@ table=(
     "quantize, fresh@@$linnet --quiet quantize $m out/x.gguf --type q8_0@$linnet --quiet quantize $m out/x.gguf --type q8_0 --overwrite"
     "tokenizer train, fresh@@$linnet --quiet tokenizer train --vocab-size 270 -o out/x.json text@$linnet --quiet tokenizer train --vocab-size 270 --overwrite -o out/x.json text"
     "tokenizer convert, over another@mkdir out; echo old > out/x.gguf@$linnet --quiet tokenizer convert t.json out/x.gguf --overwrite@$linnet --quiet tokenizer convert t.json out/x.gguf --overwrite"
+    "quantize, over another@mkdir out; echo old > out/x.gguf@$linnet --quiet quantize $m out/x.gguf --type q4_0 --overwrite@$linnet --quiet quantize $m out/x.gguf --type q4_0 --overwrite"
+    "tokenizer train, over another@mkdir out; echo old > out/x.gguf@$linnet --quiet tokenizer train --kind char --overwrite -o out/x.gguf text@$linnet --quiet tokenizer train --kind char --overwrite -o out/x.gguf text"
+    "tokenizer convert, fresh@@$linnet --quiet tokenizer convert t.json out/x.gguf@$linnet --quiet tokenizer convert t.json out/x.gguf --overwrite"
     "tokenize --html, fresh@@$linnet --quiet tokenize -m t.json --html out/x.html text@$linnet --quiet tokenize -m t.json --html out/x.html --overwrite text"
+    "tokenize --html, over another@mkdir out; echo old > out/x.html@$linnet --quiet tokenize -m t.json --html out/x.html --overwrite text@$linnet --quiet tokenize -m t.json --html out/x.html --overwrite text"
+    "train --save hf, fresh@@$run --save hf --set tokenizer.kind=file --set tokenizer.file=t.json@$run --save hf --resume || $run --save hf --overwrite --set tokenizer.kind=file --set tokenizer.file=t.json"
+    "train an encoder, fresh@@$run $encoder@$run --resume || $run --overwrite $encoder"
+    "finetune, fresh@@$whole@$whole --resume || $whole --overwrite"
+    "merge, fresh@@$linnet --quiet merge -m $m --lora a.gguf -o out/x.gguf@$linnet --quiet merge -m $m --lora a.gguf -o out/x.gguf --overwrite"
+    "merge, over another@mkdir out; echo old > out/x.gguf@$linnet --quiet merge -m $m --lora a.gguf -o out/x.gguf --overwrite@$linnet --quiet merge -m $m --lora a.gguf -o out/x.gguf --overwrite"
+    "embed, fresh@@$linnet --quiet embed -m $e --truncate -f few -o out/x.npy@$linnet --quiet embed -m $e --truncate -f few -o out/x.npy --overwrite"
+    "report, fresh@@$linnet --quiet report base/log.jsonl -o out/x.html@$linnet --quiet report base/log.jsonl -o out/x.html --overwrite"
+    "report, over another@mkdir out; echo old > out/x.html@$linnet --quiet report base/log.jsonl -o out/x.html --overwrite@$linnet --quiet report base/log.jsonl -o out/x.html --overwrite"
+    "inspect attention --html, fresh@@$linnet --quiet inspect attention -m $m -p one --html out/x.html@$linnet --quiet inspect attention -m $m -p one --html out/x.html --overwrite"
+    "generate --prompt-cache, fresh@@$cached@$cached"
+    "generate --prompt-cache, a longer prompt@$cached@$cached.three@$cached.three"
+)
+# Commands that only read: there is memory and there are threads that they may not get. name @ the command
+readers=(
+    "the command line@$linnet --version"
+    "generate@$linnet --quiet generate -m $m -p one -n 8 --temp 0 --threads 2"
+    "generate, many prompts@$linnet --quiet generate -m $m --batch-file prompts -n 4 --temp 0 --seed 1 --threads 2"
+    "generate, guesses@$linnet --quiet generate -m $m -p one -n 8 --temp 0 --speculate --threads 2"
+    "generate, a grammar@$linnet --quiet generate -m $m -p one -n 8 --temp 0 --grammar grammar"
+    "chat@$linnet --quiet chat -m $m -n 4 --temp 0"
+    "eval@$linnet --quiet eval -m $m --file text --threads 2 --windows 2"
+    "tokenize@$linnet --quiet tokenize -m t.json text"
+    "tokenize stdin@$linnet --quiet tokenize -m t.json -"
+    "detokenize@$linnet --quiet detokenize -m t.json ids"
+    "inspect@$linnet --quiet inspect $m"
+    "embed@$linnet --quiet embed -m $e --truncate -f few"
+    "predict@$linnet --quiet predict -m $e -f masked"
+    "bench@$linnet --quiet bench -m $m -n 4"
+    "bench tokenize@$linnet --quiet bench tokenize -m t.json few"
 )
 
-tried=0 faults=0 broken=0 commands=0
+declare -A tried=()  # calls and faults, by what they are of
+broken=0 commands=0
 complain() {
     broken=$((broken + 1))
-    echo "BROKEN: $name, $kind at operation $n of $total: $1"
+    echo "BROKEN: $name, $kind at $n of $total: $1"
 }
 # What counts of a folder: models, the newest two checkpoints, shards, files; not logs, which hold times, nor how far one
 # was, nor what waits to be cleared away: under a hidden name, or an old checkpoint that could not be removed (the next
@@ -84,49 +137,121 @@ state() {
 index_is_true() { # a corpus's index speaks of shards that are there, with those bytes
     [ ! -e out/index.json ] || "$linnet" --quiet train config --data out --out none --dry-run --verify > /dev/null 2>&1
 }
+
+afresh() { # what is there before the command
+    rm -rf out .out*
+    [ ! -e start ] || cp -r start out
+}
+shimmed() { # the command, with a fault if LINNET_FAULT has one; its exit code
+    { timeout 60 env LD_PRELOAD=$shim $command < talk > said 2> err; } 2> /dev/null
+}
+check_exit() { # CODE
+    case "$kind:$1" in
+    kill:137 | after:137 | EINTR:0 | short:0 | EIO:[04] | ENOSPC:[04] | zero:[04]) ;;
+    kill:0 | after:0) ;; # the order of operations in threads varies: this run had fewer
+    thread:0 | no-thread:0 | memory:0 | no-memory:0) ;;
+    memory:4 | no-memory:4)
+        [ "$(wc -l < err)" = 1 ] && grep -qi "^linnet: error: .*memory" err ||
+            complain "not one line that says it: $(head -c 300 err)" ;;
+    *) complain "exit code $1: $(tail -1 err)" ;;
+    esac
+    [ "$1" != 0 ] || [ "$(state out)" = "$right" ] || complain "exit code 0 with other bytes"
+    [ "$1" != 0 ] || [ "$answer" = any ] || cmp -s said "$answer" || complain "exit code 0 with another answer"
+}
+check_left() {
+    index_is_true || complain "the index lies"
+    for file in out/x.* $whole_by; do
+        [ ! -e "$file" ] || [ "$(state out)" = "$right" ] || [ "$(state out)" = "$old" ] ||
+            complain "half a file under its final name"
+    done
+    case "$name" in "corpus, over"*)
+        [ "$(state out)" = "$right" ] || [ "$(state out)" = "$old" ] || complain "neither corpus is whole" ;;
+    esac
+    [ -n "$good" ] || return 0
+    timeout 60 bash -c "$good" < talk > /dev/null 2> err || complain "it cannot be made good: $(tail -1 err)"
+    [ "$(state out)" = "$right" ] || complain "made good, with other bytes"
+}
+fault() { # KIND at N, of what is counted as $of
+    kind=$1 n=$2
+    afresh
+    tried[$of faults]=$((${tried[$of faults]:-0} + 1))
+    LINNET_FAULT=$n:$kind shimmed
+    check_exit $?
+    check_left
+}
+wanted() {
+    [[ " $kinds " == *" $1 "* ]]
+}
+# The command's allocations by their numbers: those from different places behind the parsing of the command line, evenly
+# thinned.
+places() {
+    awk -v from="$parsing" -v most="$most" '$1 > from { at[count++] = $1 }
+        END { step = count > most ? count / most : 1; for (i = 0; int(i) < count; i += step) print at[int(i)] }' ways
+}
+try_faults() { # of $command, as far as they are wanted
+    afresh
+    LINNET_FAULT_WAYS=ways LINNET_FAULT_COUNT=count shimmed || { cat err; exit 1; }
+    local files threads requests at
+    read -r files threads requests < count
+    right=$(state out) old=$(state start)
+    mv said answer
+    case "$name" in # what holds times, or no answer
+    bench* | corpus* | train* | finetune*) answer=any ;;
+    *) answer=answer ;;
+    esac
+    tried[file operations]=$((${tried[file operations]:-0} + files))
+    tried[threads]=$((${tried[threads]:-0} + threads))
+    tried[allocations]=$((${tried[allocations]:-0} + requests))
+    for kind in $file_kinds; do
+        of="file operations" total=$files
+        [ -z "$good" ] || ! wanted $kind ||
+            for ((at = 1 + ${tried[$of faults]:-0} % every; at <= total; at += every)); do fault $kind $at; done
+    done
+    for kind in $thread_kinds; do
+        of=threads total=$threads
+        ! wanted $kind || for ((at = 1; at <= total; at += every)); do fault $kind $at; done
+    done
+    for kind in $memory_kinds; do
+        of=allocations total=$requests
+        ! wanted $kind || for at in $(places | awk -v every="$every" 'NR % every == 1 || every == 1'); do
+            fault $kind "$at"
+        done
+    done
+    [ -n "$good" ] && wanted EINTR || return 0
+    afresh
+    of="file operations" kind=EINTR n=all total=$files
+    tried[$of faults]=$((${tried[$of faults]:-0} + 1))
+    LINNET_FAULT=0:EINTR shimmed || complain "exit code $?: $(tail -1 err)"
+    [ "$(state out)" = "$right" ] || complain "other bytes"
+}
+
+LINNET_FAULT_COUNT=count LD_PRELOAD=$shim "$linnet" --version > /dev/null
+read -r _ _ parsing < count
 for row in "${table[@]}"; do
     IFS=@ read -r name before command good <<< "$row"
     # shellcheck disable=SC2053  # a pattern
     [[ $name == $rows ]] || continue
     commands=$((commands + 1))
-    rm -rf out start .out*; [ -n "$before" ] && eval "$before" > /dev/null 2>&1
+    rm -rf out start .out*; [ -n "$before" ] && eval "$before" < talk > /dev/null 2>&1
     [ -e out ] && cp -r out start
-    LINNET_FAULT_COUNT=count LD_PRELOAD=$shim $command > /dev/null 2> err || { cat err; exit 1; }
-    total=$(cat count); right=$(state out); old=$(state start)
-    tried=$((tried + total))
     whole_by=  # a name that only a whole folder has
     case "$name" in
     "convert to a folder"*) whole_by=out/config.json ;;
     "convert to PEFT"*) whole_by=out/adapter_config.json ;;
     esac
-    for kind in kill after EIO ENOSPC EINTR short zero; do
-        for ((n = 1 + faults % every; n <= total; n += every)); do
-            rm -rf out .out*; [ -e start ] && cp -r start out
-            faults=$((faults + 1))
-            { LINNET_FAULT=$n:$kind LD_PRELOAD=$shim timeout 60 $command > /dev/null 2> err; } 2> /dev/null
-            code=$?
-            case "$kind:$code" in
-            kill:137 | after:137 | EINTR:0 | short:0 | EIO:[04] | ENOSPC:[04] | zero:[04]) ;;
-            kill:0 | after:0) ;; # the order of operations in threads varies: this run had fewer
-            *) complain "exit code $code: $(tail -1 err)" ;;
-            esac
-            [ $code = 0 ] && [ "$(state out)" != "$right" ] && complain "exit code 0 with other bytes"
-            index_is_true || complain "the index lies"
-            for file in out/x.* $whole_by; do
-                [ ! -e "$file" ] || [ "$(state out)" = "$right" ] || [ "$(state out)" = "$old" ] ||
-                    complain "half a file under its final name"
-            done
-            case "$name" in "corpus, over"*)
-                [ "$(state out)" = "$right" ] || [ "$(state out)" = "$old" ] || complain "neither corpus is whole" ;;
-            esac
-            timeout 60 bash -c "$good" > /dev/null 2> err || complain "it cannot be made good: $(tail -1 err)"
-            [ "$(state out)" = "$right" ] || complain "made good, with other bytes"
-        done
-    done
-    rm -rf out .out*; [ -e start ] && cp -r start out
-    faults=$((faults + 1)) kind=EINTR n=all
-    LINNET_FAULT=0:EINTR LD_PRELOAD=$shim timeout 60 $command > /dev/null 2> err || complain "exit code $?: $(tail -1 err)"
-    [ "$(state out)" = "$right" ] || complain "other bytes"
+    try_faults
 done
-echo "$tried file operations of $commands commands, $faults faults (kill, after, EIO, ENOSPC, EINTR, short, zero), $broken not survived"
+rm -rf out start
+good='' whole_by=''
+for row in "${readers[@]}"; do
+    IFS=@ read -r name command <<< "$row"
+    # shellcheck disable=SC2053
+    [[ $name == $rows ]] || continue
+    commands=$((commands + 1))
+    if [ "$name" = "the command line" ]; then parsing=0 try_faults; else try_faults; fi
+done
+for of in "file operations" threads allocations; do
+    echo "$((${tried[$of]:-0})) $of, $((${tried[$of faults]:-0})) faults"
+done
+echo "of $commands commands; $broken not survived"
 [ $broken = 0 ]
