@@ -1,19 +1,27 @@
 // linnet tokenize: a text as token ids, pieces, counts or JSON.
+#include <unistd.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <cerrno>
+#include <functional>
 #include <optional>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json_line.h"
 #include "base/output.h"
+#include "base/signals.h"
+#include "base/system.h"
 #include "base/team.h"
 #include "base/terminal.h"
 #include "base/utf8.h"
 #include "commands/commands.h"
 #include "commands/options.h"
 #include "commands/text_input.h"
+#include "data/utf8_check.h"
 #include "text/inspect/show_pieces.h"
+#include "text/unicode/unicode.h"
 
 namespace linnet {
 namespace {
@@ -35,32 +43,105 @@ void append_number(std::string& out, TokenId id) {
 }
 
 /// One text as one line (pieces: as its own lines), in blocks, so that memory does not grow with it.
-void print(const Tokenizer& tokenizer, const std::string& name, std::string_view text, const Options& options,
-           const EncodeOptions& encode) {
-    if (options.format == "jsonl") {
-        nlohmann::ordered_json out{{"file", name}, {"ids", tokenizer.encode(text, encode)}};
-        return write_stdout(json_line(out));
+class Printer {
+  public:
+    Printer(const Tokenizer& tokenizer, const std::string& name, const Options& options)
+        : tokenizer_(tokenizer), options_(options), name_(name) {
+        if (options.format != "jsonl") return;
+        // Around the ids, which an empty list has the place of.
+        const std::string around =
+            json_line(nlohmann::ordered_json{{"file", name}, {"ids", nlohmann::ordered_json::array()}});
+        const std::size_t ids = around.rfind("]}");
+        write_stdout(around.substr(0, ids));
+        end_ = around.substr(ids);
     }
-    std::size_t count = 0;
-    std::string line;
-    const bool colours = stdout_colours();
-    tokenizer.encode_blocks(text, encode, [&](std::span<const TokenId> ids) {
-        if (options.format == "ids") {
-            line.clear();
-            for (std::size_t i = 0; i < ids.size(); i++) {
-                if (count + i > 0) line += ' ';
-                append_number(line, ids[i]);
-            }
-            write_stdout(line);
-        } else if (options.format == "pieces") {
-            write_stdout(pieces_for_terminal(tokenizer, ids, count == 0, colours));
+    /// The next part of the text.
+    void add(std::string_view text, const EncodeOptions& encode) {
+        tokenizer_.encode_blocks(text, encode, [&](std::span<const TokenId> ids) {
+            if (options_.format == "pieces")
+                write_stdout(pieces_for_terminal(tokenizer_, ids, count_ == 0, colours_));
+            else if (options_.format != "count")
+                add_numbers(ids, options_.format == "jsonl" ? ',' : ' ');
+            count_ += ids.size();
+        });
+    }
+    void end() {
+        if (options_.format == "count")
+            write_stdout(std::to_string(count_) + (options_.files.size() > 1 ? " " + printable(name_) : ""));
+        write_stdout(end_);
+    }
+
+  private:
+    void add_numbers(std::span<const TokenId> ids, char between) {
+        line_.clear();
+        for (std::size_t i = 0; i < ids.size(); i++) {
+            if (count_ + i > 0) line_ += between;
+            append_number(line_, ids[i]);
         }
-        count += ids.size();
-    });
-    if (options.format == "count")
-        write_stdout(std::to_string(count) + (options.files.size() > 1 ? " " + printable(name) : "") + "\n");
-    else
-        write_stdout("\n");
+        write_stdout(line_);
+    }
+
+    const Tokenizer& tokenizer_;
+    const Options& options_;
+    const std::string name_;
+    std::string end_ = "\n", line_;
+    std::size_t count_ = 0;
+    const bool colours_ = stdout_colours();
+};
+
+/// stdin in parts whose tokens are the whole text's, so that memory does not grow with it.
+class StdinParts {
+  public:
+    explicit StdinParts(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {
+        ahead_.reserve(2 * piece + step);
+    }
+    /// False: nothing is left.
+    bool next(std::string& part) {
+        for (std::size_t wanted = 2 * piece;; wanted *= 2) {
+            while (!ended_ && ahead_.size() < wanted) read();
+            const bool small = ended_ && ahead_.size() < 2 * piece;
+            const std::size_t place = small ? ahead_.size() : tokenizer_.cut(ahead_, piece);
+            if (place == ahead_.size() && !ended_) continue;  // it cannot be parted there
+            part.assign(ahead_, 0, place);
+            ahead_.erase(0, place);
+            return place > 0;
+        }
+    }
+
+  private:
+    static constexpr std::size_t piece = std::size_t{2} << 20, step = std::size_t{1} << 16;
+
+    void read() {
+        const std::size_t size = ahead_.size();
+        ahead_.resize(size + step);
+        wait_for_input(STDIN_FILENO);
+        const ssize_t done =
+            uninterrupted([&] { return ::read(STDIN_FILENO, ahead_.data() + size, ahead_.size() - size); });
+        const int error = errno;
+        ahead_.resize(size + static_cast<std::size_t>(std::max<ssize_t>(done, 0)));
+        if (done < 0 && error != EAGAIN && error != EWOULDBLOCK) fail_errno("stdin", "", error);
+        ended_ = done == 0;
+    }
+
+    const Tokenizer& tokenizer_;
+    std::string ahead_;
+    bool ended_ = false;
+};
+
+/// What is printed of stdin where it may be read in parts.
+void print_stdin(const Tokenizer& tokenizer, const Options& options, EncodeOptions encode) {
+    Printer printer(tokenizer, "-", options);
+    StdinParts parts(tokenizer);
+    for (std::string part, repaired; parts.next(part); encode.continues = true) {
+        if (!encode.continues) refuse_wide_encoding("stdin", part);
+        if (options.invalid == "replace") {
+            repaired.clear();
+            append_repaired(part, repaired);
+            part.swap(repaired);
+        }
+        printer.add(part, encode);
+    }
+    printer.end();
 }
 
 /// A page of more would be one that no browser likes to show: every token takes some 80 bytes of it.
@@ -89,19 +170,32 @@ void write_page(const Tokenizer& tokenizer, const TextInput& input, const Option
     note_written(options.html);
 }
 
-void tokenize(const Tokenizer& tokenizer, const TextInput& input, const Options& options,
-              const EncodeOptions& encode) {
+void print(const Tokenizer& tokenizer, const TextInput& input, const Options& options,
+           const EncodeOptions& encode) {
+    Printer printer(tokenizer, input.name() == "stdin" ? "-" : input.name(), options);
+    printer.add(input.text(), encode);
+    printer.end();
+}
+
+/// Runs `act` on the text called `name`, which the tokenizer does not know.
+void naming(const std::string& name, const std::function<void()>& act) {
     try {
-        if (options.html.empty())
-            print(tokenizer, input.name() == "stdin" ? "-" : input.name(), input.text(), options, encode);
-        else
-            write_page(tokenizer, input, options, encode);
+        act();
     } catch (const Error& e) {
-        // The tokenizer does not know whose text it has.
         const std::string line = e.what();
-        if (line.starts_with("text: ")) throw Error(e.exit(), input.name() + line.substr(4));
+        if (line.starts_with("text: ")) throw Error(e.exit(), name + line.substr(4));
         throw;
     }
+}
+
+void tokenize(const Tokenizer& tokenizer, const TextInput& input, const Options& options,
+              const EncodeOptions& encode) {
+    naming(input.name(), [&] {
+        if (options.html.empty())
+            print(tokenizer, input, options, encode);
+        else
+            write_page(tokenizer, input, options, encode);
+    });
 }
 
 int run(Options& options, const Globals& globals) {
@@ -120,8 +214,17 @@ int run(Options& options, const Globals& globals) {
         tokenize(*tokenizer, TextInput(TextInput::Given{*options.prompt}, options.invalid), options, encode);
     } else {
         if (options.files.empty()) options.files = {"-"};
+        if (std::ranges::count(options.files, "-") > 1)
+            fail(Exit::usage, "stdin", "", "one use of it", "two");
+        // What spells a control token, what stands around a text and a fault's place are of the text as a
+        // whole.
+        const bool in_parts =
+            options.html.empty() && !options.special && !options.add_special && options.invalid != "error";
         for (const std::string& path : options.files)
-            tokenize(*tokenizer, TextInput(path, options.invalid), options, encode);
+            if (path == "-" && in_parts)
+                naming("stdin", [&] { print_stdin(*tokenizer, options, encode); });
+            else
+                tokenize(*tokenizer, TextInput(path, options.invalid), options, encode);
     }
     flush_stdout();
     return 0;

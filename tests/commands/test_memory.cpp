@@ -54,4 +54,19 @@ TEST_CASE("training that has too little memory says what for, and how much it ne
     CHECK_MESSAGE(has(outcome.err, "the task needs about "), outcome.err);
 }
 
+TEST_CASE("tokenize reads stdin in parts: the tokens of the whole, and memory that does not grow") {
+    Workplace place;
+    REQUIRE(place("$LINNET tokenizer train --vocab-size 270 -o t.json text").exit == 0);
+    // 24 MB in 52 MB of addresses, of which the program and its libraries take a half.
+    place("yes 'one two three four five' | head -c 24000000 > much");
+    for (const char* format : {"ids", "jsonl"}) {
+        CAPTURE(format);
+        const std::string line = std::string("$LINNET tokenize -t t.json --threads 1 --format ") + format;
+        const std::string sum = " | sed 's/\"file\":\"[^\"]*\"//' | sha256sum";
+        const Outcome parts = place("ulimit -v 52000; " + line + " - < much" + sum);
+        CHECK_MESSAGE(parts.err.empty(), parts.err);
+        CHECK(parts.out == place(line + " much" + sum).out);
+    }
+}
+
 #endif
