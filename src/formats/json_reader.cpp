@@ -89,18 +89,18 @@ std::string_view JsonReader::string(std::size_t longest) {
     at_++;
     string_.clear();
     while (at_ < text_.size() && text_[at_] != '"') {
-        if (string_.size() > longest)
-            refuse("a string of at most " + std::to_string(longest) + " bytes", "a longer one");
         if (text_[at_] == '\\') {
             at_++;
             escape();
-            continue;
+        } else {
+            const Char c = decode_utf8(text_.data() + at_, text_.data() + text_.size());
+            if (!c.valid) refuse("UTF-8", "another encoding");
+            if (c.code < 0x20) refuse("a string without control characters", "one");
+            string_.append(text_, at_, c.size);
+            at_ += c.size;
         }
-        const Char c = decode_utf8(text_.data() + at_, text_.data() + text_.size());
-        if (!c.valid) refuse("UTF-8", "another encoding");
-        if (c.code < 0x20) refuse("a string without control characters", "one");
-        string_.append(text_, at_, c.size);
-        at_ += c.size;
+        if (string_.size() > longest)
+            refuse("a string of at most " + std::to_string(longest) + " bytes", "a longer one");
     }
     if (at_ == text_.size()) refuse("the end of a string", "its end");
     at_++;
