@@ -505,7 +505,8 @@ std::optional<std::vector<bool>> Gguf::booleans(std::string_view key) const {
     std::vector<bool> out;
     for (std::byte one : array->bytes) {
         if (one > std::byte{1})
-            fail_input(path(), key, "0 or 1 for each", std::to_string(std::to_integer<int>(one)));
+            fail_input(path(), "key " + quoted(key), "0 or 1 for each",
+                       std::to_string(std::to_integer<int>(one)));
         out.push_back(one == std::byte{1});
     }
     return out;

@@ -85,6 +85,7 @@ GgufWriter sample() {
     writer.add("a.words", words.size(), [&](std::size_t i) -> std::string_view { return words[i]; });
     writer.add("a.ints", ints);
     writer.add("a.floats", floats);
+    writer.add("a.bools", std::vector<bool>{true, false});
     writer.add_tensor("w", DType::f32, Shape(2, 3), emit<float>({1, 2, 3, 4, 5, 6}));
     writer.add_tensor("h", DType::f16, Shape(5), emit<std::uint16_t>({1, 2, 3, 4, 5}));
     return writer;
@@ -98,7 +99,7 @@ TEST_CASE("what is written is read back: every kind of value, shapes in row orde
     std::string digest = sample().write(path);
     CHECK(digest == sha256(test::read_text(path)));
     Gguf file(path);
-    CHECK(file.values().size() == 9);
+    CHECK(file.values().size() == 10);
     CHECK(file.values()[0].first == "general.architecture");
     CHECK(file.string("general.architecture") == "test");
     CHECK(file.integer("a.u32") == 7u);
@@ -110,6 +111,7 @@ TEST_CASE("what is written is read back: every kind of value, shapes in row orde
     CHECK(*file.integers("a.ints") == std::vector<std::int64_t>{1, -2, 3});
     CHECK(*file.numbers("a.floats") == std::vector<double>{0.25, -1});
     CHECK(*file.numbers("a.ints") == std::vector<double>{1, -2, 3});
+    CHECK(*file.booleans("a.bools") == std::vector<bool>{true, false});
     REQUIRE(file.tensors().size() == 2);
     const GgufTensor* w = file.tensor("w");
     REQUIRE(w);
@@ -123,6 +125,8 @@ TEST_CASE("what is written is read back: every kind of value, shapes in row orde
     CHECK(!file.tensor("nope"));
     Gguf moved(std::move(file));
     CHECK(moved.string("general.architecture") == "test");
+    CHECK(sample().write(scratch / "y.gguf", Existing::replace, false) == "");  // not hashed, and the same
+    CHECK(test::read_text(scratch / "y.gguf") == test::read_text(path));
 }
 
 TEST_CASE("an absent key is nothing; a wrong kind or range is an error that says what stands there") {
@@ -167,7 +171,15 @@ TEST_CASE("the writer refuses twins and emitters that give other bytes, and then
     CHECK_THROWS_AS(writer.add("k", false), std::logic_error);
     writer.add_tensor("t", DType::f32, Shape(4), emit<float>({1, 2, 3}));
     CHECK_THROWS_AS(writer.add_tensor("t", DType::f32, Shape(4), emit<float>({})), std::logic_error);
+    CHECK_THROWS_AS(writer.add_stored("k", {}), std::logic_error);
+    CHECK_THROWS_AS(writer.add_tensor("none", DType::unknown, Shape(4), emit<float>({})), std::logic_error);
+    CHECK_THROWS_AS(writer.add_tensor("scalar", DType::f32, Shape(), emit<float>({})), std::logic_error);
+    CHECK_THROWS_AS(writer.add_tensor("part", DType::q8_0, Shape(33), emit<float>({})), std::logic_error);
     CHECK_THROWS_AS(writer.write(scratch / "x"), std::logic_error);
+    CHECK_THROWS_AS(read_file(scratch / "x"), Error);
+    GgufWriter longer;
+    longer.add_tensor("t", DType::f32, Shape(1), emit<float>({1, 2}));
+    CHECK_THROWS_AS(longer.write(scratch / "x"), std::logic_error);
     CHECK_THROWS_AS(read_file(scratch / "x"), Error);
     CHECK_THROWS_AS(sample().write(scratch / "no/x"), Error);
 }
@@ -217,6 +229,80 @@ TEST_CASE("thousands of flipped bytes are refused or read, never anything else")
     CHECK(refused > 1000);
 }
 
+TEST_CASE(
+    "every kind of value that GGUF has is read, alone and in arrays, and one that does not fit is named") {
+    test::Scratch scratch;
+    const std::string path = scratch / "x.gguf";
+    Raw raw;
+    raw.head(0, 24);
+    auto one = [&](std::string_view key, std::uint32_t of, auto value) { raw.text(key).u32(of).put(value); };
+    one("u8", 0, std::uint8_t{200}), one("i8", 1, std::int8_t{-100}), one("u16", 2, std::uint16_t{60000});
+    one("i16", 3, std::int16_t{-30000}), one("u32", 4, UINT32_MAX), one("i32", 5, INT32_MIN);
+    one("f32", 6, -0.5f), one("no", 7, char{0}), one("u64", 10, UINT64_MAX), one("i64", 11, INT64_MIN);
+    one("f64", 12, 1e300), one("plus", 11, std::int64_t{9});
+    auto list = [&](std::string_view key, std::uint32_t of, auto a, auto b) {
+        raw.text(key).u32(9).u32(of).u64(2).put(a).put(b);
+    };
+    list("[u8]", 0, std::uint8_t{1}, std::uint8_t{255}), list("[i8]", 1, std::int8_t{1}, std::int8_t{-128});
+    list("[u16]", 2, std::uint16_t{1}, std::uint16_t{65535}),
+        list("[i16]", 3, std::int16_t{1}, std::int16_t{-32768});
+    list("[u32]", 4, std::uint32_t{1}, UINT32_MAX), list("[u64]", 10, std::uint64_t{1}, UINT64_MAX);
+    list("[i64]", 11, std::int64_t{1}, std::int64_t{INT64_MIN}), list("[f64]", 12, 1.0, 1e300);
+    list("[bool]", 7, char{1}, char{0}), list("[no bool]", 7, char{1}, char{2});
+    list("[i32]", 5, std::int32_t{1}, std::int32_t{INT32_MIN}), list("[f32]", 6, 1.0f, -0.5f);
+    test::write_text(path, raw.bytes);
+    const Gguf file(path);
+    CHECK(file.integer("u8") == 200U);
+    CHECK(file.number("i8") == -100);
+    CHECK(file.integer("u16", 60000) == 60000U);
+    CHECK(file.number("i16") == -30000);
+    CHECK(file.integer("u32") == UINT32_MAX);
+    CHECK(file.number("i32") == INT32_MIN);
+    CHECK(file.number("f32") == -0.5);
+    CHECK(file.boolean("no") == false);
+    CHECK(file.integer("u64") == UINT64_MAX);
+    CHECK(file.number("u64") == 18446744073709551616.0);
+    CHECK(file.number("i64") == -9223372036854775808.0);
+    CHECK(file.number("f64") == 1e300);
+    CHECK(file.integer("plus", 9) == 9U);
+    const std::vector<std::pair<const char*, std::int64_t>> arrays = {
+        {"[u8]", 255},         {"[i8]", -128},       {"[u16]", 65535},    {"[i16]", INT16_MIN},
+        {"[u32]", UINT32_MAX}, {"[i64]", INT64_MIN}, {"[i32]", INT32_MIN}};
+    for (const auto& [key, last] : arrays) {
+        CAPTURE(key);
+        CHECK(*file.integers(key) == std::vector<std::int64_t>{1, last});
+        CHECK(*file.numbers(key) == std::vector<double>{1, static_cast<double>(last)});
+    }
+    CHECK(*file.numbers("[u64]") == std::vector<double>{1, 18446744073709551616.0});
+    CHECK(*file.numbers("[f64]") == std::vector<double>{1, 1e300});
+    CHECK(*file.numbers("[f32]") == std::vector<double>{1, -0.5});
+    CHECK(*file.booleans("[bool]") == std::vector<bool>{true, false});
+    CHECK(!file.booleans("none"));
+    struct Wrong {
+        std::function<void()> act;
+        std::string says;
+    };
+    const std::vector<Wrong> wrong = {
+        {[&] { file.integer("plus", 8); }, "key 'plus': expected an integer from 0 to 8, got 9"},
+        {[&] { file.integer("f32"); }, "key 'f32': expected an integer from 0, got -0.500000"},
+        {[&] { file.string("no"); }, "key 'no': expected a string, got false"},
+        {[&] { file.strings("no"); }, "key 'no': expected an array of strings, got false"},
+        {[&] { file.integers("u64"); }, "key 'u64': expected an array of integers, got 18446744073709551615"},
+        {[&] { file.integers("[u64]"); },
+         "key '[u64]': expected an array of integers, got an array of 2 u64"},
+        {[&] { file.integers("[f64]"); },
+         "key '[f64]': expected an array of integers, got an array of 2 f64"},
+        {[&] { file.numbers("u8"); }, "key 'u8': expected an array of numbers, got 200"},
+        {[&] { file.numbers("[bool]"); },
+         "key '[bool]': expected an array of numbers, got an array of 2 bool"},
+        {[&] { file.booleans("no"); }, "key 'no': expected an array of true and false, got false"},
+        {[&] { file.booleans("[u8]"); },
+         "key '[u8]': expected an array of true and false, got an array of 2 u8"},
+        {[&] { file.booleans("[no bool]"); }, "key '[no bool]': expected 0 or 1 for each, got 2"},
+    };
+    for (const Wrong& w : wrong) CHECK(test::refusal(w.act) == path + ": " + w.says);
+}
+
 TEST_CASE("what is no GGUF file, or of another version or byte order, is named") {
     CHECK(reading("") == "expected a GGUF file, got an empty file");
     CHECK(reading("GG") == "magic: expected 'GGUF', got 'GG' (not a GGUF file)");
@@ -226,6 +312,7 @@ TEST_CASE("what is no GGUF file, or of another version or byte order, is named")
     CHECK(contains(reading(Raw().head(0, 0, 4).bytes), "version: expected 2 or 3, got 4"));
     CHECK(contains(reading(Raw().head(0, 0, 0x03000000).bytes),
                    "expected a little-endian file, got a big-endian one"));
+    CHECK(contains(reading(Raw().head(0, 0, 0x01000003).bytes), "version: expected 2 or 3, got 16777219"));
     CHECK(reading(Raw().head(0, 0, 2).bytes) == "");
     CHECK(reading(Raw().head(0, 0, 3).bytes) == "");
 }
@@ -254,8 +341,9 @@ TEST_CASE("malformed values are refused: kinds, nested arrays, bools, names, twi
     CHECK(contains(reading(value("", 4).u64(0).bytes), "expected a name, got an empty one"));
     CHECK(contains(reading(value("a\nb", 4).u32(0).bytes), "expected a name in UTF-8, got 'a\\x0ab'"));
     CHECK(contains(reading(value("\xff", 4).u32(0).bytes), "expected a name in UTF-8"));
-    CHECK(contains(reading(value("\xc3", 4).u32(0).bytes), "expected a name in UTF-8"));
-    CHECK(reading(value("é", 4).u32(0).bytes) == "");
+    for (const char* bad : {"\xc3", "\xc3z", "a\x80", "\xc1\x80", "\x7f", "\xe4\xb8", "\xf5\x80\x80\x80"})
+        CHECK(contains(reading(value(bad, 4).u32(0).bytes), "expected a name in UTF-8"));
+    for (const char* good : {"é", "中", "😀", "~"}) CHECK(reading(value(good, 4).u32(0).bytes) == "");
     CHECK(contains(reading(value(std::string(70000, 'k'), 4).u32(0).bytes), "at most 65535 bytes"));
     CHECK(reading(Raw().head(0, 2).text("k").u32(4).u32(1).text("k").u32(4).u32(2).bytes) ==
           "key 'k': expected once, got twice");

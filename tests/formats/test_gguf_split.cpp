@@ -15,12 +15,14 @@ namespace {
 struct Part {
     std::uint32_t number, count = 3, tensors = 4;
     std::vector<std::string> names;
-    std::string architecture;  // "": not said
+    std::string architecture;     // "": not said
+    std::uint32_t alignment = 0;  // 0: not said
 };
 
 void write_part(const std::string& path, const Part& part) {
     GgufWriter out;
     if (!part.architecture.empty()) out.add("general.architecture", std::string_view(part.architecture));
+    if (part.alignment > 0) out.add("general.alignment", part.alignment);
     out.add("split.no", part.number);
     out.add("split.count", part.count);
     out.add("split.tensors.count", part.tensors);
@@ -143,4 +145,11 @@ TEST_CASE("a part under another name is refused; one that counts itself alone is
     CHECK_THROWS_AS(Gguf(parts.scratch / "renamed.gguf"), Error);
     write_part(parts.scratch / "one.gguf", {0, 1, 1, {"a"}, "llama"});
     CHECK(Gguf(parts.scratch / "one.gguf").tensors().size() == 1);
+}
+
+TEST_CASE("each part of a split file may have an alignment of its own") {
+    Parts parts;
+    for (std::size_t i = 0; i < 3; i++) parts.all[i].alignment = std::uint32_t{8} << i;
+    parts.write();
+    CHECK(Gguf(parts.path(0)).tensors().size() == 4);
 }
