@@ -131,6 +131,8 @@ std::vector<Attack> tensor_attacks() {
         {"half a byte", one(entry("a", "F4", "[3]", "[0,1]"), 1), "a whole number of bytes"},
         {"an unknown dtype", one(entry("a", "F31", "[2]", "[0,8]"), 8), "a dtype of the format, got 'F31'"},
         {"no dtype", one(R"("a":{"shape":[2],"data_offsets":[0,8]})", 8), "not all of them"},
+        {"no shape", one(R"("a":{"dtype":"F32","data_offsets":[0,8]})", 8), "not all of them"},
+        {"no offsets", one(R"("a":{"dtype":"F32","shape":[2]})", 8), "not all of them"},
         {"an unknown key", one(R"("a":{"dtype":"F32","shape":[2],"data_offsets":[0,8],"x":1})", 8),
          "got 'x'"},
         {"shape twice", one(R"("a":{"dtype":"F32","shape":[2],"shape":[2],"data_offsets":[0,8]})", 8),
@@ -146,7 +148,7 @@ std::vector<Attack> tensor_attacks() {
 
 }  // namespace
 
-TEST_CASE("safetensors that break a rule of the format are refused in one line: 56 attacks") {
+TEST_CASE("safetensors that break a rule of the format are refused in one line: 58 attacks") {
     std::vector<Attack> attacks = structure_attacks();
     for (Attack& attack : tensor_attacks()) attacks.push_back(std::move(attack));
     CHECK(attacks.size() >= 40);
@@ -158,13 +160,13 @@ TEST_CASE("safetensors that break a rule of the format are refused in one line: 
 }
 
 TEST_CASE("safetensors are read: any order, scalars, empty tensors, five dimensions, spaces, any byte") {
-    const std::string header = "{" + entry("b", "F32", "[1,2]", "[1,9]") + ", " +
-                               entry("a", "U8", "[]", "[0,1]") + "," + entry("e", "F16", "[0,4]", "[9,9]") +
-                               "," + entry("five", "I8", "[1,1,1,2,2]", "[9,13]") +
-                               ",\"__metadata__\":{\"a\":\"b\"}}   ";
+    const std::string header =
+        "{" + entry("b", "F32", "[1,2]", "[1,9]") + ", " + entry("a", "U8", "[]", "[0,1]") + "," +
+        entry("e", "F16", "[0,4]", "[9,9]") + "," + entry("five", "I8", "[1,1,1,2,2]", "[9,13]") + "," +
+        entry("none", "I8", "[1,0,1,2,2]", "[13,13]") + ",\"__metadata__\":{\"a\":\"b\"}}   ";
     const std::string bytes = file_of(header, 13);
     const Safetensors file(MappedFile::view(std::as_bytes(std::span(bytes)), "x"));
-    REQUIRE(file.tensors().size() == 4);
+    REQUIRE(file.tensors().size() == 5);
     const SafetensorsTensor* b = file.tensor("b");
     REQUIRE(b);
     CHECK(b->shape == Shape(1, 2));
@@ -175,6 +177,7 @@ TEST_CASE("safetensors are read: any order, scalars, empty tensors, five dimensi
     CHECK(file.tensor("e")->bytes.empty());
     CHECK(file.tensor("five")->rank == 5);
     CHECK(file.tensor("five")->shape.count() == 4);
+    CHECK(file.tensor("none")->shape.count() == 0);
     CHECK(!file.tensor("c"));
     CHECK(reading(file_of("{}", 0)).empty());
 }
@@ -210,6 +213,10 @@ TEST_CASE("written safetensors are read back, one file or parts with their index
     writer.add_tensor("d", DType::f32, Shape(2), emit("1234"));
     CHECK_THROWS_AS(writer.write(scratch.path, "other"), std::logic_error);
     CHECK(!std::filesystem::exists(scratch / "other.safetensors"));
+    SafetensorsWriter longer;
+    longer.add_tensor("d", DType::f32, Shape(1), emit("12345678"));
+    CHECK_THROWS_AS(longer.write(scratch.path, "other"), std::logic_error);
+    CHECK(!std::filesystem::exists(scratch / "other.safetensors"));
 }
 
 TEST_CASE("tensors take other names by what theirs begin with, and two never become one") {
@@ -221,6 +228,7 @@ TEST_CASE("tensors take other names by what theirs begin with, and two never bec
     const auto open = [&] { return Safetensors::open(scratch / "model.safetensors"); };
     const std::vector<std::pair<std::string, std::string>> pairs = {{"a.", "z."}, {"b.", "y."}};
     Safetensors all = open(), some = open(), twins = open();
+    CHECK(all.rename({}, true) == 0);
     CHECK(all.rename(pairs, false) == 0);
     REQUIRE(all.tensors().size() == 4);
     for (const char* name : {"z.x", "z.a.x", "y.x", "c.x"}) CHECK(all.tensor(name));
@@ -270,6 +278,16 @@ TEST_CASE("an index that names missing parts, leaves its folder or contradicts i
     says(R"({"weight_map":{"b":"two.safetensors","a":"one.safetensors","c":"two.safetensors"}})",
          "it in no part");
     says(R"({"weight_map":{}})", "expected tensors");
+    says(R"({"weight_map":{},"weight_map":{}})", "expected 'weight_map' once, got it twice");
+    for (const char* bad : {"", ".", "a\\\\b"})
+        says(map(bad, "two.safetensors"), "names of files in the index's folder");
+    std::string parts, names;
+    for (int i = 0; i <= 4096; i++)
+        parts += (i ? ",\"" : "\"") + std::to_string(i) + R"(":"p)" + std::to_string(i) + "\"";
+    says("{\"weight_map\":{" + parts + "}}", "weight_map: expected at most 4096 files, got 4097");
+    for (int i = 0; i <= 256; i++)
+        names += (i ? ",\"" : "\"") + std::to_string(i) + std::string(65'530, 'n') + R"(":"p")";
+    says("{\"weight_map\":{" + names + "}}", "expected names of at most 16777216 bytes together, got more");
     says(R"({"metadata":{}})", "weight_map: expected an object");
     says(R"({"weight_map":["a"]})", "expected an object");
     says("", "expected an object");
@@ -279,6 +297,10 @@ TEST_CASE("an index that names missing parts, leaves its folder or contradicts i
     one.add_tensor("extra", DType::f32, Shape(1), emit("eeee"));
     one.write(scratch.path, "one");
     says(map("one.safetensors", "two.safetensors"), "tensor 'extra'");
+    test::write_text(path, "{");
+    std::filesystem::resize_file(path, 100'000'001);
+    CHECK(test::has(test::refusal([&] { Safetensors::open(path); }),
+                    "expected an index of at most 100000000 bytes, got 100000001"));
 }
 
 TEST_CASE("every truncation of a safetensors file is refused, and flipped bytes are refused or read") {
