@@ -148,15 +148,19 @@ std::string pre_tokenizer_to_json(const PreTokenizer& pre, bool bytes) {
         }
         if (s.kind == Kind::words && s.words == Split::gpt2_digits)
             parts.push_back(R"({"type": "Digits", "individual_digits": true})");
-        if (bytes && last && s.kind == Kind::words &&
+        if (bytes && (last || prefix) && s.kind == Kind::words &&
             (s.words == Split::gpt2 || s.words == Split::gpt2_digits)) {
             parts.push_back(byte_level(prefix, true));
             spelled = true;
         } else {
+            if (prefix)
+                parts.push_back(byte_level(true, false));  // behind this step it would do something else
+            spelled |= prefix;
             parts.push_back(pre_step(s));
         }
+        prefix = false;
     }
-    if (bytes && !spelled) parts.push_back(byte_level(prefix, false));
+    if (prefix || (bytes && !spelled)) parts.push_back(byte_level(prefix, false));
     return sequence(parts, "pretokenizers");
 }
 
