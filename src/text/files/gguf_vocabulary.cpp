@@ -250,6 +250,15 @@ std::string bytes_of(const Gguf& file, const std::string& key) {
     return {reinterpret_cast<const char*>(array->bytes.data()), array->bytes.size()};
 }
 
+/// As `bytes_of` reads it.
+void add_bytes(GgufWriter& out, const std::string& key, std::string_view bytes) {
+    std::string stored;
+    auto put = [&](auto value) { stored.append(reinterpret_cast<const char*>(&value), sizeof value); };
+    put(GgufKind::array), put(GgufKind::u8), put(std::uint64_t{bytes.size()});
+    stored += bytes;
+    out.add_stored(key, std::as_bytes(std::span(stored)));
+}
+
 NormalizerStep spaces_to_marks() {
     NormalizerStep step;
     step.kind = NormalizerStep::Kind::replace;
@@ -436,6 +445,8 @@ void Pipeline::write(GgufWriter& out) const {
     out.add(prefix + "add_sep_token", has(parts_.suffix, parts_.special.separator));
     if (parts_.kind == "spm" || parts_.kind == "unigram")
         out.add(prefix + "add_space_prefix", parts_.decoder.strip_first);
+    if (parts_.kind == "unigram" && !parts_.charsmap.empty())
+        add_bytes(out, prefix + "precompiled_charsmap", parts_.charsmap);
     for (const NormalizerStep& step : parts_.normalizer.steps) {
         if (step.kind == NormalizerStep::Kind::collapse_spaces)
             out.add(prefix + "remove_extra_whitespaces", true);

@@ -190,7 +190,15 @@ TEST_CASE("a SentencePiece vocabulary of a GGUF follows its scores, its types an
         CHECK(t->encode("a z") == std::vector<TokenId>{3, 6, 0});
         CHECK(t->decode(std::vector<TokenId>{6, 3}) == " a");  // no space was put before it
     }
-    words.types = {};  // all are normal
+    // Characters that are no tokens have a place in merges, which tokenizer.json cannot name.
+    words.tokens.push_back("\u00e9\u00e8"), words.types.push_back(1), words.scores.push_back(-3);
+    const TokenizerPtr extra = words.load();
+    CHECK(extra->encode("\u00e9\u00e8") == std::vector<TokenId>{12});
+    CHECK(tokenizer_from_json(tokenizer_to_json(dynamic_cast<const Pipeline&>(*extra)), "e.json")
+              ->encode("ab") == std::vector<TokenId>{5});
+    words.more = [](GgufWriter& out) { out.add(key + "add_sep_token", true); };
+    CHECK(around(*words.load(), "a") == std::vector<TokenId>{6, 3});  // no token has the role
+    words.types = {};                                                 // all are normal
     CHECK(words.load()->decode(std::vector<TokenId>{1, 8}) == "<s><|x|>");
 }
 
@@ -215,7 +223,8 @@ TEST_CASE("a unigram vocabulary of a GGUF is read with its character map and its
         const TokenizerPtr mapped = words.load();
         CHECK(around(*mapped, "ab") ==
               std::vector<TokenId>{5, 2});  // the end is put unless it is said not to
-        CHECK(dynamic_cast<const Pipeline&>(*mapped).parts().charsmap == map);
+        for (const TokenizerPtr& t : {mapped, again(mapped)})
+            CHECK(dynamic_cast<const Pipeline&>(*t).parts().charsmap == map);
     }
 }
 
@@ -236,7 +245,10 @@ TEST_CASE(
           std::vector<std::string_view>{"[UNK]", "[CLS]", "[SEP]", "\xE2\x96\x81un", "do", "\xE2\x96\x81##",
                                         "[X]", "\xE2\x96\x81é"});
     const TokenizerPtr read = tokenizer_from_gguf(file);
-    for (const TokenizerPtr& t : {json, read, again(read)}) {
+    const TokenizerPtr back =
+        tokenizer_from_json(tokenizer_to_json(dynamic_cast<const Pipeline&>(*read)), "b.json");
+    CHECK(back->piece(4) == "##do");
+    for (const TokenizerPtr& t : {json, read, again(read), back}) {
         CHECK(around(*t, "undo \u00e9 UN") == std::vector<TokenId>{1, 3, 4, 7, 0, 2});
         CHECK(t->decode(std::vector<TokenId>{3, 4, 7}) == "undo \u00e9");
     }

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "formats/gguf.h"
 #include "support.h"
 #include "text/files/foreign.h"
 
@@ -121,6 +122,10 @@ TEST_CASE(
     CHECK(unigram->eos() == 2);
     CHECK(around(*unigram, " ab  <|x|>b ") == std::vector<TokenId>{6, 5, 8, 6, 4, 2});
     CHECK(unigram->encode("z") == std::vector<TokenId>{6, 0});
+    const std::string gguf = tokenizer_to_gguf(*unigram);
+    const TokenizerPtr written =
+        tokenizer_from_gguf(Gguf(MappedFile::view(std::as_bytes(std::span(gguf)), "m.gguf")));
+    for (const char* text : {" ab  b ", "a  z", ""}) CHECK(written->encode(text) == unigram->encode(text));
 
     const auto with = [&](const std::string& trainer, const std::string& normalizer) {
         return read(pieces() + bytes(2, others + trainer) + bytes(3, others + normalizer));
