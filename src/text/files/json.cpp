@@ -93,11 +93,10 @@ void Json::check_keys(simdjson::dom::element element, const Value::Place& place)
 
 std::string Json::path_of(Value::Place place) const {
     std::string path;
-    while (place.parent > 0 || place.key.data()) {
+    while (place.parent > 0) {
         const std::string step =
             place.key.data() ? std::string(place.key.substr(0, 80)) : "[" + std::to_string(place.index) + "]";
         path = step + (path.empty() || path[0] == '[' ? "" : ".") + path;
-        if (place.parent == 0) break;
         place = places_[place.parent - 1];
     }
     return path;

@@ -57,7 +57,7 @@ class Json {
       private:
         friend class Json;
         struct Place {
-            std::uint32_t parent;  // of places_; 0: the root's members
+            std::uint32_t parent;  // of places_, from 1; 0: the root itself
             std::uint32_t index;   // of an array's element
             std::string_view key;  // of a member; no data(): of an element
         };
