@@ -237,6 +237,9 @@ TEST_CASE("every pre-tokenizer of tokenizer.json cuts as it says, and is written
              {"type": "ByteLevel", "add_prefix_space": false}]})",
          "a 12",
          {"a", " "}},
+        {R"({"type": "Sequence", "pretokenizers": [{"type": "ByteLevel", "use_regex": false}, {"type": "Punctuation"}]})",
+         "a,b",
+         {" a", ",", "b"}},
         {R"({"type": "Sequence", "pretokenizers": [{"type": "ByteLevel"}, {"type": "Punctuation"}]})",
          "a,b",
          {" a", ",", "b"}},
@@ -373,4 +376,45 @@ TEST_CASE("models of tokenizer.json with unusual settings are written as they we
         CHECK(tokenizer_to_json(dynamic_cast<const Pipeline&>(*again)) == written);
     }
     CHECK(json_quoted("a\"\\\n\x01\x7F\xFF\xC3\xA9") == "\"a\\\"\\\\\\n\\u0001\\u007f\xEF\xBF\xBD\xC3\xA9\"");
+}
+
+TEST_CASE("the roles of tokenizer.json's tokens follow from their spellings, of control tokens alone") {
+    const auto eos = [](const std::string& vocab, const std::string& added) {
+        const TokenizerPtr t = read(R"({"model": {"type": "BPE", "merges": [], "vocab": {"a": 0)" + vocab +
+                                    R"(}}, "added_tokens": [)" + added + "]}");
+        return t->eos() ? std::string(t->piece(*t->eos())) : "none";
+    };
+    const std::string end = R"({"id": 1, "content": "</s>", "special": true})",
+                      text = R"({"id": 2, "content": "<|endoftext|>", "special": true})",
+                      by_hand = R"({"id": 1, "content": "</s>", "special": false})";
+    CHECK(eos("", end) == "</s>");
+    CHECK(eos("", end + "," + text) == "<|endoftext|>");
+    CHECK(eos("", by_hand) == "none");
+    CHECK(eos(R"(, "</s>": 1)", "") == "none");
+}
+
+TEST_CASE("a BPE of characters with bytes and marks is SentencePiece's, and its merges' order its scores") {
+    const std::string vocab =
+        R"("vocab": {"a": 0, "b": 1, "c": 2, "ab": 3, "bc": 4, "abc": 5, "\u2581": 6, "<0x21>": 7},
+        "merges": [["a", "b"], ["b", "c"], ["ab", "c"], ["a", "bc"]])";
+    const std::string marks =
+        R"("normalizer": {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"})";
+    const auto made = [&](const std::string& more, const std::string& rest) {
+        return read(R"({"model": {"type": "BPE", )" + vocab + more + "}, " + rest + "}");
+    };
+    const TokenizerPtr spm = made(R"(, "byte_fallback": true)", marks);
+    CHECK(spm->kind() == "spm");
+    const Vocabulary& v = *parts(spm).vocabulary;
+    for (auto [id, score] : {std::pair{3, -1.0f}, {4, -2.0f}, {5, -3.0f}, {0, -5.0f}, {1, -6.0f}})
+        CHECK(v.score(id) == score);
+    CHECK(made("", marks)->kind() == "bpe");
+    CHECK(made(R"(, "byte_fallback": true)", R"("normalizer": null)")->kind() == "bpe");
+    CHECK(
+        made(R"(, "byte_fallback": true)", marks + R"(, "pre_tokenizer": {"type": "Whitespace"})")->kind() ==
+        "bpe");
+    for (const char* other :
+         {R"({"String": "a"}, "content": "\u2581"})", R"({"String": " "}, "content": "_"})"})
+        CHECK(made(R"(, "byte_fallback": true)",
+                   R"("normalizer": {"type": "Replace", "pattern": )" + std::string(other))
+                  ->kind() == "bpe");
 }
