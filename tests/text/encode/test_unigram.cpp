@@ -95,3 +95,20 @@ TEST_CASE("unigram: a run of unknown characters is one unknown token, or their b
     const Made none({{"a", -1}});
     CHECK_THROWS_AS(none.encode("z"), Error);
 }
+
+TEST_CASE("unigram cuts a text before marks unless a token lies across one, and takes words of any length") {
+    const std::string mark(space_mark);
+    UnigramOptions options;
+    options.unknown = 0;
+    std::vector<std::pair<std::string, float>> tokens = {
+        {"<unk>", 0},         {"a", -1},     {mark, -1},    {"b", -1},
+        {mark + mark, -1.5f}, {"<0x61>", 0}, {"<0x61>", 0}, {"", 0}};
+    const Made apart(tokens, options);
+    CHECK(apart.encode("a" + mark + "b" + mark + mark + "a") == std::vector<TokenId>{1, 2, 3, 4, 1});
+    tokens.emplace_back("a" + mark + "b", -0.5f);
+    const Made across(tokens, options);
+    CHECK(across.encode("a" + mark + "b") == std::vector<TokenId>{8});
+    CHECK(across.encode(std::string(300, 'a')) == std::vector<TokenId>(300, 1));
+    const Made none({{"<0x61>", 0}}, options);  // no token has a score
+    CHECK(none.encode("b") == std::vector<TokenId>{0});
+}

@@ -33,3 +33,23 @@ TEST_CASE("several spellings looked up together have the ids that each has alone
         }
     }
 }
+
+TEST_CASE("only <0x..> with two capital digits spells a byte, and only GPT-2's letters stand for bytes") {
+    CHECK(byte_of_spelling("<0x00>") == 0);
+    CHECK(byte_of_spelling("<0xAF>") == 0xAF);
+    for (const char* other :
+         {"<0xa1>", "<0x1g>", "<0x/1>", "<0x:1>", "<0x1@>", "<0xG1>", "<1x21>", "<0x21)", "<0x1>"})
+        CHECK(byte_of_spelling(other) == -1);
+    CHECK(Vocabulary().find("a") == -1);
+    std::string out;
+    for (int b = 0; b < 256; b++) {
+        out.clear();
+        byte_alphabet::unspell(byte_alphabet::spell(static_cast<std::uint8_t>(b)), out);
+        CHECK(out == std::string(1, static_cast<char>(b)));
+    }
+    for (const char* kept : {"\xC5\xBF", "\xC4", "\xC4z", "\xC6\x80", "\xFF"}) {
+        out.clear();
+        byte_alphabet::unspell(kept, out);
+        CHECK(out == kept);
+    }
+}

@@ -18,3 +18,18 @@ TEST_CASE("every pre-tokenizer name compiles, and loses no byte of a text") {
         CHECK_FALSE(pre_name_of(pre, name.ignore_merges).empty());
     }
 }
+
+TEST_CASE("a pre-tokenizer has a name only where it does with its expressions what the name does") {
+    for (const PreName& name : pre_names()) {
+        if (name.name != "falcon") continue;
+        CHECK(pre_name_of(pre_tokenizer_of(name), false) == "falcon");
+        PreTokenizer inverted = pre_tokenizer_of(name), merged = inverted, shorter = inverted;
+        inverted.steps[0].invert = true;
+        merged.steps[0].behavior = SplitBehavior::merged_with_next;
+        shorter.steps.pop_back();
+        for (const PreTokenizer& other : {inverted, merged, shorter, PreTokenizer()})
+            CHECK(pre_name_of(other, false).empty());
+    }
+    CHECK(split_pattern(Split::gpt2_digits) == gpt2_pattern);
+    CHECK(split_pattern(Split::whole).empty());
+}

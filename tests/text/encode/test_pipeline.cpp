@@ -1,0 +1,69 @@
+// Tokenizers as a whole: added tokens and what they take of the text beside them, and what no vocabulary can
+// do.
+#include <doctest/doctest.h>
+
+#include "support.h"
+#include "text/files/tokenizer_json.h"
+#include "text/train/make.h"
+
+using namespace linnet;
+
+namespace {
+
+using Ids = std::vector<TokenId>;
+
+TokenizerPtr read(const std::string& json) {
+    return tokenizer_from_json(json, "f.json");
+}
+
+}  // namespace
+
+TEST_CASE("an added token takes the spaces beside it, and one that is a whole word stands in none") {
+    const TokenizerPtr t = read(
+        R"({"model": {"type": "BPE", "unk_token": "?", "vocab": {"?": 0, "a": 1, "b": 2, " ": 3, "\u00e9": 4}, "merges": []},
+            "added_tokens": [{"id": 5, "content": "<l>", "lstrip": true, "normalized": false},
+                             {"id": 6, "content": "<r>", "rstrip": true, "normalized": false},
+                             {"id": 7, "content": "w", "single_word": true, "normalized": false},
+                             {"id": 8, "content": "<s>", "special": true}]})");
+    const std::string wide = "\xE3\x80\x80", e_acute = "\xC3\xA9";
+    const std::vector<std::pair<std::string, Ids>> cases = {
+        {"a  <l>b", {1, 5, 2}},     {"  <l> ", {5, 3}},       {wide + "<l>", {5}},    {"<r>  b", {6, 2}},
+        {"<r>" + wide + " ", {6}},  {" <r>b", {3, 6, 2}},     {"<r> <l>", {6, 5}},    {"w", {7}},
+        {"a w b", {1, 3, 7, 3, 2}}, {"aw", {1, 0}},           {"wa", {0, 1}},         {e_acute + "w", {4, 0}},
+        {"w" + e_acute, {0, 4}},    {"\xFFw\xFF", {0, 7, 0}}, {"ww w", {0, 0, 3, 7}}, {"<s>", {0, 0, 0}},
+    };
+    for (const auto& [text, ids] : cases) {
+        CAPTURE(text);
+        CHECK(t->encode(text) == ids);
+    }
+    EncodeOptions special;
+    special.parse_special = true;
+    CHECK(t->encode("a<s>w", special) == Ids{1, 8, 7});
+}
+
+TEST_CASE("an added token of normalized text is found behind the normalizer, also in the middle of a text") {
+    const TokenizerPtr t = read(
+        R"({"model": {"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": []}, "normalizer": {"type": "Lowercase"},
+            "added_tokens": [{"id": 2, "content": "X", "normalized": true}]})");
+    CHECK(t->encode("AxB") == Ids{0, 2, 1});
+    CHECK(t->encode("Xx") == Ids{2, 2});
+    CHECK(t->encode("").empty());
+}
+
+TEST_CASE("ids that are none, and texts that a vocabulary cannot spell, are refused by name") {
+    const TokenizerPtr letters = train_tokenizer("char", "ab", 0, 1);
+    for (TokenId id : {-1, letters->size()}) {
+        CHECK(letters->piece(id).empty());
+        CHECK(!letters->is_control(id));
+        CHECK(test::refusal([&] { letters->decode(Ids{id}); }) ==
+              "tokens: decode: expected ids from 0 to 1, got " + std::to_string(id));
+    }
+    CHECK(test::refusal([&] { letters->encode("a\xFF"); }) == "text: byte 1: expected UTF-8, got <0xFF>");
+    const auto pieces = [](const std::string& more) {
+        return read(R"({"model": {"type": "WordPiece", "vocab": {"a": 0, "##b": 1, "?": 2})" + more + "}}");
+    };
+    CHECK(test::refusal([&] { pieces("")->encode("ac"); }) ==
+          "text: tokenizer: expected words of the vocabulary, got 'ac'");
+    CHECK(pieces(R"(, "unk_token": "?", "max_input_chars_per_word": 3)")->encode("abb") == Ids{0, 1, 1});
+    CHECK(pieces(R"(, "unk_token": "?", "max_input_chars_per_word": 3)")->encode("abbb") == Ids{2});
+}
