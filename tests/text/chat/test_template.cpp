@@ -378,3 +378,27 @@ TEST_CASE("a chat template's file is checked, and faults in it are named with th
     CHECK(outside.starts_with("--template: expected the name of a file, or one of chatml, command-r, "));
     CHECK(has(outside, "got 'chatlm' (did you mean chatml?)"));
 }
+
+TEST_CASE(
+    "what a vocabulary has no token for is left out of a chat, and text in braces that names none is text") {
+    Scratch scratch;
+    const TokenizerPtr letters = train_tokenizer("char", "ab{}", 0, 1);  // neither begins a text nor ends it
+    const auto spelled = [&](const char* text) { return letters->encode(text); };
+    const std::string json =
+        R"({"name": "t", "user": {"before": "{bos}{a}"}, "assistant": {"before": "b{eos}"},
+                                 "trim": true, "ends": ["zzz", "ab"]})";
+    write_text(scratch / "t.json", json);
+    const ChatTemplate form = open_chat_template(scratch / "t.json", "--template");
+    const std::vector<ChatTurn> said = {{" \t ", std::nullopt}};  // nothing is left of it
+    for (bool special : {false, true})
+        CHECK(encode_chat(*letters, chat_parts(form, "", said), special) == spelled("{a}b"));
+    CHECK(end_tokens(*letters, form).empty());
+    std::vector<std::size_t> places;
+    const std::vector<ChatPart> parts = {{ChatPart::Kind::written, "", {}},
+                                         {ChatPart::Kind::markup, "{a}", {}},
+                                         {ChatPart::Kind::written, "b", {1}},
+                                         {ChatPart::Kind::plain, "a", {}}};
+    CHECK(encode_chat(*letters, parts, false, &places).size() == 5);
+    CHECK(places == std::vector<std::size_t>{0, 3});
+    CHECK(parse_chat_template(R"({"continues": true, "user": {}, "assistant": {}})", "t.json").continues);
+}
