@@ -329,17 +329,14 @@ TEST_CASE("pictures are learned from IDX files and named from PGM files") {
               "count: expected 300"));
 }
 
-TEST_CASE("a schedule is chosen for a masked encoder and for spans from steps on their own data") {
-    for (std::size_t i : {0, 4}) {
-        const Kind kind = kinds()[i];
-        CAPTURE(kind.name);
-        Place place(kind);
-        const Outcome made = place.train("base", 1);
-        REQUIRE_MESSAGE(made.exit == 0, made.err);
-        const Outcome tuned = run_linnet({"finetune", "-m", place.s / "base", "--data", place.data, "--out",
-                                          place.s / "tuned", "--time", "1s", "--dry-run"});
-        CHECK_MESSAGE(tuned.exit == 0, tuned.err);
-    }
+TEST_CASE("a schedule is chosen for a masked encoder from steps on its own data") {
+    const Kind kind = kinds()[0];
+    Place place(kind);
+    const Outcome made = place.train("base", 1);
+    REQUIRE_MESSAGE(made.exit == 0, made.err);
+    const Outcome tuned = run_linnet({"finetune", "-m", place.s / "base", "--data", place.data, "--out",
+                                      place.s / "tuned", "--time", "1s", "--dry-run"});
+    CHECK_MESSAGE(tuned.exit == 0, tuned.err);
 }
 
 TEST_CASE("configs and data that contradict a kind are refused by name, and nothing is written") {
