@@ -17,6 +17,11 @@ bool flag(Value object, std::string_view key, bool otherwise) {
     return v.is_null() ? otherwise : v.boolean();
 }
 
+std::string text(Value object, std::string_view key, std::string_view otherwise) {
+    Value v = object[key];
+    return std::string(v.is_null() ? otherwise : v.string());
+}
+
 /// Every member must be one of these; what a file says and we do not know would change the ids.
 void only(Value object, std::initializer_list<std::string_view> known) {
     object.members([&](std::string_view key, Value value) {
@@ -145,8 +150,7 @@ void read_metaspace(Value value, PreTokenizerStep& step) {
     only(value, {"replacement", "prepend_scheme", "add_prefix_space", "split", "str_rep"});
     using Prepend = PreTokenizerStep::Prepend;
     step.kind = PreTokenizerStep::Kind::metaspace;
-    step.literal =
-        value["replacement"].is_null() ? std::string(space_mark) : std::string(value["replacement"].string());
+    step.literal = text(value, "replacement", space_mark);
     const char* const literal = step.literal.data();
     if (step.literal.empty() ||
         decode_utf8(literal, literal + step.literal.size()).size != step.literal.size())
@@ -240,8 +244,7 @@ void read_decoder(Value value, Decoder& decoder) {
     } else if (type == "WordPiece") {
         only(value, {"prefix", "cleanup"});
         decoder.kind = Kind::pieces;
-        decoder.marker =
-            value["prefix"].is_null() ? std::string("##") : std::string(value["prefix"].string());
+        decoder.marker = text(value, "prefix", "##");
         decoder.cleanup = flag(value, "cleanup", true);
         decoder.strip_first = true;
     } else if (type == "Metaspace") {
@@ -253,8 +256,7 @@ void read_decoder(Value value, Decoder& decoder) {
     } else if (type == "BPEDecoder") {
         only(value, {"suffix"});
         decoder.kind = Kind::suffix;
-        decoder.marker =
-            value["suffix"].is_null() ? std::string("</w>") : std::string(value["suffix"].string());
+        decoder.marker = text(value, "suffix", "</w>");
     } else if (type == "Replace") {
         only(value, {"pattern", "content"});
         std::string literal;

@@ -212,7 +212,7 @@ bool Normalizer::needs_utf8() const {
 void Normalizer::apply(std::string& text, bool opens) const {
     if (needs_utf8())
         if (std::size_t valid = valid_utf8_prefix(text); valid < text.size()) {
-            if (steps.empty() || steps[0].kind != Step::Kind::bert || !steps[0].clean_text)
+            if (steps[0].kind != Step::Kind::bert || !steps[0].clean_text)
                 fail_input("text", "byte " + std::to_string(valid), "UTF-8", "an invalid byte",
                            "this vocabulary's normalizer is defined on characters");
             drop_invalid(text);  // BERT's clean-up ignores them

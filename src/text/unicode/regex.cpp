@@ -54,8 +54,8 @@ Translation translated(std::string_view pattern) {
                 }
                 continue;
             }
-            if (c == '[' && inside && pattern.substr(i + 1, 1) != ":") out += '\\';
-            if (c == ']' && inside) inside = false;
+            if (c == '[' && pattern.substr(i + 1, 1) != ":") out += '\\';
+            if (c == ']') inside = false;
             out += c;
             continue;
         }

@@ -191,7 +191,8 @@ TEST_CASE("a SentencePiece vocabulary of a GGUF follows its scores, its types an
         CHECK(t->decode(std::vector<TokenId>{6, 3}) == " a");  // no space was put before it
     }
     // Characters that are no tokens have a place in merges, which tokenizer.json cannot name.
-    words.tokens.push_back("\u00e9\u00e8"), words.types.push_back(1), words.scores.push_back(-3);
+    words.tokens.insert(words.tokens.end(), {"\u00e9\u00e8", "a\u00e8"});
+    words.types.insert(words.types.end(), {1, 1}), words.scores.insert(words.scores.end(), {-3, -3});
     const TokenizerPtr extra = words.load();
     CHECK(extra->encode("\u00e9\u00e8") == std::vector<TokenId>{12});
     CHECK(tokenizer_from_json(tokenizer_to_json(dynamic_cast<const Pipeline&>(*extra)), "e.json")
@@ -264,6 +265,11 @@ TEST_CASE(
         out.add(key + "unknown_token_id", 0U);
     };
     CHECK(around(*words.load(), "\u00c9") == std::vector<TokenId>{1, 3, 2});
+    words.tokens.push_back("\xE2\x96\x81"), words.types.push_back(5);  // a mark alone, and unused
+    const TokenizerPtr marked = words.load();
+    CHECK(
+        tokenizer_from_json(tokenizer_to_json(dynamic_cast<const Pipeline&>(*marked)), "m.json")->piece(4) ==
+        "##\xE2\x96\x81");
 }
 
 TEST_CASE(

@@ -177,6 +177,8 @@ TEST_CASE("a model of tokenizer.json that is wrong is refused, and its path says
     CHECK(read(model(R"("vocab": [["a", -1]])"))->kind() == "unigram");
     CHECK(read(model(R"("vocab": {"ab": 0, "c": 1}, "merges": [])"))->kind() == "bpe");
     CHECK(read(model(R"("vocab": {"a": 0})"))->kind() == "wordpiece");
+    CHECK(read(R"({"model": {"vocab": {"a": 0}}, "pre_tokenizer": {"type": "ByteLevel"}})")->kind() ==
+          "wordpiece");
     CHECK(read(model(bpe + R"(, "dropout": 0)"))->kind() == "bpe");
     CHECK(read(model(bpe))->kind() == "bpe");  // ab is a token of two characters
     CHECK(read(model(R"("type": "BPE", "vocab": {"": 0, "a": 1})"))->kind() == "bpe");
