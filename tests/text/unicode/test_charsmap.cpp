@@ -111,6 +111,12 @@ TEST_CASE("a character map takes characters of several bytes, and makes U+FFFD o
     std::string text = "\xEF\xBC\xA1\xC2\xA0x\xEF\xBC\xA2\xFF.";
     CHECK(made.apply(text, 1000));
     CHECK(text == "A \xEF\xBC\xA2\xEF\xBF\xBD.");
+    text = std::string("\0x\0", 3);  // a NUL begins no sequence
+    CHECK(made.apply(text, 1000));
+    CHECK(text == std::string(2, '\0'));
+    const CharsMap nothing(word(4) + word(0), "file", "map");  // no replacements
+    CHECK(nothing.apply(text, 1000));
+    CHECK(text == std::string(2, '\0'));
 }
 
 TEST_CASE("a damaged character map is refused, and one that makes a text grow without bound is stopped") {
