@@ -21,10 +21,10 @@ std::vector<ChatMessage> messages_of(const nlohmann::json& list, const std::stri
             fail_input(path, where, "an object with role and content", list[i].type_name());
         ChatMessage message{text_member(list[i], "role", path, where + "."),
                             text_member(list[i], "content", path, where + ".")};
-        const std::string before = messages.empty() ? "" : messages.back().role;
-        const std::string expected = before == "user" ? "assistant"
-                                     : before.empty() ? "system or user"
-                                                      : "user";
+        const std::string_view before = messages.empty() ? "" : std::string_view(messages.back().role);
+        const std::string_view expected = before == "user" ? "assistant"
+                                          : before.empty() ? "system or user"
+                                                           : "user";
         const bool fits = message.role == expected ||
                           (before.empty() && (message.role == "system" || message.role == "user"));
         if (!fits) fail_input(path, where + ".role", expected, linnet::quoted(message.role));

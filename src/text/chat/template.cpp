@@ -67,7 +67,8 @@ ChatTemplate parse_chat_template(std::string_view json, const std::string& path)
     form.known_by = list_of(known_by, path, "known_by");
     form.unless = list_of(unless, path, "unless");
     form.ends = list_of(ends, path, "ends");
-    if (!form.continues && (form.user.before + form.user.after + form.assistant.before).empty())
+    if (!form.continues && form.user.before.empty() && form.user.after.empty() &&
+        form.assistant.before.empty())
         fail_input(path, "user", "text that tells roles apart", "none",
                    "\"continues\": true is for models without roles");
     return form;

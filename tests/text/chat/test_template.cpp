@@ -386,7 +386,7 @@ TEST_CASE(
     const auto spelled = [&](const char* text) { return letters->encode(text); };
     const std::string json =
         R"({"name": "t", "user": {"before": "{bos}{a}"}, "assistant": {"before": "b{eos}"},
-                                 "trim": true, "ends": ["zzz", "ab"]})";
+                                 "trim": true, "ends": ["zzz", "ab", "a"]})";
     write_text(scratch / "t.json", json);
     const ChatTemplate form = open_chat_template(scratch / "t.json", "--template");
     const std::vector<ChatTurn> said = {{" \t ", std::nullopt}};  // nothing is left of it
@@ -400,5 +400,8 @@ TEST_CASE(
                                          {ChatPart::Kind::plain, "a", {}}};
     CHECK(encode_chat(*letters, parts, false, &places).size() == 5);
     CHECK(places == std::vector<std::size_t>{0, 3});
+    for (const char* told_apart :
+         {R"({"user": {"after": "U"}, "assistant": {}})", R"({"user": {}, "assistant": {"before": "A"}})"})
+        CHECK(!parse_chat_template(told_apart, "t.json").continues);
     CHECK(parse_chat_template(R"({"continues": true, "user": {}, "assistant": {}})", "t.json").continues);
 }
