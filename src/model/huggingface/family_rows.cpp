@@ -211,7 +211,7 @@ json overlaid(json whole, const json& section) {
             had = merged(had, value, same_tensor);
         else if (key == "presence")
             had = merged(had, value, [](auto& a, auto& b) { return same_member(a, b, "tensor"); });
-        else if (key == "aliases" || key == "made")
+        else if ((key == "aliases" || key == "made") && had.is_array() && value.is_array())
             had.insert(had.end(), value.begin(), value.end());
         else
             had = value;
