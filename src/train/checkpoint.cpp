@@ -199,6 +199,7 @@ Checkpoint read_checkpoint(const std::string& folder) {
         if (m.contains("norms")) state.outliers = OutlierGate::from_json(m.at("norms"));
         if (fs::exists(folder + "/" + best_name)) state.best = folder + "/" + best_name;
         const json sums = m.value("sha256", json::object());
+        if (!sums.is_object()) fail_input(path, "sha256", "an object", sums.type_name());
         const char* weights = sums.contains(best_adapter) ? best_adapter : best_model;
         for (const auto& [name, ignored] : sums.items())
             if (name != weights && name != moments_name)

@@ -1,0 +1,294 @@
+// Configs, manifests and folders of runs that cannot be: each row is one, and the line that is said of it.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/sha256.h"
+#include "support.h"
+#include "train/checkpoint.h"
+#include "train/run_folder.h"
+#include "train/run_model.h"
+#include "train/start.h"
+#include "train/task/config.h"
+
+using namespace linnet;
+using namespace std::string_literals;
+using nlohmann::json;
+using test::refusal;
+using test::Scratch;
+using test::write_text;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The line of an Error of that exit code, without the folder before the file's name.
+std::string said(const std::string& folder, Exit exit, const std::function<void()>& act) {
+    try {
+        act();
+    } catch (const Error& error) {
+        CHECK(error.exit() == exit);
+        const std::string line = error.what();
+        return line.starts_with(folder + "/") ? line.substr(folder.size() + 1) : line;
+    }
+    return "accepted";
+}
+
+}  // namespace
+
+TEST_CASE("a run's config that contradicts itself is refused by the setting's name") {
+    auto with = [](const json& more) {
+        json model = {{"context", 16}, {"width", 8}, {"layers", 1}, {"heads", 2}};
+        model.update(more);
+        return json{{"model", model}};
+    };
+    const json plain = with(json::object()), encoder = with({{"kind", "encoder"}}),
+               pairs = with({{"kind", "encoder-decoder"}}),
+               picture = with({{"kind", "encoder"},
+                               {"head", {{"kind", "classes"}}},
+                               {"image", {{"width", 4}, {"height", 4}, {"patch", 2}}}});
+    struct Row {
+        json config;
+        std::vector<std::string> settings;
+        std::string says;
+    };
+    const std::string tuned =
+        "finetune.model: expected a model to begin from, as other settings of finetune are given, got none";
+    const Row rows[] = {
+        {plain, {}, "accepted"},
+        {plain,
+         {"train.objective=pairs"},
+         "train.objective: expected next, as model.kind is decoder, got pairs"},
+        {pairs,
+         {"train.objective=next"},
+         "train.objective: expected pairs or spans, as model.kind is encoder-decoder, got next"},
+        {pairs, {"train.objective=spans"}, "accepted"},
+        {encoder,
+         {"train.objective=next"},
+         "train.objective: expected masked, as model.kind is encoder and model.head.kind tokens, got next"},
+        {encoder, {"train.objective=classes"}, "accepted"},
+        {encoder, {"train.objective=tags"}, "accepted"},
+        {picture,
+         {"train.objective=masked"},
+         "train.objective: expected classes, as model.kind is encoder and model.head.kind classes, got "
+         "masked"},
+        {plain, {"train.sequence=32"}, "train.sequence: expected at most model.context (16), got 32"},
+        {picture, {"train.sequence=2"}, "train.sequence: expected 0, as a picture is read whole, got 2"},
+        {picture, {}, "accepted"},
+        {encoder,
+         {"train.sequence=2"},
+         "train.sequence: expected at least 3, as train.objective is masked, got 2"},
+        {pairs,
+         {"train.objective=spans", "train.sequence=2"},
+         "train.sequence: expected at least 3, as train.objective is spans, got 2"},
+        {plain, {"finetune.layers=1"}, tuned},
+        {plain, {"finetune.reset_layers=1"}, tuned},
+        {plain, {"finetune.lora.rank=1"}, tuned},
+        {plain, {"finetune.layer_decay=0.5"}, tuned},
+        {plain, {"finetune.layers=1", "finetune.model=m"}, "accepted"},
+        {plain,
+         {"tokenizer.kind=file"},
+         "tokenizer.file: expected a path, as tokenizer.kind is file, got none"},
+        {plain,
+         {"tokenizer.file=t", "tokenizer.kind=bpe"},
+         "tokenizer.kind: expected file, as tokenizer.file is given, got bpe"},
+        {plain, {"train.groups=some"}, "train.groups: expected a list of objects, got string"},
+        {plain,
+         {"train.groups=" + std::string(200, '[')},
+         "train.groups: expected a list of objects, got null"},
+        {plain, {"train.groups=[7]"}, "train.groups[0]: expected an object, got number"},
+        {json{{"model", plain["model"]}, {"train", {{"groups", json::array({json{{"lr", 1}}})}}}},
+         {},
+         "train.groups[0].match: expected a pattern of parameters' names, as blk.*.attn_q.weight, got none"},
+        {json::array(), {}, "top level: expected an object, got array"},
+        {{{"train", 7}}, {}, "train: expected "},
+    };
+    for (const Row& row : rows) {
+        const std::string line = refusal([&] { read_run_config(row.config, "c", row.settings); });
+        CHECK_MESSAGE(line.starts_with((row.says == "accepted" ? "" : "c: ") + row.says), line);
+    }
+    CHECK(read_run_config(plain, "c", {}).train.sequence == 16);
+    CHECK(read_run_config(encoder, "c", {"train.objective=tags"}).model.head.kind == "tags");
+}
+
+TEST_CASE("the special tokens of a vocabulary are those that its objective needs") {
+    using Names = std::vector<std::string>;
+    auto names = [](const std::string& objective, const std::string& kind = "bpe") {
+        RunConfig c;
+        c.train.objective = objective, c.tokenizer.kind = kind;
+        c.train.sequence = 20, c.train.masked.share = 0.15, c.train.masked.length = 3;
+        return special_tokens(c);
+    };
+    CHECK(names("next").empty());
+    CHECK(names("masked") == Names{"<|endoftext|>", "[CLS]", "[SEP]", "[MASK]"});
+    CHECK(names("masked", "wordpiece").empty());
+    CHECK(names("classes") == Names{"<|endoftext|>", "[CLS]", "[SEP]"});
+    CHECK(names("tags") == names("classes"));
+    CHECK(names("pairs") == Names{"<|endoftext|>"});
+    CHECK(names("spans") == Names{"<|endoftext|>", "<extra_id_0>", "<extra_id_1>", "<extra_id_2>"});
+}
+
+TEST_CASE("a manifest tells what a checkpoint is of, and one that cannot be is refused") {
+    Scratch s;
+    write_text(s / "adapter.gguf", "weights");
+    write_text(s / "optimizer.bin", "moments");
+    const json inputs = {{"inputs", {"a", "b"}}, {"format", "auto"},   {"field", "text"},
+                         {"separator", ""},      {"invalid", "error"}, {"skip_bad", true}};
+    json good = {{"step", 3},
+                 {"data", "sum"},
+                 {"log_bytes", 12},
+                 {"seconds", 1.5},
+                 {"config", {{"model", 7}}},
+                 {"isa", "avx2"},
+                 {"base", "print"},
+                 {"read", inputs},
+                 {"evaluations", {{"step", 2}, {"loss", 1.5}, {"last_loss", 2.5}, {"since", 1}}},
+                 {"texts", {{{"weight", 1}, {"sequences", 4}}}},
+                 {"norms", {{"last", std::vector<double>(200, 1.0)}, {"skipped", 5}}},
+                 {"sha256", {{"adapter.gguf", sha256("weights")}, {"optimizer.bin", sha256("moments")}}}};
+    auto read = [&](const json& manifest) {
+        write_text(s / "manifest.json", manifest.dump());
+        return read_checkpoint(s.path);
+    };
+    Checkpoint state = read(good);
+    CHECK(state.isa == "avx2");
+    CHECK(state.base == "print");
+    CHECK(state.inputs.inputs == std::vector<std::string>{"a", "b"});
+    CHECK(state.inputs.weights.empty());
+    CHECK(state.inputs.read.skip_bad);
+    CHECK(state.keeper.best_step() == 2);
+    CHECK(state.texts == good["texts"]);
+    CHECK(state.outliers.norms().size() == OutlierGate::window);
+    CHECK(state.outliers.skipped() == 5);
+    CHECK(state.best.empty());
+    write_text(s / "best.gguf", "best");
+    good["read"]["weights"] = {1, 2};
+    CHECK(read(good).best == s / "best.gguf");
+    CHECK(read(good).inputs.weights == std::vector<double>{1, 2});
+    good["read"]["weights"] = {1};  // which cannot be of two inputs
+    CHECK(read(good).inputs.weights.empty());
+    const std::pair<std::string, std::string> changes[] = {
+        {R"({"step": "3"})", "step: expected a count, got string"},
+        {R"({"step": null})", "step: expected a count, got none"},
+        {R"({"step": 9007199254740993})", "step: expected a count, got 9007199254740993"},
+        {R"({"config": null})", "expected a checkpoint's manifest, got other JSON"},
+        {R"({"data": 7})", "expected a checkpoint's manifest, got other JSON"},
+        {R"({"read": 7})", "expected a checkpoint's manifest, got other JSON"},
+        {R"({"read": {"inputs": "a"}})", "expected a checkpoint's manifest, got other JSON"},
+        {R"({"evaluations": {"loss": "x"}})", "expected a checkpoint's manifest, got other JSON"},
+        {R"({"norms": 7})", "expected a checkpoint's manifest, got other JSON"},
+        {R"({"sha256": {"model.gguf": "00"}})",
+         "sha256: expected adapter.gguf and optimizer.bin, got model.gguf"},
+        {R"({"sha256": 7})", "sha256: expected an object, got number"},
+    };
+    for (const auto& [change, says] : changes) {
+        json damaged = good;
+        damaged.merge_patch(json::parse(change));
+        CHECK(said(s.path, Exit::input, [&] { read(damaged); }) == "manifest.json: " + says);
+    }
+    CHECK(said(s.path, Exit::input, [&] { read(json::array()); }) ==
+          "manifest.json: step: expected a count, got none");
+    std::string newest;
+    CHECK(said(s.path, Exit::diverged, [&] { read_newest_checkpoint(s / "none", newest); }) ==
+          "none: expected a checkpoint, got none");
+    CHECK(said(s.path, Exit::io, [&] { link_or_copy(s / "no-such", s / "to"); }) ==
+          "to: No such file or directory");
+    CHECK(said(s.path, Exit::io, [&] { link_or_copy(s / "best.gguf", s / "none/to"); }) ==
+          "none/to: No such file or directory");
+}
+
+TEST_CASE("a run's folder is refused by what is found in it, and a run that was set aside comes back") {
+    Scratch s;
+    CHECK(said(s.path, Exit::diverged, [&] { RunFolder run(s / "none", RunStart::resume); }) ==
+          "none: expected a folder of a run to resume, got no such folder");
+    write_text(s / "file", "");
+    CHECK(said(s.path, Exit::diverged, [&] { RunFolder run(s / "file", RunStart::resume); }) ==
+          "file: expected a folder of a run to resume, got a file");
+    fs::create_directories(s / "empty");
+    CHECK(said(s.path, Exit::diverged, [&] { RunFolder run(s / "empty", RunStart::resume); }) ==
+          "empty: expected a checkpoint to resume from, got none (without --resume a run begins)");
+    for (const std::string name : {"checkpoints", "log.jsonl", "mine.gguf", "model.safetensors"}) {
+        const std::string folder = s / ("with-" + name);
+        fs::create_directories(folder);
+        write_text(folder + "/notes.txt", "");
+        CHECK(said(s.path, Exit::usage, [&] { RunFolder run(folder, RunStart::fresh); }) == "accepted");
+        name == "checkpoints" ? void(fs::create_directories(folder + "/" + name))
+                              : write_text(folder + "/" + name, "old");
+        CHECK(said(s.path, Exit::usage, [&] { RunFolder run(folder, RunStart::fresh); }) ==
+              "with-" + name + ": expected a folder without a model, a checkpoint or a log, got " + name +
+                  " (--resume goes on with a run, --overwrite replaces it)");
+    }
+    const std::string folder = s / "with-log.jsonl";
+    {
+        RunFolder run(folder, RunStart::overwrite);
+        run.begin();
+        CHECK_FALSE(fs::exists(folder + "/log.jsonl"));
+        write_text(folder + "/log.jsonl", "new");
+    }
+    CHECK(test::read_text(folder + "/log.jsonl") == "old");  // no checkpoint came
+    {
+        RunFolder run(folder, RunStart::overwrite);
+        run.begin();
+        write_text(folder + "/log.jsonl", "new");
+        run.settle();
+    }
+    CHECK(test::read_text(folder + "/log.jsonl") == "new");
+    // A run that was killed between the two: without a checkpoint the old one is back, with one it goes.
+    for (bool checkpoint : {false, true}) {
+        fs::create_directories(folder + "/" + set_aside);
+        write_text(folder + "/" + set_aside + "/log.jsonl", "old");
+        if (checkpoint) fs::create_directories(folder + "/checkpoints/step-00000001");
+        { RunFolder run(folder, RunStart::overwrite); }
+        CHECK_FALSE(fs::exists(folder + "/" + set_aside));
+        CHECK(test::read_text(folder + "/log.jsonl") == "old");
+    }
+}
+
+TEST_CASE(
+    "a path of a run stands for its best model, its newest checkpoint's, or that of the run it replaces") {
+    Scratch s;
+    const std::string run = s / "run";
+    auto file = [&](const std::string& name) {
+        fs::create_directories(fs::path(run + "/" + name).parent_path());
+        write_text(run + "/" + name, "");
+        return run + "/" + name;
+    };
+    CHECK(model_of_run("") == "");
+    CHECK(model_of_run(run) == run);
+    fs::create_directories(run);
+    CHECK(model_of_run(run) == run);
+    CHECK(adapter_of_run(run) == run);
+    CHECK(adapter_of_run("a.gguf") == "a.gguf");
+    CHECK(tokenizer_of_run("a.json") == "a.json");
+    file("log.jsonl");
+    CHECK(refusal([&] { model_of_run(run); }) ==
+          run + ": expected a model, or a run that has one, got a run before its first evaluation");
+    const std::string old_adapter = file(std::string(set_aside) + "/adapter.gguf");
+    CHECK(adapter_of_run(run) == old_adapter);
+    const std::string old = file(std::string(set_aside) + "/checkpoints/step-00000007/model.gguf");
+    CHECK(model_of_run(run) == old);
+    fs::create_directories(run + "/checkpoints/step-00000003");
+    CHECK(model_of_run(run) == old);  // that one has none
+    const std::string newest = file("checkpoints/step-00000003/adapter.gguf");
+    CHECK(adapter_of_run(run) == newest);
+    CHECK(refusal([&] { model_of_run(run); }) ==
+          run +
+              ": expected a model, or a run that has one, got a run that trained an adapter (-m names the "
+              "model that it began from, --lora this folder)");
+    const std::string best = file("model.gguf");
+    CHECK(model_of_run(run) == best);
+    CHECK(tokenizer_of_run(run) == best);
+    const std::string words = file("tokenizer.json");
+    CHECK(tokenizer_of_run(run) == words);
+}
+
+TEST_CASE("the model that a run begins from is named by the last setting, or by the config") {
+    CHECK(start_model(json(), {}).empty());
+    CHECK(start_model({{"finetune", 7}}, {}).empty());
+    CHECK(start_model({{"finetune", {{"model", 7}}}}, {}).empty());
+    const json named = {{"finetune", {{"model", "a"}}}};
+    CHECK(start_model(named, {"train.steps=1"}) == "a");
+    CHECK(start_model(named, {"finetune.model=b", "finetune.model=c"}) == "c");
+    CHECK(start_model(named, {"finetune.model="}).empty());
+}
