@@ -113,8 +113,18 @@ void Continuation::finish(GenerateEnd why) {
     emit_(std::nullopt, characters_.push(stops_.finish()) + characters_.finish());
 }
 
+void Continuation::forget(std::size_t first, std::size_t newest) {
+    if (text_.size() <= first + newest) return;
+    forgotten_ += text_.size() - first - newest;
+    kept_first_ = first;
+    text_.erase(text_.begin() + static_cast<std::ptrdiff_t>(first),
+                text_.end() - static_cast<std::ptrdiff_t>(newest));
+}
+
 Generated Continuation::result() const {
-    Generated result{{text_.begin() + static_cast<std::ptrdiff_t>(prompt_), text_.end()}, end_, {}};
+    const std::size_t remembered = text_.size() - (forgotten_ > 0 ? kept_first_ : prompt_);
+    const auto newest = static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(remembered, picks()));
+    Generated result{{text_.end() - newest, text_.end()}, picks(), end_, {}};
     if (cursor_) result.complete = cursor_->may_end() && end_ != GenerateEnd::stop;
     return result;
 }

@@ -26,6 +26,10 @@ struct GenerateOptions {
     std::int64_t logprobs = -1;  // with every token its probability and the likeliest so many; -1: not
     bool shift = false;     // a full context: drop the oldest part of the text and go on, instead of ending
     std::int64_t keep = 0;  // first tokens that are never dropped (a begin token never is)
+    // With shift: newest tokens to remember when older ones are dropped, a context's at least; -1: all.
+    // Without a limit a text that never ends takes memory without end; samplers and guesses see what is
+    // remembered.
+    std::int64_t remember = -1;
 };
 
 /// grammar: it allows nothing more.
@@ -33,7 +37,8 @@ enum class GenerateEnd { length, end_token, stop, context, interrupted, grammar 
 std::string_view name(GenerateEnd end);  // "length", "end-token", …
 
 struct Generated {
-    std::vector<TokenId> ids;  // without the prompt; with the end token, where one ended the text
+    std::vector<TokenId> ids;  // without the prompt and what was forgotten; with an end token that ended it
+    std::uint64_t tokens = 0;  // that were picked
     GenerateEnd end = GenerateEnd::length;
     std::optional<bool> complete;  // with a grammar: the text fulfils it, and was not cut
 };
@@ -74,9 +79,13 @@ class Continuation {
     void finish(GenerateEnd why);
 
     bool ended() const { return ended_; }
-    const std::vector<TokenId>& text() const { return text_; }  // the prompt, and what was picked
+    /// The prompt, and what was picked, but for what was forgotten: so many tokens behind the first ones.
+    const std::vector<TokenId>& text() const { return text_; }
+    std::uint64_t forgotten() const { return forgotten_; }
+    /// Forgets all but the first `first` tokens and the newest `newest`.
+    void forget(std::size_t first, std::size_t newest);
     std::size_t prompt_size() const { return prompt_; }
-    std::uint64_t picks() const { return text_.size() - prompt_; }
+    std::uint64_t picks() const { return forgotten_ + text_.size() - prompt_; }
     std::uint64_t left() const;  // picks until the wanted length
     const GenerateOptions& options() const { return options_; }
     Generated result() const;
@@ -95,6 +104,8 @@ class Continuation {
     EmitLogprobs emit_logprobs_;
     std::vector<TokenId> text_;
     std::size_t prompt_;
+    std::uint64_t forgotten_ = 0;
+    std::size_t kept_first_ = 0;  // tokens before the forgotten ones
     Sampler sampler_;
     std::optional<GrammarCursor> cursor_;
     StopFilter stops_;

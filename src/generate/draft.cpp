@@ -17,6 +17,10 @@ std::uint64_t hash_of(std::span<const TokenId> tokens) {
 
 void LookupDrafter::draft(const Continuation& continuation, std::size_t most, std::vector<TokenId>& out) {
     const std::span<const TokenId> text = continuation.text();
+    if (forgotten_ != continuation.forgotten()) {  // the places that are known are others' now
+        after_.clear();
+        seen_ = 0, forgotten_ = continuation.forgotten();
+    }
     // All tokens but the newest have one behind them, so what ends there may be looked up later.
     for (; seen_ < text.size(); seen_++)
         for (std::size_t n = shortest; n <= longest && n <= seen_; n++)

@@ -34,6 +34,7 @@ class LookupDrafter : public Drafter {
     static constexpr std::size_t longest = 4, shortest = 2;  // tokens that must be equal
     std::unordered_map<std::uint64_t, std::size_t> after_;   // where the text went on, the last time
     std::size_t seen_ = 0;                                   // tokens of the text that after_ knows
+    std::uint64_t forgotten_ = 0;                            // of the text, when after_ was begun
 };
 
 /// Drafts of a smaller model with the same vocabulary. Its sequence is one of `engine`'s, which must outlive

@@ -63,15 +63,21 @@ std::size_t Generator::index(const Slot& slot) const {
     return static_cast<std::size_t>(&slot - slots_.data());
 }
 
+/// First tokens of a text that a shift keeps.
+std::size_t Generator::kept_first(std::span<const TokenId> text, const GenerateOptions& options) const {
+    const auto context = static_cast<std::size_t>(source_.context());
+    std::size_t keep = static_cast<std::size_t>(std::max<std::int64_t>(options.keep, 0));
+    if (tokenizer_.bos() == text.front()) keep = std::max<std::size_t>(keep, 1);
+    return std::min(keep, context - std::min<std::size_t>(context, 2));
+}
+
 /// What of a text is to be held: all of it, or where it does not fit and may be cut, its first tokens and the
 /// newer half of what room is left. (The kept tokens are read again at their new positions. Moving the keys
 /// there would be cheaper, but not the same as having read that text; and learned positions cannot be moved.)
 std::vector<TokenId> Generator::fitted(std::span<const TokenId> text, const GenerateOptions& options) const {
     auto context = static_cast<std::size_t>(source_.context());
     if (text.size() <= context) return {text.begin(), text.end()};
-    std::size_t keep = static_cast<std::size_t>(std::max<std::int64_t>(options.keep, 0));
-    if (tokenizer_.bos() == text.front()) keep = std::max<std::size_t>(keep, 1);
-    keep = std::min(keep, context - std::min<std::size_t>(context, 2));
+    const std::size_t keep = kept_first(text, options);
     std::size_t rest = std::max<std::size_t>(1, (context - keep) / 2);
     std::vector<TokenId> tokens(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(keep));
     tokens.insert(tokens.end(), text.end() - static_cast<std::ptrdiff_t>(rest), text.end());
@@ -145,10 +151,15 @@ void Generator::shift_full() {
         if (!slot.text || slot.text->ended() || !slot.planned.empty() || !slot.full(source_.context()))
             continue;
         std::vector<TokenId> tokens;
-        if (slot.request->make_room)
+        if (slot.request->make_room) {
             tokens = slot.request->make_room(*slot.text);
-        else if (slot.text->options().shift)
-            tokens = fitted(slot.text->text(), slot.text->options());
+        } else if (slot.text->options().shift) {
+            const GenerateOptions& options = slot.text->options();
+            tokens = fitted(slot.text->text(), options);
+            if (options.remember >= 0)
+                slot.text->forget(kept_first(slot.text->text(), options),
+                                  static_cast<std::size_t>(std::max(options.remember, source_.context())));
+        }
         if (tokens.empty()) {
             slot.text->finish(GenerateEnd::context);
             continue;

@@ -59,6 +59,7 @@ class Generator {
 
   private:
     struct Slot;
+    std::size_t kept_first(std::span<const TokenId> text, const GenerateOptions& options) const;
     std::vector<TokenId> fitted(std::span<const TokenId> text, const GenerateOptions& options) const;
     bool admit(const Request& request);
     void begin(Slot& slot, const Request& request, std::vector<TokenId> tokens);

@@ -336,6 +336,41 @@ TEST_CASE("a text that repeats itself is guessed from itself, and takes few runs
     CHECK(generator.totals().accepted > 110);
 }
 
+TEST_CASE(
+    "a text without end is the same where only its newest part is remembered, with guesses and without") {
+    FakeTokenizer tokenizer(letters);
+    for (bool guesses : {false, true}) {
+        CAPTURE(guesses);
+        Request request = request_of(some_tokens(5, 13), 500);
+        request.options.sampler.temperature = 0;
+        request.options.shift = true;
+        request.options.keep = 4;
+        std::vector<TokenId> given[2];
+        Generated results[2];
+        for (int limited : {0, 1}) {
+            FakeSource source(20, 5, mixed);
+            Generator generator(
+                source, tokenizer,
+                guesses ? MakeDrafter([] { return std::make_unique<LookupDrafter>(); }) : MakeDrafter());
+            request.options.remember = limited ? 30 : -1;
+            request.emit = [&](std::optional<TokenId> id, std::string_view) {
+                if (id) given[limited].push_back(*id);
+            };
+            request.done = [&](const Generated& result) { results[limited] = result; };
+            generator.run({request});
+        }
+        CHECK(given[0].size() == 500);
+        CHECK(given[1] == given[0]);
+        CHECK(results[0].ids == given[0]);
+        CHECK(results[0].tokens == 500);
+        CHECK(results[1].tokens == 500);
+        // What was forgotten, a context's half at a time, is not told again.
+        CHECK(results[1].ids.size() >= 30);
+        CHECK(results[1].ids.size() < 30 + 20);
+        CHECK(std::equal(results[1].ids.rbegin(), results[1].ids.rend(), given[1].rbegin()));
+    }
+}
+
 TEST_CASE("a shift keeps the first tokens that it is told to, and a long prompt loses its middle") {
     FakeTokenizer tokenizer(letters);
     FakeSource source(20, 5, mixed);

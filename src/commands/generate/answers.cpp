@@ -78,7 +78,7 @@ class StreamPrinter : public AnswerPrinter {
             return;
         }
         Record line{{"end", name(result.end)},         {"prompt_tokens", answer_.ids.size()},
-                    {"tokens", result.ids.size()},     {"prompt_seconds", totals.read_seconds},
+                    {"tokens", result.tokens},         {"prompt_seconds", totals.read_seconds},
                     {"seconds", totals.write_seconds}, {"seed", answer_.seed}};
         if (result.complete) line["complete"] = *result.complete;
         if (totals.drafted > 0) line["drafted"] = totals.drafted, line["accepted"] = totals.accepted;
@@ -167,7 +167,7 @@ class OrderedPrinter : public AnswerPrinter {
         line["end"] = name(result.end);
         if (result.complete) line["complete"] = *result.complete;
         line["prompt_tokens"] = a.ids.size();
-        line["tokens"] = result.ids.size();
+        line["tokens"] = result.tokens;
         line["seed"] = a.seed;
         if (!waiting_[next_].logprobs.empty()) line["logprobs"] = waiting_[next_].logprobs;
         return line;

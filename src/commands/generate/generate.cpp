@@ -38,13 +38,15 @@ struct Options {
     double length_penalty = 1;
 };
 
+constexpr std::int64_t remembered = 65536;  // tokens of a text behind a full context
+
 /// Where and how many texts ended for want of room; on stderr.
 void note_full(const std::vector<Generated>& results, std::int64_t context) {
     auto ended = [](const Generated& g) { return g.end == GenerateEnd::context; };
     auto full = std::count_if(results.begin(), results.end(), ended);
     if (full == 0) return;
     std::string which = results.size() == 1
-                            ? "ended after " + std::to_string(results[0].ids.size()) + " new tokens"
+                            ? "ended after " + std::to_string(results[0].tokens) + " new tokens"
                             : std::to_string(full) + " of " + std::to_string(results.size()) + " texts ended";
     note("linnet: the context of " + std::to_string(context) + " tokens is full; " + which +
          " (--ctx-shift drops the oldest part and goes on)");
@@ -229,6 +231,9 @@ int run(Options& options, const Globals& globals) {
             requests.push_back(request_of(task.answer, task.settings));
         }
     }
+
+    // One text is given out as it comes: of one that never ends only so much is held.
+    if (answers.size() == 1) requests[0].options.remember = remembered;
 
     EngineOptions engine;
     engine.context = options.context;
