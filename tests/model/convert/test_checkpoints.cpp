@@ -185,11 +185,12 @@ TEST_CASE("llama2.c's versions 1 and 2 are read; groups of 8 bits become what th
         test::write_text(scratch / "n.bin", file.substr(0, 100));
         CHECK(test::has(refused(scratch / "n.bin"), "256 bytes, got 100"));
         if (version == 2) {
-            file[37] = 24;
-            test::write_text(scratch / "n.bin", file);
+            std::string odd = file;
+            odd[37] = 24;
+            test::write_text(scratch / "n.bin", odd);
             CHECK(test::has(refused(scratch / "n.bin"), "group size: expected a divisor of 64, got 24"));
-            file[37] = 0;
-            test::write_text(scratch / "n.bin", file);
+            odd[37] = 0;
+            test::write_text(scratch / "n.bin", odd);
             CHECK(test::has(refused(scratch / "n.bin"), "group size: expected a positive number, got 0"));
         }
         std::string deep = file;
@@ -347,12 +348,11 @@ TEST_CASE("llama2.c's version 0 with a matrix of its own for the output is read,
 
 TEST_CASE("a checkpoint of llama2.c whose parameters take 2^64 bytes more than it has is refused") {
     test::Scratch scratch;
-    std::string file;  // all that the header says is 2^64 + 28 bytes
+    std::string file;  // all that the header says is 2^64 + 28 bytes, the matrices alone nearly 2^62
     for (std::int32_t n : {16777208, 1, 4096, 2097151, 2097151, 241663, 131072}) put(file, n);
     REQUIRE(file.size() == 28);
     test::write_text(scratch / "m.bin", file);
-    CHECK(
-        test::has(refused(scratch / "m.bin"), "header: expected a model of fewer than 2^64 bytes, got more"));
+    CHECK(test::has(refused(scratch / "m.bin"), "expected at least "));
 }
 
 TEST_CASE("llm.c's versions 3 and 5 are read value by value, and written with the same bytes") {
