@@ -13,6 +13,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/fields.h"
 #include "base/file.h"
 #include "base/memory_use.h"
 #include "base/output.h"
@@ -472,6 +473,12 @@ int dry_run(const RunSetup& setup, bool as_json) {
     return 0;
 }
 
+/// JSON that a run has written, as far as it is that still; else a value that equals none.
+nlohmann::json parsed(const std::string& text) {
+    using nlohmann::json;
+    return nests_too_deep(text) ? json(json::value_t::discarded) : json::parse(text, nullptr, false);
+}
+
 /// Whether a run with this log wrote that config: at its start, at a resume, or when its steps were planned
 /// anew.
 bool wrote_config(const std::string& log, const nlohmann::json& found) {
@@ -481,10 +488,11 @@ bool wrote_config(const std::string& log, const nlohmann::json& found) {
         const bool plan = line.starts_with("{\"event\":\"plan\"");
         if (!plan && !line.starts_with("{\"event\":\"start\"") && !line.starts_with("{\"event\":\"resume\""))
             continue;
-        const nlohmann::json record = nlohmann::json::parse(line, nullptr, false);
+        const nlohmann::json record = parsed(line);
         if (!record.is_object()) continue;  // cut by a kill
         if (record.contains("config")) own = record["config"];
-        if (plan && own.is_object()) own["train"]["steps"] = record.value("steps", nlohmann::json());
+        if (plan && own.is_object() && own.contains("train") && own["train"].is_object())
+            own["train"]["steps"] = record.value("steps", nlohmann::json());
         if (own == found) return true;
     }
     return false;
@@ -499,7 +507,7 @@ void keep_edited_config(const TrainingOptions& options, const RunSetup& setup) {
         std::filesystem::equivalent(path, options.config_path, ignored))
         return;
     const std::string log = options.out + "/log.jsonl";
-    const nlohmann::json found = nlohmann::json::parse(read_file(path), nullptr, false);
+    const nlohmann::json found = parsed(read_file(path));
     if (found == setup.checkpoint.config ||
         (std::filesystem::exists(log, ignored) && wrote_config(read_file(log), found)))
         return;

@@ -206,6 +206,25 @@ TEST_CASE("a run writes, removes and moves nothing through links that lie in its
         place("ls -A elsewhere elsewhere/checkpoints").out);
 }
 
+TEST_CASE("a resumed run keeps an edited config whatever its log and that config hold") {
+    Place place;
+    REQUIRE(place("$TRAIN --data text --out out --steps 2").exit == 0);
+    const std::string log = place.file("out/log.jsonl"), deep(200000, '[');
+    write_text(place.s / "out/log.jsonl",
+               "{\"event\":\"start\",\"config\":{\"train\":[]}}\n"
+               "{\"event\":\"plan\",\"steps\":3}\n"
+               "{\"event\":\"start\",\"config\":" +
+                   deep + "\n" + log);
+    for (const std::string& config : {deep, std::string("{\"train\":7}"), std::string("null")}) {
+        write_text(place.s / "out/config.json", config);
+        const Outcome resumed = place("$TRAIN --data text --out out --resume --steps 4");
+        CHECK_MESSAGE(resumed.exit == 0, resumed.err);
+        CHECK_MESSAGE(has(resumed.err, "config.json was edited"), resumed.err);
+    }
+    CHECK(place.file("out/config.edited.json") == deep);
+    CHECK(place.file("out/config.edited-2.json") == "{\"train\":7}");
+}
+
 TEST_CASE("going on with another instruction set is said") {
     Place place;
     const Outcome first = place("$TRAIN --data text --out out --steps 2 --isa scalar");
