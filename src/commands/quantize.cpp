@@ -9,7 +9,6 @@
 #include "base/file.h"
 #include "base/json_line.h"
 #include "base/output.h"
-#include "base/processors.h"
 #include "base/signals.h"
 #include "base/terminal.h"
 #include "commands/commands.h"
@@ -63,19 +62,13 @@ struct Windows {
 Windows windows_of(const Options& options, const Globals& globals, const Model& model,
                    const TextInput& text) {
     Windows windows;
-    EncodeOptions encode;  // as eval: no begin token
-    encode.threads = globals.threads > 0 ? globals.threads : physical_cores();
-    model.tokenizer().encode(text.text(), windows.ids, encode);
+    windows.ids = encode_for_windows(model.tokenizer(), text, globals.threads);
     windows.size = options.context;
     if (windows.size > model.config().context)
         usage_error("--ctx", "at most " + std::to_string(model.config().context) + ", the model's",
                     std::to_string(windows.size));
-    const auto count = static_cast<std::int64_t>(windows.ids.size());
     if (windows.size == 0) windows.size = std::min<std::int64_t>(model.config().context, longest_window);
-    if (count < windows.size)
-        fail_input(text.name(), "",
-                   "a text of at least one window, " + std::to_string(windows.size) + " tokens",
-                   std::to_string(count) + " tokens", "--ctx makes windows smaller");
+    require_window(text, windows.ids.size(), windows.size);
     return windows;
 }
 

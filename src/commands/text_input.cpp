@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/error.h"
+#include "base/processors.h"
 #include "commands/options.h"
 #include "data/utf8_check.h"
 #include "model/model.h"
@@ -80,6 +81,20 @@ std::vector<std::string_view> lines_of(std::string_view text) {
         begin = end + 1;
     }
     return lines;
+}
+
+std::vector<TokenId> encode_for_windows(const Tokenizer& tokenizer, const TextInput& text, int threads) {
+    EncodeOptions encode;
+    encode.threads = threads > 0 ? threads : physical_cores();
+    std::vector<TokenId> ids;
+    tokenizer.encode(text.text(), ids, encode);
+    return ids;
+}
+
+void require_window(const TextInput& text, std::size_t tokens, std::int64_t size) {
+    if (tokens < static_cast<std::size_t>(size))
+        fail_input(text.name(), "", "a text of at least one window, " + std::to_string(size) + " tokens",
+                   std::to_string(tokens) + " tokens", "--ctx makes windows smaller");
 }
 
 TokenizerPtr open_tokenizer(const std::string& path) {

@@ -52,6 +52,13 @@ std::string prompt_name(const std::optional<std::string>& prompt, const std::str
 /// empty, or where there is no other.
 std::vector<std::string_view> lines_of(std::string_view text);
 
+/// The text as a model reads it in windows: no begin token, as windows start anywhere, and peers measure it
+/// so.
+std::vector<TokenId> encode_for_windows(const Tokenizer& tokenizer, const TextInput& text, int threads);
+
+/// Error(Exit::input) where the text has not one window of `size` tokens.
+void require_window(const TextInput& text, std::size_t tokens, std::int64_t size);
+
 /// load_tokenizer of what `path` stands for (tokenizer_of_run), or the built-in model's where it is empty.
 TokenizerPtr open_tokenizer(const std::string& path);
 

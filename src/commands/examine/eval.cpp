@@ -9,7 +9,6 @@
 #include "base/file.h"
 #include "base/json_line.h"
 #include "base/signals.h"
-#include "base/team.h"
 #include "base/terminal.h"
 #include "commands/adapter_options.h"
 #include "commands/commands.h"
@@ -46,22 +45,12 @@ std::int64_t predicted_bytes(const Tokenizer& tokenizer, std::span<const TokenId
     return static_cast<std::int64_t>(text.size());
 }
 
-std::vector<TokenId> encoded(const Model& model, const TextInput& file, const Globals& globals) {
-    EncodeOptions encode;  // no begin token: windows start anywhere, and peers measure it so
-    encode.threads = globals.threads > 0 ? globals.threads : physical_cores();
-    std::vector<TokenId> ids;
-    model.tokenizer().encode(file.text(), ids, encode);
-    return ids;
-}
-
 /// Windows of `size` tokens to look at.
 std::size_t count_windows(const Options& options, const TextInput& file, std::span<const TokenId> ids,
                           std::int64_t size) {
     if (size < 2) usage_error("--ctx", "at least 2 tokens", std::to_string(size));
+    require_window(file, ids.size(), size);
     const std::size_t count = ids.size() / static_cast<std::size_t>(size);
-    if (count == 0)
-        fail_input(file.name(), "", "a text of at least one window, " + std::to_string(size) + " tokens",
-                   std::to_string(ids.size()) + " tokens", "--ctx makes windows smaller");
     return options.windows > 0 ? std::min(count, static_cast<std::size_t>(options.windows)) : count;
 }
 
@@ -101,7 +90,7 @@ int run(const Options& options, const Globals& globals) {
     if (!options.fields.empty())
         usage_error("--fields", "none, as the model predicts a text", "'" + options.fields + "'");
     const TextInput file(options.file);
-    const std::vector<TokenId> ids = encoded(*model, file, globals);
+    const std::vector<TokenId> ids = encode_for_windows(model->tokenizer(), file, globals.threads);
     EngineOptions wanted;
     wanted.context = options.context;
     wanted.threads = globals.threads;
