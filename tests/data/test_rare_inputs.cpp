@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "data/all_tokens.h"
 #include "data/batches.h"
 #include "data/corpus_builder.h"
 #include "data/corpus_check.h"
@@ -21,6 +22,7 @@
 using namespace linnet;
 using namespace std::string_literals;
 using nlohmann::json;
+using test::read_all;
 using test::Scratch;
 using test::write_text;
 
@@ -57,15 +59,6 @@ class Marked : public Tokenizer {
     TokenId first_;
 };
 
-std::vector<std::int32_t> all_of(const TokenSource& source, DataSplit split) {
-    const std::uint64_t size = source.size(split);
-    if (size < 2) return {};
-    std::vector<std::int32_t> in(size - 1), out(size - 1);
-    source.window(split, 0, in, out);
-    in.push_back(out.back());
-    return in;
-}
-
 std::string line_of(const std::function<void()>& act) {
     try {
         act();
@@ -84,7 +77,7 @@ TEST_CASE(
     TextSplit split;
     split.train = {"ab", "c\n"};
     auto ids = [&](const Tokenizer& tokenizer, bool mark, int threads = 1) {
-        return all_of(TokenSource::from_documents(split, mark, tokenizer, threads), DataSplit::train);
+        return read_all(TokenSource::from_documents(split, mark, tokenizer, threads), DataSplit::train);
     };
     CHECK(ids(Marked(true), true) == Ids{256, 'a', 'b', 257, 256, 'c', '\n', 257});
     CHECK(ids(Marked(false), true) == Ids{'a', 'b', '\n', 'c', '\n'});
@@ -137,7 +130,8 @@ TEST_CASE("corpora: a begin token, documents without end tokens, several bad fil
         write_text(s / "a.jsonl", text);
         options.overwrite = true;
         build_corpus(tokenizer, options);
-        return all_of(TokenSource::open_files(*find_token_files(s / "out"), tokenizer, 0), DataSplit::train);
+        return read_all(TokenSource::open_files(*find_token_files(s / "out"), tokenizer, 0),
+                        DataSplit::train);
     };
     CHECK(tokens(Marked(true), "{\"text\":\"ab\"}\n{\"text\":\"c\"}\n") ==
           Ids{256, 'a', 'b', 257, 256, 'c', 257});

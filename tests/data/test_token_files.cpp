@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "data/all_tokens.h"
 #include "data/batches.h"
 #include "data/megatron_index.h"
 #include "data/shards.h"
@@ -14,6 +15,7 @@
 #include "text/train/train.h"
 
 using namespace linnet;
+using test::read_all;
 using test::Scratch;
 using test::write_text;
 
@@ -52,15 +54,6 @@ std::string index_bytes(int code, const std::vector<std::int32_t>& lengths) {
            little<std::uint8_t>(static_cast<std::uint8_t>(code)) + little<std::uint64_t>(lengths.size()) +
            little<std::uint64_t>(documents.size()) + bytes_of(lengths) + bytes_of(pointers) +
            bytes_of(documents);
-}
-
-std::vector<std::int32_t> read_all(const TokenSource& source, DataSplit split) {
-    const std::uint64_t size = source.size(split);
-    if (size < 2) return {};
-    std::vector<std::int32_t> in(size - 1), out(size - 1);
-    source.window(split, 0, in, out);
-    in.push_back(out.back());
-    return in;
 }
 
 }  // namespace
