@@ -19,9 +19,10 @@ constexpr std::string_view space_members =
     "\\t-\\r\\x20\\x{85}\\x{A0}\\x{1680}\\x{2000}-\\x{200A}\\x{2028}\\x{2029}\\x{202F}\\x{205F}\\x{3000}";
 constexpr std::string_view word_members = "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{200C}\\x{200D}";
 
-/// What only PCRE2 understands, what would make matches go backwards, and what asks where a search began.
+/// What only PCRE2 understands, what would make matches go backwards or end within a character, and what asks
+/// where a search began.
 std::string_view refused_part(std::string_view rest) {
-    for (std::string_view part : {"(*", "\\K", "\\G"})
+    for (std::string_view part : {"(*", "\\K", "\\G", "\\C"})
         if (rest.starts_with(part)) return part;
     return {};
 }

@@ -35,10 +35,13 @@ std::string split_by(const std::string& pattern) {
 
 }  // namespace
 
-TEST_CASE("expressions whose matches go backwards, and PCRE2's own verbs, are refused by name") {
+TEST_CASE(
+    "expressions whose matches go backwards or end within a character, and PCRE2's verbs, are refused by "
+    "name") {
     for (const char* pattern : {R"((?<=a\\Kb))", R"(a\\K)", R"((?<=(?1))(a\\K))"})
         CHECK(has(message_of(split_by(pattern), "aaaa"), "a regular expression without '\\K'"));
     CHECK(has(message_of(split_by(R"(\\Ga)"), "aaaa"), "a regular expression without '\\G'"));
+    CHECK(has(message_of(split_by(R"(a\\C)"), "aaaa"), "a regular expression without '\\C'"));
     for (const char* pattern : {"(*NO_JIT)a", "(*LIMIT_MATCH=1)a", "a(*ACCEPT)"})
         CHECK(has(message_of(split_by(pattern), "aaaa"), "a regular expression without '(*'"));
     CHECK(message_of(split_by("[(*]+"), "a(*") == "accepted");
