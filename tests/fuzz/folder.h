@@ -24,13 +24,14 @@ class Folder {
     Folder(const Folder&) = delete;
 
     const std::string& path() const { return path_; }
-    /// The path of `name`, which holds these bytes from now on. A file that has them already is left alone:
-    /// mutations change one of several.
+    /// The path of `name`, which may lie in a folder of its own and holds these bytes from now on. A file
+    /// that has them already is left alone: mutations change one of several.
     std::string with(const std::string& name, std::string_view bytes) {
         const std::string path = path_ + "/" + name;
         const auto [held, is_new] = held_.try_emplace(name, bytes);
         if (!is_new && held->second == bytes) return path;
         held->second = bytes;
+        if (is_new) std::filesystem::create_directories(std::filesystem::path(path).parent_path());
         const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
         if (file < 0 || ::write(file, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()) ||
             ::close(file) != 0)

@@ -11,8 +11,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     using namespace linnet;
     static fuzz::Folder folder;
     fuzz::Input input(data, size);
-    for (const char* name : {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json",
-                             "generation_config.json", "modules.json", "chat_template.jinja"})
+    for (const char* name :
+         {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json",
+          "generation_config.json", "modules.json", "chat_template.jinja", "1_Pooling/config.json"})
         folder.with_any(name, input.part());
     try {
         const ModelSource source = open_folder(folder.path(), {});
