@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "text/encode/vocabulary.h"
 #include "text/files/tokenizer_json.h"
 #include "text/unicode/charsmap.h"
 #include "text/unicode/regex.h"
@@ -44,6 +45,9 @@ void read_pattern(Value value, std::string& literal, std::shared_ptr<const Regex
     if (Value s = value["String"]; !s.is_null()) {
         literal = s.string();
         if (literal.empty()) s.fail("a string", "an empty one");
+        if (literal.size() > longest_searched)  // it is tried at every place of a text
+            s.fail("a string of at most " + std::to_string(longest_searched) + " bytes",
+                   std::to_string(literal.size()) + " bytes");
     } else if (Value r = value["Regex"]; !r.is_null()) {
         regex = regex_of(r, "tokenizer.json");
     } else {

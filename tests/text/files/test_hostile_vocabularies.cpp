@@ -66,6 +66,18 @@ TEST_CASE("a chain of replacements, and what is put before a text, may not make 
     CHECK(message_of(with(mark + "\xE2\x96\x81\"}")) == "accepted");
 }
 
+TEST_CASE("a text is searched for no string that is longer than tokens may be") {
+    for (const std::size_t size : {1024, 1025}) {
+        const std::string pattern = std::string(size, 'a') + R"("}, "content": "b"})";
+        const std::string said =
+            message_of(with(R"("normalizer": {"type": "Replace", "pattern": {"String": ")" + pattern), "a");
+        CAPTURE(said);
+        CHECK((size <= 1024
+                   ? said == "accepted"
+                   : has(said, "normalizer.pattern.String: expected a string of at most 1024 bytes")));
+    }
+}
+
 TEST_CASE("tokens around a text are bounded") {
     std::string items, ids;
     for (int i = 0; i < 60; i++) {
