@@ -60,7 +60,7 @@ ISA_ALL  := $(wildcard src/kernels/isa_*.cpp)
 ISA_SKIP := $(foreach f,$(ISA_ALL),$(if $(or $(filter scalar double,$(call isa_of,$f)),$(ISA.$(MACHINE).$(call isa_of,$f))),,$f))
 
 SOURCES := $(filter-out $(ISA_SKIP),$(shell find src -name '*.cpp' | sort))
-TESTS   := $(shell find tests -name '*.cpp' | sort)
+TESTS   := $(shell find tests -name '*.cpp' -not -path 'tests/growth/*' | sort)
 FUZZ_TARGETS := $(patsubst tests/fuzz/%.cpp,%,$(wildcard tests/fuzz/fuzz_*.cpp))
 FUZZERS := $(FUZZ_TARGETS)
 # The data files of a folder as one generated source each (below): a file more or less needs no edit here.
@@ -75,7 +75,7 @@ KERNEL_TEST_OBJECTS := $(filter $(addprefix $(BUILD)/obj/src/,base/% tensor/% ke
 PROGRAM := $(if $(wildcard src/main.cpp),$(BUILD)/linnet)
 FORMATTED := $(shell find src tests -name '*.cpp' -o -name '*.h' -o -name '*.inl')
 
-.PHONY: all everything test test-all run-tests tsan coverage test-faults run-test-faults kernel-test check run-checks format tidy fuzz run-fuzz
+.PHONY: all everything test test-all run-tests tsan coverage test-faults run-test-faults kernel-test check run-checks format tidy fuzz run-fuzz growth run-growth
 .PHONY: print-program clean help bench-kernels install run-install uninstall deb run-deb static check-install
 all:          ## build the program (the default)
 	$(AGAIN) $(BUILD)/linnet
@@ -148,6 +148,14 @@ run-fuzz_%: $(BUILD)/fuzz_%
 $(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/library.a
 	@echo "link    $@"
 	$(Q)$(CXX) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(LDLIBS)
+growth:       ## every parser with an input and with one twice as long: the work, counted, may double (needs clang++)
+	$(AGAIN) VARIANT=fuzz CXX=clang++ run-growth
+run-growth: $(BUILD)/growth
+	$<
+GROWTH_OBJECTS := $(patsubst %.cpp,$(BUILD)/obj/%.o,$(wildcard tests/growth/*.cpp))
+$(BUILD)/growth: $(GROWTH_OBJECTS) $(BUILD)/library.a
+	@echo "link    $@"
+	$(Q)$(CXX) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 # A target takes what it names: a tenth of the size, and of the time to link.
 $(BUILD)/library.a: $(LIBRARY)
 	$(Q)rm -f $@; ar rcsT $@ $^
@@ -296,4 +304,4 @@ $(BUILD)/obj/src/model/builtin.o: $(BUILTIN)
 $(BUILD)/no-model:
 	@mkdir -p $(@D); : > $@
 
--include $(OBJECTS:.o=.d) $(TEST_OBJECTS:.o=.d) $(FUZZERS:%=$(BUILD)/obj/tests/fuzz/%.d) $(BUILD)/obj/tools/bench_kernels.d
+-include $(OBJECTS:.o=.d) $(TEST_OBJECTS:.o=.d) $(FUZZERS:%=$(BUILD)/obj/tests/fuzz/%.d) $(GROWTH_OBJECTS:.o=.d) $(BUILD)/obj/tools/bench_kernels.d
