@@ -286,6 +286,17 @@ struct RepeatedKey : nlohmann::json_sax<json> {
     }
 };
 
+[[noreturn]] void refuse_json(std::string_view text, std::size_t at, std::string_view file,
+                              std::size_t first_line) {
+    at = std::min(at, text.size());
+    std::size_t line = first_line, column = 1;
+    for (std::size_t i = 0; i < at; i++) text[i] == '\n' ? (line++, column = 1) : column++;
+    fail_input(file, "line " + std::to_string(line) + ", column " + std::to_string(column), "JSON",
+               at < text.size()  ? std::string("'") + text[at] + "'"
+               : first_line == 1 ? "the end of the file"
+                                 : "the end of the line");
+}
+
 }  // namespace
 
 json parse_json(std::string_view text, std::string_view file, std::size_t first_line) {
@@ -296,17 +307,17 @@ json parse_json(std::string_view text, std::string_view file, std::size_t first_
     if (nests_too_deep(text)) fail_input(file, first, "JSON nested at most 100 deep", "deeper nesting");
     try {
         RepeatedKey repeated;
-        if (json::sax_parse(text.begin(), text.end(), &repeated) && repeated.found)
-            fail_input(file, (first.empty() ? "" : first + ": ") + *repeated.found, "each key once",
-                       "a second one");
+        if (json::sax_parse(text.begin(), text.end(), &repeated)) {
+            if (repeated.found)
+                fail_input(file, (first.empty() ? "" : first + ": ") + *repeated.found, "each key once",
+                           "a second one");
+            // To nlohmann a NUL is the end, whatever follows.
+            if (const std::size_t nul = text.find('\0'); nul != text.npos)
+                refuse_json(text, nul, file, first_line);
+        }
         return json::parse(text.begin(), text.end());
     } catch (const json::parse_error& error) {
-        std::size_t at = std::min(error.byte == 0 ? 0 : error.byte - 1, text.size());
-        std::size_t line = first_line, column = 1;
-        for (std::size_t i = 0; i < at; i++) text[i] == '\n' ? (line++, column = 1) : column++;
-        fail_input(file, "line " + std::to_string(line) + ", column " + std::to_string(column), "JSON",
-                   at >= text.size() ? first.empty() ? "the end of the file" : "the end of the line"
-                                     : std::string("'") + text[at] + "'");
+        refuse_json(text, error.byte == 0 ? 0 : error.byte - 1, file, first_line);
     } catch (const json::out_of_range&) {  // has no place
         fail_input(file, first, "numbers up to 1.8e308", "a larger one");
     }

@@ -129,13 +129,14 @@ TEST_CASE("a setting that files from before do not know is printed only where it
 }
 
 TEST_CASE("JSON faults are named by line and column") {
-    auto parse = [](const char* text) {
+    auto parse = [](const std::string& text) {
         return refusal([&](std::vector<Field>&) { parse_json(text, "f.json"); });
     };
     CHECK(parse("{\n  \"a\": }") == "f.json: line 2, column 8: expected JSON, got '}'");
     CHECK(parse("").find("got the end of the file") != std::string::npos);
     CHECK(parse(R"({"a": 1, "a": 2})") == "f.json: a: expected each key once, got a second one");
     CHECK(parse("{} x").find("line 1, column 4") != std::string::npos);
+    CHECK(parse(std::string("{}\n\0{", 5)) == "f.json: line 2, column 1: expected JSON, got '\\x00'");
     CHECK(parse((std::string(1 << 20, ' ') + "{}").c_str()) ==
           "f.json: expected at most 1 MiB of JSON, got 1048578 bytes");
     std::string deep(100000, '[');

@@ -22,7 +22,8 @@ void lay_out(const ChatTemplate& form) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const std::string_view text = fuzz::Input(data, size).rest();
     try {
-        if (parse_messages(text, "fuzz").empty()) std::abort();
+        for (const ChatMessage& message : parse_messages(text, "fuzz"))
+            if (message.role.empty()) std::abort();
     } catch (const Error&) {
     }
     try {
