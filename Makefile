@@ -1,5 +1,5 @@
 # linnet: `make` builds build/linnet; `make test` runs every test; `make help` lists the rest.
-#   VARIANT=release|debug|asan|tsan|coverage    CXX=g++|clang++|aarch64-linux-gnu-g++    V=1 shows the commands
+#   VARIANT=release|debug|asan|tsan    CXX=g++|clang++|aarch64-linux-gnu-g++    V=1 shows the commands
 VARIANT ?= release
 ifeq ($(origin CXX),default)
 CXX     := g++
@@ -35,10 +35,18 @@ OPT.release  := -O2
 OPT.debug    := -O0 -g3 -D_GLIBCXX_ASSERTIONS
 OPT.asan     := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -D_GLIBCXX_ASSERTIONS
 OPT.tsan     := -O1 -g -fsanitize=thread -D_GLIBCXX_ASSERTIONS
-OPT.coverage := -O0 -g --coverage
+# Clang counts conditions of the source, so that it may be optimized; in what src/ compiles to alone (see build/tests).
+OPT.coverage := -O1 -Wno-pass-failed
+COUNTED.coverage := -fprofile-instr-generate -fcoverage-mapping -fcoverage-compilation-dir=.
 OPT.fuzz     := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -D_GLIBCXX_ASSERTIONS
 CXXFLAGS += $(or $(OPT.$(VARIANT)),$(error VARIANT must be release, debug, asan, tsan or coverage))
-LDFLAGS  += $(filter -fsanitize% --coverage,$(OPT.$(VARIANT))) $(if $(CROSS),-static)
+LDFLAGS  += $(filter -fsanitize% -fprofile%,$(OPT.$(VARIANT)) $(COUNTED.$(VARIANT))) $(if $(CROSS),-static)
+$(BUILD)/obj/src/%.o: CXXFLAGS += $(COUNTED.$(VARIANT))
+ifeq ($(VARIANT),coverage)
+# Every process adds its counts to one file of its program: this takes memory, and tests that limit it are left out.
+export LLVM_PROFILE_FILE := $(CURDIR)/$(BUILD)/profiles/%m.profraw
+$(BUILD)/obj/tests/%.o: CPPFLAGS += -DLINNET_COUNTED
+endif
 
 # Instruction-set flags go to the kernel files alone; a file that this machine's kind cannot build is left out.
 ISA.x86_64.avx2       := -mavx2 -mfma -mf16c
@@ -52,9 +60,10 @@ ISA.aarch64.dotprod   := $(ISA.aarch64.neon)+dotprod
 ISA.aarch64.i8mm      := $(ISA.aarch64.dotprod)+i8mm
 $(foreach isa,neon dotprod i8mm,$(eval ISA.arm64.$(isa) := $(ISA.aarch64.$(isa))))
 # Kernels are compiled for speed and contracted where the source says so; never -ffast-math.
-KERNEL_FLAGS.release := -O3 -fno-exceptions -fno-rtti -fno-math-errno -fno-trapping-math -fno-stack-protector -Wno-psabi
+KERNEL_FLAGS.release  := -O3 -fno-exceptions -fno-rtti -fno-math-errno -fno-trapping-math -fno-stack-protector -Wno-psabi
+KERNEL_FLAGS.coverage := -O2 -Wno-psabi
 # No parser leads into a kernel's branches; libFuzzer walks all its counters after every input, and these are 2 of 3.
-KERNEL_FLAGS.fuzz    := -Wno-psabi -fno-sanitize=fuzzer-no-link
+KERNEL_FLAGS.fuzz     := -Wno-psabi -fno-sanitize=fuzzer-no-link
 isa_of    = $(patsubst src/kernels/isa_%.cpp,%,$(1))
 ISA_ALL  := $(wildcard src/kernels/isa_*.cpp)
 ISA_SKIP := $(foreach f,$(ISA_ALL),$(if $(or $(filter scalar double,$(call isa_of,$f)),$(ISA.$(MACHINE).$(call isa_of,$f))),,$f))
@@ -104,9 +113,10 @@ $(BUILD)/faults.so: tests/faults/shim.c
 	$(Q)$(CC) -O1 -Wall -Wextra -shared -fPIC -o $@ $< -ldl
 tsan:         ## every test under ThreadSanitizer; TEST_ARGS chooses
 	$(AGAIN) VARIANT=tsan run-tests
-coverage:     ## lines and branches of src/ that the tests run, by file and folder
-	$(AGAIN) VARIANT=coverage run-tests
-	@tools/coverage.sh build-coverage
+coverage:     ## lines and branches of src/ that the tests run, by file and folder (needs clang++ and Debian's llvm)
+	@rm -rf build-coverage-clang/profiles
+	$(AGAIN) VARIANT=coverage CXX=clang++ run-tests
+	@tools/coverage.sh build-coverage-clang
 
 check:        ## formatting, layers, kernel symbols, clang-tidy
 	$(AGAIN) run-checks
@@ -220,15 +230,16 @@ clean:        ## remove what was built
 
 help:         ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile | awk -F'\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
-	@echo "  VARIANT=debug|asan|tsan|coverage, CXX=clang++, V=1 and -jN go with any of them."
+	@echo "  VARIANT=debug|asan|tsan, CXX=clang++, V=1 and -jN go with any of them."
 
 $(BUILD)/linnet: $(OBJECTS)
 	@echo "link    $@"
 	$(Q)$(CXX) $(LDFLAGS) -o $@ $(OBJECTS) $(LDLIBS)
 
+# The library first: of an inline function the linker takes the first object's, and those of the tests are not counted.
 $(BUILD)/tests: $(TEST_OBJECTS) $(LIBRARY)
 	@echo "link    $@"
-	$(Q)$(CXX) $(LDFLAGS) -o $@ $(TEST_OBJECTS) $(LIBRARY) $(LDLIBS)
+	$(Q)$(CXX) $(LDFLAGS) -o $@ $(LIBRARY) $(TEST_OBJECTS) $(LDLIBS)
 
 $(BUILD)/kernel-tests: $(KERNEL_TEST_OBJECTS)
 	@echo "link    $@"
