@@ -81,7 +81,7 @@ Settings read_settings(const std::string& path) {
     off("alpha_pattern", {json::object()});
     off("trainable_token_indices", {json::array()});
     const json alpha = config.value("lora_alpha", json()), root = config.value("use_rslora", json(false));
-    if (!alpha.is_number() || !std::isfinite(alpha.get<double>()))
+    if (!alpha.is_number())
         fail_input(path, "lora_alpha", "a number", alpha.is_null() ? "none" : alpha.dump());
     return {alpha.get<double>(), root == true};
 }

@@ -160,44 +160,55 @@ TEST_CASE("a PEFT folder whose config or tensors cannot be is refused by key or 
     write_peft_folder(test::random_adapter(*base, 2, 1, 3), *base, s / "good", Existing::keep);
     const std::string config = test::read_text(s / "good/adapter_config.json");
     const Safetensors file = Safetensors::open(s / "good/adapter_model.safetensors");
-    const std::string first(file.tensors()[0].name);
-    const std::string other = first.find(".lora_A.") != first.npos
-                                  ? std::string(first).replace(first.find(".lora_A."), 8, ".lora_B.")
-                                  : std::string(first).replace(first.find(".lora_B."), 8, ".lora_A.");
-    /// The folder with the first tensor changed: its name ("": left out), shape and type.
-    auto with = [&](const std::string& name, std::vector<std::int64_t> shape, DType type,
-                    bool others = true) {
+    const std::string module = "base_model.model.transformer.h.0.attn.c_attn";
+    const std::string lora_a = module + ".lora_A.weight", lora_b = module + ".lora_B.weight";
+    REQUIRE(file.tensor(lora_a));
+    REQUIRE(file.tensor(lora_b));
+    /// The folder with one tensor changed: its name ("": left out), shape and type; the others kept or not,
+    /// and one more ("": none).
+    auto with = [&](const std::string& which, const std::string& name, std::vector<std::int64_t> shape,
+                    DType type, bool others = true, const std::string& more = "") {
         fs::create_directories(s / "f");
         write_text(s / "f/adapter_config.json", config);
         SafetensorsWriter out;
+        auto add = [&](const std::string& called, DType of, Shape now) {
+            out.add_tensor(called, of, now, [now, of](const SafetensorsWriter::Sink& sink) {
+                const auto bytes = static_cast<std::size_t>(now.count() * info(of).bytes);
+                sink(std::vector<char>(bytes).data(), bytes);
+            });
+        };
         for (const SafetensorsTensor& t : file.tensors()) {
-            const bool changes = t.name == first;
+            const bool changes = t.name == which;
             if (changes ? name.empty() : !others) continue;
             Shape now = t.shape;
             if (changes && !shape.empty()) {
                 now.rank = static_cast<int>(shape.size());
                 std::copy(shape.begin(), shape.end(), now.dim.begin());
             }
-            out.add_tensor(changes ? name : std::string(t.name), changes ? type : DType::f32, now,
-                           [now](const SafetensorsWriter::Sink& sink) {
-                               const std::vector<float> zeros(static_cast<std::size_t>(now.count()));
-                               sink(zeros.data(), zeros.size() * sizeof(float));
-                           });
+            add(changes ? name : std::string(t.name), changes ? type : DType::f32, now);
         }
+        if (!more.empty()) add(more, DType::f32, Shape(1, 1));
         out.write(s / "f", "adapter_model");
         return named(s.path, [&] { open_adapter({s / "f", 1}, *base); });
     };
-    const std::string weights = "f/adapter_model.safetensors: ";
-    CHECK(with(first, {}, DType::f32) == "accepted");
-    const std::string lone = with("", {}, DType::f32);
-    CHECK_MESSAGE(test::has(lone, ": expected lora_A and lora_B, got lora_"), lone);
-    CHECK(test::has(with(first, {1, 1}, DType::f32), "got shape [1, 1] (made for another model?)"));
-    CHECK(test::has(with(first, {1, 1, 1}, DType::f32), "got 3 dimensions (made for another model?)"));
-    CHECK(with(first, {}, DType::i32) == weights + first + ": expected F32, F16, BF16 or F64, got I32");
-    CHECK(with("x", {}, DType::f32, false) == weights + "x: expected lora_A or lora_B of a linear layer of " +
-                                                  base->path() +
-                                                  "'s blocks, got another tensor (made for another model?)");
-    CHECK(with("", {}, DType::f32, false) ==
+    const std::string weights = "f/adapter_model.safetensors: ",
+                      another = ": expected lora_A or lora_B of a linear layer of " + base->path() +
+                                "'s blocks, got another tensor (made for another model?)";
+    CHECK(with(lora_a, lora_a, {}, DType::f32) == "accepted");
+    CHECK(with(lora_a, lora_a, {}, DType::f64) == "accepted");
+    CHECK(with(lora_a, "", {}, DType::f32) ==
+          weights + module + ": expected lora_A and lora_B, got lora_B alone");
+    CHECK(with(lora_b, "", {}, DType::f32) ==
+          weights + module + ": expected lora_A and lora_B, got lora_A alone");
+    CHECK(test::has(with(lora_a, lora_a, {1, 1}, DType::f32), "got shape [1, 1] (made for another model?)"));
+    CHECK(test::has(with(lora_b, lora_b, {1, 2}, DType::f32), "got shape [1, 2] (made for another model?)"));
+    CHECK(
+        test::has(with(lora_a, lora_a, {1, 1, 1}, DType::f32), "got 3 dimensions (made for another model?)"));
+    CHECK(with(lora_a, lora_a, {}, DType::i32) ==
+          weights + lora_a + ": expected F32, F16, BF16 or F64, got I32");
+    CHECK(with(lora_a, "x", {}, DType::f32, false) == weights + "x" + another);
+    CHECK(with(lora_a, lora_a, {}, DType::f32, true, "zero") == weights + "zero" + another);
+    CHECK(with(lora_a, "", {}, DType::f32, false) ==
           weights + "expected lora_A and lora_B of some modules, got none");
     const std::pair<std::string, std::string> configs[] = {
         {"[]", "expected a JSON object, got array"},
@@ -220,6 +231,31 @@ TEST_CASE("a PEFT folder whose config or tensors cannot be is refused by key or 
                               open_adapter({s / "f", 1}, *base);
                           }),
                     "f: expected adapter_model.safetensors, got PyTorch's weights (pickles execute code"));
+    fs::remove(s / "f/adapter_model.bin");
+    const std::string absent = s / "f/adapter_model.safetensors: No such file or directory";
+    CHECK_THROWS_WITH_AS(open_adapter({s / "f", 1}, *base), absent.c_str(), Error);
+}
+
+TEST_CASE("adapters that no PEFT folder can hold are refused by the model or the tensor") {
+    struct Row {
+        std::string family, says;
+    };
+    const Row rows[] = {
+        {"rwkv6",
+         "expected a model that a family of transformers has, as PEFT's names are theirs, got another"},
+        {"mixtral", "expected one matrix in the folder, got several (experts stay in GGUF)"},
+        {"qwen2-tied", "accepted"},
+    };
+    for (const Row& row : rows) {
+        Scratch s;
+        for (const test::FamilyFile& file : test::family_files())
+            if (file.name == row.family) test::write_family_file(file, s / "m.gguf");
+        const std::shared_ptr<const Model> base = Model::open(s / "m.gguf");
+        const Adapter adapter = test::random_adapter(*base, 2, 1, 3);
+        const std::string line = refusal([&] { write_peft_folder(adapter, *base, s / "f", Existing::keep); });
+        CHECK_MESSAGE(test::has(line, row.says), line);
+        CHECK(fs::exists(s / "f") == (row.says == "accepted"));
+    }
 }
 
 TEST_CASE("what a folder says beside its model is read, left out with a note, or refused") {
