@@ -162,11 +162,10 @@ class ZstdSource : public ByteSource {
         while (to.pos == 0) {
             bool more = in_.fill();
             if (!more && between_) return 0;
-            bool fresh = between_;
             ZSTD_inBuffer from{in_.buffer.data() + in_.used, in_.filled - in_.used, 0};
             std::size_t code = ZSTD_decompressStream(z_, &to, &from);
             in_.used += from.pos;
-            if (ZSTD_isError(code)) refuse(code, fresh);
+            if (ZSTD_isError(code)) refuse(code);
             between_ = code == 0;
             // Without input the decoder may still hand out what it holds; when it has none left, the frame is
             // cut off.
@@ -179,9 +178,9 @@ class ZstdSource : public ByteSource {
     std::uint64_t bytes_total() const override { return in_.raw->bytes_total(); }
 
   private:
-    [[noreturn]] void refuse(std::size_t code, bool fresh) const {
+    [[noreturn]] void refuse(std::size_t code) const {
         std::string_view name = ZSTD_getErrorName(code);
-        if (name == "Unknown frame descriptor" && fresh)
+        if (name == "Unknown frame descriptor")  // of a second frame: open_source has seen the first
             in_.refuse("the end of the Zstandard data", "something else");
         if (name == "Frame requires too much memory for decoding")
             in_.refuse("a window of at most 128 MiB", "a larger one", "recompress without --ultra or --long");

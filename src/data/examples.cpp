@@ -70,14 +70,12 @@ PackedText encode_chat_example(const Tokenizer& tokenizer, const Example& exampl
         text.ids.push_back(*tokenizer.eos());
         text.scored.push_back(0);
     }
-    // What ends an answer, as it stands behind the last one.
+    // What ends an answer, as it stands behind the last one: no fewer ids stand behind each.
     const std::vector<TokenId> closing(text.ids.begin() + static_cast<std::ptrdiff_t>(ends.back()),
                                        text.ids.end());
     for (std::size_t i = 0; i < ends.size(); i++) {
         std::size_t end = ends[i];
-        for (std::size_t k = 0; k < closing.size() && end < text.ids.size() && text.ids[end] == closing[k];
-             k++)
-            end++;
+        for (std::size_t k = 0; k < closing.size() && text.ids[end] == closing[k]; k++) end++;
         std::fill(text.scored.begin() + static_cast<std::ptrdiff_t>(at[i]),
                   text.scored.begin() + static_cast<std::ptrdiff_t>(end), 1);
     }

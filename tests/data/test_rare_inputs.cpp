@@ -16,6 +16,7 @@
 #include "data/examples.h"
 #include "data/labelled/images.h"
 #include "data/labelled/scores.h"
+#include "data/packing.h"
 #include "data/train_text.h"
 #include "support.h"
 
@@ -119,6 +120,70 @@ TEST_CASE("examples and whole documents end with the end token, which is learned
         CHECK(out == doctest::Approx(200 * fraction).epsilon(0.35));
         CHECK(held != held_out_examples(many, 1 - fraction / 2));
     }
+    CHECK(held_out_examples(many, 1) == held_out_examples(many, 0.999999));  // one is learned
+}
+
+TEST_CASE("of a conversation the answers are learned with what ends them, whatever stands around them") {
+    struct Row {
+        bool marks, trim;
+        std::string before, after;  // of an answer
+        std::vector<ChatMessage> messages;
+        std::string says;  // the ids, what is learned in capitals
+    };
+    const ChatMessage ask{"user", "q"}, answer{"assistant", " a "};
+    const Row rows[] = {
+        {false, false, "-", ";", {ask, answer}, "(q)- A ;"},
+        {false, true, "-", ";", {ask, answer}, "(q)-A;"},
+        {false, false, "- ", ";", {ask, answer}, "(q)- A;"},  // the space is the model's to write
+        {false, false, "-", ";", {ask, answer, ask}, "(q)- A ;"},
+        {false, false, "-", ";", {ask}, ""},
+        {false, false, "-", "", {ask, answer}, "(q)- A "},  // nothing could tell the model to stop
+        {true, false, "-", "", {ask, answer}, "<(q)- A >"},
+        {true, false, "-", "", {ask, answer, ask, answer}, "<(q)- A (q)- A >"},
+        {true, false, "-", ";", {ask, answer, ask, answer}, "<(q)- A ;(q)- A ;"},
+    };
+    for (const Row& row : rows) {
+        CAPTURE(row.says);
+        ChatTemplate form;
+        form.user = {"(", ")"}, form.assistant = {row.before, row.after}, form.trim = row.trim;
+        Example example;
+        example.messages = row.messages;
+        const PackedText text = encode_example(Marked(row.marks), example, &form);
+        std::string ids, scored;
+        for (std::size_t i = 0; i < text.ids.size(); i++) {
+            const TokenId id = text.ids[i];
+            const char c = id == 256 ? '<' : id == 257 ? '>' : static_cast<char>(id);
+            ids += c == 'a' && text.scored[i] ? 'A' : c;
+            if (text.scored[i]) scored += c;
+        }
+        CHECK(ids == row.says);
+        std::string learned;
+        for (std::size_t at = row.says.find('-'); at != row.says.npos; at = row.says.find('-', at + 1)) {
+            const std::size_t begin = at + 1;
+            const std::size_t end = std::min(row.says.find('(', begin), row.says.size());
+            learned += row.says.substr(begin, end - begin);
+        }
+        std::ranges::replace(learned, 'A', 'a');
+        CHECK(scored == learned);
+    }
+}
+
+TEST_CASE("what is shown of a held-out text ends where what is to be learned of it begins") {
+    const Marked marked(true);
+    std::vector<PackedText> texts[2];
+    texts[0] = {encode_whole(marked, "learned")};
+    auto beginning = [&] {
+        return PackedTexts(texts, false, marked, 1, 64, "test").held_out_beginning(marked);
+    };
+    CHECK(beginning().empty());
+    texts[1] = {encode_whole(marked, std::string(20, 'x'))};  // all of it is: a part is shown
+    CHECK(beginning() == std::string(15, 'x'));
+    texts[1] = {encode_whole(marked, "xyz")};
+    CHECK(beginning() == "xyz");
+    Example pair;
+    pair.prompt = "prompt", pair.completion = "answer";
+    texts[1] = {encode_example(marked, pair, nullptr)};
+    CHECK(beginning() == "prompt");
 }
 
 TEST_CASE("corpora: a begin token, documents without end tokens, several bad files, long and empty ones") {

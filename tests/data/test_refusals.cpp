@@ -469,6 +469,7 @@ TEST_CASE("JSON Lines are examples by their first object, and others beside them
         CHECK(are_examples({s / "t.txt", s / "b.jsonl"}, {}) == are);
     }
     CHECK_FALSE(are_examples({s / "t.txt"}, {}));
+    CHECK(are_examples({s / "a.jsonl"}, {}));  // behind blank lines
     CHECK(named(s.path, [&] {
               read_examples({s / "a.jsonl", s / "t.txt"}, {});
           }) == "t.txt: expected JSON Lines, as the other data are, got another file");
