@@ -193,7 +193,8 @@ TEST_CASE("a bad line of a batch is named before anything is written") {
         {"{\"prompt\": \"one two three four five six seven eight nine ten\"}",
          "p.jsonl: line 3: prompt: expected at most 32 tokens, got 48"}};
     for (const auto& [line, message] : bad) {
-        CAPTURE(line);
+        const auto& of_line = line;
+        CAPTURE(of_line);
         write_text(path, good + "\n" + line + "\n" + good);
         const Outcome outcome = run_linnet({"generate", "-m", tiny_model(), "--batch-file", path});
         CHECK(outcome.exit == 3);

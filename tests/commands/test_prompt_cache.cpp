@@ -173,7 +173,8 @@ TEST_CASE("logits that are not finite end generation and inspect logits with the
     const std::pair<std::string, std::string> places[] = {{"blk.0.ffn_down.weight", "blk.0.ffn.down"},
                                                           {"blk.0.attn_qkv.weight", "blk.0.attn.q"}};
     for (const auto& [tensor, op] : places) {
-        CAPTURE(op);
+        const auto& of_op = op;
+        CAPTURE(of_op);
         const std::string model = damaged(scratch, tensor);
         for (const std::vector<std::string>& command : {std::vector<std::string>{"inspect", "logits"},
                                                         {"generate", "-n", "5"},

@@ -84,7 +84,8 @@ TEST_CASE("a run that was interrupted, terminated or killed goes on to the bytes
     std::string whole = run.file("whole/model.gguf");
     for (const auto& [signal, code] :
          {std::pair{"INT", 130}, std::pair{"TERM", 143}, std::pair{"KILL", 137}}) {
-        CAPTURE(signal);
+        const auto& of_signal = signal;
+        CAPTURE(of_signal);
         std::string name = signal;
         CHECK(run(cut_short(name, signal)).exit == code);
         CHECK(std::filesystem::exists(run.s / (name + "/last.gguf")) == (code != 137));

@@ -125,16 +125,17 @@ TEST_CASE("every truncation and damage of compressed data is an error that names
         for (std::size_t n = 0; n < packed.size(); n += 1 + packed.size() / 97) {
             write_text(name, packed.substr(0, n));
             Exit exit{};
-            CHECK(refusal([&] { read_all(name); }, &exit).starts_with(name));
+            CHECK(refusal([&, &name = name] { read_all(name); }, &exit).starts_with(name));
             CHECK(exit == Exit::input);
         }
         write_text(name, packed + "garbage");
-        CHECK(refusal([&] { read_all(name); }).find("expected the end of") != std::string::npos);
+        CHECK(refusal([&, &name = name] { read_all(name); }).find("expected the end of") !=
+              std::string::npos);
         std::string damaged = packed;
         damaged[packed.size() / 2] ^= 0x10;
         damaged[packed.size() / 2 + 1] ^= 0x55;
         write_text(name, damaged);
-        std::string line = refusal([&] { read_all(name); });
+        std::string line = refusal([&, &name = name] { read_all(name); });
         CHECK(line.starts_with(name));
     }
 }

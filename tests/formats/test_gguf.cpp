@@ -269,7 +269,8 @@ TEST_CASE(
         {"[u8]", 255},         {"[i8]", -128},       {"[u16]", 65535},    {"[i16]", INT16_MIN},
         {"[u32]", UINT32_MAX}, {"[i64]", INT64_MIN}, {"[i32]", INT32_MIN}};
     for (const auto& [key, last] : arrays) {
-        CAPTURE(key);
+        const auto& of_key = key;
+        CAPTURE(of_key);
         CHECK(*file.integers(key) == std::vector<std::int64_t>{1, last});
         CHECK(*file.numbers(key) == std::vector<double>{1, static_cast<double>(last)});
     }

@@ -193,7 +193,7 @@ TEST_CASE("gemv agrees with a naive product, and a row's bits do not depend on w
                                     variant % 3);
                     variant++;
                     Product<Real> alone = p, together = p;
-                    INFO(table.name << " m " << m << " n " << n << " k " << k);
+                    INFO(table.name << " m " << m << " n " << p.n << " k " << p.k);
                     CHECK(error_of(table, p, true) < tolerance<Real>(1e-6, 1e-15));
                     Gemm<Real> four = p.g;
                     four.c = together.c.data(), four.streams = 4;

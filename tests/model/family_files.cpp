@@ -238,7 +238,7 @@ void read_members(const json& object, FamilyFile& file) {
             for (const json& t : value)
                 file.tensors.push_back({t.at("name"), t.at("rows"), 0, t.at("mean"), t.at("deviation")});
         } else {
-            std::visit([&](auto member) { value.get_to(file.*member); }, members().at(name));
+            std::visit([&, &value = value](auto member) { value.get_to(file.*member); }, members().at(name));
         }
     }
 }

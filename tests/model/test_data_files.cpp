@@ -323,7 +323,7 @@ TEST_CASE("a config.json whose values cannot be is refused by its key") {
          "text_config.model_type: expected one of "},
     };
     for (const auto& [config, says] : rows) {
-        const std::string line = refusal([&] { read(config); });
+        const std::string line = refusal([&, &config = config] { read(config); });
         CHECK_MESSAGE(line.starts_with((says == "accepted" ? "" : "config.json: ") + says), line);
     }
     // What the vectors say, and of the whole model what its text part does not say itself.

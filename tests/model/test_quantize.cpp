@@ -118,7 +118,8 @@ TEST_CASE("weights that are not finite, or too large for the type, are refused w
     Scratch scratch;
     QuantizeOptions options;
     for (auto [odd, type] : {std::pair{NAN, "q8_0"}, {INFINITY, "q4_k"}, {1e30f, "q8_0"}, {1e30f, "f16"}}) {
-        CAPTURE(type);
+        const auto& of_type = type;
+        CAPTURE(of_type);
         Gguf file(small_file(scratch, 0.5f, odd));
         options.mix = quantize_mix(type);
         std::vector<QuantizedTensor> plan = plan_quantization(file, options);

@@ -100,7 +100,8 @@ TEST_CASE("a fault in GBNF is named with its line and column") {
         {std::string(2 << 20, '#'), "expected at most 1 MiB of grammar"},
     };
     for (const auto& [gbnf, message] : cases) {
-        CAPTURE(gbnf.substr(0, 60));
+        const std::string begin = gbnf.substr(0, 60);
+        CAPTURE(begin);
         const std::string line = fault(gbnf);
         CHECK_MESSAGE(line.find(message) != line.npos, line);
         CHECK(line.find('\n') == line.npos);

@@ -126,7 +126,8 @@ TEST_CASE("what a schema has that is not supported, or cannot be, is named by it
          "expected a schema that some value fulfils"},
     };
     for (const auto& [schema, message] : cases) {
-        CAPTURE(std::string(schema));
+        const std::string of(schema);
+        CAPTURE(of);
         std::string line = "none";
         try {
             read_json_schema(schema, "s");

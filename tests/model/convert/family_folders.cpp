@@ -426,7 +426,7 @@ void write_plain_folder(const PlainFolder& folder, const std::string& path) {
         Shape shape;
         shape.rank = static_cast<int>(tensor.shape.size());
         for (std::size_t i = 0; i < tensor.shape.size(); i++) shape.dim[i] = tensor.shape[i];
-        writer.add_tensor(name, DType::f32, shape, [&](const SafetensorsWriter::Sink& sink) {
+        writer.add_tensor(name, DType::f32, shape, [&tensor = tensor](const SafetensorsWriter::Sink& sink) {
             sink(tensor.values.data(), tensor.values.size() * sizeof(float));
         });
     }

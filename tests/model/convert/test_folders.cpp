@@ -168,7 +168,8 @@ TEST_CASE("a model whose vocabulary is characters goes out as a folder and comes
     CHECK(after->kind() == "char");
     CHECK(after->encode(test::counting_text()) == before->encode(test::counting_text()));
     for (const auto& [key, value] : model.values())
-        if (key.starts_with("tokenizer.")) CHECK_MESSAGE(back.find(key) != nullptr, key);
+        if (const auto& name = key; name.starts_with("tokenizer."))
+            CHECK_MESSAGE(back.find(name) != nullptr, name);
     REQUIRE(back.tensors().size() == model.tensors().size());
     for (const GgufTensor& t : model.tensors()) {
         REQUIRE(back.tensor(t.name));

@@ -55,8 +55,10 @@ TEST_CASE(
     for (const auto& [type, newer] :
          {std::pair("mistral3", false), {"mistral3", true}, {"gemma3", false}, {"gemma3", true}}) {
         const test::PlainFolder text = text_model(type, scratch / "m.gguf");
-        CAPTURE(type);
-        CAPTURE(newer);
+        const auto& of_type = type;
+        CAPTURE(of_type);
+        const auto& of_newer = newer;
+        CAPTURE(of_newer);
         const std::vector<float> expected = test::logits_of(scratch / "m.gguf");
         const std::string folder = scratch / (type + std::string(newer ? "-newer" : "")),
                           back = folder + "-back";
@@ -74,7 +76,8 @@ TEST_CASE(
         const Safetensors tensors = Safetensors::open(back + "/model.safetensors");
         CHECK(tensors.tensors().size() == text.tensors.size());
         for (const auto& [name, tensor] : text.tensors) {
-            CAPTURE(name);
+            const auto& of_name = name;
+            CAPTURE(of_name);
             const SafetensorsTensor* found = tensors.tensor(name);
             REQUIRE(found);
             CHECK(std::ranges::equal(found->bytes, std::as_bytes(std::span(tensor.values))));

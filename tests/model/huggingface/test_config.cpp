@@ -190,7 +190,7 @@ TEST_CASE("a period and an offset say which layers have attention, and which exp
     }
     ordered_json back = written("jamba", c);
     for (const char* key : {"attn_layer_period", "attn_layer_offset", "num_experts"})
-        CHECK(back[key] == jamba[key]);
+        CHECK(json(back[key]) == jamba[key]);
     CHECK(back["expert_layer_period"] == 2);
     CHECK(back["expert_layer_offset"] == 1);
     jamba["num_experts"] = 1;

@@ -263,7 +263,8 @@ TEST_CASE("every chat template prints a conversation as its family's published o
 TEST_CASE("every chat template is recognised by what model files carry, and none is taken for another") {
     std::map<std::string, int> seen;
     for (const auto& [name, source] : carried) {
-        CAPTURE(source);
+        const auto& of_source = source;
+        CAPTURE(of_source);
         const ChatTemplate& form = recognise_chat_template(source, chat_templates(), "model.gguf");
         CHECK(form.name == name);
         seen[form.name]++;

@@ -54,7 +54,8 @@ TEST_CASE("decode(encode(x)) = x for random bytes, every byte-level kind") {
             const std::string x = random_bytes(rng, counter, rng.below(24, counter));
             const std::string y = t->decode(t->encode(x));
             if (y != x) {
-                CAPTURE(name);
+                const auto& of_name = name;
+                CAPTURE(of_name);
                 CAPTURE(x);
                 REQUIRE(y == x);
             }

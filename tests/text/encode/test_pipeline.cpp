@@ -33,7 +33,8 @@ TEST_CASE("an added token takes the spaces beside it, and one that is a whole wo
         {"w" + e_acute, {0, 4}},    {"\xFFw\xFF", {0, 7, 0}}, {"ww w", {0, 0, 3, 7}}, {"<s>", {0, 0, 0}},
     };
     for (const auto& [text, ids] : cases) {
-        CAPTURE(text);
+        const auto& of_text = text;
+        CAPTURE(of_text);
         CHECK(t->encode(text) == ids);
     }
     EncodeOptions special;

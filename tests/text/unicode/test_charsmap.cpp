@@ -38,7 +38,7 @@ std::string blob_of(const std::map<std::string, std::string>& map) {
     for (const auto& [prefix, next] : children) {  // a prefix comes before what it begins
         const std::uint32_t at = place.at(prefix);
         std::uint32_t base = 1;
-        auto taken = [&] {
+        auto taken = [&, &next = next] {
             if (units.contains(base)) return true;
             for (unsigned char c : next)
                 if (units.contains(base ^ c)) return true;

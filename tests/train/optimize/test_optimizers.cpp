@@ -222,7 +222,8 @@ TEST_CASE("every optimizer takes the steps of its paper, whatever its settings a
     for (const OptimizerKind& kind : optimizer_kinds())
         for (const auto& [name, change] : changes) {
             CAPTURE(kind.name);
-            CAPTURE(name);
+            const auto& of_name = name;
+            CAPTURE(of_name);
             OptimizerConfig config;
             config.kind = kind.name;
             config.lr = 0.01, config.weight_decay = 0.3;
