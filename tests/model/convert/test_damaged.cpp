@@ -7,10 +7,12 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "commands/tiny.h"
 #include "formats/safetensors.h"
 #include "model/convert/family_folders.h"
 #include "model/convert/open.h"
 #include "model/convert/sinks.h"
+#include "model/huggingface/generation_config.h"
 #include "model/model.h"
 #include "support.h"
 
@@ -62,6 +64,34 @@ struct Damage {
 };
 
 using Folder = test::PlainFolder;
+
+/// The file's other values, and its tensors.
+void add_rest(GgufWriter& out, const Gguf& file, const std::function<bool(const std::string&)>& left_out) {
+    for (std::size_t i = 0; i < file.values().size(); i++)
+        if (const std::string key(file.values()[i].first); !left_out(key))
+            out.add_stored(key, file.stored_value(i));
+    for (const GgufTensor& t : file.tensors())
+        out.add_tensor(std::string(t.name), t.type, t.shape,
+                       [&t](const GgufWriter::Sink& sink) { sink(t.bytes.data(), t.bytes.size()); });
+}
+
+/// The weights, each in its type: f32 or f64.
+void write_tensors(const Folder& plain, const std::string& path,
+                   const std::function<DType(const std::string&)>& type_of) {
+    SafetensorsWriter writer;
+    for (const auto& [name, tensor] : plain.tensors) {
+        Shape shape;
+        shape.rank = static_cast<int>(tensor.shape.size());
+        std::ranges::copy(tensor.shape, shape.dim.begin());
+        const DType type = type_of(name);
+        writer.add_tensor(name, type, shape, [&tensor = tensor, type](const SafetensorsWriter::Sink& sink) {
+            const std::vector<double> wide(tensor.values.begin(), tensor.values.end());
+            type == DType::f64 ? sink(wide.data(), wide.size() * sizeof(double))
+                               : sink(tensor.values.data(), tensor.values.size() * sizeof(float));
+        });
+    }
+    writer.write(path, "model");
+}
 
 }  // namespace
 
@@ -119,6 +149,9 @@ TEST_CASE("tensors that are missing, strange or of a type that is no weight's ar
     });
     d.says("model.embed_tokens.weight: expected a matrix, got 1 dimensions",
            [](Folder& f) { f.tensors["model.embed_tokens.weight"].shape = {256 * 64}; });
+    d.says("embedding: expected 1 to 2^24 rows, got 33554432", [](Folder& f) {
+        f.tensors["model.embed_tokens.weight"] = {{1 << 25, 0}, {}};
+    });
 
     // The same bytes under another type.
     const std::string path = d.with([](Folder&) {});
@@ -126,16 +159,46 @@ TEST_CASE("tensors that are missing, strange or of a type that is no weight's ar
     std::uint64_t length;
     std::memcpy(&length, bytes.data(), sizeof length);
     const std::string f32 = R"("dtype":"F32","shape":[64])";
-    for (const char* type : {R"("dtype":"I32","shape":[64])", R"("dtype":"U32","shape":[64])",
-                             R"("dtype":"I8","shape":[256])", R"("dtype":"F8_E4M3","shape":[256])"}) {
+    const std::string weights = "expected F32, F16, BF16 or F64, got ";
+    for (const auto& [type, says] : {std::pair(R"("dtype":"I32","shape":[64])", weights),
+                                     {R"("dtype":"U32","shape":[64])", weights},
+                                     {R"("dtype":"I8","shape":[256])", weights},
+                                     {R"("dtype":"F8_E4M3","shape":[256])", weights},
+                                     {R"("dtype":"F32","shape":[64,1,1,1,1])", "got 5 dimensions"}}) {
         std::string header = bytes.substr(8, length);
         header.replace(header.find(f32), f32.size(), type);
         const std::uint64_t now = header.size();
         test::write_text(
             path + "/model.safetensors",
             std::string(reinterpret_cast<const char*>(&now), sizeof now) + header + bytes.substr(8 + length));
-        CHECK_MESSAGE(test::has(refused(path), "expected F32, F16, BF16 or F64, got "), refused(path));
+        CHECK_MESSAGE(test::has(refused(path), says), refused(path));
     }
+    // Of the matrices that become one tensor all have one type.
+    fs::remove(path + "/model.safetensors");
+    write_tensors(d.plain, path, [](const std::string& name) {
+        return test::has(name, "layers.1.block_sparse_moe.experts.5.w2") ? DType::f64 : DType::f32;
+    });
+    CHECK(test::has(refused(path), "experts.5.w2.weight: expected F32, as the parts before it, got F64"));
+}
+
+TEST_CASE(
+    "a folder whose tensors lack the model's prefix is the same model, and tensors of old versions are left "
+    "out") {
+    Damage d("gpt2-untied");
+    const std::string path = d.with([](Folder&) {}), bare = d.with([](Folder&f) {
+        constexpr std::string_view prefix = "transformer.";
+        std::map<std::string, test::PlainTensor> named;
+        for (auto& [name, tensor] : f.tensors)
+            named[name.starts_with(prefix) ? name.substr(prefix.size()) : name] = std::move(tensor);
+        REQUIRE(named.contains("lm_head.weight"));
+        named["h.0.attn.bias"] = named["h.0.attn.masked_bias"] = {{8}, std::vector<float>(8)};
+        f.tensors = std::move(named);
+    });
+    CHECK(test::logits_of(path) == test::logits_of(bare));
+    d.says("h.0.attn.other: expected a tensor of the family gpt2", [](Folder& f) {
+        f.tensors["transformer.h.0.attn.masked_bias"] = {{1}, {0}};
+        f.tensors["h.0.attn.other"] = {{1}, {0}};
+    });
 }
 
 TEST_CASE("F64 tensors are narrowed, and it is said") {
@@ -143,17 +206,7 @@ TEST_CASE("F64 tensors are narrowed, and it is said") {
     const std::string path = d.with([](Folder&) {});
     const Gguf narrow = as_gguf(open_folder(path, {}));
     fs::remove(path + "/model.safetensors");
-    SafetensorsWriter writer;
-    for (const auto& [name, tensor] : d.plain.tensors) {
-        Shape shape;
-        shape.rank = static_cast<int>(tensor.shape.size());
-        std::ranges::copy(tensor.shape, shape.dim.begin());
-        writer.add_tensor(name, DType::f64, shape, [&tensor](const SafetensorsWriter::Sink& sink) {
-            const std::vector<double> wide(tensor.values.begin(), tensor.values.end());
-            sink(wide.data(), wide.size() * sizeof(double));
-        });
-    }
-    writer.write(path, "model");
+    write_tensors(d.plain, path, [](const std::string&) { return DType::f64; });
     const ModelSource source = open_folder(path, {});
     REQUIRE(source.notes.size() == 1);
     CHECK(test::has(source.notes[0], "F64 tensors are narrowed to f32"));
@@ -275,13 +328,9 @@ TEST_CASE("sampling values go into GGUF's keys and come back with all of generat
         GgufWriter other;
         other.add("linnet.huggingface.generation_config", kept);
         if (damaged) other.add("general.sampling.top_k", NAN);
-        for (std::size_t i = 0; i < file.values().size(); i++)
-            if (const std::string key(file.values()[i].first);
-                !key.starts_with("linnet.") && !(damaged && key == "general.sampling.top_k"))
-                other.add_stored(key, file.stored_value(i));
-        for (const GgufTensor& t : file.tensors())
-            other.add_tensor(std::string(t.name), t.type, t.shape,
-                             [&t](const GgufWriter::Sink& sink) { sink(t.bytes.data(), t.bytes.size()); });
+        add_rest(other, file, [&](const std::string& key) {
+            return key.starts_with("linnet.") || (damaged && key == "general.sampling.top_k");
+        });
         other.write(d.scratch / "o.gguf", Existing::replace);
         SinkOptions over;
         over.existing = Existing::replace;
@@ -292,10 +341,62 @@ TEST_CASE("sampling values go into GGUF's keys and come back with all of generat
         nlohmann::json::parse(R"({"eos_token_id": [35, 9, 8], "temperature": 0.6, "top_k": 20, "top_p": 0.95,
                                   "repetition_penalty": 1.05, "do_sample": true})");
     CHECK(made(R"({"temperature": )", false) == expected);
-    CHECK(made(R"({"temperature": 0.9, "top_k": 20, "top_p": 0.95, "repetition_penalty": 1.05})", false) ==
-          expected);
+    for (const char* other :
+         {R"({"temperature": 0.9, "top_k": 20, "top_p": 0.95, "repetition_penalty": 1.05})",
+          R"({"temperature": "hot", "top_k": 20, "top_p": 0.95, "repetition_penalty": 1.05})",
+          R"({"temperature": 1e300, "top_k": 20, "top_p": 0.95, "repetition_penalty": 1.05})",
+          R"({"temperature": 0.6, "top_k": 20, "top_p": 0.95, "min_p": 0.1, "repetition_penalty": 1.05})"})
+        CHECK(made(other, false) == expected);
     expected.erase("top_k");
     CHECK(made("{}", true) == expected);
+    // One token may end a text, a turn and a message.
+    SpecialIds special;
+    special.eos = special.eot = special.eom = 2;
+    CHECK(generation_config(Gguf(test::tiny_model()), special)["eos_token_id"] == 2);
+    GgufWriter none;
+    CHECK(test::refusal([&] { add_generation_config(none, "[]", "g"); }) ==
+          "g: expected an object, got array");
+}
+
+TEST_CASE("a kept config.json that is not the model's, or damaged, is left for one that is made") {
+    Damage d("llama-grouped");
+    const nlohmann::json scaling = {{"rope_type", "llama3"},
+                                    {"factor", 8.0},
+                                    {"low_freq_factor", 1.0},
+                                    {"high_freq_factor", 4.0},
+                                    {"original_max_position_embeddings", 8192}};
+    const std::string path = d.with([&](Folder& f) {
+        f.config["rope_scaling"] = scaling, f.config["dtype"] = "float32", f.config["marked"] = 7;
+        f.config["rope_theta"] = 500000.0;
+    });
+    write_gguf(open_folder(path, {}), d.scratch / "g.gguf", Existing::replace, [](double, double) {});
+    const Gguf file(d.scratch / "g.gguf");
+    constexpr const char* key = "linnet.huggingface.config";
+    const nlohmann::json kept = nlohmann::json::parse(*file.string(key));
+    auto written = [&](const std::string& text) {
+        GgufWriter other;
+        other.add(key, std::string_view(text));
+        add_rest(other, file, [&](const std::string& one) { return one == key; });
+        other.write(d.scratch / "o.gguf", Existing::replace);
+        SinkOptions over;
+        over.existing = Existing::replace;
+        write_folder(Gguf(d.scratch / "o.gguf"), nullptr, d.scratch / "made", over);
+        test::write_text(d.scratch / "made/modelcard.md", "mine");
+        const auto config = nlohmann::json::parse(test::read_text(d.scratch / "made/config.json"));
+        CHECK(config["rope_scaling"]["factor"] == 8.0);
+        return config.contains("marked");
+    };
+    CHECK(written(kept.dump()));
+    for (const char* change :
+         {R"({"rms_norm_eps": 0.5})", R"({"rope_scaling": null})", R"({"rope_scaling": {"factor": 4.0}})",
+          R"({"hidden_size": "wide"})", R"({"model_type": "nothing"})"}) {
+        CAPTURE(change);
+        nlohmann::json changed = kept;
+        changed.merge_patch(nlohmann::json::parse(change));
+        CHECK(!written(changed.dump()));
+    }
+    CHECK(!written("{"));
+    CHECK(test::read_text(d.scratch / "made/modelcard.md") == "mine");
 }
 
 TEST_CASE(

@@ -118,6 +118,7 @@ TEST_CASE("an adapter's file that is none, or lacks half of a pair, is refused b
         float alpha = 1;
         bool a = true, b = true;
         DType of_a = DType::f32;
+        bool more = false;
     };
     auto says = [&](const File& file) {
         GgufWriter out;
@@ -132,6 +133,7 @@ TEST_CASE("an adapter's file that is none, or lacks half of a pair, is refused b
         };
         if (file.a) add(".lora_a", good.pairs[0].a, file.of_a);
         if (file.b) add(".lora_b", good.pairs[0].b, DType::f32);
+        if (file.more) add(".lora_c", good.pairs[0].b, DType::f32);
         out.write(s / "a.gguf", Existing::replace);
         return named(s.path, [&] { open_adapter({s / "a.gguf", 1}, *base); });
     };
@@ -142,6 +144,9 @@ TEST_CASE("an adapter's file that is none, or lacks half of a pair, is refused b
     CHECK(says({.b = false}) == "a.gguf: " + target + ": expected lora_a and lora_b, got lora_a alone");
     CHECK(says({.a = false}) == "a.gguf: " + target + ": expected lora_a and lora_b, got lora_b alone");
     CHECK(says({.of_a = DType::i32}) == "a.gguf: " + target + ".lora_a: expected weights, got i32");
+    CHECK(says({.more = true}) ==
+          "a.gguf: " + target + ".lora_c: expected lora_a or lora_b of a linear layer of " + base->path() +
+              "'s blocks, got another tensor (made for another model?)");
     CHECK(says({.a = false, .b = false}) == "a.gguf: expected lora_a and lora_b of some tensors, got none");
     CHECK(refusal([&] {
               open_adapter({test::tiny_model(), 1}, *base);
@@ -150,6 +155,7 @@ TEST_CASE("an adapter's file that is none, or lacks half of a pair, is refused b
                     "t: expected names of linear layers, such as "));
     CHECK(refusal([&] { choose_targets(*base, "", 99, "t"); }) ==
           "t: expected linear layers to adapt, got none");
+    CHECK(choose_targets(*base, target, 0, "t").size() == 1);
     for (const AdapterTarget& one : choose_targets(*base, "attn_*", 0, "t"))
         CHECK_MESSAGE(one.tensor.starts_with("blk.0.attn_"), one.tensor);
 }
