@@ -320,13 +320,24 @@ TEST_CASE("pictures are learned from IDX files and named from PGM files") {
         CHECK(run_linnet({"train", s / "config.json", "--data", data, "--out", m, "--overwrite", "--steps",
                           "3", "--set", std::string("train.augment=") + way})
                   .exit == 0);
-    write_text(s / "a-labels-idx1-ubyte", number(0x801) + number(2) + "ab");
-    CHECK(has(run_linnet({"train", s / "config.json", "--data", data, "--out", s / "n"}).err,
-              "count: expected 300, as there are pictures, got 2"));
+    write_text(s / "b-images-idx3-ubyte", pictures);
+    write_text(s / "b-labels-idx1-ubyte", labels);
+    auto both = [&] {
+        return run_linnet({"train", s / "config.json", "--data", data, "--data", s / "b-images-idx3-ubyte",
+                           "--out", s / "n", "--dry-run"});
+    };
+    CHECK(both().exit == 0);
+    write_text(s / "b-images-idx3-ubyte",
+               number(0x803) + number(300) + number(4) + number(16) + pictures.substr(16));
+    CHECK(has(both().err,
+              "b-images-idx3-ubyte: size: expected that of the first file's pictures, got another"));
     CHECK(has(run_linnet({"train", s / "config.json", "--data", data, "--out", s / "n", "--set",
                           "model.image.width=12"})
                   .err,
-              "count: expected 300"));
+              "size: expected 12 x 8, model.image's, got 8 x 8"));
+    write_text(s / "a-labels-idx1-ubyte", number(0x801) + number(2) + "ab");
+    CHECK(has(run_linnet({"train", s / "config.json", "--data", data, "--out", s / "n"}).err,
+              "count: expected 300, as there are pictures, got 2"));
 }
 
 TEST_CASE("a schedule is chosen for a masked encoder from steps on its own data") {
@@ -370,6 +381,12 @@ TEST_CASE("configs and data that contradict a kind are refused by name, and noth
     Outcome longer = place.train("n", 2, {"--skip-bad", "--set", "train.sequence=16"});
     CHECK(longer.exit == 0);
     CHECK(has(longer.err, "examples of more than 16 tokens left out, the first: "));
+    CHECK(has(place.train("o", 2, {"--skip-bad", "--set", "train.sequence=3"}).err,
+              "expected an example of at most train.sequence tokens, got longer ones alone"));
+    Kind one = all[3];
+    one.data = "1\tone\n";
+    CHECK(has(Place(one).train("m", 2, {"--set", "train.validation_fraction=0.9"}).err,
+              "expected an example to train on, got all of them held out"));
     // Fields decide what is learned: a resumed run keeps them.
     const std::string both = R"({"source": "1", "target": "one", "other": "un"})";
     std::string lines;

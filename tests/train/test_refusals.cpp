@@ -5,8 +5,11 @@
 
 #include "base/error.h"
 #include "base/sha256.h"
+#include "model/family_files.h"
 #include "support.h"
+#include "text/tokenizer.h"
 #include "train/checkpoint.h"
+#include "train/log.h"
 #include "train/run_folder.h"
 #include "train/run_model.h"
 #include "train/start.h"
@@ -196,6 +199,95 @@ TEST_CASE("a manifest tells what a checkpoint is of, and one that cannot be is r
           "to: No such file or directory");
     CHECK(said(s.path, Exit::io, [&] { link_or_copy(s / "best.gguf", s / "none/to"); }) ==
           "none/to: No such file or directory");
+    fs::create_directories(s / "folder");
+    CHECK(said(s.path, Exit::io, [&] { link_or_copy(s / "best.gguf", s / "folder"); }) ==
+          "folder: Is a directory");
+    // Of names in the folder only a checkpoint's own counts; one that was exchanged goes where the new one
+    // stands.
+    const std::string all = s / "checkpoints";
+    for (const char* name : {"notes", "step-1", "step-00000004", ".replaced-step-00000004",
+                             ".replaced-step-00000003", ".partial-step-00000009"})
+        fs::create_directories(all + "/" + name);
+    write_text(all + "/step-00000007", "a file");
+    CHECK(newest_checkpoint(all) == all + "/step-00000004");
+    remove_partial_checkpoints(all);
+    for (const char* name : {"notes", "step-1", "step-00000003", "step-00000004", "step-00000007"})
+        CHECK(fs::exists(all + "/" + name));
+    CHECK(std::distance(fs::directory_iterator(all), fs::directory_iterator()) == 5);
+}
+
+TEST_CASE("a log that cannot be opened or written is refused with the system's reason") {
+    Scratch s;
+    CHECK(said(s.path, Exit::io, [&] { RunLog log(s / "none/log.jsonl", 0, false); }) ==
+          "none/log.jsonl: No such file or directory");
+    CHECK(said(s.path, Exit::io, [&] { RunLog log("/dev/full", 0, false); }) ==
+          "/dev/full: Invalid argument");
+    write_text(s / "log", "kept\ncut");
+    { RunLog log(s / "log", 5, false); }
+    CHECK(test::read_text(s / "log") == "kept\n");
+}
+
+TEST_CASE("what a run cannot begin from a model with is refused by setting, tensor or vocabulary") {
+    Scratch s;
+    for (const test::FamilyFile& file : test::family_files())
+        for (const char* name : {"llama-grouped", "llama-one-bias", "llama-factors"})
+            if (file.name == name) test::write_family_file(file, s / name);
+    struct Row {
+        const char* model;
+        json config;
+        std::vector<std::string> settings;
+        std::string says;
+        Exit exit = Exit::input;
+    };
+    const json none = json::object();
+    const std::string plain = "llama-grouped";
+    const Row rows[] = {
+        {"llama-grouped", none, {}, "accepted"},
+        {"llama-grouped", json::array(), {}, "c: top level: expected an object, got array"},
+        {"llama-grouped", {{"finetune", 7}}, {}, "c: finetune: expected "},
+        {"llama-grouped", {{"model", 7}}, {}, "c: model: expected "},
+        {"llama-grouped",
+         none,
+         {"tokenizer.kind=bpe"},
+         "--set: tokenizer.kind: expected no setting of the tokenizer, got one (a run from a model keeps its "
+         "vocabulary)",
+         Exit::usage},
+        {"llama-grouped",
+         none,
+         {"finetune.layers=4"},
+         "c: finetune.layers: expected at most the model's 3, got 4"},
+        {"llama-grouped",
+         none,
+         {"finetune.layers=1", "finetune.reset_layers=2"},
+         "c: finetune.reset_layers: expected at most finetune.layers, as others are not trained, got 2"},
+        {"llama-grouped",
+         none,
+         {"finetune.lora.rank=1", "finetune.reset_layers=1"},
+         "c: finetune.reset_layers: expected 0 with an adapter, which cannot hold whole layers, got 1"},
+        {"llama-grouped",
+         none,
+         {"finetune.lora.dropout=0.1"},
+         "c: finetune.lora.rank: expected a rank, as other settings of an adapter are given, got 0 (--lora "
+         "R)"},
+        {"llama-one-bias", none, {}, "llama-one-bias: blk."},
+        {"llama-one-bias", none, {"finetune.lora.rank=1"}, "accepted"},
+    };
+    for (const Row& row : rows) {
+        TrainingStart start;
+        const std::string line =
+            said(s.path, row.exit, [&] { begin_from(s / row.model, row.config, "c", row.settings, start); });
+        CHECK_MESSAGE(line.starts_with(row.says), line);
+    }
+    TrainingStart start;
+    begin_from(s / "llama-factors", none, "c", {}, start);
+    const auto& parameters = start.base->traced().graph.parameters();
+    for (std::size_t i = 0; i < parameters.size(); i++)
+        CHECK(start.learner.own[i].trained == !parameters[i].name.starts_with("rope_f"));
+    require_vocabulary(start, start.base->tokenizer(), "data");
+    const TokenizerPtr other = train_tokenizer("char", "abc", 0, 1);
+    CHECK(said(s.path, Exit::input, [&] { require_vocabulary(start, *other, "data"); }) ==
+          "data: tokenizer: expected the vocabulary of " + (s / "llama-factors") +
+              ", got another (linnet corpus -t MODEL makes a corpus for it)");
 }
 
 TEST_CASE("a run's folder is refused by what is found in it, and a run that was set aside comes back") {
