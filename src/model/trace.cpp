@@ -53,7 +53,9 @@ class Tracer : public BlockParts {
             head(table, x, targets, outputs);
         graph().add_program("loss", losses());
         graph().add_program("logits", with_states(model_.logits));
-        graph().add_program("score", with_states(model_.loss));
+        std::vector<NodeId> score = with_states(model_.loss);
+        if (tells_classes()) score.push_back(model_.logits);
+        graph().add_program("score", score);
         if (encoded_ != none) graph().add_program("encode", source_appends_);
         return std::move(model_);
     }
@@ -210,6 +212,9 @@ class Tracer : public BlockParts {
     NodeId scaled(const std::string& path, NodeId x, double factor) {
         return factor == 1 ? x : graph().add(scale_op, path, {x}, {}, {{"value", factor}});
     }
+
+    /// Its head is of classes or tags, not of tokens.
+    bool tells_classes() const { return c_.is_encoder() && c_.head.classes > 0; }
 
     std::vector<NodeId> with_states(NodeId root) const {
         std::vector<NodeId> roots{root};

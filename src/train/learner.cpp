@@ -193,6 +193,14 @@ double Learner::evaluate(const Batch& batch) {
     return summed(*evaluator_, traced_.loss);
 }
 
+std::span<const float> Learner::class_logits() const {
+    const auto& roots = traced_.graph.program("score").roots;
+    if (std::find(roots.begin(), roots.end(), traced_.logits) == roots.end()) return {};
+    const Node& node = traced_.graph.node(traced_.logits);
+    return {evaluator_->value(traced_.logits),
+            static_cast<std::size_t>(evaluator_->rows(node.space) * node.width)};
+}
+
 StepResult Learner::update(const TrainConfig& config, std::int64_t step, StepOptions options) {
     options.step = step, options.span = rate_span(config), options.clip = config.clip;
     return optimizer_->step(groups_, options, static_cast<float*>(values_.get()),

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "graph/executor.h"
@@ -55,6 +56,9 @@ class Learner {
     std::vector<ExpertUse> take_expert_use();
     /// The summed loss alone.
     double evaluate(const Batch& batch);
+    /// Of a model of classes or tags: the logits [outputs, classes] of the batch evaluated last; of others
+    /// nothing. Valid until the next run.
+    std::span<const float> class_logits() const;
     /// One step of the optimizer on the gradients gathered, which are then zero; optimize/optimizer.h tells
     /// when it is not taken. `step` counts from 1.
     StepResult update(const TrainConfig& config, std::int64_t step, StepOptions options = {});

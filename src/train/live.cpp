@@ -69,11 +69,12 @@ void LiveLine::step(std::int64_t step, std::int64_t steps, double loss, double l
     status_.show(progress_line(progress_, stderr_is_terminal() ? terminal_width() - 1 : 200));
 }
 
-void LiveLine::evaluated(std::int64_t step, double loss, double bpb) {
+void LiveLine::evaluated(std::int64_t step, double loss, double bpb, double accuracy) {
     progress_.validation = loss;
     note("step " + grouped(static_cast<std::uint64_t>(step)) +
          formatted(": validation loss %.3f nats per token", loss) +
-         (std::isnan(bpb) ? "" : formatted(", %.3f bits per byte", bpb)));
+         (std::isnan(bpb) ? "" : formatted(", %.3f bits per byte", bpb)) +
+         (std::isnan(accuracy) ? "" : formatted(", accuracy %.2f %%", 100 * accuracy)));
 }
 
 void LiveLine::sample(const std::string& prompt, const std::string& text) {

@@ -32,8 +32,9 @@ class LiveLine {
     /// seconds_left: until the run ends whatever its step, infinity where it does not.
     void step(std::int64_t step, std::int64_t steps, double loss, double lr, double tokens_per_s,
               double share, double seconds_left);
-    /// After an evaluation: nats per token, bits per byte (NaN: not told). A line that stays.
-    void evaluated(std::int64_t step, double loss, double bpb);
+    /// After an evaluation: nats per token, bits per byte, share of classes told rightly (NaN: not told). A
+    /// line that stays.
+    void evaluated(std::int64_t step, double loss, double bpb, double accuracy);
     /// What the model wrote, after the prompt it was given.
     void sample(const std::string& prompt, const std::string& text);
     /// Wipes the live line.

@@ -23,6 +23,7 @@
 #include "kernels/peaks.h"
 #include "model/convert/peft.h"
 #include "model/convert/sinks.h"
+#include "train/confusion.h"
 #include "train/learner.h"
 #include "train/live.h"
 #include "train/log.h"
@@ -257,6 +258,7 @@ class Trainer {
         const std::int64_t batches = setup_.config.train.eval_batches;
         for (std::int64_t i = 0; fill_validation(setup_, part, i, batches, work_); i++) {
             nats += learner_.evaluate(work_);
+            confusion_.add(learner_.class_logits(), work_.targets);
             m.tokens += target_count(work_);
         }
         if (m.tokens == 0) return m;
@@ -275,6 +277,7 @@ class Trainer {
         ordered_json texts = ordered_json::array();
         double weights = 0;
         const bool several = setup_.texts() > 1;
+        confusion_ = Confusion(setup_.labels.size());
         for (std::size_t part = 0; part < setup_.texts(); part++) {
             const Measured m = validation_of(part);
             if (m.tokens == 0) continue;
@@ -294,8 +297,11 @@ class Trainer {
         record["tokens"] = all.tokens;
         record["seconds"] = with_digits(seconds(), 7);
         if (several) record["texts"] = texts;
+        const double accuracy = confusion_.any() ? confusion_.accuracy() : NAN;
+        if (confusion_.any()) record["accuracy"] = with_digits(accuracy, 6);
         log_.write(record);
-        live_.evaluated(step_, loss, bpb);
+        log_confusion();
+        live_.evaluated(step_, loss, bpb, accuracy);
         return loss;
     }
 
@@ -319,6 +325,14 @@ class Trainer {
                  grouped(static_cast<std::uint64_t>(keeper_.best_step())) + ": the text is being memorised" +
                  (memorised_ ? "; ending (--no-early-stop goes on)" : ""));
         }
+    }
+
+    /// What the held-out examples of each class were taken for.
+    void log_confusion() {
+        if (!confusion_.any() || setup_.labels.size() > Confusion::most_shown) return;
+        ordered_json record = {{"event", "confusion"}, {"step", step_}};
+        record.update(confusion_.to_json(setup_.labels));
+        log_.write(record);
     }
 
     /// How the last step's tokens were spread over the experts of each layer.
@@ -443,6 +457,7 @@ class Trainer {
     RunLog log_;
     LiveLine live_;
     Batch work_;
+    Confusion confusion_{0};  // of the last evaluation
     Keeper keeper_;
     OutlierGate outliers_;
     std::int64_t step_, first_step_ = 0,

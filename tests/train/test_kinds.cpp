@@ -8,6 +8,7 @@
 
 #include "base/sha256.h"
 #include "commands/records.h"
+#include "data/labelled/lines.h"
 #include "support.h"
 
 using namespace linnet;
@@ -268,6 +269,43 @@ TEST_CASE("encoders fill masks, name classes and tags, and make vectors") {
     CHECK(has(tagged, "seven/"));
     CHECK(has(tagged, " three/"));
     CHECK(has(run_linnet({"eval", "-m", tags.s / "m", "--file", tags.data}).out, "accuracy"));
+}
+
+TEST_CASE("an evaluation tells what each class and tag was taken for, and as often rightly as eval finds") {
+    const std::vector<Kind> all = kinds();
+    for (const Kind& kind : {all[1], all[2]}) {
+        CAPTURE(kind.name);
+        Place place(kind);
+        const Outcome trained = place.train(
+            "m", 20, {"--set", "train.eval_batches=1000", "--set", "train.validation_fraction=0.2"});
+        REQUIRE_MESSAGE(trained.exit == 0, trained.err);
+        CHECK(has(trained.err, ", accuracy "));
+        const std::string log = read_text(place.s / "m/log.jsonl");
+        const nlohmann::json eval = records(log, "eval").back(), told = records(log, "confusion").back();
+        CHECK(told["step"] == eval["step"]);
+        REQUIRE(told["counts"].size() == told["labels"].size());
+        std::int64_t right = 0, rows = 0;
+        for (std::size_t i = 0; i < told["counts"].size(); i++) {
+            REQUIRE(told["counts"][i].size() == told["labels"].size());
+            right += told["counts"][i][i].get<std::int64_t>();
+            for (const nlohmann::json& count : told["counts"][i]) rows += count.get<std::int64_t>();
+        }
+        CHECK(rows == eval["tokens"]);
+        const double accuracy = static_cast<double>(right) / static_cast<double>(rows);
+        CHECK(eval["accuracy"].get<double>() == doctest::Approx(accuracy).epsilon(1e-5));
+        std::string held;
+        for (const std::string& line : lines_of_answers(kind.data))
+            if (held_out({line.substr(0, line.find('\t')), {}, {}}, 0.2)) held += line + "\n";
+        write_text(place.s / "held.tsv", held);
+        const auto found = nlohmann::json::parse(
+            run_linnet({"eval", "-m", place.s / "m/last.gguf", "--file", place.s / "held.tsv", "--json"})
+                .out);
+        CHECK(found["accuracy"].get<double>() == doctest::Approx(accuracy).epsilon(1e-5));
+        CHECK(has(read_text(place.s / "m/report.html"), "What was taken for what"));
+    }
+    Place masked(all[0]);
+    REQUIRE(masked.train("m", 2).exit == 0);
+    CHECK_FALSE(has(read_text(masked.s / "m/log.jsonl"), "accuracy"));
 }
 
 TEST_CASE("pictures are learned from IDX files and named from PGM files") {

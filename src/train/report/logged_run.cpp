@@ -58,6 +58,7 @@ void resume(LoggedRun& run, std::int64_t step, const LogRecord& record) {
     set_steps(run.start, record);
     run.resumes++;
     run.end = LogRecord::object();
+    if (number_of(run.confusion, "step") > static_cast<double>(step)) run.confusion = LogRecord::object();
     run.steps.erase(run.steps.upper_bound(step), run.steps.end());
     for (auto* records : {&run.evals, &run.samples, &run.experts, &run.blocks})
         records->erase(records->upper_bound(step), records->end());
@@ -74,6 +75,8 @@ void add(LoggedRun& run, LogRecord record) {
         if (records->size() >= run.most_records)
             drop_every_second(*records, records == &run.evals ? best_eval(run) : nullptr);
         (*records)[step] = std::move(record);
+    } else if (event == "confusion") {
+        run.confusion = std::move(record);
     } else if (event == "start") {
         run.start = std::move(record);
     } else if (event == "end" || event == "diverged") {

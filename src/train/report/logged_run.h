@@ -23,6 +23,7 @@ struct StepRecord {
 struct LoggedRun {
     static constexpr std::size_t most_steps = 8192, most_records = 512;
     LogRecord start = LogRecord::object(), end = LogRecord::object();
+    LogRecord confusion = LogRecord::object();  // the last one
     std::map<std::int64_t, StepRecord> steps;
     std::map<std::int64_t, LogRecord> evals, samples, experts, blocks;
     int resumes = 0;

@@ -40,6 +40,9 @@ details { border-top:1px solid var(--rule); padding:6px 0 } summary { cursor:poi
 .prompt { color:var(--soft) }
 .use { display:flex; flex-wrap:wrap; gap:2px; margin:3px 0; font-size:12.5px } .use span { width:72px; color:var(--soft) }
 .use i { width:14px; height:14px; border-radius:3px; background:var(--a) }
+.wide-table { overflow-x:auto } .confusion { width:auto } .confusion th, .confusion td { display:table-cell; width:auto; text-align:right;
+  padding:4px 8px; border:1px solid var(--rule); overflow-wrap:normal; position:relative }
+.confusion i { position:absolute; inset:0; background:var(--a) } .confusion td span { position:relative }
 .tabs > input { position:absolute; opacity:0 } .tabs > label { display:inline-block; padding:6px 12px; margin:0 4px 0 0; cursor:pointer;
   border:1px solid var(--rule); border-radius:8px; color:var(--soft); font-size:13.5px } .tabs > .pane { display:none }
 .tabs > input:checked + label { color:var(--ink); background:var(--card); border-color:var(--soft) }
@@ -150,6 +153,30 @@ std::string block_map(const LoggedRun& run, const char* key) {
                "</svg></div>\n";
     }
     return out;
+}
+
+std::string confusion_table(const LogRecord& record) {
+    const auto labels = record.find("labels"), counts = record.find("counts");
+    if (labels == record.end() || counts == record.end() || !labels->is_array() || !counts->is_array())
+        return "";
+    std::string head, body;
+    for (const LogRecord& label : *labels) head += "<th>" + escape_html(shown(label)) + "</th>";
+    for (std::size_t i = 0; i < std::min(labels->size(), counts->size()); i++) {
+        const LogRecord& row = (*counts)[i];
+        double all = 0;
+        for (const LogRecord& count : row) all += count.is_number() ? count.get<double>() : 0;
+        body += "<tr><th>" + escape_html(shown((*labels)[i])) + "</th>";
+        for (const LogRecord& count : row) {
+            const double share = count.is_number() && all > 0 ? count.get<double>() / all : 0;
+            char cell[80];
+            std::snprintf(cell, sizeof cell, "<td><i style=\"opacity:%.2f\"></i><span>",
+                          0.75 * std::clamp(share, 0.0, 1.0));
+            body += cell + (share == 0 ? "" : escape_html(shown(count))) + "</span></td>";
+        }
+        body += "</tr>\n";
+    }
+    return "<div class=\"wide-table\"><table class=\"confusion\">\n<tr><th></th>" + head + "</tr>\n" + body +
+           "</table></div>\n";
 }
 
 std::string page_begin(const std::string& title) {

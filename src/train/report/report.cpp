@@ -55,6 +55,8 @@ std::string tiles(const LoggedRun& run) {
         out += tile(short_number(number_of(*best, "loss")), "best validation loss, nats per token");
         if (double bpb = number_of(*best, "bpb"); std::isfinite(bpb))
             out += tile(short_number(bpb), "bits per byte there");
+        if (double accuracy = number_of(*best, "accuracy"); std::isfinite(accuracy))
+            out += tile(short_number(100 * accuracy) + " %", "told rightly there");
     } else if (!run.steps.empty()) {
         out += tile(short_number(number_of(run.steps.rbegin()->second, "loss")), "last loss, nats per token");
     }
@@ -97,6 +99,10 @@ std::string figures(const LoggedRun& run) {
         figure("Loss", "Cross-entropy in nats per token, of each step's batch and of the held-out text.",
                {"step", "nats per token", lines, 340, false});
     out += losses_by_text(run);
+    Series accuracy = series(run.evals, "accuracy", "accuracy", "b", 100);
+    if (any(accuracy))
+        out += figure("Accuracy", "Share of the held-out examples' classes or tags that were told rightly.",
+                      {"step", "percent", {accuracy}, 220, false});
     Series rate = series(run.steps, "lr", "rate", "a"), norm = series(run.steps, "grad_norm", "norm", "c");
     Series speed = series(run.steps, "tokens_per_s", "tokens/s", "a"),
            mfu = series(run.steps, "mfu", "share", "c", 100);
@@ -177,6 +183,17 @@ std::string block_maps(const LoggedRun& run) {
            block_map(run, "grad_norm") + "</section>\n";
 }
 
+std::string confusion(const LoggedRun& run) {
+    const std::string table = confusion_table(run.confusion);
+    if (table.empty()) return "";
+    return "<section><h2>What was taken for what</h2>\n<p>Held-out examples at step " +
+           short_number(number_of(run.confusion, "step")) +
+           ": a row for each class, a column for what its examples were taken for; the darker, the larger "
+           "the share "
+           "of the row.</p>\n" +
+           table + "</section>\n";
+}
+
 std::string samples(const LoggedRun& run) {
     if (run.samples.empty()) return "";
     std::string out =
@@ -220,7 +237,7 @@ std::string report_html(std::string_view log, const std::string& name) {
                                                   : ending->second;
     std::string page = page_begin(name);
     page += "<h1>" + escape_html(name) + "</h1>\n<p>Trained by linnet; " + escape_html(state) + ".</p>\n";
-    page += tiles(run) + figures(run) + expert_use(run) + block_maps(run) + samples(run);
+    page += tiles(run) + figures(run) + confusion(run) + expert_use(run) + block_maps(run) + samples(run);
     if (auto config = run.start.find("config"); config != run.start.end() && config->is_object())
         page += "<section><h2>Config</h2>\n<table>\n" + config_rows(*config) + "</table></section>\n";
     return page + provenance(run) + page_end();

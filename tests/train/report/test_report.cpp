@@ -63,6 +63,26 @@ TEST_CASE("a report of a run whose numbers were no longer finite says so, until 
     CHECK(has(report_html(broken + R"({"event":"resume","step":1})" + "\n", "run"), "not ended yet"));
 }
 
+TEST_CASE("a report shows what was taken for what at the last evaluation, and passes over what is none") {
+    auto told = [](int step, const std::string& labels, const std::string& counts) {
+        return R"({"event":"confusion","step":)" + std::to_string(step) + ",\"labels\":" + labels +
+               ",\"counts\":" + counts + "}\n";
+    };
+    const std::string last = told(2, R"(["cat","<dog>"])", "[[3,1],[0,5]]");
+    std::string page = report_html(start + told(1, R"(["bird"])", "[[7]]") + last, "classes");
+    CHECK(has(page, "at step 2"));
+    CHECK_FALSE(has(page, "bird"));
+    CHECK(has(page, "<tr><th></th><th>cat</th><th>&lt;dog&gt;</th></tr>"));
+    CHECK(has(page,
+              "<tr><th>cat</th><td><i style=\"opacity:0.56\"></i><span>3</span></td>"
+              "<td><i style=\"opacity:0.19\"></i><span>1</span></td></tr>"));
+    CHECK(has(page, "<th>&lt;dog&gt;</th><td><i style=\"opacity:0.00\"></i><span></span></td>"));
+    CHECK_FALSE(has(report_html(start + last + R"({"event":"resume","step":1})" + "\n", "r"), "taken for"));
+    for (const char* counts : {"3", "{}", "[]", "[3]", "[[\"x\",-2],{}]", "[null,[1e999]]", "[[1,2,3,4]]"})
+        CHECK(report_html(start + told(1, R"(["a",{"b":1}])", counts), "odd").ends_with("</html>\n"));
+    CHECK_FALSE(has(report_html(start + told(1, "3", "[[1]]"), "odd"), "taken for"));
+}
+
 TEST_CASE("a report shows how experts are used, and passes over what is no record of it") {
     std::string page = report_html(
         start + step(1, 4) +
