@@ -6,6 +6,7 @@
 #include "fuzz/folder.h"
 #include "growth.h"
 #include "text/files/foreign.h"
+#include "text/files/rwkv_vocabulary.h"
 #include "text/files/tokenizer_json.h"
 #include "text/tokenizer.h"
 
@@ -189,24 +190,8 @@ Act encode_replaced(std::size_t n) {
 }
 
 Act encode_rwkv(std::size_t n) {
-    std::vector<std::string> tokens{"<s>"};
-    for (int i = 0; i < 256; i++) {
-        char byte[8];
-        std::snprintf(byte, sizeof byte, "\\x%02x", static_cast<unsigned>(i));
-        tokens.emplace_back(byte);
-    }
-    tokens.push_back(near);
-    std::vector<std::int32_t> types(tokens.size(), 1);
-    types[0] = 3;
-    GgufWriter out;
-    out.add("general.architecture", "rwkv7");
-    out.add("tokenizer.ggml.model", "rwkv");
-    out.add("tokenizer.ggml.tokens", tokens.size(),
-            [&](std::size_t i) { return std::string_view(tokens[i]); });
-    out.add("tokenizer.ggml.token_type", std::span<const std::int32_t>(types));
-    out.add("tokenizer.ggml.bos_token_id", 0U), out.add("tokenizer.ggml.eos_token_id", 0U);
     const fuzz::Folder folder;
-    out.write(folder.path() + "/x.gguf");
+    test::write_rwkv_vocabulary(folder.path() + "/x.gguf", {&near, 1});
     const TokenizerPtr tokenizer = tokenizer_from_gguf(Gguf(folder.path() + "/x.gguf"));
     return [tokenizer, text = std::string(n, 'a')] { tokenizer->encode(text); };
 }

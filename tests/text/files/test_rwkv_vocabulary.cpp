@@ -7,6 +7,7 @@
 #include "base/rng.h"
 #include "formats/gguf.h"
 #include "support.h"
+#include "text/files/rwkv_vocabulary.h"
 #include "text/files/tokenizer_json.h"
 #include "text/tokenizer.h"
 
@@ -14,7 +15,7 @@ using namespace linnet;
 
 namespace {
 
-const char* const words[] = {"the",
+const std::string words[] = {"the",
                              " the",
                              "th",
                              "he",
@@ -31,25 +32,8 @@ const char* const words[] = {"the",
                              "aaa",
                              "aa"};
 
-/// Token 0 is the end, 1 to 256 the bytes, then the words above. Without the byte `missing`.
 std::string written(const std::string& path, int missing = -1) {
-    std::vector<std::string> tokens{"<s>"};
-    std::vector<std::int32_t> types{3};
-    char byte[8];
-    for (int i = 0; i < 256; i++) {
-        std::snprintf(byte, sizeof byte, "\\x%02x", static_cast<unsigned>(i));
-        if (i != missing) tokens.emplace_back(byte);
-    }
-    for (const char* word : words) tokens.emplace_back(word);
-    types.resize(tokens.size(), 1);
-    GgufWriter out;
-    out.add("general.architecture", "rwkv7");
-    out.add("tokenizer.ggml.model", "rwkv");
-    out.add("tokenizer.ggml.tokens", tokens.size(),
-            [&](std::size_t i) { return std::string_view(tokens[i]); });
-    out.add("tokenizer.ggml.token_type", std::span<const std::int32_t>(types));
-    out.add("tokenizer.ggml.bos_token_id", 0U), out.add("tokenizer.ggml.eos_token_id", 0U);
-    out.write(path);
+    test::write_rwkv_vocabulary(path, words, missing);
     return path;
 }
 
