@@ -133,9 +133,9 @@ struct Dropout {
 /// Elements that a block of Philox serves: parts of an array begin at multiples.
 inline constexpr std::int64_t dropout_draws = 8;
 
-/// What panels multiply: 16-bit integers (activations of 12 bits), bytes, or bf16 on matrix units. Sets with
-/// the same numbers give the same bits.
-enum class PanelNumbers { integers, bytes, bf16 };
+/// What panels multiply: 16-bit integers (activations of 12 bits), bytes by small matrices or by dot products
+/// of four, or bf16 on matrix units. Sets with the same numbers give the same bits.
+enum class PanelNumbers { integers, bytes, dots, bf16 };
 
 /// gemm and gemv for B of a block type, stored [N,K], and A with col 1: the same promises, and gemm's
 /// workspace. Null: unpack B and use the plain ones.

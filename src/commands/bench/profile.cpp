@@ -11,7 +11,7 @@ namespace {
 
 /// What the machine can at most, with the instruction set in force.
 struct Peaks {
-    double floats, tiles;
+    double floats, tiles, bytes;
 };
 
 /// What the products of reading can reach at most with weights of this type.
@@ -26,6 +26,8 @@ double peak_of(const std::string& weights, const Peaks& peaks) {
             return peaks.tiles;
         case PanelNumbers::integers:
             return 2 * peaks.floats;  // pairs of 16-bit integers in the place of one float
+        case PanelNumbers::dots:
+            return peaks.bytes;
         case PanelNumbers::bytes:
             break;  // no probe
     }
@@ -67,7 +69,8 @@ std::string profile_text(ModelProfile profile, int threads) {
     std::string text;
     char line[160];
     if (!profile.reading.empty()) {
-        const Peaks peaks{measured_peak_flops(threads), measured_tile_flops(threads)};
+        const Peaks peaks{measured_peak_flops(threads), measured_tile_flops(threads),
+                          measured_int8_ops(threads)};
         std::snprintf(line, sizeof line,
                       "\nreading op by op, %.3f s; GFLOP/s, of the peak for such weights\n",
                       seconds_of(profile.reading));

@@ -246,11 +246,7 @@ inline Integers set1_integer(int32_t x) {
     return _mm256_set1_epi32(x);
 }
 inline Integers add_pairs(Integers sum, Integers a, Integers b) {
-#if defined(__AVXVNNI__)
-    return _mm256_dpwssd_avx_epi32(sum, a, b);
-#else
     return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b));
-#endif
 }
 inline Vec to_real(Integers x) {
     return _mm256_cvtepi32_ps(x);

@@ -299,11 +299,7 @@ inline Integers set1_integer(int32_t x) {
     return _mm512_set1_epi32(x);
 }
 inline Integers add_pairs(Integers sum, Integers a, Integers b) {
-#if defined(__AVX512VNNI__)
-    return _mm512_dpwssd_epi32(sum, a, b);
-#else
     return _mm512_add_epi32(sum, _mm512_madd_epi16(a, b));
-#endif
 }
 inline Vec to_real(Integers x) {
     return _mm512_cvtepi32_ps(x);

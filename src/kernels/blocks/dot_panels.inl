@@ -1,0 +1,233 @@
+// C = start + A · Wᵀ for many rows of A and weights of a block type, where a set adds four neighbouring
+// products of an unsigned and a signed byte to a word (VNNI): the product of reading.
+//
+// Activations are rounded as for writing (activations.inl), 32 with a scale. Panels of W hold codes as
+// unsigned bytes, signed ones plus 128; what that adds to a sum, zero · Σ a, is where the sum starts. Sums of
+// 32 products, or of 16 where a group of the type has 16 weights (a part), are exact and get their two
+// scales. 16-bit integers (panels.inl) need two instructions for the products of one here, but no scales for
+// each group: on Zen 4 they read q8_0 at 0.72 and q4_k at 0.75 of this speed.
+//
+// An output is one chain of multiply, add over the parts of 512 numbers of K, then those chains in turn: the
+// same bits whatever part is asked for. `Dots` has the instruction, or in tests what it is said to do.
+#pragma once
+#include "kernels/blocks/activations.inl"
+#include "kernels/packing.inl"
+#include "kernels/stored.inl"
+
+namespace linnet {
+namespace {
+
+constexpr int64_t dots_depth = 512, dots_words = dots_depth / 4, dots_parts = dots_depth / 16;
+// Each sum needs a register for its integer and one for its number: 24 of 32 registers, or 12 of 16.
+constexpr int quad_rows = W == 16 ? 6 : 3;
+constexpr int64_t dots_rows = (520 + quad_rows - 1) / quad_rows * quad_rows;  // of A, at once in L2
+constexpr int64_t dots_lines = tile_columns > quad_rows ? tile_columns : quad_rows;
+
+/// What a part of a row of A has beside its bytes, for the rows of a tile.
+struct PartOfA {
+    int32_t start[quad_rows];  // -zero · Σ q
+    float d[quad_rows];
+    float sum[quad_rows];  // d · Σ q
+};
+/// Words are four bytes, kept as the bits of floats, because the same code packs panels of both.
+struct DotPanels {
+    alignas(64) float a[dots_rows * dots_words + 64];
+    alignas(64) float w[tile_columns * dots_words + 64];
+    alignas(64) float scale[tile_columns * dots_parts + 64];
+    alignas(64) float offset[tile_columns * dots_parts + 64];
+    PartOfA parts[dots_rows / quad_rows * dots_parts];
+    alignas(64) float lines[dots_lines * dots_words];
+    alignas(64) float line_scale[tile_columns * dots_parts];
+    alignas(64) float line_offset[tile_columns * dots_parts];
+};
+static_assert(sizeof(DotPanels) <= gemm_workspace_bytes);
+
+/// How the weights of a type meet bytes.
+template <class Block>
+struct Dotted {
+    static constexpr int parts = Block::group == 16 ? 2 : 1;  // of 32 weights
+    static constexpr int zero = Block::is_signed ? 128 : Block::zero;
+    static_assert(!Block::is_signed || Block::zero == 0);
+};
+
+/// A row's numbers [k, k + depth) as bytes, and what their parts need, as row r of a tile.
+template <class Block>
+inline void dots_row(const Real* x, int64_t depth, Whole* bytes, int r, PartOfA* parts) {
+    using As = Dotted<Block>;
+    for (int64_t k = 0; k < depth; k += 32, parts += As::parts) {
+        const WholeScale scale = scale_of(x + k, 32, 127);
+        const HalfSums sums = bytes_of_group(x + k, scale.to, bytes + k);
+        const int32_t of_part[2] = {As::parts == 1 ? sums.first + sums.second : sums.first, sums.second};
+        for (int part = 0; part < As::parts; part++) {
+            parts[part].start[r] = -As::zero * of_part[part];
+            parts[part].d[r] = scale.back;
+            parts[part].sum[r] = scale.back * static_cast<float>(of_part[part]);
+        }
+    }
+}
+/// Rows [i0, i1) of A, columns [k0, k0 + depth).
+template <class Block>
+inline void pack_dots_rows(const Gemm<Real>& g, int64_t i0, int64_t i1, int64_t k0, int64_t depth,
+                           DotPanels& p) {
+    const int64_t parts = depth / 32 * Dotted<Block>::parts;
+    for (int64_t i = i0; i < i1; i += quad_rows) {
+        const int64_t rows = least(quad_rows, i1 - i), tile = (i - i0) / quad_rows;
+        for (int64_t r = 0; r < rows; r++)
+            dots_row<Block>(static_cast<const Real*>(g.a.data) + (i + r) * g.a.row + k0, depth,
+                            reinterpret_cast<Whole*>(p.lines + r * dots_words), static_cast<int>(r),
+                            p.parts + tile * parts);
+        pack_panel<StoredF32, quad_rows>(p.lines, dots_words, 1, rows, depth / 4,
+                                         p.a + tile * quad_rows * (depth / 4));
+    }
+}
+
+/// 256 weights or fewer, as a line of a panel of W.
+template <class Block>
+inline void dots_run(const char* from, int64_t count, Byte* codes, float* scales, float* offsets) {
+    constexpr int parts = Dotted<Block>::parts;
+    char copy[run_bytes<Block>];
+    const char* run = whole_run<Block>(from, count, copy);
+    const Scales s = Block::scales(run);
+    each_group([&]<int g>() LINNET_LAMBDA_INLINE {
+        if (32 * g >= count) return;
+        Bytes32 c = Block::template codes<g>(run);
+        if constexpr (Block::is_signed) c ^= 128;
+        put_vector(codes + 32 * g, c);
+        for (int part = 0; part < parts; part++) {
+            scales[g * parts + part] = s.scale[part][g];
+            if constexpr (Block::has_offset) offsets[g * parts + part] = s.offset[part][g];
+        }
+    });
+}
+/// Rows [j, j + count) of W, columns [k0, k0 + depth).
+template <class Block>
+inline void pack_dots_columns(const Gemm<Real>& g, int64_t j, int64_t count, int64_t k0, int64_t depth,
+                              DotPanels& p) {
+    const int64_t parts = depth / 32 * Dotted<Block>::parts;
+    for (int64_t c = 0; c < count; c++)
+        for (int64_t k = 0; k < depth; k += run_length) {
+            const int64_t at = c * dots_parts + k / 32 * Dotted<Block>::parts;
+            dots_run<Block>(block_at<Block>(g.b, j + c, k0 + k), depth - k,
+                            reinterpret_cast<Byte*>(p.lines + c * dots_words) + k, p.line_scale + at,
+                            p.line_offset + at);
+        }
+    pack_panel<StoredF32, tile_columns>(p.lines, dots_words, 1, count, depth / 4, p.w);
+    pack_panel<StoredF32, tile_columns>(p.line_scale, dots_parts, 1, count, parts, p.scale);
+    if constexpr (Block::has_offset)
+        pack_panel<StoredF32, tile_columns>(p.line_offset, dots_parts, 1, count, parts, p.offset);
+}
+
+struct DotsTileInput {
+    const float* a;
+    const PartOfA* part;
+    const float *w, *scale, *offset;
+    int64_t parts;
+};
+
+/// R rows × NV vectors of sums, added to their start; a part is `words` words of four bytes.
+template <class Dots, int words, bool offsets, int R, int NV>
+void dots_tile(DotsTileInput in, const TileTarget& t) {
+    Vec sums[R][NV];
+    LINNET_UNROLL
+    for (int i = 0; i < R; i++) {
+        LINNET_UNROLL
+        for (int j = 0; j < NV; j++) {
+            __builtin_prefetch(t.c + i * t.c_row + j * W, 1);
+            sums[i][j] = zero();
+        }
+    }
+    for (int64_t p = 0; p < in.parts; p++) {
+        Integers acc[R][NV];
+        LINNET_UNROLL
+        for (int i = 0; i < R; i++) {
+            LINNET_UNROLL
+            for (int j = 0; j < NV; j++) acc[i][j] = set1_integer(in.part->start[i]);
+        }
+        for (int word = 0; word < words; word++, in.a += quad_rows, in.w += tile_columns) {
+            Integers column[NV];
+            LINNET_UNROLL
+            for (int j = 0; j < NV; j++) column[j] = load_integers(in.w + j * W);
+            LINNET_UNROLL
+            for (int i = 0; i < R; i++) {
+                const Integers x = set1_integer(__builtin_bit_cast(int32_t, in.a[i]));
+                LINNET_UNROLL
+                for (int j = 0; j < NV; j++) acc[i][j] = Dots::add(acc[i][j], column[j], x);
+            }
+        }
+        LINNET_UNROLL
+        for (int j = 0; j < NV; j++) {
+            const Vec scale = load(in.scale + j * W);
+            LINNET_UNROLL
+            for (int i = 0; i < R; i++)
+                sums[i][j] = sums[i][j] + to_real(acc[i][j]) * (scale * set1(in.part->d[i]));
+            if constexpr (offsets) {
+                const Vec offset = load(in.offset + j * W);
+                LINNET_UNROLL
+                for (int i = 0; i < R; i++) sums[i][j] = sums[i][j] + offset * set1(in.part->sum[i]);
+            }
+        }
+        in.part++, in.scale += tile_columns, in.offset += tile_columns;
+    }
+    LINNET_UNROLL
+    for (int j = 0; j < NV; j++) {
+        const int64_t lanes = j == NV - 1 ? t.last : W;
+        const Vec bias = bias_at(t, j * W, lanes);
+        LINNET_UNROLL
+        for (int i = 0; i < R; i++) put_sums(t, i, j * W, lanes, bias, sums[i][j]);
+    }
+}
+
+using DotsTile = void (*)(DotsTileInput, const TileTarget&);
+template <class Dots, int words, bool offsets>
+struct DotsTiles {
+    DotsTile tile[tile_vectors + 1][quad_rows + 1] = {};
+    template <int NV, int... R>
+    constexpr void fill(std::integer_sequence<int, R...>) {
+        ((tile[NV][R + 1] = dots_tile<Dots, words, offsets, R + 1, NV>), ...);
+    }
+    template <int... NV>
+    constexpr explicit DotsTiles(std::integer_sequence<int, NV...>) {
+        (fill<NV + 1>(std::make_integer_sequence<int, quad_rows>()), ...);
+    }
+};
+template <class Dots, int words, bool offsets>
+constexpr DotsTiles<Dots, words, offsets> dots_tiles{std::make_integer_sequence<int, tile_vectors>()};
+
+/// Rows [i0, i1), of one block of K.
+template <class Block, class Dots>
+void dots_block(const Gemm<Real>& g, int64_t i0, int64_t i1, int64_t k0, DotPanels& p) {
+    constexpr int of_group = Dotted<Block>::parts;
+    constexpr auto& tiles = dots_tiles<Dots, 8 / of_group, Block::has_offset>.tile;
+    const int64_t depth = least(dots_depth, g.k - k0), parts = depth / 32 * of_group;
+    pack_dots_rows<Block>(g, i0, i1, k0, depth, p);
+    for (int64_t j = g.n_begin; j < g.n_end; j += tile_columns) {
+        const int64_t columns = least(tile_columns, g.n_end - j), vectors = ceil_divide(columns, W);
+        pack_dots_columns<Block>(g, j, columns, k0, depth, p);
+        for (int64_t i = i0; i < i1; i += quad_rows) {
+            const int64_t tile = (i - i0) / quad_rows;
+            const DotsTileInput in = {.a = p.a + tile * quad_rows * (depth / 4),
+                                      .part = p.parts + tile * parts,
+                                      .w = p.w,
+                                      .scale = p.scale,
+                                      .offset = p.offset,
+                                      .parts = parts};
+            tiles[vectors][least(quad_rows, i1 - i)](
+                in, tile_target(g, i, j, columns - (vectors - 1) * W, k0 == 0));
+        }
+    }
+}
+
+template <class Dots>
+void dot_panels(const Gemm<Real>& g, void* workspace) {
+    auto& panels = *static_cast<DotPanels*>(workspace);
+    const int64_t all = g.m_end - g.m_begin;
+    const int64_t rows = ceil_divide(ceil_divide(all, ceil_divide(all, dots_rows)), quad_rows) * quad_rows;
+    AllBlockTypes::with(g.b.type, [&](auto block) {
+        for (int64_t i = g.m_begin; i < g.m_end; i += rows)
+            for (int64_t k = 0; k < g.k; k += dots_depth)
+                dots_block<decltype(block), Dots>(g, i, least(i + rows, g.m_end), k, panels);
+    });
+}
+
+}  // namespace
+}  // namespace linnet
