@@ -67,7 +67,8 @@ void resume(LoggedRun& run, std::int64_t step, const LogRecord& record) {
 void add(LoggedRun& run, LogRecord record) {
     const std::string event = text_of(record, "event");
     const double at = number_of(record, "step");
-    const auto step = static_cast<std::int64_t>(std::isfinite(at) ? at : 0);
+    constexpr double most = 1LL << 53;  // a log says any number
+    const auto step = static_cast<std::int64_t>(std::isfinite(at) ? std::clamp(at, 0.0, most) : 0);
     if (event == "step") {
         if (run.steps.size() >= run.most_steps) merge_neighbours(run.steps);
         run.steps[step] = step_record(record);
