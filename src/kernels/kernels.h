@@ -317,8 +317,8 @@ KernelList usable_kernels();
 const char* built_kernels();
 
 /// Rows of a matrix that a thread had best read together when it reads all of it once: 4 on processors whose
-/// memory delivers more to several streams (Intel's; 30 to 45 % on Sapphire Rapids), else 1 (Zen 5: 4 cost a
-/// fifth).
+/// memory delivers more to several streams (Intel's: 30 to 45 % on Sapphire Rapids; Zen 4: 29 % in f16, 0 to
+/// 8 in blocks), else 1 (Zen 5: 4 cost a fifth).
 int memory_streams();
 
 /// The table in force: the best usable one, or the one forced by select_kernels (--isa, LINNET_ISA).
