@@ -23,11 +23,11 @@ inline std::string line_style(std::size_t index) {
 /// larger the record's `key` ("grad_norm", "update"), on a logarithmic scale. Empty where nothing was.
 std::string block_map(const LoggedRun& run, const char* key);
 
-/// The page up to its first heading, and from its last section on.
 /// What rows of each class were taken for: a table, the darker the larger the share; empty where the record
 /// has none.
 std::string confusion_table(const LogRecord& record);
 
+/// The page up to its first heading, and from its last section on.
 std::string page_begin(const std::string& title);
 std::string page_end();
 
