@@ -173,8 +173,7 @@ void bf16_piece(const Kernel& kernel, const Gemm<Real>& g, int64_t k0, int64_t d
 
 template <class Kernel>
 void bf16_product(const Gemm<Real>& g, void* workspace) {
-    const int64_t pieces = most(1, ceil_divide(g.k, Kernel::depth));
-    const int64_t depth = most(1, ceil_divide(ceil_divide(g.k, pieces), tile_depth)) * tile_depth;
+    const int64_t depth = even_piece(g.k, Kernel::depth, tile_depth);
     BF16Panels& work = *static_cast<BF16Panels*>(workspace);
     const Kernel kernel(work);
     for (int64_t k = 0; k == 0 || k < g.k; k += depth)

@@ -220,8 +220,7 @@ void dots_block(const Gemm<Real>& g, int64_t i0, int64_t i1, int64_t k0, DotPane
 template <class Dots>
 void dot_panels(const Gemm<Real>& g, void* workspace) {
     auto& panels = *static_cast<DotPanels*>(workspace);
-    const int64_t all = g.m_end - g.m_begin;
-    const int64_t rows = ceil_divide(ceil_divide(all, ceil_divide(all, dots_rows)), quad_rows) * quad_rows;
+    const int64_t rows = even_piece(g.m_end - g.m_begin, dots_rows, quad_rows);
     AllBlockTypes::with(g.b.type, [&](auto block) {
         for (int64_t i = g.m_begin; i < g.m_end; i += rows)
             for (int64_t k = 0; k < g.k; k += dots_depth)

@@ -141,9 +141,7 @@ void block_panel(const Gemm<Real>& g, int64_t i0, int64_t i1, int64_t k0, BlockP
 
 void block_panels(const Gemm<Real>& g, void* workspace) {
     auto& panels = *static_cast<BlockPanels*>(workspace);
-    const int64_t all = g.m_end - g.m_begin;
-    const int64_t rows =
-        ceil_divide(ceil_divide(all, ceil_divide(all, panel_rows_most)), pair_rows) * pair_rows;
+    const int64_t rows = even_piece(g.m_end - g.m_begin, panel_rows_most, pair_rows);
     AllBlockTypes::with(g.b.type, [&](auto block) {
         for (int64_t i = g.m_begin; i < g.m_end; i += rows)
             for (int64_t k = 0; k < g.k; k += panel_depth)

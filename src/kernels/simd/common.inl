@@ -26,6 +26,11 @@ constexpr int64_t read_ahead =
 inline int64_t ceil_divide(int64_t a, int64_t b) {
     return (a + b - 1) / b;
 }
+/// The length, a multiple of `unit`, of the fewest equal pieces of at most `longest` that make up `all`.
+inline int64_t even_piece(int64_t all, int64_t longest, int64_t unit) {
+    if (all <= 0) return unit;
+    return ceil_divide(ceil_divide(all, ceil_divide(all, longest)), unit) * unit;
+}
 inline int64_t least(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
