@@ -266,6 +266,7 @@ void AtomicFile::commit() {
         fail_errno(path_, "", error);
     }
     temporary_.clear();
+    has_name_ = true;
     sync_directory(parent_of(target_));
 }
 

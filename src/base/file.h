@@ -94,6 +94,8 @@ class AtomicFile {
     /// name before all have come so far. Nothing is written afterwards.
     void finish();
     void commit();
+    /// Whether the file has its name: commit() may fail behind that, where the folder cannot be flushed.
+    bool has_name() const { return has_name_; }
 
   private:
     void flush();
@@ -102,6 +104,7 @@ class AtomicFile {
     std::string path_, target_, temporary_, buffer_;
     std::uint64_t position_ = 0;
     int fd_ = -1;
+    bool has_name_ = false;
 };
 
 /// Removes what AtomicFile left in `folder` where a process was killed (kill -9) before its commit. Only for

@@ -206,6 +206,8 @@ try_faults() { # of $command, as far as they are wanted
         of="file operations" total=$files
         [ -z "$good" ] || ! wanted $kind ||
             for ((at = 1 + ${tried[$of faults]:-0} % every; at <= total; at += every)); do fault $kind $at; done
+        # Always: the flush behind the last rename fails, and all final names stand already.
+        [ -z "$good" ] || ! wanted $kind || [ $kind != EIO ] || [ "$every" = 1 ] || fault EIO "$total"
     done
     for kind in $thread_kinds; do
         of=threads total=$threads

@@ -2,6 +2,7 @@
 
 #include <zlib.h>
 
+#include <new>
 #include <string_view>
 #include <vector>
 
@@ -25,7 +26,9 @@ std::string chunk(std::string_view name, std::string_view content) {
 std::string compressed(const std::string& bytes) {
     uLongf size = compressBound(bytes.size());
     std::vector<Bytef> out(size);
-    compress2(out.data(), &size, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size(), 9);
+    // There is room for any result, so that only memory can be wanting.
+    if (compress2(out.data(), &size, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size(), 9) != Z_OK)
+        throw std::bad_alloc();
     return {out.begin(), out.begin() + static_cast<std::ptrdiff_t>(size)};
 }
 

@@ -161,6 +161,7 @@ class CheckpointWriter {
         out_.finish();
     }
     void commit() { out_.commit(); }
+    bool has_name() const { return out_.has_name(); }
 
   private:
     template <class T>
@@ -252,6 +253,7 @@ class WordsWriter {
     bool differs() const { return out_.has_value(); }
     const std::string& path() const { return path_; }
     void commit() { out_->commit(); }
+    bool has_name() const { return out_->has_name(); }
 
   private:
     std::string path_;
@@ -303,15 +305,21 @@ void commit(CheckpointWriter& checkpoint, WordsWriter& words, const std::string&
         old_checkpoint.emplace(real_name(path));
         old_words.emplace(words.path());
     }
-    words.commit();
+    auto drop = [&] {
+        if (old_words) old_words->drop();
+        if (old_checkpoint) old_checkpoint->drop();
+    };
     try {
+        words.commit();
         checkpoint.commit();
     } catch (...) {
-        remove_all(words.path());
+        if (checkpoint.has_name())
+            drop();  // both stand, only the folder could not be flushed
+        else if (words.has_name())
+            remove_all(words.path());
         throw;
     }
-    if (old_words) old_words->drop();
-    if (old_checkpoint) old_checkpoint->drop();
+    drop();
 }
 
 }  // namespace
