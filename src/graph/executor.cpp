@@ -187,6 +187,16 @@ void Executor<Real>::prepare() {
     }
 }
 
+/// The rows of space i, which are counted, as sequences of equal length.
+template <class Real>
+const Rows* Executor<Real>::sequences(std::size_t i, std::int64_t length) {
+    made_.resize(graph_.spaces().size());  // once: there is no other number of them
+    Rows& rows = made_[i];
+    if (rows.count != counts_[i]) rows = {};
+    for (std::int32_t slot = 0; rows.count < counts_[i]; slot++) rows.add(length, 0, slot);
+    return &rows;
+}
+
 /// Finds the batch's spaces and streams by the graph's names.
 template <class Real>
 void Executor<Real>::admit(const Batch& batch) {
@@ -208,11 +218,12 @@ void Executor<Real>::admit(const Batch& batch) {
         if (s.fixed > 0)
             counts_[i] = s.fixed;
         else if (s.parent != none)
-            counts_[i] = counts_[s.parent] * s.per_parent;
+            counts_[i] = counts_[s.parent] * s.per_parent / s.parents;
         else if (s.entries != none)
             counts_[i] = static_cast<std::int64_t>(ids_[s.entries].size());
         else if ((rows_[i] = batch.find_space(s.name)))
             counts_[i] = rows_[i]->count;
+        if (s.sequence > 0) rows_[i] = sequences(i, s.sequence);
         if (counts_[i] > capacity_of(graph_, plan_.lowering, static_cast<SpaceId>(i)))
             throw std::logic_error("a batch has more rows of " + s.name + " than its plan has room for");
     }

@@ -88,6 +88,7 @@ class Executor {
     };
     void prepare();
     void admit(const Batch& batch);
+    const Rows* sequences(std::size_t space, std::int64_t length);
     void arrange(const Batch& batch);
     void part_of(Round round, const Batch& batch, Worker part, int member) const;
     Call<Real> call_of(std::size_t step, const Batch& batch, Worker part, int member) const;
@@ -100,6 +101,7 @@ class Executor {
     std::vector<Call<Real>> calls_;            // one per step, all but batch, rows and worker filled in
     ById<const Rows*> rows_;                   // of each space in this run; null where it has no sequences
     ById<std::int64_t> counts_;                // of each space in this run
+    ById<Rows> made_;                          // of spaces whose sequences are equally long
     ById<std::span<const std::int32_t>> ids_;  // of each stream in this run
     ById<const float*> vectors_;
     std::vector<Round> rounds_;  // of this run; the number of rows and the longest sequence decide

@@ -71,8 +71,9 @@ double Graph::flops(const Node& node, double length) const {
 }
 
 double Graph::tokens(SpaceId space, std::int64_t rows) const {
-    const std::int64_t per_token = spaces_[space].per_parent;
-    return static_cast<double>(rows) / static_cast<double>(std::max<std::int64_t>(1, per_token));
+    const RowSpace& s = spaces_[space];
+    if (s.parent == none) return static_cast<double>(rows);
+    return tokens(s.parent, rows * s.parents) / static_cast<double>(s.per_parent);
 }
 
 NodeId Graph::add(const Op& op, std::string path, Small<NodeId, max_inputs> inputs,

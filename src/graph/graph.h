@@ -40,12 +40,15 @@ struct Parameter {
 };
 
 /// What the rows of values mean, and how many there are in a run: as many as the batch says, as a stream has
-/// entries (chosen rows), a multiple of another space's (the places of experts), or always the same.
+/// entries (chosen rows), a multiple or a part of another space's (the places of experts, merged patches), or
+/// always the same.
 struct RowSpace {
     std::string name;
     StreamId entries = none;
     SpaceId parent = none;
     std::int64_t per_parent = 0, fixed = 0;
+    std::int64_t parents = 1;   // per_parent rows for so many of the parent's
+    std::int64_t sequence = 0;  // rows of each of its sequences; 0: it has none, or the batch's
 };
 
 /// What comes in from outside, one entry per row: an integer (token ids, targets, row numbers), or where

@@ -11,7 +11,7 @@ namespace linnet {
 std::int64_t capacity_of(const Graph& graph, const Lowering& lowering, SpaceId space) {
     const RowSpace& s = graph.spaces()[space];
     if (s.fixed > 0) return s.fixed;
-    if (s.parent != none) return capacity_of(graph, lowering, s.parent) * s.per_parent;
+    if (s.parent != none) return capacity_of(graph, lowering, s.parent) * s.per_parent / s.parents;
     auto at = static_cast<std::size_t>(space);
     return at < lowering.capacity.size() ? lowering.capacity[at] : 0;
 }

@@ -41,8 +41,8 @@ inline void attend(const Attention<Real>& f, int64_t head, RealRows v, int64_t i
                    int64_t keys, int64_t local, AttentionWork& w) {
     int64_t d = f.head_width;
     const Real* q = f.q + head * f.q_head;
-    int64_t begin = visible_begin(f, i) - j, end = least(furthest_end(f, i, rows) - j, keys);
-    if (end <= 0 || (begin >= keys && j >= f.globals)) return;
+    if (!block_seen(f, i, rows, j, key_block)) return;
+    const int64_t end = least(scan_end(f, i, rows) - j, keys);
     int64_t width = ceil_divide(end, W) * W;
     small_product(rows, width, d, q + i * f.q_row, f.q_row, 1, w.keys, key_block, w.scores, key_block);
     Real shrink[small_rows];
@@ -58,8 +58,9 @@ inline void attention(const Attention<Real>& f, int64_t head, int64_t query_begi
         int64_t q1 = least(q0 + query_block, query_end), count = q1 - q0;
         for (int64_t r = 0; r < count; r++) w.top[r] = minus_infinity, w.total[r] = 0;
         each_vector(count * d, [&](int64_t c, int64_t n) { store_n(w.out + c, zero(), n); });
-        int64_t first = visible_begin(f, q0) / key_block * key_block, last = furthest_end(f, q0, count);
-        for (int64_t j = seen_block(f, first, 0); j < last; j = seen_block(f, first, j + key_block)) {
+        const int64_t last = scan_end(f, q0, count);
+        for (int64_t j = 0; j < last; j += key_block) {
+            if (!block_seen(f, q0, count, j, key_block)) continue;
             int64_t keys = least(key_block, f.keys - j);
             RealRows k = real_rows(f, rows_at(f, f.k, kv * f.k_head, f.k_row, j), f.k_row, keys, w.rows);
             transpose_block(keys, d, k.data, k.row, w.keys);

@@ -78,7 +78,7 @@ inline void backward_block(const Attention<Real>& f, const HeadGradient& h, int6
     int64_t d = f.head_width, queries = i1 - i0;
     for (int64_t i = i0; i < i1; i += small_rows) {
         int64_t rows = least(small_rows, i1 - i);
-        int64_t end = least(furthest_end(f, i, rows) - j, keys);  // keys that these rows see
+        int64_t end = least(scan_end(f, i, rows) - j, keys);  // keys that these rows see
         backward_weights(f, h, i, rows, j, keys, i - i0, w);
         if (end > 0) {
             small_product(rows, d, end, w.dscores + (i - i0) * key_block, key_block, 1, h.k + j * f.k_row,
@@ -123,10 +123,8 @@ inline void each_key_block(const AttentionBackward<Real>& b, int64_t kv_head, Pa
             int64_t keys = least(key_block, f.keys - j);
             pack(h, j, keys);
             for (int64_t i = f.causal ? j : 0; i < f.rows; i += key_block) {
-                // Where the window has moved past these keys, later queries see none of them.
-                if (visible_begin(f, i) >= j + keys && j >= f.globals) break;
                 const int64_t end = least(i + key_block, f.rows);
-                if (furthest_end(f, i, end - i) > j) block(h, i, end, j, keys);
+                if (block_seen(f, i, end - i, j, key_block)) block(h, i, end, j, keys);
             }
         }
     }

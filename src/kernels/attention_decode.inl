@@ -107,12 +107,12 @@ inline void decode_pieces(const Attention<Real>& f, const char* from, int64_t ro
 inline void decode_query(const Attention<Real>& f, int64_t head, int64_t i, DecodeWork& w) {
     int64_t kv = head / (f.heads / f.kv_heads), d = f.head_width;
     const Real* q = f.q + i * f.q_row + head * f.q_head;
-    int64_t begin = visible_begin(f, i), end = visible_end(f, i);
-    int64_t first = begin / decode_block * decode_block;
+    const int64_t end = scan_end(f, i, 1), step = f.chosen ? key_block : decode_block;
     Real top = minus_infinity, total = 0, factor = score_factor(f);
     each_vector(d, [&](int64_t c, int64_t n) { store_n(w.out + c, zero(), n); });
-    for (int64_t j = seen_block(f, first, 0); j < end; j = seen_block(f, first, j + decode_block)) {
-        int64_t keys = least(decode_block, end - j);
+    for (int64_t j = 0; j < end; j += step) {
+        if (!block_seen(f, i, 1, j, step)) continue;
+        int64_t keys = least(step, end - j);
         decode_pieces(f, rows_at(f, f.k, kv * f.k_head, f.k_row, j), f.k_row, keys, w.rows,
                       [&](auto stored, int64_t before, int64_t some, const auto* k, int64_t row) {
                           decode_scores<decltype(stored)>(d, some, q, k, row, w.scores + before);

@@ -38,12 +38,15 @@ struct Gemm {
 
 /// What a table of score biases has at either end, so that it can be read in vectors.
 inline constexpr std::int64_t score_bias_lanes = 16;
+/// Positions of a block of Attention::chosen.
+inline constexpr std::int64_t choice_block = 64;
 
 /// One sequence's attention. Query row i sits at position cached + i and sees key positions j with
 ///   j <= cached + i (causal) and |j - cached - i| < window (window > 0), or j < globals (as far as causal);
 /// not causal, a query at a position below globals sees all keys (Longformer: Beltagy et al. 2020,
-/// section 3.1). Query head h reads key/value head h / (heads / kv_heads). Its score with a key at distance d
-/// = j - position is scale · q·k, then soft capped, then - slope · |d| + bias(d).
+/// section 3.1); and the keys of blocks that are chosen for its own block (BigBird: Zaheer et al. 2020,
+/// section 2), as far as causal. Query head h reads key/value head h / (heads / kv_heads). Its score with a
+/// key at distance d = j - position is scale · q·k, then soft capped, then - slope · |d| + bias(d).
 template <class Real>
 struct Attention {
     std::int64_t rows = 0, cached = 0, keys = 0;  // T queries; keys are [0, keys)
@@ -56,6 +59,13 @@ struct Attention {
     /// the ends, whose outermost score_bias_lanes columns are alike.
     const Real* bias = nullptr;
     std::int64_t bias_row = 0, bias_zero = 0;
+    /// > 0: biases by places instead, bias_row of them for each head: key j of query i in i · bias_keys + j;
+    /// a multiple of score_bias_lanes, at least the keys.
+    std::int64_t bias_keys = 0;
+    /// [blocks, chosen_row] of blocks of choice_block positions: not 0 where the keys of a column's block are
+    /// seen by the queries of a row's; null: none.
+    const Real* chosen = nullptr;
+    std::int64_t chosen_row = 0;
     const Real* q = nullptr;
     const void *k = nullptr, *v = nullptr;
     /// Of k and v: rows of D, in whole blocks. In NarrowProducts it may be bf16, and q and out are bf16, too.

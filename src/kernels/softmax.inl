@@ -6,7 +6,7 @@
 namespace linnet {
 namespace {
 
-constexpr int64_t key_block = 64, query_block = 128, widest_head = 256;
+constexpr int64_t key_block = choice_block, query_block = 128, widest_head = 256;
 constexpr Real minus_infinity = -__builtin_inff();
 
 /// Where keys lie on both sides, a global position sees all of them.
@@ -46,19 +46,33 @@ inline RealRows real_rows(const Attention<Real>& f, const char* from, int64_t ro
     return {to, width};
 }
 
+/// Whether the block of keys at j is chosen for query row i.
+inline bool chosen(const Attention<Real>& f, int64_t i, int64_t j) {
+    return f.chosen && f.chosen[(f.cached + i) / key_block * f.chosen_row + j / key_block] != 0;
+}
+
 /// Of the keys from j on, counted from there: those that query row i sees.
 struct Seen {
     int64_t begin, end, globals;  // [begin, end), and [0, globals)
 };
 inline Seen seen_keys(const Attention<Real>& f, int64_t i, int64_t j, int64_t keys) {
+    if (chosen(f, i, j)) return {0, f.causal ? least(f.cached + i + 1 - j, keys) : keys, 0};
     int64_t end = least(visible_end(f, i) - j, keys);
     return {visible_begin(f, i) - j, end, least(f.globals - j, end)};
 }
 
-/// The block of keys at j, or where nothing of it is seen the next that is: `first` is the first of the
-/// window's.
-inline int64_t seen_block(const Attention<Real>& f, int64_t first, int64_t j) {
-    return j >= f.globals && j < first ? first : j;
+/// The end of all keys that query rows [i, i + rows) may see.
+inline int64_t scan_end(const Attention<Real>& f, int64_t i, int64_t rows) {
+    if (!f.chosen) return furthest_end(f, i, rows);
+    return f.causal ? f.cached + i + rows : f.keys;
+}
+/// Whether query rows [i, i + rows) see one of `some` keys from j on; blocks that are chosen have key_block.
+inline bool block_seen(const Attention<Real>& f, int64_t i, int64_t rows, int64_t j, int64_t some) {
+    if (j >= scan_end(f, i, rows)) return false;
+    if (j < f.globals || (j + some > visible_begin(f, i) && j < furthest_end(f, i, rows))) return true;
+    for (int64_t at = i; f.chosen && at < i + rows; at += key_block - (f.cached + at) % key_block)
+        if (chosen(f, at, j)) return true;
+    return false;
 }
 
 /// Of the W keys from c on: v where they are seen, else `other`.
@@ -79,6 +93,7 @@ inline Real score_factor(const Attention<Real>& f) {
 
 /// Where the biases of W keys from j on stand, in a table of f.bias's shape.
 inline int64_t bias_at(const Attention<Real>& f, int64_t head, int64_t i, int64_t j) {
+    if (f.bias_keys > 0) return head * f.bias_row + i * f.bias_keys + j;
     int64_t column = f.bias_zero + j - f.cached - i, last = f.bias_row - score_bias_lanes;
     return head * f.bias_row + most(0, least(column, last));
 }

@@ -16,158 +16,6 @@ namespace linnet {
 
 namespace {
 
-std::vector<Field> rows(ModelConfig& c) {
-    constexpr double many = 1 << 24, far = 1 << 16;
-    return {
-        {"model.kind", &c.kind, "what the model does", 0, 0, {"decoder", "encoder", "encoder-decoder"}},
-        {"model.context", &c.context, "positions a sequence may have", 1, many},
-        {"model.width", &c.width, "width of the residual stream", 1, many},
-        {"model.layers", &c.layers, "blocks", 1, 4096},
-        later("model.mixer", &c.mixer, "what looks back in a layer", 0, 0, mixer_names()),
-        later("model.decoder_layers", &c.decoder_layers, "blocks of an encoder-decoder's decoder; 0: layers",
-              0, 4096),
-        later("model.segments", &c.segments, "kinds of segments that have an embedding; 0: none", 0, far),
-        later("model.start_token", &c.start_token, "id that answers begin behind; -1: begin or end token", -1,
-              many),
-        later("model.pooling", &c.pooling, "how an encoder's rows become one vector", 0, 0,
-              {pooling_names.begin(), pooling_names.end()}),
-        later("model.head.kind", &c.head.kind, "what an encoder tells", 0, 0, {"tokens", "classes", "tags"}),
-        later("model.head.classes", &c.head.classes, "classes or tags", 0, many),
-        later("model.head.transform", &c.head.transform, "a layer before the output product"),
-        later("model.image.width", &c.image.width, "pixels of a picture", 0, far),
-        later("model.image.height", &c.image.height, "pixels of a picture", 0, far),
-        later("model.image.channels", &c.image.channels, "1: grey, 3: colours", 1, 4),
-        later("model.image.patch", &c.image.patch, "pixels of a patch's side; 0: tokens, no pictures", 0,
-              far),
-        {"model.heads", &c.heads, "query heads", 1, 4096},
-        {"model.kv_heads", &c.kv_heads, "key and value heads; 0: as many as query heads", 0, 4096},
-        {"model.head_width", &c.head_width, "width of a head; 0: width / heads", 0, many},
-        later("model.ssm.inner", &c.ssm.inner, "mamba: channels; 0: 2 x width", 0, many),
-        later("model.ssm.state", &c.ssm.state, "mamba: numbers of a channel's state; 0: 16 (mamba2: 128)", 0,
-              static_cast<double>(scan_most_states)),
-        later("model.ssm.conv", &c.ssm.conv, "mamba: rows that the convolution sees", 1, 16),
-        later("model.ssm.rank", &c.ssm.rank, "mamba: rank of the step sizes; 0: width / 16", 0, many),
-        later("model.ssm.heads", &c.ssm.heads, "mamba2: heads; 0: inner / 64", 0, far),
-        later("model.ssm.groups", &c.ssm.groups, "mamba2: heads that share b and c are one group", 1, far),
-        later("model.ssm.norms", &c.ssm.norms, "mamba: RMSNorms of step sizes, b and c", 0, 0,
-              {"none", "plain", "weights"}),
-        later("model.rwkv.decay", &c.rwkv.decay, "rank of the decays' product; 0: by width", 0, many),
-        later("model.rwkv.rate", &c.rwkv.rate, "rwkv7: of the learning rates' product", 0, many),
-        later("model.rwkv.value", &c.rwkv.value,
-              "rwkv7: of the product that mixes in the first layer's values", 0, many),
-        later("model.rwkv.gate", &c.rwkv.gate, "rwkv7: of the gate's product", 0, many),
-        later("model.rwkv.mix", &c.rwkv.mix, "rwkv6: of the products that mix in the row before", 0, many),
-        later("model.ffn.kind", &c.ffn.kind, "what stands behind the mixer", 0, 0,
-              {"mlp", "none", "channel-mix"}),
-        {"model.ffn.width", &c.ffn.width, "width of the feed-forward layer; 0: 4 x width", 0, many},
-        {"model.ffn.activation", &c.ffn.activation, "", 0, 0, activation_names()},
-        {"model.ffn.gated", &c.ffn.gated, "SwiGLU (with silu), GeGLU (with gelu)"},
-        {"model.ffn.bias", &c.ffn.bias, "biases in the feed-forward layer"},
-        later("model.experts.count", &c.experts.count, "experts in place of the feed-forward layer; 0: none",
-              0, 4096),
-        later("model.experts.used", &c.experts.used, "experts for each token", 0, 4096),
-        later("model.experts.width", &c.experts.width, "width of an expert; 0: ffn.width", 0, many),
-        later("model.experts.shared", &c.experts.shared, "width of an expert for all tokens; 0: none", 0,
-              many),
-        later("model.experts.shared_gate", &c.experts.shared_gate, "the shared expert's result is gated"),
-        later("model.experts.score", &c.experts.score, "", 0, 0, {"softmax", "sigmoid"}),
-        later("model.experts.renormalize", &c.experts.renormalize, "the weights of a token sum to 1"),
-        later("model.experts.scale", &c.experts.scale, "of the weights", 0, many),
-        later("model.experts.leading_dense", &c.experts.leading_dense,
-              "so many first layers have a feed-forward layer instead", 0, 4096),
-        later("model.experts.balance_loss", &c.experts.balance_loss,
-              "training: weight of the load-balancing loss", 0, many),
-        later("model.experts.z_loss", &c.experts.z_loss, "training: weight of the router's z-loss", 0, many),
-        {"model.norm.kind", &c.norm.kind, "LayerNorm or RMSNorm", 0, 0, {"layer", "rms"}},
-        {"model.norm.placement",
-         &c.norm.placement,
-         "",
-         0,
-         0,
-         {"pre", "post", "sandwich", "res-post", "deep"}},
-        {"model.norm.epsilon", &c.norm.epsilon, "", 1e-12, 1},
-        later("model.norm.weight", &c.norm.weight, "norms have weights"),
-        later("model.norm.bias", &c.norm.bias, "LayerNorms with weights have biases"),
-        later("model.residual.kind", &c.residual.kind, "", 0, 0, {"sequential", "parallel"}),
-        later("model.residual.shared_norm", &c.residual.shared_norm, "parallel: both branches read one norm"),
-        later("model.residual.scale", &c.residual.scale, "of what a branch adds", -many, many),
-        later("model.residual.halve_every", &c.residual.halve_every,
-              "the stream is halved after so many layers; 0: never", 0, 4096),
-        later("model.residual.first", &c.residual.first,
-              "blocks read a x + b x0, x0 the first one's input; a and b are learned", 0, 0,
-              {"none", "scalars", "vectors"}),
-        {"model.position.kind", &c.position.kind, "", 0, 0, {"learned", "sinusoidal", "rope", "none"}},
-        {"model.position.theta", &c.position.theta, "base of the rotary angles", 1, 1e12},
-        {"model.position.halves", &c.position.halves,
-         "rotary pairs in NeoX order: (i, i + D/2), not (2i, 2i + 1)"},
-        later("model.position.rotary_width", &c.position.rotary_width, "elements of a head that turn; 0: all",
-              0, many),
-        later("model.position.factors", &c.position.factors, "angles are divided by the tensor rope_freqs"),
-        later("model.position.long_factors", &c.position.long_factors,
-              "angles are divided by rope_factors_short or rope_factors_long"),
-        later("model.position.scaling.kind", &c.position.scaling.kind, "", 0, 0, {"none", "linear", "yarn"}),
-        later("model.position.scaling.factor", &c.position.scaling.factor, "how much longer the context is",
-              1e-3, many),
-        later("model.position.scaling.original", &c.position.scaling.original,
-              "context of the first training; 0: context", 0, many),
-        later("model.position.scaling.attention", &c.position.scaling.attention,
-              "scale of turned queries and keys", 1e-3, many),
-        later("model.position.scaling.extrapolation", &c.position.scaling.extrapolation,
-              "YaRN: share of the turns that stay as they were", 0, 1),
-        later("model.position.scaling.beta_fast", &c.position.scaling.beta_fast,
-              "YaRN: turns in the original context from which on nothing changes", 1e-3, many),
-        later("model.position.scaling.beta_slow", &c.position.scaling.beta_slow,
-              "YaRN: turns up to which all is interpolated", 1e-3, many),
-        {"model.attention.bias", &c.attention.bias, "biases in the projections"},
-        later("model.attention.output_bias", &c.attention.output_bias,
-              "false: q, k and v alone have the biases of attention.bias"),
-        {"model.attention.window", &c.attention.window,
-         "positions that attention looks back, in encoders also ahead; 0: all", 0, many},
-        later("model.attention.qk_norm", &c.attention.qk_norm, "norm of queries and keys", 0, 0,
-              {"none", "head", "each-head", "full", "unit"}),
-        later("model.attention.scale", &c.attention.scale, "of scores; 0: 1 / sqrt(head width)", 0, many),
-        later("model.attention.clamp", &c.attention.clamp, "bound of q, k and v; 0: none", 0, many),
-        later("model.attention.softcap", &c.attention.softcap, "c: scores become c tanh(score / c); 0: none",
-              0, many),
-        later("model.attention.alibi", &c.attention.alibi, "largest bias of ALiBi; 0: none", 0, many),
-        later("model.attention.buckets", &c.attention.buckets, "of learned biases by distance; 0: none", 0,
-              far),
-        later("model.attention.reach", &c.attention.reach, "distance from which on biases are alike", 1, far),
-        later("model.attention.globals", &c.attention.globals,
-              "first positions that all see, beside a window", 0, many),
-        later("model.attention.value_embedding", &c.attention.value_embedding,
-              "number of the table whose row for the token goes into v; 0: none", 0, 4096),
-        later("model.embedding.scale", &c.embedding.scale, "of token embeddings", -many, many),
-        later("model.embedding.norm", &c.embedding.norm, "a norm after the embedding"),
-        later("model.embedding.norm_last", &c.embedding.norm_last, "that norm is behind positions, too"),
-        later("model.logits.scale", &c.logits.scale, "", -many, many),
-        later("model.logits.softcap", &c.logits.softcap, "c: logits become c tanh(logit / c); 0: none", 0,
-              many),
-        later("model.logits.bias", &c.logits.bias, "biases of the output product"),
-        later("model.tie_layers", &c.tie_layers,
-              "blocks that have weights, which the layers take in turn; 0: all", 0, 4096),
-        {"model.tie_embeddings", &c.tie_embeddings, "the output product uses the token embedding"},
-        {"model.dropout", &c.dropout, "probability, in training", 0, 0.99},
-        later("model.label_smoothing", &c.label_smoothing, "share of a target given to all, in training", 0,
-              0.99),
-        {"model.init_std", &c.init_std, "standard deviation of the first weights", 0, 10},
-        later("model.zero_init", &c.zero_init,
-              "matrices that end a branch, and an output matrix of its own, start at 0"),
-    };
-}
-
-}  // namespace
-
-std::vector<Field> model_fields(ModelConfig& c) {
-    static ModelConfig defaults;
-    static const std::vector<Field> default_rows = rows(defaults);
-    std::vector<Field> fields = rows(c);
-    take_defaults(fields, default_rows);
-    return fields;
-}
-
-namespace {
-
 /// Calls visit(field, list) for every setting that may differ by layer.
 template <class Visit>
 void each_per_layer(ModelConfig& c, const Visit& visit) {
@@ -193,7 +41,8 @@ void check_heads(ModelConfig& c, std::string_view file) {
     for (std::int64_t heads : c.heads.list())
         if (heads <= 0) fail_input(file, "model.heads", "a positive number", text(heads));
     c.kv_heads = filled(c.kv_heads, c.layers, [&](std::int64_t layer) { return c.heads.at(layer); });
-    if (c.uses(mixer_names()[0]) && c.mixer.is_list()) {  // what layers without attention have means nothing
+    if (c.uses(mixer_names()[0]) && c.kind != "encoder-decoder" &&
+        c.mixer.is_list()) {  // what layers without attention have means nothing
         std::int64_t first = 0;
         while (c.mixer.at(first) != mixer_names()[0]) first++;
         auto attention = [&](const PerLayer<std::int64_t>& list, auto counts) {
@@ -282,11 +131,13 @@ void check_rwkv(ModelConfig& c, std::string_view file) {
 
 /// Whatever looks back: attention has heads and positions, the others may do without.
 void check_mixers(ModelConfig& c, std::string_view file) {
-    if (!c.uses(mixer_names()[0])) {
+    if (!c.has_attention()) {
         c.attention = {};
-        const bool linear = c.uses("linear-attention");
         if (std::ranges::none_of(c.mixer.list(), mixer_has_heads)) c.heads = c.kv_heads = c.head_width = 1;
         c.kv_heads = 0;
+    }
+    if (!c.uses(mixer_names()[0])) {
+        const bool linear = c.uses("linear-attention");
         for (const std::string& kind : c.position.kind.list())
             if (linear && kind == "rope")
                 fail_input(file, "model.position.kind",
@@ -373,10 +224,31 @@ void check_value_embeddings(ModelConfig& c, std::string_view file) {
     }
 }
 
+/// Of scores: dot and cosine are scaled ones with another scale and with norms.
+void check_scores(ModelConfig& c, std::string_view file) {
+    auto& a = c.attention;
+    if (a.score == "dot" && a.scale == 0) a.scale = 1;
+    if (a.score == "cosine" && a.qk_norm == "none") a.qk_norm = "unit";
+    if ((a.score == "dot" && a.scale != 1) || (a.score == "cosine" && a.qk_norm != "unit"))
+        fail_input(file, "model.attention.score", "scaled beside attention.scale and attention.qk_norm",
+                   a.score, "dot is the scale 1, cosine the norm unit");
+    if (a.score == "dot" || a.score == "cosine") a.score = "scaled";
+    if (a.score == "general")
+        for (std::int64_t layer = 0; layer < std::max(c.layers, c.decoder_layers); layer++)
+            if (c.kv_heads.at(layer) * c.head_width != c.width)
+                fail_input(file, "model.attention.score", "another, as kv_heads x head_width is not width",
+                           a.score, "its keys are the rows themselves");
+    if (a.score == "additive" && (a.scale != 0 || a.softcap != 0 || a.alibi != 0 || a.buckets != 0))
+        fail_input(file, "model.attention.score", "another beside attention.scale, softcap, alibi or buckets",
+                   a.score);
+}
+
 void check_attention(ModelConfig& c, std::string_view file) {
     auto& a = c.attention;
+    check_scores(c, file);
     check_value_embeddings(c, file);
-    if (a.window.list() == PerLayer<std::int64_t>(0).list()) a.globals = 0;
+    if (a.window.list() == PerLayer<std::int64_t>(0).list()) a.globals = a.random = 0;
+    if (a.random == 0) a.random_seed = 0;
     if (a.buckets == 0) {
         a.reach = ModelConfig().attention.reach;
         return;
@@ -442,12 +314,47 @@ void check_kind(ModelConfig& c, std::string_view file) {
          "sequential, as model.kind is " + c.kind, c.residual.kind);
     only(!both || c.norm.placement != "deep", "model.norm.placement", "another, as model.kind is " + c.kind,
          c.norm.placement);
-    for (const std::string& mixer : c.mixer.list())
-        only(!c.has_encoder() || mixer == mixer_names()[0], "model.mixer",
-             mixer_names()[0] + ", as model.kind is " + c.kind, mixer);
     only(!c.has_encoder() || c.ffn.kind != "channel-mix", "model.ffn.kind",
          "another, as model.kind is " + c.kind, c.ffn.kind);
     if (c.head.kind == "tokens") c.head.classes = 0;
+}
+
+/// Windows and merges (Swin): each grid is made of whole windows, and a merge halves it.
+void check_windows(ModelConfig& c, std::string_view file) {
+    auto& i = c.image;
+    auto text = [](std::int64_t n) { return std::to_string(n); };
+    if (c.merges_at(c.layers - 1) > 16)
+        fail_input(file, "model.image.merge", "at most 16 merges", text(c.merges_at(c.layers - 1)));
+    if (i.window == 0) i.shift = 0;
+    const bool plain = c.mixer.list() == PerLayer<std::string>(mixer_names()[0]).list() &&
+                       c.attention.window.list() == PerLayer<std::int64_t>(0).list() &&
+                       c.attention.buckets == 0 && c.attention.score == "scaled" && c.tie_layers == 0 &&
+                       c.residual.first == "none";
+    const bool merges = c.merges_at(c.layers - 1) > 0;
+    if ((i.window > 0 || merges) && (c.pooling != "mean" || !plain))
+        fail_input(
+            file, i.window > 0 ? "model.image.window" : "model.image.merge",
+            "0 beside pooling " + c.pooling + (plain ? "" : " and such layers"), "another",
+            "it goes with pooling mean and attention whose scores are scaled, without windows of its own, "
+            "buckets, tied layers or residual.first");
+    for (std::int64_t layer = 0; layer < c.layers; layer++) {
+        const std::int64_t merged = c.merges_at(layer), before = merged - i.merge.at(layer);
+        const std::int64_t sides[] = {i.width / i.patch, i.height / i.patch};
+        for (std::int64_t side : sides)
+            if (side % (std::int64_t{1} << merged) != 0)
+                fail_input(file, "model.image.merge", "patches that halve before layer " + text(layer),
+                           text(side >> before) + " in a row");
+        if (i.window == 0) continue;
+        for (std::int64_t side : sides)
+            if ((side >> merged) % i.window != 0)
+                fail_input(
+                    file, "model.image.window",
+                    "a divisor of the " + text(side >> merged) + " patches in a row of layer " + text(layer),
+                    text(i.window));
+        if (i.shift.at(layer) >= i.window)
+            fail_input(file, "model.image.shift", "less than image.window (" + text(i.window) + ")",
+                       text(i.shift.at(layer)));
+    }
 }
 
 /// Pictures are cut into whole patches, one per position; with pooling "first" the first position is free.
@@ -459,6 +366,8 @@ void check_image(ModelConfig& c, std::string_view file) {
         i = {};
         return;
     }
+    if (c.head_width == 0 && c.merges_at(c.layers - 1) > 0)
+        fail_input(file, "model.head_width", "a number, as image.merge makes layers wider", "none");
     for (auto [key, side] : {std::pair("model.image.width", i.width), {"model.image.height", i.height}})
         if (side == 0 || side % i.patch != 0)
             fail_input(file, key, "a multiple of image.patch (" + std::to_string(i.patch) + ")",
@@ -469,6 +378,7 @@ void check_image(ModelConfig& c, std::string_view file) {
     if (c.context > 1 << 24)
         fail_input(file, "model.image.patch", "a larger one, for at most 2^24 patches",
                    std::to_string(i.patch));
+    check_windows(c, file);
 }
 
 void check_positions(ModelConfig& c, std::string_view file) {
@@ -483,6 +393,16 @@ void check_positions(ModelConfig& c, std::string_view file) {
 }
 
 }  // namespace
+
+std::int64_t ModelConfig::merges_at(std::int64_t layer) const {
+    std::int64_t merges = 0;
+    for (std::int64_t i = 0; i <= layer; i++) merges += image.merge.at(i);
+    return merges;
+}
+
+bool ModelConfig::has_attention() const {
+    return kind == "encoder-decoder" || uses(mixer_names()[0]);
+}
 
 bool ModelConfig::uses(std::string_view some_mixer) const {
     return std::find(mixer.list().begin(), mixer.list().end(), some_mixer) != mixer.list().end();
@@ -508,7 +428,7 @@ void resolve(ModelConfig& c, std::string_view file) {
     check_rwkv(c, file);
     check_blocks(c, file);
     check_experts(c, file);
-    c.ffn.width = filled(c.ffn.width, c.layers, [&](std::int64_t) { return 4 * c.width; });
+    c.ffn.width = filled(c.ffn.width, c.layers, [&](std::int64_t layer) { return 4 * c.width_at(layer); });
     shorten_lists(c);
     check_attention(c, file);
     check_tied_layers(c, file);

@@ -89,6 +89,7 @@ struct ModelConfig {
         bool bias = true;                            // of the projections q, k, v and output
         bool output_bias = true;                     // false: of q, k and v alone
         PerLayer<std::int64_t> window = 0;           // tokens; 0: none
+        std::string score = "scaled";                // what a query and a key make; resolved: not dot, cosine
         std::string qk_norm = "none";                // of queries and keys, before RoPE
         double scale = 0;                            // of scores; 0: 1 / sqrt(D)
         double clamp = 0;                            // largest absolute value of q, k and v; 0: any
@@ -96,6 +97,7 @@ struct ModelConfig {
         double alibi = 0;                            // largest bias of ALiBi; 0: none
         std::int64_t buckets = 0, reach = 128;       // of learned biases by distance (T5); 0: none
         std::int64_t globals = 0;                    // first positions that all see, beside a window
+        std::int64_t random = 0, random_seed = 0;    // blocks of 64 positions that each block sees beside it
         PerLayer<std::int64_t> value_embedding = 0;  // number of the table that values get rows of; 0: none
     } attention;
     struct {
@@ -110,6 +112,9 @@ struct ModelConfig {
     } head;
     struct {                                                          // pictures in the place of tokens
         std::int64_t width = 0, height = 0, channels = 1, patch = 0;  // patch: its side; 0: no pictures
+        std::int64_t window = 0;           // attention within windows of so many patches a side; 0: none
+        PerLayer<std::int64_t> shift = 0;  // … which begin so many patches further
+        PerLayer<std::int64_t> merge = 0;  // 1: before the layer 2 × 2 patches become one, twice as wide
     } image;
     struct {
         double scale = 1, softcap = 0;  // softcap c: c tanh(x / c), after the scale; 0: none
@@ -122,10 +127,16 @@ struct ModelConfig {
     bool zero_init = false;  // matrices that end a branch, and an output matrix of its own, start at 0
 
     bool uses(std::string_view some_mixer) const;  // in one of its layers
+    bool has_attention() const;                    // between its own rows, or to a source's
     bool is_encoder() const { return kind == "encoder"; }
     bool has_encoder() const { return kind != "decoder"; }
     bool has_decoder() const { return kind != "encoder"; }
     bool reads_patches() const { return image.patch > 0; }
+    /// Merges before the layer's block, of which each halves a picture's sides and doubles the stream's
+    /// width.
+    std::int64_t merges_at(std::int64_t layer) const;
+    std::int64_t width_at(std::int64_t layer) const { return width << merges_at(layer); }
+    std::int64_t last_width() const { return width_at(layers - 1); }
 
     /// Experts in this layer; 0: a feed-forward layer.
     std::int64_t experts_at(std::int64_t layer) const {

@@ -10,8 +10,12 @@ namespace {
 /// Traces one mixer; `blk` begins its parameters' names, `path` its nodes'.
 class Mixer {
   public:
-    Mixer(BlockParts& parts, std::string blk, const char* path)
-        : parts_(parts), c_(parts.config()), blk_(std::move(blk)), path_(blk_ + "." + path) {}
+    Mixer(BlockParts& parts, std::string blk, const char* path, bool back = false)
+        : parts_(parts),
+          c_(parts.config()),
+          blk_(std::move(blk)),
+          path_(blk_ + "." + path),
+          first_values_(parts.first_values[back ? 1 : 0]) {}
 
     NodeId mamba(NodeId x);
     NodeId mamba2(NodeId x);
@@ -63,7 +67,7 @@ class Mixer {
 
     /// Where a node takes up and leaves behind its state.
     Placement state(const char* of, std::int64_t planes, std::int64_t width) {
-        if (parts_.training()) return {};
+        if (!parts_.keeps_states()) return {};
         StateId id = graph().state({path(of), planes, width, Rewind::snapshot});
         return {none, none, id, id};
     }
@@ -119,6 +123,7 @@ class Mixer {
     BlockParts& parts_;
     const ModelConfig& c_;
     std::string blk_, path_;
+    NodeId& first_values_;
 };
 
 /// softplus⁻¹ of the step sizes' first values, 0.001 to 0.1 (Gu & Dao 2023, section 3.6).
@@ -190,8 +195,8 @@ NodeId Mixer::rwkv7(NodeId x) {
                     thin("w", xw, c_.rwkv.decay, &tanh, ramp(name("time_mix_w0.weight"), width, -6.5, -1.5)));
     w = activation("w", scaled("w.log", w, -std::exp(-0.5)), Activation::exp);
     ParameterId v0 = vector(name("time_mix_v0.weight"), width, 0);
-    if (parts_.first_values == none) {
-        parts_.first_values = v;
+    if (first_values_ == none) {
+        first_values_ = v;
         for (const char* unused :
              {"time_mix_v1.weight", "time_mix_v2.weight"})  // which files have all the same
             parts_.parameter(name(unused),
@@ -199,7 +204,7 @@ NodeId Mixer::rwkv7(NodeId x) {
                              c_.init_std);
     } else {
         NodeId share = rate("v.share", thin("v", xv, c_.rwkv.value, nullptr, v0));
-        v = add("v.mixed", v, multiply("v.first", subtract("v.far", parts_.first_values, v), share));
+        v = add("v.mixed", v, multiply("v.first", subtract("v.far", first_values_, v), share));
     }
     NodeId a = rate("a", thin("a", xa, c_.rwkv.rate, nullptr, vector(name("time_mix_a0.weight"), width, 0)));
     NodeId g = linear("g2", "time_mix_g2",
@@ -320,8 +325,16 @@ bool mixer_has_heads(std::string_view name) {
 
 NodeId trace_mixer(BlockParts& parts, const std::string& blk, NodeId x) {
     const std::string& name = parts.config().mixer.at(parts.layer());
-    for (const MixerRow& row : mixers)
-        if (row.trace && row.name == name) return (Mixer(parts, blk, row.path).*row.trace)(x);
+    for (const MixerRow& row : mixers) {
+        if (!row.trace || row.name != name) continue;
+        const NodeId y = (Mixer(parts, blk, row.path).*row.trace)(x);
+        if (!parts.both_ways()) return y;
+        Graph& graph = parts.graph();
+        const std::string back = blk + ".back";
+        const NodeId turned = graph.add(reverse_op, back + ".turned", {x});
+        const NodeId other = (Mixer(parts, back, row.path, true).*row.trace)(turned);
+        return graph.add(add_op, back + ".add", {y, graph.add(reverse_op, back + ".again", {other})});
+    }
     throw std::logic_error("a mixer without a row in the table");
 }
 

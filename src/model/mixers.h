@@ -15,7 +15,9 @@ class BlockParts {
     virtual Graph& graph() = 0;
     virtual const ModelConfig& config() const = 0;
     virtual std::int64_t layer() const = 0;
-    virtual bool training() const = 0;        // without states
+    virtual bool training() const = 0;
+    virtual bool keeps_states() const = 0;    // of what is traced now
+    virtual bool both_ways() const = 0;       // rows may look ahead: an encoder's
     virtual double residual_std() const = 0;  // of first weights that end a branch
     /// As Graph::parameter; layers that share weights get the same one.
     virtual ParameterId parameter(std::string name, Shape shape, double mean, double std,
@@ -24,14 +26,15 @@ class BlockParts {
     virtual NodeId linear(const std::string& path, const std::string& name, NodeId x, std::int64_t out,
                           bool bias, double std) = 0;
 
-    NodeId first_values = none;  // rwkv7: those of the first layer that has some
+    NodeId first_values[2] = {none, none};  // rwkv7: those of the first layer that has some, each way
 };
 
 /// Whether model.heads and head_width count for the mixer.
 bool mixer_has_heads(std::string_view name);
 
 /// The mixer of the layer being traced (not attention), of the normed stream x [R,C]: [R,C]. Parameters are
-/// named `blk`.*, as GGUF names them.
+/// named `blk`.*, as GGUF names them. In encoders it is two, the other one from the last row to the first
+/// with weights of its own, `blk`.back.*, and their sum (Schuster & Paliwal 1997).
 NodeId trace_mixer(BlockParts& parts, const std::string& blk, NodeId x);
 
 /// RWKV's feed-forward layer, which sees the row before (Peng et al. 2023, section 3.1): key, relu², value;

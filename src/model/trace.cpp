@@ -7,6 +7,7 @@
 
 #include "graph/plan.h"
 #include "model/mixers.h"
+#include "model/picture_windows.h"
 #include "model/trace_adapters.h"
 #include "ops/experts.h"
 #include "ops/pool.h"
@@ -64,6 +65,8 @@ class Tracer : public BlockParts {
     const ModelConfig& config() const override { return c_; }
     std::int64_t layer() const override { return layer_; }
     bool training() const override { return training_; }
+    bool keeps_states() const override { return !training_ && side_.states; }
+    bool both_ways() const override { return !side_.causal; }
     /// Projections that end a residual branch start smaller, so that the stream's variance does not grow with
     /// depth (Radford et al. 2019, GPT-2, section 2.3).
     double residual_std() const override {
@@ -96,6 +99,7 @@ class Tracer : public BlockParts {
     NodeId stack(ParameterId table, Placement input, std::int64_t layers) {
         const std::string& side = side_.prefix;
         score_bias_ = none, places_ = bounds_ = none;  // of this side's rows
+        first_values[0] = first_values[1] = none;
         NodeId x = c_.reads_patches() ? patches(input)
                                       : graph().add(embedding_op, side + "embed", {}, {table}, {}, input);
         x = scaled(side + "embed.scale", x, c_.embedding.scale);
@@ -110,8 +114,10 @@ class Tracer : public BlockParts {
         begin_rope();
         begin_score_bias();
         for (layer_ = 0; layer_ < layers; layer_++) {
+            width_ = c_.width_at(layer_);
             graph().begin_block(static_cast<int>(side_.causal ? c_.layers + layer_ : layer_));
             const std::string blk = side + "blk." + std::to_string(layer_);
+            if (c_.image.merge.at(layer_)) x = merged(blk, x);
             x = block(blk, x);
             const std::int64_t every = c_.residual.halve_every;
             if (every > 0 && (layer_ + 1) % every == 0) x = scaled(blk + ".halved", x, 0.5);
@@ -126,6 +132,12 @@ class Tracer : public BlockParts {
         auto width = static_cast<double>(c_.image.patch * c_.image.patch * c_.image.channels);
         NodeId x = graph().add(vectors_op, "patches", {}, {}, {{"width", width}}, input);
         return linear("embed", "patch_embd", x, c_.width, true, 1 / std::sqrt(width));
+    }
+
+    /// Of 2 × 2 patches one, twice as wide.
+    NodeId merged(const std::string& blk, NodeId x) {
+        x = norm(blk + ".merge.norm", blk + ".merge_norm", windows_.merge(blk, x));
+        return linear(blk + ".merge", blk + ".merge", x, width_, false, c_.init_std);
     }
 
     NodeId segments(NodeId x, SpaceId space) {
@@ -188,7 +200,7 @@ class Tracer : public BlockParts {
             p = output_product(table);
         } else {
             y = dropout("head.dropout", y);
-            p = {matrix("cls.output.weight", c_.head.classes, c_.width, head_std()),
+            p = {matrix("cls.output.weight", c_.head.classes, graph().node(y).width, head_std()),
                  graph().parameter("cls.output.bias", Shape(c_.head.classes), 0, 0)};
         }
         Attributes loss;
@@ -202,7 +214,7 @@ class Tracer : public BlockParts {
     NodeId transformed(NodeId x) {
         if (c_.head.kind != "tokens")
             return graph().add(activation_op, "head.act",
-                               {linear("head", "cls", x, c_.width, true, c_.init_std)}, {},
+                               {linear("head", "cls", x, graph().node(x).width, true, c_.init_std)}, {},
                                {{"kind", static_cast<double>(Activation::tanh)}});
         x = linear("head", "output_transform", x, c_.width, true, c_.init_std);
         x = graph().add(activation_op, "head.act", {x}, {}, activation());
@@ -253,9 +265,9 @@ class Tracer : public BlockParts {
     NodeId norm(const std::string& path, const std::string& name, NodeId x) {
         Small<ParameterId, max_parameters> p;
         bool layer = c_.norm.kind == "layer";
-        if (c_.norm.weight) p.push_back(parameter(name + ".weight", Shape(c_.width), 1, 0));
-        if (c_.norm.weight && c_.norm.bias && layer)
-            p.push_back(parameter(name + ".bias", Shape(c_.width), 0, 0));
+        const Shape shape(graph().node(x).width);
+        if (c_.norm.weight) p.push_back(parameter(name + ".weight", shape, 1, 0));
+        if (c_.norm.weight && c_.norm.bias && layer) p.push_back(parameter(name + ".bias", shape, 0, 0));
         return graph().add(layer ? layer_norm_op : rms_norm_op, path, {x}, p, {{"epsilon", c_.norm.epsilon}});
     }
 
@@ -336,7 +348,9 @@ class Tracer : public BlockParts {
         auto kv = static_cast<double>(kv_heads);
         bool bias = c_.attention.bias;
         NodeId q = clamped(linear(path + ".q", name + "_q", x, heads * d, bias, c_.init_std));
-        NodeId k = clamped(linear(path + ".k", name + "_k", seen, kv_heads * d, bias, c_.init_std));
+        NodeId k = clamped(c_.attention.score == "general"
+                               ? seen
+                               : linear(path + ".k", name + "_k", seen, kv_heads * d, bias, c_.init_std));
         NodeId v = clamped(linear(path + ".v", name + "_v", seen, kv_heads * d, bias, branch_std()));
         if (self) v = with_token_values(name, v);
         q = heads_norm(path + ".q.norm", name + "_q_norm", q, heads);
@@ -346,15 +360,16 @@ class Tracer : public BlockParts {
         if (c_.attention.scale != 0)  // the op's own is 1 / sqrt(D)
             q = scaled(path + ".q.scale", q, c_.attention.scale * std::sqrt(static_cast<double>(d)));
         StateId state = none;
-        if (!training_ && side_.states) {
-            std::int64_t window = c_.attention.globals > 0 || !self ? 0 : c_.attention.window.at(layer_);
+        if (keeps_states()) {
+            const bool all = c_.attention.globals > 0 || c_.attention.random > 0 || !self;
+            std::int64_t window = all ? 0 : c_.attention.window.at(layer_);
             state = graph().state({path, 2 * kv_heads, d, Rewind::truncate, window, !self});
             (self ? appends_ : source_appends_)
                 .push_back(graph().add(append_op, path + ".append", {k, v}, {}, {{"kv_heads", kv}},
                                        {none, none, none, state}));
         }
-        NodeId a = scored(path, q, k, v, state, causal, self);
-        NodeId y = linear(path + ".output", name + "_output", a, c_.width, bias && c_.attention.output_bias,
+        NodeId a = scored(path, name, q, k, v, state, causal, self);
+        NodeId y = linear(path + ".output", name + "_output", a, width_, bias && c_.attention.output_bias,
                           residual_std());
         return dropout(path + ".dropout", y);
     }
@@ -375,13 +390,14 @@ class Tracer : public BlockParts {
     }
 
     NodeId mixer(const std::string& blk, NodeId x) {
+        if (c_.image.window > 0) return windows_.lines(blk, attention(blk, windows_.begin(blk, x)));
         if (c_.mixer.at(layer_) == mixer_names()[0]) return attention(blk, x);
         return dropout(blk + ".mixer.dropout", trace_mixer(*this, blk, x));
     }
 
     /// Attention itself, with what its scores get besides their scale.
-    NodeId scored(const std::string& path, NodeId q, NodeId k, NodeId v, StateId state, bool causal,
-                  bool self) {
+    NodeId scored(const std::string& path, const std::string& name, NodeId q, NodeId k, NodeId v,
+                  StateId state, bool causal, bool self) {
         const auto& c = c_.attention;
         Attributes a{{"heads", static_cast<double>(c_.heads.at(layer_))},
                      {"kv_heads", static_cast<double>(c_.kv_heads.at(layer_))},
@@ -389,8 +405,24 @@ class Tracer : public BlockParts {
                      {"window", self ? static_cast<double>(c.window.at(layer_)) : 0},
                      {"causal", causal ? 1.0 : 0.0}};
         if (c.globals > 0 && self) a.set("globals", static_cast<double>(c.globals));
+        if (c.random > 0 && self && c.window.at(layer_) > 0) {
+            a.set("random", static_cast<double>(c.random));
+            a.set("blocks", static_cast<double>((c_.context + choice_block - 1) / choice_block));
+            a.set("seed",
+                  static_cast<double>(c.random_seed * 4096 + layer_));  // another choice in every layer
+        }
         if (c.softcap != 0) a.set("softcap", c.softcap);
         if (c.alibi != 0 && self) a.set("alibi", c.alibi);
+        if (c.score == "additive") {
+            const std::int64_t width = graph().node(q).width;
+            ParameterId w = parameter(name + "_score.weight", Shape(width), 0,
+                                      1 / std::sqrt(static_cast<double>(c_.head_width)));
+            return graph().add(additive_attention_op, path, {q, k, v}, {w}, a, {none, none, state});
+        }
+        if (c_.image.window > 0) {
+            windows_.tell(a);
+            return graph().add(biased_attention_op, path, {q, k, v, windows_.bias()}, {}, a);
+        }
         if (score_bias_ == none || !self)
             return graph().add(attention_op, path, {q, k, v}, {}, a, {none, none, state});
         a.set("bias_zero", graph().node(score_bias_).attributes.number("bias_zero"));
@@ -453,7 +485,7 @@ class Tracer : public BlockParts {
         NodeId gate = product("gate", there, width, branch_std()),
                up = product("up", there, width, branch_std());
         NodeId y = graph().add(gated_op, path + ".gated", {gate, up}, {}, activation());
-        y = product("down", y, c_.width, residual_std());
+        y = product("down", y, width_, residual_std());
         y = graph().add(from_experts_op, path + ".back", {y, weights, places}, {}, {}, {tokens});
         if (e.shared > 0) y = graph().add(add_op, path + ".both", {y, shared_expert(blk, x)});
         return dropout(path + ".dropout", y);
@@ -465,9 +497,9 @@ class Tracer : public BlockParts {
             linear(path + ".gate", blk + ".ffn_gate_shexp", x, c_.experts.shared, false, branch_std());
         NodeId up = linear(path + ".up", blk + ".ffn_up_shexp", x, c_.experts.shared, false, branch_std());
         NodeId y = graph().add(gated_op, path + ".gated", {gate, up}, {}, activation());
-        y = linear(path + ".down", blk + ".ffn_down_shexp", y, c_.width, false, residual_std());
+        y = linear(path + ".down", blk + ".ffn_down_shexp", y, width_, false, residual_std());
         if (!c_.experts.shared_gate) return y;
-        ParameterId w = parameter(blk + ".ffn_gate_inp_shexp.weight", Shape(1, c_.width), 0, c_.init_std, 1);
+        ParameterId w = parameter(blk + ".ffn_gate_inp_shexp.weight", Shape(1, width_), 0, c_.init_std, 1);
         NodeId open = graph().add(linear_op, path + ".open", {x}, {w});
         return graph().add(row_gate_op, path + ".gate_result", {y, open});
     }
@@ -490,7 +522,7 @@ class Tracer : public BlockParts {
             NodeId up = linear(path + ".up", blk + ".ffn_up", x, width, c_.ffn.bias, branch_std());
             h = graph().add(activation_op, path + ".act", {up}, {}, activation());
         }
-        NodeId y = linear(path + ".down", blk + ".ffn_down", h, c_.width, c_.ffn.bias, residual_std());
+        NodeId y = linear(path + ".down", blk + ".ffn_down", h, width_, c_.ffn.bias, residual_std());
         return dropout(path + ".dropout", y);
     }
 
@@ -549,6 +581,7 @@ class Tracer : public BlockParts {
         bool causal = true, states = true;
     } side_;
     std::int64_t layer_ = 0;  // the block being traced
+    std::int64_t width_ = 0;  // … and its stream's
     TracedModel model_;
     NodeId encoded_ = none;  // the encoder's rows, in a decoder beside one
     std::vector<NodeId> appends_, source_appends_;
@@ -556,6 +589,7 @@ class Tracer : public BlockParts {
     Small<ParameterId, max_parameters> turn_factors_;
     SpaceId places_ = none, bounds_ = none;  // of experts
     NodeId score_bias_ = none;
+    PictureWindows windows_{*this};
     Placement input_;                                   // of the stack: its tokens
     NodeId first_ = none;                               // … and what its first block reads
     std::map<std::int64_t, ParameterId> value_tables_;  // … and its tables of values, by number

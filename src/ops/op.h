@@ -235,12 +235,16 @@ struct Op {
 std::span<const Op* const> all_ops();
 
 extern const Op embedding_op, position_embedding_op, sinusoidal_op, linear_op, layer_norm_op, rms_norm_op,
-    rope_op, append_op, score_bias_op, attention_op, biased_attention_op, activation_op, gated_op, add_op,
-    mix_op, scale_op, clamp_op, softcap_op, dropout_op, get_rows_op, pool_op, vectors_op, cross_entropy_op;
+    rope_op, append_op, score_bias_op, attention_op, biased_attention_op, additive_attention_op,
+    activation_op, gated_op, add_op, mix_op, scale_op, clamp_op, softcap_op, dropout_op, get_rows_op, pool_op,
+    vectors_op, cross_entropy_op;
+
+// Pictures in windows: window.cpp.
+extern const Op windows_op, merge_op, window_bias_op;
 
 // Recurrences and what stands around them: conv.cpp, selective_scan.cpp, matrix_scan.cpp,
 // linear_attention.cpp, lstm.cpp, multiply.cpp.
-extern const Op conv_op, shift_op, selective_scan_op, linear_scan_op, delta_scan_op, linear_attention_op,
-    lstm_op, multiply_op, weigh_op, group_sum_op, repeat_op;
+extern const Op conv_op, shift_op, reverse_op, selective_scan_op, linear_scan_op, delta_scan_op,
+    linear_attention_op, lstm_op, multiply_op, weigh_op, group_sum_op, repeat_op;
 
 }  // namespace linnet

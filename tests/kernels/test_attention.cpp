@@ -15,6 +15,8 @@ struct Case {
     double softcap = 0;
     bool slopes = false, bias = false;
     std::int64_t globals = 0;
+    bool places = false;  // biases by places instead of distances
+    int random = 0;       // every so many blocks is chosen; 0: none
 };
 
 /// q, k, v side by side in one row of each position, as a fused projection leaves them.
@@ -22,7 +24,7 @@ template <class Real>
 struct Sequence {
     Case is;
     std::int64_t keys, row;
-    Values<Real> qkv, out, lse, dout, dqkv, slopes, bias, dbias;
+    Values<Real> qkv, out, lse, dout, dqkv, slopes, bias, dbias, chosen;
     Attention<Real> f;
 
     static constexpr std::int64_t bias_reach = 12, bias_zero = bias_reach + score_bias_lanes,
@@ -38,8 +40,9 @@ struct Sequence {
           dout(c.rows * c.heads * c.width, 2, misaligned),
           dqkv(keys * row, 3),
           slopes(c.heads, 4),
-          bias(c.heads * bias_row, 5, misaligned),
-          dbias(c.heads * bias_row) {
+          bias(c.heads * bias_size(), 5, misaligned),
+          dbias(c.heads * bias_size()),
+          chosen(blocks() * blocks()) {
         for (std::int64_t i = 0; i < qkv.size(); i++) qkv[i] *= 2;
         f.rows = c.rows, f.cached = c.cached, f.keys = keys, f.heads = c.heads, f.kv_heads = c.kv_heads,
         f.head_width = c.width;
@@ -52,19 +55,30 @@ struct Sequence {
         f.softcap = static_cast<Real>(c.softcap), f.globals = c.globals;
         for (std::int64_t h = 0; h < c.heads; h++) slopes[h] = std::abs(slopes[h]);
         if (c.slopes) f.slopes = slopes.data();
-        if (c.bias) f.bias = bias.data(), f.bias_row = bias_row, f.bias_zero = bias_zero;
+        if (c.bias) f.bias = bias.data(), f.bias_row = bias_size(), f.bias_zero = bias_zero;
+        if (c.places) f.bias_keys = bias_keys();
+        for (std::int64_t i = 0; i < chosen.size(); i++)
+            chosen[i] = c.random > 0 && i % c.random == 0 ? Real(1) : Real(0);
+        if (c.random > 0) f.chosen = chosen.data(), f.chosen_row = blocks();
+        if (c.places) return;
         for (std::int64_t h = 0; h < c.heads; h++)  // the ends are alike, as promised
             for (std::int64_t i = 0; i < score_bias_lanes; i++) {
                 Real* b = bias.data() + h * bias_row;
                 b[i] = b[score_bias_lanes], b[bias_row - 1 - i] = b[bias_row - 1 - score_bias_lanes];
             }
     }
+    std::int64_t bias_keys() const {
+        return (keys + score_bias_lanes - 1) / score_bias_lanes * score_bias_lanes;
+    }
+    std::int64_t bias_size() const { return is.places ? is.rows * bias_keys() : bias_row; }
+    std::int64_t blocks() const { return (keys + choice_block - 1) / choice_block; }
     /// Of query i and key j, from q · k.
     double score(std::int64_t h, std::int64_t i, std::int64_t j, double product) const {
         double s = product * static_cast<double>(f.scale);
         std::int64_t d = j - is.cached - i;
         if (is.softcap > 0) s = is.softcap * std::tanh(s / is.softcap);
         if (is.slopes) s -= static_cast<double>(slopes[h]) * std::abs(static_cast<double>(d));
+        if (is.places) return s + static_cast<double>(bias[h * f.bias_row + i * f.bias_keys + j]);
         std::int64_t near = std::clamp(d, -bias_reach, bias_reach);
         return is.bias ? s + static_cast<double>(bias[h * bias_row + bias_zero + near]) : s;
     }
@@ -76,6 +90,9 @@ struct Sequence {
     bool sees(std::int64_t i, std::int64_t j) const {
         std::int64_t at = is.cached + i;
         if (!is.causal && at < is.globals) return true;
+        if (is.random > 0 && (!is.causal || j <= at) &&
+            chosen[at / choice_block * f.chosen_row + j / choice_block] != 0)
+            return true;
         return (!is.causal || j <= at) && (is.window == 0 || std::abs(j - at) < is.window || j < is.globals);
     }
     Real* keys_of(std::int64_t kv_head) const { return qkv.data() + (is.heads + kv_head) * is.width; }
@@ -148,6 +165,10 @@ const Case cases[] = {
     {200, 2, 1, 24, 0, 10, false},
     {300, 2, 2, 20, 0, 40, false, 0, false, false, 5},
     {140, 1, 1, 33, 0, 3, false, 2, true, true, 70},
+    {49, 2, 2, 32, 0, 0, false, 0, false, true, 0, true},
+    {70, 4, 2, 20, 0, 0, true, 0, false, true, 0, true},
+    {330, 2, 1, 16, 0, 10, true, 0, false, false, 0, false, 3},
+    {330, 2, 1, 16, 0, 10, false, 0, true, false, 3, false, 4},
 };
 const Case cached_cases[] = {
     {1, 4, 2, 64, 300},
@@ -161,6 +182,8 @@ const Case cached_cases[] = {
     {1, 2, 1, 40, 290, 30, true, 0, false, true, 5},
     {5, 2, 2, 20, 600, 60, true, 1, false, false, 260},
     {70, 2, 1, 20, 200, 50, false, 0, false, false, 230},
+    {70, 2, 1, 20, 300, 30, true, 0, false, false, 5, false, 3},
+    {1, 2, 1, 20, 400, 30, true, 0, false, false, 0, false, 4},
 };
 
 }  // namespace
@@ -303,7 +326,10 @@ TEST_CASE("attention's backward agrees with central differences") {
                           {9, 2, 1, 6, 0, 0, true, 0.6, true},
                           {30, 2, 1, 3, 0, 0, true, 1.2, false, true},
                           {20, 1, 1, 4, 0, 3, true, 0, false, true, 2},
-                          {19, 2, 2, 3, 0, 0, false, 0, true, true}}) {
+                          {19, 2, 2, 3, 0, 0, false, 0, true, true},
+                          {18, 2, 1, 3, 0, 0, false, 0, false, true, 0, true},
+                          {150, 1, 1, 2, 0, 5, true, 0, false, false, 0, false, 2},
+                          {150, 1, 1, 2, 0, 5, false, 0, false, false, 2, false, 3}}) {
         Sequence<double> s(c);
         s.run(table, 128);
         s.back(table, false);

@@ -26,6 +26,11 @@ MODELS = {
     't5': both | {'model.norm.kind': 'rms', 'model.position.kind': 'none', 'model.attention.buckets': 4, 'model.attention.reach': 4,
                   'model.attention.bias': False, 'model.attention.scale': 1.0, 'model.ffn.bias': False, 'model.ffn.gated': True,
                   'model.tie_embeddings': False, 'model.start_token': 0},
+    'bahdanau': both | {'model.mixer': 'lstm', 'model.ffn.kind': 'none', 'model.position.kind': 'none', 'model.attention.score': 'additive'},
+    'luong': both | {'model.mixer': ['lstm', 'attention'], 'model.position.kind': 'sinusoidal', 'model.attention.score': 'general'},
+    'swin': {'model.kind': 'encoder', 'model.layers': 3, 'model.head_width': 4, 'model.position.kind': 'none', 'model.head.kind': 'classes',
+             'model.head.classes': 5, 'model.image.width': 8, 'model.image.height': 8, 'model.image.patch': 2, 'model.image.window': 2,
+             'model.image.shift': [0, 1, 0], 'model.image.merge': [0, 0, 1]},
 }
 
 
@@ -48,8 +53,13 @@ class Model(ReferenceModel):
         t, s = x.shape[0], seen.shape[0]
         bias = self.get('attention.bias', True)
         heads = lambda y: y.reshape(-1, H, D).transpose(0, 1)
-        q, k, v = (heads(self.linear(f'{name}_{n}', y, H * D, bias)) for n, y in (('q', x), ('k', seen), ('v', seen)))
-        scores = q @ k.transpose(-1, -2) * self.get('attention.scale', D ** -0.5)
+        score = self.get('attention.score', 'scaled')
+        q, k, v = (heads(y if n == 'k' and score == 'general' else self.linear(f'{name}_{n}', y, H * D, bias))
+                   for n, y in (('q', x), ('k', seen), ('v', seen)))
+        if score == 'additive':
+            scores = (torch.tanh(q[:, :, None] + k[:, None]) * self.make(name + '_score.weight', H * D).reshape(H, 1, 1, D)).sum(-1)
+        else:
+            scores = q @ k.transpose(-1, -2) * self.get('attention.scale', D ** -0.5)
         if own and table is not None:
             scores = scores + torch.stack([torch.stack([table[self.bucket(j - i, causal)] for j in range(s)]) for i in range(t)]).permute(2, 0, 1)
         if own and self.get('attention.alibi', 0):
@@ -64,6 +74,48 @@ class Model(ReferenceModel):
             scores = scores.masked_fill(((i - j).abs() >= windows[layer]) & (i >= first) & (j >= first), -math.inf)
         return self.linear(name + '_output', (scores.softmax(-1) @ v).transpose(0, 1).flatten(-2), C, bias)
 
+    def biased(self, name, x, mean):
+        bias = self.make(name + '.bias', C, mean=mean)
+        return F.linear(x, self.make(name + '.weight', C, C), bias)
+
+    def lstm(self, b, x):
+        gates = torch.cat([self.biased(f'{b}.lstm_{n}', x, m) for n, m in (('input', 0), ('forget', 1), ('cell', 0), ('output', 0))], -1)
+        state, zero = self.make(b + '.lstm_state.weight', 4 * C, C), torch.zeros(1, 1, C)
+        return torch.lstm(gates[None], (zero, zero), [torch.eye(4 * C), state], False, 1, 0.0, True, False, True)[0][0]
+
+    def mix(self, b, l, x, causal, table):
+        kinds = self.get('mixer', 'attention')
+        kind = kinds[l] if isinstance(kinds, list) else kinds
+        if self.get('image.window', 0):
+            return self.windows(b + '.attn', l, x)
+        if kind == 'attention':
+            return self.attend(b + '.attn', x, x, causal, True, table)
+        return self.lstm(b, x) if causal else self.lstm(b, x) + self.lstm(b + '.back', x.flip(0)).flip(0)
+
+    def windows(self, name, l, x):  # in windows of a picture, rolled by the shift; what was not beside is masked
+        M, shift, side = self.get('image.window', 0), self.get('image.shift', 0)[l], math.isqrt(x.shape[0])
+        table = self.make(name + '_window_b.weight', (2 * M - 1) ** 2, H)
+        shift = 0 if M == side else shift
+        cut = lambda y: y.reshape(side // M, M, side // M, M, -1).permute(0, 2, 1, 3, 4).reshape(-1, M * M, y.shape[-1])
+        part = lambda i: (0 if i < side - M else 1 if i < side - shift else 2) if shift else 0
+        label = cut(torch.tensor([[3 * part(y) + part(z) for z in range(side)] for y in range(side)])[..., None])[..., 0]
+        xs = cut(torch.roll(x.reshape(side, side, -1), (-shift, -shift), (0, 1)))
+        place = [(i // M, i % M) for i in range(M * M)]
+        bias = torch.stack([torch.stack([table[(yi - yj + M - 1) * (2 * M - 1) + xi - xj + M - 1] for yj, xj in place]) for yi, xi in place])
+        heads = lambda y: y.reshape(y.shape[0], M * M, H, D).transpose(1, 2)
+        q, k, v = (heads(self.linear(f'{name}_{n}', xs, H * D, True)) for n in 'qkv')
+        scores = q @ k.transpose(-1, -2) * D ** -0.5 + bias.permute(2, 0, 1)
+        scores = scores.masked_fill((label[:, :, None] != label[:, None, :])[:, None], -math.inf)
+        y = self.linear(name + '_output', (scores.softmax(-1) @ v).transpose(1, 2).flatten(-2), x.shape[-1], True)
+        y = y.reshape(side // M, side // M, M, M, -1).permute(0, 2, 1, 3, 4).reshape(side, side, -1)
+        return torch.roll(y, (shift, shift), (0, 1)).flatten(0, 1)
+
+    def merged(self, b, x):
+        side = math.isqrt(x.shape[0])
+        g = x.reshape(side, side, -1)
+        x = torch.cat([g[0::2, 0::2], g[1::2, 0::2], g[0::2, 1::2], g[1::2, 1::2]], -1).flatten(0, 1)
+        return self.linear(b + '.merge', self.norm(b + '.merge_norm', x), x.shape[-1] // 2, False)
+
     def feed_forward(self, b, x):
         bias = self.get('ffn.bias', True)
         if self.get('ffn.gated', False):
@@ -71,7 +123,7 @@ class Model(ReferenceModel):
             y = y * self.linear(b + '.ffn_up', x, FF, bias)
         else:
             y = self.act(self.linear(b + '.ffn_up', x, FF, bias))
-        return self.linear(b + '.ffn_down', y, C, bias)
+        return self.linear(b + '.ffn_down', y, x.shape[-1], bias)
 
     def residual(self, name, x, branch):
         if self.get('norm.placement', 'pre') == 'post':
@@ -96,10 +148,12 @@ class Model(ReferenceModel):
         table = self.make(side + 'attn_rel_b.weight', self.get('attention.buckets', 0), H) if self.get('attention.buckets', 0) else None
         for l in range(layers):
             b = f'{side}blk.{l}'
-            x = self.residual(b + '.attn', x, lambda y: self.attend(b + '.attn', y, y, causal, True, table))
+            x = self.merged(b, x) if self.get('image.merge', [0] * L)[l] else x
+            x = self.residual(b + '.attn', x, lambda y: self.mix(b, l, y, causal, table))
             if encoded is not None:
                 x = self.residual(b + '.cross_attn', x, lambda y: self.attend(b + '.cross_attn', y, encoded, False, False, None))
-            x = self.residual(b + '.ffn', x, lambda y: self.feed_forward(b, y))
+            if self.get('ffn.kind', 'mlp') != 'none':
+                x = self.residual(b + '.ffn', x, lambda y: self.feed_forward(b, y))
         return x if self.get('norm.placement', 'pre') == 'post' else self.norm(side + 'output_norm', x)
 
     def words(self, x):  # logits
@@ -136,9 +190,10 @@ def run(config):
             x = model.stack('dec.', table[ids[:-1]], model.get('decoder_layers', L), True, encoded)
             logits, targets = model.words(x), ids[1:]
         elif model.get('image.patch', 0):
-            patches = torch.sin(0.37 * (16 * s + torch.arange(16.0))).reshape(4, 4)
-            model.c.setdefault('model.context', 4)
-            x = model.stack('', model.linear('patch_embd', patches, C, True), L, False)
+            pixels = model.get('image.width', 0) * model.get('image.height', 0)
+            patches = torch.sin(0.37 * (pixels * s + torch.arange(float(pixels)))).reshape(-1, model.get('image.patch', 0) ** 2)
+            model.c.setdefault('model.context', len(patches))
+            x = model.stack('', model.linear('patch_embd', patches, C, True), model.get('layers', L), False)
             logits, targets = model.told(x, None), torch.tensor([3 - s])
         else:
             table = model.make('token_embd.weight', V, C)

@@ -23,12 +23,13 @@ class ReferenceModel:
         return self.p[name]
 
     def norm(self, name, x):
+        n = x.shape[-1]
         if not self.get('norm.weight', True):
-            return F.layer_norm(x, (C,), eps=1e-5)
-        w = self.make(name + '.weight', C, mean=1.0)
+            return F.layer_norm(x, (n,), eps=1e-5)
+        w = self.make(name + '.weight', n, mean=1.0)
         if self.get('norm.kind', 'layer') == 'rms':
             return x / torch.sqrt((x * x).mean(-1, keepdim=True) + 1e-5) * w
-        return F.layer_norm(x, (C,), w, self.make(name + '.bias', C), 1e-5)
+        return F.layer_norm(x, (n,), w, self.make(name + '.bias', n), 1e-5)
 
     def linear(self, name, x, out, bias):
         w = self.make(name + '.weight', out, x.shape[-1])

@@ -95,6 +95,13 @@ std::vector<Case> cases() {
     attention("window and globals", 2, 2, 2, true, {{"globals", 1}});
     attention("window, both ways", 2, 1, 2, false);
     attention("window and globals, both ways", 2, 2, 2, false, {{"globals", 1}});
+    auto additive = [&](int heads, int kv_heads, int window, bool causal) {
+        attention("", heads, kv_heads, window, causal);
+        all.back().op = &additive_attention_op;
+        all.back().parameters = {Shape(heads * 4)};
+        all.back().what = all.back().attributes.text();
+    };
+    additive(2, 2, 0, true), additive(4, 2, 2, true), additive(3, 1, 0, false), additive(2, 2, 2, false);
     for (double kernel : {1, 2, 4})
         all.push_back({&conv_op,
                        "rows " + std::to_string(static_cast<int>(kernel)),
@@ -103,6 +110,7 @@ std::vector<Case> cases() {
                        {{"kernel", kernel}}});
     all.push_back({&conv_op, "without biases, many channels", {70}, {Shape(210)}, {{"kernel", 3}}});
     all.push_back({&shift_op, "", {6}, {}, {}});
+    all.push_back({&reverse_op, "", {6}, {}, {}});
     for (std::int64_t c : {3, 40})  // the latter in two blocks of channels
         all.push_back({&selective_scan_op, std::to_string(c), {c, c, 3, 3}, {Shape(c * 3), Shape(c)}, {}});
     for (bool before : {false, true})
@@ -120,6 +128,20 @@ std::vector<Case> cases() {
     all.push_back({&weigh_op, "by parts", {6}, {Shape(3)}, {}});
     all.push_back({&group_sum_op, "", {6}, {}, {{"heads", 2}}});
     all.push_back({&repeat_op, "", {6}, {}, {{"heads", 4}, {"groups", 2}}});
+    // One picture of 4 × 2 patches, in two windows.
+    for (double back : {0, 1})
+        all.push_back({&windows_op,
+                       "back " + std::to_string(back),
+                       {6},
+                       {},
+                       {{"width", 4}, {"height", 2}, {"window", 2}, {"shift", 1}, {"back", back}}});
+    all.push_back({&merge_op, "", {6}, {}, {{"width", 4}, {"height", 2}}});
+    all.push_back({&window_bias_op, "", {}, {Shape(9, 8)}, {{"window", 2}, {"shift", 0}, {"bias_keys", 16}}});
+    // Biases by places of two windows, whose tables are the third and the fourth.
+    attention("in windows", 8, 2, 0, false,
+              {{"sequence", 5}, {"bias_keys", 16}, {"shift", 1}, {"columns", 2}, {"lines", 1}});
+    all.back().op = &biased_attention_op;
+    all.back().inputs.push_back(4 * 5 * 16);
     // A row of biases for each head, so as many heads as there are rows here.
     for (bool causal : {true, false}) {
         attention("biased", 8, 2, 0, causal, {{"bias_zero", 18}, {"softcap", 1}});
@@ -193,7 +215,7 @@ struct Bench {
         call.batch = &batch;
         call.attributes = &c.attributes;
         call.node = 5;
-        call.rows = c.op == &get_rows_op || c.op == &pool_op ? 2 : batch.rows.count;
+        call.rows = c.op == &get_rows_op || c.op == &pool_op || c.op == &merge_op ? 2 : batch.rows.count;
         call.space = &batch.rows;
         if (c.op->stream)
             call.ids = c.op == &get_rows_op        ? batch.outputs

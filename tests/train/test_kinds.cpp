@@ -73,6 +73,11 @@ std::vector<Kind> kinds() {
             "attention": {"bias": false, "scale": 1, "buckets": 8, "reach": 16}, "ffn": {"width": 64, "gated": true, "bias": false})",
                 R"({"kind": "bpe", "vocab_size": 300})", R"(, "objective": "spans")"),
          text, "data.txt", 40},
+        {"answers of an LSTM that looks at its source",
+         config(R"("kind": "encoder-decoder", "mixer": "lstm", "position": {"kind": "none"},
+            "ffn": {"kind": "none"}, "attention": {"score": "additive"})",
+                R"({"kind": "char"})", ""),
+         pairs, "data.tsv", 60},
     };
 }
 
@@ -220,6 +225,28 @@ TEST_CASE("a model of pairs answers its sources, many together as one by one, an
     CHECK(run_linnet({"inspect", "graph", "-m", m, "--check", "-p", "12"}).exit == 0);
 }
 
+TEST_CASE("an LSTM answers its sources through additive attention, many together as one by one") {
+    const Kind kind = kinds()[5];
+    Place place(kind);
+    REQUIRE(place.train("m", 150, {"--set", "model.dropout=0", "--set", "train.optimizer.lr=1e-2"}).exit ==
+            0);
+    const std::string m = place.s / "m", sources = place.s / "sources";
+    write_text(sources, "17\n421\n9\n88\n305\n");
+    const Outcome all = run_linnet({"generate", "-m", m, "-f", sources, "--temp", "0", "--parallel", "3"});
+    REQUIRE_MESSAGE(all.exit == 0, all.err);
+    CHECK_MESSAGE(has(all.out, "four two one\n"), all.out);
+    std::istringstream lines(all.out);
+    std::string line;
+    for (const char* source : {"17", "421", "9", "88", "305"}) {
+        std::getline(lines, line);
+        CHECK(run_linnet({"generate", "-m", m, "-p", source, "--temp", "0"}).out == line + "\n");
+    }
+    CHECK(run_linnet({"generate", "-m", m, "-f", sources, "--beams", "3"}).exit == 0);
+    const Outcome looked = run_linnet({"inspect", "attention", "-m", m, "-p", "421", "--json"});
+    CHECK(has(looked.out, R"("path":"dec.blk.1.cross")"));
+    CHECK(run_linnet({"inspect", "graph", "-m", m, "--check", "-p", "12"}).exit == 0);
+}
+
 TEST_CASE("encoders fill masks, name classes and tags, and make vectors") {
     const std::vector<Kind> all = kinds();
     Place masked(all[0]), classes(all[1]), tags(all[2]);
@@ -347,6 +374,22 @@ TEST_CASE("pictures are learned from IDX files and named from PGM files") {
                   {"train", s / "config.json", "--data", data, "--out", s / "n", "--set", "train.sequence=2"})
                   .err,
               "train.sequence: expected 0, as a picture is read whole"));
+    // In shifted windows, with merged patches (Swin): the same bits for any number of threads.
+    const std::vector<std::string> swin{
+        "train", s / "config.json",           "--data",  data,
+        "--set", "model.image.patch=1",       "--set",   "model.layers=3",
+        "--set", "model.image.window=4",      "--set",   "model.image.shift=[0,2,0]",
+        "--set", "model.image.merge=[0,0,1]", "--set",   "model.head_width=8",
+        "--set", "model.pooling=mean",        "--steps", "120"};
+    for (const char* threads : {"1", "3"}) {
+        std::vector<std::string> all = swin;
+        all.insert(all.end(), {"--out", s / (std::string("swin") + threads), "--threads", threads});
+        const Outcome windows = run_linnet(all);
+        REQUIRE_MESSAGE(windows.exit == 0, windows.err);
+    }
+    CHECK(sha256(read_text(s / "swin1/last.gguf")) == sha256(read_text(s / "swin3/last.gguf")));
+    told = nlohmann::json::parse(run_linnet({"eval", "-m", s / "swin1", "--file", data, "--json"}).out);
+    CHECK(told["accuracy"].get<double>() > 0.9);
     // A class of which there was no picture has a name, too.
     CHECK(run_linnet({"train", s / "config.json", "--data", data, "--out", s / "five", "--steps", "2",
                       "--set", "model.head.classes=5"})

@@ -80,7 +80,7 @@ class Embedding {
     }
 
   private:
-    std::size_t columns() const { return static_cast<std::size_t>(encoder_.model().config().width); }
+    std::size_t columns() const { return static_cast<std::size_t>(encoder_.model().config().last_width()); }
 
     EncoderInput input_of(std::string_view text, std::size_t line) const {
         const ModelConfig& config = encoder_.model().config();

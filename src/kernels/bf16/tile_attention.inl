@@ -89,8 +89,8 @@ template <class Tiles>
 void tile_attend(const Attention<Real>& f, int64_t head, const float* q, int64_t i, int64_t rows, int64_t j,
                  int64_t keys, int64_t local, TileAttention& w) {
     const int64_t d = f.head_width;
-    const int64_t begin = visible_begin(f, i) - j, end = least(furthest_end(f, i, rows) - j, keys);
-    if (end <= 0 || (begin >= keys && j >= f.globals)) return;
+    if (!block_seen(f, i, rows, j, key_block)) return;
+    const int64_t end = least(scan_end(f, i, rows) - j, keys);
     const int64_t width = ceil_divide(end, W) * W;
     tile_small<Tiles>(rows, width, d, q, w.k, w.scores, key_block);
     Real shrink[tile_block];
@@ -118,8 +118,9 @@ void tile_attention(const Attention<Real>& f, int64_t head, int64_t query_begin,
         for (int64_t r = 0; r < count; r++) w.top[r] = minus_infinity, w.total[r] = 0;
         each_vector(count * d, [&](int64_t c, int64_t n) { store_n(w.out + c, zero(), n); });
         pack_rows_of_a(q.from(q0 * f.q_row), count, d, w.q);
-        const int64_t first = visible_begin(f, q0) / key_block * key_block, last = furthest_end(f, q0, count);
-        for (int64_t j = seen_block(f, first, 0); j < last; j = seen_block(f, first, j + key_block)) {
+        const int64_t last = scan_end(f, q0, count);
+        for (int64_t j = 0; j < last; j += key_block) {
+            if (!block_seen(f, q0, count, j, key_block)) continue;
             const int64_t keys = least(key_block, f.keys - j);
             pack_along_d(k.from(j * f.k_row), keys, d, w.k);
             pack_along_rows(v.from(j * f.v_row), keys, d, w.v);

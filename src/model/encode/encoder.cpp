@@ -121,7 +121,7 @@ std::size_t Encoder::fitting(std::span<const EncoderInput> inputs) const {
 std::span<const float> Encoder::vectors(std::span<const EncoderInput> inputs, Pooling pooling) {
     const auto way = static_cast<std::size_t>(pooling);
     const float* made = impl_->run(way, impl_->model->traced().pooled[way], inputs, true);
-    return {made, inputs.size() * static_cast<std::size_t>(impl_->model->config().width)};
+    return {made, inputs.size() * static_cast<std::size_t>(impl_->model->config().last_width())};
 }
 
 std::int64_t Encoder::classes() const {
