@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "model/look.h"
+#include "model/look/look.h"
 
 namespace linnet {
 

@@ -11,7 +11,7 @@
 #include "commands/options.h"
 #include "commands/text_input.h"
 #include "generate/generator.h"
-#include "model/look.h"
+#include "model/look/look.h"
 #include "model/trace.h"
 
 namespace linnet {

@@ -19,7 +19,7 @@
 #include "formats/gguf.h"
 #include "model/convert/open.h"
 #include "model/engine/engine.h"
-#include "model/finite.h"
+#include "model/look/finite.h"
 #include "train/run_model.h"
 
 namespace linnet {

@@ -7,7 +7,7 @@
 #include "base/signals.h"
 #include "graph/executor.h"
 #include "model/architectures.h"
-#include "model/look.h"
+#include "model/look/look.h"
 #include "model/trace.h"
 
 namespace linnet {

@@ -1,4 +1,4 @@
-#include "model/finite.h"
+#include "model/look/finite.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "model/look.h"
+#include "model/look/look.h"
 
 #include <algorithm>
 

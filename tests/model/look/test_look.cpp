@@ -1,13 +1,13 @@
 // The weights of attention, seen from outside, are those that the model uses.
-#include "model/look.h"
+#include "model/look/look.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "encoder_files.h"
-#include "family_files.h"
+#include "model/encoder_files.h"
+#include "model/family_files.h"
 #include "support.h"
 
 using namespace linnet;
