@@ -122,7 +122,7 @@ struct Backward {
         // An op of several inputs writes the gradients of all: one that is not wanted goes where no one
         // reads.
         ValueId to = wanted ? g : none;
-        if (!wanted && node.inputs.size() > 1 && !(node.op->undifferentiated >> i & 1u))
+        if (!wanted && node.op->inputs > 1 && i < node.op->inputs && !(node.op->undifferentiated >> i & 1u))
             to = l.value(plan.lowering.arithmetic, graph.node(input).width, graph.node(input).space);
         step.din.push_back(to);
         if (to != none) touch(plan, to, l.now());
@@ -133,7 +133,7 @@ struct Backward {
         PlanStep step{StepKind::backward, id, id};
         step.product = plan.lowering.products;
         for (std::size_t i = 0; i < node.inputs.size(); i++)
-            step.in.push_back(node.op->reads_inputs >> i & 1u ? read_input(node, i) : none);
+            step.in.push_back(backward_reads(node, i) ? read_input(node, i) : none);
         if (node.op->reads_output) step.out = read_output(id);
         step.saved = saved(id);
         // From here on no step is added before this one.

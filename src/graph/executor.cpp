@@ -292,6 +292,8 @@ Call<Real> Executor<Real>::call_of(std::size_t step, const Batch& batch, Worker 
         call.in_space[k] = rows_[space];
         call.in_rows[k] = counts_[space];
     }
+    if (const std::size_t last = node.op->inputs; node.inputs.size() > last)  // made by a node, not a stream
+        call.ids = {call.integers(last), static_cast<std::size_t>(call.in_rows[last])};
     call.workspace = static_cast<std::byte*>(binding_.memory->workspaces.get()) +
                      binding_.memory->workspace_stride * static_cast<std::size_t>(member);
     return call;

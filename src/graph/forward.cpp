@@ -27,7 +27,7 @@ Lowerer::Lowerer(const Graph& g, Plan& p) : graph(g), plan(p) {
             wanted[input] = 1;
             residual[input] |= node.op->passes_gradient;
             consumers[input]++;
-            if (node.op->reads_inputs >> i & 1u) kept[input] = 1;
+            if (backward_reads(node, i)) kept[input] = 1;
             if (node.block != g.node(node.inputs[i]).block) leaves_block[input] = 1;
         }
     }

@@ -81,11 +81,13 @@ NodeId Graph::add(const Op& op, std::string path, Small<NodeId, max_inputs> inpu
     Node node{&op, std::move(path), inputs, parameters, std::move(attributes)};
     node.stream = placement.stream, node.reads = placement.reads, node.writes = placement.writes;
     node.block = block_;
-    if (inputs.size() != op.inputs || parameters.size() > op.parameters || op.stream != (node.stream != none))
-        throw std::logic_error(node.path + ": " + std::string(op.name) + " has other inputs");
     for (NodeId input : inputs)
         if (input < 0 || static_cast<std::size_t>(input) >= nodes_.size())
             throw std::logic_error(node.path + ": an input does not stand before its node");
+    const bool made = op.stream && inputs.size() > op.inputs && this->node(inputs[op.inputs]).op->integers;
+    if (inputs.size() != op.inputs + made || parameters.size() > op.parameters ||
+        op.stream != (made || node.stream != none))
+        throw std::logic_error(node.path + ": " + std::string(op.name) + " has other inputs");
     if (placement.space == none && inputs.empty())
         throw std::logic_error(node.path + ": a node without inputs must name its row space");
     node.space = placement.space != none ? placement.space : this->node(inputs[0]).space;

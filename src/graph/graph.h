@@ -32,7 +32,7 @@ struct Parameter {
     std::int64_t parts = 0;
     /// It starts as init_mean … init_std in equal steps, in each row of the stored matrix anew.
     bool ramp = false;
-    std::int32_t adapter = none;  // whose it is; none: the model's own
+    std::int32_t adapter = none;  // whose it is; none: the model's own; below: in no model's file
     Shape stored() const;
     /// The first value of element `i`, of which `noise` is the random part (normal, deviation 1).
     double start(std::int64_t i, double noise) const;
@@ -66,7 +66,7 @@ struct Node {
     Attributes attributes;
     std::int64_t width = 0;  // of the output rows
     SpaceId space = 0;
-    StreamId stream = none;
+    StreamId stream = none;  // or a last input beyond the op's makes its integers
     StateId reads = none, writes = none;
     int block = none;  // checkpointing recomputes a block at a time; none: always kept
 };

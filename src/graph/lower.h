@@ -6,6 +6,11 @@
 
 namespace linnet {
 
+/// Whether the node's backward reads input `i`: also one that makes the integers of its stream.
+inline bool backward_reads(const Node& node, std::size_t i) {
+    return i == node.op->inputs || (node.op->reads_inputs >> i & 1u) != 0;
+}
+
 /// A program being lowered: its plan so far, and what is known of every node.
 struct Lowerer {
     const Graph& graph;

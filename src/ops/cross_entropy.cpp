@@ -3,74 +3,26 @@
 // row (0 where no target). Backward makes the loss as well: the logits of a training step are computed once,
 // not twice. With a bias [V], an attribute "scale" s and one "softcap" c (bound.cpp), logits are
 // c · tanh(s (x · Wᵀ + b) / c). "smoothing" e, in training alone: the target has 1 - e, and all classes e / V
-// each (Szegedy et al. 2016, section 7).
+// each (Szegedy et al. 2016, section 7). "weight": of the gradient, where several losses are learned.
 #include <algorithm>
-#include <stdexcept>
 
-#include "ops/matmul.h"
+#include "ops/logits.h"
 
 namespace linnet {
 namespace {
 
 std::int64_t width(const NodeShape& s) {
-    if (s.parameters[0].dim[1] != s.in[0])
-        throw std::logic_error("cross_entropy: weight does not fit its input");
-    return 1;
-}
-double flops(const NodeShape& s, double) {
-    return 2.0 * static_cast<double>(s.parameters[0].count());
-}
-
-/// Every chunk streams dW once (V·C read and written) and packs W twice, so chunks are as long as about 200
-/// MB of logits allow, and at most half of the batch.
-std::int64_t most_rows(std::int64_t rows, std::int64_t vocabulary) {
-    constexpr std::int64_t logits = 51'200'000;
-    return std::max<std::int64_t>(1,
-                                  std::min((rows + 1) / 2, std::max<std::int64_t>(64, logits / vocabulary)));
-}
-/// As many chunks as that takes, about equally long.
-std::int64_t chunk_rows(std::int64_t rows, std::int64_t vocabulary) {
-    const std::int64_t most = most_rows(rows, vocabulary), chunks = (rows + most - 1) / most;
-    return std::max<std::int64_t>(1, (rows + chunks - 1) / std::max<std::int64_t>(1, chunks));
+    return logits_width(s, "cross_entropy");
 }
 
 std::int64_t scratch(const NodeShape& s, std::int64_t rows) {
-    std::int64_t vocabulary = s.parameters[0].dim[0];
     std::int64_t copies = s.attributes.has("softcap") ? 2 : 1;  // the logits, as their gradients replace them
-    return copies * most_rows(rows, vocabulary) * vocabulary;
+    return copies * logits_scratch(s, rows);
 }
 
 /// A chunk of rows at a time, in rounds: logits, then losses, then (backward) what follows from their
 /// gradients.
 constexpr std::int64_t forward_rounds = 2, backward_rounds = 3;
-
-template <class Real>
-std::int64_t chunks(const Call<Real>& call) {
-    std::int64_t chunk = chunk_rows(call.rows, call.parameter[0].shape.dim[0]);
-    return (call.rows + chunk - 1) / chunk;
-}
-
-/// Rows [first, first + count).
-struct Chunk {
-    std::int64_t first, count;
-    template <class Real>
-    Chunk(const Call<Real>& call, std::int64_t index) {
-        std::int64_t rows = chunk_rows(call.rows, call.parameter[0].shape.dim[0]);
-        first = index * rows, count = std::min(rows, call.rows - first);
-    }
-};
-
-template <class Real>
-void make_logits(const Call<Real>& call, Chunk chunk) {
-    const Tensor& w = call.parameter[0];
-    std::int64_t c = call.in_width[0], v = w.shape.dim[0];
-    Gemm<Real> g;
-    g.m = chunk.count, g.n = v, g.k = c;
-    g.a = {call.in[0] + chunk.first * c, kernel_type<Real>, c, 1};
-    g.c = call.scratch, g.c_row = v;
-    g.bias = call.vector(1);
-    team_project(call, g, w, call.product == ProductKernel::rows ? ProductKernel::panels : call.product);
-}
 
 /// What follows the product, of one row of logits; `kept` takes a copy of the result where it is bounded.
 template <class Real>
@@ -104,8 +56,8 @@ double above_mean(std::int64_t v, std::int32_t target, const Real* logits) {
 /// Loss and gradient of one row; the loss in nats.
 template <class Real>
 double lose(const Call<Real>& call, std::int64_t v, std::int32_t target, bool gradient, Real* logits) {
-    const auto scale = static_cast<Real>(call.batch->loss_scale);
     const Attributes& a = *call.attributes;
+    const auto scale = static_cast<Real>(call.batch->loss_scale * (a.has("weight") ? a.number("weight") : 1));
     if (!a.has("smoothing") || !call.batch->training)
         return call.kernels->cross_entropy(v, target, scale, gradient, logits);
     const double e = a.number("smoothing"), above = above_mean(v, target, logits);
@@ -127,7 +79,7 @@ bool narrow_gradients(const Call<Real>& call) {
 
 /// The loss of each row, and its gradient in place of the logits.
 template <class Real>
-void make_losses(const Call<Real>& call, Chunk chunk, bool gradient) {
+void make_losses(const Call<Real>& call, LogitChunk chunk, bool gradient) {
     std::int64_t v = call.parameter[0].shape.dim[0];
     Real* copies = call.scratch + chunk_rows(call.rows, v) * v;
     Range rows = call.worker.share(chunk.count);
@@ -148,7 +100,7 @@ void make_losses(const Call<Real>& call, Chunk chunk, bool gradient) {
 
 template <class Real>
 void forward(Call<Real>& call) {
-    Chunk chunk(call, call.round / forward_rounds);
+    const LogitChunk chunk(call, call.round / forward_rounds);
     if (call.round % forward_rounds == 0) return make_logits(call, chunk);
     make_losses(call, chunk, false);
 }
@@ -157,7 +109,7 @@ void forward(Call<Real>& call) {
 // dx = dlogits · W,  dW += dlogitsᵀ · x,  db += column sums of dlogits.
 template <class Real>
 void backward(Call<Real>& call) {
-    Chunk chunk(call, call.round / backward_rounds);
+    const LogitChunk chunk(call, call.round / backward_rounds);
     if (call.round % backward_rounds == 0) return make_logits(call, chunk);
     if (call.round % backward_rounds == 1) return make_losses(call, chunk, true);
     const Tensor& w = call.parameter[0];
@@ -183,11 +135,11 @@ const Op cross_entropy_op = {
     .inputs = 1,
     .parameters = 2,
     .width = width,
-    .flops = flops,
+    .flops = logits_flops,
     .forward = [](auto& call) { forward(call); },
     .backward = [](auto& call) { backward(call); },
-    .forward_rounds = [](const auto& call) { return forward_rounds * chunks(call); },
-    .backward_rounds = [](const auto& call) { return backward_rounds * chunks(call); },
+    .forward_rounds = [](const auto& call) { return forward_rounds * logit_chunks(call); },
+    .backward_rounds = [](const auto& call) { return backward_rounds * logit_chunks(call); },
     .reads_inputs = 1,
     .stream = true,
     .product = true,

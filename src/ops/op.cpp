@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "ops/experts.h"
+#include "ops/sample.h"
 
 namespace linnet {
 
@@ -55,6 +56,9 @@ std::span<const Op* const> all_ops() {
         &merge_op,
         &window_bias_op,
         &cross_entropy_op,
+        &sample_op,
+        &differ_op,
+        &insert_op,
         &expert_choice_op,
         &expert_weights_op,
         &expert_places_op,

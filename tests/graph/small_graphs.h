@@ -58,10 +58,13 @@ inline void check_gradients(const Graph& graph, const Lowering& lowering, const 
     auto total = [&] {  // of all losses that the program has
         run.executor->run(batch);
         double sum = 0;
-        for (NodeId root : graph.program("loss").roots)
-            if (!graph.node(root).op->integers)
-                for (std::int64_t r = 0; r < run.executor->rows(graph.node(root).space); r++)
-                    sum += run.executor->value(root)[r];
+        for (NodeId root : graph.program("loss").roots) {
+            const Node& node = graph.node(root);
+            if (node.op->integers) continue;
+            const double weight = node.attributes.has("weight") ? node.attributes.number("weight") : 1;
+            for (std::int64_t r = 0; r < run.executor->rows(node.space); r++)
+                sum += weight * run.executor->value(root)[r];
+        }
         return sum;
     };
     total();

@@ -71,6 +71,7 @@ std::vector<Case> cases() {
         {&cross_entropy_op, "", {6}, {Shape(11, 6)}, {}},
         {&cross_entropy_op, "with bias and scale", {6}, {Shape(11, 6), Shape(11)}, {{"scale", 0.4}}},
         {&cross_entropy_op, "smoothed", {6}, {Shape(11, 6), Shape(11)}, {{"smoothing", 0.2}}},
+        {&cross_entropy_op, "weighted", {6}, {Shape(11, 6)}, {{"weight", 50}, {"smoothing", 0.1}}},
         {&cross_entropy_op, "soft cap", {6}, {Shape(11, 6)}, {{"scale", 0.6}, {"softcap", 1.5}}},
     };
     auto attention = [&](std::string what, int heads, int kv_heads, int window, bool causal,
@@ -197,7 +198,9 @@ struct Bench {
         NodeShape shape{c.inputs, c.parameters, c.attributes};
         width = c.op->width(shape);
         weight = random(width * batch.rows.count);
-        if (c.op->loss) weight.assign(weight.size(), 1);  // its gradient is that of the sum of rows
+        // A loss's gradient is that of the sum of its rows, times its weight.
+        if (c.op->loss)
+            weight.assign(weight.size(), c.attributes.has("weight") ? c.attributes.number("weight") : 1);
         if (c.op->constants) constants = c.op->constants(shape, 8);
         if (c.op->saved) saved.resize(static_cast<std::size_t>(c.op->saved(shape) * batch.rows.count));
         if (c.op->scratch) scratch.resize(static_cast<std::size_t>(c.op->scratch(shape, batch.rows.count)));
@@ -270,7 +273,8 @@ double disagreement(Bench& bench, std::vector<double>& x, const std::vector<doub
 
 TEST_CASE("every op has a case here") {
     for (const Op* op : all_ops()) {
-        bool found = op->undifferentiated != 0;  // ops that read integers: tests/model/test_blocks.cpp
+        bool found =
+            op->undifferentiated != 0;  // ops that read integers: test_blocks.cpp, test_generator.cpp
         for (const Case& c : cases()) found |= c.op == op;
         CHECK_MESSAGE(found, op->name);
     }
