@@ -3,32 +3,26 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <stdexcept>
+#include <optional>
 
 #include "graph/plan.h"
 #include "model/mixers.h"
 #include "model/picture_windows.h"
 #include "model/trace_adapters.h"
-#include "ops/experts.h"
+#include "model/trace_experts.h"
+#include "model/trace_generator.h"
+#include "model/trace_rope.h"
 #include "ops/pool.h"
 
 namespace linnet {
 namespace {
 
-struct ActivationName {
-    std::string_view name;
-    Activation kind;
-};
-constexpr ActivationName activations[] = {
-    {"relu", Activation::relu},           {"relu2", Activation::relu2}, {"gelu", Activation::gelu},
-    {"gelu-tanh", Activation::gelu_tanh}, {"silu", Activation::silu},
-};
-
 /// Builds one model. Parameter names are GGUF's; module paths are ours.
 class Tracer : public BlockParts {
   public:
-    Tracer(const ModelConfig& config, bool training, std::span<const AdapterShape> adapters)
-        : c_(config), training_(training), beside_(adapters) {}
+    Tracer(const ModelConfig& config, bool training, std::span<const AdapterShape> adapters,
+           const std::optional<GeneratorShape>& generator = {})
+        : c_(config), training_(training), beside_(adapters), generator_(generator) {}
 
     TracedModel run() {
         SpaceId tokens = graph().space({"tokens"});
@@ -37,15 +31,17 @@ class Tracer : public BlockParts {
                            : graph().stream({"tokens"});
         StreamId targets = graph().stream({"targets"}), wanted = graph().stream({"outputs"});
         const Placement outputs{graph().space({"outputs", wanted}), wanted};
+        if (generator_) streams_.emplace(graph());
         ParameterId table = none;
         if (!c_.reads_patches()) table = matrix("token_embd.weight", c_.vocabulary, c_.width, c_.init_std);
         if (c_.kind == "encoder-decoder") {
             SpaceId source = graph().space({"source"});
-            side_ = {"enc.", false, false};
+            side_ = {"enc.", false, false, 0};
             encoded_ = stack(table, {source, graph().stream({"source"})}, c_.layers);
-            side_ = {"dec.", true, true};
+            side_ = {"dec.", true, true, c_.layers};
         } else if (c_.is_encoder()) {
-            side_ = {"", false, false};
+            if (generator_) replace(table, {tokens, ids}, outputs.space);
+            side_ = {"", false, false, 0};
         }
         NodeId x = stack(table, {tokens, ids}, c_.decoder_layers ? c_.decoder_layers : c_.layers);
         if (c_.is_encoder())
@@ -56,6 +52,7 @@ class Tracer : public BlockParts {
         graph().add_program("logits", with_states(model_.logits));
         std::vector<NodeId> score = with_states(model_.loss);
         if (tells_classes()) score.push_back(model_.logits);
+        if (replaced_) score.insert(score.end(), {replaced_->loss, replaced_->wrong});
         graph().add_program("score", score);
         if (encoded_ != none) graph().add_program("encode", source_appends_);
         return std::move(model_);
@@ -74,17 +71,22 @@ class Tracer : public BlockParts {
         return deep() ? branch_std() : c_.init_std / std::sqrt(2.0 * static_cast<double>(c_.layers));
     }
 
-    /// A parameter. A layer whose weights are another's takes that layer's.
+    /// A parameter. A layer whose weights are another's takes that layer's, a generator the encoder's
+    /// embedding.
     ParameterId parameter(std::string name, Shape shape, double mean, double std, std::int64_t parts = 0,
                           bool ramp = false) override {
         const std::string block = side_.prefix + "blk.";
-        if (c_.tie_layers == 0 || !name.starts_with(block))
-            return graph().parameter(std::move(name), shape, mean, std, parts, ramp);
-        name = block + std::to_string(layer_ % c_.tie_layers) + name.substr(name.find('.', block.size()));
-        const auto& all = graph().parameters();
-        auto found = std::find_if(all.begin(), all.end(), [&](const Parameter& p) { return p.name == name; });
-        if (found != all.end()) return static_cast<ParameterId>(found - all.begin());
-        return graph().parameter(std::move(name), shape, mean, std, parts, ramp);
+        const bool tied = c_.tie_layers > 0 && name.starts_with(block);
+        if (tied)
+            name = block + std::to_string(layer_ % c_.tie_layers) + name.substr(name.find('.', block.size()));
+        if (tied || generator_) {
+            const auto& all = graph().parameters();
+            auto found =
+                std::find_if(all.begin(), all.end(), [&](const Parameter& p) { return p.name == name; });
+            if (found != all.end()) return static_cast<ParameterId>(found - all.begin());
+        }
+        const std::int32_t whose = name.starts_with(generator_prefix) ? helper : none;
+        return graph().parameter(std::move(name), shape, mean, std, parts, ramp, whose);
     }
 
     NodeId linear(const std::string& path, const std::string& name, NodeId x, std::int64_t out, bool bias,
@@ -97,25 +99,40 @@ class Tracer : public BlockParts {
   private:
     /// Embedding, blocks and last norm: of a decoder, or of one side of an encoder–decoder.
     NodeId stack(ParameterId table, Placement input, std::int64_t layers) {
+        return blocks(embedded(table, input), layers);
+    }
+
+    NodeId embedded(ParameterId table, Placement input) {
         const std::string& side = side_.prefix;
-        score_bias_ = none, places_ = bounds_ = none;  // of this side's rows
-        first_values[0] = first_values[1] = none;
-        NodeId x = c_.reads_patches() ? patches(input)
-                                      : graph().add(embedding_op, side + "embed", {}, {table}, {}, input);
+        input_ = input;
+        NodeId x = c_.reads_patches() ? patches(input) : rows_of(side + "embed", table);
         x = scaled(side + "embed.scale", x, c_.embedding.scale);
         if (c_.segments > 0) x = segments(x, input.space);
-        auto normed = [&] { return norm(side + "embed.norm", side + "token_embd_norm", x); };
+        auto normed = [&] { return norm(side + "embed.norm", side_.embedding() + "token_embd_norm", x); };
         if (c_.embedding.norm && !c_.embedding.norm_last) x = normed();
         x = positions(x);
         if (c_.embedding.norm_last) x = normed();
-        x = dropout(side + "embed.dropout", x);
-        first_ = x, input_ = input;
+        return dropout(side + "embed.dropout", x);
+    }
+
+    /// Rows of a table, for the tokens of the stack.
+    NodeId rows_of(const std::string& path, ParameterId table) {
+        if (replaced_) return graph().add(embedding_op, path, {replaced_->tokens}, {table});
+        return graph().add(embedding_op, path, {}, {table}, {}, input_);
+    }
+
+    NodeId blocks(NodeId x, std::int64_t layers) {
+        const std::string& side = side_.prefix;
+        score_bias_ = none;  // of this side's rows
+        experts_.begin();
+        first_values[0] = first_values[1] = none;
+        first_ = x;
         value_tables_.clear();
-        begin_rope();
+        rope_.begin(graph(), c_);
         begin_score_bias();
         for (layer_ = 0; layer_ < layers; layer_++) {
             width_ = c_.width_at(layer_);
-            graph().begin_block(static_cast<int>(side_.causal ? c_.layers + layer_ : layer_));
+            graph().begin_block(static_cast<int>(side_.first_block + layer_));
             const std::string blk = side + "blk." + std::to_string(layer_);
             if (c_.image.merge.at(layer_)) x = merged(blk, x);
             x = block(blk, x);
@@ -124,6 +141,22 @@ class Tracer : public BlockParts {
         }
         graph().begin_block(none);
         return norm_ends_branch() ? x : norm(side + "norm", side + "output_norm", x);
+    }
+
+    /// A generator beside this encoder: its guesses, with BERT's layer before the words, put among the
+    /// tokens.
+    void replace(ParameterId table, Placement input, SpaceId outputs) {
+        side_ = {generator_prefix, false, false, c_.layers};
+        NodeId x = embedded(table, input);
+        const ModelConfig whole = std::exchange(c_, generator_config(c_, generator_->share));
+        x = linear("gen.narrow", "gen.embed_narrow", x, c_.width, true, c_.init_std);
+        x = blocks(x, c_.layers);
+        c_ = whole;
+        x = graph().add(get_rows_op, "gen.chosen", {x}, {}, {}, {streams_->masks, streams_->rows});
+        x = transformed(x, "tokens");
+        const ParameterId bias = parameter("gen.output.bias", Shape(c_.vocabulary), 0, 0);
+        replaced_ = replace_tokens(graph(), *streams_, *generator_, x, {table, bias}, input.space, outputs);
+        graph().add_program("replaced", {replaced_->loss, replaced_->wrong});
     }
 
     /// Pictures, one patch per row. Where pooling takes the first row, that one has an empty patch, and its
@@ -194,7 +227,7 @@ class Tracer : public BlockParts {
         }
         const std::string& kind = c_.head.kind;
         NodeId y = kind == "classes" ? pooled : graph().add(get_rows_op, "chosen", {x}, {}, {}, outputs);
-        if (c_.head.transform) y = transformed(y);
+        if (c_.head.transform) y = transformed(y, kind);
         Small<ParameterId, max_parameters> p;
         if (kind == "tokens") {
             p = output_product(table);
@@ -205,20 +238,23 @@ class Tracer : public BlockParts {
         }
         Attributes loss;
         smooth(loss);
-        model_.loss = graph().add(cross_entropy_op, "loss", {y}, p, loss, {none, targets});
+        if (generator_) loss.set("weight", generator_->weight);
+        model_.loss = replaced_ ? graph().add(cross_entropy_op, "loss", {y, replaced_->wrong}, p, loss)
+                                : graph().add(cross_entropy_op, "loss", {y}, p, loss, {none, targets});
         model_.logits = graph().add(linear_op, "logits", {y}, p, {{"written", 1}});
     }
 
     /// BERT's layer before the words (Devlin et al. 2019; its program's "transform"), or before classes its
     /// tanh layer.
-    NodeId transformed(NodeId x) {
-        if (c_.head.kind != "tokens")
+    NodeId transformed(NodeId x, const std::string& kind) {
+        if (kind != "tokens")
             return graph().add(activation_op, "head.act",
                                {linear("head", "cls", x, graph().node(x).width, true, c_.init_std)}, {},
                                {{"kind", static_cast<double>(Activation::tanh)}});
-        x = linear("head", "output_transform", x, c_.width, true, c_.init_std);
-        x = graph().add(activation_op, "head.act", {x}, {}, activation());
-        return norm("head.norm", "output_transform_norm", x);
+        const std::string& side = side_.prefix;
+        x = linear(side + "head", side + "output_transform", x, c_.width, true, c_.init_std);
+        x = graph().add(activation_op, side + "head.act", {x}, {}, activation());
+        return norm(side + "head.norm", side + "output_transform_norm", x);
     }
 
     NodeId scaled(const std::string& path, NodeId x, double factor) {
@@ -238,6 +274,7 @@ class Tracer : public BlockParts {
     std::vector<NodeId> losses() const {
         std::vector<NodeId> roots{model_.loss};
         if (!training_) return roots;
+        if (replaced_) roots.push_back(replaced_->loss);
         roots.insert(roots.end(), model_.router_losses.begin(), model_.router_losses.end());
         for (const auto& [layer, bounds] : model_.expert_bounds) roots.push_back(bounds);
         return roots;
@@ -251,7 +288,7 @@ class Tracer : public BlockParts {
         if (c_.position.kind.at(0) == "learned")
             return graph().add(
                 position_embedding_op, side_.prefix + "positions", {x},
-                {matrix(side_.prefix + "position_embd.weight", c_.context, c_.width, c_.init_std)});
+                {matrix(side_.embedding() + "position_embd.weight", c_.context, c_.width, c_.init_std)});
         if (c_.position.kind.at(0) == "sinusoidal")
             return graph().add(sinusoidal_op, side_.prefix + "positions", {x});
         return x;
@@ -282,38 +319,6 @@ class Tracer : public BlockParts {
         std::int64_t columns = kind == "each-head" ? c_.head_width : 0;
         return graph().add(c_.norm.kind == "layer" ? layer_norm_op : rms_norm_op, path, {x},
                            {parameter(name + ".weight", Shape(width), 1, 0, columns)}, a);
-    }
-
-    /// What RoPE's nodes of all layers have in common, and their factors.
-    void begin_rope() {
-        const auto& p = c_.position;
-        const auto& kinds = p.kind.list();
-        if (std::find(kinds.begin(), kinds.end(), "rope") == kinds.end() || !turn_factors_.empty()) return;
-        const auto& scaling = p.scaling;
-        turn_ = {{"head_width", static_cast<double>(c_.head_width)}, {"halves", p.halves ? 1.0 : 0.0}};
-        std::int64_t turned = p.rotary_width ? p.rotary_width : c_.head_width;
-        if (p.rotary_width) turn_.set("rotary_width", static_cast<double>(turned));
-        bool yarn = scaling.kind == "yarn";
-        if (yarn || p.long_factors)
-            turn_.set("original", static_cast<double>(scaling.original ? scaling.original : c_.context));
-        if (yarn) {
-            turn_.set("extrapolation", scaling.extrapolation);
-            turn_.set("beta_fast", scaling.beta_fast), turn_.set("beta_slow", scaling.beta_slow);
-        }
-        auto factors = [&](const char* name) {
-            turn_factors_.push_back(graph().parameter(name, Shape(turned / 2), 1, 0));
-        };
-        if (p.factors) factors("rope_freqs.weight");
-        if (p.long_factors) factors("rope_factors_short.weight"), factors("rope_factors_long.weight");
-    }
-
-    NodeId rope(const std::string& path, NodeId x) {
-        Attributes turn = turn_;
-        turn.set("theta", c_.position.theta.at(layer_));
-        const auto& scaling = c_.position.scaling;
-        if (double factor = scaling.factor.at(layer_); factor != 1) turn.set("factor", factor);
-        if (double scale = scaling.attention.at(layer_); scale != 1) turn.set("scale", scale);
-        return graph().add(rope_op, path, {x}, turn_factors_, turn);
     }
 
     bool deep() const { return c_.norm.placement == "deep"; }
@@ -356,7 +361,8 @@ class Tracer : public BlockParts {
         q = heads_norm(path + ".q.norm", name + "_q_norm", q, heads);
         k = heads_norm(path + ".k.norm", name + "_k_norm", k, kv_heads);
         if (self && c_.position.kind.at(layer_) == "rope")
-            q = rope(path + ".q.rope", q), k = rope(path + ".k.rope", k);
+            q = rope_.add(graph(), c_, layer_, path + ".q.rope", q),
+            k = rope_.add(graph(), c_, layer_, path + ".k.rope", k);
         if (c_.attention.scale != 0)  // the op's own is 1 / sqrt(D)
             q = scaled(path + ".q.scale", q, c_.attention.scale * std::sqrt(static_cast<double>(d)));
         StateId state = none;
@@ -383,7 +389,7 @@ class Tracer : public BlockParts {
         if (first)
             table->second = matrix(side_.prefix + "value_embd_" + std::to_string(number) + ".weight",
                                    c_.vocabulary, graph().node(v).width, c_.init_std);
-        NodeId rows = graph().add(embedding_op, name + ".value_embed", {}, {table->second}, {}, input_);
+        NodeId rows = rows_of(name + ".value_embed", table->second);
         ParameterId own = parameter(name + "_v_scale.weight", Shape(1), 0.5, 0);
         ParameterId theirs = parameter(name + "_value_embd_scale.weight", Shape(1), 0.5, 0);
         return graph().add(mix_op, name + ".v.mix", {v, rows}, {own, theirs});
@@ -443,73 +449,13 @@ class Tracer : public BlockParts {
             {rows});
     }
 
-    /// A mixture of experts: each token's, weighted, and the one that all tokens share.
-    NodeId experts(const std::string& blk, NodeId x) {
-        std::string path = blk + ".ffn";
-        const auto& e = c_.experts;
-        auto count = static_cast<double>(c_.experts_at(layer_)), used = static_cast<double>(e.used);
-        SpaceId tokens = graph().node(x).space;
-        if (places_ == none) {
-            places_ = graph().space({"places", none, tokens, e.used});
-            bounds_ = graph().space({"expert bounds", none, none, 0, c_.experts_at(layer_) + 1});
-        }
-        NodeId scores =
-            linear(path + ".router", blk + ".ffn_gate_inp", x, c_.experts_at(layer_), false, c_.init_std);
-        NodeId choice = graph().add(expert_choice_op, path + ".choice", {scores}, {}, {{"used", used}});
-        NodeId weights = graph().add(expert_weights_op, path + ".weights", {scores, choice}, {},
-                                     {{"used", used},
-                                      {"sigmoid", e.score == "sigmoid" ? 1.0 : 0.0},
-                                      {"renormalize", e.renormalize ? 1.0 : 0.0},
-                                      {"scale", e.scale}});
-        NodeId places =
-            graph().add(expert_places_op, path + ".places", {choice}, {}, {{"experts", count}}, {places_});
-        NodeId bounds = graph().add(expert_bounds_op, path + ".bounds", {choice}, {}, {}, {bounds_});
-        model_.expert_bounds.emplace_back(layer_, bounds);
-        if (training_ && (e.balance_loss != 0 || e.z_loss != 0))
-            model_.router_losses.push_back(graph().add(router_loss_op, path + ".router_loss",
-                                                       {scores, bounds}, {},
-                                                       {{"balance", e.balance_loss},
-                                                        {"z", e.z_loss},
-                                                        {"sigmoid", e.score == "sigmoid" ? 1.0 : 0.0}}));
-        NodeId there =
-            graph().add(to_experts_op, path + ".there", {x, places}, {}, {{"used", used}}, {places_});
-        auto product = [&](const char* name, NodeId in, std::int64_t out, double std) {
-            ParameterId w = parameter(blk + ".ffn_" + name + "_exps.weight",
-                                      Shape(c_.experts_at(layer_) * out, graph().node(in).width), 0, std,
-                                      c_.experts_at(layer_));
-            NodeId y = graph().add(expert_linear_op, path + "." + name, {in, bounds}, {w},
-                                   {{"experts", count}, {"used", used}});
-            return beside_.add(graph(), w, y, training_);
-        };
-        std::int64_t width = e.width ? e.width : c_.ffn.width.at(layer_);
-        NodeId gate = product("gate", there, width, branch_std()),
-               up = product("up", there, width, branch_std());
-        NodeId y = graph().add(gated_op, path + ".gated", {gate, up}, {}, activation());
-        y = product("down", y, width_, residual_std());
-        y = graph().add(from_experts_op, path + ".back", {y, weights, places}, {}, {}, {tokens});
-        if (e.shared > 0) y = graph().add(add_op, path + ".both", {y, shared_expert(blk, x)});
-        return dropout(path + ".dropout", y);
-    }
-
-    NodeId shared_expert(const std::string& blk, NodeId x) {
-        std::string path = blk + ".ffn.shared";
-        NodeId gate =
-            linear(path + ".gate", blk + ".ffn_gate_shexp", x, c_.experts.shared, false, branch_std());
-        NodeId up = linear(path + ".up", blk + ".ffn_up_shexp", x, c_.experts.shared, false, branch_std());
-        NodeId y = graph().add(gated_op, path + ".gated", {gate, up}, {}, activation());
-        y = linear(path + ".down", blk + ".ffn_down_shexp", y, width_, false, residual_std());
-        if (!c_.experts.shared_gate) return y;
-        ParameterId w = parameter(blk + ".ffn_gate_inp_shexp.weight", Shape(1, width_), 0, c_.init_std, 1);
-        NodeId open = graph().add(linear_op, path + ".open", {x}, {w});
-        return graph().add(row_gate_op, path + ".gate_result", {y, open});
-    }
-
     Attributes activation() const {
         return {{"kind", static_cast<double>(activation_from_name(c_.ffn.activation))}};
     }
 
     NodeId feed_forward(const std::string& blk, NodeId x) {
-        if (c_.experts_at(layer_) > 0) return experts(blk, x);
+        if (c_.experts_at(layer_) > 0)
+            return dropout(blk + ".ffn.dropout", experts_.trace(blk, x, branch_std()));
         std::string path = blk + ".ffn";
         if (c_.ffn.kind == "channel-mix") return dropout(path + ".dropout", trace_channel_mix(*this, blk, x));
         std::int64_t width = c_.ffn.width.at(layer_);
@@ -572,22 +518,27 @@ class Tracer : public BlockParts {
         return add(blk + ".ffn", add(blk + ".attn", x, a), feed_forward(blk, in));
     }
 
-    const ModelConfig& c_;
+    ModelConfig c_;  // of the stack being traced
     bool training_;
     AdapterTracer beside_;
-    /// The stack being traced: how its paths and parameters begin, and whether it is a decoder.
+    std::optional<GeneratorShape> generator_;
+    std::optional<GeneratorStreams> streams_;
+    std::optional<ReplacedTokens> replaced_;  // what a generator, traced first, left to read
+    /// The stack being traced: how its paths and parameters begin, whether it is a decoder, its first block.
     struct Side {
         std::string prefix;
         bool causal = true, states = true;
+        std::int64_t first_block = 0;
+        /// How those of its embedding begin, which a generator has not of its own.
+        std::string embedding() const { return prefix == generator_prefix ? "" : prefix; }
     } side_;
     std::int64_t layer_ = 0;  // the block being traced
     std::int64_t width_ = 0;  // … and its stream's
     TracedModel model_;
     NodeId encoded_ = none;  // the encoder's rows, in a decoder beside one
     std::vector<NodeId> appends_, source_appends_;
-    Attributes turn_;  // of RoPE
-    Small<ParameterId, max_parameters> turn_factors_;
-    SpaceId places_ = none, bounds_ = none;  // of experts
+    RopeTracer rope_;
+    ExpertsTracer experts_{*this, beside_, model_};
     NodeId score_bias_ = none;
     PictureWindows windows_{*this};
     Placement input_;                                   // of the stack: its tokens
@@ -601,6 +552,11 @@ TracedModel trace(const ModelConfig& config, bool training, std::span<const Adap
     return Tracer(config, training, adapters).run();
 }
 
+TracedModel trace_with_generator(const ModelConfig& config, std::span<const AdapterShape> adapters,
+                                 const GeneratorShape& generator) {
+    return Tracer(config, true, adapters, generator).run();
+}
+
 double forward_flops(const TracedModel& model, double length) {
     Lowering lowering;
     lowering.capacity = {1};
@@ -608,18 +564,6 @@ double forward_flops(const TracedModel& model, double length) {
     for (const PlanStep& step : make_plan(model.graph, model.graph.program("loss"), lowering).steps)
         flops += model.graph.flops(model.graph.node(step.node), length);
     return flops;
-}
-
-Activation activation_from_name(std::string_view name) {
-    for (const ActivationName& a : activations)
-        if (a.name == name) return a.kind;
-    throw std::logic_error("an activation without a row in the table");
-}
-
-std::vector<std::string> activation_names() {
-    std::vector<std::string> names;
-    for (const ActivationName& a : activations) names.emplace_back(a.name);
-    return names;
 }
 
 }  // namespace linnet

@@ -25,6 +25,7 @@ constexpr std::string_view partial = ".partial-";    // being written, or being 
 constexpr std::string_view replaced = ".replaced-";  // being exchanged, where the file system cannot do that
 constexpr std::size_t kept = 2;
 constexpr const char* moments_name = "optimizer.bin";
+constexpr const char* helpers_name = "generator.bin";  // only where there are such parameters
 
 std::string step_name(std::int64_t step) {
     std::string digits = std::to_string(step);
@@ -89,6 +90,42 @@ std::string write_moments(const std::string& path, Learner& learner) {
     return sum.hex();
 }
 
+/// The values of what no model file holds, in the graph's order.
+std::vector<Tensor> helpers_of(const Learner& learner) {
+    std::vector<Tensor> helpers;
+    const std::vector<Tensor> all = learner.parameters();
+    for (std::size_t i = 0; i < all.size(); i++)
+        if (learner.traced().graph.parameters()[i].adapter == helper) helpers.push_back(all[i]);
+    return helpers;
+}
+
+std::string write_helpers(const std::string& path, const std::vector<Tensor>& helpers) {
+    AtomicFile file(path);
+    Sha256 sum;
+    for (const Tensor& tensor : helpers) {
+        const std::size_t bytes = static_cast<std::size_t>(tensor.shape.count()) * sizeof(float);
+        file.write(tensor.data, bytes);
+        sum.update(tensor.data, bytes);
+    }
+    file.commit();
+    return sum.hex();
+}
+
+void read_helpers(const std::string& path, const std::vector<Tensor>& helpers) {
+    const MappedFile file(path);
+    std::size_t expected = 0, at = 0;
+    for (const Tensor& tensor : helpers)
+        expected += static_cast<std::size_t>(tensor.shape.count()) * sizeof(float);
+    if (file.bytes().size() != expected)
+        fail_input(path, "", std::to_string(expected) + " bytes, as this generator has",
+                   std::to_string(file.bytes().size()));
+    for (const Tensor& tensor : helpers) {
+        const std::size_t bytes = static_cast<std::size_t>(tensor.shape.count()) * sizeof(float);
+        std::memcpy(tensor.data, file.bytes().data() + at, bytes);
+        at += bytes;
+    }
+}
+
 }  // namespace
 
 void link_or_copy(const std::string& from, const std::string& to) {
@@ -115,6 +152,8 @@ void save_checkpoint(const std::string& folder, const Checkpoint& state, Learner
     const std::string weights = model.start.adapts() ? best_adapter : best_model;
     sums[weights] = save_trained(temporary + "/" + weights, model, DType::f32, name, provenance);
     sums[moments_name] = write_moments(temporary + "/" + moments_name, learner);
+    if (const std::vector<Tensor> helpers = helpers_of(learner); !helpers.empty())
+        sums[helpers_name] = write_helpers(temporary + "/" + helpers_name, helpers);
     if (!state.best.empty()) link_or_copy(state.best, temporary + "/" + best_name);
     json manifest = {{"step", state.step},
                      {"data", state.data},
@@ -202,9 +241,10 @@ Checkpoint read_checkpoint(const std::string& folder) {
         if (!sums.is_object()) fail_input(path, "sha256", "an object", sums.type_name());
         const char* weights = sums.contains(best_adapter) ? best_adapter : best_model;
         for (const auto& [name, ignored] : sums.items())
-            if (name != weights && name != moments_name)
+            if (name != weights && name != moments_name && name != helpers_name)
                 fail_input(path, "sha256", std::string(weights) + " and " + moments_name, name);
-        for (const char* name : {weights, moments_name}) {
+        for (const char* name : {weights, moments_name, helpers_name}) {
+            if (name == helpers_name && !sums.contains(name)) continue;
             if (!sums.contains(name))
                 fail_input(path, "sha256", "a checksum of " + std::string(name), "none");
             const std::string expected = sums.at(name).get<std::string>();
@@ -221,6 +261,8 @@ Checkpoint read_checkpoint(const std::string& folder) {
 
 void load_checkpoint(const std::string& folder, Learner& learner, const TrainingStart& start) {
     load_trained(folder + "/" + (start.adapts() ? best_adapter : best_model), learner, start);
+    if (const std::vector<Tensor> helpers = helpers_of(learner); !helpers.empty())
+        read_helpers(folder + "/" + helpers_name, helpers);
     MappedFile moments(folder + "/" + moments_name);
     std::size_t bytes = static_cast<std::size_t>(learner.optimizer().state_elements()) * sizeof(float);
     if (moments.bytes().size() != bytes)

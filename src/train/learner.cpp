@@ -47,7 +47,7 @@ Lowering lowering(Phase phase, std::int64_t rows, const ModelConfig& config,
                   const std::vector<ParameterStart>& starts, const LearnerNumbers& numbers) {
     Lowering l;
     l.phase = phase;
-    l.capacity = {rows, rows, rows};               // rows, those with a loss of their own, those of a source
+    l.capacity = {rows, rows, rows};               // rows, those with a loss, those of a source or masked
     l.positions = std::min(config.context, rows);  // a sequence is no longer
     l.products = numbers.products;
     if (phase == Phase::train) {
@@ -71,10 +71,15 @@ Plan evaluation_plan(const TracedModel& m, std::int64_t rows, const ModelConfig&
 
 }  // namespace
 
+TracedModel training_graph(const ModelConfig& config, const LearnerStart& start) {
+    return start.generator ? trace_with_generator(config, start.adapters, *start.generator)
+                           : trace(config, true, start.adapters);
+}
+
 std::size_t Learner::bytes(const ModelConfig& config, std::int64_t rows, int threads,
                            const std::vector<ParameterGroup>& groups, const LearnerStart& start,
                            const LearnerNumbers& numbers) {
-    TracedModel m = trace(config, true, start.adapters);
+    TracedModel m = training_graph(config, start);
     const std::vector<ParameterStart> starts = starts_of(m.graph, start);
     Plan learn = learning_plan(m, rows, config, starts, numbers),
          evaluate = evaluation_plan(m, rows, config, starts, numbers);
@@ -85,10 +90,14 @@ std::size_t Learner::bytes(const ModelConfig& config, std::int64_t rows, int thr
 Learner::Learner(const ModelConfig& config, std::int64_t rows, int threads, std::uint64_t seed,
                  const std::vector<ParameterGroup>& groups, const LearnerStart& start,
                  const LearnerNumbers& numbers)
-    : traced_(trace(config, true, start.adapters)),
+    : traced_(training_graph(config, start)),
       groups_(groups),
       threads_(threads),
       starts_(starts_of(traced_.graph, start)) {
+    if (start.generator) {
+        const std::vector<NodeId>& made = traced_.graph.program("replaced").roots;
+        generator_loss_ = made[0], made_targets_ = made[1];
+    }
     std::int64_t elements = 0;
     for (std::size_t p = 0; p < starts_.size(); p++) {
         offsets_.push_back(starts_[p].trained ? elements : -1);
@@ -166,8 +175,15 @@ double Learner::summed(const Executor<float>& executor, NodeId node) {
     return sum;
 }
 
+void Learner::add_generator_loss(const Executor<float>& executor) {
+    if (generator_loss_ == none) return;
+    generator_nats_ += summed(executor, generator_loss_);
+    generator_rows_ += executor.rows(executor.graph().node(generator_loss_).space);
+}
+
 double Learner::learn(const Batch& batch) {
     learner_->run(batch);
+    add_generator_loss(*learner_);
     for (NodeId node : traced_.router_losses) router_loss_ += summed(*learner_, node) * batch.loss_scale;
     for (std::size_t i = 0; i < traced_.expert_bounds.size(); i++) {
         const auto* bounds =
@@ -182,6 +198,11 @@ double Learner::take_router_loss() {
     return std::exchange(router_loss_, 0);
 }
 
+double Learner::take_generator_loss() {
+    const auto rows = static_cast<double>(std::max<std::int64_t>(1, std::exchange(generator_rows_, 0)));
+    return std::exchange(generator_nats_, 0) / rows;
+}
+
 std::vector<ExpertUse> Learner::take_expert_use() {
     std::vector<ExpertUse> taken = use_;
     for (ExpertUse& layer : use_) std::fill(layer.choices.begin(), layer.choices.end(), 0);
@@ -190,6 +211,7 @@ std::vector<ExpertUse> Learner::take_expert_use() {
 
 double Learner::evaluate(const Batch& batch) {
     evaluator_->run(batch);
+    add_generator_loss(*evaluator_);
     return summed(*evaluator_, traced_.loss);
 }
 
@@ -199,6 +221,12 @@ std::span<const float> Learner::class_logits() const {
     const Node& node = traced_.graph.node(traced_.logits);
     return {evaluator_->value(traced_.logits),
             static_cast<std::size_t>(evaluator_->rows(node.space) * node.width)};
+}
+
+std::span<const std::int32_t> Learner::class_targets(const Batch& batch) const {
+    if (made_targets_ == none) return batch.targets;
+    const auto* made = reinterpret_cast<const std::int32_t*>(evaluator_->value(made_targets_));
+    return {made, batch.outputs.size()};
 }
 
 StepResult Learner::update(const TrainConfig& config, std::int64_t step, StepOptions options) {

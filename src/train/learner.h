@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "graph/executor.h"
-#include "model/trace.h"
+#include "model/trace_generator.h"
 #include "train/optimize/optimizer.h"
 #include "train/precision.h"
 #include "train/task/config.h"
@@ -27,12 +27,16 @@ struct ParameterStart {
     double rate = 1;      // times the learning rate
 };
 
-/// What a run begins from where that is a model.
+/// What a run begins from where that is a model, and what stands beside the model.
 struct LearnerStart {
-    std::vector<ParameterStart> own;      // of each parameter but adapters'; empty: all are drawn and trained
-    std::vector<AdapterShape> adapters;   // at most one, which is trained
-    std::vector<double> adapter_rates{};  // of its targets; empty: 1
+    std::vector<ParameterStart> own{};     // of the model's parameters; empty: all are drawn and trained
+    std::vector<AdapterShape> adapters{};  // at most one, which is trained
+    std::vector<double> adapter_rates{};   // of its targets; empty: 1
+    std::optional<GeneratorShape> generator{};
 };
+
+/// The graph that a Learner of these has.
+TracedModel training_graph(const ModelConfig& config, const LearnerStart& start);
 
 class Learner {
   public:
@@ -44,7 +48,7 @@ class Learner {
             const LearnerNumbers& numbers = {});
 
     /// Adds the batch's gradients (scaled by Batch::loss_scale) and returns the summed loss of its targets,
-    /// in nats; without those of routers, which take_router_loss() tells.
+    /// in nats; without those of routers and generators, which have functions of their own.
     double learn(const Batch& batch);
     /// learn() without a result, one step of the plan after another, calling `see` after each.
     void watch(const Batch& batch, const std::function<void(const Executor<float>::Watched&)>& see) {
@@ -52,6 +56,9 @@ class Learner {
     }
     /// The routers' losses, times Batch::loss_scale, of what was learned since this was asked last.
     double take_router_loss();
+    bool has_generator() const { return generator_loss_ != none; }
+    /// Its loss, in nats per masked token, of what was learned or evaluated since this was asked last.
+    double take_generator_loss();
     /// What learn() has counted since this was asked last: one entry for each layer with experts.
     std::vector<ExpertUse> take_expert_use();
     /// The summed loss alone.
@@ -59,6 +66,8 @@ class Learner {
     /// Of a model of classes or tags: the logits [outputs, classes] of the batch evaluated last; of others
     /// nothing. Valid until the next run.
     std::span<const float> class_logits() const;
+    /// The targets of these: the batch's, or those that a generator made.
+    std::span<const std::int32_t> class_targets(const Batch& batch) const;
     /// One step of the optimizer on the gradients gathered, which are then zero; optimize/optimizer.h tells
     /// when it is not taken. `step` counts from 1.
     StepResult update(const TrainConfig& config, std::int64_t step, StepOptions options = {});
@@ -82,6 +91,7 @@ class Learner {
   private:
     void initialise(std::uint64_t seed);
     static double summed(const Executor<float>& executor, NodeId node);
+    void add_generator_loss(const Executor<float>& executor);
 
     TracedModel traced_;
     std::vector<ParameterGroup> groups_;
@@ -92,6 +102,9 @@ class Learner {
     std::optional<Optimizer> optimizer_;
     std::vector<ExpertUse> use_;
     double router_loss_ = 0;
+    NodeId generator_loss_ = none, made_targets_ = none;  // where there is a generator
+    double generator_nats_ = 0;
+    std::int64_t generator_rows_ = 0;
     std::optional<Executor<float>> learner_, evaluator_;
 };
 

@@ -175,10 +175,10 @@ void check_resume(const RunSetup& setup, const TrainingOptions& options, const G
         optimizers_of(setup.config.train, graph))
         fail(Exit::diverged, options.out, "train.groups", "the same optimizer for each parameter",
              "another one for some", keeps);
-    for (const char* key : {"batch", "sequence", "accumulate", "seed"})
-        if (was["train"].value(key, json()) != now["train"][key])
+    for (const char* key : {"batch", "sequence", "accumulate", "seed", "objective", "replaced"})
+        if (was["train"].value(key, json()) != now["train"].value(key, json()))
             fail(Exit::diverged, options.out, std::string("train.") + key,
-                 was["train"].value(key, json()).dump(), now["train"][key].dump());
+                 was["train"].value(key, json()).dump(), now["train"].value(key, json()).dump());
     if (setup.checkpoint.inputs.fields != setup.data.fields)
         fail(Exit::diverged, options.out, "--fields", "those that the run began with", "others");
     if (setup.checkpoint.data != setup.data_hash)
@@ -189,7 +189,7 @@ void check_resume(const RunSetup& setup, const TrainingOptions& options, const G
 
 /// That groups match parameters, and that a resumed run may go on; `data` is for messages.
 void check_groups(const RunSetup& setup, const TrainingOptions& options, const std::string& data) {
-    const TracedModel traced = trace(setup.config.model, true, setup.start.learner.adapters);
+    const TracedModel traced = training_graph(setup.config.model, setup.start.learner);
     assign_groups(groups_of(setup.config.train), traced.graph, "config");
     if (setup.resumed) check_resume(setup, options, traced.graph, data);
 }
@@ -274,6 +274,14 @@ std::string tokenizer_name(const RunSetup& setup, const std::string& data) {
 void settle_tokenizer_file(RunSetup& setup) {
     TokenizerConfig& tokenizer = setup.config.tokenizer;
     if (tokenizer.kind == "file" && !setup.start.base) tokenizer.file = tokenizer_of_run(tokenizer.file);
+}
+
+/// What stands beside the model, and what its tags are called: of the objective replaced.
+void settle_generator(RunSetup& setup) {
+    const TrainConfig& t = setup.config.train;
+    if (t.objective != "replaced") return;
+    setup.start.learner.generator = {t.replaced.generator, t.masked.share, t.replaced.weight};
+    setup.labels = {"original", "replaced"};
 }
 
 /// Objectives of windows other than the next token.
@@ -442,6 +450,7 @@ RunSetup set_up(const TrainingOptions& options) {
                       : setup.resumed  ? tokenizer_from_gguf(Gguf(*setup.resumed + "/model.gguf"))
                                        : data.tokenizer(setup.config, setup.threads);
     setup.config.model.vocabulary = setup.tokenizer->size();
+    settle_generator(setup);
     fix_start_token(setup, data.name());
     settle_precision(setup);
     setup.config_json = whole_config(setup.config);

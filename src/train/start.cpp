@@ -170,9 +170,14 @@ std::string save_trained(const std::string& path, const TrainedModel& model, DTy
         return save_adapter(path, start.base->architecture().name, shape.targets, pairs,
                             model.config.finetune.lora.alpha, title, all, Existing::replace_name);
     }
-    // Parameters stand in the learner's graph as in the base's: there is no adapter.
+    // The model's parameters stand in the learner's graph in the base's order, helpers among them.
+    std::vector<std::size_t> own;
+    for (std::size_t i = 0; i < graph.parameters().size(); i++)
+        if (graph.parameters()[i].adapter == none) own.push_back(i);
     std::vector<StoredTensor> stored =
         stored_tensors(start.base->traced().graph, start.base->architecture(), start.base->file());
+    for (StoredTensor& tensor : stored)
+        for (std::size_t& part : tensor.parts) part = own[part];
     std::sort(stored.begin(), stored.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
     return rewrite_model(
         *start.base->file(), path, all,
@@ -214,7 +219,7 @@ void load_trained(const std::string& path, Learner& learner, const TrainingStart
     }
     const std::vector<Tensor> to = learner.parameters();
     for (std::size_t i = 0; i < to.size(); i++)
-        if (learner.trains(i))
+        if (learner.trains(i) && graph.parameters()[i].adapter != helper)
             kernels().load(to[i].shape.count(), from[i].type, from[i].data, to[i].as<float>());
 }
 

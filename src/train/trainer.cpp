@@ -180,6 +180,8 @@ class Trainer {
                                {"mfu", with_digits(share, 3)},
                                {"seconds", with_digits(seconds(), 7)}};
         if (!learner_.traced().router_losses.empty()) record["router_loss"] = with_digits(router, 6);
+        if (learner_.has_generator())
+            record["generator_loss"] = with_digits(learner_.take_generator_loss(), 7);
         if (!done.applied) record["skipped"] = true;
         if (!t.groups.empty()) record["group_lr"] = group_rates();
         log_.write(record);
@@ -258,7 +260,7 @@ class Trainer {
         const std::int64_t batches = setup_.config.train.eval_batches;
         for (std::int64_t i = 0; fill_validation(setup_, part, i, batches, work_); i++) {
             nats += learner_.evaluate(work_);
-            confusion_.add(learner_.class_logits(), work_.targets);
+            confusion_.add(learner_.class_logits(), learner_.class_targets(work_));
             m.tokens += target_count(work_);
         }
         if (m.tokens == 0) return m;
@@ -271,7 +273,7 @@ class Trainer {
     }
 
     /// The mean loss of the held-out text in nats per token, of several texts by their weights; nothing where
-    /// there is none.
+    /// there is none, or where it says nothing of how good the model is.
     std::optional<double> validation_loss() {
         Measured all;
         ordered_json texts = ordered_json::array();
@@ -293,6 +295,8 @@ class Trainer {
         if (all.tokens == 0) return std::nullopt;
         const double loss = all.loss / weights, bpb = all.bpb / weights;
         ordered_json record = {{"event", "eval"}, {"step", step_}, {"loss", with_digits(loss, 7)}};
+        if (learner_.has_generator())
+            record["generator_loss"] = with_digits(learner_.take_generator_loss(), 7);
         if (!setup_.task) record["bpb"] = with_digits(bpb, 6);
         record["tokens"] = all.tokens;
         record["seconds"] = with_digits(seconds(), 7);
@@ -302,6 +306,8 @@ class Trainer {
         log_.write(record);
         log_confusion();
         live_.evaluated(step_, loss, bpb, accuracy);
+        // The better a generator guesses the harder it is to tell: no two steps' losses can be compared.
+        if (learner_.has_generator()) return std::nullopt;
         return loss;
     }
 
@@ -470,8 +476,7 @@ class Trainer {
 };
 
 int dry_run(const RunSetup& setup, bool as_json) {
-    const ModelConfig& model = setup.config.model;
-    TracedModel traced = trace(model, true, setup.start.learner.adapters);
+    const TracedModel traced = training_graph(setup.config.model, setup.start.learner);
     // What preparing the data took and gave back counts once, not on top of the learner.
     const std::size_t peak = std::max(peak_memory(), memory_with_learner(setup));
     ordered_json out = {{"parameters", traced.graph.parameter_count()},

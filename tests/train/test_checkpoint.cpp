@@ -43,6 +43,9 @@ TEST_CASE("a manifest whose counts or checksums cannot be is refused, and the ke
               "manifest.json: sha256: expected a checksum of " + std::string(file) + ", got none");
         CHECK(read({{"sha256", {{file, "00"}}}}).ends_with("(the checkpoint is damaged)"));
     }
+    test::write_text(scratch / "generator.bin", "guesses");  // only some runs have one
+    CHECK(read({{"sha256", {{"generator.bin", sha256("guesses")}}}}) == "step 3");
+    CHECK(read({{"sha256", {{"generator.bin", "00"}}}}).ends_with("(the checkpoint is damaged)"));
     CHECK(read({{"sha256", nullptr}}) ==
           "manifest.json: sha256: expected a checksum of model.gguf, got none");
     CHECK(read({{"sha256", {{"other", "00"}}}}).find("expected model.gguf and optimizer.bin, got other") !=

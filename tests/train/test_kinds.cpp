@@ -73,6 +73,9 @@ std::vector<Kind> kinds() {
             "attention": {"bias": false, "scale": 1, "buckets": 8, "reach": 16}, "ffn": {"width": 64, "gated": true, "bias": false})",
                 R"({"kind": "bpe", "vocab_size": 300})", R"(, "objective": "spans")"),
          text, "data.txt", 40},
+        {"replaced",
+         config(bert, R"({"kind": "wordpiece", "vocab_size": 300})", R"(, "objective": "replaced")"), text,
+         "data.txt", 60},
         {"answers of an LSTM that looks at its source",
          config(R"("kind": "encoder-decoder", "mixer": "lstm", "position": {"kind": "none"},
             "ffn": {"kind": "none"}, "attention": {"score": "additive"})",
@@ -226,7 +229,7 @@ TEST_CASE("a model of pairs answers its sources, many together as one by one, an
 }
 
 TEST_CASE("an LSTM answers its sources through additive attention, many together as one by one") {
-    const Kind kind = kinds()[5];
+    const Kind kind = kinds()[6];
     Place place(kind);
     REQUIRE(place.train("m", 150, {"--set", "model.dropout=0", "--set", "train.optimizer.lr=1e-2"}).exit ==
             0);
@@ -296,6 +299,60 @@ TEST_CASE("encoders fill masks, name classes and tags, and make vectors") {
     CHECK(has(tagged, "seven/"));
     CHECK(has(tagged, " three/"));
     CHECK(has(run_linnet({"eval", "-m", tags.s / "m", "--file", tags.data}).out, "accuracy"));
+}
+
+TEST_CASE("replaced tokens are told beside a generator that the model's file knows nothing of") {
+    const Kind kind = kinds()[5];
+    Place place(kind);
+    const Outcome trained = place.train("m", 60, {"--threads", "1"});
+    REQUIRE_MESSAGE(trained.exit == 0, trained.err);
+    const std::vector<double> losses = place.losses("m");
+    CHECK(losses.back() < 0.8 * losses.front());
+    const std::string log = read_text(place.s / "m/log.jsonl");
+    std::vector<double> guessing;
+    for (const nlohmann::json& step : records(log, "step")) guessing.push_back(step["generator_loss"]);
+    CHECK(guessing.back() < 0.9 * guessing.front());
+    const nlohmann::json eval = records(log, "eval").back(), told = records(log, "confusion").back();
+    CHECK(eval["generator_loss"].get<double>() < guessing.front());
+    CHECK(has(trained.err, "step 60 of 60"));
+    CHECK_FALSE(has(trained.err, "; model.gguf is of step"));  // the newest
+    CHECK(told["labels"] == nlohmann::json{"original", "replaced"});
+    std::int64_t rows = 0, replaced = 0;
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < 2; k++) {
+            const auto count =
+                told["counts"][static_cast<std::size_t>(i)][static_cast<std::size_t>(k)].get<std::int64_t>();
+            rows += count, replaced += i * count;
+        }
+    CHECK(rows == eval["tokens"]);
+    CHECK(replaced > 0);
+    CHECK(replaced < rows * 15 / 100);  // what was drawn is sometimes what stood there
+    CHECK(has(read_text(place.s / "m/report.html"), "Loss of the generator"));
+
+    const std::string m = place.s / "m";
+    CHECK_FALSE(has(run_linnet({"inspect", m + "/model.gguf"}).out, "gen."));
+    const Outcome named = run_linnet({"predict", "-m", m, "-p", "one two nine"});
+    REQUIRE_MESSAGE(named.exit == 0, named.err);
+    CHECK((has(named.out, "one/original/") || has(named.out, "one/replaced/")));
+    CHECK(run_linnet({"embed", "-m", m, "-p", "one two"}).exit == 0);
+    // Computed again for backward, it is the same.
+    REQUIRE(place.train("again", 60, {"--set", "train.recompute=blocks", "--threads", "3"}).exit == 0);
+    CHECK(place.losses("again") == losses);
+    // A checkpoint has the generator, and a resume keeps it.
+    const std::string kept = place.s / "m/checkpoints/step-00000060/";
+    CHECK(std::filesystem::file_size(kept + "generator.bin") > 0);
+    const Outcome wider = place.train("m", 80, {"--resume", "--set", "train.replaced.generator=0.5"});
+    CHECK(wider.exit == 5);
+    CHECK(has(wider.err, "train.replaced: expected null, got {\"generator\":0.5}"));
+    CHECK(place.train("m", 62, {"--resume"}).exit == 0);
+    // And a run may begin from the model: the generator is new.
+    write_text(place.s / "from.json", R"({"train": {"objective": "replaced", "batch": 8, "steps": 5,
+        "eval_batches": 2, "schedule": {"warmup": 1}}})");
+    const Outcome from = run_linnet(
+        {"train", place.s / "from.json", "--from", m, "--data", place.data, "--out", place.s / "from"});
+    REQUIRE_MESSAGE(from.exit == 0, from.err);
+    CHECK(place.losses("from").front() < 0.8 * losses.front());
+    CHECK(run_linnet({"predict", "-m", place.s / "from", "-p", "one two"}).exit == 0);
 }
 
 TEST_CASE("an evaluation tells what each class and tag was taken for, and as often rightly as eval finds") {
@@ -450,6 +507,14 @@ TEST_CASE("configs and data that contradict a kind are refused by name, and noth
     refused(all[3], "train.sequence=4", "data.tsv: line");
     refused(all[0], "train.sequence=2", "train.sequence: expected at least 3, as train.objective is masked");
     refused(all[4], "train.sequence=2", "train.sequence: expected at least 3, as train.objective is spans");
+    refused(all[5], "tokenizer.kind=byte",
+            "a mask token, [MASK] or <mask>, for train.objective replaced, got none");
+    refused(all[5], "train.sequence=2",
+            "train.sequence: expected at least 3, as train.objective is replaced");
+    refused(all[5], "model.head.classes=3",
+            "model.head.classes: expected 2, as train.objective is replaced, got 3");
+    refused(all[5], "train.replaced.generator=0", "train.replaced.generator: expected");
+    refused(all[5], "train.replaced.generator=1.5", "train.replaced.generator: expected");
     refused(all[2], "model.head.classes=2", "labels: expected 2, model.head.classes");
     refused(all[1], "model.image.width=8", "model.image.patch: expected a positive number");
     Kind bad = all[3];

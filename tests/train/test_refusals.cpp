@@ -70,6 +70,16 @@ TEST_CASE("a run's config that contradicts itself is refused by the setting's na
         {encoder,
          {"train.objective=next"},
          "train.objective: expected masked, as model.kind is encoder and model.head.kind tokens, got next"},
+        {plain,
+         {"train.objective=replaced"},
+         "train.objective: expected next, as model.kind is decoder, got replaced"},
+        {pairs,
+         {"train.objective=replaced"},
+         "train.objective: expected pairs or spans, as model.kind is encoder-decoder, got replaced"},
+        {encoder, {"train.objective=replaced"}, "accepted"},
+        {encoder,
+         {"train.objective=replaced", "model.head.classes=3"},
+         "model.head.classes: expected 2, as train.objective is replaced, got 3"},
         {encoder, {"train.objective=classes"}, "accepted"},
         {encoder, {"train.objective=tags"}, "accepted"},
         {picture,
@@ -126,6 +136,7 @@ TEST_CASE("the special tokens of a vocabulary are those that its objective needs
     CHECK(names("next").empty());
     CHECK(names("masked") == Names{"<|endoftext|>", "[CLS]", "[SEP]", "[MASK]"});
     CHECK(names("masked", "wordpiece").empty());
+    CHECK(names("replaced") == names("masked"));
     CHECK(names("classes") == Names{"<|endoftext|>", "[CLS]", "[SEP]"});
     CHECK(names("tags") == names("classes"));
     CHECK(names("pairs") == Names{"<|endoftext|>"});

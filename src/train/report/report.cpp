@@ -99,6 +99,10 @@ std::string figures(const LoggedRun& run) {
         figure("Loss", "Cross-entropy in nats per token, of each step's batch and of the held-out text.",
                {"step", "nats per token", lines, 340, false});
     out += losses_by_text(run);
+    Series guesses = series(run.evals, "generator_loss", "validation", "b");
+    if (any(guesses))
+        out += figure("Loss of the generator", "Of the masked tokens that it guesses in the held-out text.",
+                      {"step", "nats per token", {guesses}, 220, false});
     Series accuracy = series(run.evals, "accuracy", "accuracy", "b", 100);
     if (any(accuracy))
         out += figure("Accuracy", "Share of the held-out examples' classes or tags that were told rightly.",

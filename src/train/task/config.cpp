@@ -45,10 +45,15 @@ std::vector<Field> rows(RunConfig& c) {
          "a GGUF, tokenizer.json, .tiktoken or SentencePiece model, for kind file"},
         later("tokenizer.lowercase", &t.lowercase, "for kind wordpiece: letters are made small"),
         later("train.objective", &r.objective, "what is learned", 0, 0,
-              {"auto", "next", "masked", "spans", "pairs", "classes", "tags"}),
-        later("train.masked.share", &r.masked.share, "of the tokens, for masked and spans", 0.001, 0.9),
+              {"auto", "next", "masked", "replaced", "spans", "pairs", "classes", "tags"}),
+        later("train.masked.share", &r.masked.share, "of the tokens, for masked, replaced and spans", 0.001,
+              0.9),
         later("train.masked.words", &r.masked.words, "whole words are masked"),
         later("train.masked.length", &r.masked.length, "mean length of spans", 1, 100),
+        later("train.replaced.generator", &r.replaced.generator,
+              "width of the model that replaces tokens, as a share of the model's own", 0.01, 1),
+        later("train.replaced.weight", &r.replaced.weight, "of telling replaced tokens, beside guessing them",
+              0, 1e6),
         {"train.batch", &r.batch, "sequences per micro-batch", 1, 1 << 20},
         {"train.sequence", &r.sequence, "tokens per sequence; 0: model.context", 0, 1 << 24},
         {"train.accumulate", &r.accumulate, "micro-batches per optimizer step", 1, 1 << 20},
@@ -111,6 +116,16 @@ nlohmann::json groups_of_text(const std::string& text) {
     return groups.is_discarded() ? nlohmann::json(text) : groups;
 }
 
+/// What objectives that say it ask the head of an encoder to tell.
+void settle_head(RunConfig& c) {
+    const std::string& objective = c.train.objective;
+    auto& head = c.model.head;
+    if (objective == "classes" || objective == "tags") head.kind = objective;
+    if (objective != "replaced" || !c.model.is_encoder()) return;
+    head.kind = "tags";
+    if (head.classes == 0) head.classes = 2;
+}
+
 /// What a config that does not say its objective means; and whether one that does fits the model.
 void check_objective(RunConfig& c, const std::string& name) {
     std::string& objective = c.train.objective;
@@ -118,12 +133,16 @@ void check_objective(RunConfig& c, const std::string& name) {
     const std::string of_encoder = m.head.kind == "tokens" ? "masked" : m.head.kind;
     const std::string expected = m.is_encoder() ? of_encoder : m.has_encoder() ? "pairs" : "next";
     if (objective == "auto") objective = expected;
-    const bool fits = objective == expected || (objective == "spans" && expected == "pairs");
+    const bool fits = objective == expected || (objective == "spans" && expected == "pairs") ||
+                      (objective == "replaced" && expected == "tags");
     if (!fits)
         fail_input(name, "train.objective",
                    expected + (expected == "pairs" ? " or spans" : "") + ", as model.kind is " + m.kind +
                        (m.is_encoder() ? " and model.head.kind " + m.head.kind : ""),
                    objective);
+    if (objective == "replaced" && m.head.classes != 2)
+        fail_input(name, "model.head.classes", "2, as train.objective is replaced",
+                   std::to_string(m.head.classes));
 }
 
 }  // namespace
@@ -142,7 +161,8 @@ std::vector<Field> run_fields(RunConfig& c) {
 
 std::vector<std::string> special_tokens(const RunConfig& c) {
     if (c.tokenizer.kind == "wordpiece") return {};  // it has them
-    if (c.train.objective == "masked") return {"<|endoftext|>", "[CLS]", "[SEP]", "[MASK]"};
+    if (c.train.objective == "masked" || c.train.objective == "replaced")
+        return {"<|endoftext|>", "[CLS]", "[SEP]", "[MASK]"};
     if (c.train.objective == "classes" || c.train.objective == "tags")
         return {"<|endoftext|>", "[CLS]", "[SEP]"};
     if (c.train.objective == "pairs") return {"<|endoftext|>"};
@@ -167,8 +187,7 @@ RunConfig read_run_config(const nlohmann::json& json, const std::string& name,
             config.train.groups = groups_of_text(setting.substr(groups_setting.size()));
         else
             apply_setting(fields, setting);
-    if (config.train.objective == "classes" || config.train.objective == "tags")
-        config.model.head.kind = config.train.objective;
+    settle_head(config);
     resolve(config.model, name);
     check_objective(config, name);
     TrainConfig& t = config.train;
@@ -179,7 +198,7 @@ RunConfig read_run_config(const nlohmann::json& json, const std::string& name,
                    std::to_string(t.sequence));
     if (config.model.reads_patches() && t.sequence != config.model.context)
         fail_input(name, "train.sequence", "0, as a picture is read whole", std::to_string(t.sequence));
-    if ((t.objective == "masked" || t.objective == "spans") && t.sequence < 3)
+    if ((t.objective == "masked" || t.objective == "replaced" || t.objective == "spans") && t.sequence < 3)
         fail_input(name, "train.sequence", "at least 3, as train.objective is " + t.objective,
                    std::to_string(t.sequence));
     const FinetuneConfig& f = config.finetune;

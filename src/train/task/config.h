@@ -22,11 +22,15 @@ struct TokenizerConfig {
 
 struct TrainConfig {
     std::string objective = "auto";  // resolved: never "auto"
-    struct {                         // of the objectives masked and spans
+    struct {                         // of the objectives masked, replaced and spans
         double share = 0.15;         // of the tokens
-        bool words = false;          // masked: whole words
+        bool words = false;          // masked and replaced: whole words
         double length = 3;           // spans: the mean of theirs
     } masked;
+    struct {                      // of the objective replaced (model/trace_generator.h)
+        double generator = 0.25;  // its width, heads and feed-forward width, as a share of the model's
+        double weight = 50;       // of the model's loss beside the generator's
+    } replaced;
     std::int64_t batch = 12;      // B: sequences per micro-batch
     std::int64_t sequence = 0;    // T: tokens per sequence; 0: model.context
     std::int64_t accumulate = 1;  // micro-batches per optimizer step

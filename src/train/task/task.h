@@ -45,8 +45,8 @@ std::int64_t target_count(const Batch& batch);
 void add_pair(const std::vector<std::int32_t>& source, const std::vector<std::int32_t>& answer, TokenId start,
               Batch& work);
 
-/// Masked tokens (an encoder) or spans (an encoder–decoder) of windows of text. Error(Exit::input) naming
-/// `tokenizer_name` where the vocabulary lacks a mask token, sentinels or an end.
+/// Masked or replaced tokens (an encoder) or spans (an encoder–decoder) of windows of text.
+/// Error(Exit::input) naming `tokenizer_name` where the vocabulary lacks a mask token, sentinels or an end.
 std::unique_ptr<Task> window_task(const RunConfig& config, WindowSampler windows,
                                   const TokenizerPtr& tokenizer, const std::string& tokenizer_name);
 

@@ -1,5 +1,5 @@
-// Masked tokens (Devlin et al. 2019, BERT, section 3.1) and spans (Raffel et al. 2020, T5, section 3.1.4), of
-// windows of text.
+// Masked tokens (Devlin et al. 2019, BERT, section 3.1), replaced ones (Clark et al. 2020, ELECTRA, section
+// 2) and spans (Raffel et al. 2020, T5, section 3.1.4), of windows of text.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -86,7 +86,8 @@ class MaskedTask : public WindowTask {
                const std::string& name)
         : WindowTask(config, std::move(windows), tokenizer), marks_(*tokenizer) {
         if (!marks_.mask)
-            fail_input(name, "vocabulary", "a mask token, [MASK] or <mask>, for train.objective masked",
+            fail_input(name, "vocabulary",
+                       "a mask token, [MASK] or <mask>, for train.objective " + config.train.objective,
                        "none", "linnet tokenizer train --kind wordpiece makes one that has it");
         std::string text;
         for (TokenId id = 0; id < tokenizer->size(); id++) {
@@ -99,9 +100,7 @@ class MaskedTask : public WindowTask {
     }
 
     void add(DataSplit split, std::uint64_t index, Batch& work) const override {
-        std::vector<std::int32_t> ids = window(split, index);
-        if (marks_.first) ids.front() = *marks_.first;
-        if (marks_.separator) ids.back() = *marks_.separator;
+        const std::vector<std::int32_t> ids = marked_window(split, index);
         Draws draw = draws(split, index);
         const std::vector<std::size_t> chosen = choose(ids, draw);
         EncoderInput input;
@@ -118,7 +117,17 @@ class MaskedTask : public WindowTask {
         add_to_batch(config().model, input, work);
     }
 
-  private:
+  protected:
+    /// A window between its marks.
+    std::vector<std::int32_t> marked_window(DataSplit split, std::uint64_t index) const {
+        std::vector<std::int32_t> ids = window(split, index);
+        if (marks_.first) ids.front() = *marks_.first;
+        if (marks_.separator) ids.back() = *marks_.separator;
+        return ids;
+    }
+
+    TokenId mask() const { return *marks_.mask; }
+
     /// The positions to predict, ascending: `share` of those that are no control tokens, at least one.
     std::vector<std::size_t> choose(const std::vector<std::int32_t>& ids, Draws& draw) const {
         std::vector<std::vector<std::size_t>> words;  // or tokens
@@ -145,9 +154,48 @@ class MaskedTask : public WindowTask {
         return chosen;
     }
 
+  private:
     EncoderMarks marks_;
     std::vector<char> control_, begins_;  // of each token: is one; begins a word
     std::vector<TokenId> plain_;
+};
+
+/// The streams of GeneratorStreams (model/trace_generator.h): a generator reads the window with all chosen
+/// tokens masked, the model what that makes of it, and every row has a loss.
+class ReplacedTask : public MaskedTask {
+  public:
+    using MaskedTask::MaskedTask;
+
+    void add(DataSplit split, std::uint64_t index, Batch& work) const override {
+        const std::vector<std::int32_t> ids = marked_window(split, index);
+        Draws draw = draws(split, index);
+        const std::vector<std::size_t> chosen = choose(ids, draw);
+        EncoderInput input;
+        input.tokens = ids;
+        input.wanted.resize(ids.size());
+        std::iota(input.wanted.begin(), input.wanted.end(), 0);
+        std::vector<std::int32_t> given = ids, labels(ids.size(), 0), masks, originals, numbers;
+        const std::size_t before = work.stream("masks").size();
+        for (std::size_t at : chosen) {
+            input.tokens[at] = mask();
+            given[at] = labels[at] = -1 - static_cast<std::int32_t>(before + masks.size());
+            masks.push_back(static_cast<std::int32_t>(work.rows.count) + static_cast<std::int32_t>(at));
+            originals.push_back(ids[at]);
+            numbers.push_back(static_cast<std::int32_t>(draw.below(std::uint64_t{1} << 31)));
+        }
+        append(masks, work.stream("masks"));
+        append(originals, work.stream("originals"));
+        append(numbers, work.stream("draws"));
+        append(given, work.stream("given"));
+        append(labels, work.stream("labels"));
+        work.targets.resize(work.targets.size() + ids.size(), 0);  // which the graph makes: only counted
+        add_to_batch(config().model, input, work);
+    }
+
+  private:
+    static void append(const std::vector<std::int32_t>& more, std::vector<std::int32_t>& to) {
+        to.insert(to.end(), more.begin(), more.end());
+    }
 };
 
 class SpansTask : public WindowTask {
@@ -218,6 +266,8 @@ std::unique_ptr<Task> window_task(const RunConfig& config, WindowSampler windows
                                   const TokenizerPtr& tokenizer, const std::string& tokenizer_name) {
     if (config.train.objective == "spans")
         return std::make_unique<SpansTask>(config, std::move(windows), tokenizer, tokenizer_name);
+    if (config.train.objective == "replaced")
+        return std::make_unique<ReplacedTask>(config, std::move(windows), tokenizer, tokenizer_name);
     return std::make_unique<MaskedTask>(config, std::move(windows), tokenizer, tokenizer_name);
 }
 

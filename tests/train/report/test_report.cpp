@@ -154,6 +154,14 @@ TEST_CASE("a million steps make a small page") {
     CHECK(report_html(log, "run").size() < 500000);
 }
 
+TEST_CASE("a generator's held-out loss has a chart") {
+    auto page = [](const std::string& more) {
+        return report_html(start + R"({"event":"eval","step":1,"loss":0.2)" + more + "}\n", "run");
+    };
+    CHECK(has(page(R"(,"generator_loss":8)"), "Loss of the generator"));
+    CHECK_FALSE(has(page(""), "Loss of the generator"));
+}
+
 TEST_CASE("a run of any length is read back into so many records, the last and the best among them") {
     std::string log = start;
     auto eval = [](int n, double loss) {

@@ -1,0 +1,75 @@
+#include "model/trace_experts.h"
+
+#include "ops/experts.h"
+
+namespace linnet {
+namespace {
+
+Attributes activation_of(const ModelConfig& c) {
+    return {{"kind", static_cast<double>(activation_from_name(c.ffn.activation))}};
+}
+
+}  // namespace
+
+NodeId ExpertsTracer::trace(const std::string& blk, NodeId x, double std) {
+    const ModelConfig& c = parts_.config();
+    const std::int64_t layer = parts_.layer(), experts = c.experts_at(layer), out = c.width_at(layer);
+    const std::string path = blk + ".ffn";
+    const Attributes activation = activation_of(c);
+    const auto& e = c.experts;
+    auto count = static_cast<double>(experts), used = static_cast<double>(e.used);
+    SpaceId tokens = parts_.graph().node(x).space;
+    if (places_ == none) {
+        places_ = parts_.graph().space({"places", none, tokens, e.used});
+        bounds_ = parts_.graph().space({"expert bounds", none, none, 0, experts + 1});
+    }
+    NodeId scores = parts_.linear(path + ".router", blk + ".ffn_gate_inp", x, experts, false, c.init_std);
+    NodeId choice = parts_.graph().add(expert_choice_op, path + ".choice", {scores}, {}, {{"used", used}});
+    NodeId weights = parts_.graph().add(expert_weights_op, path + ".weights", {scores, choice}, {},
+                                        {{"used", used},
+                                         {"sigmoid", e.score == "sigmoid" ? 1.0 : 0.0},
+                                         {"renormalize", e.renormalize ? 1.0 : 0.0},
+                                         {"scale", e.scale}});
+    NodeId places =
+        parts_.graph().add(expert_places_op, path + ".places", {choice}, {}, {{"experts", count}}, {places_});
+    NodeId bounds = parts_.graph().add(expert_bounds_op, path + ".bounds", {choice}, {}, {}, {bounds_});
+    model_.expert_bounds.emplace_back(layer, bounds);
+    if (parts_.training() && (e.balance_loss != 0 || e.z_loss != 0))
+        model_.router_losses.push_back(parts_.graph().add(
+            router_loss_op, path + ".router_loss", {scores, bounds}, {},
+            {{"balance", e.balance_loss}, {"z", e.z_loss}, {"sigmoid", e.score == "sigmoid" ? 1.0 : 0.0}}));
+    NodeId there =
+        parts_.graph().add(to_experts_op, path + ".there", {x, places}, {}, {{"used", used}}, {places_});
+    auto product = [&](const char* name, NodeId in, std::int64_t wide, double deviation) {
+        ParameterId w =
+            parts_.parameter(blk + ".ffn_" + name + "_exps.weight",
+                             Shape(experts * wide, parts_.graph().node(in).width), 0, deviation, experts);
+        NodeId y = parts_.graph().add(expert_linear_op, path + "." + name, {in, bounds}, {w},
+                                      {{"experts", count}, {"used", used}});
+        return beside_.add(parts_.graph(), w, y, parts_.training());
+    };
+    std::int64_t width = e.width ? e.width : c.ffn.width.at(layer);
+    NodeId gate = product("gate", there, width, std), up = product("up", there, width, std);
+    NodeId y = parts_.graph().add(gated_op, path + ".gated", {gate, up}, {}, activation);
+    y = product("down", y, out, parts_.residual_std());
+    y = parts_.graph().add(from_experts_op, path + ".back", {y, weights, places}, {}, {}, {tokens});
+    if (e.shared > 0) y = parts_.graph().add(add_op, path + ".both", {y, shared(blk, x, std)});
+    return y;
+}
+
+NodeId ExpertsTracer::shared(const std::string& blk, NodeId x, double std) {
+    const ModelConfig& c = parts_.config();
+    const std::int64_t out = c.width_at(parts_.layer());
+    const std::string path = blk + ".ffn.shared";
+    const Attributes activation = activation_of(c);
+    NodeId gate = parts_.linear(path + ".gate", blk + ".ffn_gate_shexp", x, c.experts.shared, false, std);
+    NodeId up = parts_.linear(path + ".up", blk + ".ffn_up_shexp", x, c.experts.shared, false, std);
+    NodeId y = parts_.graph().add(gated_op, path + ".gated", {gate, up}, {}, activation);
+    y = parts_.linear(path + ".down", blk + ".ffn_down_shexp", y, out, false, parts_.residual_std());
+    if (!c.experts.shared_gate) return y;
+    ParameterId w = parts_.parameter(blk + ".ffn_gate_inp_shexp.weight", Shape(1, out), 0, c.init_std, 1);
+    NodeId open = parts_.graph().add(linear_op, path + ".open", {x}, {w});
+    return parts_.graph().add(row_gate_op, path + ".gate_result", {y, open});
+}
+
+}  // namespace linnet

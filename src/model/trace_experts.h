@@ -1,0 +1,30 @@
+// A mixture of experts in the place of a feed-forward layer (Shazeer et al. 2017; Fedus et al. 2022).
+#pragma once
+#include <string>
+
+#include "model/mixers.h"
+#include "model/trace.h"
+#include "model/trace_adapters.h"
+
+namespace linnet {
+
+class ExpertsTracer {
+  public:
+    ExpertsTracer(BlockParts& parts, AdapterTracer& beside, TracedModel& model)
+        : parts_(parts), beside_(beside), model_(model) {}
+
+    /// Another stack begins, whose rows are of another space.
+    void begin() { places_ = bounds_ = none; }
+    /// Each token's experts, weighted, and the one that all tokens share; `std`: of first weights.
+    NodeId trace(const std::string& blk, NodeId x, double std);
+
+  private:
+    NodeId shared(const std::string& blk, NodeId x, double std);
+
+    BlockParts& parts_;
+    AdapterTracer& beside_;
+    TracedModel& model_;  // gets the routers' losses, and how experts were used
+    SpaceId places_ = none, bounds_ = none;
+};
+
+}  // namespace linnet
