@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "model/model.h"
-#include "model/trace.h"
+#include "model/trace/trace.h"
 #include "model/weights.h"
 #include "tensor/tensor.h"
 

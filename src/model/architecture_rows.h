@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
-#include "model/config.h"
+#include "model/config/config.h"
 
 namespace linnet {
 

@@ -12,7 +12,7 @@
 
 #include "formats/gguf.h"
 #include "model/architecture_files.h"
-#include "model/config.h"
+#include "model/config/config.h"
 
 namespace linnet {
 

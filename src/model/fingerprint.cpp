@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/sha256.h"
-#include "model/trace.h"
+#include "model/trace/trace.h"
 
 namespace linnet {
 

@@ -6,7 +6,7 @@
 #include "model/adapter.h"
 #include "model/architectures.h"
 #include "model/model.h"
-#include "model/trace.h"
+#include "model/trace/trace.h"
 #include "model/weights.h"
 
 namespace linnet {

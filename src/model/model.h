@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "formats/gguf.h"
-#include "model/config.h"
-#include "model/trace.h"
+#include "model/config/config.h"
+#include "model/trace/trace.h"
 #include "text/tokenizer.h"
 
 namespace linnet {

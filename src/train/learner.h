@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "graph/executor.h"
-#include "model/trace_generator.h"
+#include "model/trace/generator.h"
 #include "train/optimize/optimizer.h"
 #include "train/precision.h"
 #include "train/task/config.h"

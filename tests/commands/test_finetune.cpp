@@ -8,7 +8,7 @@
 #include "commands/tiny.h"
 #include "formats/gguf.h"
 #include "model/model.h"
-#include "model/trace.h"
+#include "model/trace/trace.h"
 #include "support.h"
 
 using namespace linnet;

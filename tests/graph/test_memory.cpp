@@ -8,7 +8,7 @@
 #include "base/rng.h"
 #include "graph/plan.h"
 #include "model/small_models.h"
-#include "model/trace.h"
+#include "model/trace/trace.h"
 
 using namespace linnet;
 

@@ -7,7 +7,7 @@
 
 namespace linnet::test {
 
-/// One file. Letters as in model/config.h; `decoder`: blocks of the decoder, 0: as many.
+/// One file. Letters as in model/config/config.h; `decoder`: blocks of the decoder, 0: as many.
 struct EncoderFile {
     std::string name, arch;
     std::int64_t layers = 3, width = 64, heads = 4, head = 0, ffn = 96, context = 128, decoder = 0;

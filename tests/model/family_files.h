@@ -20,7 +20,7 @@ struct ExtraTensor {
     std::vector<std::int64_t> shape = {};  // the outermost first; none: [rows, columns]
 };
 
-/// One file. Letters as in model/config.h.
+/// One file. Letters as in model/config/config.h.
 struct FamilyFile {
     std::string name, arch;
     std::int64_t layers = 3, width = 64, heads = 4, kv_heads = 2, head = 0, ffn = 96, context = 256;

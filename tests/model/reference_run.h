@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "graph/executor.h"
-#include "model/trace.h"
+#include "model/trace/trace.h"
 
 namespace linnet::test {
 

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "graph/plan.h"
-#include "model/config.h"
+#include "model/config/config.h"
 
 namespace linnet::test {
 

@@ -5,7 +5,7 @@
 #include "model/architectures.h"
 #include "model/model.h"
 #include "model/small_models.h"
-#include "model/trace.h"
+#include "model/trace/trace.h"
 #include "model/weights.h"
 #include "support.h"
 

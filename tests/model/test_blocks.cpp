@@ -3,7 +3,7 @@
 
 #include "graph/small_graphs.h"
 #include "model/small_models.h"
-#include "model/trace.h"
+#include "model/trace/trace.h"
 
 using namespace linnet;
 

@@ -12,7 +12,7 @@
 #include "model/engine/engine.h"
 #include "model/engine/states.h"
 #include "model/small_models.h"
-#include "model/trace.h"
+#include "model/trace/trace.h"
 #include "model/weights.h"
 #include "support.h"
 

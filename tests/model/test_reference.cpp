@@ -6,7 +6,7 @@
 
 #include "model/reference_run.h"
 #include "model/small_models.h"
-#include "model/trace.h"
+#include "model/trace/trace.h"
 
 using namespace linnet;
 

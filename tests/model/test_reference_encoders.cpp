@@ -7,7 +7,7 @@
 
 #include "model/reference_run.h"
 #include "model/small_models.h"
-#include "model/trace.h"
+#include "model/trace/trace.h"
 #include "support.h"
 
 using namespace linnet;

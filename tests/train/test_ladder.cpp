@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "model/architectures.h"
-#include "model/trace.h"
+#include "model/trace/trace.h"
 
 using namespace linnet;
 

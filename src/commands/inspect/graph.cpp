@@ -12,7 +12,7 @@
 #include "commands/text_input.h"
 #include "generate/generator.h"
 #include "model/look/look.h"
-#include "model/trace.h"
+#include "model/trace/trace.h"
 
 namespace linnet {
 namespace {

@@ -10,7 +10,7 @@
 #include "model/convert/tensor_rows.h"
 #include "model/huggingface/config.h"
 #include "model/huggingface/generation_config.h"
-#include "model/trace.h"
+#include "model/trace/trace.h"
 #include "model/weights.h"
 #include "text/files/foreign.h"
 #include "text/files/json.h"

@@ -13,7 +13,7 @@
 #include "model/convert/tensor_rows.h"
 #include "model/huggingface/config.h"
 #include "model/huggingface/generation_config.h"
-#include "model/trace.h"
+#include "model/trace/trace.h"
 #include "text/files/tokenizer_json.h"
 
 namespace linnet {

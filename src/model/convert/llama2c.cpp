@@ -16,7 +16,7 @@
 #include "model/convert/raw_model.h"
 #include "model/convert/sinks.h"
 #include "model/huggingface/config.h"
-#include "model/trace.h"
+#include "model/trace/trace.h"
 #include "text/files/llama2c.h"
 
 namespace linnet {

@@ -9,7 +9,7 @@
 #include "model/convert/raw_model.h"
 #include "model/convert/sinks.h"
 #include "model/huggingface/config.h"
-#include "model/trace.h"
+#include "model/trace/trace.h"
 
 namespace linnet {
 namespace {

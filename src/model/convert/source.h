@@ -9,7 +9,7 @@
 
 #include "formats/gguf.h"
 #include "graph/graph.h"
-#include "model/config.h"
+#include "model/config/config.h"
 #include "text/tokenizer.h"
 
 namespace linnet {

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "graph/executor.h"
-#include "model/trace.h"
+#include "model/trace/trace.h"
 
 namespace linnet {
 namespace {

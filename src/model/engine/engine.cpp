@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "graph/executor.h"
 #include "model/engine/states.h"
-#include "model/trace.h"
+#include "model/trace/trace.h"
 
 namespace linnet {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "model/trace.h"
+#include "model/trace/trace.h"
 
 namespace linnet {
 namespace {

@@ -8,7 +8,7 @@
 #include "graph/executor.h"
 #include "model/architectures.h"
 #include "model/look/look.h"
-#include "model/trace.h"
+#include "model/trace/trace.h"
 
 namespace linnet {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/fields.h"
-#include "model/config.h"
+#include "model/config/config.h"
 #include "train/optimize/groups.h"
 #include "train/optimize/schedule.h"
 
@@ -27,7 +27,7 @@ struct TrainConfig {
         bool words = false;          // masked and replaced: whole words
         double length = 3;           // spans: the mean of theirs
     } masked;
-    struct {                      // of the objective replaced (model/trace_generator.h)
+    struct {                      // of the objective replaced (model/trace/generator.h)
         double generator = 0.25;  // its width, heads and feed-forward width, as a share of the model's
         double weight = 50;       // of the model's loss beside the generator's
     } replaced;

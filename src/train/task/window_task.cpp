@@ -160,7 +160,7 @@ class MaskedTask : public WindowTask {
     std::vector<TokenId> plain_;
 };
 
-/// The streams of GeneratorStreams (model/trace_generator.h): a generator reads the window with all chosen
+/// The streams of GeneratorStreams (model/trace/generator.h): a generator reads the window with all chosen
 /// tokens masked, the model what that makes of it, and every row has a loss.
 class ReplacedTask : public MaskedTask {
   public:

@@ -1,4 +1,4 @@
-#include "model/picture_windows.h"
+#include "model/trace/picture_windows.h"
 
 namespace linnet {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "graph/graph.h"
-#include "model/config.h"
+#include "model/config/config.h"
 
 namespace linnet {
 

@@ -1,4 +1,4 @@
-#include "model/mixers.h"
+#include "model/trace/mixers.h"
 
 #include <algorithm>
 #include <cmath>

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "graph/graph.h"
-#include "model/config.h"
+#include "model/config/config.h"
 
 namespace linnet {
 
@@ -28,9 +28,6 @@ class BlockParts {
 
     NodeId first_values[2] = {none, none};  // rwkv7: those of the first layer that has some, each way
 };
-
-/// Whether model.heads and head_width count for the mixer.
-bool mixer_has_heads(std::string_view name);
 
 /// The mixer of the layer being traced (not attention), of the normed stream x [R,C]: [R,C]. Parameters are
 /// named `blk`.*, as GGUF names them. In encoders it is two, the other one from the last row to the first

@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "model/trace.h"
+#include "model/trace/trace.h"
 
 namespace linnet {
 namespace {

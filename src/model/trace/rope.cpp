@@ -1,4 +1,4 @@
-#include "model/trace_rope.h"
+#include "model/trace/rope.h"
 
 #include <algorithm>
 

@@ -2,9 +2,9 @@
 #pragma once
 #include <string>
 
-#include "model/mixers.h"
-#include "model/trace.h"
-#include "model/trace_adapters.h"
+#include "model/trace/adapters.h"
+#include "model/trace/mixers.h"
+#include "model/trace/trace.h"
 
 namespace linnet {
 

@@ -144,8 +144,14 @@ struct ModelConfig {
     }
 };
 
+// Names of what trace/ has, which is above this: its tables are the one place where they stand.
+
 /// What may stand in the place of attention, which is the first.
 const std::vector<std::string>& mixer_names();
+/// Whether model.heads and head_width count for the mixer.
+bool mixer_has_heads(std::string_view name);
+/// What configs call activations.
+std::vector<std::string> activation_names();
 
 /// The settings of `config` as a table, keys beginning with "model." (all but the vocabulary, which is the
 /// tokenizer's).

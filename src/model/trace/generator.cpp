@@ -1,4 +1,4 @@
-#include "model/trace_generator.h"
+#include "model/trace/generator.h"
 
 #include <algorithm>
 #include <cmath>

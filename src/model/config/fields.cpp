@@ -1,7 +1,6 @@
 // The table of a model's settings.
 #include "kernels/scan.h"
-#include "model/config.h"
-#include "model/trace.h"
+#include "model/config/config.h"
 #include "ops/pool.h"
 
 namespace linnet {

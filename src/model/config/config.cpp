@@ -1,4 +1,4 @@
-#include "model/config.h"
+#include "model/config/config.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,8 +8,6 @@
 #include "base/error.h"
 #include "kernels/kernels.h"
 #include "kernels/scan.h"
-#include "model/mixers.h"
-#include "model/trace.h"
 #include "ops/pool.h"
 
 namespace linnet {

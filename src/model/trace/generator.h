@@ -5,7 +5,7 @@
 #pragma once
 #include <span>
 
-#include "model/trace.h"
+#include "model/trace/trace.h"
 
 namespace linnet {
 

@@ -1,4 +1,4 @@
-#include "model/trace.h"
+#include "model/trace/trace.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,12 +6,12 @@
 #include <optional>
 
 #include "graph/plan.h"
-#include "model/mixers.h"
-#include "model/picture_windows.h"
-#include "model/trace_adapters.h"
-#include "model/trace_experts.h"
-#include "model/trace_generator.h"
-#include "model/trace_rope.h"
+#include "model/trace/adapters.h"
+#include "model/trace/experts.h"
+#include "model/trace/generator.h"
+#include "model/trace/mixers.h"
+#include "model/trace/picture_windows.h"
+#include "model/trace/rope.h"
 #include "ops/pool.h"
 
 namespace linnet {

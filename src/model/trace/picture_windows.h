@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "model/mixers.h"
+#include "model/trace/mixers.h"
 
 namespace linnet {
 

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <vector>
 
-#include "model/trace.h"
+#include "model/trace/trace.h"
 
 namespace linnet {
 

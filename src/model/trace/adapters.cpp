@@ -1,4 +1,4 @@
-#include "model/trace_adapters.h"
+#include "model/trace/adapters.h"
 
 #include <algorithm>
 #include <cmath>

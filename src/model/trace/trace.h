@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "graph/graph.h"
-#include "model/config.h"
+#include "model/config/config.h"
 
 namespace linnet {
 
@@ -56,6 +56,5 @@ TracedModel trace(const ModelConfig& config, bool training, std::span<const Adap
 double forward_flops(const TracedModel& model, double length);
 
 Activation activation_from_name(std::string_view name);
-std::vector<std::string> activation_names();
 
 }  // namespace linnet

@@ -6,7 +6,7 @@
 #include "graph/small_graphs.h"
 #include "model/quantize/quantize_types.h"
 #include "model/small_models.h"
-#include "model/trace.h"
+#include "model/trace/trace.h"
 #include "support.h"
 
 using namespace linnet;

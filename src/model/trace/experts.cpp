@@ -1,4 +1,4 @@
-#include "model/trace_experts.h"
+#include "model/trace/experts.h"
 
 #include "ops/experts.h"
 

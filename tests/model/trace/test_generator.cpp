@@ -1,5 +1,5 @@
 // An encoder that tells which tokens a smaller one beside it has replaced.
-#include "model/trace_generator.h"
+#include "model/trace/generator.h"
 
 #include <doctest/doctest.h>
 
