@@ -5,6 +5,7 @@
 // [N].
 #include "kernels/scan.h"
 
+#include "ops/dot.h"
 #include "ops/recurrent.h"
 
 namespace linnet {
@@ -66,12 +67,6 @@ void each_head(const Call<Real>& call, const Visit& visit) {
     });
 }
 
-template <class Real>
-Real dot(std::int64_t n, const Real* x, const Real* y) {
-    Real sum = 0;
-    for (std::int64_t i = 0; i < n; i++) sum += x[i] * y[i];
-    return sum;
-}
 /// y += a x
 template <class Real>
 void add_scaled(std::int64_t n, Real a, const Real* x, Real* y) {

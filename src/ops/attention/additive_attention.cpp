@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "ops/attention/call.h"
+#include "ops/dot.h"
 
 namespace linnet {
 namespace {
@@ -14,7 +15,7 @@ constexpr std::int64_t piece = 8;                   // keys whose tanh is comput
 constexpr std::int64_t widest = 256, longest = 32;  // a head; a block of a stored type
 
 std::int64_t width(const NodeShape& s) {
-    if (s.parameters[0].count() != s.in[0])
+    if (s.parameters[0].count() != s.in[0] || s.attributes.integer("head_width") > widest)
         throw std::logic_error("additive attention: a weight of another width");
     return attention_width(s);
 }
@@ -40,13 +41,6 @@ const Real* row_of(const Call<Real>& call, const Attention<Real>& f, const void*
     if (f.stored == kernel_type<Real>) return reinterpret_cast<const Real*>(from);
     call.kernels->load((f.head_width + block - 1) / block * block, f.stored, from, room);
     return room;
-}
-
-template <class Real>
-Real dot(std::int64_t n, const Real* x, const Real* y) {
-    Real sum = 0;
-    for (std::int64_t i = 0; i < n; i++) sum += x[i] * y[i];
-    return sum;
 }
 
 /// Of one query and a piece of keys: which are seen, tanh(q + k) of those, and their scores.
