@@ -20,7 +20,7 @@ CPPFLAGS += -Isrc -MMD -MP
 CPPFLAGS += '-DJSON_ASSERT(condition)=((condition) ? (void)0 : std::terminate())'
 CXXFLAGS += -std=c++20 -Wall -Wextra -fopenmp -g1 -ffp-contract=off
 LDFLAGS  += -pthread
-LDLIBS   += -lpcre2-8 -lutf8proc -lz -lzstd -ledit
+LDLIBS   += -lpcre2-8 -lutf8proc -lpng -lz -lzstd -ledit
 ifeq ($(SYSTEM),Darwin)
 # Homebrew has the packages; bench-kernels alone needs its OpenMP to link.
 BREW     := $(shell brew --prefix 2>/dev/null)

@@ -47,7 +47,7 @@ printf 'linnet (%s) unstable; urgency=medium\n\n  * Built from revision %s.\n\n 
     "$(git describe --always 2>/dev/null || echo unknown)" "$maintainer" "$date" | gzip -9n >"$doc/changelog.gz"
 
 # Which packages hold the libraries that the program names; a set for Debian 12 where that cannot be asked.
-depends="libc6 (>= 2.34), libedit2, libgcc-s1, libpcre2-8-0, libsimdjson14, libstdc++6 (>= 12), libutf8proc2, libzstd1, zlib1g"
+depends="libc6 (>= 2.34), libedit2, libgcc-s1, libpcre2-8-0, libpng16-16, libsimdjson14, libstdc++6 (>= 12), libutf8proc2, libzstd1, zlib1g"
 if command -v dpkg-shlibdeps >/dev/null && [ "$arch" = "$(dpkg --print-architecture)" ]; then
     printf 'Source: linnet\n\nPackage: linnet\nArchitecture: any\n' >"$work/debian/control"
     depends=$(cd "$work" && dpkg-shlibdeps -O root/usr/bin/linnet 2>shlibdeps.log | sed -n 's/^shlibs:Depends=//p')

@@ -26,6 +26,7 @@ can_build() {
 #include <histedit.h>
 #include <nlohmann/json.hpp>
 #include <omp.h>
+#include <png.h>
 #include <span>
 #include <utf8proc.h>
 #include <zlib.h>
@@ -35,7 +36,7 @@ can_build() {
 #include <pcre2.h>
 int main() {
     char version[64];
-    return pcre2_config(PCRE2_CONFIG_VERSION, version) < 0 || !utf8proc_version() || !zlibVersion() ||
+    return pcre2_config(PCRE2_CONFIG_VERSION, version) < 0 || !utf8proc_version() || !zlibVersion() || !png_access_version_number() ||
            !ZSTD_versionNumber() || !simdjson::get_active_implementation() || !el_init || omp_get_max_threads() < 1;
 }
 PROBE
@@ -47,7 +48,7 @@ PROBE
     fi
     # shellcheck disable=SC2086
     if "$compiler" -std=c++20 -DDOCTEST_CONFIG_DISABLE -o "$dir/probe" "$dir/probe.cpp" $openmp \
-        -lpcre2-8 -lutf8proc -lz -lzstd -lsimdjson -ledit >"$dir/log" 2>&1; then
+        -lpcre2-8 -lutf8proc -lpng -lz -lzstd -lsimdjson -ledit >"$dir/log" 2>&1; then
         rm -rf "$dir"
         return 0
     fi
@@ -69,29 +70,29 @@ as_root() {
 
 install_packages() {
     if command -v apt-get >/dev/null 2>&1; then
-        packages="g++ make libcli11-dev nlohmann-json3-dev doctest-dev libpcre2-dev libutf8proc-dev zlib1g-dev libzstd-dev libsimdjson-dev libedit-dev"
+        packages="g++ make libcli11-dev nlohmann-json3-dev doctest-dev libpcre2-dev libutf8proc-dev zlib1g-dev libzstd-dev libsimdjson-dev libedit-dev libpng-dev"
         say "quickstart: installing with apt: $packages"
         # shellcheck disable=SC2086
         as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq update &&
             as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install $packages >&2
     elif command -v dnf >/dev/null 2>&1; then
-        packages="gcc-c++ make libgomp cli11-devel json-devel doctest-devel pcre2-devel utf8proc-devel zlib-devel libzstd-devel simdjson-devel libedit-devel"
+        packages="gcc-c++ make libgomp cli11-devel json-devel doctest-devel pcre2-devel utf8proc-devel zlib-devel libzstd-devel simdjson-devel libedit-devel libpng-devel"
         say "quickstart: installing with dnf: $packages"
         # shellcheck disable=SC2086
         as_root dnf -y -q install $packages >&2
     elif command -v pacman >/dev/null 2>&1; then
-        packages="gcc make cli11 nlohmann-json doctest pcre2 libutf8proc zlib zstd simdjson libedit"
+        packages="gcc make cli11 nlohmann-json doctest pcre2 libutf8proc zlib zstd simdjson libedit libpng"
         say "quickstart: installing with pacman: $packages"
         # shellcheck disable=SC2086
         as_root pacman -Sy --needed --noconfirm $packages >&2
     elif command -v brew >/dev/null 2>&1; then
-        packages="libomp cli11 nlohmann-json doctest pcre2 utf8proc zstd simdjson"
+        packages="libomp cli11 nlohmann-json doctest pcre2 utf8proc zstd simdjson libpng"
         say "quickstart: installing with Homebrew: $packages"
         # shellcheck disable=SC2086
         brew install $packages >&2
     else
         give_up "found none of apt-get, dnf, pacman and brew; please install a C++20 compiler, make, OpenMP, CLI11," \
-            "nlohmann-json, doctest, PCRE2, utf8proc, zlib, zstd, simdjson and libedit, and run this again"
+            "nlohmann-json, doctest, PCRE2, utf8proc, zlib, zstd, simdjson, libedit and libpng, and run this again"
     fi
 }
 

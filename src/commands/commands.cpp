@@ -39,7 +39,7 @@ constexpr Command table[] = {
      add_embed},
     {"predict", "fill masks, name classes and tags, with probabilities",
      "linnet predict -m bert.gguf -p \"The cat [MASK] on the mat.\" --top 3\n"
-     "linnet predict -m clothes.gguf -f shirt.pgm",
+     "linnet predict -m clothes.gguf -f shirt.png",
      add_predict},
     {"quantize", "write a model with smaller weights",
      "linnet quantize my-model/model.gguf small.gguf --type q4_k_m\n"

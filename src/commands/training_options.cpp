@@ -24,12 +24,13 @@ void take_weights(DataOptions& data) {
 
 void add_training_options(CLI::App& app, TrainingArguments& arguments) {
     TrainingOptions& train = arguments.train;
-    add_texts(
-        app, "--data", train.data.inputs,
-        "text to learn: a file (.txt, .jsonl, also .gz or .zst), a folder of them, - for stdin, or a "
-        "folder made by `linnet corpus` or of other programs' token files; may be given several times. With "
-        "weights (a.txt=2) each makes up its weight's share of what is trained on, and is evaluated by "
-        "itself")
+    add_texts(app, "--data", train.data.inputs,
+              "text to learn: a file (.txt, .jsonl, also .gz or .zst), a folder of them, - for stdin, or a "
+              "folder made by `linnet corpus` or of other programs' token files; for classes of pictures IDX "
+              "files, or a "
+              "folder with a folder of them (PNG, PGM, PPM) for each class; may be given several times. With "
+              "weights (a.txt=2) each makes up its weight's share of what is trained on, and is evaluated by "
+              "itself")
         ->type_name("PATH");
     add_text(app, "--fields", arguments.fields,
              "of JSON lines that hold pairs, classes or tags, separated by commas")
@@ -58,6 +59,7 @@ void add_training_options(CLI::App& app, TrainingArguments& arguments) {
                "hf: write the best model (an adapter: as PEFT has it) as a Hugging Face folder, too, DIR/hf, "
                "where Hugging Face has the model's family")
         ->default_str("gguf");
+    app.add_flag("--resize", train.data.resize, "make pictures of another size as large as the model's");
     app.add_flag("--verify", train.verify, "check all of a corpus's checksums, not a sample of 128 MiB");
     add_hidden_names(app, "--format", add_read_options(app, train.data.read));
     app.add_flag_callback(

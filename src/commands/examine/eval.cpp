@@ -30,7 +30,7 @@ struct Options {
     double length_penalty = 1;
     std::int64_t context = 0, windows = 0;
     DType state = EngineOptions().state;
-    bool json = false;
+    bool json = false, resize = false;
 };
 
 struct Score {
@@ -83,7 +83,8 @@ int run(const Options& options, const Globals& globals) {
                               options.windows,
                               {options.beams, options.length_penalty, -1},
                               options.state,
-                              options.json},
+                              options.json,
+                              options.resize},
                              globals);
     if (options.beams > 1)
         usage_error("--beams", "1, as the model predicts a text", std::to_string(options.beams));
@@ -137,8 +138,10 @@ Action add_eval(CLI::App& app, const Globals& globals) {
     auto options = std::make_shared<Options>();
     add_model(app, options->model);
     add_adapters(app, options->adapters);
-    add_text(app, "-f,--file", options->file,
-             "text to predict; examples (.tsv, .jsonl) or pictures (IDX) for models of those; -: stdin")
+    add_text(
+        app, "-f,--file", options->file,
+        "text to predict; for models of those examples (.tsv, .jsonl) or pictures (IDX, or a folder with a "
+        "folder for each class); -: stdin")
         ->type_name("FILE")
         ->required();
     add_text(app, "--against", options->against,
@@ -156,6 +159,7 @@ Action add_eval(CLI::App& app, const Globals& globals) {
     add_integer(app, "--beams", options->beams, 1, 256, "encoder-decoders: answers kept at a time");
     add_real(app, "--length-penalty", options->length_penalty, -10, 10,
              "of beams: log probability is divided by length to this power");
+    app.add_flag("--resize", options->resize, "make pictures of another size as large as the model's");
     app.add_flag("--json", options->json,
                  "one JSON object: nll, ppl, bpb, tokens; or accuracy, exact, word_error, chrf, …");
     return [options, &globals] { return run(*options, globals); };

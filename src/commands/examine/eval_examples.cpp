@@ -14,6 +14,7 @@
 #include "commands/text_input.h"
 #include "data/labelled/images.h"
 #include "data/labelled/lines.h"
+#include "data/labelled/picture_folders.h"
 #include "data/labelled/scores.h"
 #include "generate/generator.h"
 #include "model/encode/encoder_text.h"
@@ -157,27 +158,49 @@ int eval_labels(const std::shared_ptr<const Model>& model, const ExampleEval& op
     return put(hits.record(tags ? "words" : "examples"), options.json);
 }
 
-int eval_pictures(const std::shared_ptr<const Model>& model, const ExampleEval& options,
-                  const Globals& globals) {
-    const ModelConfig& config = model->config();
+/// Of an IDX file, or of folders: their names are the model's classes, or some of them.
+LabelledPictures labelled_pictures(const Model& model, const ExampleEval& options) {
+    const ModelConfig& config = model.config();
+    const PictureShape shape{config.image.width, config.image.height, config.image.channels};
+    if (is_picture_folder(options.file)) {
+        LabelledPictures all = read_picture_folders({options.file}, shape, options.resize, false);
+        const std::vector<std::string> known = labels_of(model);
+        std::vector<std::int32_t> numbers;
+        for (const std::string& name : all.classes) {
+            const auto found = std::find(known.begin(), known.end(), name);
+            if (found == known.end()) fail_input(options.file, name, "one of the model's classes", "another");
+            numbers.push_back(static_cast<std::int32_t>(found - known.begin()));
+        }
+        for (std::int32_t& label : all.labels) label = numbers[static_cast<std::size_t>(label)];
+        return all;
+    }
+    LabelledPictures all;
     const std::string beside = labels_beside(options.file);
-    const Pictures pictures = read_pictures_file(
-        options.file, {config.image.width, config.image.height, config.image.channels}, false);
-    const std::vector<std::uint8_t> labels = read_idx_labels(beside, pictures.count());
-    std::vector<EncoderInput> inputs;
-    for (std::size_t i = 0; i < pictures.count(); i++) {
-        if (options.most > 0 && i == static_cast<std::size_t>(options.most)) break;
+    all.pictures = read_pictures_file(options.file, shape, options.resize);
+    const std::vector<std::uint8_t> labels = read_idx_labels(beside, all.pictures.count());
+    all.labels.assign(labels.begin(), labels.end());
+    for (std::size_t i = 0; i < labels.size(); i++)
         if (labels[i] >= config.head.classes)
             fail_input(beside, "label " + std::to_string(i),
                        "below " + std::to_string(config.head.classes) + ", the model's classes",
                        std::to_string(labels[i]));
+    return all;
+}
+
+int eval_pictures(const std::shared_ptr<const Model>& model, const ExampleEval& options,
+                  const Globals& globals) {
+    const ModelConfig& config = model->config();
+    const LabelledPictures all = labelled_pictures(*model, options);
+    std::vector<EncoderInput> inputs;
+    for (std::size_t i = 0; i < all.pictures.count(); i++) {
+        if (options.most > 0 && i == static_cast<std::size_t>(options.most)) break;
         inputs.emplace_back().patches =
-            patches_of(pictures.shape, pictures[i], config.image.patch, config.pooling == "first");
+            patches_of(all.pictures.shape, all.pictures[i], config.image.patch, config.pooling == "first");
     }
     Encoder encoder(model, globals.threads);
     Hits hits;
     each_row(encoder, inputs,
-             [&](std::size_t row, std::span<const float> logits) { hits.add(logits, labels[row]); });
+             [&](std::size_t row, std::span<const float> logits) { hits.add(logits, all.labels[row]); });
     return put(hits.record("pictures"), options.json);
 }
 

@@ -128,7 +128,7 @@ class Predictor {
 
     void read_pictures(std::vector<std::string>& names, std::vector<EncoderInput>& inputs) const {
         if (options_.file.empty() || options_.prompt)
-            usage_error("--file", "a picture (PGM, PPM) or an IDX file of pictures",
+            usage_error("--file", "a picture (PNG, PGM, PPM) or an IDX file of pictures",
                         options_.prompt ? "--prompt" : "none");
         const PictureShape shape{config_.image.width, config_.image.height, config_.image.channels};
         const Pictures pictures = read_pictures_file(options_.file, shape, options_.resize);

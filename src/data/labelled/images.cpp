@@ -7,11 +7,11 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "data/binary_check.h"
+#include "data/labelled/png_read.h"
 
 namespace linnet {
 namespace {
-
-constexpr std::int64_t most_side = 1 << 14;
 
 /// The head of an IDX file (bytes, so many dimensions) and its size checked against the file's.
 std::vector<std::int64_t> idx_dimensions(const MappedFile& file, std::uint8_t rank) {
@@ -37,9 +37,9 @@ std::vector<std::int64_t> idx_dimensions(const MappedFile& file, std::uint8_t ra
     std::int64_t whole = 1;
     for (std::size_t d = 0; d < rank; d++) {
         dimensions.push_back(number(4 + 4 * d));
-        if (d > 0 && (dimensions[d] < 1 || dimensions[d] > most_side))
-            fail_input(file.path(), "dimension " + std::to_string(d), "1 to " + std::to_string(most_side),
-                       std::to_string(dimensions[d]));
+        if (d > 0 && (dimensions[d] < 1 || dimensions[d] > most_picture_side))
+            fail_input(file.path(), "dimension " + std::to_string(d),
+                       "1 to " + std::to_string(most_picture_side), std::to_string(dimensions[d]));
         whole *= dimensions[d];  // below 2^32 · 2^28
     }
     if (whole != static_cast<std::int64_t>(size - head))
@@ -85,8 +85,8 @@ Pictures read_netpbm(const MappedFile& file) {
     Pictures picture;
     NetpbmHead head(file);
     picture.shape.channels = file.text()[1] == '6' ? 3 : 1;
-    picture.shape.width = head.number("width", most_side);
-    picture.shape.height = head.number("height", most_side);
+    picture.shape.width = head.number("width", most_picture_side);
+    picture.shape.height = head.number("height", most_picture_side);
     const std::int64_t most = head.number("largest value", 255);
     const std::size_t size = file.bytes().size(), wanted = picture.shape.bytes();
     if (size < head.pixels() || size - head.pixels() < wanted)
@@ -138,6 +138,12 @@ Pictures resized(const Pictures& from, const PictureShape& to) {
     return out;
 }
 
+[[noreturn]] void refuse_other(const MappedFile& file) {
+    const std::string_view kind = binary_kind(file.text().substr(0, 4096));
+    fail_input(file.path(), "", "a picture: PNG, PGM (P5), PPM (P6) or IDX",
+               kind.empty() ? "another file" : kind);
+}
+
 std::string text_of(const PictureShape& s) {
     return std::to_string(s.width) + " x " + std::to_string(s.height) + " pixels" +
            (s.channels == 1 ? "" : " of " + std::to_string(s.channels) + " channels");
@@ -181,8 +187,10 @@ Pictures read_pictures_file(const std::string& path, const PictureShape& wanted,
             pictures = read_netpbm(file);
         else if (file.text().starts_with(std::string_view("\0\0\x08", 3)))
             pictures = read_idx_pictures(path);
+        else if (file.text().starts_with("\x89PNG\r\n\x1a\n"))
+            pictures = read_png(file);
         else
-            fail_input(path, "", "a picture: PGM (P5), PPM (P6) or IDX", "another file");
+            refuse_other(file);
     }
     if (pictures.shape.channels == 3 && wanted.channels == 1) pictures = to_grey(pictures);
     if (pictures.shape.channels == 1 && wanted.channels == 3) pictures = to_colours(pictures);

@@ -1,4 +1,5 @@
-// Pictures: IDX files as MNIST's (LeCun), PGM and PPM (Netpbm, binary "P5" and "P6" of 8 bits).
+// Pictures: IDX files as MNIST's (LeCun), PGM and PPM (Netpbm, binary "P5" and "P6" of 8 bits), PNG
+// (png_read.h).
 #pragma once
 #include <cstdint>
 #include <span>
@@ -6,6 +7,9 @@
 #include <vector>
 
 namespace linnet {
+
+/// The longest side of a picture, in pixels.
+inline constexpr std::int64_t most_picture_side = 1 << 14;
 
 struct PictureShape {
     std::int64_t width = 0, height = 0, channels = 1;
@@ -32,8 +36,8 @@ std::vector<std::uint8_t> read_idx_labels(const std::string& path, std::size_t c
 /// "a-images-idx3-ubyte". Error(Exit::input) for another name.
 std::string labels_beside(const std::string& path);
 
-/// A PGM, a PPM or an IDX file, told by its first bytes. Pictures of another size are resized where that is
-/// asked for, colours averaged to grey where the model has one channel; otherwise they are refused.
+/// A PNG, a PGM, a PPM or an IDX file, told by its first bytes. Pictures of another size are resized where
+/// that is asked for, colours averaged to grey where the model has one channel; otherwise they are refused.
 Pictures read_pictures_file(const std::string& path, const PictureShape& wanted, bool resize);
 
 /// [patches, patch · patch · channels] with values from 0 to 1, row by row; `free_first`: a row of zeros

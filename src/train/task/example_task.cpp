@@ -11,6 +11,7 @@
 #include "base/sha256.h"
 #include "base/split.h"
 #include "base/terminal.h"
+#include "data/labelled/picture_folders.h"
 #include "model/encode/encoder_text.h"
 #include "text/train/make.h"
 
@@ -82,7 +83,7 @@ class ExampleTask : public ShuffledTask {
 /// Pictures, cut into patches when they are needed.
 class PictureTask : public ShuffledTask {
   public:
-    PictureTask(const RunConfig& config, Pictures pictures, std::vector<std::uint8_t> labels,
+    PictureTask(const RunConfig& config, Pictures pictures, std::vector<std::int32_t> labels,
                 std::vector<std::uint32_t> train, std::vector<std::uint32_t> validation)
         : ShuffledTask(config, std::move(train), std::move(validation)),
           pictures_(std::move(pictures)),
@@ -126,7 +127,7 @@ class PictureTask : public ShuffledTask {
     }
 
     Pictures pictures_;
-    std::vector<std::uint8_t> labels_;
+    std::vector<std::int32_t> labels_;
 };
 
 }  // namespace
@@ -155,11 +156,32 @@ ExampleData::ExampleData(const RunConfig& config, DataOptions options) : options
     split(config.train.validation_fraction);
 }
 
-void ExampleData::read_pictures(const RunConfig&) {
+void ExampleData::read_pictures(const RunConfig& config) {
+    const auto& image = config.model.image;
+    const PictureShape wanted{image.width, image.height, image.channels};
+    if (!is_picture_folder(options_.inputs[0])) return read_idx_files(wanted);
+    LabelledPictures read =
+        read_picture_folders(options_.inputs, wanted, options_.resize, options_.read.skip_bad);
+    pictures_ = std::move(read.pictures);
+    picture_labels_ = std::move(read.labels);
+    labels_ = std::move(read.classes);
+    examples_.skipped = read.skipped, examples_.first_skipped = read.first_skipped;
+    bytes_ = pictures_.pixels.size();
     Sha256 sum;
+    sum.update(pictures_.pixels.data(), pictures_.pixels.size());
+    for (const std::int32_t label : picture_labels_) {
+        const std::string& name = labels_[static_cast<std::size_t>(label)];
+        sum.update(name.c_str(), name.size() + 1);
+    }
+    sha256_ = sum.hex();
+}
+
+void ExampleData::read_idx_files(const PictureShape& wanted) {
+    Sha256 sum;
+    numbered_ = true;
     for (const std::string& path : options_.inputs) {
         const std::string beside = labels_beside(path);
-        Pictures more = read_idx_pictures(path);
+        Pictures more = options_.resize ? read_pictures_file(path, wanted, true) : read_idx_pictures(path);
         const std::vector<std::uint8_t> labels = read_idx_labels(beside, more.count());
         if (pictures_.count() > 0 && !(more.shape == pictures_.shape))
             fail_input(path, "size", "that of the first file's pictures", "another");
@@ -170,8 +192,8 @@ void ExampleData::read_pictures(const RunConfig&) {
     }
     sha256_ = sum.hex();
     bytes_ = pictures_.pixels.size();
-    const int most = *std::max_element(picture_labels_.begin(), picture_labels_.end());
-    for (int i = 0; i <= most; i++) labels_.push_back(std::to_string(i));
+    const std::int32_t most = *std::max_element(picture_labels_.begin(), picture_labels_.end());
+    for (std::int32_t i = 0; i <= most; i++) labels_.push_back(std::to_string(i));
 }
 
 void ExampleData::split(double fraction) {
@@ -227,10 +249,11 @@ void ExampleData::fit(RunConfig& config) {
             fail_input(
                 options_.inputs[0], "size",
                 std::to_string(wanted.width) + " x " + std::to_string(wanted.height) + ", model.image's",
-                std::to_string(pictures_.shape.width) + " x " + std::to_string(pictures_.shape.height));
+                std::to_string(pictures_.shape.width) + " x " + std::to_string(pictures_.shape.height),
+                "--resize changes it");
     }
     if (labels_.empty()) return;
-    if (m.head.classes > 0 && (m.reads_patches() ? count > m.head.classes : count != m.head.classes))
+    if (m.head.classes > 0 && (numbered_ ? count > m.head.classes : count != m.head.classes))
         fail_input(options_.inputs[0], "labels", std::to_string(m.head.classes) + ", model.head.classes",
                    std::to_string(count));
     if (m.head.classes == 0) m.head.classes = count;

@@ -17,7 +17,8 @@ bool reads_examples(const TrainConfig& config);
 /// The examples of a run: read, split into those to train on and those held out.
 class ExampleData {
   public:
-    /// Errors as read_labelled and read_idx_pictures; also for labels without their pictures.
+    /// Errors as read_labelled, read_idx_pictures and read_picture_folders; also for labels without their
+    /// pictures.
     ExampleData(const RunConfig& config, DataOptions options);
 
     const std::string& sha256() const { return sha256_; }
@@ -26,7 +27,7 @@ class ExampleData {
     const DataOptions& options() const { return options_; }
     /// As the config says, made of the texts to train on.
     TokenizerPtr tokenizer(const RunConfig& config, int threads) const;
-    /// Names of classes or tags, sorted; of pictures their numbers. Empty for pairs.
+    /// Names of classes or tags, sorted; of pictures in IDX files their numbers. Empty for pairs.
     const std::vector<std::string>& labels() const { return labels_; }
     /// Sets the number of classes, and numbers for those that labels() lacks. Error where the config has
     /// another, or another picture size.
@@ -38,12 +39,14 @@ class ExampleData {
 
   private:
     void read_pictures(const RunConfig& config);
+    void read_idx_files(const PictureShape& wanted);
     void split(double fraction);
 
     DataOptions options_;
     LabelledData examples_;
     Pictures pictures_;
-    std::vector<std::uint8_t> picture_labels_;
+    std::vector<std::int32_t> picture_labels_;
+    bool numbered_ = false;  // its classes are numbers, not all of which need to be seen
     std::vector<std::string> labels_;
     std::vector<std::uint32_t> order_[2];  // examples of each split
     std::string sha256_;

@@ -34,6 +34,7 @@ json DataOptions::to_json() const {
                           {"invalid", read.invalid}, {"skip_bad", read.skip_bad},
                           {"fields", fields}};
     if (!weights.empty()) all["weights"] = weights;
+    if (resize) all["resize"] = true;
     return all;
 }
 
@@ -48,6 +49,7 @@ DataOptions DataOptions::from_json(const json& json) {
     options.read.invalid = json.at("invalid").get<std::string>();
     options.read.skip_bad = json.at("skip_bad").get<bool>();
     options.fields = json.value("fields", std::vector<std::string>());
+    options.resize = json.value("resize", false);
     return options;
 }
 

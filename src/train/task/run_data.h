@@ -18,6 +18,7 @@ struct DataOptions {
     std::vector<double> weights;      // of each input, positive; empty: all are one text
     ReadOptions read;
     std::vector<std::string> fields;  // of JSON lines that hold examples; empty: the objective's own
+    bool resize = false;              // pictures of another size are made as large as the model's
 
     /// As a checkpoint keeps it, so that a resume needs no --data: paths are absolute.
     nlohmann::json to_json() const;

@@ -1,0 +1,93 @@
+#include "data/labelled/picture_folders.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "base/error.h"
+#include "data/utf8_check.h"
+#include "text/unicode/unicode.h"
+
+namespace linnet {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Entry {
+    std::string name, path;
+    bool folder;
+};
+
+/// What a folder holds, sorted by name, but for what is hidden.
+std::vector<Entry> entries_of(const std::string& folder) {
+    std::vector<Entry> all;
+    std::error_code error;
+    fs::directory_iterator it(folder, error), end;
+    if (error) fail_errno(folder, "", error.value());
+    while (it != end) {
+        std::string name = it->path().filename().string();
+        std::error_code ignored;
+        if (!name.starts_with('.'))
+            all.push_back({std::move(name), it->path().string(), it->is_directory(ignored)});
+        it.increment(error);
+        if (error) fail_errno(folder, "", error.value());
+    }
+    std::ranges::sort(all, {}, &Entry::name);
+    return all;
+}
+
+/// A class's name goes into the model's metadata, which is UTF-8.
+void check_name(const Entry& entry) {
+    const std::size_t valid = valid_utf8_prefix(entry.name);
+    if (valid < entry.name.size())
+        fail_input(entry.path, "name", "UTF-8", utf8_fault_name(entry.name, valid));
+}
+
+/// The files of each class.
+std::map<std::string, std::vector<std::string>> files_of(const std::vector<std::string>& folders) {
+    std::map<std::string, std::vector<std::string>> classes;
+    for (const std::string& folder : folders)
+        for (const Entry& entry : entries_of(folder)) {
+            if (!entry.folder) fail_input(entry.path, "", "a folder for each class of pictures", "a file");
+            check_name(entry);
+            std::vector<std::string>& files = classes[entry.name];
+            for (const Entry& file : entries_of(entry.path)) {
+                if (file.folder) fail_input(file.path, "", "a picture", "a folder in a class's folder");
+                files.push_back(file.path);
+            }
+        }
+    return classes;
+}
+
+}  // namespace
+
+bool is_picture_folder(const std::string& path) {
+    std::error_code ignored;
+    return fs::is_directory(path, ignored);
+}
+
+LabelledPictures read_picture_folders(const std::vector<std::string>& folders, const PictureShape& wanted,
+                                      bool resize, bool skip_bad) {
+    LabelledPictures all;
+    all.pictures.shape = wanted;
+    for (const auto& [name, files] : files_of(folders)) {
+        const std::size_t before = all.labels.size();
+        for (const std::string& file : files) {
+            try {
+                const Pictures read = read_pictures_file(file, wanted, resize);
+                all.pictures.pixels.insert(all.pictures.pixels.end(), read.pixels.begin(), read.pixels.end());
+                all.labels.insert(all.labels.end(), read.count(),
+                                  static_cast<std::int32_t>(all.classes.size()));
+            } catch (const Error& bad) {
+                if (!skip_bad || bad.exit() != Exit::input) throw;
+                if (all.skipped++ == 0) all.first_skipped = bad.what();
+            }
+        }
+        if (all.labels.size() == before) fail_input(folders[0], name, "pictures of this class", "none");
+        all.classes.push_back(name);
+    }
+    if (all.classes.empty()) fail_input(folders[0], "", "a folder for each class of pictures", "none");
+    return all;
+}
+
+}  // namespace linnet

@@ -1,0 +1,28 @@
+// One's own pictures: a folder with a folder for each class.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "data/labelled/images.h"
+
+namespace linnet {
+
+struct LabelledPictures {
+    Pictures pictures;
+    std::vector<std::int32_t> labels;  // of each: its class
+    std::vector<std::string> classes;  // the folders' names, sorted
+    std::uint64_t skipped = 0;         // files that are no pictures, or bad ones
+    std::string first_skipped;         // what was wrong with the first
+};
+
+/// Whether pictures are read from a folder of this name rather than from an IDX file.
+bool is_picture_folder(const std::string& path);
+
+/// The pictures (PNG, PGM, PPM) in folders with a folder for each class, by class and name; classes of the
+/// same name are one. Names that begin with a dot are passed over. Error(Exit::input) for what is neither,
+/// and as read_pictures_file; `skip_bad` leaves files out instead.
+LabelledPictures read_picture_folders(const std::vector<std::string>& folders, const PictureShape& wanted,
+                                      bool resize, bool skip_bad);
+
+}  // namespace linnet
