@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "instrumented.h"
 #include "support.h"
 
 using namespace linnet;
@@ -102,9 +103,10 @@ TEST_CASE("every test and fuzz target that tests/README.md names as a promise's 
         const std::size_t end = table.find('`', at + 1);
         const std::string name = table.substr(at + 1, end - at - 1);
         const bool target = name.starts_with("fuzz_");
-        CHECK_MESSAGE(
-            (target ? fs::exists(root / "tests/fuzz" / (name + ".cpp")) : contains(tests, name + "\n")),
-            name);
+        if (target)
+            CHECK_MESSAGE(fs::exists(root / "tests/fuzz" / (name + ".cpp")), name);
+        else if (!test::instrumented)  // such builds leave some out
+            CHECK_MESSAGE(contains(tests, name + "\n"), name);
         names++;
         at = end;
     }

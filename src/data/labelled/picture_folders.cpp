@@ -1,10 +1,11 @@
 #include "data/labelled/picture_folders.h"
 
-#include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <map>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "data/utf8_check.h"
 #include "text/unicode/unicode.h"
 
@@ -21,18 +22,14 @@ struct Entry {
 /// What a folder holds, sorted by name, but for what is hidden.
 std::vector<Entry> entries_of(const std::string& folder) {
     std::vector<Entry> all;
-    std::error_code error;
-    fs::directory_iterator it(folder, error), end;
-    if (error) fail_errno(folder, "", error.value());
-    while (it != end) {
-        std::string name = it->path().filename().string();
+    if (!is_picture_folder(folder)) fail_errno(folder, "", ENOENT);
+    for (const std::string& name : names_in(folder)) {
+        if (name.starts_with('.')) continue;
         std::error_code ignored;
-        if (!name.starts_with('.'))
-            all.push_back({std::move(name), it->path().string(), it->is_directory(ignored)});
-        it.increment(error);
-        if (error) fail_errno(folder, "", error.value());
+        std::string path = (fs::path(folder) / name).string();
+        const bool is_folder = fs::is_directory(path, ignored);
+        all.push_back({name, std::move(path), is_folder});
     }
-    std::ranges::sort(all, {}, &Entry::name);
     return all;
 }
 
