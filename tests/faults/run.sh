@@ -89,6 +89,7 @@ table=(
     "tokenize --html, over another@mkdir out; echo old > out/x.html@$linnet --quiet tokenize -m t.json --html out/x.html --overwrite text@$linnet --quiet tokenize -m t.json --html out/x.html --overwrite text"
     "train --save hf, fresh@@$run --save hf --set tokenizer.kind=file --set tokenizer.file=t.json@$run --save hf --resume || $run --save hf --overwrite --set tokenizer.kind=file --set tokenizer.file=t.json"
     "train an encoder, fresh@@$run $encoder@$run --resume || $run --overwrite $encoder"
+    "train an encoder beside a generator, fresh@@$run $encoder --set train.objective=replaced@$run --resume || $run --overwrite $encoder --set train.objective=replaced"
     "finetune, fresh@@$whole@$whole --resume || $whole --overwrite"
     "merge, fresh@@$linnet --quiet merge -m $m --lora a.gguf -o out/x.gguf@$linnet --quiet merge -m $m --lora a.gguf -o out/x.gguf --overwrite"
     "merge, over another@mkdir out; echo old > out/x.gguf@$linnet --quiet merge -m $m --lora a.gguf -o out/x.gguf --overwrite@$linnet --quiet merge -m $m --lora a.gguf -o out/x.gguf --overwrite"
