@@ -218,6 +218,11 @@ TEST_CASE("a model of pairs answers its sources, many together as one by one, an
     REQUIRE_MESSAGE(looked.exit == 0, looked.err);
     CHECK(has(looked.out, R"("path":"enc.blk.0.attn")"));
     CHECK(has(looked.out, R"("path":"dec.blk.0.cross")"));
+    REQUIRE(run_linnet({"inspect", "attention", "-m", m, "-p", "421", "--html", place.s / "a.html"}).exit ==
+            0);
+    for (const char* title :
+         {"Encoder, layer 1<", "Decoder, layer 1<", "Decoder, layer 1, looking at the source<"})
+        CHECK_MESSAGE(has(read_text(place.s / "a.html"), title), title);
     write_text(place.s / "long", std::string(40, '1') + "\n");
     Outcome longer = run_linnet({"generate", "-m", m, "-f", place.s / "long"});
     CHECK(longer.exit == 3);

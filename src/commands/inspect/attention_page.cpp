@@ -93,13 +93,15 @@ class Axes {
     const std::vector<std::string>& columns_;
 };
 
-/// "blk.0.attn" -> "Layer 0", "blk.2.cross" -> "Layer 2, looking at the source".
+/// "blk.0.attn" -> "Layer 0", "dec.blk.2.cross" -> "Decoder, layer 2, looking at the source".
 std::string heading(const AttentionMap& map) {
     const std::size_t blk = map.path.find("blk.");
     std::string name = map.path;
     if (blk != std::string::npos) {
         const std::size_t begin = blk + 4;
-        name = (blk > 0 ? "Encoder, layer " : "Layer ") +
+        name = (blk == 0                       ? "Layer "
+                : map.path.starts_with("enc.") ? "Encoder, layer "
+                                               : "Decoder, layer ") +
                map.path.substr(begin, map.path.find('.', begin) - begin);
     }
     return name + (map.cross ? ", looking at the source" : "");
