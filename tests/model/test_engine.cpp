@@ -42,9 +42,11 @@ ModelConfig config_of(const std::string& kind, TokenId vocabulary, std::int64_t 
     }
     if (kind == "additive")
         c.attention.score = kind, c.kv_heads = 2, c.attention.window = window, c.position.kind = "rope";
-    if (kind == "chosen")
-        c.attention.window = window, c.attention.random = 1, c.attention.globals = 1,
+    if (kind.starts_with("chosen")) {
+        c.attention.window = window, c.attention.random = 1, c.attention.globals = 1;
         c.position.kind = "rope";
+    }
+    if (kind == "chosen, additive") c.attention.score = "additive";
     if (kind == "linear-attention") c.mixer = kind;
     if (kind == "mamba" || kind == "hybrid" || kind == "lstm" || kind == "rwkv7") {
         c.mixer = kind, c.position.kind = "none", c.ssm.state = 5, c.ssm.rank = 3;
@@ -113,24 +115,27 @@ std::string refusal(const std::string& path) {
 }  // namespace
 
 TEST_CASE("keys of blocks that are chosen stay in the state, however far behind the window they lie") {
-    test::Scratch s;
-    const Made made("chosen", 330);
-    made.save(s / "m.gguf", DType::f32);
-    std::shared_ptr<const Model> model = Model::open(s / "m.gguf");
-    EngineOptions options;
-    options.state = DType::f32;
-    std::vector<TokenId> ids;
-    for (int i = 0; i < 320; i++) ids.push_back(static_cast<TokenId>((i * 37 + i * i) % 256));
-    Alone whole(model, options), parts(model, options);
-    const std::vector<float> expected = whole.read(ids);
-    parts.read(std::span(ids).first(290));
-    std::vector<float> last;
-    for (std::size_t i = 290; i < ids.size(); i++) last = parts.write(ids[i]);
-    CHECK(distance(last, expected) < 1e-3);
-    // A change of a token far behind the windows of all layers reaches the end where its block is chosen.
-    ids[100] ^= 1;
-    Alone other(model, options);
-    CHECK(distance(other.read(ids), expected) > 0);
+    for (const char* kind : {"chosen", "chosen, additive"}) {
+        CAPTURE(kind);
+        test::Scratch s;
+        const Made made(kind, 330);
+        made.save(s / "m.gguf", DType::f32);
+        std::shared_ptr<const Model> model = Model::open(s / "m.gguf");
+        EngineOptions options;
+        options.state = DType::f32;
+        std::vector<TokenId> ids;
+        for (int i = 0; i < 320; i++) ids.push_back(static_cast<TokenId>((i * 37 + i * i) % 256));
+        Alone whole(model, options), parts(model, options);
+        const std::vector<float> expected = whole.read(ids);
+        parts.read(std::span(ids).first(290));
+        std::vector<float> last;
+        for (std::size_t i = 290; i < ids.size(); i++) last = parts.write(ids[i]);
+        CHECK(distance(last, expected) < 1e-3);
+        // A change of a token far behind the windows of all layers reaches the end where its block is chosen.
+        ids[100] ^= 1;
+        Alone other(model, options);
+        CHECK(distance(other.read(ids), expected) > 0);
+    }
 }
 
 TEST_CASE(

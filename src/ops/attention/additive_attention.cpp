@@ -198,6 +198,7 @@ const Op additive_attention_op = {
     .reads_output = true,
     .saved = attention_saved,
     .backward_scratch = backward_scratch,
+    .constants = attention_constants,
 };
 
 }  // namespace linnet

@@ -57,13 +57,6 @@ void add_choice(const NodeShape& s, std::vector<double>& all) {
     }
 }
 
-std::vector<double> constants(const NodeShape& s, std::int64_t) {
-    std::vector<double> all;
-    if (s.attributes.has("alibi")) add_slopes(s, all);
-    if (s.attributes.has("random")) add_choice(s, all);
-    return all;
-}
-
 /// Whether the task is this member's. They take turns back and forth (0 1 1 0 0 1 …), because later query
 /// blocks see more keys.
 bool mine(const Worker& worker, std::int64_t task) {
@@ -130,6 +123,13 @@ void backward(Call<Real>& call) {
 
 }  // namespace
 
+std::vector<double> attention_constants(const NodeShape& s, std::int64_t) {
+    std::vector<double> all;
+    if (s.attributes.has("alibi")) add_slopes(s, all);
+    if (s.attributes.has("random")) add_choice(s, all);
+    return all;
+}
+
 const Op attention_op = {
     .name = "attention",
     .inputs = 3,
@@ -142,7 +142,7 @@ const Op attention_op = {
     .from_state = 6,
     .reads_output = true,
     .saved = attention_saved,
-    .constants = constants,
+    .constants = attention_constants,
 };
 
 const Op biased_attention_op = [] {

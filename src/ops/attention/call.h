@@ -31,6 +31,9 @@ inline std::int64_t attention_saved(const NodeShape& s) {
     return s.attributes.integer("heads");
 }
 
+/// ALiBi's slopes, then the blocks that are chosen, as far as there are such: what arguments() points to.
+std::vector<double> attention_constants(const NodeShape& s, std::int64_t positions);
+
 /// The part of the kernel's arguments that is the same for every sequence.
 template <class Real>
 Attention<Real> arguments(const Call<Real>& call) {
