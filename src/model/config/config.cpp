@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include "base/checked.h"
 #include "base/error.h"
@@ -393,9 +394,11 @@ void check_positions(ModelConfig& c, std::string_view file) {
 }  // namespace
 
 std::int64_t ModelConfig::merges_at(std::int64_t layer) const {
-    std::int64_t merges = 0;
-    for (std::int64_t i = 0; i <= layer; i++) merges += image.merge.at(i);
-    return merges;
+    const std::vector<std::int64_t>& list = image.merge.list();  // which repeats over the layers
+    const auto period = static_cast<std::int64_t>(list.size()), rest = (layer + 1) % period;
+    const std::int64_t none = 0;
+    return (layer + 1) / period * std::accumulate(list.begin(), list.end(), none) +
+           std::accumulate(list.begin(), list.begin() + rest, none);
 }
 
 bool ModelConfig::has_attention() const {
@@ -432,8 +435,9 @@ void resolve(ModelConfig& c, std::string_view file) {
     check_tied_layers(c, file);
     check_positions(c, file);
     std::int64_t limit = std::int64_t{1} << 40;
+    const std::int64_t last = c.last_width(), merged = last > c.width ? 2 * last : 0;  // a merge's product
     for (std::int64_t width : c.ffn.width.list()) {
-        auto elements = checked_mul(c.width, width);
+        auto elements = checked_mul(last, std::max(width, merged));
         if (elements) elements = checked_mul(*elements, 3 * c.layers);
         if (!elements || *elements >= limit)
             fail_input(file, "model.width", "a model of fewer than 2^40 parameters", "more");
