@@ -185,10 +185,14 @@ WindowSampler::WindowSampler(TokenSource source, std::uint64_t seed, std::int64_
                    std::to_string(source_.size(DataSplit::train)), "a shorter train.sequence, or more text");
 }
 
+std::uint64_t WindowSampler::epoch_windows() const {
+    const std::uint64_t windows = (source_.size(DataSplit::train) - 1) / T_;
+    return windows > 2 ? windows - 1 : 1;  // one is given up for the room that the offset needs
+}
+
 void WindowSampler::train_window(std::uint64_t index, std::span<std::int32_t> inputs,
                                  std::span<std::int32_t> targets) const {
-    std::uint64_t size = source_.size(DataSplit::train), windows = (size - 1) / T_;
-    windows = windows > 2 ? windows - 1 : 1;  // one is given up for the room that the offset needs
+    const std::uint64_t size = source_.size(DataSplit::train), windows = epoch_windows();
     std::uint64_t epoch = index / windows, room = size - windows * T_;
     Rng of_epoch(seed_, window_stream + 1 + epoch);
     std::uint64_t offset = rng_.below(room, epoch);

@@ -58,6 +58,9 @@ class WindowSampler {
     void train_window(std::uint64_t index, std::span<std::int32_t> inputs,
                       std::span<std::int32_t> targets) const;
 
+    /// Of each epoch's: those of the first are [0, epoch_windows()).
+    std::uint64_t epoch_windows() const;
+
     /// Disjoint windows of the validation split; 0 where it is shorter than T + 1 tokens.
     std::uint64_t validation_windows() const;
     void validation_window(std::uint64_t i, std::span<std::int32_t> inputs,

@@ -45,10 +45,17 @@ json read_value(const Gguf& file, const std::string& key, const GgufValue& value
 /// The field's value for what the key says.
 json mapped(const Gguf& file, const std::string& key, const ArchitectureKey& row, const json& value) {
     if (row.values.is_null()) return value;
-    std::string says = value.is_string() ? value.get<std::string>() : value.dump(), known;
+    std::string says = value.is_string() ? value.get<std::string>() : dumped(value), known;
     if (row.values.contains(says)) return row.values[says];
     for (const auto& [one, meaning] : row.values.items()) known += (known.empty() ? "" : ", ") + one;
     fail_input(file.path(), key, "one of " + known, says, "others are not supported");
+}
+
+/// Whether what the key may say are whole lists.
+bool says_lists(const ArchitectureKey& row) {
+    for (const auto& [says, meaning] : row.values.items())
+        if (says.starts_with('[')) return true;
+    return false;
 }
 
 /// The layers of a file's model that are marked, in turn: all but every n-th, where the key is a number.
@@ -132,6 +139,8 @@ class KeyReader {
     void take(const std::string& key, const ArchitectureKey& row, const GgufValue& value) {
         if (row.ignored) return;
         json says = read_value(file_, key, value);
+        if (says_lists(row))
+            return set_field(fields_, row.field, mapped(file_, key, row, says), file_.path());
         if (says.is_array()) lists_.emplace_back(key, says.size());
         if (!row.marks.empty()) return;
         if (says.is_array() && !row.per_layer) says = alike(key, says);
@@ -244,7 +253,10 @@ json with_zeros(const ArchitectureKey& row, const json& value, const json& field
 }
 
 void write_value(GgufWriter& out, const std::string& key, const json& value, std::int64_t layers) {
-    if (value.is_array()) {
+    if (value.is_array() && !value.empty() && value[0].is_string()) {
+        const auto words = value.get<std::vector<std::string>>();
+        out.add(key, words.size(), [&](std::size_t i) { return std::string_view(words[i]); });
+    } else if (value.is_array()) {
         std::vector<float> numbers;
         std::vector<std::int32_t> integers;
         for (std::int64_t layer = 0; layer < layers; layer++) {

@@ -211,7 +211,9 @@ json said(const ArchitectureKey& row, const json& fields) {
     for (const auto& [says, meaning] : row.values.items()) {
         if (meaning != value) continue;
         json plain = json::parse(says, nullptr, false);
-        return plain.is_primitive() && !plain.is_discarded() && !plain.is_null() ? plain : json(says);
+        const bool kept =
+            plain.is_array() || (plain.is_primitive() && !plain.is_discarded() && !plain.is_null());
+        return kept ? plain : json(says);
     }
     return value;
 }

@@ -53,7 +53,8 @@ struct Batch {
     std::vector<std::int32_t> outputs;  // stream "outputs": rows whose logits are wanted, ascending
     std::uint64_t seed = 0, step = 0;   // of dropout; step counts micro-batches
     double loss_scale = 1;              // of each row's gradient: 1 / tokens of the optimizer step
-    bool training = false;              // dropout is on
+    double sequence_scale = 1;  // … in losses of whole sequences beside it: 1 / sequences of the step
+    bool training = false;      // dropout is on
 
     /// A further space, by name, made where it is new.
     Rows& space(std::string_view name);

@@ -4,6 +4,7 @@
 // not twice. With a bias [V], an attribute "scale" s and one "softcap" c (bound.cpp), logits are
 // c · tanh(s (x · Wᵀ + b) / c). "smoothing" e, in training alone: the target has 1 - e, and all classes e / V
 // each (Szegedy et al. 2016, section 7). "weight": of the gradient, where several losses are learned.
+// "sequences": rows are sequences, whose loss has a scale of its own.
 #include <algorithm>
 
 #include "ops/logits.h"
@@ -57,7 +58,8 @@ double above_mean(std::int64_t v, std::int32_t target, const Real* logits) {
 template <class Real>
 double lose(const Call<Real>& call, std::int64_t v, std::int32_t target, bool gradient, Real* logits) {
     const Attributes& a = *call.attributes;
-    const auto scale = static_cast<Real>(call.batch->loss_scale * (a.has("weight") ? a.number("weight") : 1));
+    const double of = a.has("sequences") ? call.batch->sequence_scale : call.batch->loss_scale;
+    const auto scale = static_cast<Real>(of * (a.has("weight") ? a.number("weight") : 1));
     if (!a.has("smoothing") || !call.batch->training)
         return call.kernels->cross_entropy(v, target, scale, gradient, logits);
     const double e = a.number("smoothing"), above = above_mean(v, target, logits);

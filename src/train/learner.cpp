@@ -47,7 +47,7 @@ Lowering lowering(Phase phase, std::int64_t rows, const ModelConfig& config,
                   const std::vector<ParameterStart>& starts, const LearnerNumbers& numbers) {
     Lowering l;
     l.phase = phase;
-    l.capacity = {rows, rows, rows};               // rows, those with a loss, those of a source or masked
+    l.capacity = {rows, rows, rows};  // rows, those with a loss, those of a source, masked or sequences
     l.positions = std::min(config.context, rows);  // a sequence is no longer
     l.products = numbers.products;
     if (phase == Phase::train) {
@@ -184,6 +184,7 @@ void Learner::add_generator_loss(const Executor<float>& executor) {
 double Learner::learn(const Batch& batch) {
     learner_->run(batch);
     add_generator_loss(*learner_);
+    if (traced_.next_loss != none) next_loss_ += summed(*learner_, traced_.next_loss) * batch.sequence_scale;
     for (NodeId node : traced_.router_losses) router_loss_ += summed(*learner_, node) * batch.loss_scale;
     for (std::size_t i = 0; i < traced_.expert_bounds.size(); i++) {
         const auto* bounds =
@@ -203,6 +204,10 @@ double Learner::take_generator_loss() {
     return std::exchange(generator_nats_, 0) / rows;
 }
 
+double Learner::take_next_loss() {
+    return std::exchange(next_loss_, 0);
+}
+
 std::vector<ExpertUse> Learner::take_expert_use() {
     std::vector<ExpertUse> taken = use_;
     for (ExpertUse& layer : use_) std::fill(layer.choices.begin(), layer.choices.end(), 0);
@@ -215,12 +220,11 @@ double Learner::evaluate(const Batch& batch) {
     return summed(*evaluator_, traced_.loss);
 }
 
-std::span<const float> Learner::class_logits() const {
+std::span<const float> Learner::scored(NodeId wanted) const {
     const auto& roots = traced_.graph.program("score").roots;
-    if (std::find(roots.begin(), roots.end(), traced_.logits) == roots.end()) return {};
-    const Node& node = traced_.graph.node(traced_.logits);
-    return {evaluator_->value(traced_.logits),
-            static_cast<std::size_t>(evaluator_->rows(node.space) * node.width)};
+    if (wanted == none || std::find(roots.begin(), roots.end(), wanted) == roots.end()) return {};
+    const Node& node = traced_.graph.node(wanted);
+    return {evaluator_->value(wanted), static_cast<std::size_t>(evaluator_->rows(node.space) * node.width)};
 }
 
 std::span<const std::int32_t> Learner::class_targets(const Batch& batch) const {

@@ -48,7 +48,7 @@ class Learner {
             const LearnerNumbers& numbers = {});
 
     /// Adds the batch's gradients (scaled by Batch::loss_scale) and returns the summed loss of its targets,
-    /// in nats; without those of routers and generators, which have functions of their own.
+    /// in nats; without those of routers, sequences and generators, which have functions of their own.
     double learn(const Batch& batch);
     /// learn() without a result, one step of the plan after another, calling `see` after each.
     void watch(const Batch& batch, const std::function<void(const Executor<float>::Watched&)>& see) {
@@ -59,15 +59,19 @@ class Learner {
     bool has_generator() const { return generator_loss_ != none; }
     /// Its loss, in nats per masked token, of what was learned or evaluated since this was asked last.
     double take_generator_loss();
+    /// Likewise the loss of whether texts follow each other (model.head.next), times Batch::sequence_scale.
+    double take_next_loss();
     /// What learn() has counted since this was asked last: one entry for each layer with experts.
     std::vector<ExpertUse> take_expert_use();
     /// The summed loss alone.
     double evaluate(const Batch& batch);
     /// Of a model of classes or tags: the logits [outputs, classes] of the batch evaluated last; of others
     /// nothing. Valid until the next run.
-    std::span<const float> class_logits() const;
+    std::span<const float> class_logits() const { return scored(traced_.logits); }
     /// The targets of these: the batch's, or those that a generator made.
     std::span<const std::int32_t> class_targets(const Batch& batch) const;
+    /// Likewise [sequences, next_classes], where model.head.next is true.
+    std::span<const float> next_logits() const { return scored(traced_.next_logits); }
     /// One step of the optimizer on the gradients gathered, which are then zero; optimize/optimizer.h tells
     /// when it is not taken. `step` counts from 1.
     StepResult update(const TrainConfig& config, std::int64_t step, StepOptions options = {});
@@ -90,6 +94,7 @@ class Learner {
 
   private:
     void initialise(std::uint64_t seed);
+    std::span<const float> scored(NodeId node) const;
     static double summed(const Executor<float>& executor, NodeId node);
     void add_generator_loss(const Executor<float>& executor);
 
@@ -101,7 +106,7 @@ class Learner {
     Arena values_, gradients_;
     std::optional<Optimizer> optimizer_;
     std::vector<ExpertUse> use_;
-    double router_loss_ = 0;
+    double router_loss_ = 0, next_loss_ = 0;
     NodeId generator_loss_ = none, made_targets_ = none;  // where there is a generator
     double generator_nats_ = 0;
     std::int64_t generator_rows_ = 0;

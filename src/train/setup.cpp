@@ -486,6 +486,7 @@ void fill_batch(const RunSetup& setup, std::int64_t step, std::int64_t micro, Ba
     for (std::int64_t b = 0; b < t.batch; b++)
         add_sequence(setup, DataSplit::train, 0, static_cast<std::uint64_t>(count * t.batch + b), work);
     work.loss_scale = 1.0 / static_cast<double>(step_targets(setup, step, work));
+    work.sequence_scale = 1.0 / static_cast<double>(t.batch * t.accumulate);
 }
 
 bool fill_validation(const RunSetup& setup, std::size_t part, std::int64_t i, std::int64_t batches,

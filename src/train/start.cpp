@@ -33,7 +33,7 @@ void take_model(const Model& base, const RunConfig& config, const std::string& n
 std::int64_t block_of(const std::string& name, std::int64_t layers) {
     const std::string layer = parts_of(name).layer;
     if (!layer.empty()) return std::stoll(layer);
-    return name.starts_with("output") ? layers : -1;
+    return name.starts_with("output") || name.starts_with("cls.") ? layers : -1;
 }
 
 /// Lower layers learn more slowly: those after the blocks at the full rate, the last block at `decay` of it,

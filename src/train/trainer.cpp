@@ -168,7 +168,7 @@ class Trainer {
         if (!done.applied) outliers_.count_skipped();
         step_++;
         double took = seconds_since(begin), speed = static_cast<double>(rows) / took;
-        double router = learner_.take_router_loss();
+        double router = learner_.take_router_loss(), next = learner_.take_next_loss();
         expert_use_ = learner_.take_expert_use();
         double share = peak_ > 0 ? speed * flops_a_token_ / peak_ : 0;
         ordered_json record = {{"event", "step"},
@@ -179,6 +179,7 @@ class Trainer {
                                {"tokens_per_s", with_digits(speed, 5)},
                                {"mfu", with_digits(share, 3)},
                                {"seconds", with_digits(seconds(), 7)}};
+        if (learner_.traced().next_loss != none) record["next_loss"] = with_digits(next, 6);
         if (!learner_.traced().router_losses.empty()) record["router_loss"] = with_digits(router, 6);
         if (learner_.has_generator())
             record["generator_loss"] = with_digits(learner_.take_generator_loss(), 7);
@@ -261,6 +262,7 @@ class Trainer {
         for (std::int64_t i = 0; fill_validation(setup_, part, i, batches, work_); i++) {
             nats += learner_.evaluate(work_);
             confusion_.add(learner_.class_logits(), learner_.class_targets(work_));
+            if (const auto* next = work_.find_stream("next")) next_.add(learner_.next_logits(), *next);
             m.tokens += target_count(work_);
         }
         if (m.tokens == 0) return m;
@@ -280,6 +282,7 @@ class Trainer {
         double weights = 0;
         const bool several = setup_.texts() > 1;
         confusion_ = Confusion(setup_.labels.size());
+        next_ = Confusion(next_classes);
         for (std::size_t part = 0; part < setup_.texts(); part++) {
             const Measured m = validation_of(part);
             if (m.tokens == 0) continue;
@@ -303,6 +306,7 @@ class Trainer {
         if (several) record["texts"] = texts;
         const double accuracy = confusion_.any() ? confusion_.accuracy() : NAN;
         if (confusion_.any()) record["accuracy"] = with_digits(accuracy, 6);
+        if (next_.any()) record["next_accuracy"] = with_digits(next_.accuracy(), 6);
         log_.write(record);
         log_confusion();
         live_.evaluated(step_, loss, bpb, accuracy);
@@ -464,6 +468,7 @@ class Trainer {
     LiveLine live_;
     Batch work_;
     Confusion confusion_{0};  // of the last evaluation
+    Confusion next_{0};       // … of which texts follow which
     Keeper keeper_;
     OutlierGate outliers_;
     std::int64_t step_, first_step_ = 0,

@@ -10,104 +10,14 @@
 #include "commands/records.h"
 #include "data/labelled/lines.h"
 #include "support.h"
+#include "train/kinds.h"
 
 using namespace linnet;
 using namespace linnet::test;
 
 namespace {
 
-const char* const model = R"("context": 32, "width": 32, "layers": 2, "heads": 4, "dropout": 0.1)";
-const char* const run =
-    R"("batch": 8, "accumulate": 2, "eval_every": 20, "eval_batches": 2, "checkpoint_every": 10,
-    "sample_tokens": 10, "optimizer": {"lr": 3e-3}, "schedule": {"warmup": 5})";
-
-std::string words_of_number(int n) {
-    static const char* const names[] = {"zero", "one", "two",   "three", "four",
-                                        "five", "six", "seven", "eight", "nine"};
-    return n < 10 ? names[n] : words_of_number(n / 10) + " " + names[n % 10];
-}
-
-/// A kind of model: its config and its data.
-struct Kind {
-    std::string name, config, data, file;
-    int steps;
-};
-
-std::vector<Kind> kinds() {
-    std::string pairs, classes, tags, text;
-    for (int i = 0; i < 1000; i++) {
-        pairs += std::to_string(i) + "\t" + words_of_number(i) + "\n";
-        classes += words_of_number(i) + "\t" + (i % 2 ? "odd" : "even") + "\n";
-        std::istringstream words(words_of_number(i));
-        std::string line, named;
-        for (std::string word; words >> word;) {
-            line += (line.empty() ? "" : " ") + word;
-            named += (named.empty() ? "" : " ") + std::string(1, static_cast<char>('A' + word.size() - 3));
-        }
-        tags += line + "\t" + named + "\n";
-        text += words_of_number(i) + ". ";
-    }
-    auto config = [](const std::string& more, const std::string& tokenizer, const std::string& train) {
-        return "{\"model\": {" + std::string(model) + ", " + more + "}, \"tokenizer\": " + tokenizer +
-               ", \"train\": {" + run + train + "}}";
-    };
-    const std::string bert = R"("kind": "encoder", "segments": 2, "norm": {"placement": "post"},
-        "embedding": {"norm": true, "norm_last": true})";
-    return {
-        {"masked",
-         config(bert, R"({"kind": "wordpiece", "vocab_size": 300})", R"(, "masked": {"words": true})"), text,
-         "data.txt", 40},
-        {"classes",
-         config(R"("kind": "encoder", "pooling": "last", "head": {"kind": "classes", "transform": true})",
-                R"({"kind": "char"})", ""),
-         classes, "data.tsv", 60},
-        {"tags",
-         config(R"("kind": "encoder")", R"({"kind": "bpe", "vocab_size": 300})", R"(, "objective": "tags")"),
-         tags, "data.tsv", 40},
-        {"pairs",
-         config(R"("kind": "encoder-decoder", "label_smoothing": 0.1, "position": {"kind": "sinusoidal"})",
-                R"({"kind": "char"})", ""),
-         pairs, "data.tsv", 60},
-        {"spans",
-         config(R"("kind": "encoder-decoder", "norm": {"kind": "rms"}, "position": {"kind": "none"},
-            "attention": {"bias": false, "scale": 1, "buckets": 8, "reach": 16}, "ffn": {"width": 64, "gated": true, "bias": false})",
-                R"({"kind": "bpe", "vocab_size": 300})", R"(, "objective": "spans")"),
-         text, "data.txt", 40},
-        {"replaced",
-         config(bert, R"({"kind": "wordpiece", "vocab_size": 300})", R"(, "objective": "replaced")"), text,
-         "data.txt", 60},
-        {"answers of an LSTM that looks at its source",
-         config(R"("kind": "encoder-decoder", "mixer": "lstm", "position": {"kind": "none"},
-            "ffn": {"kind": "none"}, "attention": {"score": "additive"})",
-                R"({"kind": "char"})", ""),
-         pairs, "data.tsv", 60},
-    };
-}
-
-struct Place {
-    Scratch s;
-    explicit Place(const Kind& kind) {
-        write_text(s / "config.json", kind.config);
-        write_text(s / kind.file, kind.data);
-        data = s / kind.file;
-    }
-    std::string data;
-    Outcome train(const std::string& out, int steps, std::vector<std::string> more = {}) const {
-        std::vector<std::string> all{"train", s / "config.json", "--data",  data,
-                                     "--out", s / out,           "--steps", std::to_string(steps)};
-        all.insert(all.end(), more.begin(), more.end());
-        return run_linnet(all);
-    }
-    std::string hash(const std::string& out) const { return sha256(read_text(s / (out + "/last.gguf"))); }
-    std::vector<double> losses(const std::string& out) const {
-        std::vector<double> all;
-        for (const nlohmann::json& record : records(read_text(s / (out + "/log.jsonl")), "step"))
-            all.push_back(record["loss"]);
-        return all;
-    }
-};
-
-std::vector<std::string> lines_of_answers(const std::string& out) {
+std::vector<std::string> lines_of(const std::string& out) {
     std::vector<std::string> lines;
     std::istringstream in(out);
     for (std::string line; std::getline(in, line);) lines.push_back(line);
@@ -117,7 +27,7 @@ std::vector<std::string> lines_of_answers(const std::string& out) {
 }  // namespace
 
 TEST_CASE("experts stand on both sides of an encoder-decoder, and Muon takes the matrices of both") {
-    const Kind kind = kinds()[3];
+    const Kind kind = kind_named("pairs");
     Place place(kind);
     const std::vector<std::string> more{"--set", "model.experts.count=4",    "--set", "model.experts.used=2",
                                         "--set", "model.ffn.gated=true",     "--set", "model.ffn.bias=false",
@@ -168,7 +78,7 @@ TEST_CASE("every kind learns, and its run is the same for any number of threads 
 }
 
 TEST_CASE("a model of pairs answers its sources, many together as one by one, and by beams") {
-    const Kind kind = kinds()[3];
+    const Kind kind = kind_named("pairs");
     Place place(kind);
     REQUIRE(place.train("m", 300, {"--set", "model.dropout=0"}).exit == 0);
     write_text(place.s / "sources", "17\n421\n9\n88\n305\n");
@@ -199,7 +109,7 @@ TEST_CASE("a model of pairs answers its sources, many together as one by one, an
     CHECK(told["char_error"].get<double>() < 1);
     CHECK(told["exact"].get<double>() <= 1);
     // All answers of a source are accepted, however few sources are asked for; other lines may lie between.
-    const std::string answer = lines_of_answers(all.out)[0];
+    const std::string answer = lines_of(all.out)[0];
     write_text(place.s / "two.tsv", "17\tno\n9\tnine\n17\t" + answer + "\n");
     told = nlohmann::json::parse(
         run_linnet({"eval", "-m", m, "--file", place.s / "two.tsv", "--windows", "1", "--json"}).out);
@@ -234,7 +144,7 @@ TEST_CASE("a model of pairs answers its sources, many together as one by one, an
 }
 
 TEST_CASE("an LSTM answers its sources through additive attention, many together as one by one") {
-    const Kind kind = kinds()[6];
+    const Kind kind = kind_named("answers of an LSTM that looks at its source");
     Place place(kind);
     REQUIRE(place.train("m", 150, {"--set", "model.dropout=0", "--set", "train.optimizer.lr=1e-2"}).exit ==
             0);
@@ -255,114 +165,8 @@ TEST_CASE("an LSTM answers its sources through additive attention, many together
     CHECK(run_linnet({"inspect", "graph", "-m", m, "--check", "-p", "12"}).exit == 0);
 }
 
-TEST_CASE("encoders fill masks, name classes and tags, and make vectors") {
-    const std::vector<Kind> all = kinds();
-    Place masked(all[0]), classes(all[1]), tags(all[2]);
-    REQUIRE(masked.train("m", 60).exit == 0);
-    const std::string m = masked.s / "m";
-    CHECK(has(run_linnet({"inspect", m + "/model.gguf"}).out, "bert"));
-    Outcome filled = run_linnet({"predict", "-m", m, "-p", "one two [MASK]. three", "--top", "2"});
-    REQUIRE_MESSAGE(filled.exit == 0, filled.err);
-    CHECK(std::count(filled.out.begin(), filled.out.end(), '\n') == 1);
-    auto record = nlohmann::json::parse(run_linnet({"predict", "-m", m, "-p", "[MASK] two", "--json"}).out);
-    CHECK(record["masks"][0]["top"].size() == 5);
-    CHECK(has(run_linnet({"predict", "-m", m, "-p", "one two"}).err, "line 1: expected a text with [MASK]"));
-    CHECK(has(run_linnet({"eval", "-m", m, "--file", masked.data}).out, "accuracy"));
-    Outcome vectors = run_linnet({"embed", "-m", m, "-p", "one two\nthree"});
-    REQUIRE_MESSAGE(vectors.exit == 0, vectors.err);
-    std::istringstream numbers(vectors.out);
-    double square = 0, x = 0;
-    for (int i = 0; i < 32 && numbers >> x; i++) square += x * x;
-    CHECK(square == doctest::Approx(1).epsilon(1e-3));
-    CHECK(run_linnet({"embed", "-m", m, "-p", "one", "-o", masked.s / "v.npy"}).exit == 0);
-    const std::string npy = read_text(masked.s / "v.npy");
-    CHECK(npy.starts_with("\x93NUMPY"));
-    CHECK(npy.size() == 128 + 32 * 4);
-    CHECK(has(npy, "'shape': (1, 32)"));
-    CHECK(has(run_linnet({"embed", "-m", m, "-p", std::string(400, 'x') + " one two three"}).out +
-                  run_linnet({"embed", "-m", m, "-p",
-                              "one two three four five six seven eight nine one two three "
-                              "four five six seven eight nine one two three four five six "
-                              "seven eight nine one two three four five six"})
-                      .err,
-              "--truncate"));
-
-    REQUIRE(classes.train("m", 20).exit == 0);
-    auto named = nlohmann::json::parse(
-        run_linnet({"predict", "-m", classes.s / "m", "-p", "one five", "--top", "2", "--json"}).out);
-    CHECK(named["top"].size() == 2);
-    CHECK(named["top"][0]["probability"].get<double>() + named["top"][1]["probability"].get<double>() ==
-          doctest::Approx(1));
-    CHECK((named["top"][0]["label"] == "odd" || named["top"][0]["label"] == "even"));
-    CHECK(has(run_linnet({"eval", "-m", classes.s / "m", "--file", classes.data}).out, "examples 1000"));
-    write_text(classes.s / "bad.tsv", "one\tneither\n");
-    CHECK(has(run_linnet({"eval", "-m", classes.s / "m", "--file", classes.s / "bad.tsv"}).err,
-              "line 1: label: expected one of the model's classes, got 'neither'"));
-
-    REQUIRE(tags.train("m", 80).exit == 0);
-    const std::string tagged = run_linnet({"predict", "-m", tags.s / "m", "-p", "seven two three"}).out;
-    CHECK(has(tagged, "seven/"));
-    CHECK(has(tagged, " three/"));
-    CHECK(has(run_linnet({"eval", "-m", tags.s / "m", "--file", tags.data}).out, "accuracy"));
-}
-
-TEST_CASE("replaced tokens are told beside a generator that the model's file knows nothing of") {
-    const Kind kind = kinds()[5];
-    Place place(kind);
-    const Outcome trained = place.train("m", 60, {"--threads", "1"});
-    REQUIRE_MESSAGE(trained.exit == 0, trained.err);
-    const std::vector<double> losses = place.losses("m");
-    CHECK(losses.back() < 0.8 * losses.front());
-    const std::string log = read_text(place.s / "m/log.jsonl");
-    std::vector<double> guessing;
-    for (const nlohmann::json& step : records(log, "step")) guessing.push_back(step["generator_loss"]);
-    CHECK(guessing.back() < 0.9 * guessing.front());
-    const nlohmann::json eval = records(log, "eval").back(), told = records(log, "confusion").back();
-    CHECK(eval["generator_loss"].get<double>() < guessing.front());
-    CHECK(has(trained.err, "step 60 of 60"));
-    CHECK_FALSE(has(trained.err, "; model.gguf is of step"));  // the newest
-    CHECK(told["labels"] == nlohmann::json{"original", "replaced"});
-    std::int64_t rows = 0, replaced = 0;
-    for (int i = 0; i < 2; i++)
-        for (int k = 0; k < 2; k++) {
-            const auto count =
-                told["counts"][static_cast<std::size_t>(i)][static_cast<std::size_t>(k)].get<std::int64_t>();
-            rows += count, replaced += i * count;
-        }
-    CHECK(rows == eval["tokens"]);
-    CHECK(replaced > 0);
-    CHECK(replaced < rows * 15 / 100);  // what was drawn is sometimes what stood there
-    CHECK(has(read_text(place.s / "m/report.html"), "Loss of the generator"));
-
-    const std::string m = place.s / "m";
-    CHECK_FALSE(has(run_linnet({"inspect", m + "/model.gguf"}).out, "gen."));
-    const Outcome named = run_linnet({"predict", "-m", m, "-p", "one two nine"});
-    REQUIRE_MESSAGE(named.exit == 0, named.err);
-    CHECK((has(named.out, "one/original/") || has(named.out, "one/replaced/")));
-    CHECK(run_linnet({"embed", "-m", m, "-p", "one two"}).exit == 0);
-    // Computed again for backward, it is the same.
-    REQUIRE(place.train("again", 60, {"--set", "train.recompute=blocks", "--threads", "3"}).exit == 0);
-    CHECK(place.losses("again") == losses);
-    // A checkpoint has the generator, and a resume keeps it.
-    const std::string kept = place.s / "m/checkpoints/step-00000060/";
-    CHECK(std::filesystem::file_size(kept + "generator.bin") > 0);
-    const Outcome wider = place.train("m", 80, {"--resume", "--set", "train.replaced.generator=0.5"});
-    CHECK(wider.exit == 5);
-    CHECK(has(wider.err, "train.replaced: expected null, got {\"generator\":0.5}"));
-    CHECK(place.train("m", 62, {"--resume"}).exit == 0);
-    // And a run may begin from the model: the generator is new.
-    write_text(place.s / "from.json", R"({"train": {"objective": "replaced", "batch": 8, "steps": 5,
-        "eval_batches": 2, "schedule": {"warmup": 1}}})");
-    const Outcome from = run_linnet(
-        {"train", place.s / "from.json", "--from", m, "--data", place.data, "--out", place.s / "from"});
-    REQUIRE_MESSAGE(from.exit == 0, from.err);
-    CHECK(place.losses("from").front() < 0.8 * losses.front());
-    CHECK(run_linnet({"predict", "-m", place.s / "from", "-p", "one two"}).exit == 0);
-}
-
 TEST_CASE("an evaluation tells what each class and tag was taken for, and as often rightly as eval finds") {
-    const std::vector<Kind> all = kinds();
-    for (const Kind& kind : {all[1], all[2]}) {
+    for (const Kind& kind : {kind_named("classes"), kind_named("tags")}) {
         CAPTURE(kind.name);
         Place place(kind);
         const Outcome trained = place.train(
@@ -383,7 +187,7 @@ TEST_CASE("an evaluation tells what each class and tag was taken for, and as oft
         const double accuracy = static_cast<double>(right) / static_cast<double>(rows);
         CHECK(eval["accuracy"].get<double>() == doctest::Approx(accuracy).epsilon(1e-5));
         std::string held;
-        for (const std::string& line : lines_of_answers(kind.data))
+        for (const std::string& line : lines_of(kind.data))
             if (held_out({line.substr(0, line.find('\t')), {}, {}}, 0.2)) held += line + "\n";
         write_text(place.s / "held.tsv", held);
         const auto found = nlohmann::json::parse(
@@ -392,7 +196,7 @@ TEST_CASE("an evaluation tells what each class and tag was taken for, and as oft
         CHECK(found["accuracy"].get<double>() == doctest::Approx(accuracy).epsilon(1e-5));
         CHECK(has(read_text(place.s / "m/report.html"), "What was taken for what"));
     }
-    Place masked(all[0]);
+    Place masked(kind_named("masked"));
     REQUIRE(masked.train("m", 2).exit == 0);
     CHECK_FALSE(has(read_text(masked.s / "m/log.jsonl"), "accuracy"));
 }
@@ -483,18 +287,7 @@ TEST_CASE("pictures are learned from IDX files and named from PGM files") {
               "count: expected 300, as there are pictures, got 2"));
 }
 
-TEST_CASE("a schedule is chosen for a masked encoder from steps on its own data") {
-    const Kind kind = kinds()[0];
-    Place place(kind);
-    const Outcome made = place.train("base", 1);
-    REQUIRE_MESSAGE(made.exit == 0, made.err);
-    const Outcome tuned = run_linnet({"finetune", "-m", place.s / "base", "--data", place.data, "--out",
-                                      place.s / "tuned", "--time", "1s", "--dry-run"});
-    CHECK_MESSAGE(tuned.exit == 0, tuned.err);
-}
-
 TEST_CASE("configs and data that contradict a kind are refused by name, and nothing is written") {
-    const std::vector<Kind> all = kinds();
     auto refused = [](const Kind& kind, const std::string& setting, const std::string& part) {
         Place place(kind);
         Outcome outcome = place.train("m", 2, {"--set", setting});
@@ -502,27 +295,36 @@ TEST_CASE("configs and data that contradict a kind are refused by name, and noth
         CHECK_MESSAGE(has(outcome.err, part), outcome.err);
         CHECK_FALSE(std::filesystem::exists(place.s / "m/model.gguf"));
     };
-    refused(all[0], "train.objective=pairs", "train.objective: expected masked, as model.kind is encoder");
-    refused(all[0], "model.decoder_layers=4", "model.decoder_layers: expected 0, as model.kind is encoder");
-    refused(all[0], "tokenizer.kind=byte", "vocabulary: expected a mask token");
-    refused(all[3], "model.segments=2", "model.segments: expected 0, as model.kind is encoder-decoder");
-    refused(all[3], "model.residual.kind=parallel", "model.residual.kind: expected sequential");
-    refused(all[3], "tokenizer.kind=byte", "vocabulary: expected an end token");
-    refused(all[3], "model.start_token=999", "model.start_token: expected an id below");
-    refused(all[3], "train.sequence=4", "data.tsv: line");
-    refused(all[0], "train.sequence=2", "train.sequence: expected at least 3, as train.objective is masked");
-    refused(all[4], "train.sequence=2", "train.sequence: expected at least 3, as train.objective is spans");
-    refused(all[5], "tokenizer.kind=byte",
+    refused(kind_named("masked"), "train.objective=pairs",
+            "train.objective: expected masked, as model.kind is encoder");
+    refused(kind_named("masked"), "model.decoder_layers=4",
+            "model.decoder_layers: expected 0, as model.kind is encoder");
+    refused(kind_named("masked"), "tokenizer.kind=byte", "vocabulary: expected a mask token");
+    refused(kind_named("pairs"), "model.segments=2",
+            "model.segments: expected 0, as model.kind is encoder-decoder");
+    refused(kind_named("pairs"), "model.residual.kind=parallel", "model.residual.kind: expected sequential");
+    refused(kind_named("pairs"), "tokenizer.kind=byte", "vocabulary: expected an end token");
+    refused(kind_named("pairs"), "model.start_token=999", "model.start_token: expected an id below");
+    refused(kind_named("pairs"), "train.sequence=4", "data.tsv: line");
+    refused(kind_named("masked"), "train.sequence=2",
+            "train.sequence: expected at least 3, as train.objective is masked");
+    refused(kind_named("spans"), "train.sequence=2",
+            "train.sequence: expected at least 3, as train.objective is spans");
+    refused(kind_named("replaced"), "tokenizer.kind=byte",
             "a mask token, [MASK] or <mask>, for train.objective replaced, got none");
-    refused(all[5], "train.sequence=2",
+    refused(kind_named("replaced"), "train.sequence=2",
             "train.sequence: expected at least 3, as train.objective is replaced");
-    refused(all[5], "model.head.classes=3",
+    refused(kind_named("replaced"), "model.head.classes=3",
             "model.head.classes: expected 2, as train.objective is replaced, got 3");
-    refused(all[5], "train.replaced.generator=0", "train.replaced.generator: expected");
-    refused(all[5], "train.replaced.generator=1.5", "train.replaced.generator: expected");
-    refused(all[2], "model.head.classes=2", "labels: expected 2, model.head.classes");
-    refused(all[1], "model.image.width=8", "model.image.patch: expected a positive number");
-    Kind bad = all[3];
+    refused(kind_named("replaced"), "train.replaced.generator=0", "train.replaced.generator: expected");
+    refused(kind_named("replaced"), "train.replaced.generator=1.5", "train.replaced.generator: expected");
+    refused(kind_named("masked with pairs"), "model.segments=1",
+            "model.segments: expected at least 2, as model.head.next is true");
+    refused(kind_named("masked with pairs"), "train.sequence=4",
+            "train.sequence: expected at least 5, as model.head.next is true");
+    refused(kind_named("tags"), "model.head.classes=2", "labels: expected 2, model.head.classes");
+    refused(kind_named("classes"), "model.image.width=8", "model.image.patch: expected a positive number");
+    Kind bad = kind_named("pairs");
     bad.data += "no tab here\n";
     Place place(bad);
     CHECK(has(place.train("m", 2).err, "line 1001: expected a source, a tab, a target, got no tab"));
@@ -534,7 +336,7 @@ TEST_CASE("configs and data that contradict a kind are refused by name, and noth
     CHECK(has(longer.err, "examples of more than 16 tokens left out, the first: "));
     CHECK(has(place.train("o", 2, {"--skip-bad", "--set", "train.sequence=3"}).err,
               "expected an example of at most train.sequence tokens, got longer ones alone"));
-    Kind one = all[3];
+    Kind one = kind_named("pairs");
     one.data = "1\tone\n";
     CHECK(has(Place(one).train("m", 2, {"--set", "train.validation_fraction=0.9"}).err,
               "expected an example to train on, got all of them held out"));

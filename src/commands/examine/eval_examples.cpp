@@ -11,6 +11,7 @@
 #include "base/split.h"
 #include "base/team.h"
 #include "base/terminal.h"
+#include "commands/options.h"
 #include "commands/text_input.h"
 #include "data/labelled/images.h"
 #include "data/labelled/lines.h"
@@ -18,6 +19,7 @@
 #include "data/labelled/scores.h"
 #include "generate/generator.h"
 #include "model/encode/encoder_text.h"
+#include "model/trace/trace.h"
 #include "train/task/task.h"
 
 namespace linnet {
@@ -86,6 +88,9 @@ int eval_masks(const std::shared_ptr<const Model>& model, const ExampleEval& opt
     config.train.objective = "masked";
     config.train.sequence = options.context > 0 ? options.context : config.model.context;
     config.train.batch = 1;
+    if (config.model.head.next && config.train.sequence < shortest_pair)
+        usage_error("--ctx", "at least " + std::to_string(shortest_pair) + ", as the model reads two texts",
+                    std::to_string(config.train.sequence));
     const TextInput file(options.file);
     TextSplit split;
     split.train = split.validation = {file.text()};
@@ -95,7 +100,7 @@ int eval_masks(const std::shared_ptr<const Model>& model, const ExampleEval& opt
     auto task = window_task(config, WindowSampler(std::move(source), 0, config.train.sequence),
                             model->shared_tokenizer(), model->path());
     std::vector<EncoderInput> inputs;
-    std::vector<std::int32_t> targets;
+    std::vector<std::int32_t> targets, follows;
     const auto held = static_cast<std::int64_t>(task->held_out());
     const std::int64_t windows = options.most == 0 ? held : std::min(options.most, held);
     for (std::int64_t i = 0; i < windows; i++) {  // evenly over the text
@@ -104,13 +109,29 @@ int eval_masks(const std::shared_ptr<const Model>& model, const ExampleEval& opt
         EncoderInput& input = inputs.emplace_back();
         input.tokens = batch.tokens;
         input.wanted = batch.outputs;
+        if (const auto* segments = batch.find_stream("segments")) input.segments = *segments;
+        if (const auto* next = batch.find_stream("next")) follows.push_back(next->front());
         targets.insert(targets.end(), batch.targets.begin(), batch.targets.end());
     }
     Encoder encoder(model, globals.threads);
     Hits hits;
     each_row(encoder, inputs,
              [&](std::size_t row, std::span<const float> logits) { hits.add(logits, targets[row]); });
-    return put(hits.record("masks"), options.json);
+    Record record = hits.record("masks");
+    if (!follows.empty()) {
+        Hits pairs;
+        std::span<const EncoderInput> rest(inputs);
+        while (!rest.empty() && !stop_signal()) {
+            const std::size_t count = encoder.fitting(rest);
+            const std::span<const float> logits = encoder.follows(rest.first(count));
+            for (std::size_t i = 0; i < count; i++)
+                pairs.add(logits.subspan(i * next_classes, next_classes),
+                          follows[static_cast<std::size_t>(pairs.rows)]);
+            rest = rest.subspan(count);
+        }
+        record["next_accuracy"] = pairs.record("pairs")["accuracy"];
+    }
+    return put(record, options.json);
 }
 
 LabelledOptions reading(const ExampleEval& options) {

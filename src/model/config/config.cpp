@@ -316,6 +316,11 @@ void check_kind(ModelConfig& c, std::string_view file) {
     only(!c.has_encoder() || c.ffn.kind != "channel-mix", "model.ffn.kind",
          "another, as model.kind is " + c.kind, c.ffn.kind);
     if (c.head.kind == "tokens") c.head.classes = 0;
+    if (!c.head.next) return;
+    only(c.is_encoder(), "model.head.next", "false, as model.kind is " + c.kind, "true");
+    only(c.head.kind == "tokens", "model.head.next", "false, as model.head.kind is " + c.head.kind, "true");
+    only(c.segments >= 2, "model.segments", "at least 2, as model.head.next is true",
+         std::to_string(c.segments));
 }
 
 /// Windows and merges (Swin): each grid is made of whole windows, and a merge halves it.

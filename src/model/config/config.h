@@ -109,6 +109,7 @@ struct ModelConfig {
         std::string kind = "tokens";  // tokens, classes (one per sequence), tags (one per chosen row)
         std::int64_t classes = 0;     // or tags; from the data
         bool transform = false;       // a layer before the output product, as BERT has
+        bool next = false;            // beside tokens: whether the second of two texts follows the first
     } head;
     struct {                                                          // pictures in the place of tokens
         std::int64_t width = 0, height = 0, channels = 1, patch = 0;  // patch: its side; 0: no pictures

@@ -25,6 +25,8 @@ std::vector<Field> rows(ModelConfig& c) {
         later("model.head.kind", &c.head.kind, "what an encoder tells", 0, 0, {"tokens", "classes", "tags"}),
         later("model.head.classes", &c.head.classes, "classes or tags", 0, many),
         later("model.head.transform", &c.head.transform, "a layer before the output product"),
+        later("model.head.next", &c.head.next,
+              "whether the second of two texts follows the first is told, too"),
         later("model.image.width", &c.image.width, "pixels of a picture", 0, far),
         later("model.image.height", &c.image.height, "pixels of a picture", 0, far),
         later("model.image.channels", &c.image.channels, "1: grey, 3: colours", 1, 4),

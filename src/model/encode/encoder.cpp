@@ -9,7 +9,8 @@
 namespace linnet {
 namespace {
 
-constexpr std::size_t tells = pooling_names.size();  // the executor of "logits", behind those by Pooling
+// The executors of "logits" and, where the model has it, "next", behind those by Pooling.
+constexpr std::size_t tells = pooling_names.size(), tells_next = tells + 1;
 
 std::int64_t row_count(const ModelConfig& config, const EncoderInput& input) {
     if (!config.reads_patches()) return static_cast<std::int64_t>(input.tokens.size());
@@ -41,7 +42,7 @@ void add_to_batch(const ModelConfig& config, const EncoderInput& input, Batch& b
 struct Encoder::Impl {
     std::shared_ptr<const Model> model;
     std::int64_t rows;
-    std::vector<std::optional<Executor<float>>> executors;  // of "mean", "first", "last", "logits"
+    std::vector<std::optional<Executor<float>>> executors;  // of "mean", "first", "last", "logits", "next"
 
     Impl(std::shared_ptr<const Model> m, int threads, std::int64_t r) : model(std::move(m)) {
         const ModelConfig& config = model->config();
@@ -53,13 +54,14 @@ struct Encoder::Impl {
         Lowering lowering;
         lowering.phase = Phase::read;
         lowering.positions = config.context;
-        lowering.capacity = {rows, rows};
+        lowering.capacity = {rows, rows, rows};
         for (const Tensor& t : model->parameters()) lowering.stored.push_back(t.type);
         std::vector<Plan> plans;
         std::vector<const Plan*> all;
         for (std::string_view program : pooling_names)
             plans.push_back(make_plan(graph, graph.program(program), lowering));
         plans.push_back(make_plan(graph, graph.program("logits"), lowering));
+        if (config.head.next) plans.push_back(make_plan(graph, graph.program("next"), lowering));
         for (const Plan& plan : plans) all.push_back(&plan);
         Binding<float> binding;
         binding.parameters = model->parameters();
@@ -94,6 +96,7 @@ struct Encoder::Impl {
             for (const Segment& s : batch.rows.segments)
                 batch.outputs.push_back(static_cast<std::int32_t>(s.first));
         }
+        if (program == tells_next) batch.stream("next").assign(inputs.size(), -1);
         executors[program]->run(batch);
         return executors[program]->value(node);
     }
@@ -136,6 +139,11 @@ std::span<const float> Encoder::logits(std::span<const EncoderInput> inputs) {
         for (const EncoderInput& input : inputs) rows += input.wanted.size();
     const float* made = impl_->run(tells, impl_->model->traced().logits, inputs, each);
     return {made, rows * static_cast<std::size_t>(classes())};
+}
+
+std::span<const float> Encoder::follows(std::span<const EncoderInput> inputs) {
+    const float* made = impl_->run(tells_next, impl_->model->traced().next_logits, inputs, true);
+    return {made, inputs.size() * next_classes};
 }
 
 }  // namespace linnet

@@ -35,6 +35,9 @@ class Encoder {
     std::span<const float> vectors(std::span<const EncoderInput> inputs, Pooling pooling);
     /// Logits of the wanted rows, or of each input where the model tells classes: [rows, V or classes].
     std::span<const float> logits(std::span<const EncoderInput> inputs);
+    /// Of each input, where the model tells (model.head.next) whether its second text follows its first:
+    /// logits [inputs, next_classes].
+    std::span<const float> follows(std::span<const EncoderInput> inputs);
     /// Of one row of logits.
     std::int64_t classes() const;
 

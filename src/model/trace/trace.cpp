@@ -48,10 +48,12 @@ class Tracer : public BlockParts {
             encoder_head(table, x, targets, outputs);
         else
             head(table, x, targets, outputs);
+        if (c_.head.next) next_head(x);
         graph().add_program("loss", losses());
         graph().add_program("logits", with_states(model_.logits));
         std::vector<NodeId> score = with_states(model_.loss);
         if (tells_classes()) score.push_back(model_.logits);
+        if (c_.head.next) score.push_back(model_.next_logits);
         if (replaced_) score.insert(score.end(), {replaced_->loss, replaced_->wrong});
         graph().add_program("score", score);
         if (encoded_ != none) graph().add_program("encode", source_appends_);
@@ -153,7 +155,7 @@ class Tracer : public BlockParts {
         x = blocks(x, c_.layers);
         c_ = whole;
         x = graph().add(get_rows_op, "gen.chosen", {x}, {}, {}, {streams_->masks, streams_->rows});
-        x = transformed(x, "tokens");
+        x = transformed(x);
         const ParameterId bias = parameter("gen.output.bias", Shape(c_.vocabulary), 0, 0);
         replaced_ = replace_tokens(graph(), *streams_, *generator_, x, {table, bias}, input.space, outputs);
         graph().add_program("replaced", {replaced_->loss, replaced_->wrong});
@@ -227,14 +229,13 @@ class Tracer : public BlockParts {
         }
         const std::string& kind = c_.head.kind;
         NodeId y = kind == "classes" ? pooled : graph().add(get_rows_op, "chosen", {x}, {}, {}, outputs);
-        if (c_.head.transform) y = transformed(y, kind);
+        if (c_.head.transform) y = kind == "tokens" ? transformed(y) : tanh_layer("head", y);
         Small<ParameterId, max_parameters> p;
         if (kind == "tokens") {
             p = output_product(table);
         } else {
             y = dropout("head.dropout", y);
-            p = {matrix("cls.output.weight", c_.head.classes, graph().node(y).width, head_std()),
-                 graph().parameter("cls.output.bias", Shape(c_.head.classes), 0, 0)};
+            p = class_product(y, c_.head.classes);
         }
         Attributes loss;
         smooth(loss);
@@ -244,13 +245,35 @@ class Tracer : public BlockParts {
         model_.logits = graph().add(linear_op, "logits", {y}, p, {{"written", 1}});
     }
 
-    /// BERT's layer before the words (Devlin et al. 2019; its program's "transform"), or before classes its
-    /// tanh layer.
-    NodeId transformed(NodeId x, const std::string& kind) {
-        if (kind != "tokens")
-            return graph().add(activation_op, "head.act",
-                               {linear("head", "cls", x, graph().node(x).width, true, c_.init_std)}, {},
-                               {{"kind", static_cast<double>(Activation::tanh)}});
+    /// Of two texts in a sequence, whether the second follows the first (Devlin et al. 2019, BERT,
+    /// section 3.1, task 2): a loss of its own, of whole sequences.
+    void next_head(NodeId x) {
+        const StreamId follows = graph().stream({"next"});
+        const SpaceId sequences = graph().space({"next", follows});
+        NodeId y = graph().add(pool_op, "next.first", {x}, {},
+                               {{"kind", static_cast<double>(Pooling::first)}}, {sequences});
+        y = tanh_layer("next", y);
+        const Small<ParameterId, max_parameters> p = class_product(y, next_classes);
+        model_.next_loss =
+            graph().add(cross_entropy_op, "next.loss", {y}, p, {{"sequences", 1}}, {none, follows});
+        model_.next_logits = graph().add(linear_op, "next.logits", {y}, p, {{"written", 1}});
+        graph().add_program("next", {model_.next_logits});
+    }
+
+    Small<ParameterId, max_parameters> class_product(NodeId y, std::int64_t classes) {
+        return {matrix("cls.output.weight", classes, graph().node(y).width, head_std()),
+                graph().parameter("cls.output.bias", Shape(classes), 0, 0)};
+    }
+
+    /// BERT's before classes.
+    NodeId tanh_layer(const std::string& path, NodeId x) {
+        x = linear(path, "cls", x, graph().node(x).width, true, c_.init_std);
+        return graph().add(activation_op, path + ".act", {x}, {},
+                           {{"kind", static_cast<double>(Activation::tanh)}});
+    }
+
+    /// BERT's before the words (Devlin et al. 2019; its program's "transform").
+    NodeId transformed(NodeId x) {
         const std::string& side = side_.prefix;
         x = linear(side + "head", side + "output_transform", x, c_.width, true, c_.init_std);
         x = graph().add(activation_op, side + "head.act", {x}, {}, activation());
@@ -274,6 +297,7 @@ class Tracer : public BlockParts {
     std::vector<NodeId> losses() const {
         std::vector<NodeId> roots{model_.loss};
         if (!training_) return roots;
+        if (c_.head.next) roots.push_back(model_.next_loss);
         if (replaced_) roots.push_back(replaced_->loss);
         roots.insert(roots.end(), model_.router_losses.begin(), model_.router_losses.end());
         for (const auto& [layer, bounds] : model_.expert_bounds) roots.push_back(bounds);

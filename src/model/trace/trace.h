@@ -19,15 +19,22 @@ namespace linnet {
 /// keys and values in states of their own. An encoder has no states; its losses and logits are of the rows
 /// that "outputs" names, or of sequences (classes: "outputs" has one entry for each). Its programs named by
 /// pooling_names make `pooled`. It may read a stream "segments", and in the place of tokens one of "patches".
+/// One that tells whether the second of two texts follows the first (model.head.next) has a stream "next", an
+/// entry for each sequence, of which a second loss in "loss" and the program "next" are.
 struct TracedModel {
     Graph graph;
-    NodeId logits = none;               // [outputs, V]
-    NodeId loss = none;                 // [R, 1], nats per row; of an encoder [outputs, 1]
-    std::vector<NodeId> pooled;         // of an encoder, by Pooling (ops/pool.h): [outputs, C]
+    NodeId logits = none;        // [outputs, V]
+    NodeId loss = none;          // [R, 1], nats per row; of an encoder [outputs, 1]
+    std::vector<NodeId> pooled;  // of an encoder, by Pooling (ops/pool.h): [outputs, C]
+    NodeId next_loss = none;     // where the config has it: [sequences, 1], nats; Batch::sequence_scale
+    NodeId next_logits = none;   // … [sequences, next_classes], in "score", too
     std::vector<NodeId> router_losses;  // in training, where the config has them; [R, 1] each
     /// Of each layer with experts: its number, and where each expert's places begin, [experts + 1, 1].
     std::vector<std::pair<std::int64_t, NodeId>> expert_bounds;
 };
+
+/// Entries of the stream "next", beside -1: the second text follows the first, or is from elsewhere.
+inline constexpr std::int32_t next_follows = 0, next_elsewhere = 1, next_classes = 2;
 
 /// What the names of an adapter's two matrices end in.
 inline constexpr const char *lora_a = ".lora_a", *lora_b = ".lora_b";

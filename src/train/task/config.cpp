@@ -201,6 +201,10 @@ RunConfig read_run_config(const nlohmann::json& json, const std::string& name,
     if ((t.objective == "masked" || t.objective == "replaced" || t.objective == "spans") && t.sequence < 3)
         fail_input(name, "train.sequence", "at least 3, as train.objective is " + t.objective,
                    std::to_string(t.sequence));
+    if (config.model.head.next && t.sequence < shortest_pair)
+        fail_input(name, "train.sequence",
+                   "at least " + std::to_string(shortest_pair) + ", as model.head.next is true",
+                   std::to_string(t.sequence));
     const FinetuneConfig& f = config.finetune;
     if (f.model.empty() && (f.layers > 0 || f.reset_layers > 0 || f.lora.rank > 0 || f.layer_decay != 1))
         fail_input(name, "finetune.model", "a model to begin from, as other settings of finetune are given",

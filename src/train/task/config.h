@@ -73,6 +73,9 @@ struct RunConfig {
     FinetuneConfig finetune;
 };
 
+/// Tokens of the shortest two texts, one each with their three marks.
+inline constexpr std::int64_t shortest_pair = 5;
+
 /// Every setting there is.
 std::vector<Field> run_fields(RunConfig& config);
 

@@ -1,5 +1,6 @@
-// Masked tokens (Devlin et al. 2019, BERT, section 3.1), replaced ones (Clark et al. 2020, ELECTRA, section
-// 2) and spans (Raffel et al. 2020, T5, section 3.1.4), of windows of text.
+// Masked tokens, also of two texts of which the second may follow the first (Devlin et al. 2019, BERT,
+// section 3.1), replaced ones (Clark et al. 2020, ELECTRA, section 2) and spans (Raffel et al. 2020, T5,
+// section 3.1.4), of windows of text.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -7,6 +8,7 @@
 #include "base/error.h"
 #include "base/rng.h"
 #include "model/encode/encoder_text.h"
+#include "model/trace/trace.h"
 #include "train/task/task.h"
 
 namespace linnet {
@@ -68,6 +70,15 @@ class WindowTask : public Task {
         return ids;
     }
 
+    /// The number of another window that has nothing in common with this one; its own where there is none.
+    std::uint64_t other(DataSplit split, std::uint64_t index, Draws& draw) const {
+        const std::uint64_t all =
+            split == DataSplit::train ? windows_.epoch_windows() : windows_.validation_windows();
+        if (all < 2) return index;
+        const std::uint64_t place = index % all;
+        return index - place + (place + 1 + draw.below(all - 1)) % all;
+    }
+
     Draws draws(DataSplit split, std::uint64_t index) const {
         const bool train = split == DataSplit::train;
         return Draws(train ? static_cast<std::uint64_t>(config().train.seed) : held_out_seed, index);
@@ -89,6 +100,8 @@ class MaskedTask : public WindowTask {
             fail_input(name, "vocabulary",
                        "a mask token, [MASK] or <mask>, for train.objective " + config.train.objective,
                        "none", "linnet tokenizer train --kind wordpiece makes one that has it");
+        if (config.model.head.next && (!marks_.first || !marks_.separator))
+            fail_input(name, "vocabulary", "[CLS] and [SEP], as model.head.next is true", "none of them");
         std::string text;
         for (TokenId id = 0; id < tokenizer->size(); id++) {
             control_.push_back(tokenizer->is_control(id));
@@ -100,10 +113,16 @@ class MaskedTask : public WindowTask {
     }
 
     void add(DataSplit split, std::uint64_t index, Batch& work) const override {
-        const std::vector<std::int32_t> ids = marked_window(split, index);
+        std::vector<std::int32_t> ids = window(split, index);
         Draws draw = draws(split, index);
-        const std::vector<std::size_t> chosen = choose(ids, draw);
         EncoderInput input;
+        if (config().model.head.next) {
+            const bool follows = make_pair(split, index, ids, input.segments, draw);
+            work.stream("next").push_back(follows ? next_follows : next_elsewhere);
+        } else {
+            mark(ids);
+        }
+        const std::vector<std::size_t> chosen = choose(ids, draw);
         input.tokens = ids;
         for (std::size_t at : chosen) {
             input.wanted.push_back(static_cast<std::int32_t>(at));
@@ -118,12 +137,9 @@ class MaskedTask : public WindowTask {
     }
 
   protected:
-    /// A window between its marks.
-    std::vector<std::int32_t> marked_window(DataSplit split, std::uint64_t index) const {
-        std::vector<std::int32_t> ids = window(split, index);
+    void mark(std::vector<std::int32_t>& ids) const {
         if (marks_.first) ids.front() = *marks_.first;
         if (marks_.separator) ids.back() = *marks_.separator;
-        return ids;
     }
 
     TokenId mask() const { return *marks_.mask; }
@@ -155,6 +171,29 @@ class MaskedTask : public WindowTask {
     }
 
   private:
+    /// Makes a window [CLS] a [SEP] b [SEP], cut somewhere in its middle half. Half of the time b is what
+    /// stands as far in another window; whether it follows a is returned.
+    bool make_pair(DataSplit split, std::uint64_t index, std::vector<std::int32_t>& ids,
+                   std::vector<std::int32_t>& segments, Draws& draw) const {
+        const std::size_t text = ids.size() - 3, quarter = std::max<std::size_t>(1, text / 4);
+        const std::size_t first = quarter + draw.below(text - 2 * quarter + 1);
+        std::uint64_t from = index;
+        if (draw.below(2) == 1) from = other(split, index, draw);
+        const std::vector<std::int32_t> second = from == index ? ids : window(split, from);
+        std::vector<std::int32_t> pair{*marks_.first};
+        auto take = [&](const std::vector<std::int32_t>& of, std::size_t begin, std::size_t end) {
+            pair.insert(pair.end(), of.begin() + static_cast<std::ptrdiff_t>(begin),
+                        of.begin() + static_cast<std::ptrdiff_t>(end));
+            pair.push_back(*marks_.separator);
+        };
+        take(ids, 0, first);
+        segments.assign(pair.size(), 0);
+        take(second, first, text);
+        segments.resize(pair.size(), 1);
+        ids = std::move(pair);
+        return from == index;
+    }
+
     EncoderMarks marks_;
     std::vector<char> control_, begins_;  // of each token: is one; begins a word
     std::vector<TokenId> plain_;
@@ -167,7 +206,8 @@ class ReplacedTask : public MaskedTask {
     using MaskedTask::MaskedTask;
 
     void add(DataSplit split, std::uint64_t index, Batch& work) const override {
-        const std::vector<std::int32_t> ids = marked_window(split, index);
+        std::vector<std::int32_t> ids = window(split, index);
+        mark(ids);
         Draws draw = draws(split, index);
         const std::vector<std::size_t> chosen = choose(ids, draw);
         EncoderInput input;
