@@ -45,12 +45,10 @@ void choose_end(const TrainingOptions& options, RunSetup& setup) {
     if (setup.by_time && setup.time_limit_s == 0) setup.time_limit_s = default_seconds;
 }
 
-/// A run from a model: its config is the file's, the checkpoint's, or chosen.
-RunConfig config_from(const std::string& model, json file, const std::string& name,
-                      const TrainingOptions& options, const RunTexts& data, RunSetup& setup) {
+/// The chosen config of a run from a model.
+RunConfig tuning_config(const std::string& model, const TrainingOptions& options, const RunTexts& data,
+                        RunSetup& setup) {
     const std::vector<std::string> settings = settings_of(options);
-    if (!file.is_null()) return begin_from(model, std::move(file), name, settings, setup.start);
-    setup.chosen = true;
     choose_end(options, setup);
     setup.start.base = Model::open(model == built_in ? "" : model);
     const bool adapter = std::any_of(settings.begin(), settings.end(), [](const std::string& s) {
@@ -94,14 +92,11 @@ GivenConfig given_config(const TrainingOptions& options, const RunSetup& setup) 
     return given;
 }
 
-/// That, or a default; then --set and --steps.
-RunConfig choose_config(GivenConfig given, const TrainingOptions& options, const RunTexts& data,
-                        RunSetup& setup) {
-    if (!given.model.empty())
-        return config_from(given.model, std::move(given.config), given.name, options, data, setup);
-    if (!given.config.is_null()) return read_run_config(given.config, given.name, settings_of(options));
-    setup.chosen = true;
-    return default_config(options, data, setup);
+/// That with --set and --steps; where it begins from a model, the model is opened.
+RunConfig read_given(const GivenConfig& given, const TrainingOptions& options, RunSetup& setup) {
+    const std::vector<std::string> settings = settings_of(options);
+    return given.model.empty() ? read_run_config(given.config, given.name, settings)
+                               : begin_from(given.model, given.config, given.name, settings, setup.start);
 }
 
 /// Steps, warm-up and cadence of a default run, from the speed of some steps.
@@ -319,9 +314,13 @@ void set_up_examples(const TrainingOptions& options, RunSetup& setup) {
     const std::string name = setup.data.inputs[0], description = data.description();
     data.fit(setup.config);
     setup.labels = data.labels();
+    if (setup.start.base && !setup.start.new_head && setup.labels != labels_of(*setup.start.base))
+        fail_input(name, "labels", "those of " + setup.start.base->path() + ", whose head is kept", "others");
+    check_base(setup, options);
     settle_tokenizer_file(setup);
-    setup.tokenizer = setup.resumed ? tokenizer_from_gguf(Gguf(*setup.resumed + "/model.gguf"))
-                                    : data.tokenizer(setup.config, setup.threads);
+    setup.tokenizer = setup.start.base ? setup.start.base->shared_tokenizer()
+                      : setup.resumed  ? tokenizer_from_gguf(Gguf(*setup.resumed + "/model.gguf"))
+                                       : data.tokenizer(setup.config, setup.threads);
     if (!setup.config.model.reads_patches()) setup.config.model.vocabulary = setup.tokenizer->size();
     fix_start_token(setup, name);
     settle_precision(setup);
@@ -427,8 +426,9 @@ RunSetup set_up(const TrainingOptions& options) {
     setup.threads = options.threads > 0 ? options.threads : physical_cores();
     open_folder(options, setup);
     GivenConfig given = given_config(options, setup);
-    if (!given.config.is_null() && given.model.empty()) {
-        setup.config = read_run_config(given.config, given.name, settings_of(options));
+    setup.chosen = given.config.is_null();
+    if (!setup.chosen) {
+        setup.config = read_given(given, options, setup);
         if (reads_examples(setup.config.train)) {
             set_up_examples(options, setup);
             return setup;
@@ -438,14 +438,14 @@ RunSetup set_up(const TrainingOptions& options) {
     setup.data = data.options();
     setup.data_hash = data.sha256();
     const std::vector<std::string> descriptions = data.descriptions();  // said once nothing is refused
-    setup.config = choose_config(given, options, data, setup);
+    if (setup.chosen)
+        setup.config = given.model.empty() ? default_config(options, data, setup)
+                                           : tuning_config(given.model, options, data, setup);
     check_base(setup, options);
     settle_tokenizer_file(setup);
     const TrainConfig& t = setup.config.train;
     if (reads_examples(t))
-        fail(Exit::usage, "", "CONFIG",
-             "a config of a run from nothing, as train.objective is " + t.objective,
-             setup.start.base ? "a run from " + setup.start.base->path() : "none");
+        fail(Exit::usage, "", "CONFIG", "a config, as train.objective is " + t.objective, "none");
     setup.tokenizer = setup.start.base ? setup.start.base->shared_tokenizer()
                       : setup.resumed  ? tokenizer_from_gguf(Gguf(*setup.resumed + "/model.gguf"))
                                        : data.tokenizer(setup.config, setup.threads);

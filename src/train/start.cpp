@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 
 #include "base/error.h"
 #include "kernels/kernels.h"
@@ -10,19 +11,39 @@
 #include "model/convert/open.h"
 #include "model/fingerprint.h"
 #include "model/rewrite.h"
+#include "model/trace/trace.h"
 
 namespace linnet {
 namespace {
 
 using nlohmann::json;
 
-/// The base's model section with what the config says of training.
-void take_model(const Model& base, const RunConfig& config, const std::string& name) {
+/// What --set or else the config's JSON says of a setting, as text; empty: nothing.
+std::string said(const json& config, const std::vector<std::string>& settings, const std::string& section,
+                 const std::string& key) {
+    std::string text;
+    if (config.is_object() && config.contains(section) && config[section].is_object())
+        if (const json& value = config[section].value(key, json()); value.is_string()) text = value;
+    const std::string start = section + "." + key + "=";
+    for (const std::string& setting : settings)
+        if (setting.starts_with(start)) text = setting.substr(start.size());
+    return text;
+}
+
+/// Whether an encoder that told something else is to tell classes or tags: then its head begins anew.
+bool asks_new_head(const ModelConfig& base, const std::string& objective) {
+    return base.is_encoder() && (objective == "classes" || objective == "tags") &&
+           objective != base.head.kind;
+}
+
+/// Error where the config asks for another form of model than the base's.
+void check_form(const Model& base, const RunConfig& config, bool new_head, const std::string& name) {
     ModelConfig theirs = base.config(), ours = config.model;
     const std::vector<Field> there = model_fields(theirs), here = model_fields(ours);
     for (std::size_t i = 0; i < here.size(); i++) {
         const std::string& key = here[i].key;
-        if (of_training(key)) continue;
+        if (of_training(key) || (new_head && (key.starts_with("model.head.") || key == "model.pooling")))
+            continue;
         if (value_of(here[i]) != value_of(there[i]))
             fail_input(name, key, value_of(there[i]).dump() + ", as " + base.path() + " has it",
                        value_of(here[i]).dump(), "a run from a model keeps its form");
@@ -49,6 +70,7 @@ void check(const RunConfig& config, const std::string& name) {
          {std::pair("finetune.layers", f.layers), std::pair("finetune.reset_layers", f.reset_layers)}) {
         if (value > layers)
             fail_input(name, key, "at most the model's " + std::to_string(layers), std::to_string(value));
+        if (value > 0 && f.head) fail_input(name, key, "0, as finetune.head is true", std::to_string(value));
         if (value > 0 && config.model.tie_layers > 0)
             fail_input(name, key, "0, as the layers of this model share their weights",
                        std::to_string(value));
@@ -56,6 +78,8 @@ void check(const RunConfig& config, const std::string& name) {
     if (f.layers > 0 && f.reset_layers > f.layers)
         fail_input(name, "finetune.reset_layers", "at most finetune.layers, as others are not trained",
                    std::to_string(f.reset_layers));
+    if (f.lora.rank > 0 && f.head)
+        fail_input(name, "finetune.head", "false with an adapter, which stands beside layers", "true");
     if (f.lora.rank > 0 && f.reset_layers > 0)
         fail_input(name, "finetune.reset_layers", "0 with an adapter, which cannot hold whole layers",
                    std::to_string(f.reset_layers));
@@ -64,21 +88,37 @@ void check(const RunConfig& config, const std::string& name) {
                    "--lora R");
 }
 
-LearnerStart learner_start(const Model& base, const RunConfig& config, const std::string& name) {
+/// The parameters of a run's graph, in its order: their names tell which of the base's each begins as.
+LearnerStart learner_start(const Model& base, const RunConfig& config, bool new_head,
+                           const std::string& name) {
     const FinetuneConfig& f = config.finetune;
-    const std::int64_t layers = config.model.layers, first = f.layers > 0 ? layers - f.layers : -1;
+    const std::int64_t layers = config.model.layers, last = f.head ? 0 : f.layers;
+    const std::int64_t first = last > 0 || f.head ? layers - last : -1;
     LearnerStart start;
-    const Graph& graph = base.traced().graph;
-    for (std::size_t i = 0; i < graph.parameters().size(); i++) {
-        const std::string& parameter = graph.parameters()[i].name;
-        const std::int64_t block = block_of(parameter, layers);
+    const std::vector<Parameter>& theirs = base.traced().graph.parameters();
+    auto add = [&](const Parameter& parameter, const Tensor& stored) {
+        const std::int64_t block = block_of(parameter.name, layers);
         ParameterStart& s = start.own.emplace_back();
-        s.stored = base.parameters()[i];
+        s.stored = stored;
         // Factors of rotary positions are constants.
-        s.trained = f.lora.rank == 0 && block >= first && !parameter.starts_with("rope_f");
+        s.trained = f.lora.rank == 0 && block >= first && !parameter.name.starts_with("rope_f");
         s.rate = rate_of(block, layers, f.layer_decay);
         if (s.trained && block < layers && block >= layers - f.reset_layers) s.stored.data = nullptr;
+    };
+    if (new_head) {
+        std::map<std::string, std::size_t> at;
+        for (std::size_t i = 0; i < theirs.size(); i++) at[theirs[i].name] = i;
+        ModelConfig model = config.model;
+        model.head.classes = std::max<std::int64_t>(model.head.classes, 1);  // the data may say them later
+        const TracedModel run = trace(model, true);
+        for (const Parameter& parameter : run.graph.parameters()) {
+            auto found = at.find(parameter.name);
+            const bool kept = found != at.end() && !parameter.name.starts_with("cls.output");
+            add(parameter, kept ? base.parameters()[found->second] : Tensor());
+        }
+        return start;
     }
+    for (std::size_t i = 0; i < theirs.size(); i++) add(theirs[i], base.parameters()[i]);
     if (f.lora.rank == 0) return start;
     AdapterShape& adapter = start.adapters.emplace_back();
     adapter.targets = choose_targets(base, f.lora.targets, first, name + ": finetune.lora.targets");
@@ -102,13 +142,7 @@ void require_tensors(const Model& base) {
 }  // namespace
 
 std::string start_model(const json& config, const std::vector<std::string>& settings) {
-    constexpr std::string_view key = "finetune.model=";
-    std::string model;
-    if (config.is_object() && config.contains("finetune") && config["finetune"].is_object())
-        if (const json& named = config["finetune"].value("model", json()); named.is_string()) model = named;
-    for (const std::string& setting : settings)
-        if (setting.starts_with(key)) model = setting.substr(key.size());
-    return model;
+    return said(config, settings, "finetune", "model");
 }
 
 RunConfig begin_from(const std::string& model, json config, const std::string& name,
@@ -122,13 +156,15 @@ RunConfig begin_from(const std::string& model, json config, const std::string& n
             fail(Exit::usage, "--set", setting.substr(0, setting.find('=')), "no setting of the tokenizer",
                  "one", "a run from a model keeps its vocabulary");
     ModelConfig own = start.base->config();
+    const bool new_head = asks_new_head(own, said(config, settings, "train", "objective"));
+    if (new_head) own.head = {};
     json section = to_json(model_fields(own));
     section.merge_patch({{"model", config.value("model", json::object())}});
     config["model"] = section["model"];
     config["finetune"]["model"] = model;
     config["tokenizer"] = {{"kind", "file"}, {"file", model}};
     RunConfig read = read_run_config(config, name, settings);
-    take_model(*start.base, read, name);
+    check_form(*start.base, read, new_head, name);
     read.finetune.model =
         model == built_in ? model : std::filesystem::absolute(model).lexically_normal().string();
     read.tokenizer.file = read.finetune.model;
@@ -136,7 +172,11 @@ RunConfig begin_from(const std::string& model, json config, const std::string& n
     if (read.finetune.lora.alpha == 0)
         read.finetune.lora.alpha = 2.0 * static_cast<double>(read.finetune.lora.rank);
     check(read, name);
-    start.learner = learner_start(*start.base, read, name);
+    if (new_head && read.finetune.lora.rank > 0)
+        fail_input(name, "finetune.lora.rank", "0, as an adapter cannot hold the new head",
+                   std::to_string(read.finetune.lora.rank));
+    start.new_head = new_head;
+    start.learner = learner_start(*start.base, read, new_head, name);
     if (!start.adapts()) {
         require_tensors(*start.base);
         require_gguf_tokenizer(start.base->path(), start.base->tokenizer_beside());
@@ -158,11 +198,10 @@ std::string save_trained(const std::string& path, const TrainedModel& model, DTy
     const Graph& graph = model.learner.traced().graph;
     const std::vector<Tensor> parameters = model.learner.parameters();
     const TrainingStart& start = model.start;
-    if (!start.base)
-        return save_model(path, model.config.model, graph, parameters, model.tokenizer, type, title,
-                          provenance);
     Provenance all = provenance;
-    all["train.base"] = start.fingerprint;
+    if (start.base) all["train.base"] = start.fingerprint;
+    if (!start.base || start.new_head)
+        return save_model(path, model.config.model, graph, parameters, model.tokenizer, type, title, all);
     if (start.adapts()) {
         const AdapterShape& shape = start.learner.adapters[0];
         std::vector<std::vector<float>> joined;

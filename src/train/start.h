@@ -16,6 +16,7 @@ struct TrainingStart {
     std::shared_ptr<const Model> base;  // null: the run begins from nothing
     std::string fingerprint;            // of it
     LearnerStart learner;
+    bool new_head = false;  // an encoder that told something else is to tell classes or tags
 
     bool adapts() const { return !learner.adapters.empty(); }
 };
@@ -27,8 +28,8 @@ inline constexpr const char* built_in = "built-in";
 std::string start_model(const nlohmann::json& config, const std::vector<std::string>& settings);
 
 /// Opens the model, reads the config with the model's own settings under "model", and decides what is
-/// trained. Error(Exit::input) where the config asks for another model, vocabulary or layers that it does not
-/// have.
+/// trained: also a new head, where an encoder is to tell classes or tags. Error(Exit::input) where the config
+/// asks for another model, vocabulary or layers that it does not have.
 RunConfig begin_from(const std::string& model, nlohmann::json config, const std::string& name,
                      const std::vector<std::string>& settings, TrainingStart& start);
 
@@ -42,7 +43,8 @@ struct TrainedModel {
     const Tokenizer& tokenizer;
     const Learner& learner;
 };
-/// An adapter; or the base's file with what was trained in `type`; or a model of its own. Returns the sha256.
+/// An adapter; or the base's file with what was trained in `type`; or (a new head) a file of its own. Returns
+/// the sha256.
 std::string save_trained(const std::string& path, const TrainedModel& model, DType type,
                          const std::string& title, const Provenance& provenance);
 

@@ -2,10 +2,14 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
+#include "base/sha256.h"
 #include "commands/records.h"
+#include "formats/gguf.h"
 #include "support.h"
 #include "train/kinds.h"
 
@@ -173,6 +177,89 @@ TEST_CASE("whether a text follows another is learned where stretches of it diffe
     REQUIRE_MESSAGE(trained.exit == 0, trained.err);
     // A third of the stretches from elsewhere are of the same words.
     CHECK(records(read_text(s / "m/log.jsonl"), "eval").back()["next_accuracy"].get<double>() > 0.7);
+}
+
+TEST_CASE("an encoder of masked tokens starts taggers and classifiers") {
+    Place masked(kind_named("masked with pairs")), classes(kind_named("classes")), tags(kind_named("tags"));
+    const Scratch& s = masked.s;
+    REQUIRE(masked.train("m", 20).exit == 0);
+    auto start = [&](const std::string& objective, const std::string& out, std::vector<std::string> more,
+                     bool tagged = true) {
+        write_text(s / (out + ".json"),
+                   R"({"train": {"batch": 8, "steps": 20, "checkpoint_every": 8, "objective": ")" +
+                       objective + R"("}})");
+        std::vector<std::string> line{"train",  s / (out + ".json"),
+                                      "--from", s / "m",
+                                      "--data", tagged ? tags.data : classes.data,
+                                      "--out",  s / out};
+        line.insert(line.end(), more.begin(), more.end());
+        return run_linnet(line);
+    };
+    auto tensors = [&](const std::string& file) {
+        std::map<std::string, std::string> all;
+        const Gguf gguf(s / file);
+        for (const GgufTensor& t : gguf.tensors())
+            all[std::string(t.name)] =
+                sha256({reinterpret_cast<const char*>(t.bytes.data()), t.bytes.size()});
+        return all;
+    };
+    const auto base = tensors("m/model.gguf");
+
+    Outcome whole = start("tags", "whole", {});
+    REQUIRE_MESSAGE(whole.exit == 0, whole.err);
+    CHECK(has(run_linnet({"predict", "-m", s / "whole", "-p", "seven two three"}).out, "seven/"));
+    CHECK(has(run_linnet({"eval", "-m", s / "whole", "--file", tags.data}).out, "accuracy"));
+    CHECK(tensors("whole/last.gguf").at("token_embd.weight") != base.at("token_embd.weight"));
+    // A run that was broken off ends as this one, from checkpoints that stand beside no base's file.
+    std::filesystem::copy(s / "whole", s / "part", std::filesystem::copy_options::recursive);
+    std::filesystem::remove(s / "part/last.gguf");
+    std::filesystem::path newest;
+    for (const auto& entry : std::filesystem::directory_iterator(s / "part/checkpoints"))
+        newest = std::max(newest, entry.path());
+    std::filesystem::remove_all(newest);
+    write_text(s / "part.json", read_text(s / "whole.json"));
+    Outcome rest = start("tags", "part", {"--resume"});
+    REQUIRE_MESSAGE(rest.exit == 0, rest.err);
+    CHECK(tensors("part/last.gguf") == tensors("whole/last.gguf"));
+
+    // Only the head: all else is as it was, bit by bit; the layer that told pairs begins the classes' own.
+    Outcome head = start("classes", "head",
+                         {"--set", "finetune.head=true", "--set", "model.head.transform=true"}, false);
+    REQUIRE_MESSAGE(head.exit == 0, head.err);
+    const auto of_head = tensors("head/last.gguf");
+    std::set<std::string>
+        contents;  // bert's names of norms are others than those of a file that tells classes
+    for (const auto& [name, hash] : base) contents.insert(hash);
+    for (const auto& [name, hash] : of_head)
+        if (!name.starts_with("cls")) CHECK_MESSAGE(contents.contains(hash), name);
+    CHECK(of_head.size() > 20);
+    CHECK(of_head.contains("cls.weight"));
+    CHECK(of_head.at("cls.output.weight") != base.at("cls.output.weight"));
+    CHECK(has(run_linnet({"predict", "-m", s / "head", "-p", "one five"}).out, "odd") !=
+          has(run_linnet({"predict", "-m", s / "head", "-p", "one five"}).out, "even"));
+
+    Outcome last = start("tags", "last", {"--set", "finetune.layers=1", "--set", "finetune.reset_layers=1"});
+    REQUIRE_MESSAGE(last.exit == 0, last.err);
+    const auto of_last = tensors("last/last.gguf");
+    CHECK(of_last.at("blk.0.attn_q.weight") == base.at("blk.0.attn_q.weight"));
+    CHECK(of_last.at("blk.1.attn_q.weight") != base.at("blk.1.attn_q.weight"));
+
+    const std::pair<std::vector<std::string>, std::string> refusals[] = {
+        {{"finetune.lora.rank=2"},
+         "finetune.lora.rank: expected 0, as an adapter cannot hold the new head, got 2"},
+        {{"finetune.head=true", "finetune.layers=1"},
+         "finetune.layers: expected 0, as finetune.head is true, got 1"},
+        {{"model.width=64"}, "model.width: expected 32, as "},
+        {{"model.head.classes=2"}, "labels: expected 2, model.head.classes"},
+    };
+    for (const auto& [settings, says] : refusals) {
+        std::vector<std::string> more;
+        for (const std::string& setting : settings) more.insert(more.end(), {"--set", setting});
+        const Outcome refused = start("tags", "refused", more);
+        CHECK(refused.exit == 3);
+        CHECK_MESSAGE(has(refused.err, says), refused.err);
+        CHECK_FALSE(std::filesystem::exists(s / "refused/model.gguf"));
+    }
 }
 
 TEST_CASE("a schedule is chosen for a masked encoder from steps on its own data") {

@@ -16,6 +16,7 @@ std::vector<Field> finetune_fields(FinetuneConfig& f) {
               "what the run begins from: a GGUF, a folder, or built-in; empty: nothing"),
         later("finetune.template", &f.form, "how conversations are marked; empty: as the model file says"),
         later("finetune.layers", &f.layers, "train only so many of the last; 0: all", 0, 1 << 20),
+        later("finetune.head", &f.head, "train only what comes behind the layers"),
         later("finetune.layer_decay", &f.layer_decay, "of the learning rate, from a layer to the one below",
               1e-3, 1),
         later("finetune.reset_layers", &f.reset_layers, "reinitialise so many of the last", 0, 1 << 20),
@@ -206,7 +207,8 @@ RunConfig read_run_config(const nlohmann::json& json, const std::string& name,
                    "at least " + std::to_string(shortest_pair) + ", as model.head.next is true",
                    std::to_string(t.sequence));
     const FinetuneConfig& f = config.finetune;
-    if (f.model.empty() && (f.layers > 0 || f.reset_layers > 0 || f.lora.rank > 0 || f.layer_decay != 1))
+    if (f.model.empty() &&
+        (f.layers > 0 || f.head || f.reset_layers > 0 || f.lora.rank > 0 || f.layer_decay != 1))
         fail_input(name, "finetune.model", "a model to begin from, as other settings of finetune are given",
                    "none");
     if (config.tokenizer.kind == "file" && config.tokenizer.file.empty())

@@ -56,6 +56,7 @@ struct FinetuneConfig {
     std::string model;              // empty: the run begins from nothing
     std::string form;               // chat template of conversations; empty: the model file's own
     std::int64_t layers = 0;        // only so many of the last; 0: all
+    bool head = false;              // only what comes behind the layers
     double layer_decay = 1;         // of the learning rate, from a layer to the one below
     std::int64_t reset_layers = 0;  // so many of the last are reinitialised
     struct {
