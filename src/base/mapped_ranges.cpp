@@ -26,17 +26,20 @@ struct Range {
 };
 std::atomic<Range*> ranges{nullptr};
 std::mutex writing;
+std::atomic<bool> reporting{false};
 
 void say(const char* text, std::size_t size) {
     (void)!::write(STDERR_FILENO, text, size);
 }
 
-/// May call only what POSIX lists as safe in a handler: write, _exit, sigaction, raise.
+/// May call only what POSIX lists as safe in a handler: write, pause, _exit, sigaction, raise. Several threads may
+/// lose the same page at once: the first one reports and ends the program, the others wait for that.
 void lost_page(int signal_number, siginfo_t* info, void*) {
     const auto at = reinterpret_cast<std::uintptr_t>(info->si_addr);
     for (const Range* range = ranges.load(std::memory_order_acquire); range; range = range->next) {
         const std::uintptr_t begin = range->begin.load(std::memory_order_acquire);
         if (begin == 0 || at < begin || at - begin >= range->size.load(std::memory_order_relaxed)) continue;
+        while (reporting.exchange(true)) ::pause();
         static constexpr char before[] = "linnet: error: ",
                               after[] =
                                   ": expected a file that stays as it is, got one that became shorter "
