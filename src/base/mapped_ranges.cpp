@@ -32,8 +32,9 @@ void say(const char* text, std::size_t size) {
     (void)!::write(STDERR_FILENO, text, size);
 }
 
-/// May call only what POSIX lists as safe in a handler: write, pause, _exit, sigaction, raise. Several threads may
-/// lose the same page at once: the first one reports and ends the program, the others wait for that.
+/// May call only what POSIX lists as safe in a handler: write, pause, _exit, sigaction, raise. Several
+/// threads may lose the same page at once: the first one reports and ends the program, the others wait for
+/// that.
 void lost_page(int signal_number, siginfo_t* info, void*) {
     const auto at = reinterpret_cast<std::uintptr_t>(info->si_addr);
     for (const Range* range = ranges.load(std::memory_order_acquire); range; range = range->next) {
