@@ -1,6 +1,7 @@
 // The products with block types in AVX-512 with VNNI: what this tier adds to the one below it. One symbol
 // leaves this file: the table (tools/check_kernel_symbols.sh).
 #include "kernels/simd/avx512.h"
+#include "kernels/simd/lanes_512.h"
 
 #include "kernels/blocks/dot_panels.inl"
 #include "kernels/blocks/rows.inl"

@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include "kernels/blocks/activations.inl"
+#include "kernels/blocks/row_lanes.inl"
 #include "kernels/packing.inl"
 #include "kernels/stored.inl"
 
@@ -26,38 +27,31 @@ struct GroupSums {
     static_assert(Block::group == 32);
     using Activations = ActivationBlock;
     using Scaled = Scales;
+    using Floats = RowLanes::Floats;
+    static constexpr int chains = 4 / RowLanes::groups;
 
-    Floats8 products[4] = {all_of(0), all_of(0), all_of(0), all_of(0)}, offsets = all_of(0);
+    Floats products[chains] = {};
+    Floats8 offsets = all_of(0);
 
     static Scaled scales(const char* run) { return Block::scales(run); }
 
-    /// Adds 256 products; codes.operator()<g>() are those of group g.
+    /// Adds 256 products; codes.operator()<p>() are those of part p.
     template <class Codes>
     LINNET_INLINE void add(const Scaled& s, const Codes& codes, const ActivationBlock& a) {
-        // The scales of a run's weights times those of the activations. In memory, because a load spreads a
-        // number over a vector at no cost, where shuffles would be half of the work.
-        alignas(32) float both[8];
-        put_vector(both, s.scale[0] * get_vector<Floats8>(a.d));
-        __asm__("" : "+m"(both));  // or compilers keep them in registers after all
+        // The scales of a run's weights times those of the activations.
+        const RowLanes::Spread both(s.scale[0] * get_vector<Floats8>(a.d));
         if constexpr (adds_offset<Block>)
             offsets +=
                 code_offset<Block>(s, 0) * (get_vector<Floats8>(a.first) + get_vector<Floats8>(a.second));
-        each_group([&]<int g>() LINNET_LAMBDA_INLINE {
-            auto bytes = get_vector<Bytes32>(a.q + 32 * g);
-            const Bytes32 c = codes.template operator()<g>();
-            Ints8 whole = Block::is_signed ? dot_signed(c, bytes) : dot_codes(c, bytes);
-            products[g % 4] += __builtin_convertvector(whole, Floats8) * all_of(both[g]);
+        each_part([&]<int p>() LINNET_LAMBDA_INLINE {
+            auto bytes = get_vector<RowLanes::Codes>(a.q + p * sizeof(RowLanes::Codes));
+            const RowLanes::Codes c = codes.template operator()<p>();
+            const RowLanes::Ints whole = Block::is_signed ? dot_signed(c, bytes) : dot_codes(c, bytes);
+            products[p % chains] += __builtin_convertvector(whole, Floats) * both.template get<p>();
         });
     }
-    Real sum() const {
-        return total((products[0] + products[1]) + (products[2] + products[3])) + total(offsets);
-    }
+    Real sum() const { return total(RowLanes::total_of(products)) + total(offsets); }
 };
-
-inline Ints8 twice_in_words(Shorts8 v) {
-    const Ints8 wide = widen_shorts(v);
-    return (wide & 0xFFFF) | wide << 16;
-}
 
 /// An output of a type with whole scales: 256 scaled products are summed as integers, which takes two thirds
 /// of the instructions.
@@ -65,6 +59,7 @@ template <class Block>
 struct RunSums {
     using Activations = ActivationRun;
     using Scaled = WholeScales;
+    static constexpr int chains = 2 / RowLanes::groups;
 
     Floats8 products = all_of(0), offsets = all_of(0);
 
@@ -72,25 +67,19 @@ struct RunSums {
 
     template <class Codes>
     LINNET_INLINE void add(const Scaled& s, const Codes& codes, const ActivationRun& a) {
-        // Each scale in both halves of a word, in memory as above. Spread as floats: of integers GCC makes
-        // vectors one by one.
-        alignas(32) float pairs[2][8];
-        put_vector(pairs[0], twice_in_words(first_half(s.scale)));
-        if constexpr (Block::group == 16) put_vector(pairs[1], twice_in_words(second_half(s.scale)));
-        __asm__("" : "+m"(pairs));
-        Ints8 sums[2] = {};  // of the even and of the odd groups
-        each_group([&]<int g>() LINNET_LAMBDA_INLINE {
-            auto bytes = get_vector<Bytes32>(a.q + 32 * g);
-            Floats8 spread = all_of(pairs[0][g]);
-            if constexpr (Block::group == 16)
-                spread = __builtin_shufflevector(spread, all_of(pairs[1][g]), 0, 1, 2, 3, 12, 13, 14, 15);
-            const auto by = reinterpret_cast<Ints8>(spread);
-            const Bytes32 c = codes.template operator()<g>();
-            sums[g % 2] = Block::is_signed ? add_scaled_signed(sums[g % 2], c, bytes, by)
-                                           : add_scaled_codes(sums[g % 2], c, bytes, by);
+        const RowLanes::SpreadWords<Block::group == 16> spread(s.scale);
+        RowLanes::Ints sums[chains] = {};
+        each_part([&]<int p>() LINNET_LAMBDA_INLINE {
+            auto bytes = get_vector<RowLanes::Codes>(a.q + p * sizeof(RowLanes::Codes));
+            const RowLanes::Codes c = codes.template operator()<p>();
+            const RowLanes::Ints by = spread.template get<p>();
+            RowLanes::Ints& chain = sums[p % chains];
+            chain = Block::is_signed ? add_scaled_signed(chain, c, bytes, by)
+                                     : add_scaled_codes(chain, c, bytes, by);
         });
-        if constexpr (Block::zero != 0) sums[0] += dot_pairs(s.scale * int16_t{-Block::zero}, a.sums);
-        products += __builtin_convertvector(sums[0] + sums[1], Floats8) * all_of(s.d * a.d);
+        Ints8 whole = RowLanes::total_of(sums);
+        if constexpr (Block::zero != 0) whole += dot_pairs(s.scale * int16_t{-Block::zero}, a.sums);
+        products += __builtin_convertvector(whole, Floats8) * all_of(s.d * a.d);
         if constexpr (Block::has_offset)
             offsets += __builtin_convertvector(dot_pairs(s.minimum, a.sums), Floats8) * all_of(s.dmin * a.d);
     }
@@ -114,7 +103,7 @@ inline void finish(const Gemm<Real>& g, int64_t row, int64_t j, const BlockSums<
 /// Adds the products of a run with one row of A.
 template <class Block>
 LINNET_INLINE void add_run(const char* run, const ActivationsFor<Block>& a, BlockSums<Block>& sums) {
-    const auto codes = [run]<int g>() LINNET_LAMBDA_INLINE { return Block::template codes<g>(run); };
+    const auto codes = [run]<int p>() LINNET_LAMBDA_INLINE { return RowLanes::codes<Block, p>(run); };
     sums.add(BlockSums<Block>::scales(run), codes, a);
 }
 
@@ -155,10 +144,9 @@ void block_column(const Gemm<Real>& g, const ActivationsFor<Block>* a, int64_t r
         for (int64_t line = 0; line < run_bytes<Block>; line += 64) prefetch(from + read_ahead + line);
         const char* run = whole_run<Block>(from, g.k - p * run_length, copy);
         const auto scales = BlockSums<Block>::scales(run);
-        Bytes32 unpacked[run_length / 32];
-        each_group([&]<int group>()
-                       LINNET_LAMBDA_INLINE { unpacked[group] = Block::template codes<group>(run); });
-        const auto codes = [&]<int group>() LINNET_LAMBDA_INLINE { return unpacked[group]; };
+        RowLanes::Codes unpacked[run_length / sizeof(RowLanes::Codes)];
+        each_part([&]<int p>() LINNET_LAMBDA_INLINE { unpacked[p] = RowLanes::codes<Block, p>(run); });
+        const auto codes = [&]<int p>() LINNET_LAMBDA_INLINE { return unpacked[p]; };
         for (int64_t r = 0; r < rows; r++) sums[r].add(scales, codes, a[r * runs + p]);
     }
     for (int64_t r = 0; r < rows; r++) finish<Block>(g, row + r, j, sums[r]);

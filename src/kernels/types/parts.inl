@@ -88,6 +88,9 @@ inline float half_at(const char* p) {
 /// Eight of them, `stride` bytes apart.
 template <int64_t stride>
 inline Floats8 halves_at(const char* p) {
+#ifdef LINNET_WIDE_BYTES
+    if constexpr (picks_shorts<stride>) return widen_halves(pick_shorts<stride>(p));
+#endif
     auto half = [p](int i) { return get_vector<uint16_t>(p + i * stride); };
     return widen_halves(Halves8{half(0), half(1), half(2), half(3), half(4), half(5), half(6), half(7)});
 }
@@ -118,6 +121,16 @@ template <bool high>
 inline Bytes32 nibbles_32(const Byte* p) {
     return bits < high ? 4 : 0, 0 > (get_32(p), 15);
 }
+
+#ifdef LINNET_WIDE_BYTES
+// The same of two groups: each in 16 bytes; the low and the high nibbles of 32.
+inline Bytes64 nibbles_of_two_16(const Byte* first, const Byte* second) {
+    return and_bytes(shifted_right<0, 4, 0, 4>(twice(first, second)), 15);
+}
+inline Bytes64 nibbles_of_two_32(const Byte* p) {
+    return and_bytes(shifted_right<0, 0, 4, 4>(twice(p)), 15);
+}
+#endif
 
 /// 32 weights of 5 bits: 16 bytes as above, and four bytes with the fifth bit of weight i at bit i.
 inline Bytes32 five_bits_32(const Byte* fifth, const Byte* four) {

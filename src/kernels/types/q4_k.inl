@@ -17,7 +17,15 @@ struct BlockQ4_K : WholeScaled<BlockQ4_K> {
     static Bytes32 codes(const char* from) {
         return nibbles_32<g % 2 == 1>(bytes_at(from, 16 + g / 2 * 32));
     }
-    static WholeScales whole_scales(const char* from) { return scales_and_minima(from); }
+#ifdef LINNET_WIDE_BYTES
+    template <int p>
+    static Bytes64 codes_of_two(const char* from) {
+        return nibbles_of_two_32(bytes_at(from, 16 + 32 * p));
+    }
+#endif
+    static WholeScales whole_scales(const char* from) {
+        return scales_and_minima(from);
+    }
 
     using Levels = Steps<0, 15>;
     static void quantize(const Real* x, const Real* importance, char* block) {

@@ -19,7 +19,16 @@ struct BlockQ5_K : WholeScaled<BlockQ5_K> {
         Bytes32 fifth = get_32(bytes_at(from, 16));
         return nibbles_32<g % 2 == 1>(bytes_at(from, 48 + g / 2 * 32)) | bits<g, 4>(fifth, 16);
     }
-    static WholeScales whole_scales(const char* from) { return scales_and_minima(from); }
+#ifdef LINNET_WIDE_BYTES
+    template <int p>
+    static Bytes64 codes_of_two(const char* from) {
+        const Bytes64 fifth = rotated_left<4 - 2 * p, 3 - 2 * p>(twice(from + 16));
+        return nibbles_of_two_32(bytes_at(from, 48 + 32 * p)) | and_bytes(fifth, 16);
+    }
+#endif
+    static WholeScales whole_scales(const char* from) {
+        return scales_and_minima(from);
+    }
 
     using Levels = Steps<0, 31>;
     static void quantize(const Real* x, const Real* importance, char* block) {

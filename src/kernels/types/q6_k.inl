@@ -21,6 +21,16 @@ struct BlockQ6_K : WholeScaled<BlockQ6_K> {
         return nibbles_32<part / 2 == 1>(bytes_at(from, g / 4 * 64 + part % 2 * 32)) |
                bits<2 * part, 4>(two, 48);
     }
+#ifdef LINNET_WIDE_BYTES
+    template <int p>
+    static Bytes64 codes_of_two(const char* from) {
+        constexpr int part = 2 * p % 4;  // of the four whose upper two bits share 32 bytes
+        const auto four = get_vector<Bytes64>(from + p / 2 * 64);
+        const Bytes64 two = rotated_left<4 - 2 * part, 2 - 2 * part>(twice(from + 128 + p / 2 * 32));
+        return and_bytes(shifted_right<2 * part, 2 * part, 2 * part, 2 * part>(four), 15) |
+               and_bytes(two, 48);
+    }
+#endif
     static WholeScales whole_scales(const char* from) {
         auto both = get_vector<Shorts8>(from + 192);
         return {join(both << 8 >> 8, both >> 8), Shorts16{}, half_at(from + 208), 0};

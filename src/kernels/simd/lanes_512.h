@@ -1,0 +1,126 @@
+// Vectors of 64 bytes beside those of lanes.h, where AVX-512 multiplies bytes (VNNI): two groups of weights
+// at a time (blocks/row_lanes.inl).
+#pragma once
+#include "kernels/simd/lanes_x86.h"
+
+#define LINNET_WIDE_BYTES
+
+namespace linnet {
+namespace {
+
+using Bytes64 = unsigned char __attribute__((vector_size(64)));
+using Ints16 = int32_t __attribute__((vector_size(64)));
+using Floats16 = float __attribute__((vector_size(64)));
+
+inline Bytes64 join(Bytes32 low, Bytes32 high) {
+    return reinterpret_cast<Bytes64>(_mm512_inserti64x4(
+        _mm512_castsi256_si512(reinterpret_cast<__m256i>(low)), reinterpret_cast<__m256i>(high), 1));
+}
+inline Floats8 lower_group(Floats16 v) {
+    return _mm512_castps512_ps256(v);
+}
+inline Floats8 upper_group(Floats16 v) {
+    return _mm512_extractf32x8_ps(v, 1);
+}
+inline Ints8 lower_group(Ints16 v) {
+    return reinterpret_cast<Ints8>(_mm512_castsi512_si256(reinterpret_cast<__m512i>(v)));
+}
+inline Ints8 upper_group(Ints16 v) {
+    return reinterpret_cast<Ints8>(_mm512_extracti64x4_epi64(reinterpret_cast<__m512i>(v), 1));
+}
+/// v[i] in the eight lanes of the first half, v[i + 1] in those of the second.
+template <int i>
+inline Floats16 spread_two(Floats8 v) {
+    const __m512i places =
+        _mm512_setr_epi32(i, i, i, i, i, i, i, i, i + 1, i + 1, i + 1, i + 1, i + 1, i + 1, i + 1, i + 1);
+    return _mm512_permutexvar_ps(places, _mm512_castps256_ps512(v));
+}
+/// v[i] in the halves of four words, v[8 + i] in four, then v[i + 1] and v[8 + i + 1] likewise.
+template <int i>
+inline Ints16 spread_words_of_two(Shorts16 v) {
+    constexpr int32_t twice = 0x10001;
+    constexpr int32_t a = i * twice, b = (8 + i) * twice, c = (i + 1) * twice, d = (9 + i) * twice;
+    const __m512i places = _mm512_setr_epi32(a, a, a, a, b, b, b, b, c, c, c, c, d, d, d, d);
+    return reinterpret_cast<Ints16>(
+        _mm512_permutexvar_epi16(places, _mm512_castsi256_si512(reinterpret_cast<__m256i>(v))));
+}
+
+/// The same 32 bytes, twice; 16 bytes twice, then 16 others twice.
+inline Bytes64 twice(const void* p) {
+    return reinterpret_cast<Bytes64>(
+        _mm512_broadcast_i64x4(_mm256_loadu_si256(static_cast<const __m256i*>(p))));
+}
+inline Bytes64 twice(const void* first, const void* second) {
+    auto at = [](const void* p) { return _mm_loadu_si128(static_cast<const __m128i*>(p)); };
+    return reinterpret_cast<Bytes64>(
+        _mm512_mask_broadcast_i64x2(_mm512_broadcast_i64x2(at(first)), 0xF0, at(second)));
+}
+/// In words of 64 bits of a group's lower half, of its upper half, then of the other group's.
+template <int a, int b, int c, int d>
+inline Bytes64 shifted_right(Bytes64 v) {
+    return reinterpret_cast<Bytes64>(
+        _mm512_srlv_epi64(reinterpret_cast<__m512i>(v), _mm512_setr_epi64(a, a, b, b, c, c, d, d)));
+}
+/// Rotated by `first` in the first group and by `second` in the other one; negative numbers: to the right.
+template <int first, int second>
+inline Bytes64 rotated_left(Bytes64 v) {
+    constexpr int a = first & 63, b = second & 63;
+    return reinterpret_cast<Bytes64>(
+        _mm512_rolv_epi64(reinterpret_cast<__m512i>(v), _mm512_setr_epi64(a, a, a, a, b, b, b, b)));
+}
+inline Bytes64 and_bytes(Bytes64 v, int mask) {
+    return reinterpret_cast<Bytes64>(
+        _mm512_and_si512(reinterpret_cast<__m512i>(v), _mm512_set1_epi8(static_cast<char>(mask))));
+}
+/// places[i] of a table of 16.
+inline Bytes64 look_up(Bytes16 table, Bytes64 places) {
+    return reinterpret_cast<Bytes64>(_mm512_shuffle_epi8(
+        _mm512_broadcast_i32x4(reinterpret_cast<__m128i>(table)), reinterpret_cast<__m512i>(places)));
+}
+
+/// Whether eight numbers of 16 bits, `stride` bytes apart, lie in the first 128 or 256 of 8 · stride bytes.
+template <int64_t stride>
+constexpr bool picks_shorts = (7 * stride + 2 <= 128 && 8 * stride >= 128) ||
+                              (stride > 18 && 7 * stride + 2 <= 256 && 8 * stride >= 256);
+/// Them, by one shuffle of two vectors, or by two: inserted one by one they were a quarter of q4_0's time.
+template <int64_t stride>
+inline Halves8 pick_shorts(const char* p) {
+    static_assert(stride % 2 == 0 && picks_shorts<stride>);
+    auto at = [p](int i) { return _mm512_loadu_si512(p + 64 * i); };
+    constexpr auto place = [](int64_t i) { return static_cast<short>(i * stride / 2 % 64); };
+    const __m512i places = _mm512_castsi128_si512(
+        _mm_setr_epi16(place(0), place(1), place(2), place(3), place(4), place(5), place(6), place(7)));
+    const __m128i low = _mm512_castsi512_si128(_mm512_permutex2var_epi16(at(0), places, at(1)));
+    if constexpr (8 * stride < 256) return reinterpret_cast<Halves8>(low);
+    const __m128i high = _mm512_castsi512_si128(_mm512_permutex2var_epi16(at(2), places, at(3)));
+    constexpr int of_high = 256 - (1 << (127 / stride + 1));
+    return reinterpret_cast<Halves8>(_mm_mask_blend_epi16(of_high, low, high));
+}
+
+// The products of lanes_x86.h, of two groups.
+inline Ints16 dot_codes(Bytes64 codes, Bytes64 a) {
+    return reinterpret_cast<Ints16>(_mm512_dpbusd_epi32(
+        _mm512_setzero_si512(), reinterpret_cast<__m512i>(codes), reinterpret_cast<__m512i>(a)));
+}
+inline Ints16 add_scaled_codes(Ints16 sums, Bytes64 codes, Bytes64 a, Ints16 by) {
+    const __m512i pairs =
+        _mm512_maddubs_epi16(reinterpret_cast<__m512i>(codes), reinterpret_cast<__m512i>(a));
+    return reinterpret_cast<Ints16>(
+        _mm512_dpwssd_epi32(reinterpret_cast<__m512i>(sums), pairs, reinterpret_cast<__m512i>(by)));
+}
+inline void move_signs(Bytes64& codes, Bytes64& a) {
+    auto x = reinterpret_cast<__m512i>(codes), y = reinterpret_cast<__m512i>(a);
+    codes = reinterpret_cast<Bytes64>(_mm512_abs_epi8(x));
+    a = reinterpret_cast<Bytes64>(_mm512_mask_sub_epi8(y, _mm512_movepi8_mask(x), _mm512_setzero_si512(), y));
+}
+inline Ints16 dot_signed(Bytes64 codes, Bytes64 a) {
+    move_signs(codes, a);
+    return dot_codes(codes, a);
+}
+inline Ints16 add_scaled_signed(Ints16 sums, Bytes64 codes, Bytes64 a, Ints16 by) {
+    move_signs(codes, a);
+    return add_scaled_codes(sums, codes, a, by);
+}
+
+}  // namespace
+}  // namespace linnet
