@@ -2,6 +2,8 @@
 // instruction set, whatever part is asked for and whatever else is in the run.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <string>
 
 #include "weight_product.h"
@@ -84,6 +86,25 @@ TEST_CASE("an activation that is not finite spoils its row and no other") {
                 for (std::size_t i = 0; i < c.size(); i++)
                     CHECK_MESSAGE(std::isfinite(c[i]) == (i / 4 != 1),
                                   table->name << " " << type.name << " " << std::string(name));
+            }
+        }
+    });
+}
+
+TEST_CASE(
+    "a row that ends within a run of 256 weights takes nothing of the rows behind it, whatever their bytes") {
+    each_product([&](const DTypeInfo& type, const char* name, auto member, double) {
+        for (const KernelTable<float>* table : usable_kernels()) {
+            if (!(table->block.*member)) continue;
+            for (std::int64_t blocks : {1, 3, 9}) {
+                WeightProduct product(type.type, 1, 4, blocks * type.block);
+                product.g.n_end = 1;  // row 0 alone
+                auto run = [&] { return product.run(table->block.*member, table->gemm_workspace); };
+                const std::vector<float> before = run();
+                const auto row = static_cast<std::ptrdiff_t>(product.w.size() / 4);
+                std::fill(product.w.begin() + row, product.w.end(), std::byte{0xFF});  // halves that are NaN
+                CHECK_MESSAGE(run() == before, table->name << " " << type.name << " " << std::string(name)
+                                                           << " K " << product.k);
             }
         }
     });

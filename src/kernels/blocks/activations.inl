@@ -33,8 +33,9 @@ inline Floats8 magnitudes(Floats8 x) {
 
 /// Over the lanes, as a tree: 4 apart, 2 apart, neighbours.
 inline float total(Floats8 v) {
-    float a = v[0] + v[4], b = v[1] + v[5], c = v[2] + v[6], d = v[3] + v[7];
-    return (a + c) + (b + d);
+    v += __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3);
+    v += __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5);
+    return v[0] + v[1];
 }
 inline float largest_of(Floats8 v) {
     v = larger(v, __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3));

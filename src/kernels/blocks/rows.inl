@@ -35,22 +35,28 @@ struct GroupSums {
 
     static Scaled scales(const char* run) { return Block::scales(run); }
 
-    /// Adds 256 products; codes.operator()<p>() are those of part p.
+    /// Adds the products of the run's first `groups` groups, the others' being 0; codes.operator()<p>() are
+    /// those of part p.
     template <class Codes>
-    LINNET_INLINE void add(const Scaled& s, const Codes& codes, const ActivationBlock& a) {
+    LINNET_INLINE void add(const Scaled& s, const Codes& codes, const ActivationBlock& a,
+                           int64_t groups = 8) {
         // The scales of a run's weights times those of the activations.
         const RowLanes::Spread both(s.scale[0] * get_vector<Floats8>(a.d));
         if constexpr (adds_offset<Block>)
             offsets +=
                 code_offset<Block>(s, 0) * (get_vector<Floats8>(a.first) + get_vector<Floats8>(a.second));
         each_part([&]<int p>() LINNET_LAMBDA_INLINE {
+            if (p * RowLanes::groups >= groups) return;
             auto bytes = get_vector<RowLanes::Codes>(a.q + p * sizeof(RowLanes::Codes));
             const RowLanes::Codes c = codes.template operator()<p>();
             const RowLanes::Ints whole = Block::is_signed ? dot_signed(c, bytes) : dot_codes(c, bytes);
             products[p % chains] += __builtin_convertvector(whole, Floats) * both.template get<p>();
         });
     }
-    Real sum() const { return total(RowLanes::total_of(products)) + total(offsets); }
+    Real sum() const {
+        const Real all = total(RowLanes::total_of(products));
+        return adds_offset<Block> ? all + total(offsets) : all;
+    }
 };
 
 /// An output of a type with whole scales: 256 scaled products are summed as integers, which takes two thirds
@@ -83,7 +89,7 @@ struct RunSums {
         if constexpr (Block::has_offset)
             offsets += __builtin_convertvector(dot_pairs(s.minimum, a.sums), Floats8) * all_of(s.dmin * a.d);
     }
-    Real sum() const { return total(products) - total(offsets); }
+    Real sum() const { return Block::has_offset ? total(products) - total(offsets) : total(products); }
 };
 
 template <class Block>
@@ -106,6 +112,21 @@ LINNET_INLINE void add_run(const char* run, const ActivationsFor<Block>& a, Bloc
     const auto codes = [run]<int p>() LINNET_LAMBDA_INLINE { return RowLanes::codes<Block, p>(run); };
     sums.add(BlockSums<Block>::scales(run), codes, a);
 }
+/// The same where the row ends within the run, after `count` weights. What follows in memory is the next row:
+/// its codes meet activations of 0, and its scales, which may be anything, become 0. Only at the matrix's end
+/// is the run copied: a copy in short pieces that is loaded in long ones took most of the time of a row of
+/// 288.
+template <class Block>
+LINNET_INLINE void add_last_run(const Gemm<Real>& g, const char* run, int64_t count,
+                                const ActivationsFor<Block>& a, BlockSums<Block>& sums) {
+    if constexpr (Block::elements < run_length) {
+        char copy[run_bytes<Block>];
+        if (run + run_bytes < Block >> block_at<Block>(g.b, g.n, 0)) run = whole_run<Block>(run, count, copy);
+        const auto codes = [run]<int p>() LINNET_LAMBDA_INLINE { return RowLanes::codes<Block, p>(run); };
+        const int64_t groups = count / 32;
+        sums.add(first_scales(BlockSums<Block>::scales(run), groups), codes, a, groups);
+    }
+}
 
 /// One row of A and `streams` columns, `apart` from each other.
 template <class Block, int streams>
@@ -125,10 +146,7 @@ void block_streams(const Gemm<Real>& g, const ActivationsFor<Block>* a, int64_t 
         }
     }
     for (int s = 0; s < streams; s++) {
-        if (left > 0) {
-            char copy[run_bytes<Block>];
-            add_run<Block>(whole_run<Block>(from + s * next, left, copy), *a, sums[s]);
-        }
+        if (left > 0) add_last_run<Block>(g, from + s * next, left, *a, sums[s]);
         finish<Block>(g, row, j + s * apart, sums[s]);
     }
 }

@@ -39,6 +39,16 @@ struct Scales {
     Floats8 scale[2], offset[2];
 };
 
+/// Those of the first `groups` groups, and zeros.
+inline Scales first_scales(Scales s, int64_t groups) {
+    const auto keep = Ints8{0, 1, 2, 3, 4, 5, 6, 7} < static_cast<int32_t>(groups);
+    for (int half = 0; half < 2; half++) {
+        s.scale[half] = keep ? s.scale[half] : all_of(0);
+        s.offset[half] = keep ? s.offset[half] : all_of(0);
+    }
+    return s;
+}
+
 /// Scales and minima of 256 weights as whole numbers: of the eight groups of 32, first of their first halves,
 /// then of the second ones (the same numbers again where a group of the type has 32 weights). A weight is d ·
 /// scale · (code - zero) - dmin · minimum.
