@@ -242,12 +242,27 @@ void check_scores(ModelConfig& c, std::string_view file) {
                    a.score);
 }
 
+/// Blocks that are chosen stand in a table for each layer, of whose size nothing else in a file speaks.
+void check_choice(ModelConfig& c, std::string_view file) {
+    auto& a = c.attention;
+    if (a.window.list() == PerLayer<std::int64_t>(0).list()) a.globals = a.random = 0;
+    if (a.random == 0) {
+        a.random_seed = 0;
+        return;
+    }
+    constexpr std::int64_t most = std::int64_t{1} << 26;
+    const std::int64_t blocks = (c.context + choice_block - 1) / choice_block;  // at most 2^18
+    if (blocks * blocks * std::max(c.layers, c.decoder_layers) > most)
+        fail_input(file, "model.attention.random", "0, as model.context is " + std::to_string(c.context),
+                   std::to_string(a.random),
+                   "layers x (context / " + std::to_string(choice_block) + ")^2 may be up to 2^26");
+}
+
 void check_attention(ModelConfig& c, std::string_view file) {
     auto& a = c.attention;
     check_scores(c, file);
     check_value_embeddings(c, file);
-    if (a.window.list() == PerLayer<std::int64_t>(0).list()) a.globals = a.random = 0;
-    if (a.random == 0) a.random_seed = 0;
+    check_choice(c, file);
     if (a.buckets == 0) {
         a.reach = ModelConfig().attention.reach;
         return;

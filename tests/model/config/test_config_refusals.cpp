@@ -146,6 +146,10 @@ TEST_CASE("a config that contradicts itself is refused by the setting's name") {
          {{"model.attention.score", "general"}, {"model.kv_heads", 1}},
          "model.attention.score: expected another, as kv_heads x head_width is not width, got general"},
         {plain,
+         {{"model.attention.random", 1}, {"model.attention.window", 64}, {"model.context", 1 << 24}},
+         "model.attention.random: expected 0, as model.context is 16777216, got 1 (layers x (context / 64)^2 "
+         "may be up to 2^26)"},
+        {plain,
          {{"model.attention.score", "additive"}, {"model.attention.softcap", 2}},
          "model.attention.score: expected another beside attention.scale, softcap, alibi or buckets, got "
          "additive"},
