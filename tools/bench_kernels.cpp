@@ -59,9 +59,9 @@ float* random_floats(std::size_t n) {
     return p;
 }
 
-double peak_flops(const KernelTable<float>& k) {
-    double done = k.fma_probe(1000);
-    double t = best([&](int, int) { k.fma_probe(2000000); });
+double peak_flops(double (*probe)(std::int64_t)) {
+    double done = probe(1000);
+    double t = best([&](int, int) { probe(2000000); });
     return done * 2000 * threads / t;
 }
 
@@ -95,6 +95,39 @@ void product(const KernelTable<float>& k, double peak, char kind, std::int64_t m
     std::free(a), std::free(b32), std::free(b), std::free(c);
 }
 
+/// Products of training in bf16: as above, of an activation that is stored in bf16 ('f': x, 'w': x) and
+/// gradients in f32; `narrow`: C is stored in bf16 ('f' alone).
+void rounded_product(const KernelTable<float>& k, double peak, char kind, std::int64_t m, std::int64_t n,
+                     std::int64_t kk, bool narrow) {
+    const auto of = [](std::int64_t count) { return random_floats(static_cast<std::size_t>(count)); };
+    float *a = of(m * kk), *b = of(n * kk), *c = of(m * n);
+    Gemm<float> g;
+    g.m = m, g.n = n, g.k = kk;
+    g.a = {a, DType::f32, kk, 1};
+    g.b = {b, DType::f32, 1, kk};
+    if (kind == 'f') k.store(m * kk, DType::bf16, a, a), g.a.type = DType::bf16;
+    if (kind == 'x') g.b = {b, DType::f32, n, 1};
+    if (kind == 'w') {
+        k.store(n * kk, DType::bf16, b, b);
+        g.a = {a, DType::f32, 1, m}, g.b = {b, DType::bf16, n, 1}, g.accumulate = true;
+    }
+    g.c = c, g.c_row = n, g.m_end = m, g.n_end = n;
+    if (narrow) g.bf16 = reinterpret_cast<std::uint16_t*>(c);
+    std::vector<void*> work;
+    for (int i = 0; i < threads; i++) work.push_back(aligned(k.narrow.workspace));
+    double t = best([&](int thread, int count) {
+        Gemm<float> mine = gemm_share(k.narrow.cut, g, thread, count);
+        if (mine.m_begin < mine.m_end && mine.n_begin < mine.n_end)
+            k.narrow.rounded(mine, work[static_cast<std::size_t>(thread)]);
+    });
+    double rate = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(kk) / t;
+    std::printf("%-7s bf16 %c [%5ld,%5ld]x[%5ld,%5ld] to %-4s %8.1f GFLOP/s %5.1f %%\n", k.name, kind, m, kk,
+                kk, n, narrow ? "bf16" : "f32", rate * 1e-9, 100 * rate / peak);
+    std::fflush(stdout);
+    for (void* p : work) std::free(p);
+    std::free(a), std::free(b), std::free(c);
+}
+
 void decode(const KernelTable<float>& k, double peak, std::int64_t m, std::int64_t n, std::int64_t kk,
             DType type) {
     float* a = random_floats(static_cast<std::size_t>(m * kk));
@@ -116,8 +149,9 @@ void decode(const KernelTable<float>& k, double peak, std::int64_t m, std::int64
     std::free(a), std::free(b), std::free(c);
 }
 
+/// narrow: the products in bf16, whose operands are stored so.
 void attend(const KernelTable<float>& k, double peak, std::int64_t t, std::int64_t heads, std::int64_t d,
-            std::int64_t batch, std::int64_t cached) {
+            std::int64_t batch, std::int64_t cached, bool narrow = false) {
     std::int64_t width = heads * d, keys = cached + t;
     auto values = [&](std::int64_t rows) {
         return random_floats(static_cast<std::size_t>(rows * width * batch));
@@ -126,13 +160,20 @@ void attend(const KernelTable<float>& k, double peak, std::int64_t t, std::int64
           *dq = values(t), *dk = values(keys), *dv = values(keys);
     float* lse = random_floats(static_cast<std::size_t>(t * heads * batch));
     std::vector<void*> work;
-    for (int i = 0; i < threads; i++) work.push_back(aligned(k.attention_workspace));
+    for (int i = 0; i < threads; i++)
+        work.push_back(aligned(narrow ? k.narrow.workspace : k.attention_workspace));
+    const std::int64_t element = narrow ? 2 : 4;
+    for (float* p : {q, key, v})
+        if (narrow) k.store((p == q ? t : keys) * width * batch, DType::bf16, p, p);
     auto of = [&](std::int64_t b) {
         Attention<float> f;
         f.rows = t, f.cached = cached, f.keys = keys, f.heads = f.kv_heads = heads, f.head_width = d;
         f.scale = 0.125f;
-        f.q = q + b * t * width, f.k = key + b * keys * width, f.v = v + b * keys * width,
-        f.out = out + b * t * width;
+        auto at = [&](float* from, std::int64_t rows) {
+            return reinterpret_cast<float*>(reinterpret_cast<char*>(from) + b * rows * width * element);
+        };
+        f.q = at(q, t), f.k = at(key, keys), f.v = at(v, keys), f.out = at(out, t);
+        if (narrow) f.stored = DType::bf16;
         f.q_row = f.k_row = f.v_row = f.out_row = width;
         f.q_head = f.k_head = f.v_head = d;
         f.lse = lse + b * heads * t;
@@ -140,7 +181,7 @@ void attend(const KernelTable<float>& k, double peak, std::int64_t t, std::int64
     };
     double seconds = best([&](int thread, int count) {
         for (std::int64_t task = thread; task < heads * batch; task += count) {
-            auto* kernel = t == 1 ? k.attention_decode : k.attention;
+            auto* kernel = t == 1 ? k.attention_decode : narrow ? k.narrow.attention : k.attention;
             kernel(of(task / heads), task % heads, 0, t, work[static_cast<std::size_t>(thread)]);
         }
     });
@@ -148,6 +189,7 @@ void attend(const KernelTable<float>& k, double peak, std::int64_t t, std::int64
         static_cast<double>(heads * batch) * (static_cast<double>(t) * (static_cast<double>(t) + 1) / 2 +
                                               static_cast<double>(t) * static_cast<double>(cached));
     double flops = 4.0 * static_cast<double>(d) * pairs;
+    if (narrow) std::printf("bf16 ");
     std::printf("%-7s attention T %ld cached %ld D %ld forward  %8.3f ms %8.1f GFLOP/s %5.1f %%", k.name, t,
                 cached, d, seconds * 1e3, flops / seconds * 1e-9, 100 * flops / seconds / peak);
     if (t == 1) std::printf("  %.1f GB/s", static_cast<double>(batch * keys * width) * 8 / seconds * 1e-9);
@@ -160,7 +202,8 @@ void attend(const KernelTable<float>& k, double peak, std::int64_t t, std::int64
                 back.forward = of(b);
                 back.dout = dout + b * t * width;
                 back.dq = dq + b * t * width, back.dk = dk + b * t * width, back.dv = dv + b * t * width;
-                k.attention_backward(back, task % heads, work[static_cast<std::size_t>(thread)]);
+                auto* kernel = narrow ? k.narrow.attention_backward : k.attention_backward;
+                kernel(back, task % heads, work[static_cast<std::size_t>(thread)]);
             }
         });
         flops = 10.0 * static_cast<double>(d) * pairs;
@@ -204,7 +247,7 @@ int main(int argc, char** argv) {
         return std::printf("no tier %s here (%s)\n", argv[1], built_kernels()), 2;
     const KernelTable<float>& k = kernels();
     auto wants = [&](char c) { return std::strchr(only, c) != nullptr; };
-    double peak = peak_flops(k);
+    double peak = peak_flops(k.fma_probe);
     std::printf("%s, %d threads: multiply-add peak %.1f GFLOP/s\n", k.name, threads, peak * 1e-9);
     if (wants('g')) {
         for (DType type : {DType::f32, DType::f16}) product(k, peak, 'f', 2048, 2048, 2048, type);
@@ -223,6 +266,29 @@ int main(int argc, char** argv) {
         product(k, peak, 'f', 32, 768, 768, DType::f16);
         product(k, peak, 'f', 16, 3072, 768, DType::f16);
     }
+    if (wants('b') && k.narrow.rounded) {
+        const double bf16 = peak_flops(std::strcmp(k.name, "amx") == 0 ? k.tile_probe : k.bf16_probe);
+        std::printf("%s, %d threads: bf16 peak %.1f GFLOP/s\n", k.name, threads, bf16 * 1e-9);
+        for (std::int64_t rows : {4096, 2048}) {
+            rounded_product(k, bf16, 'f', rows, 2304, 768, true);
+            rounded_product(k, bf16, 'f', rows, 3072, 768, true);
+            rounded_product(k, bf16, 'f', rows, 768, 3072, false);
+            rounded_product(k, bf16, 'x', rows, 768, 3072, false);
+            rounded_product(k, bf16, 'x', rows, 3072, 768, false);
+            rounded_product(k, bf16, 'w', 3072, 768, rows, false);
+            rounded_product(k, bf16, 'w', 768, 3072, rows, false);
+        }
+        rounded_product(k, bf16, 'f', 1024, 50257, 768, false);
+        rounded_product(k, bf16, 'x', 1024, 768, 50257, false);
+        rounded_product(k, bf16, 'w', 50257, 768, 1024, false);
+        for (std::int64_t width : {288, 512}) {
+            rounded_product(k, bf16, 'f', 2048, 4 * width, width, true);
+            rounded_product(k, bf16, 'f', 2048, width, 4 * width, false);
+            rounded_product(k, bf16, 'x', 2048, width, 4 * width, false);
+            rounded_product(k, bf16, 'w', 4 * width, width, 2048, false);
+            rounded_product(k, bf16, 'w', width, width, 2048, false);
+        }
+    }
     if (wants('v')) {
         std::int64_t n = std::int64_t{1} << 26;
         float* x = random_floats(static_cast<std::size_t>(n));
@@ -238,6 +304,9 @@ int main(int argc, char** argv) {
         attend(k, peak, 64, 4, 32, 12, 0);
         attend(k, peak, 256, 12, 64, 8, 0);
         attend(k, peak, 1024, 12, 64, 2, 0);
+        attend(k, peak, 512, 12, 64, 4, 0);
+        if (k.narrow.attention)
+            for (std::int64_t t : {256, 512, 1024}) attend(k, peak, t, 12, 64, 2048 / t, 0, true);
         attend(k, peak, 1, 12, 64, 1, 1000);
     }
     if (wants('e')) elementwise(k);

@@ -2,7 +2,7 @@
 // leaves this file: the table (tools/check_kernel_symbols.sh).
 #include "kernels/simd/avx512.h"
 
-#include "kernels/bf16/dot_products.inl"
+#include "kernels/bf16/dot_attention.inl"
 
 namespace linnet {
 namespace {
@@ -16,10 +16,13 @@ struct PairDots {
 }  // namespace
 
 extern const AddedKernels avx512bf16_kernels;
-constinit const AddedKernels avx512bf16_kernels = {.name = "avx512bf16",
-                                                   .narrow = {.rounded = bf16_product<DotProduct<PairDots>>,
-                                                              .rounded_longest = DotProduct<PairDots>::depth,
-                                                              .workspace = sizeof(BF16Panels),
-                                                              .cut = {dot_rows, tile_block, 16},
-                                                              .speed = 1.5}};
+constinit const AddedKernels avx512bf16_kernels = {
+    .name = "avx512bf16",
+    .narrow = {.rounded = bf16_product<DotProduct<PairDots>>,
+               .rounded_longest = DotProduct<PairDots>::depth,
+               .attention = bf16_attention<DotUnits<PairDots>>,
+               .attention_backward = bf16_attention_backward<DotUnits<PairDots>>,
+               .workspace = sizeof(BF16Panels),
+               .cut = {dot_rows, tile_block, 16},
+               .speed = 1.5}};
 }  // namespace linnet

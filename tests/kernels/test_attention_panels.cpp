@@ -1,5 +1,5 @@
-// Attention with its products in bf16, on matrix units and on their emulation: nearly that of f32, and a
-// query's bits do not depend on the queries beside it.
+// Attention with its products in bf16, on matrix units, by dot products of pairs and on the emulation of
+// both: nearly that of f32, and a query's bits do not depend on the queries beside it.
 #include <doctest/doctest.h>
 
 #include "kernels/kernels.h"
@@ -7,8 +7,10 @@
 // The plainest primitives, as in isa_scalar.cpp.
 #include "kernels/simd/scalar.h"
 
+#include "kernels/bf16/dot_attention.inl"
 #include "kernels/bf16/tile_attention.inl"
 
+#include "emulated_dots.h"
 #include "emulated_tiles.h"
 #include "kernel_support.h"
 
@@ -89,11 +91,13 @@ struct Sequence {
 
 namespace {
 
-/// The emulated one first, then those of this machine.
+template <class Units, std::int64_t room = linnet::query_room>
+constexpr Kernel kernel_of = {linnet::bf16_attention<Units>, linnet::bf16_attention_backward<Units, room>,
+                              sizeof(linnet::BF16Panels)};
+
+/// The emulated ones first, then those of this machine.
 std::vector<Kernel> narrow_kernels() {
-    std::vector<Kernel> kernels = {{linnet::tile_attention<EmulatedTiles>,
-                                    linnet::tile_attention_backward<EmulatedTiles>,
-                                    sizeof(linnet::BF16Panels)}};
+    std::vector<Kernel> kernels = {kernel_of<TileUnits<EmulatedTiles>>, kernel_of<DotUnits<EmulatedDots>>};
     for (const KernelTable<float>* table : usable_kernels())
         if (table->narrow.attention)
             kernels.push_back(
@@ -152,15 +156,36 @@ TEST_CASE("attention in bf16 gives the same bits where its values are stored so"
 }
 
 TEST_CASE("attention's backward in bf16 gives the same bits where not all queries find room") {
-    constexpr std::size_t bytes = sizeof(linnet::BF16Panels);
-    const Kernel whole{linnet::tile_attention<EmulatedTiles>, linnet::tile_attention_backward<EmulatedTiles>,
-                       bytes};
     constexpr std::int64_t one_block = 8 * 1024;
-    const Kernel one{linnet::tile_attention<EmulatedTiles>,
-                     linnet::tile_attention_backward<EmulatedTiles, one_block>, bytes};
-    Sequence a({130, 2, 1, 24, 40}), b({130, 2, 1, 24, 40});
-    a.run(whole, 130), b.run(one, 130);
-    CHECK(same_bits(a.dq, b.dq, a.dq.size()));
-    CHECK(same_bits(a.dk, b.dk, a.dk.size()));
-    CHECK(same_bits(a.dv, b.dv, a.dv.size()));
+    const std::pair<Kernel, Kernel> each[] = {
+        {kernel_of<TileUnits<EmulatedTiles>>, kernel_of<TileUnits<EmulatedTiles>, one_block>},
+        {kernel_of<DotUnits<EmulatedDots>>, kernel_of<DotUnits<EmulatedDots>, one_block>}};
+    for (const auto& [whole, one] : each) {
+        Sequence a({130, 2, 1, 24, 40}), b({130, 2, 1, 24, 40});
+        a.run(whole, 130), b.run(one, 130);
+        CHECK(same_bits(a.dq, b.dq, a.dq.size()));
+        CHECK(same_bits(a.dk, b.dk, a.dk.size()));
+        CHECK(same_bits(a.dv, b.dv, a.dv.size()));
+    }
+}
+
+TEST_CASE("attention by the machine's dot products of pairs gives the emulation's products") {
+    // Their order is the same; what differs is the exponential, which the plain primitives round elsewhere.
+    const Kernel twin = kernel_of<DotUnits<EmulatedDots>>;
+    for (const KernelTable<float>* table : usable_kernels()) {
+        if (!table->narrow.attention || table->narrow.split) continue;
+        const Kernel kernel{table->narrow.attention, table->narrow.attention_backward,
+                            table->narrow.workspace};
+        for (const Case& c : cases) {
+            Sequence a(c), b(c);
+            a.run(twin, 128), b.run(kernel, 128);
+            INFO("T " << c.rows << " D " << c.width);
+            constexpr double allowed = 1e-3;
+            CHECK(relative_error(b.out, a.out) < allowed);
+            CHECK(relative_error(b.dv, a.dv) < allowed);
+            if (c.rows == 1) continue;
+            CHECK(relative_error(b.dq, a.dq) < allowed);
+            CHECK(relative_error(b.dk, a.dk) < allowed);
+        }
+    }
 }

@@ -10,6 +10,7 @@
 #include "kernels/bf16/dot_products.inl"
 #include "kernels/bf16/tile_products.inl"
 
+#include "emulated_dots.h"
 #include "emulated_tiles.h"
 #include "kernel_support.h"
 
@@ -100,19 +101,6 @@ struct Kernel {
     bool tiles;  // sums in the order of tiles
 };
 
-/// VDPBF16PS: the product of the odd k, then that of the even, each added with one rounding.
-struct EmulatedDots {
-    static float add(float sum, float a, float b) {
-        auto half = [](float words, unsigned shift) {
-            std::uint32_t bits;
-            std::memcpy(&bits, &words, sizeof bits);
-            return bf16(static_cast<std::uint16_t>(bits >> shift));
-        };
-        sum = flushed(flushed(sum) + half(a, 16) * half(b, 16));
-        return flushed(sum + half(a, 0) * half(b, 0));
-    }
-};
-
 /// The emulated ones first, then those of every table that this machine runs.
 std::vector<Kernel> all_kernels() {
     constexpr std::size_t bytes = sizeof(linnet::BF16Panels);
@@ -164,6 +152,24 @@ TEST_CASE("the machine's matrix units give the emulation's bits, K cut in pieces
                 for (DType type : {DType::f32, DType::bf16}) CHECK(same(shape, kind, type));
             for (const auto& shape : longer) CHECK(same(shape, kind, DType::f32));
         }
+    }
+}
+
+TEST_CASE("the machine's dot products of pairs give the emulation's bits, K cut in pieces too") {
+    const std::vector<Kernel> all = all_kernels();
+    const Kernel& twin = all[2];
+    const std::int64_t longer[][3] = {{30, 3, 1100}, {3, 40, 2050}};
+    for (const Kernel& kernel : all) {
+        if (kernel.tiles || kernel.product == twin.product) continue;
+        for (Kind kind : kinds)
+            for (DType type : {DType::f32, DType::bf16}) {
+                auto same = [&](const auto& shape) {
+                    Case c(kind, type, shape[0], shape[1], shape[2]);
+                    return c.run(kernel.product, kernel.workspace) == c.run(twin.product, twin.workspace);
+                };
+                for (const auto& shape : shapes) CHECK(same(shape));
+                for (const auto& shape : longer) CHECK(same(shape));
+            }
     }
 }
 

@@ -41,6 +41,18 @@ inline Vec words_along(const typename Stored::Element* x, int64_t some, Vec& low
     return bf16_words<split>(filled, low);
 }
 
+/// W words (two bf16 of neighbouring k) of as many lines, `lanes` of which there are: x[0 …] and the same
+/// `step` behind; step 0: zeros.
+template <class Stored, bool split>
+inline Vec pair_of_words(const typename Stored::Element* x, int64_t step, int64_t lanes, Vec& low) {
+    if constexpr (__is_same(Stored, StoredBF16) && !split) {
+        return stored_pairs(x, step ? x + step : nullptr, lanes);
+    } else {
+        const Vec second = step ? Stored::get_n(x + step, lanes) : zero();
+        return bf16_pairs<split>(Stored::get_n(x, lanes), second, low);
+    }
+}
+
 /// One tile: 16 lines (those from `lines` on are 0) × 32 numbers of K (those from `depth` on are 0). A number
 /// stands at x[line · i + step · k]; the word of line i and pair p goes to to[16 · i + p] (rows of A), or
 /// where `pairs_first` to[16 · p + i] (columns of B); low parts `low_at` words behind.
@@ -59,9 +71,8 @@ inline void pack_tile(const typename Stored::Element* x, int64_t line, int64_t s
                 } else {
                     const int64_t k = 2 * (p + l), lanes = least(W, lines - i);
                     if (k >= depth || lanes <= 0) continue;
-                    const typename Stored::Element* from = x + k * step + i;
-                    Vec second = k + 1 < depth ? Stored::get_n(from + step, lanes) : zero();
-                    high[l] = bf16_pairs<split>(Stored::get_n(from, lanes), second, low[l]);
+                    high[l] = pair_of_words<Stored, split>(x + k * step + i, k + 1 < depth ? step : 0, lanes,
+                                                           low[l]);
                 }
             }
             constexpr bool turned = along_k == pairs_first;

@@ -262,13 +262,18 @@ inline Vec bf16_words(const float* x, Vec& low) {
 inline Vec stored_words(const uint16_t* x) {
     return _mm512_castsi512_ps(_mm512_loadu_si512(x));
 }
+/// W bf16 and W others behind them as W words of one of each.
+inline __m512i interleaved(__m512i halves) {
+    const __m512i word =
+        _mm512_setr_epi32(0x100000, 0x110001, 0x120002, 0x130003, 0x140004, 0x150005, 0x160006, 0x170007,
+                          0x180008, 0x190009, 0x1A000A, 0x1B000B, 0x1C000C, 0x1D000D, 0x1E000E, 0x1F000F);
+    return _mm512_permutexvar_epi16(word, halves);
+}
 /// W words of one bf16 of `first` and one of `second` each.
 template <bool split>
 inline Vec bf16_pairs(Vec first, Vec second, Vec& low) {
     auto pairs = [](Vec a, Vec b) {
-        __m512i words = _mm512_cvtepu16_epi32(reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(a)));
-        __m512i above = _mm512_cvtepu16_epi32(reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(b)));
-        return _mm512_or_si512(words, _mm512_slli_epi32(above, 16));
+        return interleaved(reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(b, a)));
     };
     __m512i words = pairs(first, second);
     if constexpr (split) {
@@ -277,6 +282,16 @@ inline Vec bf16_pairs(Vec first, Vec second, Vec& low) {
         low = _mm512_castsi512_ps(pairs(first - a, second - b));
     }
     return _mm512_castsi512_ps(words);
+}
+/// The same of n that are bf16 already; second null: zeros.
+inline Vec stored_pairs(const uint16_t* first, const uint16_t* second, int64_t n) {
+    auto get = [n](const uint16_t* p) {
+        return n == W ? _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))
+                      : _mm256_maskz_loadu_epi16(linnet::first(n), p);
+    };
+    const __m512i halves = _mm512_castsi256_si512(get(first));
+    return _mm512_castsi512_ps(
+        interleaved(_mm512_inserti64x4(halves, second ? get(second) : _mm256_setzero_si256(), 1)));
 }
 #endif
 

@@ -82,6 +82,10 @@ inline Vec stored_words(const uint16_t* x) {
     return both_halves(x[0], x[1]);
 }
 
+inline Vec stored_pairs(const uint16_t* first, const uint16_t* second, int64_t n) {
+    return both_halves(n > 0 ? *first : uint16_t{0}, n > 0 && second ? *second : uint16_t{0});
+}
+
 inline Real one_half(uint16_t h) {
     return static_cast<Real>(widen_f16(h));
 }

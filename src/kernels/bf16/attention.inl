@@ -1,0 +1,220 @@
+// Attention in training, its products in bf16: blocks, softmax and sums as in attention.inl and
+// attention_backward.inl, in f32. Queries, keys, values, weights and their gradients are rounded as they are
+// packed. `Units` make the products (tile_attention.inl, dot_attention.inl): what is left of a product is one
+// of their Lefts, made by rows_of_a or turned; what is right of it is packed in panels.
+#pragma once
+#include "kernels/attention_backward.inl"
+#include "kernels/bf16/packing.inl"
+
+namespace linnet {
+namespace {
+
+constexpr int64_t head_words = widest_head / 2;  // of a row of D
+
+struct BF16Attention {
+    alignas(64) float q[query_block * head_words];                                // rows of A
+    alignas(64) float k[key_block * head_words], v[widest_head * key_block / 2];  // columns of B
+    alignas(64) float weights[tile_block * key_block / 2];                        // rows of A
+    alignas(64) Real scores[tile_block * key_block], sums[tile_block * widest_head];
+    alignas(64) Real out[query_block * widest_head];
+    Real top[query_block], total[query_block];
+};
+struct BF16AttentionBackward {
+    // Columns of B: keys and values along D, keys along themselves. Behind: QueryBlocks.
+    alignas(64) float k_d[key_block * head_words], v_d[key_block * head_words], k_k[key_block * head_words];
+    alignas(64) float left[key_block * key_block / 2];  // rows of A: P or dA, or turned
+    alignas(64) Real weights[key_block * key_block],
+        dscores[key_block * key_block];  // P, dA: [queries, key_block]
+    alignas(64) Real sums[key_block * widest_head];
+};
+static_assert(sizeof(BF16Attention) <= sizeof(BF16Panels) &&
+              sizeof(BF16AttentionBackward) <= sizeof(BF16Panels));
+
+/// Rows of D numbers, f32 or bf16.
+struct Numbers {
+    const void* data;
+    DType type;
+    int64_t row;
+
+    /// From element i of them on.
+    Numbers from(int64_t i) const { return {static_cast<const char*>(data) + i * size_of(type), type, row}; }
+    Operand operand(int64_t line, int64_t step) const { return {data, type, line, step}; }
+};
+
+/// Rows [0, count) of width D as columns of B, along D (the rows are lines) or along the rows.
+inline void pack_along_d(const Numbers& x, int64_t count, int64_t d, float* to) {
+    pack_operand<false, true, tile_side>(x.operand(x.row, 1), x.row, 1, 0, count, 0, d, to);
+}
+inline void pack_along_rows(const Numbers& x, int64_t count, int64_t d, float* to) {
+    pack_operand<false, true, tile_side>(x.operand(1, x.row), 1, x.row, 0, d, 0, count, to);
+}
+
+/// The sizes of a product C [m, n] = A · B, K as long as B is packed; A is 0 from `used` on.
+struct SmallSize {
+    int64_t m, n, k, used;
+};
+
+/// Queries [i, i + rows), which are `q`, against the keys [j, j + keys).
+template <class Units>
+void bf16_attend(const Attention<Real>& f, int64_t head, typename Units::Left q, int64_t i, int64_t rows,
+                 int64_t j, int64_t keys, int64_t local, BF16Attention& w) {
+    const int64_t d = f.head_width;
+    if (!block_seen(f, i, rows, j, key_block)) return;
+    const int64_t end = least(scan_end(f, i, rows) - j, keys);
+    const int64_t width = ceil_divide(end, W) * W, used = Units::whole_blocks ? keys : end;
+    Units::put({rows, width, d, d}, q, w.k, w.scores, key_block);
+    Real shrink[tile_block];
+    weigh_rows(f, head, i, rows, j, keys, width, w.scores, w.top + local, w.total + local, shrink);
+    // Along all keys of the block, as the values are: those beyond the width weigh nothing.
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = width; c < used; c += W) store(w.scores + r * key_block + c, zero());
+    const auto weights = Units::rows_of_a({w.scores, DType::f32, key_block}, rows, used, w.weights);
+    Units::add({rows, d, keys, used}, weights, w.v, w.out + local * d, d, shrink, w.sums);
+}
+
+template <class Units>
+void bf16_attention(const Attention<Real>& f, int64_t head, int64_t query_begin, int64_t query_end,
+                    void* workspace) {
+    auto& w = *static_cast<BF16Attention*>(workspace);
+    const int64_t kv = head / (f.heads / f.kv_heads), d = f.head_width;
+    const Numbers q = Numbers{f.q, f.stored, f.q_row}.from(head * f.q_head),
+                  k = Numbers{f.k, f.stored, f.k_row}.from(kv * f.k_head),
+                  v = Numbers{f.v, f.stored, f.v_row}.from(kv * f.v_head);
+    Units::begin();
+    for (int64_t q0 = query_begin; q0 < query_end; q0 += query_block) {
+        const int64_t q1 = least(q0 + query_block, query_end), count = q1 - q0;
+        for (int64_t r = 0; r < count; r++) w.top[r] = minus_infinity, w.total[r] = 0;
+        each_vector(count * d, [&](int64_t c, int64_t n) { store_n(w.out + c, zero(), n); });
+        const auto queries = Units::rows_of_a(q.from(q0 * f.q_row), count, d, w.q);
+        const int64_t last = scan_end(f, q0, count);
+        for (int64_t j = 0; j < last; j += key_block) {
+            if (!block_seen(f, q0, count, j, key_block)) continue;
+            const int64_t keys = least(key_block, f.keys - j);
+            pack_along_d(k.from(j * f.k_row), keys, d, w.k);
+            pack_along_rows(v.from(j * f.v_row), keys, d, w.v);
+            for (int64_t i = q0; i < q1; i += Units::rows)
+                bf16_attend<Units>(f, head, queries.from(i - q0), i, least(Units::rows, q1 - i), j, keys,
+                                   i - q0, w);
+        }
+        if (f.stored == DType::bf16)
+            finish_rows<StoredBF16>(f, head, q0, count, w.out, w.top, w.total);
+        else
+            finish_rows<StoredReal>(f, head, q0, count, w.out, w.top, w.total);
+    }
+    Units::end();
+}
+
+/// What the products with a block of queries need of them: rows of A, columns of B along themselves, and
+/// rowsum(dO ∘ O). It is packed once per head where there is room for all of a head's queries.
+template <class Units>
+struct QueryBlocks {
+    using Left = typename Units::Left;
+    const Attention<Real>& f;
+    const HeadGradient* h = nullptr;
+    Real* room;
+    int64_t a_words, b_words, most;  // most: blocks that fit
+    bool all;                        // blocks of a head fit
+
+    QueryBlocks(const Attention<Real>& forward, float* begin, int64_t floats)
+        : f(forward),
+          room(begin),
+          a_words(key_block / tile_side * ceil_divide(f.head_width, tile_depth) * tile_words),
+          b_words(ceil_divide(f.head_width, tile_side) * (key_block / tile_depth) * tile_words),
+          most(floats / size()),
+          all(ceil_divide(f.rows, key_block) <= most) {}
+
+    int64_t size() const { return 2 * (a_words + b_words) + key_block; }
+    float* at(int64_t i) const { return room + (all ? i / key_block * size() : 0); }
+    Left q(int64_t i) const { return Units::rows_at(at(i), f.head_width); }
+    Left dout(int64_t i) const { return Units::rows_at(at(i) + a_words, f.head_width); }
+    const float* q_q(int64_t i) const { return at(i) + 2 * a_words; }
+    const float* dout_q(int64_t i) const { return at(i) + 2 * a_words + b_words; }
+    Real* deltas(int64_t i) const { return at(i) + 2 * (a_words + b_words); }
+
+    /// Another head: all its queries.
+    void begin(const HeadGradient& head) {
+        h = &head;
+        for (int64_t i = 0; all && i < f.rows; i += key_block) pack(i, least(i + key_block, f.rows));
+    }
+    /// The queries [i0, i1), a block: they stand where at(i0) says.
+    void need(int64_t i0, int64_t i1) const {
+        if (!all) pack(i0, i1);
+    }
+
+  private:
+    void pack(int64_t i0, int64_t i1) const {
+        const int64_t d = f.head_width, queries = i1 - i0;
+        const Numbers rows = Numbers{f.q, f.stored, f.q_row}.from(h->head * f.q_head + i0 * f.q_row),
+                      gradients{h->dout + i0 * f.out_row, DType::f32, f.out_row};
+        float* const to = at(i0);
+        Units::rows_of_a(rows, queries, d, to);
+        Units::rows_of_a(gradients, queries, d, to + a_words);
+        pack_along_rows(rows, queries, d, to + 2 * a_words);
+        pack_along_rows(gradients, queries, d, to + 2 * a_words + b_words);
+        for (int64_t i = i0; i < i1; i++) deltas(i0)[i - i0] = delta(i);
+    }
+    Real delta(int64_t i) const {
+        const Real* dout_row = h->dout + i * f.out_row;
+        if (f.stored != DType::bf16) return dot(f.head_width, dout_row, h->out + i * f.out_row);
+        const uint16_t* out =
+            reinterpret_cast<const uint16_t*>(f.out) + h->head * f.head_width + i * f.out_row;
+        Vec total = zero();
+        each_vector(f.head_width, [&](int64_t c, int64_t n) {
+            total = fma(load_n(dout_row + c, n), StoredBF16::get_n(out + c, n), total);
+        });
+        return sum(total);
+    }
+};
+
+/// The products of the queries [i0, i1) with the keys [j, j + keys), which are packed.
+template <class Units>
+void bf16_backward_block(const QueryBlocks<Units>& blocks, const HeadGradient& h, int64_t i0, int64_t i1,
+                         int64_t j, int64_t keys, BF16AttentionBackward& w) {
+    const Attention<Real>& f = blocks.f;
+    const int64_t d = f.head_width, queries = i1 - i0, width = ceil_divide(keys, W) * W;
+    Units::put({queries, width, d, d}, blocks.q(i0), w.k_d, w.weights, key_block);
+    Units::put({queries, width, d, d}, blocks.dout(i0), w.v_d, w.dscores, key_block);
+    const Real* const deltas = blocks.deltas(i0);
+    for (int64_t r = 0; r < queries; r++)
+        finish_backward_row(f, h, i0 + r, j, keys, width, deltas[r], w.weights + r * key_block,
+                            w.dscores + r * key_block);
+    const auto by_rows = Units::rows_of_a({w.dscores, DType::f32, key_block}, queries, keys, w.left);
+    Units::add({queries, d, keys, keys}, by_rows, w.k_k, h.dq + i0 * f.q_row, f.q_row, nullptr, w.sums);
+    const auto weights = Units::turned(w.weights, queries, keys, w.left);
+    Units::add({keys, d, queries, queries}, weights, blocks.dout_q(i0), h.dv + j * f.v_row, f.v_row, nullptr,
+               w.sums);
+    const auto dscores = Units::turned(w.dscores, queries, keys, w.left);
+    Units::add({keys, d, queries, queries}, dscores, blocks.q_q(i0), h.dk + j * f.k_row, f.k_row, nullptr,
+               w.sums);
+}
+
+constexpr int64_t query_room =
+    static_cast<int64_t>((sizeof(BF16Panels) - sizeof(BF16AttentionBackward)) / sizeof(float));
+
+/// most_room: floats behind the work space for QueryBlocks (a test gives less).
+template <class Units, int64_t most_room = query_room>
+void bf16_attention_backward(const AttentionBackward<Real>& b, int64_t kv_head, void* workspace) {
+    auto& w = *static_cast<BF16AttentionBackward*>(workspace);
+    const Attention<Real>& f = b.forward;
+    const int64_t d = f.head_width;
+    QueryBlocks<Units> blocks(f, reinterpret_cast<float*>(&w + 1), most_room);
+    const Numbers k = Numbers{f.k, f.stored, f.k_row}.from(kv_head * f.k_head),
+                  v = Numbers{f.v, f.stored, f.v_row}.from(kv_head * f.v_head);
+    Units::begin();
+    each_key_block(
+        b, kv_head,
+        [&](const HeadGradient& h, int64_t j, int64_t keys) {
+            if (j == 0) blocks.begin(h);
+            pack_along_d(k.from(j * f.k_row), keys, d, w.k_d);
+            pack_along_d(v.from(j * f.v_row), keys, d, w.v_d);
+            pack_along_rows(k.from(j * f.k_row), keys, d, w.k_k);
+        },
+        [&](const HeadGradient& h, int64_t i0, int64_t i1, int64_t j, int64_t keys) {
+            blocks.need(i0, i1);
+            bf16_backward_block<Units>(blocks, h, i0, i1, j, keys, w);
+        });
+    Units::end();
+}
+
+}  // namespace
+}  // namespace linnet
