@@ -1,4 +1,5 @@
 // linnet bench train: the speed of training steps, on random tokens: no data, no files.
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -33,12 +34,24 @@ std::int64_t vocabulary_of(const TokenizerConfig& tokenizer) {
     return tokenizer.vocab_size;
 }
 
+/// The most that the machine makes of products in a precision.
+struct ProductsPeak {
+    const char* name;
+    double flops;
+};
+ProductsPeak products_peak(const std::string& precision, int threads, double f32) {
+    if (precision != "bf16") return {"f32", f32};
+    const double bf16 = std::max(measured_tile_flops(threads), measured_bf16_flops(threads));
+    return bf16 > f32 ? ProductsPeak{"bf16", bf16} : ProductsPeak{"f32", f32};
+}
+
 /// A line per op and direction, the longest first.
-std::string profile_text(const std::vector<StepShare>& shares, double peak) {
+std::string profile_text(const std::vector<StepShare>& shares, const ProductsPeak& peak) {
     char line[160];
     const double all = seconds_of(shares);
-    std::snprintf(line, sizeof line, "\nop by op, %.2f ms per step; GFLOP/s, of the measured peak\n",
-                  all * 1e3);
+    std::snprintf(line, sizeof line,
+                  "\nop by op, %.2f ms per step; GFLOP/s, of the measured %s peak of %.0f\n", all * 1e3,
+                  peak.name, peak.flops / 1e9);
     std::string text = line;
     for (const StepShare& share : shares) {
         std::snprintf(line, sizeof line, "  %-18s %-8s %10.3f ms %5.1f %%", share.op.c_str(),
@@ -47,7 +60,7 @@ std::string profile_text(const std::vector<StepShare>& shares, double peak) {
         const double rate = share.flops / share.seconds;
         if (share.flops > 0) {
             std::snprintf(line, sizeof line, " %10.1f %4.0f %%", rate / 1e9,
-                          peak > 0 ? 100 * rate / peak : 0);
+                          peak.flops > 0 ? 100 * rate / peak.flops : 0);
             text += line;
         }
         text += "\n";
@@ -104,7 +117,8 @@ int run(const Options& options, const Globals& globals) {
                   static_cast<long long>(options.steps), static_cast<long long>(vocabulary), threads,
                   kernels().name, config.train.precision.c_str());
     write_stdout(text);
-    if (options.profile) write_stdout(profile_text(shares, peak));
+    if (options.profile)
+        write_stdout(profile_text(shares, products_peak(config.train.precision, threads, peak)));
     return 0;
 }
 
