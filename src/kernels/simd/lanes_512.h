@@ -72,11 +72,6 @@ inline Bytes64 and_bytes(Bytes64 v, int mask) {
     return reinterpret_cast<Bytes64>(
         _mm512_and_si512(reinterpret_cast<__m512i>(v), _mm512_set1_epi8(static_cast<char>(mask))));
 }
-/// places[i] of a table of 16.
-inline Bytes64 look_up(Bytes16 table, Bytes64 places) {
-    return reinterpret_cast<Bytes64>(_mm512_shuffle_epi8(
-        _mm512_broadcast_i32x4(reinterpret_cast<__m128i>(table)), reinterpret_cast<__m512i>(places)));
-}
 
 /// Whether eight numbers of 16 bits, `stride` bytes apart, lie in the first 128 or 256 of 8 · stride bytes.
 template <int64_t stride>

@@ -5,6 +5,8 @@
 //     is_signed                 whether codes are signed bytes; else they are unsigned, at most 63
 //     zero, has_offset          the code of 0; whether there are offsets
 //     codes<g>(from)            the codes of weights 32g … 32g + 31 of the 256 that begin at `from`
+//     codes_of_two<p>(from)     those of groups 2p and 2p + 1, where it is faster than joining two (optional;
+//                               simd/lanes_512.h alone)
 //     scales(from)              the scales and offsets of those 256 weights
 // or, where a block of 256 has scales that are whole multiples of one number,
 //     whole_scales(from)        those multiples, of which scales(from) follows (WholeScaled)
