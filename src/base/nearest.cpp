@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <vector>
 
 namespace linnet {
@@ -19,7 +20,7 @@ bool begins_with(std::string_view text, std::string_view start) {
 
 }  // namespace
 
-int edit_distance(std::string_view a, std::string_view b) {
+int edit_distance(std::string_view a, std::string_view b, int limit) {
     // Optimal string alignment: three rows of the table suffice. Names are short; hostile ones are cut.
     a = a.substr(0, 200);
     b = b.substr(0, 200);
@@ -36,6 +37,10 @@ int edit_distance(std::string_view a, std::string_view b) {
         }
         std::swap(before, last);
         std::swap(last, now);
+        // Every way on goes through this row or, by a swap, from the one before to the next.
+        if (*std::min_element(last.begin(), last.end()) > limit &&
+            *std::min_element(before.begin(), before.end()) > limit)
+            return limit + 1;
     }
     return last[width - 1];
 }
@@ -48,7 +53,7 @@ std::optional<std::string> nearest(std::string_view name, std::span<const std::s
         const auto most = static_cast<int>(std::max<std::size_t>(candidate.size(), 3)) / 3;
         if (!begins && std::abs(static_cast<int>(name.size()) - static_cast<int>(candidate.size())) > most)
             continue;  // there are as many edits at least
-        int distance = edit_distance(name, candidate);
+        const int distance = edit_distance(name, candidate, begins ? std::numeric_limits<int>::max() : most);
         // "temp" for "temperature": a beginning counts as close, closer the less is missing.
         if (distance > most && !begins) continue;
         if (!best || distance < best_distance) {
