@@ -1,7 +1,6 @@
 #include "graph/executor.h"
 
 #include <algorithm>
-#include <set>
 #include <stdexcept>
 
 #include "base/clock.h"
@@ -11,37 +10,6 @@
 namespace linnet {
 
 namespace {
-
-std::string table_key(const Graph& graph, const Node& node) {
-    Graph::Shapes s = graph.shapes(node);
-    std::string key =
-        std::string(node.op->name) + " " + node.attributes.text() + " " + std::to_string(s.in.at(0));
-    for (ParameterId p : node.parameters) key += " " + std::to_string(p);
-    return key;
-}
-
-/// `parameters`: of the whole graph, or none where only the table's size is asked for.
-std::vector<double> table_of(const Graph& graph, const Node& node, std::int64_t positions,
-                             std::span<const Tensor> parameters = {}) {
-    Graph::Shapes s = graph.shapes(node);
-    std::vector<Tensor> values;
-    for (ParameterId p : node.parameters)
-        if (!parameters.empty()) values.push_back(parameters[static_cast<std::size_t>(p)]);
-    return node.op->constants({s.in, s.parameters, node.attributes, values}, positions);
-}
-
-/// Elements of all tables that the plans need, each distinct one once.
-std::size_t table_elements(const Graph& graph, const std::vector<const Plan*>& plans) {
-    std::set<std::string> seen;
-    std::size_t count = 0;
-    for (const Plan* plan : plans)
-        for (const PlanStep& step : plan->steps) {
-            const Node& node = graph.node(step.node);
-            if (!node.op->constants || !seen.insert(table_key(graph, node)).second) continue;
-            count += table_of(graph, node, 1).size() * static_cast<std::size_t>(plan->lowering.positions);
-        }
-    return count;
-}
 
 /// The widest rows of weights that are unpacked as they are used, in bytes of a member's workspace.
 template <class Real>
@@ -93,17 +61,6 @@ std::size_t touched_workspace(const Graph& graph, const Plan& plan) {
 }
 
 }  // namespace
-
-template <class Real>
-const Real* Tables<Real>::get(const Graph& graph, const Node& node, std::int64_t positions,
-                              std::span<const Tensor> parameters) {
-    std::vector<Real>& table = tables_[table_key(graph, node) + " " + std::to_string(positions)];
-    if (table.empty()) {
-        std::vector<double> values = table_of(graph, node, positions, parameters);
-        table.assign(values.begin(), values.end());
-    }
-    return table.data();
-}
 
 template <class Real>
 std::shared_ptr<RunMemory> make_run_memory(const Graph& graph, const std::vector<const Plan*>& plans,
@@ -182,7 +139,7 @@ void Executor<Real>::prepare() {
             if (node.reads != none) c.reads = binding_.states[node.reads];
             if (node.writes != none) c.writes = binding_.states[node.writes];
         }
-        if (node.op->constants)
+        if (node.op->has_table())
             c.constants = binding_.tables->get(graph_, node, plan_.lowering.positions, binding_.parameters);
     }
 }
@@ -227,6 +184,23 @@ void Executor<Real>::admit(const Batch& batch) {
         if (counts_[i] > capacity_of(graph_, plan_.lowering, static_cast<SpaceId>(i)))
             throw std::logic_error("a batch has more rows of " + s.name + " than its plan has room for");
     }
+    std::int32_t last = -1;
+    for (const Rows* rows : rows_)
+        if (rows)
+            for (std::int32_t position : rows->positions) last = std::max(last, position);
+    reach(last + std::int64_t{1});
+}
+
+/// Fills what tables of positions lack of [0, end).
+template <class Real>
+void Executor<Real>::reach(std::int64_t end) {
+    if (end <= reached_) return;
+    for (const PlanStep& step : plan_.steps) {
+        const Node& node = graph_.node(step.node);
+        if (node.op->position_table && step.kind != StepKind::convert)
+            binding_.tables->reach(graph_, node, plan_.lowering.positions, binding_.parameters, end);
+    }
+    reached_ = end;
 }
 
 namespace {
@@ -398,8 +372,6 @@ void Executor<Real>::watch(const Batch& batch, const std::function<void(const Wa
     }
 }
 
-template class Tables<float>;
-template class Tables<double>;
 template class Executor<float>;
 template class Executor<double>;
 template std::shared_ptr<RunMemory> make_run_memory<float>(const Graph&, const std::vector<const Plan*>&,

@@ -2,28 +2,15 @@
 // measurement behind that choice).
 #pragma once
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/arena.h"
 #include "graph/plan.h"
+#include "graph/tables.h"
 
 namespace linnet {
-
-/// Tables that depend on positions alone (rotary angles, sinusoids): each made once, for all executors that
-/// share this object. Not for use by several threads at once.
-template <class Real>
-class Tables {
-  public:
-    /// The table of a node's op for positions [0, positions), from the graph's parameters.
-    const Real* get(const Graph& graph, const Node& node, std::int64_t positions,
-                    std::span<const Tensor> parameters);
-
-  private:
-    std::map<std::string, std::vector<Real>> tables_;
-};
 
 /// The arena and the members' workspaces, for executors that never run at the same time.
 struct RunMemory {
@@ -88,6 +75,7 @@ class Executor {
     };
     void prepare();
     void admit(const Batch& batch);
+    void reach(std::int64_t end);
     const Rows* sequences(std::size_t space, std::int64_t length);
     void arrange(const Batch& batch);
     void part_of(Round round, const Batch& batch, Worker part, int member) const;
@@ -98,6 +86,7 @@ class Executor {
     Plan plan_;
     Binding<Real> binding_;
     int threads_;
+    std::int64_t reached_ = 0;                 // positions that its tables hold
     std::vector<Call<Real>> calls_;            // one per step, all but batch, rows and worker filled in
     ById<const Rows*> rows_;                   // of each space in this run; null where it has no sequences
     ById<std::int64_t> counts_;                // of each space in this run

@@ -66,12 +66,12 @@ void add_position_backward(Call<Real>& call) {
 
 // Sinusoids (Vaswani et al. 2017, section 3.5): PE(t, 2i) = sin(t / 10000^(2i/C)), PE(t, 2i+1) = cos of the
 // same.
-std::vector<double> sinusoids(const NodeShape& s, std::int64_t positions) {
+std::vector<double> sinusoids(const NodeShape& s, std::int64_t, Range positions) {
     std::int64_t width = s.in[0];
-    std::vector<double> table(static_cast<std::size_t>(positions * width));
-    for (std::int64_t t = 0; t < positions; t++)
+    std::vector<double> table(static_cast<std::size_t>(positions.size() * width));
+    for (std::int64_t t = 0; t < positions.size(); t++)
         for (std::int64_t c = 0; c < width; c++) {
-            double angle = static_cast<double>(t) *
+            double angle = static_cast<double>(positions.begin + t) *
                            std::pow(10000.0, -static_cast<double>(c / 2 * 2) / static_cast<double>(width));
             table[static_cast<std::size_t>(t * width + c)] = c % 2 ? std::cos(angle) : std::sin(angle);
         }
@@ -122,7 +122,7 @@ const Op sinusoidal_op = {
     .forward = [](auto& call) { add_sinusoid(call); },
     .backward = [](auto& call) { nothing(call); },
     .passes_gradient = true,
-    .constants = sinusoids,
+    .position_table = sinusoids,
 };
 
 }  // namespace linnet

@@ -103,7 +103,7 @@ struct Call {
     std::array<std::int64_t, max_inputs> in_rows{};
     std::array<Tensor, max_parameters> parameter{};      // vectors are Real; matrices any weight type
     std::array<Real*, max_parameters> parameter_grad{};  // added to; null: not trained
-    const Real* constants = nullptr;
+    const Real* constants = nullptr;  // of a position_table: those of all positions that the rows have
     Real* out = nullptr;
     DType out_type = kernel_type<Real>;  // as in_type
     const Real* add = nullptr;           // a fused residual [rows, width] (ops with can_add)
@@ -226,9 +226,12 @@ struct Op {
     std::int64_t (*saved)(const NodeShape&) = nullptr;                       // Reals per row
     std::int64_t (*scratch)(const NodeShape&, std::int64_t rows) = nullptr;  // Reals, shared by the team
     std::int64_t (*backward_scratch)(const NodeShape&, std::int64_t rows) = nullptr;
-    /// A table that depends on positions [0, positions) and on parameters that are not trained, made once for
-    /// all executors of a session.
-    std::vector<double> (*constants)(const NodeShape&, std::int64_t positions) = nullptr;
+    /// A table that depends on attributes and on parameters that are not trained, made once for all executors
+    /// of a session: Call::constants. An op has one of the two at most.
+    std::vector<double> (*constants)(const NodeShape&) = nullptr;
+    /// The same with equally many elements for each position: of some positions in a context.
+    std::vector<double> (*position_table)(const NodeShape&, std::int64_t context, Range positions) = nullptr;
+    bool has_table() const { return constants || position_table; }
 };
 
 /// Every operation there is (tests walk it).

@@ -201,7 +201,8 @@ struct Bench {
         // A loss's gradient is that of the sum of its rows, times its weight.
         if (c.op->loss)
             weight.assign(weight.size(), c.attributes.has("weight") ? c.attributes.number("weight") : 1);
-        if (c.op->constants) constants = c.op->constants(shape, 8);
+        if (c.op->constants) constants = c.op->constants(shape);
+        if (c.op->position_table) constants = c.op->position_table(shape, 8, {0, 8});
         if (c.op->saved) saved.resize(static_cast<std::size_t>(c.op->saved(shape) * batch.rows.count));
         if (c.op->scratch) scratch.resize(static_cast<std::size_t>(c.op->scratch(shape, batch.rows.count)));
         if (c.op->backward_scratch)

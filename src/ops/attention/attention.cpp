@@ -123,7 +123,7 @@ void backward(Call<Real>& call) {
 
 }  // namespace
 
-std::vector<double> attention_constants(const NodeShape& s, std::int64_t) {
+std::vector<double> attention_constants(const NodeShape& s) {
     std::vector<double> all;
     if (s.attributes.has("alibi")) add_slopes(s, all);
     if (s.attributes.has("random")) add_choice(s, all);

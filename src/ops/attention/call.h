@@ -32,7 +32,7 @@ inline std::int64_t attention_saved(const NodeShape& s) {
 }
 
 /// ALiBi's slopes, then the blocks that are chosen, as far as there are such: what arguments() points to.
-std::vector<double> attention_constants(const NodeShape& s, std::int64_t positions);
+std::vector<double> attention_constants(const NodeShape& s);
 
 /// The part of the kernel's arguments that is the same for every sequence.
 template <class Real>

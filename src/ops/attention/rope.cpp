@@ -37,10 +37,10 @@ double flops(const NodeShape& s, double) {
 
 /// By what pair i's angle is divided, from the parameters: one table, or one for contexts of at most
 /// "original" positions and one for longer ones.
-std::vector<double> factors_of(const NodeShape& s, std::int64_t positions) {
+std::vector<double> factors_of(const NodeShape& s, std::int64_t context) {
     std::vector<double> factors(static_cast<std::size_t>(rotary_width(s.attributes) / 2), 1.0);
     if (s.values.empty()) return factors;
-    bool second = s.values.size() > 1 && positions > s.attributes.integer("original");
+    bool second = s.values.size() > 1 && context > s.attributes.integer("original");
     const Tensor& table = s.values[second ? 1 : 0];
     for (std::size_t i = 0; i < factors.size(); i++)
         factors[i] =
@@ -72,20 +72,20 @@ struct Yarn {
 
 /// [positions, turned/2, 2]: cosine and sine, times the scale of turned values. In double: at position 10⁵ a
 /// float angle would be off by 0.004.
-std::vector<double> angles(const NodeShape& s, std::int64_t positions) {
+std::vector<double> angles(const NodeShape& s, std::int64_t context, Range positions) {
     const Attributes& a = s.attributes;
     std::int64_t turned = rotary_width(a);
     double theta = a.number("theta"), factor = number_or(a, "factor", 1), scale = number_or(a, "scale", 1);
-    std::vector<double> factors = factors_of(s, positions);
+    std::vector<double> factors = factors_of(s, context);
     Yarn yarn(a, turned, theta);
     if (yarn.extrapolation != 0) scale *= 1 + 0.1 * std::log(std::max(1.0, factor));  // its section 3.4
-    std::vector<double> table(static_cast<std::size_t>(positions * turned));
+    std::vector<double> table(static_cast<std::size_t>(positions.size() * turned));
     for (std::int64_t i = 0; i < turned / 2; i++) {
         double rate = std::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(turned)) /
                       factors[static_cast<std::size_t>(i)];
         rate *= yarn.share(i) + (1 - yarn.share(i)) / factor;
-        for (std::int64_t t = 0; t < positions; t++) {
-            double angle = static_cast<double>(t) * rate;
+        for (std::int64_t t = 0; t < positions.size(); t++) {
+            double angle = static_cast<double>(positions.begin + t) * rate;
             table[static_cast<std::size_t>(t * turned + 2 * i)] = scale * std::cos(angle);
             table[static_cast<std::size_t>(t * turned + 2 * i + 1)] = scale * std::sin(angle);
         }
@@ -128,7 +128,7 @@ const Op rope_op = {
     .flops = flops,
     .forward = [](auto& call) { forward(call); },
     .backward = [](auto& call) { backward(call); },
-    .constants = angles,
+    .position_table = angles,
 };
 
 }  // namespace linnet
