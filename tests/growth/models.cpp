@@ -10,6 +10,7 @@
 #include "model/engine/engine.h"
 #include "model/huggingface/config.h"
 #include "model/model.h"
+#include "model/trace/trace.h"
 #include "train/checkpoint.h"
 #include "train/task/config.h"
 
@@ -75,6 +76,13 @@ Act config_layers(std::size_t n) {
     };
 }
 
+Act tied_layers(std::size_t n) {
+    const std::string text = R"({"model":{"width":8,"context":8,"heads":1,"layers":)" +
+                             std::to_string(2 * n) + R"(,"tie_layers":)" + std::to_string(n) + "}}";
+    RunConfig config = read_run_config(parse_json(text, "growth"), "growth", {});
+    return [config] { trace(config.model, true); };
+}
+
 }  // namespace
 
 std::vector<Row> model_rows() {
@@ -82,7 +90,8 @@ std::vector<Row> model_rows() {
             {"model: layers of a GGUF file", 50, own_file},
             {"model: layers whose values are laid out", 50, engine},
             {"config.json: a kind for each layer", 100, huggingface_layers},
-            {"config: a window for each layer", 100, config_layers}};
+            {"config: a window for each layer", 100, config_layers},
+            {"model: layers that share weights", 50, tied_layers}};
 }
 
 }  // namespace linnet::growth

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <unordered_map>
 
 #include "graph/plan.h"
 #include "model/trace/adapters.h"
@@ -83,9 +84,9 @@ class Tracer : public BlockParts {
             name = block + std::to_string(layer_ % c_.tie_layers) + name.substr(name.find('.', block.size()));
         if (tied || generator_) {
             const auto& all = graph().parameters();
-            auto found =
-                std::find_if(all.begin(), all.end(), [&](const Parameter& p) { return p.name == name; });
-            if (found != all.end()) return static_cast<ParameterId>(found - all.begin());
+            for (std::size_t i = by_name_.size(); i < all.size(); i++)
+                by_name_.emplace(all[i].name, static_cast<ParameterId>(i));
+            if (auto found = by_name_.find(name); found != by_name_.end()) return found->second;
         }
         const std::int32_t whose = name.starts_with(generator_prefix) ? helper : none;
         return graph().parameter(std::move(name), shape, mean, std, parts, ramp, whose);
@@ -559,7 +560,8 @@ class Tracer : public BlockParts {
     std::int64_t layer_ = 0;  // the block being traced
     std::int64_t width_ = 0;  // … and its stream's
     TracedModel model_;
-    NodeId encoded_ = none;  // the encoder's rows, in a decoder beside one
+    std::unordered_map<std::string, ParameterId> by_name_;  // the graph's, where parameters are shared
+    NodeId encoded_ = none;                                 // the encoder's rows, in a decoder beside one
     std::vector<NodeId> appends_, source_appends_;
     RopeTracer rope_;
     ExpertsTracer experts_{*this, beside_, model_};

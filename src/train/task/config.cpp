@@ -99,6 +99,14 @@ std::vector<Field> rows(RunConfig& c) {
     return fields;
 }
 
+/// Each is a token of the vocabulary: names of millions would take gigabytes.
+constexpr std::int64_t most_sentinels = 1 << 16;
+
+/// Tokens for a sequence's spans, <extra_id_0> and on.
+std::int64_t sentinels(const TrainConfig& t) {
+    return static_cast<std::int64_t>(static_cast<double>(t.sequence) * t.masked.share / t.masked.length) + 2;
+}
+
 constexpr std::string_view groups_setting = "train.groups=";
 
 /// train.groups is a list of objects, which no field holds: it is taken out of the config.
@@ -170,8 +178,7 @@ std::vector<std::string> special_tokens(const RunConfig& c) {
     std::vector<std::string> names;
     if (c.train.objective != "spans") return names;
     names.emplace_back("<|endoftext|>");
-    const double spans = static_cast<double>(c.train.sequence) * c.train.masked.share / c.train.masked.length;
-    for (int i = 0; i <= static_cast<int>(spans) + 1; i++)
+    for (std::int64_t i = 0; i < sentinels(c.train); i++)
         names.push_back("<extra_id_" + std::to_string(i) + ">");
     return names;
 }
@@ -202,6 +209,10 @@ RunConfig read_run_config(const nlohmann::json& json, const std::string& name,
     if ((t.objective == "masked" || t.objective == "replaced" || t.objective == "spans") && t.sequence < 3)
         fail_input(name, "train.sequence", "at least 3, as train.objective is " + t.objective,
                    std::to_string(t.sequence));
+    if (t.objective == "spans" && sentinels(t) > most_sentinels)
+        fail_input(name, "train.sequence",
+                   "at most " + std::to_string(most_sentinels) + " spans, by train.masked",
+                   std::to_string(sentinels(t)));
     if (config.model.head.next && t.sequence < shortest_pair)
         fail_input(name, "train.sequence",
                    "at least " + std::to_string(shortest_pair) + ", as model.head.next is true",
