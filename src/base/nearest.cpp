@@ -1,8 +1,8 @@
 #include "base/nearest.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
-#include <limits>
 #include <vector>
 
 namespace linnet {
@@ -18,9 +18,19 @@ bool begins_with(std::string_view text, std::string_view start) {
                       [](char a, char b) { return lower(a) == lower(b); });
 }
 
+/// No more edits than there are, from how often each letter occurs: an edit adds one at most, and takes one.
+int least_edits(std::string_view a, std::string_view b) {
+    std::array<int, 32> count{};  // by a letter's last bits, which its case does not change
+    for (char c : a) count[c & 31]++;
+    for (char c : b) count[c & 31]--;
+    int more = 0, fewer = 0;
+    for (int n : count) (n > 0 ? more : fewer) += std::abs(n);
+    return std::max(more, fewer);
+}
+
 }  // namespace
 
-int edit_distance(std::string_view a, std::string_view b, int limit) {
+int edit_distance(std::string_view a, std::string_view b) {
     // Optimal string alignment: three rows of the table suffice. Names are short; hostile ones are cut.
     a = a.substr(0, 200);
     b = b.substr(0, 200);
@@ -37,10 +47,6 @@ int edit_distance(std::string_view a, std::string_view b, int limit) {
         }
         std::swap(before, last);
         std::swap(last, now);
-        // Every way on goes through this row or, by a swap, from the one before to the next.
-        if (*std::min_element(last.begin(), last.end()) > limit &&
-            *std::min_element(before.begin(), before.end()) > limit)
-            return limit + 1;
     }
     return last[width - 1];
 }
@@ -51,9 +57,8 @@ std::optional<std::string> nearest(std::string_view name, std::span<const std::s
     for (const std::string& candidate : known) {
         const bool begins = begins_with(candidate, name) || begins_with(name, candidate);
         const auto most = static_cast<int>(std::max<std::size_t>(candidate.size(), 3)) / 3;
-        if (!begins && std::abs(static_cast<int>(name.size()) - static_cast<int>(candidate.size())) > most)
-            continue;  // there are as many edits at least
-        const int distance = edit_distance(name, candidate, begins ? std::numeric_limits<int>::max() : most);
+        if (!begins && least_edits(name, candidate) > most) continue;
+        int distance = edit_distance(name, candidate);
         // "temp" for "temperature": a beginning counts as close, closer the less is missing.
         if (distance > most && !begins) continue;
         if (!best || distance < best_distance) {

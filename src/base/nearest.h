@@ -1,6 +1,5 @@
 // The nearest known name, for "did you mean".
 #pragma once
-#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -8,9 +7,8 @@
 
 namespace linnet {
 
-/// Edits (insert, delete, replace, swap of neighbours) between two names, letters' case ignored; some number
-/// above `limit` where there are more than that.
-int edit_distance(std::string_view a, std::string_view b, int limit = std::numeric_limits<int>::max());
+/// Edits (insert, delete, replace, swap of neighbours) between two names, letters' case ignored.
+int edit_distance(std::string_view a, std::string_view b);
 
 /// The known name with the fewest edits, the first of equals; nothing where even that one is unlike `name`
 /// (more than a third of its letters differ, and neither begins with the other).
