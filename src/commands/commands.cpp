@@ -20,6 +20,10 @@ constexpr Command table[] = {
      "linnet train --data my.txt --out my-model\n"
      "linnet train models/shakespeare.json --data play.txt --out play --set train.steps=500",
      add_train},
+    {"plan", "say which models fit a text and a time, and how good each would be",
+     "linnet plan --data my.txt --time 2h\n"
+     "linnet plan --data shards --time 30m --json",
+     add_plan},
     {"finetune", "train a model further, whole or by an adapter",
      "linnet finetune -m model.gguf --data my.txt --out tuned\n"
      "linnet finetune -m model-q8_0.gguf --lora 16 --data talks.jsonl --out tuned --time 30m\n"

@@ -40,6 +40,7 @@ int run_program(int argc, char** argv);
 Action add_generate(CLI::App& app, const Globals& globals);
 Action add_chat(CLI::App& app, const Globals& globals);
 Action add_train(CLI::App& app, const Globals& globals);
+Action add_plan(CLI::App& app, const Globals& globals);
 Action add_finetune(CLI::App& app, const Globals& globals);
 Action add_merge(CLI::App& app, const Globals& globals);
 Action add_report(CLI::App& app, const Globals& globals);

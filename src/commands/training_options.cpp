@@ -22,9 +22,8 @@ void take_weights(DataOptions& data) {
 
 }  // namespace
 
-void add_training_options(CLI::App& app, TrainingArguments& arguments) {
-    TrainingOptions& train = arguments.train;
-    add_texts(app, "--data", train.data.inputs,
+void add_data(CLI::App& app, DataOptions& data) {
+    add_texts(app, "--data", data.inputs,
               "text to learn: a file (.txt, .jsonl, also .gz or .zst), a folder of them, - for stdin, or a "
               "folder made by `linnet corpus` or of other programs' token files; for classes of pictures IDX "
               "files, or a "
@@ -32,6 +31,16 @@ void add_training_options(CLI::App& app, TrainingArguments& arguments) {
               "weights (a.txt=2) each makes up its weight's share of what is trained on, and is evaluated by "
               "itself")
         ->type_name("PATH");
+}
+
+void finish_data(DataOptions& data) {
+    take_weights(data);
+    finish_read_options(data.read);
+}
+
+void add_training_options(CLI::App& app, TrainingArguments& arguments) {
+    TrainingOptions& train = arguments.train;
+    add_data(app, train.data);
     add_text(app, "--fields", arguments.fields,
              "of JSON lines that hold pairs, classes or tags, separated by commas")
         ->type_name("NAME")
@@ -75,8 +84,7 @@ int run_training(TrainingArguments& arguments, const Globals& globals) {
     if (!arguments.time.empty()) train.time_limit_s = parse_duration("--time", arguments.time);
     if (train.data.inputs.empty() && !train.resume)
         usage_error("--data", "a value", "none", "the text to learn; a resumed run knows its own");
-    take_weights(train.data);
-    finish_read_options(train.data.read);
+    finish_data(train.data);
     train.data.fields = field_names(arguments.fields);
     if (!arguments.save.empty()) train.set.push_back("train.save=" + arguments.save);
     train.threads = globals.threads;

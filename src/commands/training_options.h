@@ -13,6 +13,11 @@ struct TrainingArguments {
     std::int64_t steps = 0;
 };
 
+/// --data, once or several times, with weights.
+void add_data(CLI::App& app, DataOptions& data);
+/// Call after parsing: takes the weights off.
+void finish_data(DataOptions& data);
+
 /// Data, folder, settings, the end, what is said.
 void add_training_options(CLI::App& app, TrainingArguments& arguments);
 

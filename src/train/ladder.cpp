@@ -3,28 +3,28 @@
 #include <algorithm>
 #include <cmath>
 
+#include "train/law.h"
+
 namespace linnet {
 namespace {
 
 using nlohmann::json;
 
-/// A model's shape, and the arithmetic that it wants: with less, a smaller one gets further in the same time.
+/// A model's shape.
 struct Rung {
-    double flops;  // in all
     std::int64_t width, layers, heads, ffn, vocabulary, sequence, batch;
 };
 
 // All are LLaMA-shaped, which other runtimes load. Found by runs of equal arithmetic on 10 MB of text at 4e13
-// (a table of them is in models/README.md); beyond, parameters grow with the root of the arithmetic (Hoffmann
-// et al. 2022).
+// FLOP (a table of them is in models/README.md); beyond, wider and deeper alike.
 constexpr Rung rungs[] = {
-    {0, 64, 2, 2, 192, 1024, 128, 8},          {3e12, 96, 3, 3, 256, 2048, 128, 16},
-    {1e13, 96, 3, 3, 256, 4096, 128, 16},      {2.5e13, 128, 3, 4, 384, 4096, 128, 16},
-    {3.5e13, 128, 4, 4, 384, 4096, 128, 16},   {1e14, 160, 4, 5, 448, 4096, 128, 16},
-    {2e14, 192, 4, 6, 512, 4096, 128, 16},     {6e14, 256, 5, 8, 704, 4096, 256, 16},
-    {2e15, 320, 6, 10, 896, 8192, 256, 16},    {7e15, 384, 8, 6, 1024, 8192, 256, 32},
-    {3e16, 512, 10, 8, 1408, 16384, 512, 32},  {1.2e17, 640, 12, 10, 1728, 16384, 512, 32},
-    {4e17, 768, 12, 12, 2048, 32768, 512, 64},
+    {64, 2, 2, 192, 1024, 128, 8},       {96, 3, 3, 256, 2048, 128, 16},
+    {96, 3, 3, 256, 4096, 128, 16},      {128, 3, 4, 384, 4096, 128, 16},
+    {128, 4, 4, 384, 4096, 128, 16},     {160, 4, 5, 448, 4096, 128, 16},
+    {192, 4, 6, 512, 4096, 128, 16},     {256, 5, 8, 704, 4096, 256, 16},
+    {320, 6, 10, 896, 8192, 256, 16},    {384, 8, 6, 1024, 8192, 256, 32},
+    {512, 10, 8, 1408, 16384, 512, 32},  {640, 12, 10, 1728, 16384, 512, 32},
+    {768, 12, 12, 2048, 32768, 512, 64},
 };
 
 /// The largest model for a text of so many bytes, because a larger one would memorise it, and the largest
@@ -49,24 +49,10 @@ constexpr TextRow text_rows[] = {
     {UINT64_MAX, std::size(rungs) - 1, 32768, 0.0, 8, 0.005},
 };
 
-// What a step reaches of the machine's peak, before it has been measured.
-constexpr double usual_share = 0.6;
-
 const TextRow& row_of(std::uint64_t bytes) {
     const TextRow* row = text_rows;
     while (bytes > row->bytes) row++;
     return *row;
-}
-
-/// The vocabulary may be larger than the rung's own (the data brings it) or smaller (the text is short): the
-/// arithmetic grows with the square of the parameters, as a larger model also wants more tokens.
-double wanted_flops(const Rung& rung, std::int64_t vocabulary) {
-    auto width = static_cast<double>(rung.width);
-    double blocks =
-        static_cast<double>(rung.layers) * (4 * width * width + 3 * width * static_cast<double>(rung.ffn));
-    double grown = (blocks + width * static_cast<double>(vocabulary)) /
-                   (blocks + width * static_cast<double>(rung.vocabulary));
-    return rung.flops * grown * grown;
 }
 
 /// Two significant digits: 0.0035, not 0.00353553.
@@ -75,19 +61,7 @@ double rounded(double x) {
     return std::stod(std::to_string(std::llround(x / unit))) * unit;
 }
 
-}  // namespace
-
-json choose_config(const Prospect& prospect) {
-    const TextRow& text = row_of(prospect.bytes);
-    double flops = usual_share * prospect.flops * prospect.seconds;
-    std::size_t at = 0;
-    const auto vocabulary_at = [&](const Rung& rung) { return std::min(text.vocabulary, rung.vocabulary); };
-    const auto wanted = [&](const Rung& rung) {
-        return wanted_flops(rung, prospect.vocabulary > 0 ? prospect.vocabulary : vocabulary_at(rung));
-    };
-    while (at < text.rung && wanted(rungs[at + 1]) <= flops) at++;
-    const Rung& rung = rungs[at];
-    std::int64_t vocabulary = vocabulary_at(rung);
+json config_of(const Rung& rung, const TextRow& text, std::int64_t vocabulary) {
     json tokenizer = {{"kind", "bpe"}, {"vocab_size", vocabulary}};
     if (vocabulary == 256) tokenizer = {{"kind", "byte"}};
     auto width = static_cast<double>(rung.width);
@@ -109,6 +83,78 @@ json choose_config(const Prospect& prospect) {
                {{"kind", "muon"}, {"lr", rounded(6e-3 * std::min(1.0, 128 / width))}, {"beta2", 0.99}}},
               {"schedule", {{"kind", "wsd"}, {"min_lr", 0.0}, {"decay", 0.4}}},
               {"validation_fraction", text.held_out}}}};
+}
+
+Candidate candidate_of(const Rung& rung, const TextRow& text, std::int64_t given_vocabulary) {
+    Candidate c;
+    const std::int64_t own = std::min(text.vocabulary, rung.vocabulary);
+    c.config = config_of(rung, text, own);
+    c.vocabulary = given_vocabulary > 0 ? given_vocabulary : own;
+    auto width = static_cast<double>(rung.width), layers = static_cast<double>(rung.layers);
+    c.parameters = layers * (4 * width * width + 3 * width * static_cast<double>(rung.ffn)) +
+                   width * static_cast<double>(c.vocabulary);
+    c.step_tokens = static_cast<double>(rung.batch * rung.sequence);
+    // Attention sees half of the sequence: two products of it.
+    const double attention = 2 * layers * width * static_cast<double>(rung.sequence);
+    c.step_flops = 3 * (2 * c.parameters + attention) * c.step_tokens;
+    return c;
+}
+
+std::vector<Candidate> candidates_of(const TextRow& text, std::int64_t vocabulary) {
+    std::vector<Candidate> all;
+    for (std::size_t i = 0; i <= text.rung; i++) {
+        Candidate c = candidate_of(rungs[i], text, vocabulary);
+        // Rungs that differ in their vocabulary alone.
+        if (!all.empty() && c.parameters == all.back().parameters) continue;
+        all.push_back(std::move(c));
+    }
+    return all;
+}
+
+double speed_of(const Candidate& c) {
+    return c.step_flops / c.step_seconds;
+}
+
+}  // namespace
+
+double usual_token_bytes(std::int64_t vocabulary) {
+    // Of BPE on English prose and documentation: 3.1 at 4096, 1.9 at 512.
+    return std::max(1.0, 0.4 * std::log2(static_cast<double>(vocabulary)) - 1.7);
+}
+
+Choice choose(const Prospect& prospect, const MeasureStep& measure) {
+    const TextRow& text = row_of(prospect.bytes);
+    Choice choice;
+    choice.candidates = candidates_of(text, prospect.vocabulary);
+    std::vector<Candidate>& all = choice.candidates;
+    const auto nearest_speed = [&](std::size_t i) {
+        for (std::size_t far = 0; far < all.size(); far++) {
+            if (i >= far && all[i - far].measured) return speed_of(all[i - far]);
+            if (i + far < all.size() && all[i + far].measured) return speed_of(all[i + far]);
+        }
+        return prospect.flops;
+    };
+    for (;;) {
+        for (std::size_t i = 0; i < all.size(); i++) {
+            all[i].step_seconds = all[i].step_flops / nearest_speed(i);
+            const double token_bytes = usual_token_bytes(all[i].vocabulary);
+            const double train_bytes = static_cast<double>(prospect.bytes) * (1 - text.held_out);
+            expect(all[i], prospect.seconds,
+                   {prospect.bytes, static_cast<std::uint64_t>(train_bytes / token_bytes), 0}, token_bytes);
+        }
+        const auto lowest = std::ranges::min_element(all, {}, &Candidate::bits_per_byte);
+        choice.best = static_cast<std::size_t>(lowest - all.begin());
+        Candidate& best = *lowest;
+        if (!measure || best.measured) return choice;
+        const double seconds = measure(best);
+        if (seconds <= 0) return choice;
+        best.step_seconds = seconds, best.measured = true;
+    }
+}
+
+json choose_config(const Prospect& prospect) {
+    Choice choice = choose(prospect);
+    return std::move(choice.candidates[choice.best].config);
 }
 
 json choose_tuning(const ModelConfig& model, std::uint64_t bytes, bool adapter) {
@@ -133,11 +179,13 @@ double tokens_a_step(const TrainConfig& t) {
     return static_cast<double>(t.batch * t.sequence * t.accumulate);
 }
 
-/// As many steps as a text of this size may be read for.
-std::int64_t most_steps(const TrainConfig& t, const TextSize& text) {
+/// As many tokens as a text of this size may be read for.
+double most_tokens(const TextSize& text) {
     const double epochs = text.epochs > 0 ? text.epochs : row_of(text.bytes).epochs;
-    return std::max<std::int64_t>(
-        1, std::llround(epochs * static_cast<double>(text.train_tokens) / tokens_a_step(t)));
+    return epochs * static_cast<double>(text.train_tokens);
+}
+std::int64_t most_steps(const TrainConfig& t, const TextSize& text) {
+    return std::max<std::int64_t>(1, std::llround(most_tokens(text) / tokens_a_step(t)));
 }
 
 /// `value` is set unless one of `given` ("key=value") sets `key`.
@@ -151,7 +199,9 @@ void set_unless(const std::vector<std::string>& given, const std::string& key, T
 constexpr double reserve = 0.05;           // of the time: evaluations, samples, the last model's writing
 constexpr double evaluations = 12;         // about as many in a run,
 constexpr double most_between = 300;       // but one every so many seconds at least
-constexpr double evaluation_share = 0.02;  // of the time between two, at most
+constexpr double evaluation_share = 0.02;  // of the time between two, at most,
+constexpr std::int64_t least_batches = 4;  // but so many batches,
+constexpr double forward_share = 1.0 / 3;  // each of which takes that of a step's time
 
 }  // namespace
 
@@ -167,11 +217,25 @@ void fit_schedule(RunConfig& config, const std::vector<std::string>& given, doub
     auto every = std::clamp<std::int64_t>(std::llround(between / step_seconds), 1, t.steps);
     set_unless(given, "train.eval_every", t.eval_every, every);
     set_unless(given, "train.checkpoint_every", t.checkpoint_every, every);
-    // A batch without gradients takes about a third of a step.
-    double batch_seconds = step_seconds / 3 / static_cast<double>(t.accumulate);
-    set_unless(
-        given, "train.eval_batches", t.eval_batches,
-        std::max<std::int64_t>(4, static_cast<std::int64_t>(between * evaluation_share / batch_seconds)));
+    double batch_seconds = step_seconds * forward_share / static_cast<double>(t.accumulate);
+    set_unless(given, "train.eval_batches", t.eval_batches,
+               std::max<std::int64_t>(least_batches,
+                                      static_cast<std::int64_t>(between * evaluation_share / batch_seconds)));
+}
+
+double seconds_of_steps(std::int64_t steps, double step_seconds) {
+    return static_cast<double>(steps) * step_seconds / (1 - reserve);
+}
+
+double seconds_to_first_loss(double step_seconds) {
+    return step_seconds * (1 + static_cast<double>(least_batches) * forward_share);
+}
+
+void expect(Candidate& c, double seconds, const TextSize& text, double token_bytes) {
+    const double fitting = seconds * (1 - reserve) / c.step_seconds * c.step_tokens;  // of a step, too
+    c.tokens = std::min(fitting, most_tokens(text));
+    c.bits_per_byte = expected_bits(
+        {c.parameters, c.tokens * token_bytes, static_cast<double>(text.train_tokens) * token_bytes});
 }
 
 void fit_cadence(RunConfig& config, const std::vector<std::string>& given) {

@@ -58,22 +58,42 @@ RunConfig tuning_config(const std::string& model, const TrainingOptions& options
                       "default config", settings, setup.start);
 }
 
+/// A time that is too short for one step and one evaluation is refused.
+void require_time(const Choice& choice, double seconds) {
+    const double least = seconds_to_first_loss(choice.candidates[choice.best].step_seconds);
+    if (seconds >= least) return;
+    char text[2][40];
+    std::snprintf(text[0], sizeof text[0], "at least %.2gs", 1.1 * least);
+    std::snprintf(text[1], sizeof text[1], "%.2gs", seconds);
+    fail(Exit::usage, "", "--time", text[0], text[1],
+         "a step of the smallest model and an evaluation take as long");
+}
+
 /// A default run's model and vocabulary. Where the steps are given and no time is, speed has no part in it.
 RunConfig default_config(const TrainingOptions& options, const RunTexts& data, RunSetup& setup) {
     const std::vector<std::string> settings = settings_of(options);
+    const auto read = [&](const json& config) { return read_run_config(config, "default config", settings); };
     Prospect prospect;
     prospect.bytes = data.bytes();
     prospect.vocabulary = data.vocabulary();
     choose_end(options, setup);
-    if (setup.by_time) {
-        setup.peak_flops = measured_peak_flops(setup.threads);
-        prospect.seconds = setup.time_limit_s;
-        prospect.flops = setup.peak_flops;
-    } else {
+    if (!setup.by_time) {
         prospect.seconds = default_seconds;
-        prospect.flops = 5e11;  // a laptop's two cores
+        prospect.flops = usual_share * 5e11;  // a laptop's two cores
+        return read(choose_config(prospect));
     }
-    return read_run_config(choose_config(prospect), "default config", settings);
+    setup.peak_flops = measured_peak_flops(setup.threads);
+    prospect.seconds = setup.time_limit_s;
+    prospect.flops = usual_share * setup.peak_flops;
+    setup.choice = choose(prospect, [&](const Candidate& candidate) {
+        const RunConfig run = read(candidate.config);
+        if (run.model.has_encoder() || run.train.objective != "next")
+            return 0.0;  // their data is not read yet
+        return seconds_of_step(run, candidate.vocabulary, setup.threads,
+                               std::min(1.0, 0.02 * prospect.seconds));
+    });
+    require_time(setup.choice, prospect.seconds);
+    return read(setup.choice.candidates[setup.choice.best].config);
 }
 
 /// The config of a file, or (resuming) of the checkpoint; null: none is given.
@@ -99,20 +119,27 @@ RunConfig read_given(const GivenConfig& given, const TrainingOptions& options, R
                                : begin_from(given.model, given.config, given.name, settings, setup.start);
 }
 
+/// As measured when the model was chosen, or now.
+double step_seconds_of(const RunSetup& setup) {
+    if (!setup.choice.candidates.empty() && setup.choice.candidates[setup.choice.best].measured)
+        return setup.choice.candidates[setup.choice.best].step_seconds;
+    std::optional<Batch> batch;  // what an encoder reads only its task can make
+    if (setup.task) fill_batch(setup, 0, 0, batch.emplace());
+    return time_steps(setup.config, setup.config.model.vocabulary, setup.threads, 30,
+                      std::min(2.0, 0.03 * setup.time_limit_s), setup.start.learner, batch)
+               .step_ms /
+           1e3;
+}
+
 /// Steps, warm-up and cadence of a default run, from the speed of some steps.
 void choose_schedule(const TrainingOptions& options, RunSetup& setup) {
     std::vector<std::string> settings = settings_of(options);
     RunConfig& config = setup.config;
     if (options.epochs > 0) settings.push_back("train.steps=" + std::to_string(config.train.steps));
     if (!setup.by_time) return fit_cadence(config, settings);
-    std::optional<Batch> batch;  // what an encoder reads only its task can make
-    if (setup.task) fill_batch(setup, 0, 0, batch.emplace());
-    double step_seconds = time_steps(config, config.model.vocabulary, setup.threads, 30,
-                                     std::min(2.0, 0.03 * setup.time_limit_s), setup.start.learner, batch)
-                              .step_ms /
-                          1e3;
+    setup.step_seconds = step_seconds_of(setup);
     double left = std::max(0.1, setup.time_limit_s - seconds_since(setup.started));
-    fit_schedule(config, settings, step_seconds, left, setup.text_size);
+    fit_schedule(config, settings, setup.step_seconds, left, setup.text_size);
     // The end follows the clock only where its steps were ours to choose, and do not change those before.
     setup.by_time = config.train.schedule.kind == "wsd" && config.train.schedule.decay < 1 &&
                     !sets(settings, "train.steps");
@@ -134,7 +161,7 @@ void say_choice(const RunSetup& setup) {
     note("chosen" + (setup.time_limit_s > 0 ? " for " + human_seconds(setup.time_limit_s) : "") + ": " +
          (setup.start.base ? "" : form) + grouped(static_cast<std::uint64_t>(t.steps)) + " steps of " +
          grouped(static_cast<std::uint64_t>(t.batch * t.sequence * t.accumulate)) + " tokens, " + times +
-         " times the text (config.json has all of it)");
+         " times the text" + (setup.folder ? " (config.json has all of it)" : ""));
 }
 
 /// The optimizer of each parameter: what a checkpoint holds depends on it.
@@ -409,6 +436,11 @@ std::int64_t held_out_sequences(const RunSetup& setup, std::size_t part) {
 }
 
 }  // namespace
+
+double bits_per_byte(const RunSetup& setup, std::size_t part, double nats) {
+    const auto [tokens, bytes] = setup.held_out(part);
+    return nats / std::log(2.0) * static_cast<double>(tokens) / static_cast<double>(bytes);
+}
 
 json whole_config(RunConfig config) {
     json all = to_json(run_fields(config));

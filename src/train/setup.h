@@ -24,8 +24,10 @@ struct RunSetup {
     RunConfig config;
     nlohmann::json config_json;  // whole, as checkpoints and provenance keep it
     bool chosen = false;         // the config is ours: none was given
+    Choice choice;               // … and out of these; empty where the model is given
     bool by_time = false;        // … and its end follows the clock
     double peak_flops = 0;       // measured already; 0: not yet
+    double step_seconds = 0;     // of a run that is chosen by time, measured
     TrainingStart start;         // of a run from a model
     TokenizerPtr tokenizer;
     DataOptions data;
@@ -55,6 +57,9 @@ struct RunSetup {
         return {source.size(split), source.bytes(split)};
     }
 };
+
+/// Nats per token of text `part`, held out, as bits per byte.
+double bits_per_byte(const RunSetup& setup, std::size_t part, double nats);
 
 /// All settings, as checkpoints, provenance and config.json keep them.
 nlohmann::json whole_config(RunConfig config);

@@ -84,7 +84,7 @@ StepTiming time_steps(const RunConfig& config, std::int64_t vocabulary, int thre
                       double seconds, const LearnerStart& start, const std::optional<Batch>& batch) {
     Bench bench(config, vocabulary, threads, start, batch);
     const TrainConfig& train = bench.run.train;
-    std::vector<double> times;
+    std::vector<double> times, updates;
     StepTiming timing;
     Clock::time_point first = Clock::now();
     for (int step = -1; step < steps && (times.empty() || seconds_since(first) < seconds);
@@ -93,16 +93,28 @@ StepTiming time_steps(const RunConfig& config, std::int64_t vocabulary, int thre
         timing.loss = 0;
         for (std::int64_t micro = 0; micro < train.accumulate; micro++)
             timing.loss += bench.learner.learn(bench.batch) * bench.batch.loss_scale;
+        const Clock::time_point learned = Clock::now();
         bench.learner.update(train, step + 2);
-        if (step >= 0) times.push_back(seconds_since(begin));
+        if (step >= 0) times.push_back(seconds_since(begin)), updates.push_back(seconds_since(learned));
     }
-    std::sort(times.begin(), times.end());
+    std::sort(times.begin(), times.end()), std::sort(updates.begin(), updates.end());
     double median = times[times.size() / 2];
-    timing.step_ms = median * 1e3;
+    timing.step_ms = median * 1e3, timing.update_ms = updates[updates.size() / 2] * 1e3;
     timing.tokens_per_s = static_cast<double>(bench.rows * train.accumulate) / median;
     timing.flops_per_s =
         timing.tokens_per_s * 3 * forward_flops(bench.learner.traced(), static_cast<double>(train.sequence));
     return timing;
+}
+
+double seconds_of_step(const RunConfig& config, std::int64_t vocabulary, int threads, double seconds) {
+    constexpr std::int64_t enough_rows = 4096;  // for products to reach their speed
+    RunConfig part = config;
+    TrainConfig& t = part.train;
+    t.batch = std::clamp<std::int64_t>(enough_rows / t.sequence, 1, t.batch), t.accumulate = 1;
+    const double times =
+        static_cast<double>(config.train.batch * config.train.accumulate) / static_cast<double>(t.batch);
+    const StepTiming timing = time_steps(part, vocabulary, threads, 30, seconds);
+    return ((timing.step_ms - timing.update_ms) * times + timing.update_ms) / 1e3;
 }
 
 std::vector<StepShare> profile_steps(const RunConfig& config, std::int64_t vocabulary, int threads,

@@ -13,7 +13,7 @@
 namespace linnet {
 
 struct StepTiming {
-    double step_ms = 0, tokens_per_s = 0, flops_per_s = 0, loss = 0;
+    double step_ms = 0, update_ms = 0, tokens_per_s = 0, flops_per_s = 0, loss = 0;
 };
 
 /// Seconds and speed of `steps` optimizer steps (the median, after one that warms up) on `batch`; nothing: on
@@ -21,6 +21,10 @@ struct StepTiming {
 StepTiming time_steps(const RunConfig& config, std::int64_t vocabulary, int threads, int steps,
                       double seconds = std::numeric_limits<double>::infinity(),
                       const LearnerStart& start = {}, const std::optional<Batch>& batch = {});
+
+/// Seconds of an optimizer step of a decoder, of steps of at most some thousand tokens that take about
+/// `seconds` together: a step of more takes as many times as long.
+double seconds_of_step(const RunConfig& config, std::int64_t vocabulary, int threads, double seconds);
 
 /// Where the time of a step goes: an op, or the optimizer.
 struct StepShare {

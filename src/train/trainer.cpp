@@ -27,6 +27,7 @@
 #include "train/learner.h"
 #include "train/live.h"
 #include "train/log.h"
+#include "train/needs.h"
 #include "train/report/report.h"
 #include "train/run_model.h"
 #include "train/setup.h"
@@ -50,20 +51,13 @@ double with_digits(double value, int digits) {
 constexpr double first_look_s = 30;  // the first evaluation comes within a minute
 constexpr int plans = 6;             // how often the clock is asked before the learning rate decays
 
-/// What this process will hold with the run's learner.
-std::size_t memory_with_learner(const RunSetup& setup) {
-    return current_memory() + Learner::bytes(setup.config.model, setup.rows(), setup.threads,
-                                             groups_of(setup.config.train), setup.start.learner,
-                                             numbers_of(setup.config, setup.threads));
-}
-
 Learner learner_of(const RunSetup& setup) {
     try {
         return Learner(setup.config.model, setup.rows(), setup.threads,
                        static_cast<std::uint64_t>(setup.config.train.seed), groups_of(setup.config.train),
                        setup.start.learner, numbers_of(setup.config, setup.threads));
     } catch (const MemoryRefused& refused) {
-        throw MemoryRefused(refused.bytes(), refused.use(), memory_with_learner(setup));
+        throw MemoryRefused(refused.bytes(), refused.use(), memory_with_learner(setup, setup.config));
     }
 }
 
@@ -267,10 +261,7 @@ class Trainer {
         }
         if (m.tokens == 0) return m;
         m.loss = nats / static_cast<double>(m.tokens);
-        m.bpb = NAN;
-        if (setup_.task) return m;  // no bits per byte: not every token is a target
-        const auto [tokens, bytes] = setup_.held_out(part);
-        m.bpb = m.loss / std::log(2.0) * static_cast<double>(tokens) / static_cast<double>(bytes);
+        m.bpb = setup_.task ? NAN : bits_per_byte(setup_, part, m.loss);  // not every token is a target
         return m;
     }
 
@@ -482,8 +473,7 @@ class Trainer {
 
 int dry_run(const RunSetup& setup, bool as_json) {
     const TracedModel traced = training_graph(setup.config.model, setup.start.learner);
-    // What preparing the data took and gave back counts once, not on top of the learner.
-    const std::size_t peak = std::max(peak_memory(), memory_with_learner(setup));
+    const std::size_t peak = peak_memory_of_run(setup, setup.config);
     ordered_json out = {{"parameters", traced.graph.parameter_count()},
                         {"train_tokens", setup.tokens(DataSplit::train)},
                         {"validation_tokens", setup.tokens(DataSplit::validation)},

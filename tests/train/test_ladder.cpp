@@ -12,7 +12,8 @@ using namespace linnet;
 namespace {
 
 RunConfig chosen(std::uint64_t bytes, double seconds, double flops = 5e11) {
-    RunConfig config = read_run_config(choose_config({bytes, seconds, flops, 0}), "default config", {});
+    RunConfig config =
+        read_run_config(choose_config({bytes, seconds, usual_share * flops, 0}), "default config", {});
     config.model.vocabulary = config.tokenizer.kind == "byte" ? 256 : config.tokenizer.vocab_size;
     return config;
 }
@@ -46,20 +47,56 @@ TEST_CASE(
     CHECK(before_size > 50'000'000);
 }
 
-TEST_CASE("a large vocabulary chooses a smaller model, a small one never") {
+TEST_CASE("a large vocabulary chooses a smaller model") {
     auto width = [](std::int64_t vocabulary, double seconds) {
-        return choose_config({10'000'000'000, seconds, 5e11, vocabulary})["model"]["width"]
+        return choose_config({10'000'000'000, seconds, usual_share * 5e11, vocabulary})["model"]["width"]
             .get<std::int64_t>();
     };
     bool smaller = false;
     for (double seconds = 1; seconds < 1e7; seconds *= 1.5) {
         CHECK(width(50257, seconds) <= width(0, seconds));
-        CHECK(width(300, seconds) >= width(0, seconds));
         smaller |= width(50257, seconds) < width(0, seconds);
     }
     CHECK(smaller);
     // A short text's own vocabulary is small.
     CHECK(chosen(1'000'000, 120, 2.05e11).model.width > chosen(10'000'000, 120, 2.05e11).model.width);
+}
+
+TEST_CASE("the best of the candidates is the one that ends lowest, and it was measured") {
+    const Prospect prospect{10'000'000, 120, 3e11, 0};
+    const Choice unmeasured = choose(prospect);
+    CHECK(unmeasured.candidates[unmeasured.best].config == choose_config(prospect));
+    for (double speed : {0.01, 1.0, 100.0}) {  // times what was thought
+        std::vector<std::int64_t> asked;
+        const Choice choice = choose(prospect, [&](const Candidate& candidate) {
+            asked.push_back(candidate.config["model"]["width"]);
+            // Narrow models reach less.
+            return candidate.step_flops / (speed * 3e9 * static_cast<double>(asked.back()));
+        });
+        const Candidate& best = choice.candidates[choice.best];
+        CHECK(asked.back() == best.config["model"]["width"]);
+        CHECK(asked.size() <= choice.candidates.size());
+        CHECK(best.step_seconds == doctest::Approx(best.step_flops / (speed * 3e9 * double(asked.back()))));
+        for (const Candidate& candidate : choice.candidates) {
+            CHECK(candidate.bits_per_byte >= best.bits_per_byte);
+            CHECK(candidate.tokens > 0);
+        }
+    }
+    // What cannot be measured is chosen by the speed that is usual.
+    const Choice blind = choose(prospect, [](const Candidate&) { return 0.0; });
+    CHECK(blind.best == unmeasured.best);
+}
+
+TEST_CASE("candidates are those that the text allows, the smallest first, none twice") {
+    for (double bytes : {1e4, 1e6, 1e7, 1e9, 1e12}) {
+        const Choice choice = choose({static_cast<std::uint64_t>(bytes), 600, 3e11, 0});
+        for (std::size_t i = 1; i < choice.candidates.size(); i++)
+            CHECK(choice.candidates[i].parameters > choice.candidates[i - 1].parameters);
+        CHECK(choice.candidates.size() <= (bytes < 1e5 ? 2 : 13));
+        // A text is read only so often, however much time there is.
+        const Choice long_one = choose({static_cast<std::uint64_t>(bytes), 1e12, 3e11, 0});
+        for (const Candidate& candidate : long_one.candidates) CHECK(candidate.tokens < 25 * bytes);
+    }
 }
 
 TEST_CASE("a default schedule fits the time, reads a small text only so often, and leaves what was set") {

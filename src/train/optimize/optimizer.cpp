@@ -119,6 +119,12 @@ Optimizer::Optimizer(const Graph& graph, const std::vector<ParameterGroup>& grou
     workspaces_ = allocate_arena(workspace_bytes_ * static_cast<std::size_t>(threads));
 }
 
+std::size_t Optimizer::state_bytes(const Graph& graph, const std::vector<ParameterGroup>& groups,
+                                   const std::vector<double>& rates) {
+    const Optimizer layout(graph, groups, rates, LayoutOnly());
+    return static_cast<std::size_t>(layout.state_elements_) * sizeof(float);
+}
+
 std::size_t Optimizer::bytes(const Graph& graph, const std::vector<ParameterGroup>& groups, int threads,
                              const std::vector<double>& rates) {
     const Optimizer layout(graph, groups, rates, LayoutOnly());

@@ -55,6 +55,9 @@ class Optimizer {
     float* state() { return static_cast<float*>(state_.get()); }
     std::int64_t state_elements() const { return state_elements_; }
 
+    /// Bytes of that.
+    static std::size_t state_bytes(const Graph& graph, const std::vector<ParameterGroup>& groups,
+                                   const std::vector<double>& rates = {});
     /// Bytes that an Optimizer of this takes.
     static std::size_t bytes(const Graph& graph, const std::vector<ParameterGroup>& groups, int threads,
                              const std::vector<double>& rates = {});
