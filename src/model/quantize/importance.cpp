@@ -6,9 +6,9 @@
 #include "base/processors.h"
 #include "base/signals.h"
 #include "graph/executor.h"
-#include "model/architectures.h"
 #include "model/look/look.h"
 #include "model/trace/trace.h"
+#include "model/weights.h"
 
 namespace linnet {
 namespace {
@@ -24,6 +24,12 @@ struct Squares {
         for (std::size_t i = 0; i < rows_of.size(); i++)
             of[i % columns] += static_cast<double>(rows_of[i]) * static_cast<double>(rows_of[i]);
         rows += static_cast<double>(rows_of.size() / columns);
+    }
+    /// Those of another parameter of the same tensor.
+    void add(const Squares& other) {
+        of.resize(std::max(of.size(), other.of.size()), 0);
+        for (std::size_t i = 0; i < other.of.size(); i++) of[i] += other.of[i];
+        rows += other.rows;
     }
     /// A column that was 0 throughout still counts a little, so that its block has a scale.
     std::vector<float> means() const {
@@ -74,14 +80,13 @@ Importance measure_importance(const Model& model, std::span<const TokenId> ids, 
         if (int signal = stop_signal()) throw Stopped{signal};
     }
 
-    const Architecture* architecture = nullptr;
-    if (model.file()) read_config(*model.file(), architecture);
+    // Files of one family have q, k and v apart or in one tensor: by the names that this file has.
     Importance importance;
-    for (std::size_t p = 0; p < squares.size(); p++) {
-        const std::string& name = graph.parameters()[p].name;
-        std::vector<float> mean = squares[p].means();
-        if (!mean.empty())
-            importance[architecture ? place_of(*architecture, name).tensor : name] = std::move(mean);
+    for (const StoredTensor& stored : stored_tensors(graph, model.architecture(), model.file())) {
+        Squares all;
+        for (std::size_t part : stored.parts) all.add(squares[part]);
+        std::vector<float> mean = all.means();
+        if (!mean.empty()) importance[stored.name] = std::move(mean);
     }
     return importance;
 }
