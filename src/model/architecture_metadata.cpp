@@ -299,13 +299,12 @@ void write_marks(GgufWriter& out, const std::string& key, const ArchitectureKey&
 ModelConfig read_config(const Gguf& file, const Architecture*& architecture) {
     auto name = file.string("general.architecture");
     if (!name) fail_input(file.path(), "general.architecture", "a string", "no such key");
-    architecture = nullptr;
-    std::string known;
-    for (const Architecture& a : architectures()) {
-        if (a.name == *name) architecture = &a;
-        known += (known.empty() ? "" : ", ") + a.name;
+    architecture = architecture_named(*name);
+    if (!architecture) {
+        std::string known;
+        for (const Architecture& a : architectures()) known += (known.empty() ? "" : ", ") + a.name;
+        fail_input(file.path(), "general.architecture", "one of " + known, *name);
     }
-    if (!architecture) fail_input(file.path(), "general.architecture", "one of " + known, *name);
     return read_config(file, *architecture);
 }
 

@@ -1,5 +1,7 @@
 // The data files of architectures, read and checked.
 #include <algorithm>
+#include <map>
+#include <mutex>
 
 #include "base/error.h"
 #include "model/architecture_files.h"
@@ -228,6 +230,21 @@ const std::vector<Architecture>& architectures() {
         return list;
     }();
     return all;
+}
+
+const Architecture* architecture_named(std::string_view name) {
+    static std::mutex reading;
+    static std::map<std::string, const Architecture, std::less<>> read;
+    const std::lock_guard lock(reading);
+    if (auto found = read.find(name); found != read.end()) return &found->second;
+    const std::string end = "/" + std::string(name) + ".json";
+    for (const EmbeddedFile& file : architecture_files()) {
+        if (!file.path.ends_with(end)) continue;
+        Architecture a = parse_architecture(file.text, std::string(file.path), architecture_files());
+        if (a.partial || a.name != name) continue;
+        return &read.emplace(a.name, std::move(a)).first->second;
+    }
+    return nullptr;
 }
 
 }  // namespace linnet

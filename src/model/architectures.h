@@ -86,6 +86,10 @@ const std::vector<Architecture>& parsed_architectures();
 /// config.
 const std::vector<Architecture>& architectures();
 
+/// The one of them that has this name; null where none has. Reads that one's file alone, not all 64: a model
+/// is opened by it, and those take 50 ms. Not the same object as in architectures(): compare names.
+const Architecture* architecture_named(std::string_view name);
+
 /// The first architecture that can say all of `config`.
 const Architecture& architecture_of(const ModelConfig& config);
 

@@ -171,6 +171,18 @@ TEST_CASE("every architecture says its configs: written, opened, the same config
         }
 }
 
+TEST_CASE("an architecture is found by its name, without the others; what is not whole, or no name, is not") {
+    for (const Architecture& a : architectures()) {
+        const Architecture* found = architecture_named(a.name);
+        REQUIRE_MESSAGE(found, a.name);
+        CHECK(found->name == a.name);
+        CHECK(found->keys.size() == a.keys.size());
+        CHECK(found->tensors.size() == a.tensors.size());
+        CHECK(architecture_named(a.name) == found);
+    }
+    for (const char* name : {"", "common", "architectures/llama", "lama"}) CHECK(!architecture_named(name));
+}
+
 TEST_CASE("a data file that says something wrong is refused, and the line names file and key") {
     CHECK(parsed(file_with(R"({"key": "w", "field": "model.width"})")) == "accepted");
     CHECK(parsed("{") ==

@@ -97,7 +97,8 @@ bool choose_family(Outgoing& model) {
         }
     }
     for (const HuggingFaceFamily& family : huggingface_families()) {
-        if (family.gguf != model.architecture && !family.also.contains(model.architecture->name)) continue;
+        const std::string& name = model.architecture->name;
+        if (family.gguf->name != name && !family.also.contains(name)) continue;
         if (!all_placed(family, model)) continue;
         ordered_json json = huggingface_config(family, model.config, model.vectors);
         if (json.is_null()) continue;
