@@ -65,20 +65,29 @@ inline void dots_row(const Real* x, int64_t depth, Whole* bytes, int r, PartOfA*
         }
     }
 }
-/// Rows [i0, i1) of A, columns [k0, k0 + depth).
+/// Some rows of A, and columns that are one block of K.
+struct DotsBlock {
+    int64_t i0, i1, k0, depth;
+};
+/// Where such a block of A is packed: its bytes, and what its parts have beside them.
+struct DotsRows {
+    float* a;
+    PartOfA* parts;
+};
+
+/// Packs a block of A; returns where the next one goes.
 template <class Block>
-inline void pack_dots_rows(const Gemm<Real>& g, int64_t i0, int64_t i1, int64_t k0, int64_t depth,
-                           DotPanels& p) {
-    const int64_t parts = depth / 32 * Dotted<Block>::parts;
-    for (int64_t i = i0; i < i1; i += quad_rows) {
-        const int64_t rows = least(quad_rows, i1 - i), tile = (i - i0) / quad_rows;
+inline DotsRows pack_dots_rows(const Gemm<Real>& g, const DotsBlock& b, float* lines, DotsRows to) {
+    const int64_t parts = b.depth / 32 * Dotted<Block>::parts;
+    for (int64_t i = b.i0; i < b.i1; i += quad_rows) {
+        const int64_t rows = least(quad_rows, b.i1 - i);
         for (int64_t r = 0; r < rows; r++)
-            dots_row<Block>(static_cast<const Real*>(g.a.data) + (i + r) * g.a.row + k0, depth,
-                            reinterpret_cast<Whole*>(p.lines + r * dots_words), static_cast<int>(r),
-                            p.parts + tile * parts);
-        pack_panel<StoredF32, quad_rows>(p.lines, dots_words, 1, rows, depth / 4,
-                                         p.a + tile * quad_rows * (depth / 4));
+            dots_row<Block>(static_cast<const Real*>(g.a.data) + (i + r) * g.a.row + b.k0, b.depth,
+                            reinterpret_cast<Whole*>(lines + r * dots_words), static_cast<int>(r), to.parts);
+        pack_panel<StoredF32, quad_rows>(lines, dots_words, 1, rows, b.depth / 4, to.a);
+        to.a += quad_rows * (b.depth / 4), to.parts += parts;
     }
+    return to;
 }
 
 /// 256 weights or fewer, as a line of a panel of W.
@@ -99,18 +108,36 @@ inline void dots_run(const char* from, int64_t count, Byte* codes, float* scales
         }
     });
 }
-/// Rows [j, j + count) of W, columns [k0, k0 + depth).
+/// The rows [j, j + count) of W, columns [k, k + depth): a panel.
+struct DotsColumns {
+    int64_t j, count, k, depth;
+};
+
+/// A row of the next panel comes from memory while one of this is packed: rows lie apart, and what fetches
+/// memory ahead by itself finds no pattern in that. (With the order of `dots_by_columns`, prompts of 4 and 16
+/// tokens at 1.1B are read 5 to 7 % faster on Zen 5; of 512 as before.)
 template <class Block>
-inline void pack_dots_columns(const Gemm<Real>& g, int64_t j, int64_t count, int64_t k0, int64_t depth,
+inline void prefetch_row(const Operand& w, const DotsColumns& panel, int64_t c) {
+    if (c >= panel.count) return;
+    const char* from = block_at<Block>(w, panel.j + c, panel.k);
+    const int64_t bytes = panel.depth / Block::elements * Block::bytes;
+    for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(from + at, 0, 2);
+}
+
+/// Packs a panel of W; `next` is the one to come.
+template <class Block>
+inline void pack_dots_columns(const Gemm<Real>& g, const DotsColumns& panel, const DotsColumns& next,
                               DotPanels& p) {
-    const int64_t parts = depth / 32 * Dotted<Block>::parts;
-    for (int64_t c = 0; c < count; c++)
+    const int64_t count = panel.count, depth = panel.depth, parts = depth / 32 * Dotted<Block>::parts;
+    for (int64_t c = 0; c < count; c++) {
+        prefetch_row<Block>(g.b, next, c);
         for (int64_t k = 0; k < depth; k += run_length) {
             const int64_t at = c * dots_parts + k / 32 * Dotted<Block>::parts;
-            dots_run<Block>(block_at<Block>(g.b, j + c, k0 + k), depth - k,
+            dots_run<Block>(block_at<Block>(g.b, panel.j + c, panel.k + k), depth - k,
                             reinterpret_cast<Byte*>(p.lines + c * dots_words) + k, p.line_scale + at,
                             p.line_offset + at);
         }
+    }
     pack_panel<StoredF32, tile_columns>(p.lines, dots_words, 1, count, depth / 4, p.w);
     pack_panel<StoredF32, tile_columns>(p.line_scale, dots_parts, 1, count, parts, p.scale);
     if constexpr (Block::has_offset)
@@ -193,26 +220,60 @@ struct DotsTiles {
 template <class Dots, int words, bool offsets>
 constexpr DotsTiles<Dots, words, offsets> dots_tiles{std::make_integer_sequence<int, tile_vectors>()};
 
-/// Rows [i0, i1), of one block of K.
+/// A packed block of A with one panel of W.
 template <class Block, class Dots>
-void dots_block(const Gemm<Real>& g, int64_t i0, int64_t i1, int64_t k0, DotPanels& p) {
+void dots_panel(const Gemm<Real>& g, const DotsBlock& b, DotsRows rows, const DotsColumns& panel,
+                const DotPanels& p) {
     constexpr int of_group = Dotted<Block>::parts;
     constexpr auto& tiles = dots_tiles<Dots, 8 / of_group, Block::has_offset>.tile;
-    const int64_t depth = least(dots_depth, g.k - k0), parts = depth / 32 * of_group;
-    pack_dots_rows<Block>(g, i0, i1, k0, depth, p);
+    const int64_t parts = b.depth / 32 * of_group, vectors = ceil_divide(panel.count, W);
+    for (int64_t i = b.i0; i < b.i1; i += quad_rows) {
+        const DotsTileInput in = {
+            .a = rows.a, .part = rows.parts, .w = p.w, .scale = p.scale, .offset = p.offset, .parts = parts};
+        tiles[vectors][least(quad_rows, b.i1 - i)](
+            in, tile_target(g, i, panel.j, panel.count - (vectors - 1) * W, b.k0 == 0));
+        rows.a += quad_rows * (b.depth / 4), rows.parts += parts;
+    }
+}
+
+inline DotsColumns dots_columns(const Gemm<Real>& g, int64_t j, int64_t k) {
+    return {j, j < g.n_end ? least(tile_columns, g.n_end - j) : 0, k, least(dots_depth, g.k - k)};
+}
+
+/// Many rows: block after block of A, which stays in cache while all of W goes by.
+template <class Block, class Dots>
+void dots_by_rows(const Gemm<Real>& g, int64_t at_once, DotPanels& p) {
+    for (int64_t i = g.m_begin; i < g.m_end; i += at_once)
+        for (int64_t k = 0; k < g.k; k += dots_depth) {
+            const DotsBlock block = {i, least(i + at_once, g.m_end), k, least(dots_depth, g.k - k)};
+            const DotsRows rows = {p.a, p.parts};
+            pack_dots_rows<Block>(g, block, p.lines, rows);
+            for (int64_t j = g.n_begin; j < g.n_end; j += tile_columns) {
+                const DotsColumns panel = dots_columns(g, j, k);
+                pack_dots_columns<Block>(g, panel, dots_columns(g, j + tile_columns, k), p);
+                dots_panel<Block, Dots>(g, block, rows, panel, p);
+            }
+        }
+}
+
+/// Few rows, all of A packed at once: rows of W are read to their end, so that memory is read in its order.
+template <class Block, class Dots>
+void dots_by_columns(const Gemm<Real>& g, DotPanels& p) {
+    DotsRows to = {p.a, p.parts};
+    for (int64_t k = 0; k < g.k; k += dots_depth)
+        to = pack_dots_rows<Block>(g, {g.m_begin, g.m_end, k, least(dots_depth, g.k - k)}, p.lines, to);
+    const int64_t tiles = ceil_divide(g.m_end - g.m_begin, quad_rows);
     for (int64_t j = g.n_begin; j < g.n_end; j += tile_columns) {
-        const int64_t columns = least(tile_columns, g.n_end - j), vectors = ceil_divide(columns, W);
-        pack_dots_columns<Block>(g, j, columns, k0, depth, p);
-        for (int64_t i = i0; i < i1; i += quad_rows) {
-            const int64_t tile = (i - i0) / quad_rows;
-            const DotsTileInput in = {.a = p.a + tile * quad_rows * (depth / 4),
-                                      .part = p.parts + tile * parts,
-                                      .w = p.w,
-                                      .scale = p.scale,
-                                      .offset = p.offset,
-                                      .parts = parts};
-            tiles[vectors][least(quad_rows, i1 - i)](
-                in, tile_target(g, i, j, columns - (vectors - 1) * W, k0 == 0));
+        DotsRows rows = {p.a, p.parts};
+        for (int64_t k = 0; k < g.k; k += dots_depth) {
+            const DotsColumns panel = dots_columns(g, j, k);
+            const bool last = k + dots_depth >= g.k;
+            pack_dots_columns<Block>(
+                g, panel, last ? dots_columns(g, j + tile_columns, 0) : dots_columns(g, j, k + dots_depth),
+                p);
+            dots_panel<Block, Dots>(g, {g.m_begin, g.m_end, k, panel.depth}, rows, panel, p);
+            rows.a += tiles * quad_rows * (panel.depth / 4);
+            rows.parts += tiles * (panel.depth / 32) * Dotted<Block>::parts;
         }
     }
 }
@@ -221,10 +282,12 @@ template <class Dots>
 void dot_panels(const Gemm<Real>& g, void* workspace) {
     auto& panels = *static_cast<DotPanels*>(workspace);
     const int64_t rows = even_piece(g.m_end - g.m_begin, dots_rows, quad_rows);
+    const int64_t all = ceil_divide(g.m_end - g.m_begin, quad_rows) * quad_rows * g.k;
     AllBlockTypes::with(g.b.type, [&](auto block) {
-        for (int64_t i = g.m_begin; i < g.m_end; i += rows)
-            for (int64_t k = 0; k < g.k; k += dots_depth)
-                dots_block<decltype(block), Dots>(g, i, least(i + rows, g.m_end), k, panels);
+        if (all <= dots_rows * dots_depth)
+            dots_by_columns<decltype(block), Dots>(g, panels);
+        else
+            dots_by_rows<decltype(block), Dots>(g, rows, panels);
     });
 }
 
