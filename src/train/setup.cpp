@@ -73,6 +73,9 @@ void require_time(const Choice& choice, double seconds) {
 RunConfig default_config(const TrainingOptions& options, const RunTexts& data, RunSetup& setup) {
     const std::vector<std::string> settings = settings_of(options);
     const auto read = [&](const json& config) { return read_run_config(config, "default config", settings); };
+    if (const RunData* only = data.only(); only && only->has_examples())
+        fail_input(only->name(), "", "texts, where no config is given", "examples with answers",
+                   "CONFIG says what model learns from those, or linnet finetune goes on from one");
     Prospect prospect;
     prospect.bytes = data.bytes();
     prospect.vocabulary = data.vocabulary();
@@ -374,11 +377,14 @@ ChatTemplate template_of(const RunSetup& setup, const std::string& first_chat) {
     return recognise_chat_template(*source, chat_templates(), setup.start.base->path());
 }
 
-/// Windows of one stream of tokens; or, where the run begins from a model, several texts or examples packed.
+/// Windows of one stream of tokens; or examples packed, and where the run begins from a model several texts.
 void prepare_tokens(RunTexts& texts, RunSetup& setup) {
     const TrainConfig& t = setup.config.train;
     RunData* only = texts.only();
-    if (setup.start.base && t.objective == "next" && only && only->is_packable()) {
+    const bool pack = only && (setup.start.base ? only->is_packable() : only->has_examples());
+    if (only && only->has_examples() && t.objective != "next")
+        fail_input(only->name(), "", "texts, as train.objective is " + t.objective, "examples with answers");
+    if (pack && t.objective == "next") {
         const std::string chat = only->first_chat();
         std::optional<ChatTemplate> form;
         if (!chat.empty()) form = template_of(setup, chat);

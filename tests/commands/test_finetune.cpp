@@ -258,6 +258,38 @@ TEST_CASE("answers are learned from pairs and from conversations") {
         place("${TUNE/down/chats.jsonl} -m m.gguf --template form.json --lora 2 --out chats");
     REQUIRE_MESSAGE(talked.exit == 0, talked.err);
     CHECK(has(talked.err, "150 conversations"));
-    CHECK(has(place("$LINNET train --data pairs.jsonl --steps 2 --out x").err,
-              "linnet finetune learns from those"));
+    const Outcome bare = place("$LINNET train --data pairs.jsonl --steps 2 --out x");
+    CHECK(bare.exit == 3);
+    CHECK(has(bare.err, "pairs.jsonl: expected texts, where no config is given, got examples with answers"));
+}
+
+TEST_CASE("a model that begins from nothing learns answers of a config's own vocabulary, and to end them") {
+    Place place;
+    std::string pairs;
+    for (int i = 0; i < 120; i++)
+        pairs += i % 2 ? R"({"prompt": "abc:", "completion": "cba"})"
+                         "\n"
+                       : R"({"prompt": "xy:", "completion": "yx"})"
+                         "\n";
+    write_text(place.s / "pairs.jsonl", pairs);
+    write_text(place.s / "config.json", tiny_config());
+    const Outcome made = place("$LINNET train config.json --data pairs.jsonl --steps 60 --threads 1 --out made");
+    REQUIRE_MESSAGE(made.exit == 0, made.err);
+    CHECK(has(made.err, "120 prompts with completions"));
+    CHECK(has(made.err, "vocabulary 7,"));  // a b c x y, the colon and what ends
+    const Outcome said = place(
+        R"(printf '{"prompt":"abc:"}\n{"prompt":"xy:"}\n' | $LINNET generate -m made --temp 0 --batch-file -)");
+    REQUIRE_MESSAGE(said.exit == 0, said.err);
+    CHECK(has(said.out, R"("text":"cba")"));
+    CHECK(has(said.out, R"("text":"yx")"));
+    CHECK(has(said.out, R"("end":"end-token")"));
+    std::string talks = R"({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]})";
+    write_text(place.s / "talks.jsonl", talks + "\n" + talks + "\n");
+    const Outcome talked = place("$LINNET train config.json --data talks.jsonl --out talked");
+    CHECK(talked.exit == 3);
+    CHECK(has(talked.err, "talks.jsonl: line 1: expected texts, or prompts with completions, for a model that "
+                          "begins from nothing, got a conversation (linnet finetune learns from those)"));
+    const Outcome masked = place("$LINNET train config.json --data pairs.jsonl --set model.kind=encoder --out m");
+    CHECK(masked.exit == 3);
+    CHECK(has(masked.err, "expected texts, as train.objective is masked, got examples with answers"));
 }

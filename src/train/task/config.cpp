@@ -168,13 +168,13 @@ std::vector<Field> run_fields(RunConfig& c) {
     return fields;
 }
 
-std::vector<std::string> special_tokens(const RunConfig& c) {
+std::vector<std::string> special_tokens(const RunConfig& c, bool answers) {
     if (c.tokenizer.kind == "wordpiece") return {};  // it has them
     if (c.train.objective == "masked" || c.train.objective == "replaced")
         return {"<|endoftext|>", "[CLS]", "[SEP]", "[MASK]"};
     if (c.train.objective == "classes" || c.train.objective == "tags")
         return {"<|endoftext|>", "[CLS]", "[SEP]"};
-    if (c.train.objective == "pairs") return {"<|endoftext|>"};
+    if (c.train.objective == "pairs" || answers) return {"<|endoftext|>"};
     std::vector<std::string> names;
     if (c.train.objective != "spans") return names;
     names.emplace_back("<|endoftext|>");

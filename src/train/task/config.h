@@ -86,8 +86,8 @@ RunConfig read_run_config(const nlohmann::json& json, const std::string& name,
                           const std::vector<std::string>& settings);
 
 /// What an objective asks of a vocabulary that is made for it: control tokens in the place of its kind's own.
-/// None: those.
-std::vector<std::string> special_tokens(const RunConfig& config);
+/// None: those. `answers`: what is learned are answers, which end.
+std::vector<std::string> special_tokens(const RunConfig& config, bool answers = false);
 
 /// The step from which a schedule of kind wsd decays; until then a step does not depend on train.steps.
 double decay_begin(const TrainConfig& config);

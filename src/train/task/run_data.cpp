@@ -168,9 +168,9 @@ PackedTexts RunData::packed(const Tokenizer& tokenizer, const ChatTemplate* form
 
 TokenizerPtr RunData::tokenizer(const RunConfig& run, int threads) const {
     const TokenizerConfig& config = run.tokenizer;
-    if (examples_)
-        fail_input(name(), "", "texts, for a model that begins from nothing", "examples with answers",
-                   "linnet finetune learns from those");
+    if (examples_ && examples_->chats)
+        fail_input(first_chat(), "", "texts, or prompts with completions, for a model that begins from nothing",
+                   "a conversation", "linnet finetune learns from those");
     if (config.kind == "file") return load_tokenizer(config.file);
     if (corpus_) {  // its tokens are made, whatever the config would have made
         const std::string path = own_tokenizer();
@@ -184,6 +184,8 @@ TokenizerPtr RunData::tokenizer(const RunConfig& run, int threads) const {
         return load_tokenizer(path);
     }
     const double fraction = run.train.validation_fraction;
+    if (examples_)
+        return make_vocabulary(run, vocabulary_text(config, fraction), threads, true);
     if ((config.kind == "bpe" || config.kind == "wordpiece") && count_ == 1) {  // spares a copy
         std::vector<std::string_view> parts = split_documents(*documents_, fraction).train;
         if (parts.size() == 1) return make_vocabulary(run, parts[0], threads);
@@ -191,15 +193,23 @@ TokenizerPtr RunData::tokenizer(const RunConfig& run, int threads) const {
     return make_vocabulary(run, vocabulary_text(config, fraction), threads);
 }
 
-TokenizerPtr make_vocabulary(const RunConfig& run, std::string_view text, int threads) {
+TokenizerPtr make_vocabulary(const RunConfig& run, std::string_view text, int threads, bool answers) {
     return made_tokenizer(run.tokenizer.kind, text, static_cast<TokenId>(run.tokenizer.vocab_size),
-                          run.tokenizer.lowercase, special_tokens(run), threads);
+                          run.tokenizer.lowercase, special_tokens(run, answers), threads);
 }
 
 std::string RunData::vocabulary_text(const TokenizerConfig& config, double fraction) const {
     // Characters must all be known, also those of the held-out part (and the newline that parts documents);
     // merges are learned from the training part only.
-    if (config.kind == "char" || config.kind == "byte")
+    const bool all = config.kind == "char" || config.kind == "byte";
+    if (examples_) {
+        const std::vector<bool> held = held_out_examples(*examples_, all ? 0 : fraction);
+        std::string text;
+        for (std::size_t i = 0; i < held.size(); i++)
+            if (!held[i]) text += examples_->list[i].prompt + examples_->list[i].completion;
+        return text;
+    }
+    if (all)
         return count_ == 1 ? documents_->text : documents_->text + "\n";
     return joined(split_documents(*documents_, fraction).train);
 }

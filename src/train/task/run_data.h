@@ -73,7 +73,7 @@ class RunData {
     std::string sha256_;
 };
 
-/// A vocabulary of the config's kind, made from `text`, with what its objective asks for.
-TokenizerPtr make_vocabulary(const RunConfig& run, std::string_view text, int threads);
+/// A vocabulary of the config's kind, made from `text`, with what its objective asks for (special_tokens).
+TokenizerPtr make_vocabulary(const RunConfig& run, std::string_view text, int threads, bool answers = false);
 
 }  // namespace linnet

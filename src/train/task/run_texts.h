@@ -25,6 +25,7 @@ class RunTexts {
 
     /// The text, where there is but one.
     RunData* only() { return parts_.size() == 1 ? parts_.data() : nullptr; }
+    const RunData* only() const { return parts_.size() == 1 ? parts_.data() : nullptr; }
 
     /// Made from all training texts together, or the corpora's own, which must be the same one.
     TokenizerPtr tokenizer(const RunConfig& config, int threads) const;
