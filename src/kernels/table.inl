@@ -6,9 +6,9 @@
 #include "kernels/gemm.inl"
 #include "kernels/gemv.inl"
 #include "kernels/loss.inl"
+#include "kernels/matrix_scan.inl"
 #include "kernels/norm.inl"
 #include "kernels/peak.inl"
-#include "kernels/scan.inl"
 #include "kernels/update.inl"
 
 namespace linnet {
