@@ -220,10 +220,10 @@ struct DotsTiles {
 template <class Dots, int words, bool offsets>
 constexpr DotsTiles<Dots, words, offsets> dots_tiles{std::make_integer_sequence<int, tile_vectors>()};
 
-/// A packed block of A with one panel of W.
+/// A packed block of A with one panel of W; returns where the next block of A is.
 template <class Block, class Dots>
-void dots_panel(const Gemm<Real>& g, const DotsBlock& b, DotsRows rows, const DotsColumns& panel,
-                const DotPanels& p) {
+DotsRows dots_panel(const Gemm<Real>& g, const DotsBlock& b, DotsRows rows, const DotsColumns& panel,
+                    const DotPanels& p) {
     constexpr int of_group = Dotted<Block>::parts;
     constexpr auto& tiles = dots_tiles<Dots, 8 / of_group, Block::has_offset>.tile;
     const int64_t parts = b.depth / 32 * of_group, vectors = ceil_divide(panel.count, W);
@@ -234,6 +234,7 @@ void dots_panel(const Gemm<Real>& g, const DotsBlock& b, DotsRows rows, const Do
             in, tile_target(g, i, panel.j, panel.count - (vectors - 1) * W, b.k0 == 0));
         rows.a += quad_rows * (b.depth / 4), rows.parts += parts;
     }
+    return rows;
 }
 
 inline DotsColumns dots_columns(const Gemm<Real>& g, int64_t j, int64_t k) {
@@ -262,7 +263,6 @@ void dots_by_columns(const Gemm<Real>& g, DotPanels& p) {
     DotsRows to = {p.a, p.parts};
     for (int64_t k = 0; k < g.k; k += dots_depth)
         to = pack_dots_rows<Block>(g, {g.m_begin, g.m_end, k, least(dots_depth, g.k - k)}, p.lines, to);
-    const int64_t tiles = ceil_divide(g.m_end - g.m_begin, quad_rows);
     for (int64_t j = g.n_begin; j < g.n_end; j += tile_columns) {
         DotsRows rows = {p.a, p.parts};
         for (int64_t k = 0; k < g.k; k += dots_depth) {
@@ -271,9 +271,7 @@ void dots_by_columns(const Gemm<Real>& g, DotPanels& p) {
             pack_dots_columns<Block>(
                 g, panel, last ? dots_columns(g, j + tile_columns, 0) : dots_columns(g, j, k + dots_depth),
                 p);
-            dots_panel<Block, Dots>(g, {g.m_begin, g.m_end, k, panel.depth}, rows, panel, p);
-            rows.a += tiles * quad_rows * (panel.depth / 4);
-            rows.parts += tiles * (panel.depth / 32) * Dotted<Block>::parts;
+            rows = dots_panel<Block, Dots>(g, {g.m_begin, g.m_end, k, panel.depth}, rows, panel, p);
         }
     }
 }
