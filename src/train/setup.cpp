@@ -381,10 +381,10 @@ ChatTemplate template_of(const RunSetup& setup, const std::string& first_chat) {
 void prepare_tokens(RunTexts& texts, RunSetup& setup) {
     const TrainConfig& t = setup.config.train;
     RunData* only = texts.only();
-    const bool pack = only && (setup.start.base ? only->is_packable() : only->has_examples());
-    if (only && only->has_examples() && t.objective != "next")
+    const bool examples = only && only->has_examples();
+    if (examples && t.objective != "next")
         fail_input(only->name(), "", "texts, as train.objective is " + t.objective, "examples with answers");
-    if (pack && t.objective == "next") {
+    if (examples || (setup.start.base && t.objective == "next" && only && only->is_packable())) {
         const std::string chat = only->first_chat();
         std::optional<ChatTemplate> form;
         if (!chat.empty()) form = template_of(setup, chat);

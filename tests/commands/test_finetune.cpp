@@ -273,7 +273,8 @@ TEST_CASE("a model that begins from nothing learns answers of a config's own voc
                          "\n";
     write_text(place.s / "pairs.jsonl", pairs);
     write_text(place.s / "config.json", tiny_config());
-    const Outcome made = place("$LINNET train config.json --data pairs.jsonl --steps 60 --threads 1 --out made");
+    const Outcome made =
+        place("$LINNET train config.json --data pairs.jsonl --steps 60 --threads 1 --out made");
     REQUIRE_MESSAGE(made.exit == 0, made.err);
     CHECK(has(made.err, "120 prompts with completions"));
     CHECK(has(made.err, "vocabulary 7,"));  // a b c x y, the colon and what ends
@@ -283,13 +284,16 @@ TEST_CASE("a model that begins from nothing learns answers of a config's own voc
     CHECK(has(said.out, R"("text":"cba")"));
     CHECK(has(said.out, R"("text":"yx")"));
     CHECK(has(said.out, R"("end":"end-token")"));
-    std::string talks = R"({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]})";
+    std::string talks =
+        R"({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]})";
     write_text(place.s / "talks.jsonl", talks + "\n" + talks + "\n");
     const Outcome talked = place("$LINNET train config.json --data talks.jsonl --out talked");
     CHECK(talked.exit == 3);
-    CHECK(has(talked.err, "talks.jsonl: line 1: expected texts, or prompts with completions, for a model that "
-                          "begins from nothing, got a conversation (linnet finetune learns from those)"));
-    const Outcome masked = place("$LINNET train config.json --data pairs.jsonl --set model.kind=encoder --out m");
+    CHECK(has(talked.err,
+              "talks.jsonl: line 1: expected texts, or prompts with completions, for a model that "
+              "begins from nothing, got a conversation (linnet finetune learns from those)"));
+    const Outcome masked =
+        place("$LINNET train config.json --data pairs.jsonl --set model.kind=encoder --out m");
     CHECK(masked.exit == 3);
     CHECK(has(masked.err, "expected texts, as train.objective is masked, got examples with answers"));
 }

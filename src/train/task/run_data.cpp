@@ -169,7 +169,8 @@ PackedTexts RunData::packed(const Tokenizer& tokenizer, const ChatTemplate* form
 TokenizerPtr RunData::tokenizer(const RunConfig& run, int threads) const {
     const TokenizerConfig& config = run.tokenizer;
     if (examples_ && examples_->chats)
-        fail_input(first_chat(), "", "texts, or prompts with completions, for a model that begins from nothing",
+        fail_input(first_chat(), "",
+                   "texts, or prompts with completions, for a model that begins from nothing",
                    "a conversation", "linnet finetune learns from those");
     if (config.kind == "file") return load_tokenizer(config.file);
     if (corpus_) {  // its tokens are made, whatever the config would have made
@@ -184,8 +185,7 @@ TokenizerPtr RunData::tokenizer(const RunConfig& run, int threads) const {
         return load_tokenizer(path);
     }
     const double fraction = run.train.validation_fraction;
-    if (examples_)
-        return make_vocabulary(run, vocabulary_text(config, fraction), threads, true);
+    if (examples_) return make_vocabulary(run, vocabulary_text(config, fraction), threads, true);
     if ((config.kind == "bpe" || config.kind == "wordpiece") && count_ == 1) {  // spares a copy
         std::vector<std::string_view> parts = split_documents(*documents_, fraction).train;
         if (parts.size() == 1) return make_vocabulary(run, parts[0], threads);
@@ -209,8 +209,7 @@ std::string RunData::vocabulary_text(const TokenizerConfig& config, double fract
             if (!held[i]) text += examples_->list[i].prompt + examples_->list[i].completion;
         return text;
     }
-    if (all)
-        return count_ == 1 ? documents_->text : documents_->text + "\n";
+    if (all) return count_ == 1 ? documents_->text : documents_->text + "\n";
     return joined(split_documents(*documents_, fraction).train);
 }
 
