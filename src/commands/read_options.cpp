@@ -39,4 +39,10 @@ void finish_read_options(ReadOptions& read) {
     read.separator = unescaped(read.separator);
 }
 
+void add_fields(CLI::App& app, std::string& fields) {
+    add_text(app, "--fields", fields, "of JSON lines that hold pairs, classes or tags, separated by commas")
+        ->type_name("NAME")
+        ->default_str("source,target; text,label; words,tags");
+}
+
 }  // namespace linnet

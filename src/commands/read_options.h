@@ -15,4 +15,7 @@ CLI::Option* add_read_options(CLI::App& app, ReadOptions& read);
 /// Call after parsing: "\n", "\t" and "\\" in --separator become what they mean.
 void finish_read_options(ReadOptions& read);
 
+/// --fields, of what labelled examples are read from.
+void add_fields(CLI::App& app, std::string& fields);
+
 }  // namespace linnet

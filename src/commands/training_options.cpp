@@ -41,10 +41,7 @@ void finish_data(DataOptions& data) {
 void add_training_options(CLI::App& app, TrainingArguments& arguments) {
     TrainingOptions& train = arguments.train;
     add_data(app, train.data);
-    add_text(app, "--fields", arguments.fields,
-             "of JSON lines that hold pairs, classes or tags, separated by commas")
-        ->type_name("NAME")
-        ->default_str("source,target; text,label; words,tags");
+    add_fields(app, arguments.fields);
     add_output(app, "-o,--out", train.out,
                "folder for model.gguf (or adapter.gguf), last.gguf, config.json, checkpoints, log.jsonl, "
                "report.html")

@@ -126,12 +126,9 @@ RunConfig read_given(const GivenConfig& given, const TrainingOptions& options, R
 double step_seconds_of(const RunSetup& setup) {
     if (!setup.choice.candidates.empty() && setup.choice.candidates[setup.choice.best].measured)
         return setup.choice.candidates[setup.choice.best].step_seconds;
-    std::optional<Batch> batch;  // what an encoder reads only its task can make
-    if (setup.task) fill_batch(setup, 0, 0, batch.emplace());
-    return time_steps(setup.config, setup.config.model.vocabulary, setup.threads, 30,
-                      std::min(2.0, 0.03 * setup.time_limit_s), setup.start.learner, batch)
-               .step_ms /
-           1e3;
+    TimedRun timed{setup.config, setup.config.model.vocabulary, setup.threads, setup.start.learner};
+    if (setup.task) fill_batch(setup, 0, 0, timed.batch.emplace());  // what an encoder reads only it can make
+    return time_steps(timed, 30, std::min(2.0, 0.03 * setup.time_limit_s)).step_ms / 1e3;
 }
 
 /// Steps, warm-up and cadence of a default run, from the speed of some steps.

@@ -15,37 +15,43 @@ RunConfig with_vocabulary(RunConfig run, std::int64_t vocabulary) {
     return run;
 }
 
+/// Sequences of random tokens, each of which is to tell the next.
+Batch random_tokens(const RunConfig& run) {
+    const auto vocabulary = static_cast<std::uint64_t>(run.model.vocabulary);
+    Rng rng(static_cast<std::uint64_t>(run.train.seed), 1);
+    std::vector<std::int32_t> tokens(static_cast<std::size_t>(run.train.sequence) + 1);
+    std::uint64_t draw = 0;
+    Batch batch;
+    for (std::int64_t b = 0; b < run.train.batch; b++) {
+        for (auto& id : tokens) id = static_cast<std::int32_t>(rng.below(vocabulary, draw++));
+        batch.add(tokens.data(), run.train.sequence, 0, b);
+        batch.targets.insert(batch.targets.end(), tokens.begin() + 1, tokens.end());
+    }
+    batch.training = true;
+    batch.loss_scale = 1.0 / static_cast<double>(batch.rows.count * run.train.accumulate);
+    return batch;
+}
+
 /// A learner and a micro-batch.
 struct Bench {
     RunConfig run;
-    std::int64_t rows;
-    Learner learner;
     Batch batch;
+    double length;  // rows of the sequence that a row stands in, on average
+    Learner learner;
 
-    Bench(const RunConfig& config, std::int64_t vocabulary, int threads, const LearnerStart& start = {},
-          const std::optional<Batch>& given = {})
-        : run(with_vocabulary(config, vocabulary)),
-          rows(run.train.batch * run.train.sequence),
-          learner(run.model, rows, threads, static_cast<std::uint64_t>(run.train.seed), groups_of(run.train),
-                  start, numbers_of(run, threads)) {
-        if (given)
-            batch = *given;
-        else
-            draw_tokens(vocabulary);
-        batch.training = true;
-        batch.loss_scale = 1.0 / static_cast<double>(rows * run.train.accumulate);
-    }
+    explicit Bench(const TimedRun& timed)
+        : run(with_vocabulary(timed.config, timed.vocabulary)),
+          batch(timed.batch ? *timed.batch : random_tokens(run)),
+          length(mean_length(batch.rows)),
+          learner(run.model, run.train.batch * run.train.sequence, timed.threads,
+                  static_cast<std::uint64_t>(run.train.seed), groups_of(run.train), timed.start,
+                  numbers_of(run, timed.threads)) {}
 
-    void draw_tokens(std::int64_t vocabulary) {
-        Rng rng(static_cast<std::uint64_t>(run.train.seed), 1);
-        std::vector<std::int32_t> tokens(static_cast<std::size_t>(run.train.sequence) + 1);
-        std::uint64_t draw = 0;
-        for (std::int64_t b = 0; b < run.train.batch; b++) {
-            for (auto& id : tokens)
-                id = static_cast<std::int32_t>(rng.below(static_cast<std::uint64_t>(vocabulary), draw++));
-            batch.add(tokens.data(), run.train.sequence, 0, b);
-            batch.targets.insert(batch.targets.end(), tokens.begin() + 1, tokens.end());
-        }
+    static double mean_length(const Rows& rows) {
+        double squares = 0;
+        for (const Segment& s : rows.segments)
+            squares += static_cast<double>(s.length) * static_cast<double>(s.length);
+        return squares / static_cast<double>(std::max<std::int64_t>(1, rows.count));
     }
 };
 
@@ -56,34 +62,37 @@ StepShare& entry(std::vector<StepShare>& all, std::string_view op, std::string_v
     return all.emplace_back(StepShare{std::string(op), std::string(direction)});
 }
 
+/// Arithmetic of a step of the plan; backward takes twice what forward does.
+double flops_of(const Graph& graph, double length, const Executor<float>::Watched& watched) {
+    const Node& node = graph.node(watched.step.node);
+    const double forward = graph.tokens(node.space, watched.rows) * graph.flops(node, length);
+    if (watched.step.kind == StepKind::convert) return 0;
+    if (watched.step.kind == StepKind::backward) return (node.op->loss ? 3 : 2) * forward;
+    return forward;
+}
+
 /// Adds a step of the plan to the shares.
 void add_watched(const Graph& graph, double length, const Executor<float>::Watched& watched,
                  std::vector<StepShare>& all) {
-    const Node& node = graph.node(watched.step.node);
-    const double forward = graph.tokens(node.space, watched.rows) * graph.flops(node, length);
-    switch (watched.step.kind) {
-        case StepKind::convert:
-            entry(all, "convert", "").seconds += watched.seconds;
-            return;
-        case StepKind::backward: {
-            StepShare& share = entry(all, node.op->name, node.op->loss ? "both" : "backward");
-            share.seconds += watched.seconds, share.flops += (node.op->loss ? 3 : 2) * forward;
-            return;
-        }
-        default:
-            break;
-    }
-    StepShare& share =
-        entry(all, node.op->name, watched.step.kind == StepKind::recompute ? "again" : "forward");
-    share.seconds += watched.seconds, share.flops += forward;
+    const Op& op = *graph.node(watched.step.node).op;
+    const StepKind kind = watched.step.kind;
+    StepShare& share = kind == StepKind::convert     ? entry(all, "convert", "")
+                       : kind == StepKind::backward  ? entry(all, op.name, op.loss ? "both" : "backward")
+                       : kind == StepKind::recompute ? entry(all, op.name, "again")
+                                                     : entry(all, op.name, "forward");
+    share.seconds += watched.seconds, share.flops += flops_of(graph, length, watched);
 }
 
 }  // namespace
 
-StepTiming time_steps(const RunConfig& config, std::int64_t vocabulary, int threads, int steps,
-                      double seconds, const LearnerStart& start, const std::optional<Batch>& batch) {
-    Bench bench(config, vocabulary, threads, start, batch);
+StepTiming time_steps(const TimedRun& timed, int steps, double seconds) {
+    Bench bench(timed);
     const TrainConfig& train = bench.run.train;
+    const Graph& graph = bench.learner.traced().graph;
+    double flops = 0;  // what is computed again does not count
+    bench.learner.watch(bench.batch, [&](const Executor<float>::Watched& watched) {
+        if (watched.step.kind != StepKind::recompute) flops += flops_of(graph, bench.length, watched);
+    });
     std::vector<double> times, updates;
     StepTiming timing;
     Clock::time_point first = Clock::now();
@@ -98,11 +107,10 @@ StepTiming time_steps(const RunConfig& config, std::int64_t vocabulary, int thre
         if (step >= 0) times.push_back(seconds_since(begin)), updates.push_back(seconds_since(learned));
     }
     std::sort(times.begin(), times.end()), std::sort(updates.begin(), updates.end());
-    double median = times[times.size() / 2];
+    const double median = times[times.size() / 2], micros = static_cast<double>(train.accumulate);
     timing.step_ms = median * 1e3, timing.update_ms = updates[updates.size() / 2] * 1e3;
-    timing.tokens_per_s = static_cast<double>(bench.rows * train.accumulate) / median;
-    timing.flops_per_s =
-        timing.tokens_per_s * 3 * forward_flops(bench.learner.traced(), static_cast<double>(train.sequence));
+    timing.tokens_per_s = static_cast<double>(bench.batch.rows.count) * micros / median;
+    timing.flops_per_s = flops * micros / median;
     return timing;
 }
 
@@ -113,13 +121,12 @@ double seconds_of_step(const RunConfig& config, std::int64_t vocabulary, int thr
     t.batch = std::clamp<std::int64_t>(enough_rows / t.sequence, 1, t.batch), t.accumulate = 1;
     const double times =
         static_cast<double>(config.train.batch * config.train.accumulate) / static_cast<double>(t.batch);
-    const StepTiming timing = time_steps(part, vocabulary, threads, 30, seconds);
+    const StepTiming timing = time_steps({part, vocabulary, threads}, 30, seconds);
     return ((timing.step_ms - timing.update_ms) * times + timing.update_ms) / 1e3;
 }
 
-std::vector<StepShare> profile_steps(const RunConfig& config, std::int64_t vocabulary, int threads,
-                                     int steps) {
-    Bench bench(config, vocabulary, threads);
+std::vector<StepShare> profile_steps(const TimedRun& timed, int steps) {
+    Bench bench(timed);
     const TrainConfig& train = bench.run.train;
     const Graph& graph = bench.learner.traced().graph;
     std::vector<StepShare> all;
@@ -127,7 +134,7 @@ std::vector<StepShare> profile_steps(const RunConfig& config, std::int64_t vocab
         if (step == 0) all.clear();  // the first warms up
         for (std::int64_t micro = 0; micro < train.accumulate; micro++)
             bench.learner.watch(bench.batch, [&](const Executor<float>::Watched& watched) {
-                add_watched(graph, static_cast<double>(train.sequence), watched, all);
+                add_watched(graph, bench.length, watched, all);
             });
         Clock::time_point begin = Clock::now();
         bench.learner.update(train, step + 2);

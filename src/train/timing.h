@@ -16,11 +16,19 @@ struct StepTiming {
     double step_ms = 0, update_ms = 0, tokens_per_s = 0, flops_per_s = 0, loss = 0;
 };
 
-/// Seconds and speed of `steps` optimizer steps (the median, after one that warms up) on `batch`; nothing: on
-/// random tokens, as only decoders can read. Ends early, after at least one step, once `seconds` have passed.
-StepTiming time_steps(const RunConfig& config, std::int64_t vocabulary, int threads, int steps,
-                      double seconds = std::numeric_limits<double>::infinity(),
-                      const LearnerStart& start = {}, const std::optional<Batch>& batch = {});
+/// What is timed. What `start` stores must outlive it.
+struct TimedRun {
+    RunConfig config;
+    std::int64_t vocabulary = 0;
+    int threads = 1;
+    LearnerStart start{};
+    std::optional<Batch> batch{};  // every micro-batch; nothing: random tokens, as only decoders can read
+};
+
+/// Seconds and speed of `steps` optimizer steps: the median, after one that warms up. Ends early, after at
+/// least one step, once `seconds` have passed.
+StepTiming time_steps(const TimedRun& timed, int steps,
+                      double seconds = std::numeric_limits<double>::infinity());
 
 /// Seconds of an optimizer step of a decoder, of steps of at most some thousand tokens that take about
 /// `seconds` together: a step of more takes as many times as long.
@@ -35,7 +43,6 @@ struct StepShare {
 
 /// The same steps, one op after another, the longest first: together they take longer than a step does, in
 /// which an op begins where others are not yet done.
-std::vector<StepShare> profile_steps(const RunConfig& config, std::int64_t vocabulary, int threads,
-                                     int steps);
+std::vector<StepShare> profile_steps(const TimedRun& timed, int steps);
 
 }  // namespace linnet

@@ -77,6 +77,26 @@ TEST_CASE("every kind learns, and its run is the same for any number of threads 
     }
 }
 
+TEST_CASE("bench train times the steps of every kind on its data, and says which kinds need some") {
+    for (const Kind& kind : kinds()) {
+        CAPTURE(kind.name);
+        Place place(kind);
+        const std::string config = place.s / "config.json";
+        const Outcome timed = run_linnet({"bench", "train", config, "--data", place.data, "--steps", "1",
+                                          "--threads", "1", "--profile", "--json", "--quiet"});
+        REQUIRE_MESSAGE(timed.exit == 0, timed.err);
+        const auto record = nlohmann::json::parse(timed.out);
+        CHECK(record["tokens_per_s"] > 0);
+        CHECK(record["flops_per_s"] > 0);
+        CHECK(record["profile"].size() > 4);
+        if (!has(kind.config, "encoder")) continue;
+        const Outcome bare = run_linnet({"bench", "train", config, "--steps", "1"});
+        CHECK(bare.exit == 3);
+        CHECK(has(bare.err, "--data"));
+        CHECK(run_linnet({"bench", "train", config, "--data", place.data, "--vocabulary", "9"}).exit == 2);
+    }
+}
+
 TEST_CASE("a model of pairs answers its sources, many together as one by one, and by beams") {
     const Kind kind = kind_named("pairs");
     Place place(kind);

@@ -1,4 +1,4 @@
-// linnet bench train: the speed of training steps, on random tokens: no data, no files.
+// linnet bench train: the speed of training steps, on random tokens, or on the first ones of a run's data.
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -9,19 +9,23 @@
 #include "commands/bench/profile.h"
 #include "commands/commands.h"
 #include "commands/options.h"
+#include "commands/read_options.h"
+#include "commands/training_options.h"
+#include "data/labelled/lines.h"
 #include "kernels/kernels.h"
 #include "kernels/peaks.h"
 #include "text/tokenizer.h"
 #include "train/precision.h"
 #include "train/run_model.h"
+#include "train/setup.h"
 #include "train/timing.h"
 
 namespace linnet {
 namespace {
 
 struct Options {
-    std::string config;
-    std::vector<std::string> set;
+    TrainingOptions run;  // config, settings, data
+    std::string fields;
     std::int64_t steps = 10, vocabulary = 0;
     bool json = false, profile = false;
 };
@@ -79,19 +83,47 @@ nlohmann::ordered_json profile_json(const std::vector<StepShare>& shares) {
     return list;
 }
 
-int run(const Options& options, const Globals& globals) {
-    const std::string name = input_name(options.config);
-    RunConfig config = read_run_config(parse_json(read_input(options.config), name), name, options.set);
+/// A step on random tokens. Of other kinds and objectives only their data says what a step reads.
+TimedRun random_run(const Options& options, int threads) {
+    const std::string& path = options.run.config_path;
+    const std::string name = input_name(path);
+    TimedRun timed;
+    timed.config = read_run_config(parse_json(read_input(path), name), name, options.run.set);
+    const RunConfig& config = timed.config;
     if (config.model.has_encoder())
-        fail_input(name, "model.kind", "decoder", config.model.kind,
-                   "steps of other kinds depend on their data");
-    int threads = globals.threads > 0 ? globals.threads : physical_cores();
-    std::int64_t vocabulary = options.vocabulary > 0 ? options.vocabulary : vocabulary_of(config.tokenizer);
-    if (config.train.precision == "auto") config.train.precision = fastest_precision(config, threads);
+        fail_input(name, "model.kind", "decoder, where there is no data", config.model.kind,
+                   "--data names some: what a step of another kind reads depends on it");
+    if (config.train.precision == "auto") timed.config.train.precision = fastest_precision(config, threads);
+    timed.vocabulary = options.vocabulary > 0 ? options.vocabulary : vocabulary_of(config.tokenizer);
+    timed.threads = threads;
+    return timed;
+}
+
+/// The first micro-batch of the run that `setup` has prepared.
+TimedRun first_of_run(const RunSetup& setup) {
+    TimedRun timed{setup.config, setup.config.model.vocabulary, setup.threads, setup.start.learner};
+    fill_batch(setup, 0, 0, timed.batch.emplace());
+    return timed;
+}
+
+int run(Options& options, const Globals& globals) {
+    const int threads = globals.threads > 0 ? globals.threads : physical_cores();
+    std::optional<RunSetup> setup;  // what the batch and the model that a run begins from live in
+    if (!options.run.data.inputs.empty()) {
+        if (options.vocabulary > 0)
+            usage_error("--vocabulary", "none with --data", std::to_string(options.vocabulary));
+        finish_data(options.run.data);
+        options.run.data.fields = field_names(options.fields);
+        options.run.dry_run = true, options.run.threads = threads;
+        setup.emplace(set_up(options.run));
+    }
+    const TimedRun timed = setup ? first_of_run(*setup) : random_run(options, threads);
+    const std::string& precision = timed.config.train.precision;
+    const std::int64_t vocabulary = timed.vocabulary;
     double peak = measured_peak_flops(threads);
-    StepTiming timing = time_steps(config, vocabulary, threads, static_cast<int>(options.steps));
+    StepTiming timing = time_steps(timed, static_cast<int>(options.steps));
     std::vector<StepShare> shares;
-    if (options.profile) shares = profile_steps(config, vocabulary, threads, static_cast<int>(options.steps));
+    if (options.profile) shares = profile_steps(timed, static_cast<int>(options.steps));
     double mfu = peak > 0 ? timing.flops_per_s / peak : 0;
     if (options.json) {
         nlohmann::ordered_json out{{"step_ms", timing.step_ms},
@@ -102,7 +134,7 @@ int run(const Options& options, const Globals& globals) {
                                    {"vocabulary", vocabulary},
                                    {"threads", threads},
                                    {"isa", kernels().name},
-                                   {"precision", config.train.precision}};
+                                   {"precision", precision}};
         if (options.profile) out["profile"] = profile_json(shares);
         write_stdout(out.dump() + "\n");
         return 0;
@@ -115,10 +147,9 @@ int run(const Options& options, const Globals& globals) {
                   "(median of %lld steps, vocabulary %lld, %d threads, %s, %s)\n",
                   timing.step_ms, timing.tokens_per_s, timing.flops_per_s / 1e9, 100 * mfu, peak / 1e9,
                   static_cast<long long>(options.steps), static_cast<long long>(vocabulary), threads,
-                  kernels().name, config.train.precision.c_str());
+                  kernels().name, precision.c_str());
     write_stdout(text);
-    if (options.profile)
-        write_stdout(profile_text(shares, products_peak(config.train.precision, threads, peak)));
+    if (options.profile) write_stdout(profile_text(shares, products_peak(precision, threads, peak)));
     return 0;
 }
 
@@ -126,8 +157,10 @@ int run(const Options& options, const Globals& globals) {
 
 Action add_bench_train(CLI::App& app, const Globals& globals) {
     auto options = std::make_shared<Options>();
-    add_file(app, "CONFIG", options->config, "model and training settings, JSON; -: stdin");
-    add_texts(app, "--set", options->set, "change a setting of the config, for example train.batch=4")
+    add_file(app, "CONFIG", options->run.config_path, "model and training settings, JSON; -: stdin");
+    add_data(app, options->run.data);
+    add_fields(app, options->fields);
+    add_texts(app, "--set", options->run.set, "change a setting of the config, for example train.batch=4")
         ->type_name("KEY=VALUE");
     add_integer(app, "--steps", options->steps, 1, 10000, "steps to time, after one to warm up");
     add_integer(app, "--vocabulary", options->vocabulary, 1, 1 << 24, "tokens in the vocabulary")

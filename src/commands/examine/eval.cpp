@@ -16,6 +16,7 @@
 #include "commands/examine/eval_examples.h"
 #include "commands/options.h"
 #include "commands/percent.h"
+#include "commands/read_options.h"
 #include "commands/text_input.h"
 #include "model/engine/engine.h"
 #include "train/run_model.h"
@@ -152,10 +153,7 @@ Action add_eval(CLI::App& app, const Globals& globals) {
     add_state_type(app, options->state);
     add_integer(app, "--windows", options->windows, 1, INT64_MAX, "windows or examples at most")
         ->default_str("all");
-    add_text(app, "--fields", options->fields,
-             "of JSON lines that hold pairs, classes or tags, separated by commas")
-        ->type_name("NAME")
-        ->default_str("source,target; text,label; words,tags");
+    add_fields(app, options->fields);
     add_integer(app, "--beams", options->beams, 1, 256, "encoder-decoders: answers kept at a time");
     add_real(app, "--length-penalty", options->length_penalty, -10, 10,
              "of beams: log probability is divided by length to this power");
