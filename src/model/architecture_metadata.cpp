@@ -302,7 +302,7 @@ ModelConfig read_config(const Gguf& file, const Architecture*& architecture) {
     architecture = architecture_named(*name);
     if (!architecture) {
         std::string known;
-        for (const Architecture& a : architectures()) known += (known.empty() ? "" : ", ") + a.name;
+        for (const Architecture* a : architectures()) known += (known.empty() ? "" : ", ") + a->name;
         fail_input(file.path(), "general.architecture", "one of " + known, *name);
     }
     return read_config(file, *architecture);

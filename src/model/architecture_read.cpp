@@ -1,7 +1,7 @@
 // The data files of architectures, read and checked.
 #include <algorithm>
-#include <map>
 #include <mutex>
+#include <optional>
 
 #include "base/error.h"
 #include "model/architecture_files.h"
@@ -209,40 +209,33 @@ Architecture parse_architecture(std::string_view text, const std::string& path,
     return a;
 }
 
-const std::vector<Architecture>& parsed_architectures() {
-    static const std::vector<Architecture> all = [] {
-        std::vector<Architecture> list;
-        for (const EmbeddedFile& file : architecture_files())
-            list.push_back(parse_architecture(file.text, std::string(file.path), architecture_files()));
-        return list;
-    }();
-    return all;
+const Architecture& architecture_of_file(std::size_t i) {
+    static std::mutex reading;
+    static std::vector<std::optional<const Architecture>> read(architecture_files().size());
+    const std::lock_guard lock(reading);
+    const EmbeddedFile& file = architecture_files()[i];
+    if (!read[i])
+        read[i].emplace(parse_architecture(file.text, std::string(file.path), architecture_files()));
+    return *read[i];
 }
 
-const std::vector<Architecture>& architectures() {
-    static const std::vector<Architecture> all = [] {
-        std::vector<Architecture> list;
-        for (const Architecture& a : parsed_architectures())
-            if (!a.partial) list.push_back(a);
-        std::sort(list.begin(), list.end(), [](const Architecture& a, const Architecture& b) {
-            return std::pair(a.order, a.name) < std::pair(b.order, b.name);
-        });
+const std::vector<const Architecture*>& architectures() {
+    static const std::vector<const Architecture*> all = [] {
+        std::vector<const Architecture*> list;
+        for (std::size_t i = 0; i < architecture_files().size(); i++)
+            if (const Architecture& a = architecture_of_file(i); !a.partial) list.push_back(&a);
+        std::ranges::sort(list, {}, [](const Architecture* a) { return std::pair(a->order, a->name); });
         return list;
     }();
     return all;
 }
 
 const Architecture* architecture_named(std::string_view name) {
-    static std::mutex reading;
-    static std::map<std::string, const Architecture, std::less<>> read;
-    const std::lock_guard lock(reading);
-    if (auto found = read.find(name); found != read.end()) return &found->second;
     const std::string end = "/" + std::string(name) + ".json";
-    for (const EmbeddedFile& file : architecture_files()) {
-        if (!file.path.ends_with(end)) continue;
-        Architecture a = parse_architecture(file.text, std::string(file.path), architecture_files());
-        if (a.partial || a.name != name) continue;
-        return &read.emplace(a.name, std::move(a)).first->second;
+    for (std::size_t i = 0; i < architecture_files().size(); i++) {
+        if (!architecture_files()[i].path.ends_with(end)) continue;
+        const Architecture& a = architecture_of_file(i);
+        if (!a.partial && a.name == name) return &a;
     }
     return nullptr;
 }

@@ -242,16 +242,16 @@ NameParts parts_of(std::string_view name) {
 
 const Architecture& architecture_of(const ModelConfig& config) {
     const json wanted = values_of(config);
-    for (const Architecture& a : architectures()) {
-        if (!a.config_key.empty()) continue;
-        auto kept = through(a, config);
-        if (kept && values_of(*kept) == wanted) return a;
+    for (const Architecture* a : architectures()) {
+        if (!a->config_key.empty()) continue;
+        auto kept = through(*a, config);
+        if (kept && values_of(*kept) == wanted) return *a;
     }
-    return architectures().back();
+    return *architectures().back();
 }
 
 bool has_standard_architecture(const ModelConfig& config) {
-    return &architecture_of(config) != &architectures().back();
+    return &architecture_of(config) != architectures().back();
 }
 
 json derived(const json& value, const json& values) {

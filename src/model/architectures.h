@@ -80,14 +80,13 @@ struct Architecture {
 Architecture parse_architecture(std::string_view text, const std::string& path,
                                 std::span<const EmbeddedFile> bases = {});
 
-/// One for each of architecture_files(), in that order; partial ones, too.
-const std::vector<Architecture>& parsed_architectures();
+/// What architecture_files()[i] says, a partial one, too. Each file is read when it is asked for first, and
+/// what these three give of it is one object.
+const Architecture& architecture_of_file(std::size_t i);
 /// Every architecture in the executable, by `order`, then name. The last is our own, which can say any
-/// config.
-const std::vector<Architecture>& architectures();
-
-/// The one of them that has this name; null where none has. Reads that one's file alone, not all 64: a model
-/// is opened by it, and those take 50 ms. Not the same object as in architectures(): compare names.
+/// config. Reads all files, which takes 50 ms.
+const std::vector<const Architecture*>& architectures();
+/// The one of them that has this name; null where none has. Reads its file alone: a model is opened by it.
 const Architecture* architecture_named(std::string_view name);
 
 /// The first architecture that can say all of `config`.

@@ -68,11 +68,9 @@ const HuggingFaceFamily& family_of(const json& file, const std::string& path, co
     }
     std::string all;
     for (const std::string& one : known) all += (all.empty() ? "" : ", ") + one;
-    const bool in_gguf =
-        std::ranges::find(architectures(), type, &Architecture::name) != architectures().end();
     if (!found)
         fail_input(path, below + "model_type", "one of " + all, quoted(std::string_view(type)),
-                   in_gguf ? "its GGUF files are read" : "");
+                   architecture_named(type) ? "its GGUF files are read" : "");
     return *found;
 }
 

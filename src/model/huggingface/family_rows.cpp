@@ -240,8 +240,7 @@ json inherited(const json& section, const std::string& path, std::span<const Emb
 }
 
 const Architecture* gguf_of(const std::string& name, const std::string& path) {
-    for (const Architecture& a : architectures())
-        if (a.name == name) return &a;
+    if (const Architecture* a = architecture_named(name)) return a;
     fail_input(path, "huggingface.gguf", "an architecture", name);
 }
 
@@ -305,7 +304,7 @@ const std::vector<HuggingFaceFamily>& huggingface_families() {
     static const std::vector<HuggingFaceFamily> all = [] {
         std::vector<HuggingFaceFamily> list;
         for (std::size_t i = 0; i < architecture_files().size(); i++) {
-            const Architecture& a = parsed_architectures()[i];
+            const Architecture& a = architecture_of_file(i);
             if (a.huggingface.is_null()) continue;
             HuggingFaceFamily family =
                 parse_huggingface(a, std::string(architecture_files()[i].path), architecture_files());
