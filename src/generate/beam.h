@@ -21,6 +21,23 @@ struct BeamAnswer {
     bool ended = false;
 };
 
+/// The best answers that a search has found, as many as it has beams.
+class BeamAnswers {
+  public:
+    explicit BeamAnswers(std::int64_t beams) : most_(static_cast<std::size_t>(beams)) {}
+    void add(BeamAnswer answer);
+    bool full() const { return best_.size() == most_; }
+    /// Whether nothing is to be expected of beams that go on, the best of which would have the score `live`
+    /// if it ended now: it would not be among the answers. Unlikely ends come early, so their number alone
+    /// says nothing.
+    bool settled(double live) const { return full() && best_.back().score >= live; }
+    const BeamAnswer& best() const { return best_.front(); }
+
+  private:
+    std::size_t most_;
+    std::vector<BeamAnswer> best_;  // the best first; of equal ones the older
+};
+
 /// Sequences that searches run over, one after another. Deterministic; of equal scores the older beam and the
 /// lower id come first.
 class BeamSearch {
@@ -42,7 +59,8 @@ class BeamSearch {
         double logprob;
     };
     std::vector<Candidate> candidates(const std::vector<Beam>& beams, std::span<const float> logits) const;
-    void finish(std::vector<BeamAnswer>& done, const Beam& beam, bool ended) const;
+    double score(const Beam& beam) const;
+    void move_states(const std::vector<std::size_t>& from);
 
     BeamOptions options_;
     std::shared_ptr<const Model> model_;
