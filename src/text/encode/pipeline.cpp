@@ -128,6 +128,14 @@ class Pipeline::Lease {
     std::unique_ptr<Scratch> scratch_;
 };
 
+void settle_mask(Parts& parts) {
+    for (AddedToken& token : parts.added) {
+        if (!token.special || (token.content != "[MASK]" && token.content != "<mask>")) continue;
+        token.lstrip = true;
+        parts.special.mask = token.id;
+    }
+}
+
 Pipeline::Pipeline(Parts parts) : parts_(std::move(parts)) {
     // "Normalized" tokens are compared after normalization, and so are they themselves.
     std::vector<AddedToken> added = parts_.added;

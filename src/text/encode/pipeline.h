@@ -53,6 +53,11 @@ struct Parts {
     bool scores = false;        // the vocabulary's scores mean something
 };
 
+/// Finds the mask token ("[MASK]", "<mask>") of a vocabulary whose words begin with the space before them,
+/// and has it take that space along, as RoBERTa's does: "the [MASK]" is then what "the cat" is with its
+/// second word masked.
+void settle_mask(Parts& parts);
+
 class Pipeline final : public Tokenizer {
   public:
     explicit Pipeline(Parts parts);

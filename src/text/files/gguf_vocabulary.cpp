@@ -117,6 +117,7 @@ void read_byte_bpe(const Gguf& file, Parts& parts) {
     parts.ggml_pre = name;
     parts.pre_tokenizer = pre_tokenizer_of(pre);
     parts.decoder.kind = Decoder::Kind::bytes;
+    settle_mask(parts);
     BpeOptions options;
     options.ignore_merges = pre.ignore_merges;
     MergeReader reader(vocabulary, merges->size(), {}, bad);

@@ -72,6 +72,7 @@ TokenizerPtr trained_bpe(Parts parts, const TrainedVocabulary& trained, std::str
     parts.ggml_pre = std::string(pre);
     parts.pre_tokenizer = pre_tokenizer_of(name);
     parts.decoder.kind = Decoder::Kind::bytes;
+    settle_mask(parts);
     BpeOptions options;
     options.ignore_merges = name.ignore_merges;
     parts.model = std::make_unique<BpeModel>(vocabulary, std::move(table), options);

@@ -122,6 +122,36 @@ TEST_CASE("a byte-level BPE trained on a text spells any bytes, and survives GGU
 }
 
 TEST_CASE(
+    "a mask in a byte-level BPE stands for a word with the space before it, from files of both kinds too") {
+    const TokenizerPtr made = made_tokenizer("bpe", "the cat sat on the mat. the cat sat on the mat.", 280,
+                                             false, {"<|endoftext|>", "[MASK]"}, 1);
+    test::Scratch scratch;
+    GgufWriter writer;
+    made->write(writer);
+    writer.write(scratch / "t.gguf");
+    test::write_text(scratch / "tokenizer.json", tokenizer_to_json(dynamic_cast<const Pipeline&>(*made)));
+    const TokenizerPtr from_gguf = load_tokenizer(scratch / "t.gguf"),
+                       from_json = load_tokenizer(scratch / "tokenizer.json");
+    EncodeOptions special;
+    special.parse_special = true;
+    for (const TokenizerPtr& tokenizer : {made, from_gguf, from_json}) {
+        auto encode = [&](const char* text, const EncodeOptions& options) {
+            std::vector<TokenId> ids;
+            tokenizer->encode(text, ids, options);
+            return ids;
+        };
+        std::vector<TokenId> expected = encode("the", {});
+        expected.push_back(encode("[MASK]", special).at(0));
+        for (TokenId id : encode(" sat", {})) expected.push_back(id);
+        CHECK(encode("the [MASK] sat", special) == expected);
+        CHECK(encode("the[MASK] sat", special) == expected);
+        // What is no special token keeps its space, and other special ones take none.
+        CHECK(tokenizer->decode(encode("the [MASK] sat", {})) == "the [MASK] sat");
+        CHECK(tokenizer->decode(encode("the <|endoftext|>", special)).starts_with("the "));
+    }
+}
+
+TEST_CASE(
     "bytes and characters are written under names that other runtimes know, and read back as what they are") {
     test::Scratch scratch;
     const std::string path = scratch / "t.gguf";
