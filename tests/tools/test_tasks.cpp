@@ -56,6 +56,26 @@ TEST_CASE("selective copying: prompts scatter the symbols that completions repea
     CHECK(run_shell(make).exit == 2);
 }
 
+TEST_CASE("repeated letters: every line is some letters twice") {
+    const std::string make = script("repeated_letters.sh");
+    if (make.empty()) return;
+    const Outcome made = run_shell(make + " 200 3");
+    REQUIRE(made.exit == 0);
+    std::istringstream lines(made.out);
+    std::size_t count = 0, shortest = 99, longest = 0;
+    for (std::string line; std::getline(lines, line); count++) {
+        const std::size_t half = line.size() / 2;
+        CHECK(line.substr(0, half) == line.substr(half));
+        shortest = std::min(shortest, half), longest = std::max(longest, half);
+    }
+    CHECK(count == 200);
+    CHECK(shortest == 5);
+    CHECK(longest == 22);
+    CHECK(run_shell(make + " 200 3").out == made.out);
+    CHECK(run_shell(make + " 200 4").out != made.out);
+    CHECK(run_shell(make).exit == 2);
+}
+
 TEST_CASE("guesses without a model: the commonest token, and the one that mostly follows") {
     const std::string guess = script("guess_tokens.sh");
     if (guess.empty()) return;
