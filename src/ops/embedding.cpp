@@ -1,4 +1,5 @@
 // The row of a table that each token, or each position, names.
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
@@ -78,8 +79,19 @@ std::vector<double> sinusoids(const NodeShape& s, std::int64_t, Range positions)
     return table;
 }
 
+// The position in binary: its k-th bit, 0 or 1, for column k, and 0 for columns beyond.
+std::vector<double> position_bits(const NodeShape& s, std::int64_t, Range positions) {
+    const std::int64_t width = s.in[0];
+    std::vector<double> table(static_cast<std::size_t>(positions.size() * width));
+    for (std::int64_t t = 0; t < positions.size(); t++)
+        for (std::int64_t c = 0; c < std::min<std::int64_t>(width, 63); c++)
+            table[static_cast<std::size_t>(t * width + c)] =
+                static_cast<double>((positions.begin + t) >> c & 1);
+    return table;
+}
+
 template <class Real>
-void add_sinusoid(Call<Real>& call) {
+void add_table_row(Call<Real>& call) {
     Range rows = call.worker.share(call.rows);
     for (std::int64_t r = rows.begin; r < rows.end; r++)
         call.kernels->add(call.width, call.in[0] + r * call.width,
@@ -119,10 +131,21 @@ const Op sinusoidal_op = {
     .inputs = 1,
     .width = input_width,
     .flops = no_flops,
-    .forward = [](auto& call) { add_sinusoid(call); },
+    .forward = [](auto& call) { add_table_row(call); },
     .backward = [](auto& call) { nothing(call); },
     .passes_gradient = true,
     .position_table = sinusoids,
+};
+
+const Op position_bits_op = {
+    .name = "position_bits",
+    .inputs = 1,
+    .width = input_width,
+    .flops = no_flops,
+    .forward = [](auto& call) { add_table_row(call); },
+    .backward = [](auto& call) { nothing(call); },
+    .passes_gradient = true,
+    .position_table = position_bits,
 };
 
 }  // namespace linnet

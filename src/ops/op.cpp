@@ -35,6 +35,7 @@ std::span<const Op* const> all_ops() {
         &embedding_op,
         &position_embedding_op,
         &sinusoidal_op,
+        &position_bits_op,
         &linear_op,
         &layer_norm_op,
         &rms_norm_op,

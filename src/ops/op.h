@@ -237,10 +237,10 @@ struct Op {
 /// Every operation there is (tests walk it).
 std::span<const Op* const> all_ops();
 
-extern const Op embedding_op, position_embedding_op, sinusoidal_op, linear_op, layer_norm_op, rms_norm_op,
-    rope_op, append_op, score_bias_op, attention_op, biased_attention_op, additive_attention_op,
-    activation_op, gated_op, add_op, mix_op, scale_op, clamp_op, softcap_op, dropout_op, get_rows_op, pool_op,
-    vectors_op, cross_entropy_op;
+extern const Op embedding_op, position_embedding_op, sinusoidal_op, position_bits_op, linear_op,
+    layer_norm_op, rms_norm_op, rope_op, append_op, score_bias_op, attention_op, biased_attention_op,
+    additive_attention_op, activation_op, gated_op, add_op, mix_op, scale_op, clamp_op, softcap_op,
+    dropout_op, get_rows_op, pool_op, vectors_op, cross_entropy_op;
 
 // Pictures in windows: window.cpp.
 extern const Op windows_op, merge_op, window_bias_op;

@@ -27,6 +27,7 @@ std::vector<Case> cases() {
         {&embedding_op, "", {}, {Shape(11, 6)}, {}},
         {&position_embedding_op, "", {6}, {Shape(8, 6)}, {}},
         {&sinusoidal_op, "", {6}, {}, {}},
+        {&position_bits_op, "", {6}, {}, {}},
         {&linear_op, "with bias", {6}, {Shape(5, 6), Shape(5)}, {}},
         {&linear_op, "without bias", {7}, {Shape(3, 7)}, {}},
         {&layer_norm_op, "", {6}, {Shape(6), Shape(6)}, {{"epsilon", 1e-5}}},

@@ -48,8 +48,9 @@ std::vector<Kind> kinds() {
          config(bert, R"({"kind": "wordpiece", "vocab_size": 300})", R"(, "masked": {"words": true})"), text,
          "data.txt", 40},
         {"classes",
-         config(R"("kind": "encoder", "pooling": "last", "head": {"kind": "classes", "transform": true})",
-                R"({"kind": "char"})", ""),
+         config(
+             R"("kind": "encoder", "position": {"kind": "bits"}, "embedding": {"scale": 20}, "pooling": "last", "head": {"kind": "classes", "transform": true})",
+             R"({"kind": "char"})", ""),
          classes, "data.tsv", 60},
         {"tags",
          config(R"("kind": "encoder")", R"({"kind": "bpe", "vocab_size": 300})", R"(, "objective": "tags")"),

@@ -1,6 +1,7 @@
 #include "model/config/config.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -140,7 +141,7 @@ void check_mixers(ModelConfig& c, std::string_view file) {
         for (const std::string& kind : c.position.kind.list())
             if (linear && kind == "rope")
                 fail_input(file, "model.position.kind",
-                           "learned, sinusoidal or none, as no layer has attention", kind,
+                           "learned, sinusoidal, bits or none, as no layer has attention", kind,
                            "linear attention sums features, which must stay positive");
             else if (!linear && kind != "none")
                 fail_input(file, "model.position.kind", "none, as no layer has attention", kind,
@@ -407,6 +408,11 @@ void check_positions(ModelConfig& c, std::string_view file) {
         if (c.position.kind.is_list() && kind != "rope" && kind != "none")
             fail_input(file, "model.position.kind", "rope or none in a list", kind,
                        "other kinds serve all layers at once");
+        if (const auto bits = std::bit_width(static_cast<std::uint64_t>(c.context - 1));
+            kind == "bits" && bits > c.width)
+            fail_input(file, "model.width",
+                       "at least " + std::to_string(bits) + ", the bits of positions below model.context",
+                       std::to_string(c.width));
     }
     check_rotation(c, file);
 }

@@ -316,6 +316,8 @@ class Tracer : public BlockParts {
                 {matrix(side_.embedding() + "position_embd.weight", c_.context, c_.width, c_.init_std)});
         if (c_.position.kind.at(0) == "sinusoidal")
             return graph().add(sinusoidal_op, side_.prefix + "positions", {x});
+        if (c_.position.kind.at(0) == "bits")
+            return graph().add(position_bits_op, side_.prefix + "positions", {x});
         return x;
     }
 

@@ -85,7 +85,8 @@ TEST_CASE("mixers that contradict the rest of a config are refused by the key's 
     says(refusal({{"model.mixer", "mamba"}, {"model.position.kind", "rope"}}),
          "model.position.kind: expected none, as no layer has attention, got rope");
     says(refusal({{"model.mixer", "linear-attention"}, {"model.position.kind", "rope"}}),
-         "model.position.kind: expected learned, sinusoidal or none, as no layer has attention, got rope");
+         "model.position.kind: expected learned, sinusoidal, bits or none, as no layer has attention, got "
+         "rope");
     says(refusal({{"model.mixer", {"mamba", "mamba", "attention"}}}),
          "model.mixer: expected at most 2 values, one per layer, got 3");
     says(refusal({{"model.mixer", {"mamba", "attention"}}, {"model.tie_layers", 1}}),
