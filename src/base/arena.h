@@ -39,7 +39,8 @@ Arena allocate_arena(std::size_t bytes, std::size_t large_from = std::size_t{16}
 /// The same for a use that is told where there is no such memory.
 Arena allocate_arena(std::size_t bytes, const char* use);
 
-/// The same for memory that another has allocated and that will be filled from its beginning: a hint.
+/// The same for memory that another has allocated or mapped and that will be filled, or read, from its
+/// beginning: a hint.
 void prefer_large_pages(void* memory, std::size_t bytes);
 
 inline constexpr std::size_t large_page = std::size_t{2} << 20;

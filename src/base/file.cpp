@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/arena.h"
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/mapped_ranges.h"
@@ -30,6 +31,10 @@ namespace {
 constexpr std::string_view uncommitted_prefix = ".linnet-";
 
 constexpr std::size_t buffer_size = std::size_t{1} << 16;
+/// Of a file being written. What one call writes to a multiple of it, Linux keeps in one large page, and so
+/// maps later at once: the first token of 1.1B weights of q8_0 that were written just before comes after 0.2
+/// s instead of 0.34.
+constexpr std::size_t write_size = large_page;
 
 const char* kind_of_file(mode_t mode) {
     if (S_ISDIR(mode)) return "a directory";
@@ -102,6 +107,9 @@ MappedFile::MappedFile(const std::string& path) : path_(path) {
     if (size_ == 0) return;  // mmap refuses a length of zero
     void* data = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.fd, 0);
     if (data == MAP_FAILED) fail_errno(path, "", errno);
+    // Read into large pages where the system has room for them, which they stay in for the next one to map
+    // it: touching 1.1 GB takes 0.01 s instead of 0.3 (Linux 6.18, ext4, a virtual machine).
+    prefer_large_pages(data, size_);
     data_ = static_cast<const std::byte*>(data);
     owned_ = true;
     remember_mapped(data_, size_, path_);
@@ -200,7 +208,7 @@ AtomicFile::AtomicFile(std::string path, Existing existing)
     } while (fd_ < 0 && errno == EEXIST);  // left by a killed process that had our number
     if (fd_ < 0) fail_errno(path_, "", errno);
     if (mode) (void)!::fchmod(fd_, mode);
-    buffer_.reserve(buffer_size);
+    buffer_.reserve(write_size);
 }
 
 AtomicFile::~AtomicFile() {
@@ -226,11 +234,11 @@ void AtomicFile::write(const void* data, std::size_t size) {
     position_ += size;
     const auto* from = static_cast<const char*>(data);
     // Up to a multiple of the buffer's size: the system copies to whole pages much faster than across them.
-    const std::size_t head = std::min(size, buffer_size - buffer_.size());
+    const std::size_t head = std::min(size, write_size - buffer_.size());
     buffer_.append(from, head);
-    if (buffer_.size() < buffer_size) return;
+    if (buffer_.size() < write_size) return;
     flush();
-    const std::size_t rest = (size - head) % buffer_size, whole = size - head - rest;
+    const std::size_t rest = (size - head) % write_size, whole = size - head - rest;
     touch_pages(from + head, whole);
     if (int error = write_all(fd_, from + head, whole)) fail_errno(path_, "", error);
     buffer_.assign(from + head + whole, rest);
