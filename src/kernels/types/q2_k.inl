@@ -27,7 +27,7 @@ struct BlockQ2_K : WholeScaled<BlockQ2_K> {
 
     using Levels = Steps<0, 3>;
     static void quantize(const Real* x, const Real* importance, char* block) {
-        Weights<elements, Missing::magnitude> w(x, importance);
+        Weights<elements> w(x, importance, Lean::steep);
         Whole q[elements];
         LineCodes<16> best;
         fit_lines<BlockQ2_K, Levels>(x, w.of, 15, best, q);

@@ -34,7 +34,7 @@ struct BlockQ3_K : WholeScaled<BlockQ3_K> {
 
     using Levels = Steps<-4, 3>;
     static void quantize(const Real* x, const Real* importance, char* block) {
-        Weights<elements, Missing::magnitude> w(x, importance);
+        Weights<elements> w(x, importance, Lean::steep);
         Whole q[elements];
         ScaledCodes<16> best;
         fit_scaled<BlockQ3_K, Levels>(x, w.of, -32, 31, best, q);

@@ -31,7 +31,8 @@ struct BlockQ4_0 {
     static void quantize(const Real* x, const Real* importance, char* block) {
         Whole q[elements];
         if (importance) {
-            Real d = as_half(fit_scale<Levels, elements>(x, importance).scale, block);
+            Weights<elements> w(x, importance);
+            Real d = as_half(fit_scale<Levels, elements>(x, w.of).scale, block);
             choose<Levels, elements>(x, d, 0, q);
         } else {
             Real extreme = 0;

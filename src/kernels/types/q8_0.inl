@@ -19,8 +19,16 @@ struct BlockQ8_0 {
         return {{halves_at<bytes>(from), all_of(0)}, {all_of(0), all_of(0)}};
     }
 
-    /// Importances change nothing here. As llama.cpp does it, to the bit: halves are rounded away from 0.
-    static void quantize(const Real* x, const Real*, char* block) {
+    using Levels = Steps<-127, 127>;
+    /// Without importances as llama.cpp does it, to the bit: halves are rounded away from 0.
+    static void quantize(const Real* x, const Real* importance, char* block) {
+        if (importance) {
+            Weights<elements> w(x, importance);
+            Whole q[elements];
+            choose<Levels, elements>(x, as_half(fit_scale<Levels, elements>(x, w.of).scale, block), 0, q);
+            for (int64_t i = 0; i < elements; i++) block[2 + i] = static_cast<char>(q[i]);
+            return;
+        }
         Real extreme = 0;
         for (int64_t i = 0; i < elements; i++) extreme = most_of(extreme, magnitude(x[i]));
         Real d = extreme / 127, inverse = inverse_of(d);
