@@ -149,6 +149,32 @@ void decode(const KernelTable<float>& k, double peak, std::int64_t m, std::int64
     std::free(a), std::free(b), std::free(c);
 }
 
+/// Rows of activations with weights of block types that are in cache: the products of writing and of reading.
+void quantized(const KernelTable<float>& k, DType type) {
+    constexpr std::int64_t n = 384, kk = 2048, most = 16;
+    const std::size_t row = static_cast<std::size_t>(kk / info(type).block * info(type).bytes);
+    float *a = random_floats(most * kk), *wide = random_floats(n * kk);
+    auto* w = static_cast<char*>(aligned(n * row));
+    auto* c = static_cast<float*>(aligned(most * n * 4));
+    void* space = aligned(k.gemm_workspace);
+    k.quantize(n * kk, type, wide, nullptr, w);
+    Gemm<float> g;
+    g.n = g.n_end = n, g.k = kk;
+    g.a = {a, DType::f32, kk, 1}, g.b = {w, type, 1, kk};
+    g.c = c, g.c_row = n;
+    std::printf("%-12s %-6s of weights, GB/s, writing", k.name, std::string(info(type).name).c_str());
+    for (const auto product : {k.block.rows, k.block.panels}) {
+        if (product == k.block.panels) std::printf("; reading");
+        for (std::int64_t m : {1, 2, 4, 8, 16}) {
+            g.m = g.m_end = m;
+            const double t = best([&](int, int) { product(g, space); }, 0.1);
+            std::printf(" %ld: %.1f", m, static_cast<double>(n * row) / t * 1e-9);
+        }
+    }
+    std::printf("\n");
+    std::free(a), std::free(wide), std::free(w), std::free(c), std::free(space);
+}
+
 /// narrow: the products in bf16, whose operands are stored so.
 void attend(const KernelTable<float>& k, double peak, std::int64_t t, std::int64_t heads, std::int64_t d,
             std::int64_t batch, std::int64_t cached, bool narrow = false) {
@@ -300,6 +326,9 @@ int main(int argc, char** argv) {
         for (std::int64_t m : {2, 4, 8}) decode(k, rate, m, 50257, 768, DType::f16);
         decode(k, rate, 1, 768, 3072, DType::f16);
     }
+    if (wants('q') && k.block.panels)
+        for (const DTypeInfo& type : dtypes())
+            if (type.block > 1 && type.is_weight) quantized(k, type.type);
     if (wants('a')) {
         attend(k, peak, 64, 4, 32, 12, 0);
         attend(k, peak, 256, 12, 64, 8, 0);

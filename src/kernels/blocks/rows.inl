@@ -1,10 +1,10 @@
 // C = start + A · Wᵀ for few rows of A and weights of a block type: the product of writing.
 //
 // W is read once, a run of 256 weights at a time, where it lies; its codes are multiplied with the bytes of
-// the activations, which is exact. Sums of four products are lanes: over a group of 32, or where the type's
-// scales are whole numbers, with those over the run, they stay integers; then they are multiplied with the
-// two scales. An output is a few chains of additions for each of the eight lanes, in the order of K, and then
-// a tree: the same bits whatever the number of rows, the part asked for and the instruction set.
+// the activations, which is exact. The sums over a group of 32, or where the type's scales are whole numbers,
+// with those over a run, are integers; then they are multiplied with the two scales. An output is eight
+// chains of additions, in the order of K, and then a tree: the same bits whatever the number of rows, the
+// part asked for and the instruction set.
 //
 // With one row of A the time is memory's, and some machines read several distant rows of W together faster
 // than one after another: Gemm::streams says how many.
@@ -19,44 +19,86 @@
 namespace linnet {
 namespace {
 
-constexpr int64_t block_rows_at_once = 16;  // rows of A that share an unpacked run
+constexpr int64_t block_rows_at_once = 16;  // rows of A that share a column of W while it is in cache
 
-/// An output of a type whose groups have scales of their own: every 32 products are summed as integers.
+/// C columns of W with R rows of A, as far as they are summed.
+template <class Sums, int R, int C>
+using TileSums = Sums[C][R];
+
+/// An output of a type whose groups have scales of their own: the products of a group are summed as integers,
+/// and there is a chain for each of a run's eight groups. Where a tile has several rows of A, words of W are
+/// regrouped once for all of them, and those of A once for all columns, so that sums of a group need few
+/// shuffles: with 8 rows that takes half of the time (Zen 5).
 template <class Block>
 struct GroupSums {
     static_assert(Block::group == 32);
     using Activations = ActivationBlock;
     using Scaled = Scales;
-    using Floats = RowLanes::Floats;
-    static constexpr int chains = 4 / RowLanes::groups;
+    using Codes = RowLanes::Codes;
+    static constexpr int parts = 8 / RowLanes::groups, bias = RowLanes::bias<Block>;
 
-    Floats products[chains] = {};
-    Floats8 offsets = all_of(0);
+    Floats8 products = all_of(0), offsets = all_of(0);
 
     static Scaled scales(const char* run) { return Block::scales(run); }
+    /// The activations of a row that is not alone in its tile. Whole runs: what ends a row stays as it is.
+    static void arrange(ActivationBlock* a, int64_t k) {
+        for (; k >= run_length; k -= run_length, a++) {
+            Codes words[parts];
+            __builtin_memcpy(words, a->q, sizeof words);
+            RowLanes::regroup(words);
+            __builtin_memcpy(a->q, words, sizeof words);
+        }
+    }
 
-    /// Adds the products of the run's first `groups` groups, the others' being 0; codes.operator()<p>() are
-    /// those of part p.
-    template <class Codes>
-    LINNET_INLINE void add(const Scaled& s, const Codes& codes, const ActivationBlock& a,
-                           int64_t groups = 8) {
-        // The scales of a run's weights times those of the activations.
-        const RowLanes::Spread both(s.scale[0] * get_vector<Floats8>(a.d));
-        if constexpr (adds_offset<Block>)
-            offsets +=
-                code_offset<Block>(s, 0) * (get_vector<Floats8>(a.first) + get_vector<Floats8>(a.second));
+    /// Adds the products of a run; codes.operator()<p>(c) are those of part p in column c; rows of A are
+    /// `apart` blocks apart.
+    template <int R, int C, class Unpacked>
+    static LINNET_INLINE void add(const Scaled (&scales)[C], const Unpacked& codes, const ActivationBlock* a,
+                                  int64_t apart, TileSums<GroupSums, R, C>& sums) {
+        Codes words[C][parts];
+        LINNET_UNROLL
+        for (int c = 0; c < C; c++) {
+            each_part([&]<int p>() LINNET_LAMBDA_INLINE {
+                words[c][p] = RowLanes::factor<Block>(codes.template operator()<p>(c));
+            });
+            if constexpr (R > 1) RowLanes::regroup(words[c]);
+        }
+        constexpr int parts_of_sum = R > 1 ? 4 : 1;
+        LINNET_UNROLL
+        for (int r = 0; r < R; r++) {
+            const ActivationBlock& block = a[r * apart];
+            RowLanes::Ints dots[C][parts / parts_of_sum] = {};
+            each_part([&]<int p>() LINNET_LAMBDA_INLINE {
+                const auto bytes = get_vector<Codes>(block.q + p * sizeof(Codes));
+                LINNET_UNROLL
+                for (int c = 0; c < C; c++) {
+                    RowLanes::Ints& sum = dots[c][p / parts_of_sum];
+                    sum = RowLanes::add<Block>(sum, words[c][p], bytes);
+                }
+            });
+            LINNET_UNROLL
+            for (int c = 0; c < C; c++) sums[c][r].add_groups(scales[c], block, RowLanes::of_groups(dots[c]));
+        }
+    }
+    /// Adds the products of the first `groups` groups of a run that is not regrouped.
+    template <class Unpacked>
+    LINNET_INLINE void add_last(const Scaled& scales, const Unpacked& codes, const ActivationBlock& block,
+                                int64_t groups) {
+        RowLanes::Ints dots[parts] = {};
         each_part([&]<int p>() LINNET_LAMBDA_INLINE {
             if (p * RowLanes::groups >= groups) return;
-            auto bytes = get_vector<RowLanes::Codes>(a.q + p * sizeof(RowLanes::Codes));
-            const RowLanes::Codes c = codes.template operator()<p>();
-            const RowLanes::Ints whole = Block::is_signed ? dot_signed(c, bytes) : dot_codes(c, bytes);
-            products[p % chains] += __builtin_convertvector(whole, Floats) * both.template get<p>();
+            dots[p] = RowLanes::add<Block>(dots[p], RowLanes::factor<Block>(codes.template operator()<p>(0)),
+                                           get_vector<Codes>(block.q + p * sizeof(Codes)));
         });
+        add_groups(scales, block, RowLanes::of_groups(dots));
     }
-    Real sum() const {
-        const Real all = total(RowLanes::total_of(products));
-        return adds_offset<Block> ? all + total(offsets) : all;
+    LINNET_INLINE void add_groups(const Scaled& s, const ActivationBlock& block, Ints8 whole) {
+        if constexpr (bias != 0) whole -= get_vector<Ints8>(block.whole) * bias;
+        products += __builtin_convertvector(whole, Floats8) * (s.scale[0] * get_vector<Floats8>(block.d));
+        if constexpr (Block::has_offset)
+            offsets += s.offset[0] * (get_vector<Floats8>(block.first) + get_vector<Floats8>(block.second));
     }
+    Real sum() const { return Block::has_offset ? total(products) + total(offsets) : total(products); }
 };
 
 /// An output of a type with whole scales: 256 scaled products are summed as integers, which takes two thirds
@@ -70,20 +112,38 @@ struct RunSums {
     Floats8 products = all_of(0), offsets = all_of(0);
 
     static Scaled scales(const char* run) { return Block::whole_scales(run); }
+    static void arrange(ActivationRun*, int64_t) {}
 
-    template <class Codes>
-    LINNET_INLINE void add(const Scaled& s, const Codes& codes, const ActivationRun& a) {
-        const RowLanes::SpreadWords<Block::group == 16> spread(s.scale);
-        RowLanes::Ints sums[chains] = {};
+    template <int R, int C, class Codes>
+    static LINNET_INLINE void add(const Scaled (&scales)[C], const Codes& codes, const ActivationRun* a,
+                                  int64_t apart, TileSums<RunSums, R, C>& sums) {
+        RowLanes::Ints whole[C][R][chains] = {};
+        RowLanes::SpreadWords<Block::group == 16> spread[C];
+        LINNET_UNROLL
+        for (int c = 0; c < C; c++) spread[c].set(scales[c].scale);
         each_part([&]<int p>() LINNET_LAMBDA_INLINE {
-            auto bytes = get_vector<RowLanes::Codes>(a.q + p * sizeof(RowLanes::Codes));
-            const RowLanes::Codes c = codes.template operator()<p>();
-            const RowLanes::Ints by = spread.template get<p>();
-            RowLanes::Ints& chain = sums[p % chains];
-            chain = Block::is_signed ? add_scaled_signed(chain, c, bytes, by)
-                                     : add_scaled_codes(chain, c, bytes, by);
+            LINNET_UNROLL
+            for (int c = 0; c < C; c++) {
+                const RowLanes::Codes column = codes.template operator()<p>(c);
+                const RowLanes::Ints by = spread[c].template get<p>();
+                LINNET_UNROLL
+                for (int r = 0; r < R; r++) {
+                    auto bytes = get_vector<RowLanes::Codes>(a[r * apart].q + p * sizeof(RowLanes::Codes));
+                    RowLanes::Ints& chain = whole[c][r][p % chains];
+                    chain = Block::is_signed ? add_scaled_signed(chain, column, bytes, by)
+                                             : add_scaled_codes(chain, column, bytes, by);
+                }
+            }
         });
-        Ints8 whole = RowLanes::total_of(sums);
+        LINNET_UNROLL
+        for (int c = 0; c < C; c++) {
+            LINNET_UNROLL
+            for (int r = 0; r < R; r++)
+                sums[c][r].add_run(scales[c], a[r * apart], RowLanes::total_of(whole[c][r]));
+        }
+    }
+    /// Adds the summed products of a run.
+    LINNET_INLINE void add_run(const WholeScales& s, const ActivationRun& a, Ints8 whole) {
         if constexpr (Block::zero != 0) whole += dot_pairs(s.scale * int16_t{-Block::zero}, a.sums);
         products += __builtin_convertvector(whole, Floats8) * all_of(s.d * a.d);
         if constexpr (Block::has_offset)
@@ -106,68 +166,55 @@ inline void finish(const Gemm<Real>& g, int64_t row, int64_t j, const BlockSums<
     *c = all;
 }
 
-/// Adds the products of a run with one row of A.
-template <class Block>
-LINNET_INLINE void add_run(const char* run, const ActivationsFor<Block>& a, BlockSums<Block>& sums) {
-    const auto codes = [run]<int p>() LINNET_LAMBDA_INLINE { return RowLanes::codes<Block, p>(run); };
-    sums.add(BlockSums<Block>::scales(run), codes, a);
-}
-/// The same where the row ends within the run, after `count` weights. What follows in memory is the next row:
-/// its codes meet activations of 0, and its scales, which may be anything, become 0. Only at the matrix's end
-/// is the run copied: a copy in short pieces that is loaded in long ones took most of the time of a row of
-/// 288.
-template <class Block>
+/// A tile: some rows of A, whose blocks stand one row after another, and columns j, j + apart, …
+struct TileAt {
+    int64_t row, j, apart;
+    int64_t ahead;  // bytes from what is multiplied to what is fetched; 0: nothing is
+};
+
+/// The end of a row of W, `count` weights that are no whole run. What follows in memory is the next row: its
+/// codes meet activations of 0, and its scales, which may be anything, become 0. Only at the matrix's end is
+/// the run copied: a copy in short pieces that is loaded in long ones took most of the time of a row of 288.
+template <class Block, int R>
 LINNET_INLINE void add_last_run(const Gemm<Real>& g, const char* run, int64_t count,
-                                const ActivationsFor<Block>& a, BlockSums<Block>& sums) {
+                                const ActivationsFor<Block>* a, int64_t runs, BlockSums<Block> (&sums)[R]) {
     if constexpr (Block::elements < run_length) {
         char copy[run_bytes<Block>];
         if (run + run_bytes < Block >> block_at<Block>(g.b, g.n, 0)) run = whole_run<Block>(run, count, copy);
-        const auto codes = [run]<int p>() LINNET_LAMBDA_INLINE { return RowLanes::codes<Block, p>(run); };
+        const auto codes = [run]<int p>(int) LINNET_LAMBDA_INLINE { return RowLanes::codes<Block, p>(run); };
         const int64_t groups = count / 32;
-        sums.add(first_scales(BlockSums<Block>::scales(run), groups), codes, a, groups);
+        const auto scales = first_scales(BlockSums<Block>::scales(run), groups);
+        for (int r = 0; r < R; r++) sums[r].add_last(scales, codes, a[r * runs], groups);
     }
 }
 
-/// One row of A and `streams` columns, `apart` from each other.
-template <class Block, int streams>
-void block_streams(const Gemm<Real>& g, const ActivationsFor<Block>* a, int64_t row, int64_t j,
-                   int64_t apart) {
-    BlockSums<Block> sums[streams];
-    const char* from = block_at<Block>(g.b, j, 0);
-    const int64_t next = block_at<Block>(g.b, apart, 0) - block_at<Block>(g.b, 0, 0);
+template <class Block, int R, int C>
+void block_tile(const Gemm<Real>& g, const ActivationsFor<Block>* a, const TileAt& t) {
+    TileSums<BlockSums<Block>, R, C> sums;
+    const char* from = block_at<Block>(g.b, t.j, 0);
+    const int64_t next = block_at<Block>(g.b, t.apart, 0) - block_at<Block>(g.b, 0, 0);
+    const int64_t runs = ceil_divide(g.k, run_length);
     int64_t left = g.k;
     for (; left >= run_length; left -= run_length, a++, from += run_bytes<Block>) {
-        LINNET_UNROLL
-        for (int s = 0; s < streams; s++) {
+        if (t.ahead) {
             LINNET_UNROLL
-            for (int64_t line = 0; line < run_bytes<Block>; line += 64)
-                prefetch(from + s * next + read_ahead / streams + line);
-            add_run<Block>(from + s * next, *a, sums[s]);
+            for (int c = 0; c < C; c++) {
+                LINNET_UNROLL
+                for (int64_t line = 0; line < run_bytes<Block>; line += 64)
+                    prefetch(from + c * next + t.ahead + line);
+            }
         }
+        typename BlockSums<Block>::Scaled scales[C];
+        LINNET_UNROLL
+        for (int c = 0; c < C; c++) scales[c] = BlockSums<Block>::scales(from + c * next);
+        const auto codes = [&]<int p>(int c)
+                               LINNET_LAMBDA_INLINE { return RowLanes::codes<Block, p>(from + c * next); };
+        BlockSums<Block>::template add<R, C>(scales, codes, a, runs, sums);
     }
-    for (int s = 0; s < streams; s++) {
-        if (left > 0) add_last_run<Block>(g, from + s * next, left, *a, sums[s]);
-        finish<Block>(g, row, j + s * apart, sums[s]);
+    for (int c = 0; c < C; c++) {
+        if (left > 0) add_last_run<Block, R>(g, from + c * next, left, a, runs, sums[c]);
+        for (int r = 0; r < R; r++) finish<Block>(g, t.row + r, t.j + c * t.apart, sums[c][r]);
     }
-}
-
-/// Column j for `rows` rows of A, whose blocks stand one row after another.
-template <class Block>
-void block_column(const Gemm<Real>& g, const ActivationsFor<Block>* a, int64_t row, int64_t rows, int64_t j) {
-    const int64_t runs = ceil_divide(g.k, run_length);
-    BlockSums<Block> sums[block_rows_at_once];
-    const char* from = block_at<Block>(g.b, j, 0);
-    char copy[run_bytes<Block>];
-    for (int64_t p = 0; p < runs; p++, from += run_bytes<Block>) {
-        for (int64_t line = 0; line < run_bytes<Block>; line += 64) prefetch(from + read_ahead + line);
-        const char* run = whole_run<Block>(from, g.k - p * run_length, copy);
-        const auto scales = BlockSums<Block>::scales(run);
-        RowLanes::Codes unpacked[run_length / sizeof(RowLanes::Codes)];
-        each_part([&]<int p>() LINNET_LAMBDA_INLINE { unpacked[p] = RowLanes::codes<Block, p>(run); });
-        const auto codes = [&]<int p>() LINNET_LAMBDA_INLINE { return unpacked[p]; };
-        for (int64_t r = 0; r < rows; r++) sums[r].add(scales, codes, a[r * runs + p]);
-    }
-    for (int64_t r = 0; r < rows; r++) finish<Block>(g, row + r, j, sums[r]);
 }
 
 /// One row of A: the columns in four stretches that are walked together, where that is faster.
@@ -176,10 +223,39 @@ void block_row(const Gemm<Real>& g, const ActivationsFor<Block>* a, int64_t row)
     int64_t j = g.n_begin;
     if (g.streams == 4) {
         const int64_t apart = (g.n_end - g.n_begin) / 4;
-        for (; j < g.n_begin + apart; j++) block_streams<Block, 4>(g, a, row, j, apart);
+        for (; j < g.n_begin + apart; j++) block_tile<Block, 1, 4>(g, a, {row, j, apart, read_ahead / 4});
         j = g.n_begin + 4 * apart;
     }
-    for (; j < g.n_end; j++) block_streams<Block, 1>(g, a, row, j, 0);
+    for (; j < g.n_end; j++) block_tile<Block, 1, 1>(g, a, {row, j, 1, read_ahead});
+}
+
+/// C columns for several rows of A: so many rows at a time that all sums stay in registers, W's part in
+/// cache.
+template <class Block, int C>
+void block_columns(const Gemm<Real>& g, const ActivationsFor<Block>* a, int64_t row, int64_t rows,
+                   int64_t j) {
+    const int64_t runs = ceil_divide(g.k, run_length);
+    TileAt t = {row, j, 1, read_ahead};
+    for (; rows > 0; t.ahead = 0) {
+        const int64_t done = rows >= 8 ? 8 : rows >= 4 ? 4 : rows >= 2 ? 2 : 1;
+        if (done == 8)
+            block_tile<Block, 8, C>(g, a, t);
+        else if (done == 4)
+            block_tile<Block, 4, C>(g, a, t);
+        else if (done == 2)
+            block_tile<Block, 2, C>(g, a, t);
+        else
+            block_tile<Block, 1, C>(g, a, t);
+        t.row += done, rows -= done, a += done * runs;
+    }
+}
+
+template <class Block>
+void block_several(const Gemm<Real>& g, const ActivationsFor<Block>* a, int64_t row, int64_t rows) {
+    constexpr int columns = RowLanes::groups;  // as many as registers are for
+    int64_t j = g.n_begin;
+    for (; j + columns <= g.n_end; j += columns) block_columns<Block, columns>(g, a, row, rows, j);
+    for (; j < g.n_end; j++) block_columns<Block, 1>(g, a, row, rows, j);
 }
 
 constexpr int64_t block_rows_longest =
@@ -197,10 +273,11 @@ void block_rows(const Gemm<Real>& g, void* workspace) {
             for (int64_t r = 0; r < rows; r++)
                 quantize_activations(static_cast<const Real*>(g.a.data) + (i + r) * g.a.row, g.k,
                                      a + r * runs);
+            for (int64_t r = 0; r < rows / 2 * 2; r++) BlockSums<Block>::arrange(a + r * runs, g.k);
             if (rows == 1)
                 block_row<Block>(g, a, i);
             else
-                for (int64_t j = g.n_begin; j < g.n_end; j++) block_column<Block>(g, a, i, rows, j);
+                block_several<Block>(g, a, i, rows);
             i += rows;
         }
     });

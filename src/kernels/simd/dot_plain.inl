@@ -6,9 +6,12 @@
 namespace linnet {
 namespace {
 
-/// The same as dot_signed of codes below 64.
-inline Ints8 dot_codes(Bytes32 codes, Bytes32 a) {
-    return dot_signed(codes, a);
+/// sums + the same; codes may be below 64 as well.
+inline Ints8 add_signed(Ints8 sums, Bytes32 codes, Bytes32 a) {
+    return sums + dot_signed(codes, a);
+}
+inline Ints8 add_codes(Ints8 sums, Bytes32 codes, Bytes32 a) {
+    return add_signed(sums, codes, a);
 }
 /// sums + the same products, those of lane l times the whole number in the low half of by's lane l.
 inline Ints8 add_scaled_signed(Ints8 sums, Bytes32 codes, Bytes32 a, Ints8 by) {

@@ -93,9 +93,9 @@ inline Halves8 pick_shorts(const char* p) {
 }
 
 // The products of lanes_x86.h, of two groups.
-inline Ints16 dot_codes(Bytes64 codes, Bytes64 a) {
+inline Ints16 add_dots(Ints16 sums, Bytes64 codes, Bytes64 a) {
     return reinterpret_cast<Ints16>(_mm512_dpbusd_epi32(
-        _mm512_setzero_si512(), reinterpret_cast<__m512i>(codes), reinterpret_cast<__m512i>(a)));
+        reinterpret_cast<__m512i>(sums), reinterpret_cast<__m512i>(codes), reinterpret_cast<__m512i>(a)));
 }
 inline Ints16 add_scaled_codes(Ints16 sums, Bytes64 codes, Bytes64 a, Ints16 by) {
     const __m512i pairs =
@@ -107,10 +107,6 @@ inline void move_signs(Bytes64& codes, Bytes64& a) {
     auto x = reinterpret_cast<__m512i>(codes), y = reinterpret_cast<__m512i>(a);
     codes = reinterpret_cast<Bytes64>(_mm512_abs_epi8(x));
     a = reinterpret_cast<Bytes64>(_mm512_mask_sub_epi8(y, _mm512_movepi8_mask(x), _mm512_setzero_si512(), y));
-}
-inline Ints16 dot_signed(Bytes64 codes, Bytes64 a) {
-    move_signs(codes, a);
-    return dot_codes(codes, a);
 }
 inline Ints16 add_scaled_signed(Ints16 sums, Bytes64 codes, Bytes64 a, Ints16 by) {
     move_signs(codes, a);

@@ -36,16 +36,18 @@ inline Bytes32 look_up(Bytes16 table, Bytes32 places) {
     __m256i both = _mm256_broadcastsi128_si256(reinterpret_cast<__m128i>(table));
     return reinterpret_cast<Bytes32>(_mm256_shuffle_epi8(both, reinterpret_cast<__m256i>(places)));
 }
-/// Sums of four neighbouring products: lane l is that of bytes 4l … 4l + 3. a: signed, |a| ≤ 127; codes:
-/// below 64, or (dot_signed) signed, so that two products fit into 16 bits.
-inline Ints8 dot_codes(Bytes32 codes, Bytes32 a) {
-    auto x = reinterpret_cast<__m256i>(codes), y = reinterpret_cast<__m256i>(a);
+/// sums + four neighbouring products: lane l has those of bytes 4l … 4l + 3. a: signed, |a| ≤ 127; codes:
+/// below 64, or (add_signed) signed, so that two products fit into 16 bits.
+inline Ints8 add_codes(Ints8 sums, Bytes32 codes, Bytes32 a) {
+    auto s = reinterpret_cast<__m256i>(sums), x = reinterpret_cast<__m256i>(codes),
+         y = reinterpret_cast<__m256i>(a);
 #if defined(__AVX512VNNI__)
-    return reinterpret_cast<Ints8>(_mm256_dpbusd_epi32(_mm256_setzero_si256(), x, y));
+    return reinterpret_cast<Ints8>(_mm256_dpbusd_epi32(s, x, y));
 #elif defined(__AVXVNNI__)
-    return reinterpret_cast<Ints8>(_mm256_dpbusd_avx_epi32(_mm256_setzero_si256(), x, y));
+    return reinterpret_cast<Ints8>(_mm256_dpbusd_avx_epi32(s, x, y));
 #else
-    return reinterpret_cast<Ints8>(_mm256_madd_epi16(_mm256_maddubs_epi16(x, y), _mm256_set1_epi16(1)));
+    return reinterpret_cast<Ints8>(
+        _mm256_add_epi32(s, _mm256_madd_epi16(_mm256_maddubs_epi16(x, y), _mm256_set1_epi16(1))));
 #endif
 }
 /// sums + the same products, those of lane l times the whole number in the low half of by's lane l, which
@@ -73,9 +75,9 @@ inline void move_signs(Bytes32& codes, Bytes32& a) {
     codes = reinterpret_cast<Bytes32>(_mm256_abs_epi8(x));
     a = reinterpret_cast<Bytes32>(_mm256_sign_epi8(y, x));
 }
-inline Ints8 dot_signed(Bytes32 codes, Bytes32 a) {
+inline Ints8 add_signed(Ints8 sums, Bytes32 codes, Bytes32 a) {
     move_signs(codes, a);
-    return dot_codes(codes, a);
+    return add_codes(sums, codes, a);
 }
 inline Ints8 add_scaled_signed(Ints8 sums, Bytes32 codes, Bytes32 a, Ints8 by) {
     move_signs(codes, a);
