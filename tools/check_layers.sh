@@ -12,7 +12,8 @@ rooms="base tensor kernels/simd kernels/types kernels/blocks kernels/bf16 kernel
     data data/labelled model/config model/trace model model/look model/engine model/quantize model/huggingface model/convert model/encode train/optimize train/report train/task train train/forecast generate/sampling generate/grammar generate chat commands commands/bench commands/generate commands/chat commands/inspect commands/examine"
 longest=600
 largest=4000
-compiler=${CXX:-g++}
+compiler=${CXX:-g++}  # may be several words: ccache g++
+$compiler --version >/dev/null
 failed=$(mktemp)
 read_by=$(mktemp -d)
 trap 'rm -rf "$failed" "$read_by"' EXIT
@@ -39,7 +40,7 @@ grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]+"' src | grep -vE '"([a-
 # shellcheck disable=SC2016
 find src -type f \( -name '*.cpp' -o -name '*.h' \) -print0 |
     xargs -0 -n 1 -P "$(nproc 2>/dev/null || echo 2)" sh -c '
-        { "$0" -std=c++20 -Isrc -fopenmp -MM -MG -MT "$2:" -x c++ "$2" 2>/dev/null | tr -d "\\\\\n"; echo; } >"$1/$$"
+        { $0 -std=c++20 -Isrc -fopenmp -MM -MG -MT "$2:" -x c++ "$2" 2>/dev/null | tr -d "\\\\\n"; echo; } >"$1/$$"
         ' "$compiler" "$read_by"
 cat "$read_by"/* |
     awk -v rooms="$rooms" '
