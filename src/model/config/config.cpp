@@ -408,7 +408,8 @@ void check_positions(ModelConfig& c, std::string_view file) {
         if (c.position.kind.is_list() && kind != "rope" && kind != "none")
             fail_input(file, "model.position.kind", "rope or none in a list", kind,
                        "other kinds serve all layers at once");
-        if (const auto bits = std::bit_width(static_cast<std::uint64_t>(c.context - 1));
+        if (const auto bits =
+                static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(c.context - 1)));
             kind == "bits" && bits > c.width)
             fail_input(file, "model.width",
                        "at least " + std::to_string(bits) + ", the bits of positions below model.context",
