@@ -183,15 +183,15 @@ std::atomic<const KernelTable<float>*>& in_force() {
     return table;
 }
 
-/// Intel's processors and AMD's Zen 4 (family 19h, which is Zen 3's, too) read several distant streams faster
-/// than one.
+/// Intel's processors and AMD's from Zen 3 on (families 19h and 1Ah) read several distant streams faster than
+/// one.
 bool prefers_streams() {
 #if defined(__x86_64__)
     unsigned a = 0, b = 0, c = 0, d = 0;
     if (!__get_cpuid(0, &a, &b, &c, &d)) return false;
     if (b == signature_INTEL_ebx) return true;
     if (b != signature_AMD_ebx || !__get_cpuid(1, &a, &b, &c, &d)) return false;
-    return (a >> 8 & 15) + (a >> 20 & 255) == 0x19;  // base family and extended family
+    return (a >> 8 & 15) + (a >> 20 & 255) >= 0x19;  // base family and extended family
 #else
     return false;
 #endif

@@ -2,9 +2,9 @@
 //
 // Each output is gemv_chains vectors of partial sums (vector v of K goes to chain v mod gemv_chains), then
 // one fixed reduction: the same bits for any number of rows and any part of N. B is walked in the order it
-// lies in, row after row, which most processors' own prefetching follows best (Zen 5: 92 % of the read
-// bandwidth, eight rows at a time 75 %). Some read four distant rows together faster: Gemm::streams says how
-// many, for one row of A. Four chains hide fma's latency.
+// lies in, row after row (eight neighbouring rows at a time took a fifth more on Zen 5). Many processors read
+// four distant rows together faster: Gemm::streams says how many, for one row of A. Four chains hide fma's
+// latency.
 #pragma once
 #include "kernels/kernels.h"
 #include "kernels/simd/common.inl"

@@ -328,7 +328,7 @@ const char* built_kernels();
 
 /// Rows of a matrix that a thread had best read together when it reads all of it once: 4 on processors whose
 /// memory delivers more to several streams (Intel's: 30 to 45 % on Sapphire Rapids; Zen 4: 29 % in f16, 0 to
-/// 8 in blocks), else 1 (Zen 5: 4 cost a fifth).
+/// 8 in blocks; Zen 5 from large pages: 17 % in f16, 0 to 10 in blocks), else 1.
 int memory_streams();
 
 /// The table in force: the best usable one, or the one forced by select_kernels (--isa, LINNET_ISA).
