@@ -1,5 +1,4 @@
 // The row of a table that each token, or each position, names.
-#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
@@ -65,29 +64,31 @@ void add_position_backward(Call<Real>& call) {
     scatter_rows(call, call.space->positions);
 }
 
+/// entry(position, column) for all columns of some positions.
+template <class Entry>
+std::vector<double> table_of(std::int64_t width, Range positions, Entry entry) {
+    std::vector<double> table;
+    table.reserve(static_cast<std::size_t>(positions.size() * width));
+    for (std::int64_t t = positions.begin; t < positions.end; t++)
+        for (std::int64_t c = 0; c < width; c++) table.push_back(entry(t, c));
+    return table;
+}
+
 // Sinusoids (Vaswani et al. 2017, section 3.5): PE(t, 2i) = sin(t / 10000^(2i/C)), PE(t, 2i+1) = cos of the
 // same.
 std::vector<double> sinusoids(const NodeShape& s, std::int64_t, Range positions) {
-    std::int64_t width = s.in[0];
-    std::vector<double> table(static_cast<std::size_t>(positions.size() * width));
-    for (std::int64_t t = 0; t < positions.size(); t++)
-        for (std::int64_t c = 0; c < width; c++) {
-            double angle = static_cast<double>(positions.begin + t) *
-                           std::pow(10000.0, -static_cast<double>(c / 2 * 2) / static_cast<double>(width));
-            table[static_cast<std::size_t>(t * width + c)] = c % 2 ? std::cos(angle) : std::sin(angle);
-        }
-    return table;
+    return table_of(s.in[0], positions, [&](std::int64_t t, std::int64_t c) {
+        const double angle = static_cast<double>(t) * std::pow(10000.0, -static_cast<double>(c / 2 * 2) /
+                                                                            static_cast<double>(s.in[0]));
+        return c % 2 ? std::cos(angle) : std::sin(angle);
+    });
 }
 
 // The position in binary: its k-th bit, 0 or 1, for column k, and 0 for columns beyond.
 std::vector<double> position_bits(const NodeShape& s, std::int64_t, Range positions) {
-    const std::int64_t width = s.in[0];
-    std::vector<double> table(static_cast<std::size_t>(positions.size() * width));
-    for (std::int64_t t = 0; t < positions.size(); t++)
-        for (std::int64_t c = 0; c < std::min<std::int64_t>(width, 63); c++)
-            table[static_cast<std::size_t>(t * width + c)] =
-                static_cast<double>((positions.begin + t) >> c & 1);
-    return table;
+    return table_of(s.in[0], positions, [](std::int64_t t, std::int64_t c) {
+        return c < 63 ? static_cast<double>(t >> c & 1) : 0.0;
+    });
 }
 
 template <class Real>
@@ -101,6 +102,20 @@ void add_table_row(Call<Real>& call) {
 
 template <class Real>
 void nothing(Call<Real>&) {}
+
+/// The input plus a row of a table that is not trained.
+constexpr Op adds_table(std::string_view name, decltype(Op::position_table) table) {
+    return {
+        .name = name,
+        .inputs = 1,
+        .width = input_width,
+        .flops = no_flops,
+        .forward = [](auto& call) { add_table_row(call); },
+        .backward = [](auto& call) { nothing(call); },
+        .passes_gradient = true,
+        .position_table = table,
+    };
+}
 
 }  // namespace
 
@@ -126,26 +141,7 @@ const Op position_embedding_op = {
     .passes_gradient = true,
 };
 
-const Op sinusoidal_op = {
-    .name = "sinusoidal",
-    .inputs = 1,
-    .width = input_width,
-    .flops = no_flops,
-    .forward = [](auto& call) { add_table_row(call); },
-    .backward = [](auto& call) { nothing(call); },
-    .passes_gradient = true,
-    .position_table = sinusoids,
-};
-
-const Op position_bits_op = {
-    .name = "position_bits",
-    .inputs = 1,
-    .width = input_width,
-    .flops = no_flops,
-    .forward = [](auto& call) { add_table_row(call); },
-    .backward = [](auto& call) { nothing(call); },
-    .passes_gradient = true,
-    .position_table = position_bits,
-};
+constinit const Op sinusoidal_op = adds_table("sinusoidal", sinusoids);
+constinit const Op position_bits_op = adds_table("position_bits", position_bits);
 
 }  // namespace linnet
