@@ -229,33 +229,22 @@ void block_row(const Gemm<Real>& g, const ActivationsFor<Block>* a, int64_t row)
     for (; j < g.n_end; j++) block_tile<Block, 1, 1>(g, a, {row, j, 1, read_ahead});
 }
 
-/// C columns for several rows of A: so many rows at a time that all sums stay in registers, W's part in
-/// cache.
-template <class Block, int C>
-void block_columns(const Gemm<Real>& g, const ActivationsFor<Block>* a, int64_t row, int64_t rows,
-                   int64_t j) {
-    const int64_t runs = ceil_divide(g.k, run_length);
-    TileAt t = {row, j, 1, read_ahead};
-    for (; rows > 0; t.ahead = 0) {
-        const int64_t done = rows >= 8 ? 8 : rows >= 4 ? 4 : rows >= 2 ? 2 : 1;
-        if (done == 8)
-            block_tile<Block, 8, C>(g, a, t);
-        else if (done == 4)
-            block_tile<Block, 4, C>(g, a, t);
-        else if (done == 2)
-            block_tile<Block, 2, C>(g, a, t);
-        else
-            block_tile<Block, 1, C>(g, a, t);
-        t.row += done, rows -= done, a += done * runs;
-    }
+/// C columns for several rows of A: R at a time, so that all sums stay in registers and W's part in cache,
+/// then what is left by half as many.
+template <class Block, int C, int R = 8>
+void block_columns(const Gemm<Real>& g, const ActivationsFor<Block>* a, int64_t rows, TileAt t) {
+    const int64_t apart = R * ceil_divide(g.k, run_length);
+    for (; rows >= R; rows -= R, t.row += R, t.ahead = 0, a += apart) block_tile<Block, R, C>(g, a, t);
+    if constexpr (R > 1) block_columns<Block, C, R / 2>(g, a, rows, t);
 }
 
 template <class Block>
 void block_several(const Gemm<Real>& g, const ActivationsFor<Block>* a, int64_t row, int64_t rows) {
     constexpr int columns = RowLanes::groups;  // as many as registers are for
     int64_t j = g.n_begin;
-    for (; j + columns <= g.n_end; j += columns) block_columns<Block, columns>(g, a, row, rows, j);
-    for (; j < g.n_end; j++) block_columns<Block, 1>(g, a, row, rows, j);
+    for (; j + columns <= g.n_end; j += columns)
+        block_columns<Block, columns>(g, a, rows, {row, j, 1, read_ahead});
+    for (; j < g.n_end; j++) block_columns<Block, 1>(g, a, rows, {row, j, 1, read_ahead});
 }
 
 constexpr int64_t block_rows_longest =

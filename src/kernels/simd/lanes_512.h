@@ -16,24 +16,11 @@ inline Bytes64 join(Bytes32 low, Bytes32 high) {
     return reinterpret_cast<Bytes64>(_mm512_inserti64x4(
         _mm512_castsi256_si512(reinterpret_cast<__m256i>(low)), reinterpret_cast<__m256i>(high), 1));
 }
-inline Floats8 lower_group(Floats16 v) {
-    return _mm512_castps512_ps256(v);
-}
-inline Floats8 upper_group(Floats16 v) {
-    return _mm512_extractf32x8_ps(v, 1);
-}
 inline Ints8 lower_group(Ints16 v) {
     return reinterpret_cast<Ints8>(_mm512_castsi512_si256(reinterpret_cast<__m512i>(v)));
 }
 inline Ints8 upper_group(Ints16 v) {
     return reinterpret_cast<Ints8>(_mm512_extracti64x4_epi64(reinterpret_cast<__m512i>(v), 1));
-}
-/// v[i] in the eight lanes of the first half, v[i + 1] in those of the second.
-template <int i>
-inline Floats16 spread_two(Floats8 v) {
-    const __m512i places =
-        _mm512_setr_epi32(i, i, i, i, i, i, i, i, i + 1, i + 1, i + 1, i + 1, i + 1, i + 1, i + 1, i + 1);
-    return _mm512_permutexvar_ps(places, _mm512_castps256_ps512(v));
 }
 /// v[i] in the halves of four words, v[8 + i] in four, then v[i + 1] and v[8 + i + 1] likewise.
 template <int i>

@@ -60,12 +60,15 @@ struct Weights {
         Real squares = 0;
         for (int64_t i = 0; i < n; i++) squares += x[i] * x[i];
         const double mean = static_cast<double>(squares) / n;
+        const auto typical = static_cast<Real>(__builtin_sqrt(mean));
         for (int64_t i = 0; i < n; i++) {
-            const Real size = magnitude(x[i]);
-            const double root =
-                __builtin_sqrt(importance ? 2 * mean + static_cast<double>(size * size) : mean);
-            const Real slight = static_cast<Real>(root) + (importance ? 0 : size);
-            of[i] = (importance ? importance[i] : 1) * ((lean == Lean::steep ? size : slight) + Real(1e-9));
+            Real factor = magnitude(x[i]);
+            if (lean == Lean::slight)
+                factor =
+                    importance
+                        ? static_cast<Real>(__builtin_sqrt(2 * mean + static_cast<double>(factor * factor)))
+                        : typical + factor;
+            of[i] = (importance ? importance[i] : 1) * (factor + Real(1e-9));
         }
     }
     Real of[n];
@@ -177,6 +180,13 @@ inline Real as_half(Real x, char* to) {
 inline Real as_half(Real x) {
     char half[2];
     return as_half(x, half);
+}
+
+/// A block with one scale, stored as a half, and no offset: the scale, and the levels.
+template <class Levels, int64_t n>
+void fit_block(const Real* x, const Real* importance, char* scale, Whole* q) {
+    Weights<n> w(x, importance);
+    choose<Levels, n>(x, as_half(fit_scale<Levels, n>(x, w.of).scale, scale), 0, q);
 }
 
 inline int nearest_code(Real x, int low, int high) {

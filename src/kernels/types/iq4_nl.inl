@@ -22,10 +22,8 @@ struct BlockIQ4_NL {
 
     using Levels = Table<iq4_values, 16>;
     static void quantize(const Real* x, const Real* importance, char* block) {
-        Weights<elements> w(x, importance);
         Whole q[elements];
-        Real d = as_half(fit_scale<Levels, elements>(x, w.of).scale, block);
-        choose<Levels, elements>(x, d, 0, q);
+        fit_block<Levels, elements>(x, importance, block, q);
         pack_table_32(iq4_values, q, bytes_at(block, 2));
     }
 };

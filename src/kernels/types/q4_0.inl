@@ -31,9 +31,7 @@ struct BlockQ4_0 {
     static void quantize(const Real* x, const Real* importance, char* block) {
         Whole q[elements];
         if (importance) {
-            Weights<elements> w(x, importance);
-            Real d = as_half(fit_scale<Levels, elements>(x, w.of).scale, block);
-            choose<Levels, elements>(x, d, 0, q);
+            fit_block<Levels, elements>(x, importance, block, q);
         } else {
             Real extreme = 0;
             for (int64_t i = 0; i < elements; i++)

@@ -22,10 +22,8 @@ struct BlockQ5_0 {
 
     using Levels = Steps<-16, 15>;
     static void quantize(const Real* x, const Real* importance, char* block) {
-        Weights<elements> w(x, importance);
         Whole q[elements];
-        Real d = as_half(fit_scale<Levels, elements>(x, w.of).scale, block);
-        choose<Levels, elements>(x, d, 0, q);
+        fit_block<Levels, elements>(x, importance, block, q);
         pack_fifth_32(q, 16, bytes_at(block, 2));
         pack_nibbles<16>(q, 16, bytes_at(block, 6));
     }

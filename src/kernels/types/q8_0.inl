@@ -23,9 +23,8 @@ struct BlockQ8_0 {
     /// Without importances as llama.cpp does it, to the bit: halves are rounded away from 0.
     static void quantize(const Real* x, const Real* importance, char* block) {
         if (importance) {
-            Weights<elements> w(x, importance);
             Whole q[elements];
-            choose<Levels, elements>(x, as_half(fit_scale<Levels, elements>(x, w.of).scale, block), 0, q);
+            fit_block<Levels, elements>(x, importance, block, q);
             for (int64_t i = 0; i < elements; i++) block[2 + i] = static_cast<char>(q[i]);
             return;
         }

@@ -22,9 +22,8 @@ struct BlockTQ2_0 : WholeScaled<BlockTQ2_0> {
 
     using Levels = Steps<-1, 1>;
     static void quantize(const Real* x, const Real* importance, char* block) {
-        Weights<elements> w(x, importance);
         Whole q[elements];
-        choose<Levels, elements>(x, as_half(fit_scale<Levels, elements>(x, w.of).scale, block + 64), 0, q);
+        fit_block<Levels, elements>(x, importance, block + 64, q);
         for (int run = 0; run < 2; run++) pack_pairs_128(q + 128 * run, 1, 0, bytes_at(block, 32 * run));
     }
 };
