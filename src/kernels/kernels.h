@@ -326,10 +326,11 @@ KernelList usable_kernels();
 /// Names of all tiers built into this program, usable here or not ("scalar avx2 …").
 const char* built_kernels();
 
-/// Rows of a matrix that a thread had best read together when it reads all of it once: 4 on processors whose
-/// memory delivers more to several streams (Intel's: 30 to 45 % on Sapphire Rapids; Zen 4: 29 % in f16, 0 to
-/// 8 in blocks; Zen 5 from large pages: 17 % in f16, 0 to 10 in blocks), else 1.
-int memory_streams();
+/// Rows of a matrix (of a block type or not) that a thread had best read together when it reads all of it
+/// once: 4 on processors whose memory delivers more to several streams, else 1. Four against one, writing
+/// with 1.1B: Sapphire Rapids 30 to 45 % faster; Zen 5 17 % in f16, 0 to 10 in blocks; Zen 4 34 % in f16, but
+/// in q8_0 from large pages 15 % slower (in blocks 0 to 8 % faster from small ones).
+int memory_streams(bool blocks);
 
 /// The table in force: the best usable one, or the one forced by select_kernels (--isa, LINNET_ISA).
 const KernelTable<float>& kernels();
