@@ -329,7 +329,7 @@ const char* built_kernels();
 /// Rows of a matrix (of a block type or not) that a thread had best read together when it reads all of it
 /// once: 4 on processors whose memory delivers more to several streams, else 1. Four against one, writing
 /// with 1.1B: Sapphire Rapids 30 to 45 % faster; Zen 5 17 % in f16, 0 to 10 in blocks; Zen 4 34 % in f16, but
-/// in q8_0 from large pages 15 % slower (in blocks 0 to 8 % faster from small ones).
+/// in q8_0 from large pages 12 to 28 % slower (in blocks 0 to 8 % faster from small ones).
 int memory_streams(bool blocks);
 
 /// The table in force: the best usable one, or the one forced by select_kernels (--isa, LINNET_ISA).
