@@ -183,16 +183,14 @@ std::atomic<const KernelTable<float>*>& in_force() {
     return table;
 }
 
-/// Intel's processors and AMD's from Zen 5 on (family 1Ah) read several distant streams faster than one;
-/// AMD's family 19h does so in f16, not in blocks (measured on Zen 4).
-bool prefers_streams([[maybe_unused]] bool blocks) {
+/// Intel's processors and AMD's from Zen 5 on (family 1Ah) read several distant streams faster than one.
+bool prefers_streams() {
 #if defined(__x86_64__)
     unsigned a = 0, b = 0, c = 0, d = 0;
     if (!__get_cpuid(0, &a, &b, &c, &d)) return false;
     if (b == signature_INTEL_ebx) return true;
     if (b != signature_AMD_ebx || !__get_cpuid(1, &a, &b, &c, &d)) return false;
-    unsigned family = (a >> 8 & 15) + (a >> 20 & 255);  // base family and extended family
-    return family >= (blocks ? 0x1A : 0x19);
+    return (a >> 8 & 15) + (a >> 20 & 255) >= 0x1A;  // base family and extended family
 #else
     return false;
 #endif
@@ -213,9 +211,9 @@ const char* built_kernels() {
     return names.c_str();
 }
 
-int memory_streams(bool blocks) {
-    static const int of_floats = prefers_streams(false) ? 4 : 1, of_blocks = prefers_streams(true) ? 4 : 1;
-    return blocks ? of_blocks : of_floats;
+int memory_streams() {
+    static const int streams = prefers_streams() ? 4 : 1;
+    return streams;
 }
 
 const KernelTable<float>& kernels() {

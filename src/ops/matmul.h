@@ -110,7 +110,7 @@ void team_project(const Call<Real>& call, Gemm<Real> g, const Tensor& w, Product
         g.n_begin = n.begin, g.n_end = n.end;
     }
     if (g.m_begin >= g.m_end || g.n_begin >= g.n_end) return;
-    g.streams = memory_streams(blocks);
+    g.streams = memory_streams();
     if (!reading && !blocks) return call.kernels->gemv(g);
     if (reading && rounded && own.panels) return own.panels(g, call.workspace);
     if (!reading && rounded && g.k <= own.rows_longest) return own.rows(g, call.workspace);

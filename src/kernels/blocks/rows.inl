@@ -201,7 +201,7 @@ void block_tile(const Gemm<Real>& g, const ActivationsFor<Block>* a, const TileA
             for (int c = 0; c < C; c++) {
                 LINNET_UNROLL
                 for (int64_t line = 0; line < run_bytes<Block>; line += 64)
-                    prefetch(from + c * next + t.ahead + line);
+                    prefetch_l2(from + c * next + t.ahead + line);
             }
         }
         typename BlockSums<Block>::Scaled scales[C];
@@ -223,7 +223,7 @@ void block_row(const Gemm<Real>& g, const ActivationsFor<Block>* a, int64_t row)
     int64_t j = g.n_begin;
     if (g.streams == 4) {
         const int64_t apart = (g.n_end - g.n_begin) / 4;
-        for (; j < g.n_begin + apart; j++) block_tile<Block, 1, 4>(g, a, {row, j, apart, read_ahead / 4});
+        for (; j < g.n_begin + apart; j++) block_tile<Block, 1, 4>(g, a, {row, j, apart, streams_ahead});
         j = g.n_begin + 4 * apart;
     }
     for (; j < g.n_end; j++) block_tile<Block, 1, 1>(g, a, {row, j, 1, read_ahead});

@@ -127,6 +127,9 @@ inline double sum(const Wide& w) {
 inline void prefetch(const void* p) {
     _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0);
 }
+inline void prefetch_l2(const void* p) {
+    _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T1);
+}
 
 // Random numbers: W words, their products with one of 64 bits each, and what is kept by them.
 using Words = uint32_t __attribute__((vector_size(32)));

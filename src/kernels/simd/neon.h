@@ -130,6 +130,9 @@ inline double sum(const Wide& w) {
 inline void prefetch(const void* p) {
     __builtin_prefetch(p);
 }
+inline void prefetch_l2(const void* p) {
+    __builtin_prefetch(p, 0, 2);
+}
 
 // Random numbers: W words, their products with one of 64 bits each, and what is kept by them.
 using Words = uint32_t __attribute__((vector_size(16)));
