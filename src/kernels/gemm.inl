@@ -34,7 +34,7 @@ void gemm_tile(int64_t depth, const Real* a, const Real* b, const TileTarget& t)
     }
     for (int64_t p = 0; p < depth; p++) {
         Vec row[NV];
-        prefetch(soon);
+        __builtin_prefetch(soon);
         soon += t.soon_step;
         LINNET_UNROLL
         for (int j = 0; j < NV; j++) row[j] = load(b + j * W);

@@ -33,8 +33,7 @@ void gemv_tile(const Gemm<Real>& g, int64_t row, int64_t j, int64_t apart = 0) {
             constexpr int64_t lines = U * W * sizeof(Element) / 64;
             LINNET_UNROLL
             for (int64_t line = 0; line < (lines > 0 ? lines : 1); line++) {
-                prefetch_l2(reinterpret_cast<const char*>(from) + (S > 1 ? streams_ahead : read_ahead) +
-                            line * 64);
+                __builtin_prefetch(reinterpret_cast<const char*>(from) + read_ahead(S) + line * 64, 0, 2);
             }
             LINNET_UNROLL
             for (int u = 0; u < U; u++) {

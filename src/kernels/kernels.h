@@ -327,10 +327,9 @@ KernelList usable_kernels();
 const char* built_kernels();
 
 /// Rows of a matrix that a thread had best read together when it reads all of it once: 4 on processors whose
-/// memory delivers more to several streams (writing with 1.1B: Sapphire Rapids 30 to 45 %; Zen 5 17 % in f16,
-/// 0 to 10 in blocks), else 1 (Zen 4: four write f16 16 % faster while nobody else uses the memory, blocks 0
-/// to 6
-/// %; beside other machines' work they are 0 to 30 % slower).
+/// memory delivers more to several streams, else 1. Four against one, writing with 1.1B: Sapphire Rapids 30
+/// to 45 % faster; Zen 5 17 % in f16, 0 to 10 in blocks; Zen 4 16 % in f16 and 0 to 6 in blocks where memory
+/// delivers 51 GB/s, but 0 to 30 % slower where other machines leave 30 of it.
 int memory_streams();
 
 /// The table in force: the best usable one, or the one forced by select_kernels (--isa, LINNET_ISA).

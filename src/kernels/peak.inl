@@ -31,7 +31,7 @@ double no_probe(int64_t) {
 
 template <int Streams>
 inline double read_streams(int64_t n, const Real* x) {
-    constexpr int64_t step = 8 * W, ahead = (Streams > 1 ? streams_ahead : read_ahead) / sizeof(Real);
+    constexpr int64_t step = 8 * W, ahead = read_ahead(Streams) / sizeof(Real);
     Vec total[8];
     LINNET_UNROLL
     for (int v = 0; v < 8; v++) total[v] = zero();
@@ -43,7 +43,8 @@ inline double read_streams(int64_t n, const Real* x) {
             LINNET_UNROLL
             for (int v = 0; v < 8; v++) total[v] = total[v] + load(at + v * W);
             LINNET_UNROLL
-            for (int64_t line = 0; line < step; line += 64 / sizeof(Real)) prefetch_l2(at + ahead + line);
+            for (int64_t line = 0; line < step; line += 64 / sizeof(Real))
+                __builtin_prefetch(at + ahead + line, 0, 2);
         }
     }
     each_vector(n - rest, [&](int64_t j, int64_t some) { total[0] = total[0] + load_n(x + rest + j, some); });

@@ -201,7 +201,7 @@ void block_tile(const Gemm<Real>& g, const ActivationsFor<Block>* a, const TileA
             for (int c = 0; c < C; c++) {
                 LINNET_UNROLL
                 for (int64_t line = 0; line < run_bytes<Block>; line += 64)
-                    prefetch_l2(from + c * next + t.ahead + line);
+                    __builtin_prefetch(from + c * next + t.ahead + line, 0, 2);
             }
         }
         typename BlockSums<Block>::Scaled scales[C];
@@ -223,10 +223,10 @@ void block_row(const Gemm<Real>& g, const ActivationsFor<Block>* a, int64_t row)
     int64_t j = g.n_begin;
     if (g.streams == 4) {
         const int64_t apart = (g.n_end - g.n_begin) / 4;
-        for (; j < g.n_begin + apart; j++) block_tile<Block, 1, 4>(g, a, {row, j, apart, streams_ahead});
+        for (; j < g.n_begin + apart; j++) block_tile<Block, 1, 4>(g, a, {row, j, apart, read_ahead(4)});
         j = g.n_begin + 4 * apart;
     }
-    for (; j < g.n_end; j++) block_tile<Block, 1, 1>(g, a, {row, j, 1, read_ahead});
+    for (; j < g.n_end; j++) block_tile<Block, 1, 1>(g, a, {row, j, 1, read_ahead(1)});
 }
 
 /// C columns for several rows of A: R at a time, so that all sums stay in registers and W's part in cache,
@@ -243,8 +243,8 @@ void block_several(const Gemm<Real>& g, const ActivationsFor<Block>* a, int64_t 
     constexpr int columns = RowLanes::groups;  // as many as registers are for
     int64_t j = g.n_begin;
     for (; j + columns <= g.n_end; j += columns)
-        block_columns<Block, columns>(g, a, rows, {row, j, 1, read_ahead});
-    for (; j < g.n_end; j++) block_columns<Block, 1>(g, a, rows, {row, j, 1, read_ahead});
+        block_columns<Block, columns>(g, a, rows, {row, j, 1, read_ahead(1)});
+    for (; j < g.n_end; j++) block_columns<Block, 1>(g, a, rows, {row, j, 1, read_ahead(1)});
 }
 
 constexpr int64_t block_rows_longest =

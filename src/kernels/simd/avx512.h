@@ -127,13 +127,6 @@ inline double sum(const Wide& w) {
     return _mm512_reduce_add_pd(_mm512_add_pd(w.low, w.high));
 }
 
-inline void prefetch(const void* p) {
-    _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0);
-}
-inline void prefetch_l2(const void* p) {
-    _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T1);
-}
-
 // Random numbers: W words, their products with one of 64 bits each, and what is kept by them.
 using Words = uint32_t __attribute__((vector_size(64)));
 inline Words multiply_words(Words a, uint32_t by, Words& high) {

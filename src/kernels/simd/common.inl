@@ -20,11 +20,13 @@ namespace {
 /// dozens of them.
 #define LINNET_FORGET(value) __asm__("" : "+r"(value))
 
-/// Bytes from the multiplication to the prefetching, where a matrix is read once by one stream, and by each
-/// of four. Into the second cache: on Zen 4, lines that wait so long in the first one (32 KiB) are gone
-/// before their use. Writing with 1.1B there, medians of several alternations beside other machines' work,
-/// GB/s in f16 and q8_0: 17, 22 with one stream 12 KiB ahead in the first cache; 26, 28 as below.
-constexpr int64_t read_ahead = 6144, streams_ahead = 1024;
+/// Where a matrix is read once, by so many streams per thread: bytes from the multiplication to the
+/// prefetching, in each. Into the second cache: on Zen 4, lines that wait so long in the first one (32 KiB)
+/// are gone before their use. Writing with 1.1B there, medians of several alternations beside other machines'
+/// work, GB/s in f16 and q8_0: 17, 22 with one stream 12 KiB ahead in the first cache; 26, 28 as below.
+constexpr int64_t read_ahead(int streams) {
+    return streams == 1 ? 6144 : 1024;
+}
 
 inline int64_t ceil_divide(int64_t a, int64_t b) {
     return (a + b - 1) / b;

@@ -127,13 +127,6 @@ inline double sum(const Wide& w) {
     return vaddvq_f64(vaddq_f64(w.low, w.high));
 }
 
-inline void prefetch(const void* p) {
-    __builtin_prefetch(p);
-}
-inline void prefetch_l2(const void* p) {
-    __builtin_prefetch(p, 0, 2);
-}
-
 // Random numbers: W words, their products with one of 64 bits each, and what is kept by them.
 using Words = uint32_t __attribute__((vector_size(16)));
 inline Words multiply_words(Words a, uint32_t by, Words& high) {

@@ -87,13 +87,6 @@ inline double sum(const Wide& w) {
     return w.value;
 }
 
-inline void prefetch(const void* p) {
-    __builtin_prefetch(p);
-}
-inline void prefetch_l2(const void* p) {
-    __builtin_prefetch(p, 0, 2);
-}
-
 // Random numbers: a word, its product with another of 64 bits, and what is kept by it.
 using Words = uint32_t;
 inline Words multiply_words(Words a, uint32_t by, Words& high) {
