@@ -2,11 +2,11 @@
 // bf16.
 //
 // 32 rows of W are unpacked into cache as bf16 and multiplied with all rows of A, which were rounded to bf16
-// before. The instruction takes pairs of k, interleaved in its second operand only; that is A, so that W is
-// stored as it is unpacked, and tiles of C come out transposed. Weights of a block type lose less by bf16
-// than they have lost by their type, and activations less than llama.cpp's bytes. f16 and bf16 lose nothing:
-// what bf16 leaves of a number is a second bf16, and the sum is high · high + high · low + low · high (Henry,
-// Tang & Heinecke 2019); low · low is below f32's rounding.
+// before; the next 32 are unpacked meanwhile. The instruction takes pairs of k, interleaved in its second
+// operand only; that is A, so that W is stored as it is unpacked, and tiles of C come out transposed. Weights
+// of a block type lose less by bf16 than they have lost by their type, and activations less than llama.cpp's
+// bytes. f16 and bf16 lose nothing: what bf16 leaves of a number is a second bf16, and the sum is high · high
+// + high · low + low · high (Henry, Tang & Heinecke 2019); low · low is below f32's rounding.
 //
 // An output is one chain of tile products per chunk of K in the order of K, then the chunks in turn: the same
 // bits whatever part is asked for. `Tiles` is TileInstructions, or in tests what they are said to do, in
@@ -19,19 +19,20 @@
 namespace linnet {
 namespace {
 
-// K is cut twice. Of A, 512 rows and 1024 numbers stand in L2 as bf16 (512 and their low parts); of W, 32
-// rows and 256 numbers (and their low parts) in a third of L1: with twice as many, what comes of A evicts
-// them, and products take an eighth longer. Sums that are not finished wait as tiles, one after another:
-// added to C in place, whose rows are pages apart, they took as long as the products.
-constexpr int64_t a_rows = 512, a_depth = 1024, w_depth = 256;
-constexpr int64_t c_columns = 1024;  // for which A is packed once
+// Of A, 256 rows and 2048 numbers of K (1024 and their low parts) stand in L2 as bf16, beside two panels of
+// 32 rows of W; tiles of both are read from there past L1. Over that depth sums stay in registers: with
+// pieces of W small enough for L1, loading and storing the sums cost more than L1 saved. Where K is longer
+// they wait as tiles, one after another: added to C in place, whose rows are pages apart, they took as long
+// as the products.
+constexpr int64_t a_rows = 256, a_depth = 2048;
+constexpr int64_t c_columns = 2048;  // for which A is packed once, where K is longer
 // From tile to tile of 32 rows of W. Not a power of two: a row's tiles would share two sets of L1.
 constexpr int64_t w_step = (tile_block + 1) * tile_depth;
 
 struct TilePanels {
     alignas(64) float a[a_rows * a_depth / 2];  // words: pairs of bf16
-    alignas(64) uint16_t w[w_step * 2 * w_depth / tile_depth];
-    alignas(64) float wide[w_depth];
+    alignas(64) uint16_t w[2][w_step * a_depth / tile_depth];
+    alignas(64) float wide[run_length];
     alignas(64) float sums[a_rows * c_columns];  // blocks [32 of W][32 of A]
 };
 
@@ -118,23 +119,53 @@ void pack_tile_rows(const Real* x, int64_t row, int64_t count, const Piece& piec
     }
 }
 
-/// Rows [j, j + count) of W, count <= 32: [steps][32 rows][32], then the low parts likewise.
-inline void unpack_tile_rows(const Gemm<Real>& g, int64_t j, int64_t count, const Piece& piece,
-                             TilePanels& p) {
-    auto row = [&](int64_t r) { return p.w + r * tile_depth; };
-    bool blocks = AllBlockTypes::with(g.b.type, [&](auto block) {
-        using Block = decltype(block);
-        for (int64_t r = 0; r < count; r++)
-            blocks_to_tiles<Block>(block_at<Block>(g.b, j + r, piece.begin), piece.depth, row(r));
-    });
-    for (int64_t r = 0; r < count && !blocks; r++) {
-        load_stored(piece.depth, g.b.type, stored_at(g.b, j + r, piece.begin), p.wide);
-        numbers_to_tiles(p.wide, piece.depth, row(r), row(r) + piece.steps * w_step);
-    }
-    for (int64_t r = count; r < tile_block; r++)
-        for (int64_t t = 0; t < (piece.split ? 2 : 1) * piece.steps; t++)
-            __builtin_memset(row(r) + t * w_step, 0, tile_depth * sizeof(uint16_t));
+/// Unpacks n ≤ 256 numbers of row j of W, from number k on, into tiles.
+using UnpackRun = void (*)(const Operand& w, int64_t j, int64_t k, int64_t n, uint16_t* high, uint16_t* low);
+
+inline void unpack_numbers(const Operand& w, int64_t j, int64_t k, int64_t n, uint16_t* high, uint16_t* low) {
+    alignas(64) float wide[run_length];
+    load_stored(n, w.type, stored_at(w, j, k), wide);
+    numbers_to_tiles(wide, n, high, low);
 }
+template <class Block>
+void unpack_blocks(const Operand& w, int64_t j, int64_t k, int64_t n, uint16_t* to, uint16_t*) {
+    blocks_to_tiles<Block>(block_at<Block>(w, j, k), n, to);
+}
+inline UnpackRun unpack_run(DType type) {
+    UnpackRun unpack = unpack_numbers;
+    AllBlockTypes::with(type, [&](auto block) { unpack = unpack_blocks<decltype(block)>; });
+    return unpack;
+}
+
+/// 32 rows of W from j on (those from `end` on are 0) as a panel: [steps][32 rows][32], then the low parts
+/// likewise. It is made in parts of one row and 256 numbers, row after row: the processor fetches memory
+/// ahead by itself in that order, and better than prefetches, which take the line buffers that loads of tiles
+/// need.
+class PanelOfW {
+  public:
+    PanelOfW(const Operand& w, int64_t j, int64_t end, const Piece& piece, uint16_t* panel)
+        : w_(w), j_(j), rows_(most(0, least(tile_block, end - j))), piece_(piece), panel_(panel) {}
+
+    int64_t parts() const { return rows_ > 0 ? tile_block * runs_ : 0; }
+    void make(int64_t part) const {
+        const int64_t row = part / runs_, k = part % runs_ * run_length;
+        const int64_t n = least(run_length, piece_.depth - k), low = piece_.steps * w_step;
+        uint16_t* to = panel_ + k / tile_depth * w_step + row * tile_depth;
+        if (row < rows_) return unpack_(w_, j_ + row, piece_.begin + k, n, to, to + low);
+        for (int64_t i = 0; i < n; i += tile_depth, to += w_step) {
+            __builtin_memset(to, 0, tile_depth * sizeof *to);
+            if (piece_.split) __builtin_memset(to + low, 0, tile_depth * sizeof *to);
+        }
+    }
+
+  private:
+    const Operand& w_;
+    int64_t j_, rows_;
+    Piece piece_;
+    uint16_t* panel_;
+    int64_t runs_ = ceil_divide(piece_.depth, run_length);
+    UnpackRun unpack_ = unpack_run(w_.type);
+};
 
 /// Registers 0–3 += those of W (4, 5) times those of A (6, 7): 2 × 2 tiles, or 2 × 1.
 template <class Tiles, bool two>
@@ -146,13 +177,13 @@ inline void multiply_tiles() {
 }
 template <class Tiles>
 inline void load_w(const uint16_t* w) {
-    Tiles::template load<4>(w, tile_bytes);
-    Tiles::template load<5>(w + tile_side * tile_depth, tile_bytes);
+    Tiles::template load_once<4>(w, tile_bytes);
+    Tiles::template load_once<5>(w + tile_side * tile_depth, tile_bytes);
 }
 template <class Tiles, bool two>
 inline void load_a(const float* first, const float* second) {
-    Tiles::template load<6>(first, tile_bytes);
-    if constexpr (two) Tiles::template load<7>(second, tile_bytes);
+    Tiles::template load_once<6>(first, tile_bytes);
+    if constexpr (two) Tiles::template load_once<7>(second, tile_bytes);
 }
 
 /// Four tiles of sums, [32 of W][32 of A] in all, or the two of the first 16 rows of A.
@@ -174,11 +205,11 @@ inline void store_sums(float* sums) {
 }
 
 /// sums (+)= 32 rows of W times 32 (two) or 16 rows of A, whose second panel stands `panel` words after the
-/// first, and whose low parts a_low after the high ones.
-template <class Tiles, bool two>
-void tile_sums(const Piece& piece, const uint16_t* w, const float* a, int64_t panel, int64_t a_low, bool add,
-               float* sums) {
-    if (add) {
+/// first. along(): what is to be done in each step while the matrix unit multiplies.
+template <class Tiles, bool two, class Along>
+void tile_sums(const Piece& piece, const uint16_t* w, const float* a, int64_t panel, float* sums,
+               const Along& along) {
+    if (piece.begin > 0) {
         load_sums<Tiles, two>(sums);
     } else {
         Tiles::template clear<0>();
@@ -186,7 +217,7 @@ void tile_sums(const Piece& piece, const uint16_t* w, const float* a, int64_t pa
         Tiles::template clear<2>();
         Tiles::template clear<3>();
     }
-    const int64_t w_low = piece.steps * w_step;
+    const int64_t w_low = piece.steps * w_step, a_low = piece.steps * tile_words;
     for (int64_t t = 0; t < piece.steps; t++, w += w_step, a += tile_words) {
         load_w<Tiles>(w);
         if (piece.split) {
@@ -195,6 +226,7 @@ void tile_sums(const Piece& piece, const uint16_t* w, const float* a, int64_t pa
         }
         load_a<Tiles, two>(a, a + panel);
         multiply_tiles<Tiles, two>();
+        along();
         if (piece.split) {
             load_w<Tiles>(w + w_low);
             multiply_tiles<Tiles, two>();
@@ -218,57 +250,49 @@ inline void add_sums(const float* sums, int64_t rows, int64_t columns, const Til
     }
 }
 
-/// Prefetches part `part` of `parts` of the next rows of W, while these are multiplied.
-inline void prefetch_rows(const Gemm<Real>& g, int64_t j, const Piece& piece, int64_t part, int64_t parts) {
-    const int64_t end = least(tile_block, g.n_end - j) * (part + 1) / parts;
-    const int64_t bytes = bytes_of(g.b.type, piece.depth);
-    for (int64_t r = tile_block * part / parts; r < end; r++) {
-        const char* from = stored_at(g.b, j + r, piece.begin);
-        for (int64_t line = 0; line < bytes; line += 64) __builtin_prefetch(from + line, 0, 2);
+/// Words from 16 rows of A to the next 16.
+inline int64_t panel_of_a(const Piece& piece) {
+    return (piece.split ? 2 : 1) * piece.steps * tile_words;
+}
+
+/// 32 rows of W from j on times the rows [i0, i1) of A; C is finished with the last piece of K. `next`: the
+/// panel to be made meanwhile.
+template <class Tiles>
+void tile_column(const Gemm<Real>& g, int64_t i0, int64_t i1, int64_t j, const Piece& piece,
+                 const uint16_t* w, const PanelOfW& next, float* sums, const float* a) {
+    const int64_t columns = least(tile_block, g.n_end - j), blocks = ceil_divide(i1 - i0, tile_block);
+    const int64_t panel = panel_of_a(piece);
+    const bool last = piece.begin + piece.depth == g.k, wait = piece.depth < g.k;
+    Spread parts(next.parts(), blocks * piece.steps);
+    auto along = [&]() LINNET_LAMBDA_INLINE { parts.step([&](int64_t part) { next.make(part); }); };
+    for (int64_t i = i0; i < i1; i += tile_block, a += 2 * panel) {
+        const int64_t rows = least(tile_block, i1 - i);
+        if (rows > tile_side)
+            tile_sums<Tiles, true>(piece, w, a, panel, sums, along);
+        else
+            tile_sums<Tiles, false>(piece, w, a, panel, sums, along);
+        if (last) add_sums(sums, rows, columns, tile_target(g, i, j, W));
+        if (wait) sums += tile_block * tile_block;
     }
 }
 
-/// 32 rows of W from j on times the rows [i0, i1) of A, packed for `deep`; C is finished with the last piece
-/// of K.
+/// A piece of K: rows [i0, i1) of A, at most 256, and columns [j0, j1) of C.
 template <class Tiles>
-void tile_column(const Gemm<Real>& g, int64_t i0, int64_t i1, int64_t j, const Piece& deep, float* sums,
-                 TilePanels& p) {
-    const int64_t columns = least(tile_block, g.n_end - j), rows_of_blocks = ceil_divide(i1 - i0, tile_block);
-    const int64_t a_low = deep.steps * tile_words, panel = (deep.split ? 2 : 1) * a_low;
-    for (int64_t k = 0; k < deep.depth; k += w_depth) {
-        const Piece piece = piece_of(deep.begin + k, deep.begin + least(k + w_depth, deep.depth), deep.split);
-        unpack_tile_rows(g, j, columns, piece, p);
-        const bool last = piece.begin + piece.depth == g.k;
-        for (int64_t block = 0; block < rows_of_blocks; block++) {
-            const int64_t i = i0 + block * tile_block, rows = least(tile_block, i1 - i);
-            prefetch_rows(g, j + tile_block, piece, block, rows_of_blocks);
-            const float* a = p.a + 2 * block * panel + k / tile_depth * tile_words;
-            float* here = sums + block * tile_block * tile_block;
-            if (rows > tile_side)
-                tile_sums<Tiles, true>(piece, p.w, a, panel, a_low, piece.begin > 0, here);
-            else
-                tile_sums<Tiles, false>(piece, p.w, a, panel, a_low, piece.begin > 0, here);
-            if (last) add_sums(here, rows, columns, tile_target(g, i, j, W));
-        }
+void tile_piece(const Gemm<Real>& g, int64_t i0, int64_t i1, int64_t j0, int64_t j1, const Piece& piece,
+                TilePanels& p) {
+    for (int64_t i = i0; i < i1; i += tile_side) {
+        const Real* x = static_cast<const Real*>(g.a.data) + i * g.a.row + piece.begin;
+        float* to = p.a + (i - i0) / tile_side * panel_of_a(piece);
+        (piece.split ? pack_tile_rows<true> : pack_tile_rows<false>)(x, g.a.row, least(tile_side, i1 - i),
+                                                                     piece, to);
     }
-}
-
-/// Rows [i0, i1) of A, at most 512, and columns [j0, j1) of C, at most 1024.
-template <class Tiles>
-void tile_rectangle(const Gemm<Real>& g, int64_t i0, int64_t i1, int64_t j0, int64_t j1, bool split,
-                    TilePanels& p) {
-    const int64_t longest = split ? a_depth / 2 : a_depth;
-    for (int64_t k = 0; k < g.k; k += longest) {
-        const Piece piece = piece_of(k, least(k + longest, g.k), split);
-        const int64_t panel = (split ? 2 : 1) * piece.steps * tile_words;
-        for (int64_t i = i0; i < i1; i += tile_side) {
-            const Real* x = static_cast<const Real*>(g.a.data) + i * g.a.row + k;
-            float* to = p.a + (i - i0) / tile_side * panel;
-            (split ? pack_tile_rows<true> : pack_tile_rows<false>)(x, g.a.row, least(tile_side, i1 - i),
-                                                                   piece, to);
-        }
-        for (int64_t j = j0; j < j1; j += tile_block)
-            tile_column<Tiles>(g, i0, i1, j, piece, p.sums + (j - j0) * a_rows, p);
+    const PanelOfW first(g.b, j0, j1, piece, p.w[0]);
+    for (int64_t part = 0; part < first.parts(); part++) first.make(part);
+    int at = 0;
+    for (int64_t j = j0; j < j1; j += tile_block, at ^= 1) {
+        const PanelOfW next(g.b, j + tile_block, j1, piece, p.w[at ^ 1]);
+        float* sums = p.sums + (piece.depth < g.k ? (j - j0) * a_rows : 0);
+        tile_column<Tiles>(g, i0, i1, j, piece, p.w[at], next, sums, p.a);
     }
 }
 
@@ -276,11 +300,15 @@ template <class Tiles>
 void tile_panels(const Gemm<Real>& g, void* workspace) {
     auto& panels = *static_cast<TilePanels*>(workspace);
     const bool split = g.b.type == DType::f16 || g.b.type == DType::bf16;
+    const int64_t depth = split ? a_depth / 2 : a_depth;
+    const int64_t rows = even_piece(g.m_end - g.m_begin, a_rows, tile_block);
+    const int64_t columns = g.k > depth ? c_columns : g.n_end - g.n_begin;
     Tiles::begin();
-    for (int64_t i = g.m_begin; i < g.m_end; i += a_rows)
-        for (int64_t j = g.n_begin; j < g.n_end; j += c_columns)
-            tile_rectangle<Tiles>(g, i, least(i + a_rows, g.m_end), j, least(j + c_columns, g.n_end), split,
-                                  panels);
+    for (int64_t i = g.m_begin; i < g.m_end; i += rows)
+        for (int64_t j = g.n_begin; j < g.n_end; j += columns)
+            for (int64_t k = 0; k < g.k; k += depth)
+                tile_piece<Tiles>(g, i, least(i + rows, g.m_end), j, least(j + columns, g.n_end),
+                                  piece_of(k, least(k + depth, g.k), split), panels);
     Tiles::end();
 }
 
