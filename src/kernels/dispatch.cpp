@@ -153,6 +153,7 @@ KernelTable<float> with(KernelTable<float> below, const AddedKernels& added) {
     if (added.block.panels) {
         below.block.panels = added.block.panels;
         below.block.panel_numbers = added.block.panel_numbers;
+        below.block.dots_too = added.block.dots_too;
     }
     if (added.narrow.rounded) below.narrow = added.narrow;
     if (added.tile_probe) below.tile_probe = added.tile_probe;

@@ -151,9 +151,13 @@ enum class PanelNumbers { integers, bytes, dots, bf16 };
 /// workspace. Null: unpack B and use the plain ones.
 template <class Real>
 struct BlockProducts {
-    /// Reading. Activations are rounded to what panel_numbers says.
+    /// Reading. Activations are rounded to what numbers_of says of B's type.
     void (*panels)(const Gemm<Real>&, void* workspace) = nullptr;
     PanelNumbers panel_numbers = PanelNumbers::integers;
+    std::uint64_t dots_too = 0;  // bit t: DType t is read by dots whatever panel_numbers says
+    PanelNumbers numbers_of(DType type) const {
+        return dots_too >> static_cast<int>(type) & 1 ? PanelNumbers::dots : panel_numbers;
+    }
     /// Writing. Activations are rounded to integers of 8 bits. K is at most rows_longest.
     void (*rows)(const Gemm<Real>&, void* workspace) = nullptr;
     std::int64_t rows_longest = 0;

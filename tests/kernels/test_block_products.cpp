@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <string>
 
 #include "weight_product.h"
@@ -40,7 +42,7 @@ TEST_CASE("products with block types are close to those of the unpacked weights,
                 if (!(table->block.*member)) continue;
                 // Others round otherwise: test_tile_panels.cpp, test_byte_panels.cpp.
                 if (member == &BlockProducts<float>::panels &&
-                    table->block.panel_numbers != PanelNumbers::integers)
+                    table->block.numbers_of(type.type) != PanelNumbers::integers)
                     continue;
                 CHECK_MESSAGE(
                     product.run(table->block.*member, table->gemm_workspace) == first,
@@ -108,4 +110,30 @@ TEST_CASE(
             }
         }
     });
+}
+
+TEST_CASE("the greatest codes times the greatest activations do not leave the range of their sums") {
+    struct Case {
+        DType type;
+        std::size_t halves;  // that a block begins with
+    };
+    for (const Case& c : {Case{DType::q4_0, 1},
+                          {DType::q4_1, 2},
+                          {DType::q5_0, 1},
+                          {DType::q5_1, 2},
+                          {DType::q4_k, 2},
+                          {DType::q5_k, 2}})
+        for (const KernelTable<float>* table : usable_kernels()) {
+            if (!table->block.panels) continue;
+            WeightProduct product(c.type, 4, 17, 512);
+            std::ranges::fill(product.w, std::byte{0xFF});
+            const std::uint16_t one = 0x3C00;
+            for (std::size_t at = 0; at < product.w.size(); at += info(c.type).bytes)
+                for (std::size_t half = 0; half < c.halves; half++)
+                    std::memcpy(product.w.data() + at + 2 * half, &one, sizeof one);
+            for (std::int64_t i = 0; i < product.m * (product.k + 1); i++) product.a[i] = 1;
+            CHECK_MESSAGE(relative_error(product.run(table->block.panels, table->gemm_workspace),
+                                         product.expected()) < 1e-2,
+                          table->name << " " << info(c.type).name);
+        }
 }

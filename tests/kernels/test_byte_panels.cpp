@@ -29,6 +29,10 @@ struct EmulatedMatrix {
 
 /// VPDPBUSD (Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2).
 struct EmulatedDots {
+    template <class Block>
+    static constexpr int words = 8;
+    static Integers begin(Integers sum) { return sum; }
+    static Integers end(Integers some, Integers) { return some; }
     static Integers add(Integers sum, Integers codes, Integers a) {
         for (int k = 0; k < 32; k += 8)
             sum += static_cast<Byte>(codes >> k) * static_cast<Whole>(static_cast<Byte>(a >> k));
@@ -71,7 +75,7 @@ TEST_CASE("panels of bytes give the product of the stored weights, and the machi
             CHECK_MESSAGE(relative_error(c, product.expected()) < 1e-2,
                           panels.name << " " << type.name << " K " << product.k);
             for (const KernelTable<float>* table : usable_kernels())
-                if (table->block.panel_numbers == panels.numbers)
+                if (table->block.numbers_of(type.type) == panels.numbers)
                     CHECK_MESSAGE(product.run(table->block.panels, table->gemm_workspace) == c,
                                   table->name << " " << type.name);
         }

@@ -21,7 +21,7 @@ double peak_of(const std::string& weights, const Peaks& peaks) {
     if (type && (*type == DType::f16 || *type == DType::bf16) && own.panels_take_halves())
         return peaks.tiles / 3;  // high and low parts
     if (!type || info(*type).block == 1 || !own.panels) return peaks.floats;
-    switch (own.panel_numbers) {
+    switch (own.numbers_of(*type)) {
         case PanelNumbers::bf16:
             return peaks.tiles;
         case PanelNumbers::integers:

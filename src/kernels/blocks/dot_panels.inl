@@ -1,5 +1,6 @@
 // C = start + A · Wᵀ for many rows of A and weights of a block type, where a set adds four neighbouring
-// products of an unsigned and a signed byte to a word (VNNI): the product of reading.
+// products of an unsigned and a signed byte to a word (VNNI), or two of them to half a word (AVX2), for types
+// whose codes are so small that sums fit there: the product of reading.
 //
 // Activations are rounded as for writing (activations.inl), 32 with a scale. Panels of W hold codes as
 // unsigned bytes, signed ones plus 128; what that adds to a sum, zero · Σ a, is where the sum starts. Sums of
@@ -8,7 +9,11 @@
 // each group: on Zen 4 they read q8_0 at 0.67 and q4_k at 0.79 of this speed.
 //
 // An output is one chain of multiply, add over the parts of 512 numbers of K, then those chains in turn: the
-// same bits whatever part is asked for. `Dots` has the instruction, or in tests what it is said to do.
+// same bits whatever part is asked for. `Dots` has the instruction, or in tests what it is said to do:
+//     words<Block>              words of W that may be summed between begin and end
+//     begin(sum)                where sums begin that are to be added to `sum`
+//     add(some, codes, a)       the sums and the products of four codes and four bytes per word
+//     end(some, sum)            both together, as words
 #pragma once
 #include "kernels/blocks/activations.inl"
 #include "kernels/packing.inl"
@@ -151,8 +156,36 @@ struct DotsTileInput {
     int64_t parts;
 };
 
-/// R rows × NV vectors of sums, added to their start; a part is `words` words of four bytes.
-template <class Dots, int words, bool offsets, int R, int NV>
+/// The products of `words` words of a part, added to its sums.
+template <class Dots, int words, int R, int NV>
+LINNET_INLINE void add_words(DotsTileInput& in, Integers (&sums)[R][NV]) {
+    Integers some[R][NV];
+    LINNET_UNROLL
+    for (int i = 0; i < R; i++) {
+        LINNET_UNROLL
+        for (int j = 0; j < NV; j++) some[i][j] = Dots::begin(sums[i][j]);
+    }
+    for (int word = 0; word < words; word++, in.a += quad_rows, in.w += tile_columns) {
+        Integers column[NV];
+        LINNET_UNROLL
+        for (int j = 0; j < NV; j++) column[j] = load_integers(in.w + j * W);
+        LINNET_UNROLL
+        for (int i = 0; i < R; i++) {
+            const Integers x = set1_integer(__builtin_bit_cast(int32_t, in.a[i]));
+            LINNET_UNROLL
+            for (int j = 0; j < NV; j++) some[i][j] = Dots::add(some[i][j], column[j], x);
+        }
+    }
+    LINNET_UNROLL
+    for (int i = 0; i < R; i++) {
+        LINNET_UNROLL
+        for (int j = 0; j < NV; j++) sums[i][j] = Dots::end(some[i][j], sums[i][j]);
+    }
+}
+
+/// R rows × NV vectors of sums, added to their start; a part is `words` words of four bytes, which are summed
+/// in so many pieces.
+template <class Dots, int words, int pieces, bool offsets, int R, int NV>
 void dots_tile(DotsTileInput in, const TileTarget& t) {
     Vec sums[R][NV];
     LINNET_UNROLL
@@ -170,17 +203,7 @@ void dots_tile(DotsTileInput in, const TileTarget& t) {
             LINNET_UNROLL
             for (int j = 0; j < NV; j++) acc[i][j] = set1_integer(in.part->start[i]);
         }
-        for (int word = 0; word < words; word++, in.a += quad_rows, in.w += tile_columns) {
-            Integers column[NV];
-            LINNET_UNROLL
-            for (int j = 0; j < NV; j++) column[j] = load_integers(in.w + j * W);
-            LINNET_UNROLL
-            for (int i = 0; i < R; i++) {
-                const Integers x = set1_integer(__builtin_bit_cast(int32_t, in.a[i]));
-                LINNET_UNROLL
-                for (int j = 0; j < NV; j++) acc[i][j] = Dots::add(acc[i][j], column[j], x);
-            }
-        }
+        for (int piece = 0; piece < pieces; piece++) add_words<Dots, words / pieces>(in, acc);
         LINNET_UNROLL
         for (int j = 0; j < NV; j++) {
             const Vec scale = load(in.scale + j * W);
@@ -205,27 +228,28 @@ void dots_tile(DotsTileInput in, const TileTarget& t) {
 }
 
 using DotsTile = void (*)(DotsTileInput, const TileTarget&);
-template <class Dots, int words, bool offsets>
+template <class Dots, int words, int pieces, bool offsets>
 struct DotsTiles {
     DotsTile tile[tile_vectors + 1][quad_rows + 1] = {};
     template <int NV, int... R>
     constexpr void fill(std::integer_sequence<int, R...>) {
-        ((tile[NV][R + 1] = dots_tile<Dots, words, offsets, R + 1, NV>), ...);
+        ((tile[NV][R + 1] = dots_tile<Dots, words, pieces, offsets, R + 1, NV>), ...);
     }
     template <int... NV>
     constexpr explicit DotsTiles(std::integer_sequence<int, NV...>) {
         (fill<NV + 1>(std::make_integer_sequence<int, quad_rows>()), ...);
     }
 };
-template <class Dots, int words, bool offsets>
-constexpr DotsTiles<Dots, words, offsets> dots_tiles{std::make_integer_sequence<int, tile_vectors>()};
+template <class Dots, int words, int pieces, bool offsets>
+constexpr DotsTiles<Dots, words, pieces, offsets> dots_tiles{std::make_integer_sequence<int, tile_vectors>()};
 
 /// A packed block of A with one panel of W; returns where the next block of A is.
 template <class Block, class Dots>
 DotsRows dots_panel(const Gemm<Real>& g, const DotsBlock& b, DotsRows rows, const DotsColumns& panel,
                     const DotPanels& p) {
-    constexpr int of_group = Dotted<Block>::parts;
-    constexpr auto& tiles = dots_tiles<Dots, 8 / of_group, Block::has_offset>.tile;
+    constexpr int of_group = Dotted<Block>::parts, words = 8 / of_group;
+    constexpr int pieces = Dots::template words<Block> < words ? words / Dots::template words<Block> : 1;
+    constexpr auto& tiles = dots_tiles<Dots, words, pieces, Block::has_offset>.tile;
     const int64_t parts = b.depth / 32 * of_group, vectors = ceil_divide(panel.count, W);
     for (int64_t i = b.i0; i < b.i1; i += quad_rows) {
         const DotsTileInput in = {
@@ -276,17 +300,20 @@ void dots_by_columns(const Gemm<Real>& g, DotPanels& p) {
     }
 }
 
-template <class Dots>
-void dot_panels(const Gemm<Real>& g, void* workspace) {
+template <class Block, class Dots>
+void dots_product(const Gemm<Real>& g, void* workspace) {
     auto& panels = *static_cast<DotPanels*>(workspace);
     const int64_t rows = even_piece(g.m_end - g.m_begin, dots_rows, quad_rows);
     const int64_t all = ceil_divide(g.m_end - g.m_begin, quad_rows) * quad_rows * g.k;
-    AllBlockTypes::with(g.b.type, [&](auto block) {
-        if (all <= dots_rows * dots_depth)
-            dots_by_columns<decltype(block), Dots>(g, panels);
-        else
-            dots_by_rows<decltype(block), Dots>(g, rows, panels);
-    });
+    if (all <= dots_rows * dots_depth)
+        dots_by_columns<Block, Dots>(g, panels);
+    else
+        dots_by_rows<Block, Dots>(g, rows, panels);
+}
+
+template <class Dots>
+void dot_panels(const Gemm<Real>& g, void* workspace) {
+    AllBlockTypes::with(g.b.type, [&](auto block) { dots_product<decltype(block), Dots>(g, workspace); });
 }
 
 }  // namespace

@@ -139,14 +139,17 @@ void block_panel(const Gemm<Real>& g, int64_t i0, int64_t i1, int64_t k0, BlockP
     }
 }
 
-void block_panels(const Gemm<Real>& g, void* workspace) {
+template <class Block>
+void block_product(const Gemm<Real>& g, void* workspace) {
     auto& panels = *static_cast<BlockPanels*>(workspace);
     const int64_t rows = even_piece(g.m_end - g.m_begin, panel_rows_most, pair_rows);
-    AllBlockTypes::with(g.b.type, [&](auto block) {
-        for (int64_t i = g.m_begin; i < g.m_end; i += rows)
-            for (int64_t k = 0; k < g.k; k += panel_depth)
-                block_panel<decltype(block)>(g, i, least(i + rows, g.m_end), k, panels);
-    });
+    for (int64_t i = g.m_begin; i < g.m_end; i += rows)
+        for (int64_t k = 0; k < g.k; k += panel_depth)
+            block_panel<Block>(g, i, least(i + rows, g.m_end), k, panels);
+}
+
+[[maybe_unused]] void block_panels(const Gemm<Real>& g, void* workspace) {
+    AllBlockTypes::with(g.b.type, [&](auto block) { block_product<decltype(block)>(g, workspace); });
 }
 
 }  // namespace
