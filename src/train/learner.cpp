@@ -83,7 +83,8 @@ std::size_t Learner::bytes(const ModelConfig& config, std::int64_t rows, int thr
     const std::vector<ParameterStart> starts = starts_of(m.graph, start);
     Plan learn = learning_plan(m, rows, config, starts, numbers),
          evaluate = evaluation_plan(m, rows, config, starts, numbers);
-    return 2 * element_bytes(m.graph, starts) + Optimizer::bytes(m.graph, groups, threads, rates_of(starts)) +
+    return 2 * element_bytes(m.graph, starts) +
+           Optimizer::bytes(m.graph, groups, threads, rates_of(starts), numbers.products) +
            Executor<float>::bytes(m.graph, {&learn, &evaluate}, threads);
 }
 
@@ -105,7 +106,7 @@ Learner::Learner(const ModelConfig& config, std::int64_t rows, int threads, std:
     }
     std::size_t bytes = element_bytes(traced_.graph, starts_);
     for (Arena* arena : {&values_, &gradients_}) *arena = allocate_arena(bytes, "weights and gradients");
-    optimizer_.emplace(traced_.graph, groups, threads, rates_of(starts_));
+    optimizer_.emplace(traced_.graph, groups, threads, rates_of(starts_), numbers.products);
     initialise(seed);
     Plan learn = learning_plan(traced_, rows, config, starts_, numbers),
          evaluate = evaluation_plan(traced_, rows, config, starts_, numbers);

@@ -25,6 +25,12 @@ std::size_t at_index(std::int64_t i) {
     return static_cast<std::size_t>(i);
 }
 
+/// Bytes that a member needs for the products of a matrix.
+std::size_t product_workspace(ProductKernel products) {
+    const bool plain = products == ProductKernel::panels;
+    return plain ? (kernels().gemm_workspace + 63) / 64 * 64 : kernel_workspace(kernels());
+}
+
 /// "blk.3" of "blk.3.attn_q.weight", "enc.blk.3" of an encoder's, else the name without its suffix.
 std::string block_of(const std::string& name) {
     if (const std::size_t at = name.find("blk."); at != name.npos)
@@ -107,15 +113,15 @@ void Optimizer::add_parameter(const Parameter& p, std::int64_t begin, Chunk like
 }
 
 Optimizer::Optimizer(const Graph& graph, const std::vector<ParameterGroup>& groups, int threads,
-                     const std::vector<double>& rates)
+                     const std::vector<double>& rates, ProductKernel products)
     : Optimizer(graph, groups, rates, LayoutOnly()) {
-    threads_ = threads;
+    threads_ = threads, products_ = products;
     state_ =
         allocate_arena(static_cast<std::size_t>(state_elements_) * sizeof(float), "the optimizer's state");
     if (matrices_.empty()) return;
     std::stable_partition(matrices_.begin(), matrices_.end(), [](const Matrix& m) { return m.alone; });
     scratch_ = allocate_arena(scratch_bytes(threads), "the optimizer's scratch");
-    workspace_bytes_ = (kernels().gemm_workspace + 63) / 64 * 64;
+    workspace_bytes_ = product_workspace(products);
     workspaces_ = allocate_arena(workspace_bytes_ * static_cast<std::size_t>(threads));
 }
 
@@ -126,11 +132,12 @@ std::size_t Optimizer::state_bytes(const Graph& graph, const std::vector<Paramet
 }
 
 std::size_t Optimizer::bytes(const Graph& graph, const std::vector<ParameterGroup>& groups, int threads,
-                             const std::vector<double>& rates) {
+                             const std::vector<double>& rates, ProductKernel products) {
     const Optimizer layout(graph, groups, rates, LayoutOnly());
     std::size_t all = static_cast<std::size_t>(layout.state_elements_) * sizeof(float);
     if (!layout.matrices_.empty())
-        all += layout.scratch_bytes(threads) + kernels().gemm_workspace * static_cast<std::size_t>(threads);
+        all +=
+            layout.scratch_bytes(threads) + product_workspace(products) * static_cast<std::size_t>(threads);
     return all;
 }
 
@@ -246,8 +253,9 @@ void Optimizer::apply(const Running& run, const Matrix& matrix, const float* dir
     }
 }
 
-Orthogonaliser Optimizer::orthogonaliser(const Matrix& matrix, float* direction) {
-    return {matrix.rows, matrix.columns, direction, direction + padded(matrix.rows * matrix.columns)};
+Orthogonaliser Optimizer::orthogonaliser(const Matrix& matrix, float* direction) const {
+    return {matrix.rows, matrix.columns, direction, direction + padded(matrix.rows * matrix.columns),
+            panel_product(kernels(), products_)};
 }
 
 void Optimizer::step_alone(const Running& run, const Matrix& matrix, int member) {

@@ -41,9 +41,9 @@ class Optimizer {
   public:
     /// The parameters lie in the graph's order, each begins at a multiple of 16 elements. Error(Exit::input)
     /// for a group whose pattern matches none. `rates`: of each parameter, times its group's; 0: it is not
-    /// trained, and has no place. Empty: 1 for all.
+    /// trained, and has no place. Empty: 1 for all. `products`: those that make a matrix orthogonal.
     Optimizer(const Graph& graph, const std::vector<ParameterGroup>& groups, int threads,
-              const std::vector<double>& rates = {});
+              const std::vector<double>& rates = {}, ProductKernel products = ProductKernel::panels);
 
     /// Steps on the gradients, which are then zero. Where their norm is not finite or above skip_above
     /// nothing else was changed. The same bits for any number of threads.
@@ -60,7 +60,8 @@ class Optimizer {
                                    const std::vector<double>& rates = {});
     /// Bytes that an Optimizer of this takes.
     static std::size_t bytes(const Graph& graph, const std::vector<ParameterGroup>& groups, int threads,
-                             const std::vector<double>& rates = {});
+                             const std::vector<double>& rates = {},
+                             ProductKernel products = ProductKernel::panels);
 
   private:
     /// A run of one parameter's elements, small enough to stay in cache between the passes over it.
@@ -94,7 +95,7 @@ class Optimizer {
     void gather_momentum(const Running& run, const Matrix& matrix, float* direction, Worker part);
     void normalise(const Matrix& matrix, float* direction, Worker part);
     void apply(const Running& run, const Matrix& matrix, const float* direction, Worker part);
-    static Orthogonaliser orthogonaliser(const Matrix& matrix, float* direction);
+    Orthogonaliser orthogonaliser(const Matrix& matrix, float* direction) const;
     void step_alone(const Running& run, const Matrix& matrix, int member);
     bool step_together(const Running& run, const Matrix& matrix, StageWalker& walker);
     Update<float> update_for(const Running& run, const Chunk& chunk) const;
@@ -109,6 +110,7 @@ class Optimizer {
     }
 
     int threads_ = 1;
+    ProductKernel products_ = ProductKernel::panels;
     std::vector<Chunk> chunks_;
     std::vector<Matrix> matrices_;
     std::vector<double> direction_squares_;  // of each chunk

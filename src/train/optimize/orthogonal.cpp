@@ -5,17 +5,18 @@
 
 namespace linnet {
 
-Orthogonaliser::Orthogonaliser(std::int64_t rows, std::int64_t columns, float* x, float* scratch)
+Orthogonaliser::Orthogonaliser(std::int64_t rows, std::int64_t columns, float* x, float* scratch,
+                               const PanelProduct<float>& product)
     : rows_(rows),
       columns_(columns),
       n_(std::min(rows, columns)),
       x_(x),
       other_(scratch),
       square_(scratch + rows * columns),
-      polynomial_(square_ + n_ * n_) {}
+      polynomial_(square_ + n_ * n_),
+      product_(product) {}
 
 void Orthogonaliser::run(int stage, Worker part, void* workspace) const {
-    const KernelTable<float>& k = kernels();
     float *from = x_, *to = other_;
     if (stage / 3 % 2) std::swap(from, to);
     const bool wide = rows_ <= columns_;
@@ -39,8 +40,8 @@ void Orthogonaliser::run(int stage, Worker part, void* workspace) const {
             g.c = to, g.c_row = columns_;
     }
     g.m_end = g.m, g.n_end = g.n;
-    g = gemm_share(k, g, part.index, part.count);
-    k.gemm(g, workspace);
+    g = gemm_share(product_.cut, g, part.index, part.count);
+    if (g.m_begin < g.m_end) product_.gemm(g, workspace);
     if (stage % 3 != 1) return;
     for (std::int64_t i = g.m_begin; i < g.m_end; i++)
         for (std::int64_t j = g.n_begin; j < g.n_end; j++) {

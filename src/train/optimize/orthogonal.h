@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "base/team.h"
-#include "kernels/kernels.h"
+#include "ops/matmul.h"
 
 namespace linnet {
 
@@ -24,11 +24,13 @@ class Orthogonaliser {
     }
 
     /// x: [rows, columns] with a Frobenius norm of at most 1. scratch: as many floats as scratch() says, the
-    /// same for all stages.
-    Orthogonaliser(std::int64_t rows, std::int64_t columns, float* x, float* scratch);
+    /// same for all stages. `product`: rounded to bf16 it moves singular values by less than the steps leave
+    /// them apart (the paper's own choice).
+    Orthogonaliser(std::int64_t rows, std::int64_t columns, float* x, float* scratch,
+                   const PanelProduct<float>& product);
 
     /// A part of stage `stage`; stages come in order, all parts of one before any of the next. workspace: the
-    /// kernels' (KernelTable::gemm_workspace).
+    /// kernels' (kernel_workspace).
     void run(int stage, Worker part, void* workspace) const;
 
     /// Where the result is, after the last stage.
@@ -37,6 +39,7 @@ class Orthogonaliser {
   private:
     std::int64_t rows_, columns_, n_;
     float *x_, *other_, *square_, *polynomial_;  // [rows, columns] twice, [n, n] twice
+    PanelProduct<float> product_;
 };
 
 }  // namespace linnet
