@@ -32,7 +32,6 @@ constexpr int64_t w_step = (tile_block + 1) * tile_depth;
 struct TilePanels {
     alignas(64) float a[a_rows * a_depth / 2];  // words: pairs of bf16
     alignas(64) uint16_t w[2][w_step * a_depth / tile_depth];
-    alignas(64) float wide[run_length];
     alignas(64) float sums[a_rows * c_columns];  // blocks [32 of W][32 of A]
 };
 
