@@ -3,9 +3,15 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstdio>
+#include <filesystem>
 #include <initializer_list>
+#include <sstream>
+
+#include "support.h"
 
 using namespace linnet;
+namespace fs = std::filesystem;
 
 TEST_CASE("the law expects less of a smaller model and of less text, and never the impossible") {
     double before = INFINITY;
@@ -66,4 +72,29 @@ TEST_CASE("a text's own level is a short run's, and no text is forecast to have 
             before = bits;
         }
     }
+}
+
+TEST_CASE("the law is the one that its runs give, and models/README.md tells how far it is off") {
+    const fs::path checkout = fs::read_symlink("/proc/self/exe").parent_path().parent_path();
+    if (!fs::exists(checkout / "tools/law_runs.txt")) return test::skip("needs the checkout's tools/");
+    std::istringstream runs(test::read_text(checkout / "tools/law_runs.txt"));
+    const std::string told = test::read_text(checkout / "models/README.md");
+    int count = 0;
+    double balance = 0, squares = 0;
+    for (std::string line; std::getline(runs, line);) {
+        LawPoint run;
+        double found = 0;
+        if (line.starts_with('#')) continue;
+        REQUIRE(std::sscanf(line.c_str(), "%lf %lf %lf %lf", &run.parameters, &run.bytes_read,
+                            &run.text_bytes, &found) == 4);
+        const double error = expected_bits(run) / found - 1;
+        char row[64];
+        std::snprintf(row, sizeof row, "| %.3f | %.3f (%+.1f %%) |", found, expected_bits(run), 100 * error);
+        CHECK_MESSAGE(test::has(told, row), "models/README.md lacks " << std::string(row));
+        count++, balance += error / found, squares += error * error;
+    }
+    CHECK(count >= 9);
+    // Of least squares of relative errors: nothing is left of them in the direction of the constant.
+    CHECK(std::fabs(balance / count) < 1e-3);
+    CHECK(std::sqrt(squares / count) < 0.02);
 }
