@@ -48,34 +48,32 @@ inline void numbers_to_tiles(const float* x, int64_t n, uint16_t* high, uint16_t
     }
 }
 
-/// n weights of a block type likewise, without low parts. Neither a code times a scale nor what is left
+/// n ≤ 256 weights of a block type likewise, without low parts. Neither a code times a scale nor what is left
 /// after the offset is rounded before it becomes bf16.
 template <class Block>
 inline void blocks_to_tiles(const char* from, int64_t n, uint16_t* to) {
-    for (; n > 0; n -= run_length, from += run_bytes<Block>, to += run_length / tile_depth * w_step) {
-        char copy[run_bytes<Block>];
-        const char* run = whole_run<Block>(from, n, copy);
-        const Scales s = Block::scales(run);
-        alignas(32) float scale[2][8], offset[2][8];
-        for (int half = 0; half < (Block::group == 16 ? 2 : 1); half++) {
-            put_vector(scale[half], s.scale[half]);
-            put_vector(offset[half], code_offset<Block>(s, half));
-        }
-        each_group([&]<int g>() LINNET_LAMBDA_INLINE {
-            if (32 * g >= n) return;
-            alignas(32) Whole q[32];
-            put_vector(q, Block::template codes<g>(run));
-            for (int64_t i = 0; i < 32; i += W) {
-                const int half = Block::group == 16 && i >= 16;
-                Vec w = widen_bytes(q + i), by = set1(scale[half][g]);
-                if constexpr (adds_offset<Block>)
-                    w = fma(w, by, set1(offset[half][g]));
-                else
-                    w = w * by;
-                StoredBF16::put(to + g * w_step + i, w);
-            }
-        });
+    char copy[run_bytes<Block>];
+    const char* run = whole_run<Block>(from, n, copy);
+    const Scales s = Block::scales(run);
+    alignas(32) float scale[2][8], offset[2][8];
+    for (int half = 0; half < (Block::group == 16 ? 2 : 1); half++) {
+        put_vector(scale[half], s.scale[half]);
+        put_vector(offset[half], code_offset<Block>(s, half));
     }
+    each_group([&]<int g>() LINNET_LAMBDA_INLINE {
+        if (32 * g >= n) return;
+        alignas(32) Whole q[32];
+        put_vector(q, Block::template codes<g>(run));
+        for (int64_t i = 0; i < 32; i += W) {
+            const int half = Block::group == 16 && i >= 16;
+            Vec w = widen_bytes(q + i), by = set1(scale[half][g]);
+            if constexpr (adds_offset<Block>)
+                w = fma(w, by, set1(offset[half][g]));
+            else
+                w = w * by;
+            StoredBF16::put(to + g * w_step + i, w);
+        }
+    });
 }
 
 /// A piece of K: [begin, begin + depth), in `steps` tiles.
