@@ -9,11 +9,7 @@
 namespace linnet {
 namespace {
 
-struct ByteDots {
-    template <class Block>
-    static constexpr int words = 8;
-    static LINNET_INLINE Integers begin(Integers sum) { return sum; }
-    static LINNET_INLINE Integers end(Integers some, Integers) { return some; }
+struct ByteDots : WordDots {
     static LINNET_INLINE Integers add(Integers sum, Integers codes, Integers a) {
         // Not the intrinsic: gcc 12 copies the sum around it and keeps half of a register tile on the stack.
         __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(codes), "v"(a));

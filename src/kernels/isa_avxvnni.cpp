@@ -8,11 +8,7 @@
 namespace linnet {
 namespace {
 
-struct ByteDots {
-    template <class Block>
-    static constexpr int words = 8;
-    static LINNET_INLINE Integers begin(Integers sum) { return sum; }
-    static LINNET_INLINE Integers end(Integers some, Integers) { return some; }
+struct ByteDots : WordDots {
     static LINNET_INLINE Integers add(Integers sum, Integers codes, Integers a) {
         __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(codes), "x"(a));  // as in AVX-512
         return sum;

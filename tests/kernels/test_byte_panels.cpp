@@ -28,11 +28,7 @@ struct EmulatedMatrix {
 };
 
 /// VPDPBUSD (Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2).
-struct EmulatedDots {
-    template <class Block>
-    static constexpr int words = 8;
-    static Integers begin(Integers sum) { return sum; }
-    static Integers end(Integers some, Integers) { return some; }
+struct EmulatedDots : WordDots {
     static Integers add(Integers sum, Integers codes, Integers a) {
         for (int k = 0; k < 32; k += 8)
             sum += static_cast<Byte>(codes >> k) * static_cast<Whole>(static_cast<Byte>(a >> k));

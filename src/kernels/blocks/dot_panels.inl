@@ -14,6 +14,7 @@
 //     begin(sum)                where sums begin that are to be added to `sum`
 //     add(some, codes, a)       the sums and the products of four codes and four bytes per word
 //     end(some, sum)            both together, as words
+// `WordDots` is what they share whose sums are words themselves.
 #pragma once
 #include "kernels/blocks/activations.inl"
 #include "kernels/packing.inl"
@@ -27,6 +28,13 @@ constexpr int64_t dots_depth = 512, dots_words = dots_depth / 4, dots_parts = do
 constexpr int quad_rows = W == 16 ? 6 : 3;
 constexpr int64_t dots_rows = (520 + quad_rows - 1) / quad_rows * quad_rows;  // of A, at once in L2
 constexpr int64_t dots_lines = tile_columns > quad_rows ? tile_columns : quad_rows;
+
+struct WordDots {
+    template <class Block>
+    static constexpr int words = 8;
+    static LINNET_INLINE Integers begin(Integers sum) { return sum; }
+    static LINNET_INLINE Integers end(Integers some, Integers) { return some; }
+};
 
 /// What a part of a row of A has beside its bytes, for the rows of a tile.
 struct PartOfA {
