@@ -42,15 +42,18 @@ Gemm<Real> columns_of(Gemm<Real> g, std::int64_t first, std::int64_t count) {
 template <class Real>
 struct PanelProduct {
     void (*gemm)(const Gemm<Real>&, void* workspace);
+    std::size_t workspace;  // bytes
     ProductCut cut;
     double speed = 1;  // times that of f32
 };
 template <class Real>
 PanelProduct<Real> panel_product(const KernelTable<Real>& kernels, ProductKernel kernel) {
     const NarrowProducts<Real>& narrow = kernels.narrow;
-    if (kernel == ProductKernel::bf16 && narrow.rounded) return {narrow.rounded, narrow.cut, narrow.speed};
-    if (kernel == ProductKernel::split && narrow.split) return {narrow.split, narrow.cut, narrow.speed / 3};
-    return {kernels.gemm, gemm_cut(kernels)};
+    if (kernel == ProductKernel::bf16 && narrow.rounded)
+        return {narrow.rounded, narrow.workspace, narrow.cut, narrow.speed};
+    if (kernel == ProductKernel::split && narrow.split)
+        return {narrow.split, narrow.workspace, narrow.cut, narrow.speed / 3};
+    return {kernels.gemm, kernels.gemm_workspace, gemm_cut(kernels)};
 }
 
 template <class Real>

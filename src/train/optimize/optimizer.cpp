@@ -27,8 +27,7 @@ std::size_t at_index(std::int64_t i) {
 
 /// Bytes that a member needs for the products of a matrix.
 std::size_t product_workspace(ProductKernel products) {
-    const bool plain = products == ProductKernel::panels;
-    return plain ? (kernels().gemm_workspace + 63) / 64 * 64 : kernel_workspace(kernels());
+    return (panel_product(kernels(), products).workspace + 63) / 64 * 64;
 }
 
 /// "blk.3" of "blk.3.attn_q.weight", "enc.blk.3" of an encoder's, else the name without its suffix.

@@ -24,13 +24,12 @@ class Orthogonaliser {
     }
 
     /// x: [rows, columns] with a Frobenius norm of at most 1. scratch: as many floats as scratch() says, the
-    /// same for all stages. `product`: rounded to bf16 it moves singular values by less than the steps leave
-    /// them apart (the paper's own choice).
+    /// same for all stages. (The paper's own products are rounded to bf16.)
     Orthogonaliser(std::int64_t rows, std::int64_t columns, float* x, float* scratch,
                    const PanelProduct<float>& product);
 
-    /// A part of stage `stage`; stages come in order, all parts of one before any of the next. workspace: the
-    /// kernels' (kernel_workspace).
+    /// A part of stage `stage`; stages come in order, all parts of one before any of the next. workspace:
+    /// the product's.
     void run(int stage, Worker part, void* workspace) const;
 
     /// Where the result is, after the last stage.

@@ -260,7 +260,7 @@ TEST_CASE("an optimizer's step has the same bits for any number of threads, and 
                 Optimizer optimizer(graph, groups, threads, {}, products);
                 CHECK(optimizer.state_elements() ==
                       (kind.orthogonalises ? 2 * all - matrices_of_blocks : kind.moments * all));
-                CHECK(Optimizer::bytes(graph, groups, threads) >=
+                CHECK(Optimizer::bytes(graph, groups, threads, {}, products) >=
                       static_cast<std::size_t>(optimizer.state_elements()) * sizeof(float));
                 std::vector<float> values = random_elements(graph, 0);
                 StepOptions options;
