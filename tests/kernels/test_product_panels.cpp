@@ -137,6 +137,16 @@ TEST_CASE("products in bf16 are those of the rounded operands, in every layout")
                 }
 }
 
+TEST_CASE("products in bf16 whose columns fill the second cache more than once are those of the operands") {
+    for (const Kernel& kernel : all_kernels()) {
+        Case c(Kind::forward, DType::f32, 35, 600, 1024);
+        CAPTURE(kernel.name);
+        CAPTURE(kernel.split);
+        CHECK(relative_error(c.run(kernel.product, kernel.workspace), c.expected(kernel.split)) <
+              (kernel.split ? 1e-5 : 2e-6));
+    }
+}
+
 TEST_CASE("the machine's matrix units give the emulation's bits, K cut in pieces too") {
     const std::vector<Kernel> all = all_kernels();
     const std::int64_t longer[][3] = {{130, 3, 4100}, {3, 40, 2050}};

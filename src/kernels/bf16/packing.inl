@@ -130,9 +130,11 @@ struct BF16Block {
     int64_t i, i_end, j, j_end, steps;
     const float *a, *b;
     bool first;  // of the pieces
-    // A part of the panels of B that come after these, to prefetch: the first line, and how many.
-    const char* next;
-    int64_t next_lines;
+    // To prefetch: the rows of C so many columns to the right, and a part of the panels of B that come after
+    // these, the first line and how many.
+    int64_t ahead = 0;
+    const char* next = nullptr;
+    int64_t next_lines = 0;
 };
 
 /// tile_block numbers.
@@ -152,6 +154,50 @@ LINNET_INLINE void put_product(const TileTarget& t, int64_t i, int64_t j, int64_
     StoredBF16::put_n(t.bf16 + i * t.c_row + j, sum, lanes);
 }
 
+/// Rows [i0, i1) × columns [j0, j1) of C for one piece of K, whose panels have been packed.
+template <class Kernel>
+struct PackedPiece {
+    const Kernel& kernel;
+    const Gemm<Real>& g;
+    int64_t i0, i1, j0, j1, steps, panel;  // panel: words of one
+    const BF16Panels& work;
+    bool first;
+
+    BF16Block at(int64_t i, int64_t j) const {
+        const float *a = work.a + (i - i0) / Kernel::side * panel, *b = work.b + (j - j0) / tile_side * panel;
+        return {i, i1, j, j1, steps, a, b, first};
+    }
+
+    /// All rows for two panels of B, which lie in L1; the next ones come from L3 to L2 meanwhile.
+    void down_columns() const {
+        const int64_t blocks = ceil_divide(i1 - i0, Kernel::rows);
+        for (int64_t j = j0; j < j1; j += tile_block) {
+            const int64_t lines = j + tile_block < j1 ? 2 * panel / 16 : 0;
+            for (int64_t i = i0; i < i1; i += Kernel::rows) {
+                const int64_t block = (i - i0) / Kernel::rows, from = lines * block / blocks;
+                BF16Block part = at(i, j);
+                part.next = reinterpret_cast<const char*>(part.b + 2 * panel) + from * 64;
+                part.next_lines = lines * (block + 1) / blocks - from;
+                kernel.block(g, part);
+            }
+        }
+    }
+
+    /// Every row of C from its begin to its end, as far as B's panels lie in L2: where K is not deep, writing
+    /// C takes longest, and the lines that come next can be told. (1024 × 4096 × 128 on one thread of Emerald
+    /// Rapids: 4.6 ms instead of 19; 512 × 50257 × 768: 127 instead of 200.)
+    void along_rows() const {
+        const int64_t group = most(1, Kernel::near_b / panel / 2) * tile_block;
+        for (int64_t from = j0; from < j1; from += group)
+            for (int64_t i = i0; i < i1; i += Kernel::rows)
+                for (int64_t j = from; j < least(from + group, j1); j += tile_block) {
+                    BF16Block part = at(i, j);
+                    part.ahead = tile_block;
+                    kernel.block(g, part);
+                }
+    }
+};
+
 /// One piece of K, [k0, k0 + depth).
 template <class Kernel>
 void bf16_piece(const Kernel& kernel, const Gemm<Real>& g, int64_t k0, int64_t depth, BF16Panels& work) {
@@ -166,18 +212,8 @@ void bf16_piece(const Kernel& kernel, const Gemm<Real>& g, int64_t k0, int64_t d
         for (int64_t i0 = g.m_begin; i0 < g.m_end; i0 += block_rows) {
             const int64_t i1 = least(i0 + block_rows, g.m_end);
             pack_operand<split, Kernel::pairs_first, side>(g.a, g.a.row, g.a.col, i0, i1, k0, depth, work.a);
-            const int64_t blocks = ceil_divide(i1 - i0, rows);
-            for (int64_t j = j0; j < j1; j += tile_block) {
-                // B's block lies in L3: the next panels come to L2 while these are used.
-                const float* const b = work.b + (j - j0) / tile_side * panel;
-                const auto* next = reinterpret_cast<const char*>(b + 2 * panel);
-                const int64_t lines = j + tile_block < j1 ? 2 * panel / 16 : 0;
-                for (int64_t i = i0; i < i1; i += rows) {
-                    const int64_t at = (i - i0) / rows, from = lines * at / blocks;
-                    kernel.block(g, {i, i1, j, j1, steps, work.a + (i - i0) / side * panel, b, k0 == 0,
-                                     next + from * 64, lines * (at + 1) / blocks - from});
-                }
-            }
+            const PackedPiece<Kernel> piece{kernel, g, i0, i1, j0, j1, steps, panel, work, k0 == 0};
+            depth <= Kernel::shallow ? piece.along_rows() : piece.down_columns();
         }
     }
 }

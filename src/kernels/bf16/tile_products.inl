@@ -105,6 +105,7 @@ class TileProduct {
   public:
     static constexpr bool split = in_two, pairs_first = false;
     static constexpr int64_t side = tile_side, rows = tile_block, depth = split ? bf16_depth / 2 : bf16_depth;
+    static constexpr int64_t shallow = 1024, near_b = (int64_t{1} << 18) / 4;  // words: a part of L2
 
     explicit TileProduct(BF16Panels& work) : sums_(work.sums) { Tiles::begin(); }
     ~TileProduct() { Tiles::end(); }
@@ -112,11 +113,13 @@ class TileProduct {
     void block(const Gemm<Real>& g, const BF16Block& at) const {
         const int64_t count = least(rows, at.i_end - at.i), columns = least(tile_block, at.j_end - at.j);
         const TileTarget target = tile_target(g, at.i, at.j, W, at.first);
-        Spread rows_of_c(count, at.steps), next(at.next_lines, at.steps);
+        const TileTarget soon = tile_target(g, at.i, at.j + at.ahead, W, at.first);
+        const int64_t soon_columns = least(tile_block, at.j_end - at.j - at.ahead);
+        Spread rows_of_c(soon_columns > 0 ? count : 0, at.steps), next(at.next_lines, at.steps);
         product_block<Tiles, split>(
             count > tile_side, columns > tile_side, at.steps, at.a, at.b, sums_, tile_block,
             [&]() LINNET_LAMBDA_INLINE {
-                rows_of_c.step([&](int64_t r) { prefetch_row(target, r, columns); });
+                rows_of_c.step([&](int64_t r) { prefetch_row(soon, r, soon_columns); });
                 next.step([&](int64_t l) { __builtin_prefetch(at.next + l * cache_line, 0, 2); });
             });
         for (int64_t r = 0; r < count; r++) put_row(target, r, columns, sums_ + r * tile_block);
