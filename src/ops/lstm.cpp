@@ -82,7 +82,7 @@ void gate_product(const Call<Real>& call, std::int64_t gate, Range c, const Step
         g.b = {u.row(gate * width), u.type, 1, width};
         return call.kernels->gemv(g);
     }
-    unpacked_project(call, g, u, gate * width, false);
+    unpacked_project<Real>(call, g, u, gate * width, nullptr);
 }
 
 /// From what the gates see to c and h, for one row and channels `c`. `row`: gates and c, of which c is made;
@@ -167,7 +167,7 @@ void reach(const Call<Real>& call, Range c, const Steps& next, Real* gradients) 
     g.add = call.dout + row * width, g.add_row = next.apart * width;
     g.m_end = g.m, g.n_begin = c.begin, g.n_end = c.end;
     if (info(u.type).block == 1) return call.kernels->gemm(g, call.workspace);
-    unpacked_back(call, g, u);
+    unpacked_back(call, panel_product(*call.kernels, ProductKernel::panels), g, u);
 }
 
 /// dU = Σ dgates[t] h[t - 1]ᵀ, and what the inputs get.

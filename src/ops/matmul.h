@@ -7,7 +7,7 @@
 namespace linnet {
 
 /// Rows of a weight of a block type that are unpacked at once: their order of summation depends on this.
-inline constexpr std::int64_t unpacked_rows = 32;
+inline constexpr std::int64_t unpacked_rows = 256;
 
 /// Bytes that a member's workspace needs behind the kernels' own, for weights with rows of `columns`
 /// elements.
@@ -65,15 +65,15 @@ void team_matmul(const Call<Real>& call, Gemm<Real> g) {
 }
 
 /// C = start + X · Wᵀ, for this part's columns of g, which has all but B. W: N rows from `first` on of a
-/// weight of a block type. As panels, or every row by itself.
+/// weight of a block type. As panels (`product`), or where that is null every row by itself.
 template <class Real>
 void unpacked_project(const Call<Real>& call, const Gemm<Real>& g, const Tensor& w, std::int64_t first,
-                      bool panels) {
+                      const PanelProduct<Real>* product) {
     for (std::int64_t n = g.n_begin; n < g.n_end; n += unpacked_rows) {
         Gemm<Real> part = columns_of(g, n, std::min(unpacked_rows, g.n_end - n));
         part.b = {unpack(call, w, first + n, part.n), kernel_type<Real>, 1, g.k};
-        if (panels)
-            call.kernels->gemm(part, call.workspace);
+        if (product)
+            product->gemm(part, call.workspace);
         else
             call.kernels->gemv(part);
     }
@@ -81,14 +81,14 @@ void unpacked_project(const Call<Real>& call, const Gemm<Real>& g, const Tensor&
 
 /// C = start + A · W, for this part of g, which has all but B: W [K,N] of a block type.
 template <class Real>
-void unpacked_back(const Call<Real>& call, Gemm<Real> g, const Tensor& w) {
+void unpacked_back(const Call<Real>& call, const PanelProduct<Real>& product, Gemm<Real> g, const Tensor& w) {
     const auto* a = static_cast<const Real*>(g.a.data);
     const std::int64_t depth = g.k;
     for (std::int64_t first = 0; first < depth; first += unpacked_rows) {
         g.k = std::min(unpacked_rows, depth - first);
         g.a.data = a + first;
         g.b = {unpack(call, w, first, g.k), kernel_type<Real>, g.n, 1};
-        call.kernels->gemm(g, call.workspace);
+        product.gemm(g, call.workspace);
         g.accumulate = true, g.add = nullptr;
     }
 }
@@ -105,9 +105,10 @@ void team_project(const Call<Real>& call, Gemm<Real> g, const Tensor& w, Product
         reading && rounded && own.panels_take_halves() && (w.type == DType::f16 || w.type == DType::bf16);
     g.b = {w.data, w.type, 1, g.k};
     if (reading && !blocks && !halves) return team_matmul(call, g);
+    const PanelProduct<Real> product = panel_product(*call.kernels, kernel);
     g.m_begin = 0, g.m_end = g.m, g.n_begin = 0, g.n_end = g.n;
     if (reading) {
-        g = gemm_share(*call.kernels, g, call.worker.index, call.worker.count);
+        g = gemm_share(product.cut, g, call.worker.index, call.worker.count);
     } else {
         Range n = call.worker.share(g.n, 16);
         g.n_begin = n.begin, g.n_end = n.end;
@@ -117,7 +118,7 @@ void team_project(const Call<Real>& call, Gemm<Real> g, const Tensor& w, Product
     if (!reading && !blocks) return call.kernels->gemv(g);
     if (reading && rounded && own.panels) return own.panels(g, call.workspace);
     if (!reading && rounded && g.k <= own.rows_longest) return own.rows(g, call.workspace);
-    unpacked_project(call, g, w, 0, reading);
+    unpacked_project(call, g, w, 0, reading ? &product : nullptr);
 }
 
 /// dX (+)= dY · W: dY [M,N] (rows of Real, or of bf16 where products round to it), W [N,K] as stored, dX
@@ -134,8 +135,9 @@ void team_project_back(const Call<Real>& call, const Operand& dy, std::int64_t r
     g.accumulate = accumulate;
     if (info(w.type).block == 1) return team_matmul(call, g);
     g.m_end = g.m, g.n_end = g.n;
-    g = gemm_share(*call.kernels, g, call.worker.index, call.worker.count);
-    if (g.m_begin < g.m_end) unpacked_back(call, g, w);
+    const PanelProduct<Real> product = panel_product(*call.kernels, call.product);
+    g = gemm_share(product.cut, g, call.worker.index, call.worker.count);
+    if (g.m_begin < g.m_end) unpacked_back(call, product, g, w);
 }
 
 /// dW += dYᵀ · X: dY [M,N] as above, X [M,K] (an operand with the strides K, 1), dW [N,K].
