@@ -463,16 +463,17 @@ TEST_CASE("a gradient passes through a frozen q8_0 weight, and no other is compu
     Begun g;
     ParameterId first = g.graph.parameter("first", Shape(32, width), 0, 1);
     NodeId x = g.graph.add(linear_op, "first", {g.embedded}, {first});
-    ParameterId frozen = g.graph.parameter("frozen", Shape(96, 32), 0, 1);
+    constexpr std::int64_t rows = 600;  // more than are unpacked at once
+    ParameterId frozen = g.graph.parameter("frozen", Shape(rows, 32), 0, 1);
     NodeId y = g.graph.add(linear_op, "frozen", {x}, {frozen});
     NodeId root = g.loss(y);
     Batch batch = batch_of({9, 4});
 
-    constexpr std::size_t bytes = 96 * 34;
+    constexpr std::size_t bytes = rows * 34;
     std::vector<std::byte> blocks(bytes);
     GraphRun<float> plain(g.graph), quantized(g.graph);
     std::vector<float>& weights = plain.values[static_cast<std::size_t>(frozen)];
-    for (std::int64_t row = 0; row < 96; row++) {
+    for (std::int64_t row = 0; row < rows; row++) {
         std::uint16_t scale = f32_to_f16(0.01f + 0.001f * static_cast<float>(row % 7));
         std::memcpy(blocks.data() + row * 34, &scale, 2);
         for (std::int64_t i = 0; i < 32; i++) {
@@ -485,17 +486,19 @@ TEST_CASE("a gradient passes through a frozen q8_0 weight, and no other is compu
     Lowering lowering = lowering_of(Phase::train, {13});
     lowering.trained.assign(g.graph.parameters().size(), true);
     lowering.trained[at] = false;
-    plain.binding.gradients[at] = nullptr;
-    plain.lower("loss", lowering);
-    lowering.stored.assign(g.graph.parameters().size(), DType::f32);
-    lowering.stored[at] = DType::q8_0;
-    quantized.binding.parameters[at] = {blocks.data(), DType::q8_0, Shape(96, 32)};
-    quantized.binding.gradients[at] = nullptr;
-    quantized.lower("loss", lowering, 2);
-    CHECK(quantized.loss(batch, root) == plain.loss(batch, root));
-    for (std::size_t p = 0; p < plain.gradients.size(); p++)
-        for (std::size_t i = 0; i < plain.gradients[p].size(); i++)
-            CHECK(quantized.gradients[p][i] == doctest::Approx(plain.gradients[p][i]).epsilon(1e-4));
+    quantized.binding.parameters[at] = {blocks.data(), DType::q8_0, Shape(rows, 32)};
+    plain.binding.gradients[at] = quantized.binding.gradients[at] = nullptr;
+    for (ProductKernel product : {ProductKernel::panels, ProductKernel::bf16, ProductKernel::split}) {
+        lowering.products = product;
+        lowering.stored.assign(g.graph.parameters().size(), DType::f32);
+        plain.lower("loss", lowering);
+        lowering.stored[at] = DType::q8_0;
+        quantized.lower("loss", lowering, 2);
+        CHECK(quantized.loss(batch, root) == plain.loss(batch, root));
+        for (std::size_t p = 0; p < plain.gradients.size(); p++)
+            for (std::size_t i = 0; i < plain.gradients[p].size(); i++)
+                CHECK(quantized.gradients[p][i] == doctest::Approx(plain.gradients[p][i]).epsilon(1e-4));
+    }
     // Where nothing before the frozen weight is trained, its backward is no part of the plan.
     lowering.trained.assign(g.graph.parameters().size(), false);
     lowering.trained.back() = true;
