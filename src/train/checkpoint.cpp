@@ -156,6 +156,7 @@ void save_checkpoint(const std::string& folder, const Checkpoint& state, Learner
         sums[helpers_name] = write_helpers(temporary + "/" + helpers_name, helpers);
     if (!state.best.empty()) link_or_copy(state.best, temporary + "/" + best_name);
     json manifest = {{"step", state.step},
+                     {"name", state.name},
                      {"data", state.data},
                      {"log_bytes", state.log_bytes},
                      {"seconds", state.seconds},
@@ -227,6 +228,7 @@ Checkpoint read_checkpoint(const std::string& folder) {
     try {
         state.step = static_cast<std::int64_t>(count("step"));
         state.log_bytes = count("log_bytes");
+        state.name = m.value("name", "");
         state.config = m.at("config");
         state.data = m.at("data").get<std::string>();
         state.seconds = m.at("seconds").get<double>();

@@ -18,6 +18,7 @@ namespace linnet {
 
 struct Checkpoint {
     std::int64_t step = 0;        // optimizer steps done
+    std::string name;             // of the run's models; empty in checkpoints that do not say
     nlohmann::json config;        // of the run, whole
     std::string data;             // sha256 of the text or of the corpus index
     std::uint64_t log_bytes = 0;  // length of log.jsonl then

@@ -374,6 +374,7 @@ class Trainer {
     void save() {
         Checkpoint state = setup_.checkpoint;
         state.step = step_;
+        state.name = title();
         state.config = setup_.config_json;
         state.data = setup_.data_hash;
         state.log_bytes = log_.bytes();
@@ -389,11 +390,15 @@ class Trainer {
         setup_.folder->settle();
     }
 
+    /// The name of the run's models: of the config that it began with, however it is resumed.
+    std::string title() const {
+        if (!setup_.checkpoint.name.empty()) return setup_.checkpoint.name;
+        return options_.config_path.empty() || options_.config_path == "-" ? "linnet"
+                                                                           : stem(options_.config_path);
+    }
+
     void write_model(const char* name) const {
-        std::string title = options_.config_path.empty() || options_.config_path == "-"
-                                ? "linnet"
-                                : stem(options_.config_path);
-        save_trained(file(name), trained(), *dtype_from_name(setup_.config.train.weights), title,
+        save_trained(file(name), trained(), *dtype_from_name(setup_.config.train.weights), title(),
                      provenance());
     }
 
