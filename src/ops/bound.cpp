@@ -63,9 +63,9 @@ void softcap_forward(Call<Real>& call) {
 }
 template <class Real>
 void softcap_backward(Call<Real>& call) {
-    Real c = value(call);
+    const Real part = 1 / value(call);
     each_gradient(call, [&](std::int64_t i) {
-        Real t = call.out[i] / c;
+        const Real t = call.out[i] * part;
         return call.dout[i] * (1 - t * t);
     });
 }

@@ -40,8 +40,11 @@ template <class Real>
 void finish_backward(const Call<Real>& call, std::int64_t v, const Real* kept, Real* gradient) {
     const Attributes& a = *call.attributes;
     if (a.has("softcap")) {
-        Real cap = static_cast<Real>(a.number("softcap"));
-        for (std::int64_t i = 0; i < v; i++) gradient[i] *= 1 - (kept[i] / cap) * (kept[i] / cap);
+        const Real part = 1 / static_cast<Real>(a.number("softcap"));
+        for (std::int64_t i = 0; i < v; i++) {
+            const Real tanh = kept[i] * part;
+            gradient[i] *= 1 - tanh * tanh;
+        }
     }
     if (a.has("scale")) call.kernels->scale(v, static_cast<Real>(a.number("scale")), gradient, gradient);
 }
