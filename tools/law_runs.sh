@@ -16,7 +16,7 @@ one() { # width layers heads ffn steps
     # As src/train/ladder.cpp has them.
     rate=$(awk -v w="$1" 'BEGIN { printf "%.1e", 6e-3 * (w > 128 ? 128 / w : 1) }')
     deviation=$(awk -v w="$1" 'BEGIN { printf "%.2g", 0.55 / sqrt(w) }')
-    warmup=$(awk -v s="$5" 'BEGIN { w = int(s / 20); print w < 10 ? 10 : w > 300 ? 300 : w }')
+    warmup=$(awk -v s="$5" 'BEGIN { w = int(s / 20); print (w < 10 ? 10 : w > 300 ? 300 : w) }')
     "$linnet" train --data "$text" --out "$run" --overwrite --steps "$5" --threads 1 --quiet \
         --set model.width="$1" --set model.layers="$2" --set model.heads="$3" --set model.ffn.width="$4" \
         --set model.context=128 --set model.init_std="$deviation" --set model.dropout=0 --set train.batch=16 \
@@ -32,3 +32,5 @@ one 128 4 4 384 488
 one 64 2 2 192 2441
 one 96 3 3 256 1953
 one 128 4 4 384 1465
+one 128 3 4 384 2613
+one 160 4 5 448 8599

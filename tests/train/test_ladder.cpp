@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "model/architectures.h"
@@ -36,7 +37,7 @@ TEST_CASE(
             CAPTURE(bytes);
             CAPTURE(seconds);
             RunConfig config = chosen(static_cast<std::uint64_t>(bytes), seconds);
-            CHECK(architecture_of(config.model).name == "llama");
+            CHECK(architecture_of(config.model).name == "qwen3");
             CHECK(config.train.optimizer.lr > 1e-4);
             CHECK(parameters(config) >= before_time);
             before_time = parameters(config);
@@ -74,9 +75,10 @@ TEST_CASE("the best of the candidates is the one that ends lowest, and it was me
             return candidate.step_flops / (speed * 3e9 * static_cast<double>(asked.back()));
         });
         const Candidate& best = choice.candidates[choice.best];
-        CHECK(asked.back() == best.config["model"]["width"]);
+        const auto width = best.config["model"]["width"].get<std::int64_t>();
+        CHECK(std::ranges::count(asked, width) > 0);
         CHECK(asked.size() <= choice.candidates.size());
-        CHECK(best.step_seconds == doctest::Approx(best.step_flops / (speed * 3e9 * double(asked.back()))));
+        CHECK(best.step_seconds == doctest::Approx(best.step_flops / (speed * 3e9 * double(width))));
         for (const Candidate& candidate : choice.candidates) {
             CHECK(candidate.bits_per_byte >= best.bits_per_byte);
             CHECK(candidate.tokens > 0);
