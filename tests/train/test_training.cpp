@@ -83,6 +83,27 @@ TEST_CASE("a run that was killed and resumed ends in the same file, and in the s
     CHECK(losses[0] == losses[1]);
 }
 
+TEST_CASE("an evaluation of some batches is of sequences from all that is held out") {
+    Run run;
+    // Of the last tenth three quarters are easy and one is noise.
+    std::string text = "abcdefgh";
+    while (text.size() < 10240 - 256) text += "ab";
+    std::uint32_t noise = 1;
+    while (text.size() < 10240)
+        text += static_cast<char>('a' + ((noise = noise * 1664525 + 1013904223) >> 29));
+    write_text(run.scratch / "text.txt", text);
+    double losses[2];
+    for (const char* batches : {"0", "1"}) {
+        REQUIRE(run_linnet(run.arguments(batches, {"--set", std::string("train.eval_batches=") + batches,
+                                                   "--set", "train.validation_fraction=0.1"}))
+                    .exit == 0);
+        for (const auto& record : run.log(batches))
+            if (record["event"] == "eval") losses[*batches - '0'] = record["loss"];
+    }
+    CHECK(losses[0] > 0.4);
+    CHECK(losses[1] == doctest::Approx(losses[0]).epsilon(0.25));
+}
+
 TEST_CASE("the loss goes down, and everything is logged") {
     Run run;
     REQUIRE(run_linnet(run.arguments("out")).exit == 0);
