@@ -60,7 +60,7 @@ struct DotProduct {
     explicit DotProduct(BF16Panels&) {}
     static constexpr bool split = false, pairs_first = true;
     static constexpr int64_t side = dot_rows, rows = dot_rows, depth = 1024;
-    static constexpr int64_t shallow = 0, near_b = 0;  // not timed
+    static constexpr int64_t shallow = 0;  // never along rows: not timed
     static constexpr DotTiles<Dots> tiles{std::make_integer_sequence<int, dot_rows>()};
 
     static void block(const Gemm<Real>& g, const BF16Block& at) {

@@ -17,9 +17,10 @@ constexpr int64_t tile_words = tile_side * tile_depth / 2;
 constexpr int64_t tile_block = 2 * tile_side;
 
 // A's block lies in L2 beside a panel of B; B's whole block is packed once, and comes from L3.
-constexpr int64_t bf16_depth = 4096;               // of K at a time
-constexpr int64_t bf16_a = 128 * bf16_depth / 2;   // words of A's block: 1 MiB
-constexpr int64_t bf16_b = 1024 * bf16_depth / 2;  // of B's: 8 MiB
+constexpr int64_t bf16_depth = 4096;                // of K at a time
+constexpr int64_t bf16_a = 128 * bf16_depth / 2;    // words of A's block: 1 MiB
+constexpr int64_t bf16_b = 1024 * bf16_depth / 2;   // of B's: 8 MiB
+constexpr int64_t near_b = (int64_t{1} << 18) / 4;  // of the panels of B that rows of C go along: 256 KiB
 
 struct BF16Panels {
     alignas(64) float a[bf16_a], b[bf16_b];
@@ -187,7 +188,7 @@ struct PackedPiece {
     /// C takes longest, and the lines that come next can be told. (1024 × 4096 × 128 on one thread of Emerald
     /// Rapids: 4.6 ms instead of 19; 512 × 50257 × 768: 127 instead of 200.)
     void along_rows() const {
-        const int64_t group = most(1, Kernel::near_b / panel / 2) * tile_block;
+        const int64_t group = most(1, near_b / panel / 2) * tile_block;
         for (int64_t from = j0; from < j1; from += group)
             for (int64_t i = i0; i < i1; i += Kernel::rows)
                 for (int64_t j = from; j < least(from + group, j1); j += tile_block) {

@@ -105,7 +105,7 @@ class TileProduct {
   public:
     static constexpr bool split = in_two, pairs_first = false;
     static constexpr int64_t side = tile_side, rows = tile_block, depth = split ? bf16_depth / 2 : bf16_depth;
-    static constexpr int64_t shallow = 1024, near_b = (int64_t{1} << 18) / 4;  // words: a part of L2
+    static constexpr int64_t shallow = 1024;  // up to this depth C is written along its rows
 
     explicit TileProduct(BF16Panels& work) : sums_(work.sums) { Tiles::begin(); }
     ~TileProduct() { Tiles::end(); }
