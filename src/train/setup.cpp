@@ -530,8 +530,7 @@ bool fill_validation(const RunSetup& setup, std::size_t part, std::int64_t i, st
     const std::int64_t all = (count + size - 1) / size;
     if (batches == 0 || batches > all) batches = all;
     if (i >= batches) return false;
-    // Neighbours in a text are alike, so sequences that lie apart say more of it: the middle one of each
-    // part.
+    // Neighbours in a text are alike: sequences that lie apart, the middle one of each part, say more.
     const std::int64_t read = std::min(batches * size, count);
     work = Batch();
     for (std::int64_t b = i * size; b < std::min((i + 1) * size, read); b++)

@@ -76,6 +76,7 @@ TEST_CASE("the best of the candidates is the one that ends lowest, and it was me
         });
         const Candidate& best = choice.candidates[choice.best];
         const auto width = best.config["model"]["width"].get<std::int64_t>();
+        CHECK(best.measured);
         CHECK(std::ranges::count(asked, width) > 0);
         CHECK(asked.size() <= choice.candidates.size());
         CHECK(best.step_seconds == doctest::Approx(best.step_flops / (speed * 3e9 * double(width))));
