@@ -41,7 +41,7 @@ constinit const AddedKernels amx_kernels = {
     .name = "amx",
     .block = {.panels = tile_panels<TileInstructions>, .panel_numbers = PanelNumbers::bf16},
     .narrow = {.rounded = bf16_product<TileProduct<TileInstructions, false>>,
-               .rounded_longest = TileProduct<TileInstructions, false>::depth,
+               .rounded_longest = TileProduct<TileInstructions, false>::longest,
                .split = bf16_product<TileProduct<TileInstructions, true>>,
                .attention = bf16_attention<TileUnits<TileInstructions>>,
                .attention_backward = bf16_attention_backward<TileUnits<TileInstructions>>,

@@ -59,8 +59,8 @@ template <class Dots>
 struct DotProduct {
     explicit DotProduct(BF16Panels&) {}
     static constexpr bool split = false, pairs_first = true;
-    static constexpr int64_t side = dot_rows, rows = dot_rows, depth = 1024;
-    static constexpr int64_t shallow = 0;  // never along rows: not timed
+    static constexpr int64_t side = dot_rows, rows = dot_rows, depth = 1024, longest = depth;
+    static constexpr bool b_near = false;  // as the tiles have it was not timed
     static constexpr DotTiles<Dots> tiles{std::make_integer_sequence<int, dot_rows>()};
 
     static void block(const Gemm<Real>& g, const BF16Block& at) {

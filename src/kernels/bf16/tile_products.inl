@@ -46,19 +46,28 @@ LINNET_INLINE void put_row(const TileTarget& t, int64_t r, int64_t columns, cons
     }
 }
 
-/// sums [32, 32], `row` apart, = two panels of A (or one) times two of B (or one), `steps` tiles deep. A
-/// comes from L2 and is read once; B stays in L1 for the next rows of A as far as it fits. along(): what is
-/// to be done in each step while the matrix unit multiplies.
-template <class Tiles, bool split, bool two_a, bool two_b, class Along>
+/// Register t; once: it is not to stay in L1.
+template <class Tiles, int t, bool once>
+LINNET_INLINE void load_tile(const float* from) {
+    if constexpr (once)
+        Tiles::template load_once<t>(from, tile_bytes);
+    else
+        Tiles::template load<t>(from, tile_bytes);
+}
+
+/// sums [32, 32], `row` apart, = two panels of A (or one) times two of B (or one), `steps` tiles deep. One
+/// operand stays in L1 for the next block as far as it fits, the other, B where b_near, comes from L2 and is
+/// read once. along(): what is to be done in each step while the matrix unit multiplies.
+template <class Tiles, bool split, bool b_near, bool two_a, bool two_b, class Along>
 void product_tiles(int64_t steps, const float* a, const float* b, float* sums, int64_t row, Along& along) {
     const int64_t low = steps * tile_words, panel = (split ? 2 : 1) * low;
     auto load_rows = [&](const float* from) LINNET_LAMBDA_INLINE {
-        Tiles::template load_once<4>(from, tile_bytes);
-        if constexpr (two_a) Tiles::template load_once<5>(from + panel, tile_bytes);
+        load_tile<Tiles, 4, !b_near>(from);
+        if constexpr (two_a) load_tile<Tiles, 5, !b_near>(from + panel);
     };
     auto load_columns = [&](const float* from) LINNET_LAMBDA_INLINE {
-        Tiles::template load<6>(from, tile_bytes);
-        if constexpr (two_b) Tiles::template load<7>(from + panel, tile_bytes);
+        load_tile<Tiles, 6, b_near>(from);
+        if constexpr (two_b) load_tile<Tiles, 7, b_near>(from + panel);
     };
     auto multiply = [&]() LINNET_LAMBDA_INLINE {
         Tiles::template multiply<0, 4, 6>();
@@ -89,14 +98,14 @@ void product_tiles(int64_t steps, const float* a, const float* b, float* sums, i
 }
 
 /// The same, of what the two flags say.
-template <class Tiles, bool split, class Along>
+template <class Tiles, bool split, bool b_near = false, class Along>
 void product_block(bool two_a, bool two_b, int64_t steps, const float* a, const float* b, float* sums,
                    int64_t row, Along&& along) {
     using Step = std::remove_reference_t<Along>;
-    auto* const tiles = two_a   ? two_b ? product_tiles<Tiles, split, true, true, Step>
-                                        : product_tiles<Tiles, split, true, false, Step>
-                          : two_b ? product_tiles<Tiles, split, false, true, Step>
-                                : product_tiles<Tiles, split, false, false, Step>;
+    auto* const tiles = two_a   ? two_b ? product_tiles<Tiles, split, b_near, true, true, Step>
+                                        : product_tiles<Tiles, split, b_near, true, false, Step>
+                          : two_b ? product_tiles<Tiles, split, b_near, false, true, Step>
+                                : product_tiles<Tiles, split, b_near, false, false, Step>;
     tiles(steps, a, b, sums, row, along);
 }
 
@@ -104,8 +113,10 @@ template <class Tiles, bool in_two>
 class TileProduct {
   public:
     static constexpr bool split = in_two, pairs_first = false;
-    static constexpr int64_t side = tile_side, rows = tile_block, depth = split ? bf16_depth / 2 : bf16_depth;
-    static constexpr int64_t shallow = 1024;  // up to this depth C is written along its rows
+    static constexpr bool b_near = true;
+    static constexpr int64_t side = tile_side, rows = tile_block;
+    // Pieces of K: 768 numbers of 32 lines are what L1 holds. Only a C of f32 can be made in pieces.
+    static constexpr int64_t depth = split ? 384 : 768, longest = split ? bf16_depth / 2 : bf16_depth;
 
     explicit TileProduct(BF16Panels& work) : sums_(work.sums) { Tiles::begin(); }
     ~TileProduct() { Tiles::end(); }
@@ -113,10 +124,10 @@ class TileProduct {
     void block(const Gemm<Real>& g, const BF16Block& at) const {
         const int64_t count = least(rows, at.i_end - at.i), columns = least(tile_block, at.j_end - at.j);
         const TileTarget target = tile_target(g, at.i, at.j, W, at.first);
-        const TileTarget soon = tile_target(g, at.i, at.j + at.ahead, W, at.first);
-        const int64_t soon_columns = least(tile_block, at.j_end - at.j - at.ahead);
-        Spread rows_of_c(soon_columns > 0 ? count : 0, at.steps), next(at.next_lines, at.steps);
-        product_block<Tiles, split>(
+        const TileTarget soon = tile_target(g, at.next_i, at.next_j, W, at.first);
+        const int64_t soon_columns = least(tile_block, at.j_end - at.next_j);
+        Spread rows_of_c(at.next_rows, at.steps), next(at.next_lines, at.steps);
+        product_block<Tiles, split, b_near>(
             count > tile_side, columns > tile_side, at.steps, at.a, at.b, sums_, tile_block,
             [&]() LINNET_LAMBDA_INLINE {
                 rows_of_c.step([&](int64_t r) { prefetch_row(soon, r, soon_columns); });
