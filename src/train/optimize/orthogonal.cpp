@@ -43,12 +43,14 @@ void Orthogonaliser::run(int stage, Worker part, void* workspace) const {
     g = gemm_share(product_.cut, g, part.index, part.count);
     if (g.m_begin < g.m_end) product_.gemm(g, workspace);
     if (stage % 3 != 1) return;
-    for (std::int64_t i = g.m_begin; i < g.m_end; i++)
-        for (std::int64_t j = g.n_begin; j < g.n_end; j++) {
-            float& p = polynomial_[i * n_ + j];
-            p = static_cast<float>(c) * p + static_cast<float>(b) * square_[i * n_ + j];
-            if (i == j) p += static_cast<float>(a);
-        }
+    for (std::int64_t i = g.m_begin; i < g.m_end; i++) {
+        float* const p = polynomial_ + i * n_;
+        const float* const of_a = square_ + i * n_;
+#pragma omp simd
+        for (std::int64_t j = g.n_begin; j < g.n_end; j++)
+            p[j] = static_cast<float>(c) * p[j] + static_cast<float>(b) * of_a[j];
+        if (i >= g.n_begin && i < g.n_end) p[i] += static_cast<float>(a);
+    }
 }
 
 }  // namespace linnet
