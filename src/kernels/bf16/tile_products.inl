@@ -22,13 +22,6 @@ struct Spread {
     }
 };
 
-/// Prefetches row r of a block of C.
-LINNET_INLINE void prefetch_row(const TileTarget& t, int64_t r, int64_t columns) {
-    if (t.bf16) return __builtin_prefetch(t.bf16 + r * t.c_row, 1);
-    __builtin_prefetch(t.c + r * t.c_row, 1);
-    if (columns > tile_side) __builtin_prefetch(t.c + r * t.c_row + tile_side, 1);
-}
-
 /// Row r of a block of C from its sums. Where C is bf16, whole rows are stored at once: each store holds up
 /// the loads of tiles behind it.
 LINNET_INLINE void put_row(const TileTarget& t, int64_t r, int64_t columns, const float* sums) {
@@ -124,13 +117,10 @@ class TileProduct {
     void block(const Gemm<Real>& g, const BF16Block& at) const {
         const int64_t count = least(rows, at.i_end - at.i), columns = least(tile_block, at.j_end - at.j);
         const TileTarget target = tile_target(g, at.i, at.j, W, at.first);
-        const TileTarget soon = tile_target(g, at.next_i, at.next_j, W, at.first);
-        const int64_t soon_columns = least(tile_block, at.j_end - at.next_j);
-        Spread rows_of_c(at.next_rows, at.steps), next(at.next_lines, at.steps);
+        Spread next(at.next_lines, at.steps);
         product_block<Tiles, split, b_near>(
             count > tile_side, columns > tile_side, at.steps, at.a, at.b, sums_, tile_block,
             [&]() LINNET_LAMBDA_INLINE {
-                rows_of_c.step([&](int64_t r) { prefetch_row(soon, r, soon_columns); });
                 next.step([&](int64_t l) { __builtin_prefetch(at.next + l * cache_line, 0, 2); });
             });
         for (int64_t r = 0; r < count; r++) put_row(target, r, columns, sums_ + r * tile_block);
