@@ -60,9 +60,7 @@ inline Vec pair_of_words(const typename Stored::Element* x, int64_t step, int64_
 template <class Stored, bool split, bool pairs_first, bool along_k, bool whole>
 inline void pack_tile(const typename Stored::Element* x, int64_t line, int64_t step, int64_t lines,
                       int64_t depth, float* to, int64_t low_at) {
-    LINNET_UNROLL
     for (int64_t i = 0; i < tile_side; i += W) {
-        LINNET_UNROLL
         for (int64_t p = 0; p < tile_depth / 2; p += W) {
             Vec high[W], low[W];
             LINNET_UNROLL
