@@ -100,6 +100,24 @@ std::string drawn(const Series& series, const std::vector<Point>& points, const 
     return "<path d=\"" + path + "\" class=\"line " + series.style + "\"/>\n" + dots;
 }
 
+constexpr double letter = 7.6;  // pixels of a letter of a name, at most but for the widest
+
+/// Room for the longest name, up to a fifth of the chart.
+double room_for_names(const Chart& chart) {
+    std::size_t longest = 0;
+    for (const Series& series : chart.series) longest = std::max(longest, series.name.size());
+    return std::clamp(16 + letter * static_cast<double>(longest), 84.0, chart.width / 5.0);
+}
+
+/// As much of a name as there is room for.
+std::string fitted(const std::string& name, double room) {
+    const auto most = static_cast<std::size_t>((room - 16) / letter + 0.5);
+    if (name.size() <= most) return name;
+    std::size_t end = most - 1;
+    while (end > 0 && (name[end] & 0xC0) == 0x80) end--;  // not within a letter
+    return name.substr(0, end) + "…";
+}
+
 /// Names at the lines' right ends, moved apart where they would overlap.
 std::string end_labels(const Chart& chart, const std::vector<std::vector<Point>>& points, const Frame& f) {
     std::vector<std::pair<double, const Series*>> labels;
@@ -111,7 +129,8 @@ std::string end_labels(const Chart& chart, const std::vector<std::vector<Point>>
     for (auto& [y, series] : labels) {
         double at = std::max(y, lowest);
         lowest = at + 15;
-        out += text_at(f.width - f.right + 9, at + 4, "start", "name " + series->style, series->name);
+        out += text_at(f.width - f.right + 9, at + 4, "start", "name " + series->style,
+                       fitted(series->name, f.right));
     }
     return out;
 }
@@ -173,7 +192,7 @@ std::string svg(const Chart& chart) {
             static_cast<double>(chart.height),
             roomy,
             roomy ? 74.0 : 62.0,
-            roomy ? 84.0 : 14.0};
+            roomy ? room_for_names(chart) : 14.0};
     std::string out = std::string("<svg class=\"") + (roomy ? "wide" : "narrow") + "\" viewBox=\"0 0 " +
                       px(f.width) + " " + std::to_string(chart.height) + "\" role=\"img\" aria-label=\"" +
                       escape_html(chart.y_label) + "\">\n";

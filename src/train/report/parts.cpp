@@ -43,6 +43,9 @@ details { border-top:1px solid var(--rule); padding:6px 0 } summary { cursor:poi
 .wide-table { overflow-x:auto } .confusion { width:auto } .confusion th, .confusion td { display:table-cell; width:auto; text-align:right;
   padding:4px 8px; border:1px solid var(--rule); overflow-wrap:normal; position:relative }
 .confusion i { position:absolute; inset:0; background:var(--a) } .confusion td span { position:relative }
+.runs th, .runs td { display:table-cell; width:auto; padding:5px 0 5px 14px; text-align:right; vertical-align:bottom;
+  border-top:1px solid var(--rule); white-space:nowrap } .runs tr:first-child > * { border-top:0; white-space:normal; overflow-wrap:normal; min-width:86px }
+.runs th:first-child { text-align:left; padding-left:0; position:sticky; left:0; background:var(--card) }
 .tabs > input { position:absolute; opacity:0 } .tabs > label { display:inline-block; padding:6px 12px; margin:0 4px 0 0; cursor:pointer;
   border:1px solid var(--rule); border-radius:8px; color:var(--soft); font-size:13.5px } .tabs > .pane { display:none }
 .tabs > input:checked + label { color:var(--ink); background:var(--card); border-color:var(--soft) }

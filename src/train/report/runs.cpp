@@ -106,34 +106,72 @@ std::string losses(const std::vector<Run>& runs) {
                : "<style>" + styles + "</style>\n<div class=\"tabs\">" + buttons + panes + "</div>\n";
 }
 
-std::string cell(const std::string& label, const std::string& value) {
-    return "<tr><th>" + label + "</th><td>" + escape_html(value) + "</td></tr>\n";
+/// What one compares first: a column of the table.
+struct Fact {
+    const char* label;
+    std::string (*of)(const Run& run);  // empty: not known
+};
+
+double last_step(const Run& run) {
+    return run.log.steps.empty() ? 0 : static_cast<double>(run.log.steps.rbegin()->first);
+}
+std::string count_or_nothing(double count, std::string (*shown)(double)) {
+    return std::isfinite(count) ? shown(count) : "";
+}
+std::string parameters(const Run& run) {
+    return count_or_nothing(number_of(run.log.start, "parameters"), [](double n) { return human_count(n); });
+}
+std::string steps(const Run& run) {
+    return short_number(last_step(run));
+}
+std::string tokens(const Run& run) {
+    return count_or_nothing(last_step(run) * run.tokens_a_step, short_number);
+}
+std::string time(const Run& run) {
+    double seconds = NAN;
+    for (const auto& [step, record] : run.log.steps)
+        seconds = std::fmax(seconds, number_of(record, "seconds"));
+    return count_or_nothing(seconds, [](double s) { return human_seconds(s); });
+}
+std::string best(const Run& run, const char* key) {
+    const LogRecord* record = best_eval(run.log);
+    return count_or_nothing(record ? number_of(*record, key) : NAN, short_number);
+}
+std::string skipped(const Run& run) {
+    const double count = number_of(run.log.end, "skipped");
+    return count > 0 ? short_number(count) : "";
 }
 
-/// What one compares first, a card for each run.
-std::string cards(const std::vector<Run>& runs) {
-    std::string out;
-    for (const Run& run : runs) {
-        const double parameters = number_of(run.log.start, "parameters");
-        double seconds = NAN;
-        for (const auto& [step, record] : run.log.steps)
-            seconds = std::fmax(seconds, number_of(record, "seconds"));
-        const double steps = run.log.steps.empty() ? 0 : static_cast<double>(run.log.steps.rbegin()->first);
-        out += "<section><h2><span class=\"key " + run.style + "\"></span>" + escape_html(run.name) +
-               "</h2>\n<table>\n";
-        if (std::isfinite(parameters)) out += cell("parameters", human_count(parameters));
-        out += cell("steps", short_number(steps));
-        out += cell("tokens", short_number(steps * run.tokens_a_step));
-        if (std::isfinite(seconds)) out += cell("time", human_seconds(seconds));
-        const LogRecord* best = best_eval(run.log);
-        for (const auto& [key, label] : {std::pair("loss", "best validation loss, nats per token"),
-                                         std::pair("bpb", "bits per byte there")})
-            out += cell(label, short_number(best ? number_of(*best, key) : NAN));
-        if (double skipped = number_of(run.log.end, "skipped"); skipped > 0)
-            out += cell("steps skipped as outliers", short_number(skipped));
-        out += "</table></section>\n";
+constexpr Fact facts[] = {
+    {"best validation loss, nats per token", [](const Run& run) { return best(run, "loss"); }},
+    {"bits per byte there", [](const Run& run) { return best(run, "bpb"); }},
+    {"parameters", parameters},
+    {"steps", steps},
+    {"tokens", tokens},
+    {"time", time},
+    {"steps skipped as outliers", skipped}};
+
+/// A row for each run, of what any of them has.
+std::string comparison(const std::vector<Run>& runs) {
+    std::string head, body;
+    std::vector<const Fact*> shown;
+    for (const Fact& fact : facts) {
+        bool any = false;
+        for (const Run& run : runs) any |= !fact.of(run).empty();
+        if (!any) continue;
+        shown.push_back(&fact);
+        head += std::string("<th>") + fact.label + "</th>";
     }
-    return out;
+    for (const Run& run : runs) {
+        body += "<tr><th><span class=\"key " + run.style + "\"></span>" + escape_html(run.name) + "</th>";
+        for (const Fact* fact : shown) {
+            const std::string value = fact->of(run);
+            body += "<td>" + (value.empty() ? "–" : escape_html(value)) + "</td>";
+        }
+        body += "</tr>\n";
+    }
+    return "<section class=\"wide-table\"><table class=\"runs\">\n<tr><th></th>" + head + "</tr>\n" + body +
+           "</table></section>\n";
 }
 
 std::string by_block(const std::vector<Run>& runs, const char* key, const std::string& title,
@@ -175,16 +213,16 @@ std::string samples(const std::vector<Run>& runs) {
 std::string runs_report_html(const std::vector<NamedLog>& logs) {
     std::vector<Run> runs;
     for (const NamedLog& log : logs) runs.push_back(read(log, runs.size()));
-    const Axis& steps = axes[0];
+    const Axis& by_steps = axes[0];
     std::string title = std::to_string(runs.size()) + (runs.size() == 1 ? " training run" : " training runs");
     std::string page =
-        page_begin(title) + "<h1>" + title + "</h1>\n<p>Trained by linnet.</p>\n" + cards(runs);
+        page_begin(title) + "<h1>" + title + "</h1>\n<p>Trained by linnet.</p>\n" + comparison(runs);
     page += losses(runs);
-    page += curve(runs, &LoggedRun::steps, "lr", steps, "Learning rate", "Of parameters in no group.", "rate",
+    page += curve(runs, &LoggedRun::steps, "lr", by_steps, "Learning rate", "Of parameters in no group.",
+                  "rate", true);
+    page += curve(runs, &LoggedRun::steps, "grad_norm", by_steps, "Gradient norm", "Before clipping.", "norm",
                   true);
-    page +=
-        curve(runs, &LoggedRun::steps, "grad_norm", steps, "Gradient norm", "Before clipping.", "norm", true);
-    page += curve(runs, &LoggedRun::steps, "tokens_per_s", steps, "Speed", "Tokens trained per second.",
+    page += curve(runs, &LoggedRun::steps, "tokens_per_s", by_steps, "Speed", "Tokens trained per second.",
                   "tokens per second", true);
     page +=
         by_block(runs, "update", "Updates by block",

@@ -71,6 +71,29 @@ TEST_CASE("several runs stand over each other on one page, against steps, tokens
     CHECK(has(report_html(log_of(4, 9, true), "one"), "Gradients by block"));
 }
 
+TEST_CASE("the table of several runs has a row for each, and the columns that any of them fills") {
+    const std::string page =
+        runs_report_html({{"first", log_of(4, 9, true)}, {"second", log_of(5, 7, false)}});
+    const std::string table = page.substr(page.find("<table class=\"runs\">"), 2000);
+    CHECK(has(table,
+              "first</th><td>1.25</td><td>2.5</td><td>1.00k</td><td>9</td><td>576</td><td>9.0s</td></tr>"));
+    CHECK(
+        has(table, "second</th><td>–</td><td>–</td><td>1.00k</td><td>7</td><td>448</td><td>7.0s</td></tr>"));
+    CHECK_FALSE(has(table, "outliers"));
+    const std::string skipping =
+        log_of(4, 9, true) + R"({"event":"end","step":9,"seconds":9,"skipped":2})" + "\n";
+    CHECK(has(runs_report_html({{"skipping", skipping}}), "<th>steps skipped as outliers</th>"));
+}
+
+TEST_CASE("a run's long name stands at its line's end as far as there is room, and whole in the legend") {
+    const std::string name = "größer-als-je-" + std::string(60, 'x');
+    const std::string page = runs_report_html({{name, log_of(4, 9, true)}, {"second", log_of(5, 7, false)}});
+    CHECK(has(page, ">größer-als-je-xxxx"));
+    CHECK(has(page, "x…</text>"));
+    CHECK_FALSE(has(page, name + "</text>"));
+    CHECK(has(page, "\"></span>" + name + " "));
+}
+
 TEST_CASE("linnet report takes runs' folders and logs, and refuses what is none") {
     Workplace work;
     write_text(work.s / "config", tiny_config());
