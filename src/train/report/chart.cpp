@@ -111,7 +111,7 @@ double room_for_names(const Chart& chart) {
 
 /// As much of a name as there is room for.
 std::string fitted(const std::string& name, double room) {
-    const auto most = static_cast<std::size_t>((room - 16) / letter + 0.5);
+    const auto most = static_cast<std::size_t>(std::lround((room - 16) / letter));
     if (name.size() <= most) return name;
     std::size_t end = most - 1;
     while (end > 0 && (name[end] & 0xC0) == 0x80) end--;  // not within a letter
