@@ -116,13 +116,16 @@ std::string config_rows(const LogRecord& object, const std::string& prefix) {
     return out;
 }
 
+std::string key_of(const std::string& style, const std::string& name) {
+    return "<span class=\"key " + style + "\"></span>" + escape_html(name);
+}
+
 std::string figure(const std::string& title, const std::string& caption, const Chart& chart) {
     std::string legend;
     Chart narrow = chart;
     narrow.width = Chart::narrow;
     narrow.height = std::min(chart.height, 260);
-    for (const Series& s : chart.series)
-        legend += "<span class=\"key " + s.style + "\"></span>" + escape_html(s.name) + " ";
+    for (const Series& s : chart.series) legend += key_of(s.style, s.name) + " ";
     return "<figure>\n<figcaption><h2>" + escape_html(title) + "</h2><p>" + escape_html(caption) + "</p>" +
            (chart.series.size() > 1 ? "<p class=\"legend\">" + legend + "</p>" : "") + "</figcaption>\n" +
            svg(chart) + svg(narrow) + "</figure>\n";

@@ -19,6 +19,9 @@ inline std::string line_style(std::size_t index) {
     return std::string(1, static_cast<char>('a' + index % 8));
 }
 
+/// A line's name behind a piece of its colour.
+std::string key_of(const std::string& style, const std::string& name);
+
 /// Rows of squares, one row for each block and one column for each step that was measured: the darker, the
 /// larger the record's `key` ("grad_norm", "update"), on a logarithmic scale. Empty where nothing was.
 std::string block_map(const LoggedRun& run, const char* key);

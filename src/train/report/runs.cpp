@@ -1,5 +1,6 @@
 #include "train/report/runs.h"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <set>
@@ -154,22 +155,17 @@ constexpr Fact facts[] = {
 /// A row for each run, of what any of them has.
 std::string comparison(const std::vector<Run>& runs) {
     std::string head, body;
-    std::vector<const Fact*> shown;
+    std::vector<std::string> cells(runs.size());
     for (const Fact& fact : facts) {
-        bool any = false;
-        for (const Run& run : runs) any |= !fact.of(run).empty();
-        if (!any) continue;
-        shown.push_back(&fact);
+        std::vector<std::string> values;
+        for (const Run& run : runs) values.push_back(fact.of(run));
+        if (std::ranges::all_of(values, &std::string::empty)) continue;
         head += std::string("<th>") + fact.label + "</th>";
+        for (std::size_t i = 0; i < runs.size(); i++)
+            cells[i] += "<td>" + (values[i].empty() ? "–" : escape_html(values[i])) + "</td>";
     }
-    for (const Run& run : runs) {
-        body += "<tr><th><span class=\"key " + run.style + "\"></span>" + escape_html(run.name) + "</th>";
-        for (const Fact* fact : shown) {
-            const std::string value = fact->of(run);
-            body += "<td>" + (value.empty() ? "–" : escape_html(value)) + "</td>";
-        }
-        body += "</tr>\n";
-    }
+    for (std::size_t i = 0; i < runs.size(); i++)
+        body += "<tr><th>" + key_of(runs[i].style, runs[i].name) + "</th>" + cells[i] + "</tr>\n";
     return "<section class=\"wide-table\"><table class=\"runs\">\n<tr><th></th>" + head + "</tr>\n" + body +
            "</table></section>\n";
 }
@@ -179,9 +175,7 @@ std::string by_block(const std::vector<Run>& runs, const char* key, const std::s
     std::string maps;
     for (const Run& run : runs) {
         const std::string map = block_map(run.log, key);
-        if (!map.empty())
-            maps +=
-                "<p><span class=\"key " + run.style + "\"></span>" + escape_html(run.name) + "</p>\n" + map;
+        if (!map.empty()) maps += "<p>" + key_of(run.style, run.name) + "</p>\n" + map;
     }
     return maps.empty() ? ""
                         : "<section><h2>" + title + "</h2>\n<p>" + caption + "</p>\n" + maps + "</section>\n";
@@ -199,9 +193,9 @@ std::string samples(const std::vector<Run>& runs) {
         for (const Run& run : runs) {
             const auto found = run.log.samples.find(step);
             if (found == run.log.samples.end()) continue;
-            out += "<p><span class=\"key " + run.style + "\"></span>" + escape_html(run.name) +
-                   "</p><pre><span class=\"prompt\">" + escape_html(text_of(found->second, "prompt")) +
-                   "</span>" + escape_html(text_of(found->second, "text")) + "</pre>\n";
+            out += "<p>" + key_of(run.style, run.name) + "</p><pre><span class=\"prompt\">" +
+                   escape_html(text_of(found->second, "prompt")) + "</span>" +
+                   escape_html(text_of(found->second, "text")) + "</pre>\n";
         }
         out += "</details>\n";
     }
