@@ -46,7 +46,7 @@ inline void attend(const Attention<Real>& f, int64_t head, RealRows v, int64_t i
     int64_t width = ceil_divide(end, W) * W;
     small_product(rows, width, d, q + i * f.q_row, f.q_row, 1, w.keys, key_block, w.scores, key_block);
     Real shrink[small_rows];
-    weigh_rows(f, head, i, rows, j, keys, width, w.scores, w.top + local, w.total + local, shrink);
+    weigh_rows(f, head, i, rows, j, keys, width, w.scores, key_block, w.top + local, w.total + local, shrink);
     small_product(rows, d, end, w.scores, key_block, 1, v.data, v.row, w.out + local * d, d, shrink);
 }
 
@@ -69,7 +69,7 @@ inline void attention(const Attention<Real>& f, int64_t head, int64_t query_begi
                 attend(f, head, v, i, least(small_rows, q1 - i), j, keys, i - q0, w);
             }
         }
-        finish_rows<StoredReal>(f, head, q0, count, w.out, w.top, w.total);
+        finish_rows<StoredReal>(f, head, q0, count, w.out, d, w.top, w.total);
     }
 }
 

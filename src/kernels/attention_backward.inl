@@ -32,7 +32,8 @@ struct HeadGradient {
     const Real *q, *k, *v, *out, *dout, *lse;
     Real *dq, *dk, *dv;
     int64_t head;
-    Real* dbias;  // of all heads
+    Real* dbias;                  // of all heads
+    bool onto_q, onto_k, onto_v;  // dq, dk, dv are added to; else what stands there means nothing
 };
 
 /// One row of products q · k and dout · v becomes P and dA: query i, the keys from j on, `width` (whole
@@ -96,10 +97,11 @@ inline void backward_block(const Attention<Real>& f, const HeadGradient& h, int6
     }
 }
 
-/// Calls pack(head, j, keys) for each block of keys of each query head, then block(head, i0, i1, j, keys) for
-/// the blocks of queries that see some of them.
-template <class Pack, class Block>
-inline void each_key_block(const AttentionBackward<Real>& b, int64_t kv_head, Pack pack, Block block) {
+/// For each query head: steps.begin_head(head), then for each block of keys begin_keys(head, j, keys),
+/// block(head, i0, i1, j, keys) for the blocks of queries that see some of them, end_keys(head, j, keys);
+/// end_head(head).
+template <class Steps>
+inline void each_key_block(const AttentionBackward<Real>& b, int64_t kv_head, Steps&& steps) {
     const Attention<Real>& f = b.forward;
     int64_t d = f.head_width, group = f.heads / f.kv_heads;
     HeadGradient h{nullptr,
@@ -112,36 +114,51 @@ inline void each_key_block(const AttentionBackward<Real>& b, int64_t kv_head, Pa
                    b.dk + kv_head * f.k_head,
                    b.dv + kv_head * f.v_head,
                    0,
-                   b.dbias};
-    if (!b.accumulate_k) clear_rows(f.keys, d, h.dk, f.k_row);
-    if (!b.accumulate_v) clear_rows(f.keys, d, h.dv, f.v_row);
+                   b.dbias,
+                   b.accumulate_q,
+                   b.accumulate_k,
+                   b.accumulate_v};
     for (int64_t head = kv_head * group; head < (kv_head + 1) * group; head++) {
         h.head = head, h.q = f.q + head * f.q_head, h.dq = b.dq + head * f.q_head;
         h.out = f.out + head * d, h.dout = b.dout + head * d, h.lse = f.lse + head * f.rows;
-        if (!b.accumulate_q) clear_rows(f.rows, d, h.dq, f.q_row);
+        steps.begin_head(h);
         for (int64_t j = 0; j < f.keys; j += key_block) {
             int64_t keys = least(key_block, f.keys - j);
-            pack(h, j, keys);
+            steps.begin_keys(h, j, keys);
             for (int64_t i = f.causal ? j : 0; i < f.rows; i += key_block) {
                 const int64_t end = least(i + key_block, f.rows);
-                if (block_seen(f, i, end - i, j, key_block)) block(h, i, end, j, keys);
+                if (block_seen(f, i, end - i, j, key_block)) steps.block(h, i, end, j, keys);
             }
+            steps.end_keys(h, j, keys);
         }
+        steps.end_head(h);
+        h.onto_k = h.onto_v = true;
     }
 }
 
+struct AttentionBackwardSteps {
+    const Attention<Real>& f;
+    AttentionBackwardWork& w;
+
+    void begin_head(const HeadGradient& h) const {
+        if (!h.onto_q) clear_rows(f.rows, f.head_width, h.dq, f.q_row);
+        if (!h.onto_k) clear_rows(f.keys, f.head_width, h.dk, f.k_row);
+        if (!h.onto_v) clear_rows(f.keys, f.head_width, h.dv, f.v_row);
+    }
+    void begin_keys(const HeadGradient& h, int64_t j, int64_t keys) const {
+        transpose_block(keys, f.head_width, h.k + j * f.k_row, f.k_row, w.keys);
+        transpose_block(keys, f.head_width, h.v + j * f.v_row, f.v_row, w.values);
+    }
+    void block(const HeadGradient& h, int64_t i0, int64_t i1, int64_t j, int64_t keys) const {
+        backward_block(f, h, i0, i1, j, keys, w);
+    }
+    void end_keys(const HeadGradient&, int64_t, int64_t) const {}
+    void end_head(const HeadGradient&) const {}
+};
+
 inline void attention_backward(const AttentionBackward<Real>& b, int64_t kv_head, void* workspace) {
-    AttentionBackwardWork& w = *static_cast<AttentionBackwardWork*>(workspace);
-    const Attention<Real>& f = b.forward;
-    each_key_block(
-        b, kv_head,
-        [&](const HeadGradient& h, int64_t j, int64_t keys) {
-            transpose_block(keys, f.head_width, h.k + j * f.k_row, f.k_row, w.keys);
-            transpose_block(keys, f.head_width, h.v + j * f.v_row, f.v_row, w.values);
-        },
-        [&](const HeadGradient& h, int64_t i0, int64_t i1, int64_t j, int64_t keys) {
-            backward_block(f, h, i0, i1, j, keys, w);
-        });
+    each_key_block(b, kv_head,
+                   AttentionBackwardSteps{b.forward, *static_cast<AttentionBackwardWork*>(workspace)});
 }
 
 }  // namespace

@@ -142,45 +142,46 @@ inline Real row_weights(Real* s, int64_t width, const Seen& seen, Real scale, Re
     return sum(sums);
 }
 
+constexpr int64_t most_weighed = 32;  // rows at a time
+
 /// What the sums so far shrink by when the maximum rises from `before` to `now`, for n rows.
 inline void shrink_factors(int64_t n, const Real* before, const Real* now, Real* factor) {
-    Real fall[small_rows];
+    Real fall[most_weighed];
     for (int64_t r = 0; r < n; r++)
         fall[r] = before[r] == minus_infinity ? minus_infinity : before[r] - now[r];
     each_vector(n, [&](int64_t i, int64_t some) { store_n(factor + i, exp(load_n(fall + i, some)), some); });
 }
 
-/// Scores of `rows` queries (from query i on) with the keys [j, j + keys), `width` (whole vectors) of them
-/// written, become weights; top and total, the queries' own, take them in; shrink is by how much what was
-/// summed before shrinks.
+/// Scores of `rows` queries (from query i on, at most most_weighed) with the keys [j, j + keys), `width`
+/// (whole vectors) of them written in rows score_row apart, become weights; top and total, the queries' own,
+/// take them in; shrink is by how much what was summed before shrinks.
 inline void weigh_rows(const Attention<Real>& f, int64_t head, int64_t i, int64_t rows, int64_t j,
-                       int64_t keys, int64_t width, Real* scores, Real* top, Real* total, Real* shrink) {
+                       int64_t keys, int64_t width, Real* scores, int64_t score_row, Real* top, Real* total,
+                       Real* shrink) {
     const Real factor = score_factor(f);
-    for (int64_t r = 0; r < rows; r += small_rows) {
-        const int64_t some = least(small_rows, rows - r);
-        Real now[small_rows];
-        for (int64_t k = r; k < r + some; k++) {
-            Real* s = scores + k * key_block;
-            if (shaped(f)) shape_row(f, head, i + k, j, width, s);
-            const Real high = row_top(s, width, seen_keys(f, i + k, j, keys), factor);
-            now[k - r] = high > top[k] ? high : top[k];
-        }
-        shrink_factors(some, top + r, now, shrink + r);
-        for (int64_t k = r; k < r + some; k++) {
-            const Real sum =
-                row_weights(scores + k * key_block, width, seen_keys(f, i + k, j, keys), factor, now[k - r]);
-            total[k] = total[k] * shrink[k] + sum;
-            top[k] = now[k - r];
-        }
+    Real now[most_weighed];
+    for (int64_t r = 0; r < rows; r++) {
+        Real* s = scores + r * score_row;
+        if (shaped(f)) shape_row(f, head, i + r, j, width, s);
+        const Real high = row_top(s, width, seen_keys(f, i + r, j, keys), factor);
+        now[r] = high > top[r] ? high : top[r];
+    }
+    shrink_factors(rows, top, now, shrink);
+    for (int64_t r = 0; r < rows; r++) {
+        const Real sum =
+            row_weights(scores + r * score_row, width, seen_keys(f, i + r, j, keys), factor, now[r]);
+        total[r] = total[r] * shrink[r] + sum;
+        top[r] = now[r];
     }
 }
 
-/// The queries [i, i + rows) of a head, from their sums `from` [rows, D]. out is of type Stored.
+/// The queries [i, i + rows) of a head, from their sums `from` [rows, D], from_row apart. out is of type
+/// Stored.
 template <class Stored>
 void finish_rows(const Attention<Real>& f, int64_t head, int64_t i, int64_t rows, const Real* from,
-                 const Real* top, const Real* total) {
+                 int64_t from_row, const Real* top, const Real* total) {
     const int64_t d = f.head_width;
-    for (int64_t r = 0; r < rows; r++, from += d) {
+    for (int64_t r = 0; r < rows; r++, from += from_row) {
         auto* out = reinterpret_cast<typename Stored::Element*>(f.out) + (i + r) * f.out_row + head * d;
         const Vec factor = set1(Real(1) / total[r]);
         each_vector(d,

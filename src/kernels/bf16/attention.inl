@@ -11,11 +11,21 @@ namespace {
 
 constexpr int64_t head_words = widest_head / 2;  // of a row of D
 
+/// Forward takes so many keys at a time: a row's maximum and sum are found, and what was summed before is
+/// scaled, a quarter as often as for blocks of keys. (T 512, D 64, one thread of Emerald Rapids: 17 ms,
+/// not 21.)
+constexpr int64_t wide_keys = 4 * key_block;
+
+// Sums are written in whole tiles, so they stand in rows of row_of(D) with room for whole tiles of rows.
+inline int64_t row_of(int64_t d) {
+    return ceil_divide(d, tile_side) * tile_side;
+}
+
 struct BF16Attention {
     alignas(64) float q[query_block * head_words];                                // rows of A
-    alignas(64) float k[key_block * head_words], v[widest_head * key_block / 2];  // columns of B
-    alignas(64) float weights[tile_block * key_block / 2];                        // rows of A
-    alignas(64) Real scores[tile_block * key_block], sums[tile_block * widest_head];
+    alignas(64) float k[wide_keys * head_words], v[widest_head * wide_keys / 2];  // columns of B
+    alignas(64) float weights[tile_block * wide_keys / 2];                        // rows of A
+    alignas(64) Real scores[tile_block * wide_keys];
     alignas(64) Real out[query_block * widest_head];
     Real top[query_block], total[query_block];
 };
@@ -24,8 +34,8 @@ struct BF16AttentionBackward {
     alignas(64) float k_d[key_block * head_words], v_d[key_block * head_words], k_k[key_block * head_words];
     alignas(64) float left[key_block * key_block / 2];  // rows of A: P or dA, or turned
     alignas(64) Real weights[key_block * key_block],
-        dscores[key_block * key_block];  // P, dA: [queries, key_block]
-    alignas(64) Real sums[key_block * widest_head];
+        dscores[key_block * key_block];  // P, dA: [queries, keys]
+    alignas(64) Real dk[key_block * widest_head], dv[key_block * widest_head];
 };
 static_assert(sizeof(BF16Attention) <= sizeof(BF16Panels) &&
               sizeof(BF16AttentionBackward) <= sizeof(BF16Panels));
@@ -49,27 +59,41 @@ inline void pack_along_rows(const Numbers& x, int64_t count, int64_t d, float* t
     pack_operand<false, true, tile_side>(x.operand(1, x.row), 1, x.row, 0, d, 0, count, to);
 }
 
-/// The sizes of a product C [m, n] = A · B, K as long as B is packed; A is 0 from `used` on.
+/// The sizes of a product C [m, n] = A · B: B is packed for K, of which A is packed for the first `used`.
 struct SmallSize {
     int64_t m, n, k, used;
 };
+
+/// Rows of D of a gradient: its sums, in rows of row_of(D), begun from what stands in memory or from 0. In
+/// memory rows are often a multiple of 1 KiB apart and would evict each other from L1.
+inline void begin_sums(bool onto, int64_t rows, int64_t d, const Real* memory, int64_t memory_row,
+                       Real* sums) {
+    for (int64_t r = 0; r < rows; r++, memory += memory_row, sums += row_of(d))
+        each_vector(d, [&](int64_t c, int64_t n) {
+            if (!onto) __builtin_prefetch(memory + c, 1, 2);  // for end_sums
+            store_n(sums + c, onto ? load_n(memory + c, n) : zero(), n);
+        });
+}
+inline void end_sums(int64_t rows, int64_t d, const Real* sums, Real* memory, int64_t memory_row) {
+    for (int64_t r = 0; r < rows; r++, memory += memory_row, sums += row_of(d))
+        each_vector(d, [&](int64_t c, int64_t n) { store_n(memory + c, load_n(sums + c, n), n); });
+}
 
 /// Queries [i, i + rows), which are `q`, against the keys [j, j + keys).
 template <class Units>
 void bf16_attend(const Attention<Real>& f, int64_t head, typename Units::Left q, int64_t i, int64_t rows,
                  int64_t j, int64_t keys, int64_t local, BF16Attention& w) {
     const int64_t d = f.head_width;
-    if (!block_seen(f, i, rows, j, key_block)) return;
+    if (!block_seen(f, i, rows, j, keys)) return;
     const int64_t end = least(scan_end(f, i, rows) - j, keys);
-    const int64_t width = ceil_divide(end, W) * W, used = Units::whole_blocks ? keys : end;
-    Units::put({rows, width, d, d}, q, w.k, w.scores, key_block);
+    const int64_t width = ceil_divide(end, W) * W, used = ceil_divide(end, tile_depth) * tile_depth;
+    Units::put({rows, width, d, d}, q, w.k, w.scores, wide_keys);
     Real shrink[tile_block];
-    weigh_rows(f, head, i, rows, j, keys, width, w.scores, w.top + local, w.total + local, shrink);
-    // Along all keys of the block, as the values are: those beyond the width weigh nothing.
+    weigh_rows(f, head, i, rows, j, keys, width, w.scores, wide_keys, w.top + local, w.total + local, shrink);
     for (int64_t r = 0; r < rows; r++)
-        for (int64_t c = width; c < used; c += W) store(w.scores + r * key_block + c, zero());
-    const auto weights = Units::rows_of_a({w.scores, DType::f32, key_block}, rows, used, w.weights);
-    Units::add({rows, d, keys, used}, weights, w.v, w.out + local * d, d, shrink, w.sums);
+        for (int64_t c = width; c < used; c += W) store(w.scores + r * wide_keys + c, zero());
+    const auto weights = Units::rows_of_a({w.scores, DType::f32, wide_keys}, rows, used, w.weights);
+    Units::add({rows, d, keys, used}, weights, w.v, w.out + local * row_of(d), row_of(d), shrink);
 }
 
 template <class Units>
@@ -77,6 +101,7 @@ void bf16_attention(const Attention<Real>& f, int64_t head, int64_t query_begin,
                     void* workspace) {
     auto& w = *static_cast<BF16Attention*>(workspace);
     const int64_t kv = head / (f.heads / f.kv_heads), d = f.head_width;
+    const int64_t step = f.window > 0 || f.chosen ? key_block : wide_keys;
     const Numbers q = Numbers{f.q, f.stored, f.q_row}.from(head * f.q_head),
                   k = Numbers{f.k, f.stored, f.k_row}.from(kv * f.k_head),
                   v = Numbers{f.v, f.stored, f.v_row}.from(kv * f.v_head);
@@ -84,12 +109,13 @@ void bf16_attention(const Attention<Real>& f, int64_t head, int64_t query_begin,
     for (int64_t q0 = query_begin; q0 < query_end; q0 += query_block) {
         const int64_t q1 = least(q0 + query_block, query_end), count = q1 - q0;
         for (int64_t r = 0; r < count; r++) w.top[r] = minus_infinity, w.total[r] = 0;
-        each_vector(count * d, [&](int64_t c, int64_t n) { store_n(w.out + c, zero(), n); });
+        for (int64_t c = 0; c < ceil_divide(count, tile_side) * tile_side * row_of(d); c += W)
+            store(w.out + c, zero());
         const auto queries = Units::rows_of_a(q.from(q0 * f.q_row), count, d, w.q);
         const int64_t last = scan_end(f, q0, count);
-        for (int64_t j = 0; j < last; j += key_block) {
-            if (!block_seen(f, q0, count, j, key_block)) continue;
-            const int64_t keys = least(key_block, f.keys - j);
+        for (int64_t j = 0; j < last; j += step) {
+            const int64_t keys = least(step, last - j);
+            if (!block_seen(f, q0, count, j, keys)) continue;
             pack_along_d(k.from(j * f.k_row), keys, d, w.k);
             pack_along_rows(v.from(j * f.v_row), keys, d, w.v);
             for (int64_t i = q0; i < q1; i += Units::rows)
@@ -97,15 +123,16 @@ void bf16_attention(const Attention<Real>& f, int64_t head, int64_t query_begin,
                                    i - q0, w);
         }
         if (f.stored == DType::bf16)
-            finish_rows<StoredBF16>(f, head, q0, count, w.out, w.top, w.total);
+            finish_rows<StoredBF16>(f, head, q0, count, w.out, row_of(d), w.top, w.total);
         else
-            finish_rows<StoredReal>(f, head, q0, count, w.out, w.top, w.total);
+            finish_rows<StoredReal>(f, head, q0, count, w.out, row_of(d), w.top, w.total);
     }
     Units::end();
 }
 
-/// What the products with a block of queries need of them: rows of A, columns of B along themselves, and
-/// rowsum(dO ∘ O). It is packed once per head where there is room for all of a head's queries.
+/// What the products with a block of queries need of them: rows of A, columns of B along themselves,
+/// rowsum(dO ∘ O), and the sums of dQ. Where there is room for all of a head's queries, it is packed once per
+/// head and dQ is written once.
 template <class Units>
 struct QueryBlocks {
     using Left = typename Units::Left;
@@ -123,26 +150,37 @@ struct QueryBlocks {
           most(floats / size()),
           all(ceil_divide(f.rows, key_block) <= most) {}
 
-    int64_t size() const { return 2 * (a_words + b_words) + key_block; }
+    int64_t size() const { return 2 * (a_words + b_words) + key_block + key_block * row_of(f.head_width); }
     float* at(int64_t i) const { return room + (all ? i / key_block * size() : 0); }
     Left q(int64_t i) const { return Units::rows_at(at(i), f.head_width); }
     Left dout(int64_t i) const { return Units::rows_at(at(i) + a_words, f.head_width); }
     const float* q_q(int64_t i) const { return at(i) + 2 * a_words; }
     const float* dout_q(int64_t i) const { return at(i) + 2 * a_words + b_words; }
     Real* deltas(int64_t i) const { return at(i) + 2 * (a_words + b_words); }
+    Real* dq(int64_t i) const { return deltas(i) + key_block; }
 
-    /// Another head: all its queries.
-    void begin(const HeadGradient& head) {
+    void begin_head(const HeadGradient& head) {
         h = &head;
-        for (int64_t i = 0; all && i < f.rows; i += key_block) pack(i, least(i + key_block, f.rows));
+        if (!all && !h->onto_q) clear_rows(f.rows, f.head_width, h->dq, f.q_row);
+        for (int64_t i = 0; all && i < f.rows; i += key_block)
+            pack(i, least(i + key_block, f.rows), h->onto_q);
     }
-    /// The queries [i0, i1), a block: they stand where at(i0) says.
-    void need(int64_t i0, int64_t i1) const {
-        if (!all) pack(i0, i1);
+    void end_head() const {
+        for (int64_t i = 0; all && i < f.rows; i += key_block) write(i, least(i + key_block, f.rows));
+    }
+    /// The queries [i0, i1), a block, stand where at(i0) says between these two.
+    void begin_block(int64_t i0, int64_t i1) const {
+        if (!all) pack(i0, i1, true);
+    }
+    void end_block(int64_t i0, int64_t i1) const {
+        if (!all) write(i0, i1);
     }
 
   private:
-    void pack(int64_t i0, int64_t i1) const {
+    void write(int64_t i0, int64_t i1) const {
+        end_sums(i1 - i0, f.head_width, dq(i0), h->dq + i0 * f.q_row, f.q_row);
+    }
+    void pack(int64_t i0, int64_t i1, bool onto_q) const {
         const int64_t d = f.head_width, queries = i1 - i0;
         const Numbers rows = Numbers{f.q, f.stored, f.q_row}.from(h->head * f.q_head + i0 * f.q_row),
                       gradients{h->dout + i0 * f.out_row, DType::f32, f.out_row};
@@ -152,6 +190,7 @@ struct QueryBlocks {
         pack_along_rows(rows, queries, d, to + 2 * a_words);
         pack_along_rows(gradients, queries, d, to + 2 * a_words + b_words);
         for (int64_t i = i0; i < i1; i++) deltas(i0)[i - i0] = delta(i);
+        begin_sums(onto_q, queries, d, h->dq + i0 * f.q_row, f.q_row, dq(i0));
     }
     Real delta(int64_t i) const {
         const Real* dout_row = h->dout + i * f.out_row;
@@ -179,40 +218,52 @@ void bf16_backward_block(const QueryBlocks<Units>& blocks, const HeadGradient& h
         finish_backward_row(f, h, i0 + r, j, keys, width, deltas[r], w.weights + r * key_block,
                             w.dscores + r * key_block);
     const auto by_rows = Units::rows_of_a({w.dscores, DType::f32, key_block}, queries, keys, w.left);
-    Units::add({queries, d, keys, keys}, by_rows, w.k_k, h.dq + i0 * f.q_row, f.q_row, nullptr, w.sums);
+    Units::add({queries, d, keys, keys}, by_rows, w.k_k, blocks.dq(i0), row_of(d), nullptr);
     const auto weights = Units::turned(w.weights, queries, keys, w.left);
-    Units::add({keys, d, queries, queries}, weights, blocks.dout_q(i0), h.dv + j * f.v_row, f.v_row, nullptr,
-               w.sums);
+    Units::add({keys, d, queries, queries}, weights, blocks.dout_q(i0), w.dv, row_of(d), nullptr);
     const auto dscores = Units::turned(w.dscores, queries, keys, w.left);
-    Units::add({keys, d, queries, queries}, dscores, blocks.q_q(i0), h.dk + j * f.k_row, f.k_row, nullptr,
-               w.sums);
+    Units::add({keys, d, queries, queries}, dscores, blocks.q_q(i0), w.dk, row_of(d), nullptr);
 }
 
 constexpr int64_t query_room =
     static_cast<int64_t>((sizeof(BF16Panels) - sizeof(BF16AttentionBackward)) / sizeof(float));
 
+template <class Units>
+struct BF16BackwardSteps {
+    const Attention<Real>& f;
+    BF16AttentionBackward& w;
+    QueryBlocks<Units>& blocks;
+
+    void begin_head(const HeadGradient& h) const { blocks.begin_head(h); }
+    void end_head(const HeadGradient&) const { blocks.end_head(); }
+    void begin_keys(const HeadGradient& h, int64_t j, int64_t keys) const {
+        const int64_t d = f.head_width, kv = h.head / (f.heads / f.kv_heads);
+        const Numbers k = Numbers{f.k, f.stored, f.k_row}.from(kv * f.k_head + j * f.k_row),
+                      v = Numbers{f.v, f.stored, f.v_row}.from(kv * f.v_head + j * f.v_row);
+        pack_along_d(k, keys, d, w.k_d);
+        pack_along_d(v, keys, d, w.v_d);
+        pack_along_rows(k, keys, d, w.k_k);
+        begin_sums(h.onto_k, keys, d, h.dk + j * f.k_row, f.k_row, w.dk);
+        begin_sums(h.onto_v, keys, d, h.dv + j * f.v_row, f.v_row, w.dv);
+    }
+    void end_keys(const HeadGradient& h, int64_t j, int64_t keys) const {
+        end_sums(keys, f.head_width, w.dk, h.dk + j * f.k_row, f.k_row);
+        end_sums(keys, f.head_width, w.dv, h.dv + j * f.v_row, f.v_row);
+    }
+    void block(const HeadGradient& h, int64_t i0, int64_t i1, int64_t j, int64_t keys) const {
+        blocks.begin_block(i0, i1);
+        bf16_backward_block<Units>(blocks, h, i0, i1, j, keys, w);
+        blocks.end_block(i0, i1);
+    }
+};
+
 /// most_room: floats behind the work space for QueryBlocks (a test gives less).
 template <class Units, int64_t most_room = query_room>
 void bf16_attention_backward(const AttentionBackward<Real>& b, int64_t kv_head, void* workspace) {
     auto& w = *static_cast<BF16AttentionBackward*>(workspace);
-    const Attention<Real>& f = b.forward;
-    const int64_t d = f.head_width;
-    QueryBlocks<Units> blocks(f, reinterpret_cast<float*>(&w + 1), most_room);
-    const Numbers k = Numbers{f.k, f.stored, f.k_row}.from(kv_head * f.k_head),
-                  v = Numbers{f.v, f.stored, f.v_row}.from(kv_head * f.v_head);
+    QueryBlocks<Units> blocks(b.forward, reinterpret_cast<float*>(&w + 1), most_room);
     Units::begin();
-    each_key_block(
-        b, kv_head,
-        [&](const HeadGradient& h, int64_t j, int64_t keys) {
-            if (j == 0) blocks.begin(h);
-            pack_along_d(k.from(j * f.k_row), keys, d, w.k_d);
-            pack_along_d(v.from(j * f.v_row), keys, d, w.v_d);
-            pack_along_rows(k.from(j * f.k_row), keys, d, w.k_k);
-        },
-        [&](const HeadGradient& h, int64_t i0, int64_t i1, int64_t j, int64_t keys) {
-            blocks.need(i0, i1);
-            bf16_backward_block<Units>(blocks, h, i0, i1, j, keys, w);
-        });
+    each_key_block(b, kv_head, BF16BackwardSteps<Units>{b.forward, w, blocks});
     Units::end();
 }
 

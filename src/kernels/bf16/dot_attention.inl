@@ -70,7 +70,6 @@ static_assert(dot_small_rows <= sizeof(dot_ones) / sizeof(Real));
 template <class Dots>
 struct DotUnits {
     static constexpr int64_t rows = 5 * dot_small_rows;  // of queries that are weighed together
-    static constexpr bool whole_blocks = false;
     static_assert(rows <= tile_block);
     static void begin() {}
     static void end() {}
@@ -108,8 +107,7 @@ struct DotUnits {
     static void put(const SmallSize& s, Left a, const float* b, Real* c, int64_t row) {
         product(s, a, b, c, row, nullptr);
     }
-    static void add(const SmallSize& s, Left a, const float* b, Real* c, int64_t row, const Real* factor,
-                    Real*) {
+    static void add(const SmallSize& s, Left a, const float* b, Real* c, int64_t row, const Real* factor) {
         product(s, a, b, c, row, factor ? factor : dot_ones, factor ? 1 : 0);
     }
 

@@ -6,22 +6,17 @@
 namespace linnet {
 namespace {
 
-/// c [rows, n] = c ∘ factor + sums, or c + sums.
-inline void add_rows(int64_t rows, int64_t n, const Real* sums, int64_t row, Real* c, int64_t c_row,
-                     const Real* factor) {
-    for (int64_t r = 0; r < rows; r++) {
-        const Vec by = set1(factor ? factor[r] : Real(1));
-        each_vector(n, [&](int64_t i, int64_t some) {
-            Real* to = c + r * c_row + i;
-            store_n(to, fma(load_n(to, some), by, load_n(sums + r * row + i, some)), some);
-        });
+/// c [rows, n] = c ∘ factor.
+inline void scale_rows(int64_t rows, int64_t n, Real* c, int64_t row, const Real* factor) {
+    for (int64_t r = 0; r < rows; r++, c += row) {
+        const Vec by = set1(factor[r]);
+        each_vector(n, [&](int64_t i, int64_t some) { store_n(c + i, load_n(c + i, some) * by, some); });
     }
 }
 
 template <class Tiles>
 struct TileUnits {
     static constexpr int64_t rows = tile_block;  // of queries that are weighed together
-    static constexpr bool whole_blocks = true;   // products are as deep as B is packed
     static void begin() { Tiles::begin(); }
     static void end() { Tiles::end(); }
 
@@ -45,23 +40,24 @@ struct TileUnits {
         return rows_at(to, count);
     }
 
-    /// c, `row` apart and written in tiles, = A · B.
     static void put(const SmallSize& s, Left a, const float* b, Real* c, int64_t row) {
-        const int64_t steps = ceil_divide(s.k, tile_depth), panel = steps * tile_words;
-        for (int64_t j = 0; j < s.n; j += tile_block, b += 2 * panel) {
-            const bool two_b = s.n - j > tile_side;
-            const float* rows_of_a = a.data;
-            for (int64_t i = 0; i < s.m; i += tile_block, rows_of_a += 2 * panel) {
-                product_block<Tiles, false>(s.m - i > tile_side, two_b, steps, rows_of_a, b, c + i * row + j,
-                                            row, []() {});
-            }
-        }
+        product<false>(s, a, b, c, row);
     }
-    /// c = c ∘ factor + A · B, or c + A · B; sums: room for what is written in tiles.
-    static void add(const SmallSize& s, Left a, const float* b, Real* c, int64_t row, const Real* factor,
-                    Real* sums) {
-        put(s, a, b, sums, widest_head);
-        add_rows(s.m, s.n, sums, widest_head, c, row, factor);
+    static void add(const SmallSize& s, Left a, const float* b, Real* c, int64_t row, const Real* factor) {
+        if (factor) scale_rows(s.m, s.n, c, row, factor);
+        product<true>(s, a, b, c, row);
+    }
+
+  private:
+    template <bool onto>
+    static void product(const SmallSize& s, Left a, const float* b, Real* c, int64_t row) {
+        const int64_t steps = ceil_divide(s.used, tile_depth),
+                      b_panel = ceil_divide(s.k, tile_depth) * tile_words;
+        for (int64_t j = 0; j < s.n; j += tile_block, b += 2 * b_panel)
+            for (int64_t i = 0; i < s.m; i += tile_block)
+                product_block<Tiles, false, false, onto>(s.m - i > tile_side, s.n - j > tile_side,
+                                                         {a.from(i).data, b, a.panel, b_panel, steps},
+                                                         c + i * row + j, row, []() {});
     }
 };
 

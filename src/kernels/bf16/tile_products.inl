@@ -48,19 +48,35 @@ LINNET_INLINE void load_tile(const float* from) {
         Tiles::template load<t>(from, tile_bytes);
 }
 
-/// sums [32, 32], `row` apart, = two panels of A (or one) times two of B (or one), `steps` tiles deep. One
-/// operand stays in L1 for the next block as far as it fits, the other, B where b_near, comes from L2 and is
-/// read once. along(): what is to be done in each step while the matrix unit multiplies.
-template <class Tiles, bool split, bool b_near, bool two_a, bool two_b, class Along>
-void product_tiles(int64_t steps, const float* a, const float* b, float* sums, int64_t row, Along& along) {
-    const int64_t low = steps * tile_words, panel = (split ? 2 : 1) * low;
+/// Two panels of A (or one) and two of B (or one), their words, and how many tiles of each are multiplied.
+struct TileOperands {
+    const float *a, *b;
+    int64_t a_panel, b_panel, steps;
+};
+
+/// The registers of sums [32, 32] in their order, `row` apart.
+template <bool two_a, bool two_b, class Act>
+LINNET_INLINE void each_sum(float* sums, int64_t row, const Act& act) {
+    act(std::integral_constant<int, 0>{}, sums);
+    if constexpr (two_b) act(std::integral_constant<int, 1>{}, sums + tile_side);
+    if constexpr (two_a) act(std::integral_constant<int, 2>{}, sums + tile_side * row);
+    if constexpr (two_a && two_b) act(std::integral_constant<int, 3>{}, sums + tile_side * row + tile_side);
+}
+
+/// sums [32, 32], `row` apart, = A · B, or += where `onto`. One operand stays in L1 for the next block as far
+/// as it fits, the other, B where b_near, comes from L2 and is read once. along(): what is to be done in each
+/// step while the matrix unit multiplies.
+template <class Tiles, bool split, bool b_near, bool onto, bool two_a, bool two_b, class Along>
+void product_tiles(const TileOperands& p, float* sums, int64_t row, Along& along) {
+    const int64_t low = p.steps * tile_words;
+    const float *a = p.a, *b = p.b;
     auto load_rows = [&](const float* from) LINNET_LAMBDA_INLINE {
         load_tile<Tiles, 4, !b_near>(from);
-        if constexpr (two_a) load_tile<Tiles, 5, !b_near>(from + panel);
+        if constexpr (two_a) load_tile<Tiles, 5, !b_near>(from + p.a_panel);
     };
     auto load_columns = [&](const float* from) LINNET_LAMBDA_INLINE {
         load_tile<Tiles, 6, b_near>(from);
-        if constexpr (two_b) load_tile<Tiles, 7, b_near>(from + panel);
+        if constexpr (two_b) load_tile<Tiles, 7, b_near>(from + p.b_panel);
     };
     auto multiply = [&]() LINNET_LAMBDA_INLINE {
         Tiles::template multiply<0, 4, 6>();
@@ -68,11 +84,14 @@ void product_tiles(int64_t steps, const float* a, const float* b, float* sums, i
         if constexpr (two_a) Tiles::template multiply<2, 5, 6>();
         if constexpr (two_a && two_b) Tiles::template multiply<3, 5, 7>();
     };
-    Tiles::template clear<0>();
-    if constexpr (two_b) Tiles::template clear<1>();
-    if constexpr (two_a) Tiles::template clear<2>();
-    if constexpr (two_a && two_b) Tiles::template clear<3>();
-    for (int64_t t = 0; t < steps; t++, a += tile_words, b += tile_words) {
+    const int64_t bytes = row * static_cast<int64_t>(sizeof(float));
+    each_sum<two_a, two_b>(sums, row, [&](auto t, const float* from) LINNET_LAMBDA_INLINE {
+        if constexpr (onto)
+            Tiles::template load<t>(from, bytes);
+        else
+            Tiles::template clear<t>();
+    });
+    for (int64_t t = 0; t < p.steps; t++, a += tile_words, b += tile_words) {
         load_rows(a), load_columns(b);
         multiply();
         along();
@@ -83,23 +102,20 @@ void product_tiles(int64_t steps, const float* a, const float* b, float* sums, i
             multiply();
         }
     }
-    const int64_t bytes = row * static_cast<int64_t>(sizeof(float));
-    Tiles::template store<0>(sums, bytes);
-    if constexpr (two_b) Tiles::template store<1>(sums + tile_side, bytes);
-    if constexpr (two_a) Tiles::template store<2>(sums + tile_side * row, bytes);
-    if constexpr (two_a && two_b) Tiles::template store<3>(sums + tile_side * row + tile_side, bytes);
+    each_sum<two_a, two_b>(
+        sums, row, [&](auto t, float* to) LINNET_LAMBDA_INLINE { Tiles::template store<t>(to, bytes); });
 }
 
 /// The same, of what the two flags say.
-template <class Tiles, bool split, bool b_near = false, class Along>
-void product_block(bool two_a, bool two_b, int64_t steps, const float* a, const float* b, float* sums,
-                   int64_t row, Along&& along) {
+template <class Tiles, bool split, bool b_near, bool onto, class Along>
+void product_block(bool two_a, bool two_b, const TileOperands& panels, float* sums, int64_t row,
+                   Along&& along) {
     using Step = std::remove_reference_t<Along>;
-    auto* const tiles = two_a   ? two_b ? product_tiles<Tiles, split, b_near, true, true, Step>
-                                        : product_tiles<Tiles, split, b_near, true, false, Step>
-                          : two_b ? product_tiles<Tiles, split, b_near, false, true, Step>
-                                : product_tiles<Tiles, split, b_near, false, false, Step>;
-    tiles(steps, a, b, sums, row, along);
+    auto* const tiles = two_a   ? two_b ? product_tiles<Tiles, split, b_near, onto, true, true, Step>
+                                        : product_tiles<Tiles, split, b_near, onto, true, false, Step>
+                          : two_b ? product_tiles<Tiles, split, b_near, onto, false, true, Step>
+                                : product_tiles<Tiles, split, b_near, onto, false, false, Step>;
+    tiles(panels, sums, row, along);
 }
 
 template <class Tiles, bool in_two>
@@ -118,8 +134,9 @@ class TileProduct {
         const int64_t count = least(rows, at.i_end - at.i), columns = least(tile_block, at.j_end - at.j);
         const TileTarget target = tile_target(g, at.i, at.j, W, at.first);
         Spread next(at.next_lines, at.steps);
-        product_block<Tiles, split, b_near>(
-            count > tile_side, columns > tile_side, at.steps, at.a, at.b, sums_, tile_block,
+        const int64_t panel = (split ? 2 : 1) * at.steps * tile_words;
+        product_block<Tiles, split, b_near, false>(
+            count > tile_side, columns > tile_side, {at.a, at.b, panel, panel, at.steps}, sums_, tile_block,
             [&]() LINNET_LAMBDA_INLINE {
                 next.step([&](int64_t l) { __builtin_prefetch(at.next + l * cache_line, 0, 2); });
             });
