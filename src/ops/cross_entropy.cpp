@@ -74,31 +74,50 @@ double lose(const Call<Real>& call, std::int64_t v, std::int32_t target, bool gr
     return loss;
 }
 
-/// Whether products round the logits' gradients to bf16 anyway: then they are stored so, each row's in the
-/// first half of its place, to be read twice.
+/// Backward's logits, and their gradients, are stored as bf16 where its products round to that: they are
+/// written and read four times, and chunks are twice as long. (The sum of a bias' gradient takes Reals.) A
+/// row of them, and what the soft cap keeps, is unpacked to the member's workspace.
 template <class Real>
-bool narrow_gradients(const Call<Real>& call) {
-    return call.product == ProductKernel::bf16 && call.kernels->narrow.rounded && !call.parameter_grad[1] &&
-           info(call.parameter[0].type).block == 1;
+LogitForm backward_form(const Call<Real>& call) {
+    const std::int64_t v = call.parameter[0].shape.dim[0];
+    const bool narrow = call.product == ProductKernel::bf16 && call.kernels->narrow.rounded &&
+                        call.in_width[0] <= call.kernels->narrow.rounded_longest && !call.parameter_grad[1] &&
+                        info(call.parameter[0].type).block == 1 &&
+                        2 * static_cast<std::size_t>(v) * sizeof(Real) <= kernel_workspace(*call.kernels);
+    return narrow ? LogitForm::bf16 : LogitForm::real;
 }
 
-/// The loss of each row, and its gradient in place of the logits.
+/// The loss of one row, and its gradient in place of the logits; `kept`: see finish.
+template <class Real>
+Real make_loss(const Call<Real>& call, std::int64_t v, std::int32_t target, bool gradient, Real* logits,
+               Real* kept) {
+    if (target < 0) {
+        if (gradient) std::fill_n(logits, v, Real(0));
+        return 0;
+    }
+    finish(call, v, logits, kept);
+    const double loss = lose(call, v, target, gradient, logits);
+    if (gradient) finish_backward(call, v, kept, logits);
+    return static_cast<Real>(loss);
+}
+
+/// Those of a chunk.
 template <class Real>
 void make_losses(const Call<Real>& call, LogitChunk chunk, bool gradient) {
-    std::int64_t v = call.parameter[0].shape.dim[0];
-    Real* copies = call.scratch + chunk_rows(call.rows, v) * v;
-    Range rows = call.worker.share(chunk.count);
+    const std::int64_t v = call.parameter[0].shape.dim[0], row = logit_row(v, chunk.form);
+    const Range rows = call.worker.share(chunk.count);
     for (std::int64_t r = rows.begin; r < rows.end; r++) {
-        std::int32_t target = call.ids[static_cast<std::size_t>(chunk.first + r)];
-        Real *logits = call.scratch + r * v, *kept = copies + r * v;
-        if (target >= 0) {
-            finish(call, v, logits, kept);
-            call.out[chunk.first + r] = static_cast<Real>(lose(call, v, target, gradient, logits));
-            if (gradient) finish_backward(call, v, kept, logits);
-            if (gradient && narrow_gradients(call)) call.kernels->store(v, DType::bf16, logits, logits);
+        const std::int32_t target = call.ids[static_cast<std::size_t>(chunk.first + r)];
+        Real& loss = call.out[chunk.first + r];
+        if (chunk.form == LogitForm::real) {
+            Real* copies = call.scratch + chunk_rows(call.rows, v, chunk.form) * v;
+            loss = make_loss(call, v, target, gradient, call.scratch + r * row, copies + r * v);
         } else {
-            call.out[chunk.first + r] = 0;
-            if (gradient) std::fill_n(logits, v, Real(0));
+            std::uint16_t* stored = reinterpret_cast<std::uint16_t*>(call.scratch) + r * row;
+            Real* logits = static_cast<Real*>(call.workspace);
+            call.kernels->load(v, DType::bf16, stored, logits);
+            loss = make_loss(call, v, target, gradient, logits, logits + v);
+            call.kernels->store(v, DType::bf16, logits, stored);
         }
     }
 }
@@ -114,13 +133,13 @@ void forward(Call<Real>& call) {
 // dx = dlogits · W,  dW += dlogitsᵀ · x,  db += column sums of dlogits.
 template <class Real>
 void backward(Call<Real>& call) {
-    const LogitChunk chunk(call, call.round / backward_rounds);
+    const LogitChunk chunk(call, call.round / backward_rounds, backward_form(call));
     if (call.round % backward_rounds == 0) return make_logits(call, chunk);
     if (call.round % backward_rounds == 1) return make_losses(call, chunk, true);
     const Tensor& w = call.parameter[0];
     std::int64_t c = call.in_width[0], v = w.shape.dim[0];
-    Operand gradients{call.scratch, kernel_type<Real>, v, 1};
-    if (narrow_gradients(call)) gradients.type = DType::bf16, gradients.row = 2 * v;
+    const Operand gradients{call.scratch, chunk.form == LogitForm::bf16 ? DType::bf16 : kernel_type<Real>,
+                            logit_row(v, chunk.form), 1};
     if (call.din[0])
         team_project_back(call, gradients, chunk.count, w, call.din[0] + chunk.first * c, call.accumulate[0]);
     if (call.parameter_grad[0])
@@ -144,7 +163,8 @@ const Op cross_entropy_op = {
     .forward = [](auto& call) { forward(call); },
     .backward = [](auto& call) { backward(call); },
     .forward_rounds = [](const auto& call) { return forward_rounds * logit_chunks(call); },
-    .backward_rounds = [](const auto& call) { return backward_rounds * logit_chunks(call); },
+    .backward_rounds =
+        [](const auto& call) { return backward_rounds * logit_chunks(call, backward_form(call)); },
     .reads_inputs = 1,
     .stream = true,
     .product = true,
