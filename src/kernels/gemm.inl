@@ -117,15 +117,13 @@ inline void gemm_block(const Gemm<Real>& g, int64_t i0, int64_t i1, int64_t j0, 
 }
 
 /// Whether A is better read where it is. For up to 256 columns packing costs more than it saves (a tenth of
-/// the product). With its columns contiguous (a weight's gradient) a tile of most of a cache line reads it
-/// well at any size; a narrower one comes back to each line several times, and finds it evicted where k's are
-/// a page apart.
+/// the product). With its columns contiguous (a weight's gradient) a tile comes back to each line for every
+/// panel of B, and finds it evicted where k's are a page apart.
 inline bool reads_a_in_place(const Gemm<Real>& g) {
     if (g.a.type != (sizeof(Real) == 4 ? DType::f32 : DType::f64)) return false;
-    constexpr int64_t tile_bytes = tile_rows * sizeof(Real), page = 4096;
-    bool few = g.n_end - g.n_begin <= 256;
-    if (g.a.row != 1) return few;
-    return tile_bytes >= 48 || (few && g.a.col * static_cast<int64_t>(sizeof(Real)) < page);
+    constexpr int64_t page = 4096;
+    const bool few = g.n_end - g.n_begin <= 256;
+    return few && (g.a.row != 1 || g.a.col * static_cast<int64_t>(sizeof(Real)) < page);
 }
 
 void gemm(const Gemm<Real>& g, void* workspace) {

@@ -7,6 +7,7 @@ namespace linnet {
 namespace {
 
 constexpr int tile_columns = tile_vectors * W;
+constexpr int64_t packed_together = 32;  // k's
 
 /// Copies `lines` <= P lines of `depth` elements into one panel dst[depth][P]; element (i, p) stands at
 /// src[i * line + p * step]. Lines up to P are filled with zeros. Where P is no multiple of W, rows of the
@@ -43,7 +44,10 @@ void pack_panel(const typename Stored::Element* src, int64_t line, int64_t step,
                 int64_t some = lines - g * W;
                 Vec v =
                     some >= W ? Stored::get(from + g * W) : Stored::get_n(from + g * W, some < 0 ? 0 : some);
-                store(dst + p * P + g * W, v);
+                if (P % W == 0 || p + 1 < depth)
+                    store(dst + p * P + g * W, v);
+                else  // what stood out would be another panel's
+                    store_n(dst + p * P + g * W, v, least(W, P - g * W));
             }
         }
     } else {
@@ -55,7 +59,9 @@ void pack_panel(const typename Stored::Element* src, int64_t line, int64_t step,
     }
 }
 
-/// Copies lines [begin, end) × depth [from, from + depth) of an operand, panel after panel.
+/// Copies lines [begin, end) × depth [from, from + depth) of an operand, panel after panel. Where the lines
+/// of one k lie together, a few k's go into all panels first: k's are often a multiple of a page apart, so
+/// that a panel's own would evict each other before the next panel reads the rest of their cache lines.
 template <int P>
 void pack(const void* data, DType type, int64_t line, int64_t step, int64_t begin, int64_t end, int64_t from,
           int64_t depth, Real* dst) {
@@ -63,9 +69,11 @@ void pack(const void* data, DType type, int64_t line, int64_t step, int64_t begi
         using Stored = decltype(stored);
         const typename Stored::Element* src =
             static_cast<const typename Stored::Element*>(data) + from * step;
-        for (int64_t i = begin; i < end; i += P, dst += P * depth) {
-            pack_panel<Stored, P>(src + i * line, line, step, least(P, end - i), depth, dst);
-        }
+        const int64_t most = line == 1 && step != 1 ? packed_together : depth;
+        for (int64_t p = 0; p < depth; p += most)
+            for (int64_t i = begin; i < end; i += P)
+                pack_panel<Stored, P>(src + i * line + p * step, line, step, least(P, end - i),
+                                      least(most, depth - p), dst + (i - begin) / P * P * depth + p * P);
     });
 }
 
