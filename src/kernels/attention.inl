@@ -45,6 +45,7 @@ inline void attend(const Attention<Real>& f, int64_t head, RealRows v, int64_t i
     const int64_t end = least(scan_end(f, i, rows) - j, keys);
     int64_t width = ceil_divide(end, W) * W;
     small_product(rows, width, d, q + i * f.q_row, f.q_row, 1, w.keys, key_block, w.scores, key_block);
+    static_assert(small_rows <= most_weighed);
     Real shrink[small_rows];
     weigh_rows(f, head, i, rows, j, keys, width, w.scores, key_block, w.top + local, w.total + local, shrink);
     small_product(rows, d, end, w.scores, key_block, 1, v.data, v.row, w.out + local * d, d, shrink);

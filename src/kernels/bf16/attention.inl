@@ -16,9 +16,9 @@ constexpr int64_t head_words = widest_head / 2;  // of a row of D
 /// not 21.)
 constexpr int64_t wide_keys = 4 * key_block;
 
-// Sums are written in whole tiles, so they stand in rows of row_of(D) with room for whole tiles of rows.
-inline int64_t row_of(int64_t d) {
-    return ceil_divide(d, tile_side) * tile_side;
+/// Units write C in whole tiles: sums stand in rows of whole_tiles(D), with room for whole_tiles(rows).
+inline int64_t whole_tiles(int64_t n) {
+    return ceil_divide(n, tile_side) * tile_side;
 }
 
 struct BF16Attention {
@@ -39,6 +39,7 @@ struct BF16AttentionBackward {
 };
 static_assert(sizeof(BF16Attention) <= sizeof(BF16Panels) &&
               sizeof(BF16AttentionBackward) <= sizeof(BF16Panels));
+static_assert(tile_block <= most_weighed);
 
 /// Rows of D numbers, f32 or bf16.
 struct Numbers {
@@ -64,18 +65,18 @@ struct SmallSize {
     int64_t m, n, k, used;
 };
 
-/// Rows of D of a gradient: its sums, in rows of row_of(D), begun from what stands in memory or from 0. In
-/// memory rows are often a multiple of 1 KiB apart and would evict each other from L1.
+/// Rows of D of a gradient: its sums, in rows of whole_tiles(D), begun from what stands in memory or from 0.
+/// In memory rows are often a multiple of 1 KiB apart and would evict each other from L1.
 inline void begin_sums(bool onto, int64_t rows, int64_t d, const Real* memory, int64_t memory_row,
                        Real* sums) {
-    for (int64_t r = 0; r < rows; r++, memory += memory_row, sums += row_of(d))
+    for (int64_t r = 0; r < rows; r++, memory += memory_row, sums += whole_tiles(d))
         each_vector(d, [&](int64_t c, int64_t n) {
             if (!onto) __builtin_prefetch(memory + c, 1, 2);  // for end_sums
             store_n(sums + c, onto ? load_n(memory + c, n) : zero(), n);
         });
 }
 inline void end_sums(int64_t rows, int64_t d, const Real* sums, Real* memory, int64_t memory_row) {
-    for (int64_t r = 0; r < rows; r++, memory += memory_row, sums += row_of(d))
+    for (int64_t r = 0; r < rows; r++, memory += memory_row, sums += whole_tiles(d))
         each_vector(d, [&](int64_t c, int64_t n) { store_n(memory + c, load_n(sums + c, n), n); });
 }
 
@@ -93,7 +94,7 @@ void bf16_attend(const Attention<Real>& f, int64_t head, typename Units::Left q,
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = width; c < used; c += W) store(w.scores + r * wide_keys + c, zero());
     const auto weights = Units::rows_of_a({w.scores, DType::f32, wide_keys}, rows, used, w.weights);
-    Units::add({rows, d, keys, used}, weights, w.v, w.out + local * row_of(d), row_of(d), shrink);
+    Units::add({rows, d, keys, used}, weights, w.v, w.out + local * whole_tiles(d), whole_tiles(d), shrink);
 }
 
 template <class Units>
@@ -101,6 +102,7 @@ void bf16_attention(const Attention<Real>& f, int64_t head, int64_t query_begin,
                     void* workspace) {
     auto& w = *static_cast<BF16Attention*>(workspace);
     const int64_t kv = head / (f.heads / f.kv_heads), d = f.head_width;
+    // What a window leaves out is not computed, and blocks are chosen one by one.
     const int64_t step = f.window > 0 || f.chosen ? key_block : wide_keys;
     const Numbers q = Numbers{f.q, f.stored, f.q_row}.from(head * f.q_head),
                   k = Numbers{f.k, f.stored, f.k_row}.from(kv * f.k_head),
@@ -109,8 +111,7 @@ void bf16_attention(const Attention<Real>& f, int64_t head, int64_t query_begin,
     for (int64_t q0 = query_begin; q0 < query_end; q0 += query_block) {
         const int64_t q1 = least(q0 + query_block, query_end), count = q1 - q0;
         for (int64_t r = 0; r < count; r++) w.top[r] = minus_infinity, w.total[r] = 0;
-        for (int64_t c = 0; c < ceil_divide(count, tile_side) * tile_side * row_of(d); c += W)
-            store(w.out + c, zero());
+        for (int64_t c = 0; c < whole_tiles(count) * whole_tiles(d); c += W) store(w.out + c, zero());
         const auto queries = Units::rows_of_a(q.from(q0 * f.q_row), count, d, w.q);
         const int64_t last = scan_end(f, q0, count);
         for (int64_t j = 0; j < last; j += step) {
@@ -123,9 +124,9 @@ void bf16_attention(const Attention<Real>& f, int64_t head, int64_t query_begin,
                                    i - q0, w);
         }
         if (f.stored == DType::bf16)
-            finish_rows<StoredBF16>(f, head, q0, count, w.out, row_of(d), w.top, w.total);
+            finish_rows<StoredBF16>(f, head, q0, count, w.out, whole_tiles(d), w.top, w.total);
         else
-            finish_rows<StoredReal>(f, head, q0, count, w.out, row_of(d), w.top, w.total);
+            finish_rows<StoredReal>(f, head, q0, count, w.out, whole_tiles(d), w.top, w.total);
     }
     Units::end();
 }
@@ -150,7 +151,9 @@ struct QueryBlocks {
           most(floats / size()),
           all(ceil_divide(f.rows, key_block) <= most) {}
 
-    int64_t size() const { return 2 * (a_words + b_words) + key_block + key_block * row_of(f.head_width); }
+    int64_t size() const {
+        return 2 * (a_words + b_words) + key_block + key_block * whole_tiles(f.head_width);
+    }
     float* at(int64_t i) const { return room + (all ? i / key_block * size() : 0); }
     Left q(int64_t i) const { return Units::rows_at(at(i), f.head_width); }
     Left dout(int64_t i) const { return Units::rows_at(at(i) + a_words, f.head_width); }
@@ -218,11 +221,11 @@ void bf16_backward_block(const QueryBlocks<Units>& blocks, const HeadGradient& h
         finish_backward_row(f, h, i0 + r, j, keys, width, deltas[r], w.weights + r * key_block,
                             w.dscores + r * key_block);
     const auto by_rows = Units::rows_of_a({w.dscores, DType::f32, key_block}, queries, keys, w.left);
-    Units::add({queries, d, keys, keys}, by_rows, w.k_k, blocks.dq(i0), row_of(d), nullptr);
+    Units::add({queries, d, keys, keys}, by_rows, w.k_k, blocks.dq(i0), whole_tiles(d), nullptr);
     const auto weights = Units::turned(w.weights, queries, keys, w.left);
-    Units::add({keys, d, queries, queries}, weights, blocks.dout_q(i0), w.dv, row_of(d), nullptr);
+    Units::add({keys, d, queries, queries}, weights, blocks.dout_q(i0), w.dv, whole_tiles(d), nullptr);
     const auto dscores = Units::turned(w.dscores, queries, keys, w.left);
-    Units::add({keys, d, queries, queries}, dscores, blocks.q_q(i0), w.dk, row_of(d), nullptr);
+    Units::add({keys, d, queries, queries}, dscores, blocks.q_q(i0), w.dk, whole_tiles(d), nullptr);
 }
 
 constexpr int64_t query_room =

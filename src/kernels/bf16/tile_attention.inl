@@ -40,9 +40,11 @@ struct TileUnits {
         return rows_at(to, count);
     }
 
+    /// c, `row` apart and written in whole tiles, = A · B.
     static void put(const SmallSize& s, Left a, const float* b, Real* c, int64_t row) {
         product<false>(s, a, b, c, row);
     }
+    /// c = c ∘ factor + A · B, or c + A · B.
     static void add(const SmallSize& s, Left a, const float* b, Real* c, int64_t row, const Real* factor) {
         if (factor) scale_rows(s.m, s.n, c, row, factor);
         product<true>(s, a, b, c, row);
