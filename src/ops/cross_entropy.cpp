@@ -78,13 +78,13 @@ double lose(const Call<Real>& call, std::int64_t v, std::int32_t target, bool gr
 /// written and read four times, and chunks are twice as long. (The sum of a bias' gradient takes Reals.) A
 /// row of them, and what the soft cap keeps, is unpacked to the member's workspace.
 template <class Real>
-LogitForm backward_form(const Call<Real>& call) {
+DType backward_type(const Call<Real>& call) {
     const std::int64_t v = call.parameter[0].shape.dim[0];
     const bool narrow = call.product == ProductKernel::bf16 && call.kernels->narrow.rounded &&
                         call.in_width[0] <= call.kernels->narrow.rounded_longest && !call.parameter_grad[1] &&
                         info(call.parameter[0].type).block == 1 &&
                         2 * static_cast<std::size_t>(v) * sizeof(Real) <= kernel_workspace(*call.kernels);
-    return narrow ? LogitForm::bf16 : LogitForm::real;
+    return narrow ? DType::bf16 : kernel_type<Real>;
 }
 
 /// The loss of one row, and its gradient in place of the logits; `kept`: see finish.
@@ -104,18 +104,18 @@ Real make_loss(const Call<Real>& call, std::int64_t v, std::int32_t target, bool
 /// Those of a chunk.
 template <class Real>
 void make_losses(const Call<Real>& call, LogitChunk chunk, bool gradient) {
-    const std::int64_t v = call.parameter[0].shape.dim[0], row = logit_row(v, chunk.form);
+    const std::int64_t v = call.parameter[0].shape.dim[0], row = logit_row(v, chunk.type);
     const Range rows = call.worker.share(chunk.count);
     for (std::int64_t r = rows.begin; r < rows.end; r++) {
         const std::int32_t target = call.ids[static_cast<std::size_t>(chunk.first + r)];
         Real& loss = call.out[chunk.first + r];
-        if (chunk.form == LogitForm::real) {
-            Real* copies = call.scratch + chunk_rows(call.rows, v, chunk.form) * v;
+        if (chunk.type != DType::bf16) {
+            Real* copies = call.scratch + chunk_rows(call.rows, v, chunk.type) * v;
             loss = make_loss(call, v, target, gradient, call.scratch + r * row, copies + r * v);
         } else {
             std::uint16_t* stored = reinterpret_cast<std::uint16_t*>(call.scratch) + r * row;
             Real* logits = static_cast<Real*>(call.workspace);
-            call.kernels->load(v, DType::bf16, stored, logits);
+            if (target >= 0) call.kernels->load(v, DType::bf16, stored, logits);
             loss = make_loss(call, v, target, gradient, logits, logits + v);
             call.kernels->store(v, DType::bf16, logits, stored);
         }
@@ -133,13 +133,12 @@ void forward(Call<Real>& call) {
 // dx = dlogits · W,  dW += dlogitsᵀ · x,  db += column sums of dlogits.
 template <class Real>
 void backward(Call<Real>& call) {
-    const LogitChunk chunk(call, call.round / backward_rounds, backward_form(call));
+    const LogitChunk chunk(call, call.round / backward_rounds, backward_type(call));
     if (call.round % backward_rounds == 0) return make_logits(call, chunk);
     if (call.round % backward_rounds == 1) return make_losses(call, chunk, true);
     const Tensor& w = call.parameter[0];
     std::int64_t c = call.in_width[0], v = w.shape.dim[0];
-    const Operand gradients{call.scratch, chunk.form == LogitForm::bf16 ? DType::bf16 : kernel_type<Real>,
-                            logit_row(v, chunk.form), 1};
+    const Operand gradients{call.scratch, chunk.type, logit_row(v, chunk.type), 1};
     if (call.din[0])
         team_project_back(call, gradients, chunk.count, w, call.din[0] + chunk.first * c, call.accumulate[0]);
     if (call.parameter_grad[0])
@@ -164,7 +163,7 @@ const Op cross_entropy_op = {
     .backward = [](auto& call) { backward(call); },
     .forward_rounds = [](const auto& call) { return forward_rounds * logit_chunks(call); },
     .backward_rounds =
-        [](const auto& call) { return backward_rounds * logit_chunks(call, backward_form(call)); },
+        [](const auto& call) { return backward_rounds * logit_chunks(call, backward_type(call)); },
     .reads_inputs = 1,
     .stream = true,
     .product = true,

@@ -2,7 +2,6 @@
 // whole batch are never stored: cross_entropy and sample.   x [R,C], W [V,C], b [V] (may be left out).
 #pragma once
 #include <algorithm>
-#include <cstdint>
 #include <stdexcept>
 #include <string>
 
@@ -20,48 +19,44 @@ inline double logits_flops(const NodeShape& s, double) {
     return 2.0 * static_cast<double>(s.parameters[0].count());
 }
 
-/// How a chunk's logits stand in the scratch: as Real, or as bf16, twice as many.
-enum class LogitForm : std::uint8_t { real, bf16 };
-
-/// Elements from one row of logits to the next. Those of bf16 begin at multiples of 64 bytes, but where two
-/// of them would take more than one of Real.
-inline std::int64_t logit_row(std::int64_t vocabulary, LogitForm form) {
-    return form == LogitForm::real ? vocabulary : std::min((vocabulary + 31) / 32 * 32, 2 * vocabulary);
+/// Elements from one row of logits to the next, of Real or of bf16. Those of bf16 begin at multiples of 64
+/// bytes, but where two of them would take more than one of Real.
+inline std::int64_t logit_row(std::int64_t vocabulary, DType type) {
+    return type == DType::bf16 ? std::min((vocabulary + 31) / 32 * 32, 2 * vocabulary) : vocabulary;
 }
 
 /// Every chunk streams dW once (V·C read and written) and packs W twice, so chunks are as long as about 200
 /// MB of logits allow, and at most half of the batch.
-inline std::int64_t most_chunk_rows(std::int64_t rows, std::int64_t vocabulary, LogitForm form) {
+inline std::int64_t most_chunk_rows(std::int64_t rows, std::int64_t vocabulary, DType type) {
     constexpr std::int64_t logits = 52'000'000;
     const std::int64_t half = std::max<std::int64_t>(1, (rows + 1) / 2);
     const std::int64_t most = std::min(half, std::max<std::int64_t>(64, logits / vocabulary));
-    return form == LogitForm::real ? most
-                                   : std::min(half, most * vocabulary * 2 / logit_row(vocabulary, form));
+    return type == DType::bf16 ? std::min(half, most * vocabulary * 2 / logit_row(vocabulary, type)) : most;
 }
 /// As many chunks as that takes, about equally long.
-inline std::int64_t chunk_rows(std::int64_t rows, std::int64_t vocabulary, LogitForm form) {
-    const std::int64_t most = most_chunk_rows(rows, vocabulary, form), chunks = (rows + most - 1) / most;
+inline std::int64_t chunk_rows(std::int64_t rows, std::int64_t vocabulary, DType type) {
+    const std::int64_t most = most_chunk_rows(rows, vocabulary, type), chunks = (rows + most - 1) / most;
     return std::max<std::int64_t>(1, (rows + chunks - 1) / std::max<std::int64_t>(1, chunks));
 }
-/// In Reals, of either form.
+/// In Reals, of either type.
 inline std::int64_t logits_scratch(const NodeShape& s, std::int64_t rows) {
     const std::int64_t vocabulary = s.parameters[0].dim[0];
-    return most_chunk_rows(rows, vocabulary, LogitForm::real) * vocabulary;
+    return most_chunk_rows(rows, vocabulary, DType::f32) * vocabulary;
 }
 
 template <class Real>
-std::int64_t logit_chunks(const Call<Real>& call, LogitForm form = LogitForm::real) {
-    std::int64_t chunk = chunk_rows(call.rows, call.parameter[0].shape.dim[0], form);
+std::int64_t logit_chunks(const Call<Real>& call, DType type = kernel_type<Real>) {
+    std::int64_t chunk = chunk_rows(call.rows, call.parameter[0].shape.dim[0], type);
     return (call.rows + chunk - 1) / chunk;
 }
 
 /// Rows [first, first + count).
 struct LogitChunk {
     std::int64_t first, count;
-    LogitForm form;
+    DType type;
     template <class Real>
-    LogitChunk(const Call<Real>& call, std::int64_t index, LogitForm as = LogitForm::real) : form(as) {
-        std::int64_t rows = chunk_rows(call.rows, call.parameter[0].shape.dim[0], form);
+    LogitChunk(const Call<Real>& call, std::int64_t index, DType as = kernel_type<Real>) : type(as) {
+        std::int64_t rows = chunk_rows(call.rows, call.parameter[0].shape.dim[0], type);
         first = index * rows, count = std::min(rows, call.rows - first);
     }
 };
@@ -74,8 +69,8 @@ void make_logits(const Call<Real>& call, LogitChunk chunk) {
     Gemm<Real> g;
     g.m = chunk.count, g.n = v, g.k = c;
     g.a = {call.in[0] + chunk.first * c, kernel_type<Real>, c, 1};
-    g.c = call.scratch, g.c_row = logit_row(v, chunk.form);
-    if (chunk.form == LogitForm::bf16) g.bf16 = reinterpret_cast<std::uint16_t*>(call.scratch);
+    g.c = call.scratch, g.c_row = logit_row(v, chunk.type);
+    if (chunk.type == DType::bf16) g.bf16 = reinterpret_cast<std::uint16_t*>(call.scratch);
     g.bias = call.vector(1);
     team_project(call, g, w, call.product == ProductKernel::rows ? ProductKernel::panels : call.product);
 }
