@@ -28,8 +28,8 @@ JSON
 
 run="$linnet --quiet train config --data text --threads 1 --out out"
 # With a vocabulary that a Hugging Face folder can hold.
-"$linnet" --quiet train config --data text --threads 1 --out base --set tokenizer.kind=file \
-    --set tokenizer.file=t.json || exit 1
+own="--set tokenizer.kind=file --set tokenizer.file=t.json"
+"$linnet" --quiet train config --data text --threads 1 --out base $own || exit 1
 m=$PWD/base/model.gguf
 tune="$linnet --quiet finetune -m $m --lora 2 --data text --threads 1 --set train.batch=4 --set train.sequence=32
       --set train.steps=4 --set train.eval_every=2 --set train.eval_batches=1 --set train.checkpoint_every=2
@@ -45,6 +45,7 @@ for name in c d; do
 done
 # An encoder, and what it is trained by.
 encoder="--set model.kind=encoder --set tokenizer.kind=wordpiece --set tokenizer.vocab_size=300"
+replaced="$encoder --set train.objective=replaced"
 "$linnet" --quiet train config --data text --threads 1 --out encoder $encoder || exit 1
 e=$PWD/encoder/model.gguf
 echo "three four" > talk  # what every command has as stdin
@@ -87,9 +88,9 @@ table=(
     "tokenizer convert, fresh@@$linnet --quiet tokenizer convert t.json out/x.gguf@$linnet --quiet tokenizer convert t.json out/x.gguf --overwrite"
     "tokenize --html, fresh@@$linnet --quiet tokenize -m t.json --html out/x.html text@$linnet --quiet tokenize -m t.json --html out/x.html --overwrite text"
     "tokenize --html, over another@mkdir out; echo old > out/x.html@$linnet --quiet tokenize -m t.json --html out/x.html --overwrite text@$linnet --quiet tokenize -m t.json --html out/x.html --overwrite text"
-    "train --save hf, fresh@@$run --save hf --set tokenizer.kind=file --set tokenizer.file=t.json@$run --save hf --resume || $run --save hf --overwrite --set tokenizer.kind=file --set tokenizer.file=t.json"
-    "train an encoder, fresh@@$run $encoder@$run --resume || $run --overwrite $encoder"
-    "train an encoder beside a generator, fresh@@$run $encoder --set train.objective=replaced@$run --resume || $run --overwrite $encoder --set train.objective=replaced"
+    "train --save hf, fresh@@$run --save hf $own@$run --save hf $own --resume || $run --save hf $own --overwrite"
+    "train an encoder, fresh@@$run $encoder@$run $encoder --resume || $run $encoder --overwrite"
+    "train an encoder beside a generator, fresh@@$run $replaced@$run $replaced --resume || $run $replaced --overwrite"
     "finetune, fresh@@$whole@$whole --resume || $whole --overwrite"
     "merge, fresh@@$linnet --quiet merge -m $m --lora a.gguf -o out/x.gguf@$linnet --quiet merge -m $m --lora a.gguf -o out/x.gguf --overwrite"
     "merge, over another@mkdir out; echo old > out/x.gguf@$linnet --quiet merge -m $m --lora a.gguf -o out/x.gguf --overwrite@$linnet --quiet merge -m $m --lora a.gguf -o out/x.gguf --overwrite"
