@@ -47,12 +47,16 @@ LINNET_INLINE void transpose_fours(Codes* v) {
     v[3] = reinterpret_cast<Codes>(last_pairs(high, high2));
 }
 
-/// The sums of the rows of those matrices.
+/// The sums of the fours of v[0], v[1], v[2], v[3] in turn.
 template <class Floats, class Ints>
 LINNET_INLINE Ints sums_of_fours(const Ints* v) {
-    Ints words[4] = {v[0], v[1], v[2], v[3]};
-    transpose_fours<Floats>(words);
-    return (words[0] + words[1]) + (words[2] + words[3]);
+    auto sums_of_twos = [v](int i) LINNET_LAMBDA_INLINE {
+        const auto a = reinterpret_cast<Floats>(v[i]), b = reinterpret_cast<Floats>(v[i + 1]);
+        return reinterpret_cast<Floats>(reinterpret_cast<Ints>(first_words(a, b)) +
+                                        reinterpret_cast<Ints>(last_words(a, b)));
+    };
+    const Floats low = sums_of_twos(0), high = sums_of_twos(2);
+    return reinterpret_cast<Ints>(first_pairs(low, high)) + reinterpret_cast<Ints>(last_pairs(low, high));
 }
 
 /// One group per vector.

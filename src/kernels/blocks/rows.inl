@@ -12,7 +12,7 @@
 #include <type_traits>
 
 #include "kernels/blocks/activations.inl"
-#include "kernels/blocks/row_lanes.inl"
+#include "kernels/blocks/row_fours.inl"
 #include "kernels/packing.inl"
 #include "kernels/stored.inl"
 
@@ -157,9 +157,8 @@ using BlockSums = std::conditional_t<has_whole_scales<Block>, RunSums<Block>, Gr
 template <class Block>
 using ActivationsFor = typename BlockSums<Block>::Activations;
 
-template <class Block>
-inline void finish(const Gemm<Real>& g, int64_t row, int64_t j, const BlockSums<Block>& sums) {
-    Real all = sums.sum(), *c = g.c + row * g.c_row + j;
+inline void finish(const Gemm<Real>& g, int64_t row, int64_t j, Real all) {
+    Real* c = g.c + row * g.c_row + j;
     if (g.accumulate) all += *c;
     if (g.bias) all += g.bias[j];
     if (g.add) all += g.add[row * g.add_row + j];
@@ -175,16 +174,33 @@ struct TileAt {
 /// The end of a row of W, `count` weights that are no whole run. What follows in memory is the next row: its
 /// codes meet activations of 0, and its scales, which may be anything, become 0. Only at the matrix's end is
 /// the run copied: a copy in short pieces that is loaded in long ones took most of the time of a row of 288.
+template <class Block>
+LINNET_INLINE const char* last_run(const Gemm<Real>& g, const char* run, int64_t count,
+                                   char (&copy)[run_bytes<Block>]) {
+    const bool beyond = (run + run_bytes<Block>) > block_at<Block>(g.b, g.n, 0);
+    return beyond ? whole_run<Block>(run, count, copy) : run;
+}
 template <class Block, int R>
 LINNET_INLINE void add_last_run(const Gemm<Real>& g, const char* run, int64_t count,
                                 const ActivationsFor<Block>* a, int64_t runs, BlockSums<Block> (&sums)[R]) {
     if constexpr (Block::elements < run_length) {
         char copy[run_bytes<Block>];
-        if (run + run_bytes < Block >> block_at<Block>(g.b, g.n, 0)) run = whole_run<Block>(run, count, copy);
+        run = last_run<Block>(g, run, count, copy);
         const auto codes = [run]<int p>(int) LINNET_LAMBDA_INLINE { return RowLanes::codes<Block, p>(run); };
         const int64_t groups = count / 32;
         const auto scales = first_scales(BlockSums<Block>::scales(run), groups);
         for (int r = 0; r < R; r++) sums[r].add_last(scales, codes, a[r * runs], groups);
+    }
+}
+
+/// Prefetches a run of each of C columns, `next` bytes apart.
+template <class Block, int C>
+LINNET_INLINE void fetch_runs(const char* first, int64_t next) {
+    LINNET_UNROLL
+    for (int c = 0; c < C; c++) {
+        LINNET_UNROLL
+        for (int64_t line = 0; line < run_bytes<Block>; line += 64)
+            __builtin_prefetch(first + c * next + line, 0, 2);
     }
 }
 
@@ -196,14 +212,7 @@ void block_tile(const Gemm<Real>& g, const ActivationsFor<Block>* a, const TileA
     const int64_t runs = ceil_divide(g.k, run_length);
     int64_t left = g.k;
     for (; left >= run_length; left -= run_length, a++, from += run_bytes<Block>) {
-        if (t.ahead) {
-            LINNET_UNROLL
-            for (int c = 0; c < C; c++) {
-                LINNET_UNROLL
-                for (int64_t line = 0; line < run_bytes<Block>; line += 64)
-                    __builtin_prefetch(from + c * next + t.ahead + line, 0, 2);
-            }
-        }
+        if (t.ahead) fetch_runs<Block, C>(from + t.ahead, next);
         typename BlockSums<Block>::Scaled scales[C];
         LINNET_UNROLL
         for (int c = 0; c < C; c++) scales[c] = BlockSums<Block>::scales(from + c * next);
@@ -213,19 +222,57 @@ void block_tile(const Gemm<Real>& g, const ActivationsFor<Block>* a, const TileA
     }
     for (int c = 0; c < C; c++) {
         if (left > 0) add_last_run<Block, R>(g, from + c * next, left, a, runs, sums[c]);
-        for (int r = 0; r < R; r++) finish<Block>(g, t.row + r, t.j + c * t.apart, sums[c][r]);
+        for (int r = 0; r < R; r++) finish(g, t.row + r, t.j + c * t.apart, sums[c][r].sum());
     }
 }
 
-/// One row of A: the columns in four stretches that are walked together, where that is faster.
+#ifdef LINNET_WIDE_BYTES
+template <class Block>
+constexpr bool sums_fours = !has_whole_scales<Block>;
+
+/// A tile of one row of A and four columns.
+template <class Block>
+void block_four(const Gemm<Real>& g, const ActivationBlock* a, const TileAt& t) {
+    FourSums<Block> sums;
+    const char* from = block_at<Block>(g.b, t.j, 0);
+    const int64_t next = block_at<Block>(g.b, t.apart, 0) - block_at<Block>(g.b, 0, 0);
+    int64_t left = g.k;
+    for (; left >= run_length; left -= run_length, a++, from += run_bytes<Block>) {
+        if (t.ahead) fetch_runs<Block, 4>(from + t.ahead, next);
+        sums.add({from, from + next, from + 2 * next, from + 3 * next}, *a);
+    }
+    if (left > 0) {
+        char copy[4][run_bytes<Block>];
+        const char* run[4];
+        for (int c = 0; c < 4; c++) run[c] = last_run<Block>(g, from + c * next, left, copy[c]);
+        sums.add_last(run, *a, left / 32);
+    }
+    Real all[4];
+    sums.total(all);
+    for (int c = 0; c < 4; c++) finish(g, t.row, t.j + c * t.apart, all[c]);
+}
+#else
+template <class Block>
+constexpr bool sums_fours = false;
+#endif
+
+/// One row of A: the columns in four stretches that are walked together, where that is faster, or by fours.
 template <class Block>
 void block_row(const Gemm<Real>& g, const ActivationsFor<Block>* a, int64_t row) {
     int64_t j = g.n_begin;
+    auto four = [&](const TileAt& t) LINNET_LAMBDA_INLINE {
+        if constexpr (sums_fours<Block>)
+            block_four<Block>(g, a, t);
+        else
+            block_tile<Block, 1, 4>(g, a, t);
+    };
     if (g.streams == 4) {
         const int64_t apart = (g.n_end - g.n_begin) / 4;
-        for (; j < g.n_begin + apart; j++) block_tile<Block, 1, 4>(g, a, {row, j, apart, read_ahead(4)});
+        for (; j < g.n_begin + apart; j++) four({row, j, apart, read_ahead(4)});
         j = g.n_begin + 4 * apart;
     }
+    if constexpr (sums_fours<Block>)
+        for (; j + 4 <= g.n_end; j += 4) four({row, j, 1, read_ahead(1)});
     for (; j < g.n_end; j++) block_tile<Block, 1, 1>(g, a, {row, j, 1, read_ahead(1)});
 }
 

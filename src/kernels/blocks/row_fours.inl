@@ -1,0 +1,140 @@
+// Four columns of W for one row of A, where vectors hold two groups (row_lanes.inl) whose sums have scales of
+// their own: the sums and the order of GroupSums (rows.inl), with shuffles that serve two columns or all
+// four.
+#pragma once
+#include "kernels/blocks/row_lanes.inl"
+
+#ifdef LINNET_WIDE_BYTES
+namespace linnet {
+namespace {
+
+/// Of sums_of_fours of two columns' vectors, the groups' sums: eight of one, then of the other.
+inline Ints16 groups_in_order(Ints16 a, Ints16 b) {
+    const auto even_odd = reinterpret_cast<Floats16>(sums_of_neighbours(a, b));
+    return reinterpret_cast<Ints16>(
+        __builtin_shufflevector(even_odd, even_odd, 0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15));
+}
+/// Of sums_of_fours of one vector of each of four columns, those of columns 2i and 2i + 1 likewise: two
+/// groups and six zeros of each.
+template <int i>
+LINNET_INLINE Ints16 first_groups(Ints16 sums) {
+    const auto s = reinterpret_cast<Floats16>(sums + swapped_fours(sums)), zeros = Floats16{};
+    constexpr int a = 2 * i, b = 2 * i + 1;
+    return reinterpret_cast<Ints16>(__builtin_shufflevector(s, zeros, a, 8 + a, 16, 16, 16, 16, 16, 16, b,
+                                                            8 + b, 16, 16, 16, 16, 16, 16));
+}
+
+/// Scales and offsets of the groups of two columns.
+struct PairScales {
+    Floats16 scale, offset;
+};
+template <class Block>
+LINNET_INLINE PairScales pair_scales(const char* a, const char* b) {
+    if constexpr (Block::halves == 1 && picks_shorts<Block::bytes>) {
+        return {pick_halves<Block::bytes>(a, b), Floats16{}};
+    } else {
+        const Scales x = Block::scales(a), y = Block::scales(b);
+        return {join(x.scale[0], y.scale[0]), join(x.offset[0], y.offset[0])};
+    }
+}
+/// The same of the first `groups` groups, and zeros.
+template <class Block>
+LINNET_INLINE PairScales first_pair_scales(const char* a, const char* b, int64_t groups) {
+    const Scales x = first_scales(Block::scales(a), groups), y = first_scales(Block::scales(b), groups);
+    return {join(x.scale[0], y.scale[0]), join(x.offset[0], y.offset[0])};
+}
+
+template <class Block>
+class FourSums {
+  public:
+    /// Adds the products of a run of each column.
+    LINNET_INLINE void add(const char* const (&run)[4], const ActivationBlock& block) {
+        Ints16 sums[4];
+        LINNET_UNROLL
+        for (int c = 0; c < 4; c++) {
+            Ints16 parts[4];
+            each_part([&]<int p>() LINNET_LAMBDA_INLINE { parts[p] = dots<p>(run[c], block); });
+            sums[c] = sums_of_fours<Floats16>(parts);
+        }
+        add_pair(0, pair_scales<Block>(run[0], run[1]), block, groups_in_order(sums[0], sums[1]));
+        add_pair(1, pair_scales<Block>(run[2], run[3]), block, groups_in_order(sums[2], sums[3]));
+    }
+    /// Adds those of the first `groups` groups of each. One or two, as a width of 288 leaves, take no more
+    /// than what they need.
+    LINNET_INLINE void add_last(const char* const (&run)[4], const ActivationBlock& block, int64_t groups) {
+        if (groups <= 2) {
+            Ints16 firsts[4];
+            LINNET_UNROLL
+            for (int c = 0; c < 4; c++) firsts[c] = dots<0>(run[c], block);
+            const Ints16 sums = sums_of_fours<Floats16>(firsts);
+            add_pair(0, few_scales(run[0], run[1], groups), block, first_groups<0>(sums));
+            add_pair(1, few_scales(run[2], run[3], groups), block, first_groups<1>(sums));
+            return;
+        }
+        LINNET_UNROLL
+        for (int i = 0; i < 2; i++) {
+            Ints16 sums[2];
+            for (int c = 0; c < 2; c++) {
+                Ints16 parts[4] = {};
+                each_part([&]<int p>() LINNET_LAMBDA_INLINE {
+                    if (2 * p < groups) parts[p] = dots<p>(run[2 * i + c], block);
+                });
+                sums[c] = sums_of_fours<Floats16>(parts);
+            }
+            add_pair(i, first_pair_scales<Block>(run[2 * i], run[2 * i + 1], groups), block,
+                     groups_in_order(sums[0], sums[1]));
+        }
+    }
+    /// The four outputs.
+    LINNET_INLINE void total(Real (&to)[4]) const {
+        Floats16 all = totals(products_);
+        if constexpr (Block::has_offset) all += totals(offsets_);
+        for (int c = 0; c < 4; c++) to[c] = all[4 * c];
+    }
+
+  private:
+    static constexpr int bias = RowLanes::bias<Block>;
+
+    template <int p>
+    static LINNET_INLINE Ints16 dots(const char* run, const ActivationBlock& block) {
+        return RowLanes::add<Block>(Ints16{}, RowLanes::factor<Block>(RowLanes::codes<Block, p>(run)),
+                                    get_vector<Bytes64>(block.q + 64 * p));
+    }
+    static LINNET_INLINE PairScales few_scales(const char* a, const char* b, int64_t groups) {
+        if constexpr (Block::halves == 0) {
+            return first_pair_scales<Block>(a, b, groups);
+        } else {
+            return {few_halves(a, b, groups),
+                    Block::halves > 1 ? few_halves(a + 2, b + 2, groups) : Floats16{}};
+        }
+    }
+    /// The half-precision numbers at a and b, and of the blocks behind where there are two groups.
+    static LINNET_INLINE Floats16 few_halves(const char* a, const char* b, int64_t groups) {
+        auto half = [](const char* p) LINNET_LAMBDA_INLINE { return get_vector<uint16_t>(p); };
+        Halves8 all = {half(a), 0, half(b), 0, 0, 0, 0, 0};
+        if (groups > 1) all[1] = half(a + Block::bytes), all[3] = half(b + Block::bytes);
+        const Floats8 wide = widen_halves(all);
+        return __builtin_shufflevector(wide, Floats8{}, 0, 1, 8, 8, 8, 8, 8, 8, 2, 3, 8, 8, 8, 8, 8, 8);
+    }
+    /// whole: the sums of the groups of columns 2i and 2i + 1.
+    LINNET_INLINE void add_pair(int i, const PairScales& s, const ActivationBlock& block, Ints16 whole) {
+        if constexpr (bias != 0) whole -= twice_eight<Ints16>(block.whole) * bias;
+        products_[i] += __builtin_convertvector(whole, Floats16) * (s.scale * twice_eight<Floats16>(block.d));
+        if constexpr (Block::has_offset)
+            offsets_[i] +=
+                s.offset * (twice_eight<Floats16>(block.first) + twice_eight<Floats16>(block.second));
+    }
+    /// total() of the columns' eight lanes, each at the begin of a four.
+    static LINNET_INLINE Floats16 totals(const Floats16 (&v)[2]) {
+        Floats16 sums = sums_of_neighbours(v[0], v[1]);
+        sums += __builtin_shufflevector(sums, sums, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+        return sums +
+               __builtin_shufflevector(sums, sums, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
+    }
+
+    Floats16 products_[2] = {}, offsets_[2] = {};
+};
+
+}  // namespace
+}  // namespace linnet
+#endif
