@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "weight_product.h"
 
@@ -126,17 +127,20 @@ TEST_CASE("the greatest codes times the greatest activations do not leave the ra
                           {DType::q5_1, 2},
                           {DType::q4_k, 2},
                           {DType::q5_k, 2}})
-        for (const KernelTable<float>* table : usable_kernels()) {
-            if (!table->block.panels) continue;
-            WeightProduct product(c.type, 4, 17, 512);
+        for (std::int64_t rows : {1, 4}) {
+            WeightProduct product(c.type, rows, 17, 512);
             std::ranges::fill(product.w, std::byte{0xFF});
             const std::uint16_t one = 0x3C00;
             for (std::size_t at = 0; at < product.w.size(); at += info(c.type).bytes)
                 for (std::size_t half = 0; half < c.halves; half++)
                     std::memcpy(product.w.data() + at + 2 * half, &one, sizeof one);
             for (std::int64_t i = 0; i < product.m * (product.k + 1); i++) product.a[i] = 1;
-            CHECK_MESSAGE(relative_error(product.run(table->block.panels, table->gemm_workspace),
-                                         product.expected()) < 1e-2,
-                          table->name << " " << info(c.type).name);
+            const std::vector<double> expected = product.expected();
+            for (const KernelTable<float>* table : usable_kernels())
+                for (auto* kernel : {table->block.rows, table->block.panels})
+                    if (kernel)
+                        CHECK_MESSAGE(
+                            relative_error(product.run(kernel, table->gemm_workspace), expected) < 1e-2,
+                            table->name << " " << info(c.type).name << " rows " << rows);
         }
 }

@@ -54,7 +54,7 @@ class FourSums {
         for (int c = 0; c < 4; c++) {
             Ints16 parts[4];
             each_part([&]<int p>() LINNET_LAMBDA_INLINE { parts[p] = dots<p>(run[c], block); });
-            sums[c] = sums_of_fours<Floats16>(parts);
+            sums[c] = sums_of_parts(parts);
         }
         add_pair(0, pair_scales<Block>(run[0], run[1]), block, groups_in_order(sums[0], sums[1]));
         add_pair(1, pair_scales<Block>(run[2], run[3]), block, groups_in_order(sums[2], sums[3]));
@@ -66,7 +66,7 @@ class FourSums {
             Ints16 firsts[4];
             LINNET_UNROLL
             for (int c = 0; c < 4; c++) firsts[c] = dots<0>(run[c], block);
-            const Ints16 sums = sums_of_fours<Floats16>(firsts);
+            const Ints16 sums = sums_of_parts(firsts);
             add_pair(0, few_scales(run[0], run[1], groups), block, first_groups<0>(sums));
             add_pair(1, few_scales(run[2], run[3], groups), block, first_groups<1>(sums));
             return;
@@ -79,7 +79,7 @@ class FourSums {
                 each_part([&]<int p>() LINNET_LAMBDA_INLINE {
                     if (2 * p < groups) parts[p] = dots<p>(run[2 * i + c], block);
                 });
-                sums[c] = sums_of_fours<Floats16>(parts);
+                sums[c] = sums_of_parts(parts);
             }
             add_pair(i, first_pair_scales<Block>(run[2 * i], run[2 * i + 1], groups), block,
                      groups_in_order(sums[0], sums[1]));
@@ -99,6 +99,14 @@ class FourSums {
     static LINNET_INLINE Ints16 dots(const char* run, const ActivationBlock& block) {
         return RowLanes::add<Block>(Ints16{}, RowLanes::factor<Block>(RowLanes::codes<Block, p>(run)),
                                     get_vector<Bytes64>(block.q + 64 * p));
+    }
+    /// sums_of_fours. Codes without a sign are at most 31 here, so that 8 products with bytes of activations
+    /// fit into 16 bits: then half of the shuffles will do.
+    static LINNET_INLINE Ints16 sums_of_parts(const Ints16 (&v)[4]) {
+        if constexpr (Block::is_signed)
+            return sums_of_fours<Floats16>(v);
+        else
+            return sums_of_small_twos(sums_of_small_twos(v[0], v[1]), sums_of_small_twos(v[2], v[3]));
     }
     static LINNET_INLINE PairScales few_scales(const char* a, const char* b, int64_t groups) {
         if constexpr (Block::halves == 0) {

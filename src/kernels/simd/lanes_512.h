@@ -37,6 +37,11 @@ inline V sums_of_neighbours(V a, V b) {
     return reinterpret_cast<V>(_mm512_shuffle_i32x4(x, y, 0x88)) +
            reinterpret_cast<V>(_mm512_shuffle_i32x4(x, y, 0xDD));
 }
+/// In each four: sums of neighbours of a's four, then of b's. They must fit into 16 bits.
+inline Ints16 sums_of_small_twos(Ints16 a, Ints16 b) {
+    const __m512i both = _mm512_packs_epi32(reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b));
+    return reinterpret_cast<Ints16>(_mm512_madd_epi16(both, _mm512_set1_epi16(1)));
+}
 /// The first and second of the fours of a vector change places, and the third and fourth.
 inline Ints16 swapped_fours(Ints16 v) {
     auto x = reinterpret_cast<__m512i>(v);
