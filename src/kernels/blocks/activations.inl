@@ -81,6 +81,10 @@ struct HalfSums {
     int32_t first, second;
 };
 inline HalfSums bytes_of_group(const float* x, float to_whole, Whole* to) {
+    if (to_whole == 0) {  // a number that is not finite is no integer
+        __builtin_memset(to, 0, 32);
+        return {0, 0};
+    }
     Ints8 q[4];
     for (int i = 0; i < 4; i++) {
         q[i] = __builtin_convertvector(rounded(get_vector<Floats8>(x + 8 * i) * all_of(to_whole)), Ints8);
