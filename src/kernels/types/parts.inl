@@ -4,6 +4,8 @@
 //     elements, bytes, group    weights and bytes per block, weights per group (16 or 32)
 //     is_signed                 whether codes are signed bytes; else they are unsigned, at most 63
 //     zero, has_offset          the code of 0; whether there are offsets
+//     halves                    of blocks of 32: half-precision numbers that a block begins with: its scale,
+//                               and where there are 2 its offset; 0: the scale is another number
 //     codes<g>(from)            the codes of weights 32g … 32g + 31 of the 256 that begin at `from`
 //     codes_of_two<p>(from)     those of groups 2p and 2p + 1, where it is faster than joining two (optional;
 //                               simd/lanes_512.h alone)
