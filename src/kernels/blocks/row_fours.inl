@@ -18,72 +18,52 @@ inline Ints16 groups_in_order(Ints16 a, Ints16 b) {
 /// groups and six zeros of each.
 template <int i>
 LINNET_INLINE Ints16 first_groups(Ints16 sums) {
-    const auto s = reinterpret_cast<Floats16>(sums + swapped_fours(sums)), zeros = Floats16{};
+    const auto s = reinterpret_cast<Floats16>(sums_of_neighbours(sums, sums)), zeros = Floats16{};
     constexpr int a = 2 * i, b = 2 * i + 1;
-    return reinterpret_cast<Ints16>(__builtin_shufflevector(s, zeros, a, 8 + a, 16, 16, 16, 16, 16, 16, b,
-                                                            8 + b, 16, 16, 16, 16, 16, 16));
+    return reinterpret_cast<Ints16>(__builtin_shufflevector(s, zeros, a, 4 + a, 16, 16, 16, 16, 16, 16, b,
+                                                            4 + b, 16, 16, 16, 16, 16, 16));
 }
 
 /// Scales and offsets of the groups of two columns.
 struct PairScales {
     Floats16 scale, offset;
 };
+inline PairScales join(const Scales& a, const Scales& b) {
+    return {join(a.scale[0], b.scale[0]), join(a.offset[0], b.offset[0])};
+}
 template <class Block>
 LINNET_INLINE PairScales pair_scales(const char* a, const char* b) {
-    if constexpr (Block::halves == 1 && picks_shorts<Block::bytes>) {
+    if constexpr (Block::halves == 1 && picks_shorts<Block::bytes>)
         return {pick_halves<Block::bytes>(a, b), Floats16{}};
-    } else {
-        const Scales x = Block::scales(a), y = Block::scales(b);
-        return {join(x.scale[0], y.scale[0]), join(x.offset[0], y.offset[0])};
-    }
+    else
+        return join(Block::scales(a), Block::scales(b));
 }
 /// The same of the first `groups` groups, and zeros.
 template <class Block>
 LINNET_INLINE PairScales first_pair_scales(const char* a, const char* b, int64_t groups) {
-    const Scales x = first_scales(Block::scales(a), groups), y = first_scales(Block::scales(b), groups);
-    return {join(x.scale[0], y.scale[0]), join(x.offset[0], y.offset[0])};
+    return join(first_scales(Block::scales(a), groups), first_scales(Block::scales(b), groups));
 }
 
+/// The sums of four columns, whose runs stand at run[0], …
 template <class Block>
 class FourSums {
   public:
     /// Adds the products of a run of each column.
     LINNET_INLINE void add(const char* const (&run)[4], const ActivationBlock& block) {
-        Ints16 sums[4];
-        LINNET_UNROLL
-        for (int c = 0; c < 4; c++) {
-            Ints16 parts[4];
-            each_part([&]<int p>() LINNET_LAMBDA_INLINE { parts[p] = dots<p>(run[c], block); });
-            sums[c] = sums_of_parts(parts);
-        }
-        add_pair(0, pair_scales<Block>(run[0], run[1]), block, groups_in_order(sums[0], sums[1]));
-        add_pair(1, pair_scales<Block>(run[2], run[3]), block, groups_in_order(sums[2], sums[3]));
+        add_runs(run, block, pair_scales<Block>(run[0], run[1]), pair_scales<Block>(run[2], run[3]));
     }
-    /// Adds those of the first `groups` groups of each. One or two, as a width of 288 leaves, take no more
-    /// than what they need.
+    /// Adds those of the first `groups` groups of each: the activations behind them are 0. One or two groups,
+    /// as a width of 288 leaves, take no more than what they need.
     LINNET_INLINE void add_last(const char* const (&run)[4], const ActivationBlock& block, int64_t groups) {
-        if (groups <= 2) {
-            Ints16 firsts[4];
-            LINNET_UNROLL
-            for (int c = 0; c < 4; c++) firsts[c] = dots<0>(run[c], block);
-            const Ints16 sums = sums_of_parts(firsts);
-            add_pair(0, few_scales(run[0], run[1], groups), block, first_groups<0>(sums));
-            add_pair(1, few_scales(run[2], run[3], groups), block, first_groups<1>(sums));
-            return;
-        }
+        if (groups > 2)
+            return add_runs(run, block, first_pair_scales<Block>(run[0], run[1], groups),
+                            first_pair_scales<Block>(run[2], run[3], groups));
+        Ints16 firsts[4];
         LINNET_UNROLL
-        for (int i = 0; i < 2; i++) {
-            Ints16 sums[2];
-            for (int c = 0; c < 2; c++) {
-                Ints16 parts[4] = {};
-                each_part([&]<int p>() LINNET_LAMBDA_INLINE {
-                    if (2 * p < groups) parts[p] = dots<p>(run[2 * i + c], block);
-                });
-                sums[c] = sums_of_parts(parts);
-            }
-            add_pair(i, first_pair_scales<Block>(run[2 * i], run[2 * i + 1], groups), block,
-                     groups_in_order(sums[0], sums[1]));
-        }
+        for (int c = 0; c < 4; c++) firsts[c] = dots<0>(run[c], block);
+        const Ints16 sums = sums_of_parts(firsts);
+        add_pair(0, few_scales(run[0], run[1], groups), block, first_groups<0>(sums));
+        add_pair(1, few_scales(run[2], run[3], groups), block, first_groups<1>(sums));
     }
     /// The four outputs.
     LINNET_INLINE void total(Real (&to)[4]) const {
@@ -95,6 +75,18 @@ class FourSums {
   private:
     static constexpr int bias = RowLanes::bias<Block>;
 
+    LINNET_INLINE void add_runs(const char* const (&run)[4], const ActivationBlock& block,
+                                const PairScales& first, const PairScales& second) {
+        Ints16 sums[4];
+        LINNET_UNROLL
+        for (int c = 0; c < 4; c++) {
+            Ints16 parts[4];
+            each_part([&]<int p>() LINNET_LAMBDA_INLINE { parts[p] = dots<p>(run[c], block); });
+            sums[c] = sums_of_parts(parts);
+        }
+        add_pair(0, first, block, groups_in_order(sums[0], sums[1]));
+        add_pair(1, second, block, groups_in_order(sums[2], sums[3]));
+    }
     template <int p>
     static LINNET_INLINE Ints16 dots(const char* run, const ActivationBlock& block) {
         return RowLanes::add<Block>(Ints16{}, RowLanes::factor<Block>(RowLanes::codes<Block, p>(run)),
@@ -126,13 +118,13 @@ class FourSums {
     }
     /// whole: the sums of the groups of columns 2i and 2i + 1.
     LINNET_INLINE void add_pair(int i, const PairScales& s, const ActivationBlock& block, Ints16 whole) {
-        if constexpr (bias != 0) whole -= twice_eight<Ints16>(block.whole) * bias;
-        products_[i] += __builtin_convertvector(whole, Floats16) * (s.scale * twice_eight<Floats16>(block.d));
+        if constexpr (bias != 0) whole -= reinterpret_cast<Ints16>(twice(block.whole)) * bias;
+        auto floats = [](const float* p) { return reinterpret_cast<Floats16>(twice(p)); };
+        products_[i] += __builtin_convertvector(whole, Floats16) * (s.scale * floats(block.d));
         if constexpr (Block::has_offset)
-            offsets_[i] +=
-                s.offset * (twice_eight<Floats16>(block.first) + twice_eight<Floats16>(block.second));
+            offsets_[i] += s.offset * (floats(block.first) + floats(block.second));
     }
-    /// total() of the columns' eight lanes, each at the begin of a four.
+    /// total() of the columns' eight lanes, each at the beginning of a four.
     static LINNET_INLINE Floats16 totals(const Floats16 (&v)[2]) {
         Floats16 sums = sums_of_neighbours(v[0], v[1]);
         sums += __builtin_shufflevector(sums, sums, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);

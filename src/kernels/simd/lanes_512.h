@@ -25,11 +25,6 @@ inline Ints8 upper_group(Ints16 v) {
 inline Floats16 join(Floats8 low, Floats8 high) {
     return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
 }
-/// The same eight numbers, twice.
-template <class V>
-inline V twice_eight(const void* p) {
-    return reinterpret_cast<V>(_mm512_broadcast_f32x8(_mm256_loadu_ps(static_cast<const float*>(p))));
-}
 /// Of the fours of two vectors: the first and third of both, then the second and fourth added to them.
 template <class V>
 inline V sums_of_neighbours(V a, V b) {
@@ -41,11 +36,6 @@ inline V sums_of_neighbours(V a, V b) {
 inline Ints16 sums_of_small_twos(Ints16 a, Ints16 b) {
     const __m512i both = _mm512_packs_epi32(reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b));
     return reinterpret_cast<Ints16>(_mm512_madd_epi16(both, _mm512_set1_epi16(1)));
-}
-/// The first and second of the fours of a vector change places, and the third and fourth.
-inline Ints16 swapped_fours(Ints16 v) {
-    auto x = reinterpret_cast<__m512i>(v);
-    return reinterpret_cast<Ints16>(_mm512_shuffle_i32x4(x, x, 0xB1));
 }
 /// v[i] in the halves of four words, v[8 + i] in four, then v[i + 1] and v[8 + i + 1] likewise.
 template <int i>
@@ -89,6 +79,9 @@ inline Bytes64 and_bytes(Bytes64 v, int mask) {
 template <int64_t stride>
 constexpr bool picks_shorts = (7 * stride + 2 <= 128 && 8 * stride >= 128) ||
                               (stride > 18 && 7 * stride + 2 <= 256 && 8 * stride >= 256);
+/// Which of the eight lie behind the first 128 bytes.
+template <int64_t stride>
+constexpr int behind_128 = 256 - (1 << (127 / stride + 1));
 /// Them, by one shuffle of two vectors, or by two: inserted one by one they were a quarter of q4_0's time.
 template <int64_t stride>
 inline Halves8 pick_shorts(const char* p) {
@@ -100,8 +93,7 @@ inline Halves8 pick_shorts(const char* p) {
     const __m128i low = _mm512_castsi512_si128(_mm512_permutex2var_epi16(at(0), places, at(1)));
     if constexpr (8 * stride < 256) return reinterpret_cast<Halves8>(low);
     const __m128i high = _mm512_castsi512_si128(_mm512_permutex2var_epi16(at(2), places, at(3)));
-    constexpr int of_high = 256 - (1 << (127 / stride + 1));
-    return reinterpret_cast<Halves8>(_mm_mask_blend_epi16(of_high, low, high));
+    return reinterpret_cast<Halves8>(_mm_mask_blend_epi16(behind_128<stride>, low, high));
 }
 
 /// Those at a, then those at b, as floats: as words of 32 bits, of which shuffles take a third of the time.
@@ -117,7 +109,7 @@ inline Floats16 pick_halves(const char* a, const char* b) {
     };
     __m512i all = _mm512_mask_mov_epi32(words(a), 0xFF00, words(b));
     if constexpr (8 * stride >= 256) {
-        constexpr int behind = 256 - (1 << (127 / stride + 1));  // which of the eight lie there
+        constexpr int behind = behind_128<stride>;
         all = _mm512_mask_mov_epi32(all, behind, words(a + 128));
         all = _mm512_mask_mov_epi32(all, behind << 8, words(b + 128));
     }
