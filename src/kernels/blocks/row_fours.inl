@@ -62,8 +62,15 @@ class FourSums {
         LINNET_UNROLL
         for (int c = 0; c < 4; c++) firsts[c] = dots<0>(run[c], block);
         const Ints16 sums = sums_of_parts(firsts);
-        add_pair(0, few_scales(run[0], run[1], groups), block, first_groups<0>(sums));
-        add_pair(1, few_scales(run[2], run[3], groups), block, first_groups<1>(sums));
+        if constexpr (Block::halves == 0) {
+            add_pair(0, first_pair_scales<Block>(run[0], run[1], groups), block, first_groups<0>(sums));
+            add_pair(1, first_pair_scales<Block>(run[2], run[3], groups), block, first_groups<1>(sums));
+        } else {
+            const Floats8 scale = few_halves(run, 0, groups),
+                          offset = Block::halves > 1 ? few_halves(run, 2, groups) : Floats8{};
+            add_pair(0, {of_pair<0>(scale), of_pair<0>(offset)}, block, first_groups<0>(sums));
+            add_pair(1, {of_pair<1>(scale), of_pair<1>(offset)}, block, first_groups<1>(sums));
+        }
     }
     /// The four outputs.
     LINNET_INLINE void total(Real (&to)[4]) const {
@@ -100,21 +107,21 @@ class FourSums {
         else
             return sums_of_small_twos(sums_of_small_twos(v[0], v[1]), sums_of_small_twos(v[2], v[3]));
     }
-    static LINNET_INLINE PairScales few_scales(const char* a, const char* b, int64_t groups) {
-        if constexpr (Block::halves == 0) {
-            return first_pair_scales<Block>(a, b, groups);
-        } else {
-            return {few_halves(a, b, groups),
-                    Block::halves > 1 ? few_halves(a + 2, b + 2, groups) : Floats16{}};
-        }
+    /// Of the first group or two of each column the half-precision number `at` bytes into the block.
+    static LINNET_INLINE Floats8 few_halves(const char* const (&run)[4], int at, int64_t groups) {
+        auto half = [&](int c, int block) LINNET_LAMBDA_INLINE {
+            return get_vector<uint16_t>(run[c] + at + block * Block::bytes);
+        };
+        Halves8 all = {half(0, 0), 0, half(1, 0), 0, half(2, 0), 0, half(3, 0), 0};
+        if (groups > 1) all[1] = half(0, 1), all[3] = half(1, 1), all[5] = half(2, 1), all[7] = half(3, 1);
+        return widen_halves(all);
     }
-    /// The half-precision numbers at a and b, and of the blocks behind where there are two groups.
-    static LINNET_INLINE Floats16 few_halves(const char* a, const char* b, int64_t groups) {
-        auto half = [](const char* p) LINNET_LAMBDA_INLINE { return get_vector<uint16_t>(p); };
-        Halves8 all = {half(a), 0, half(b), 0, 0, 0, 0, 0};
-        if (groups > 1) all[1] = half(a + Block::bytes), all[3] = half(b + Block::bytes);
-        const Floats8 wide = widen_halves(all);
-        return __builtin_shufflevector(wide, Floats8{}, 0, 1, 8, 8, 8, 8, 8, 8, 2, 3, 8, 8, 8, 8, 8, 8);
+    /// Of few_halves those of columns 2i and 2i + 1, and zeros.
+    template <int i>
+    static LINNET_INLINE Floats16 of_pair(Floats8 few) {
+        constexpr int a = 4 * i, b = 4 * i + 2;
+        return __builtin_shufflevector(few, Floats8{}, a, a + 1, 8, 8, 8, 8, 8, 8, b, b + 1, 8, 8, 8, 8, 8,
+                                       8);
     }
     /// whole: the sums of the groups of columns 2i and 2i + 1.
     LINNET_INLINE void add_pair(int i, const PairScales& s, const ActivationBlock& block, Ints16 whole) {
