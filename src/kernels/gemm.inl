@@ -117,13 +117,13 @@ inline void gemm_block(const Gemm<Real>& g, int64_t i0, int64_t i1, int64_t j0, 
 }
 
 /// Whether A is better read where it is. For up to 256 columns packing costs more than it saves (a tenth of
-/// the product). With its columns contiguous (a weight's gradient) a tile comes back to each line for every
-/// panel of B, and finds it evicted where k's are a page apart.
+/// the product). With its columns contiguous (a weight's gradient) a tile comes back to a line per k for
+/// every panel of B, and finds it evicted unless k's are near each other (README.md).
 inline bool reads_a_in_place(const Gemm<Real>& g) {
     if (g.a.type != (sizeof(Real) == 4 ? DType::f32 : DType::f64)) return false;
-    constexpr int64_t page = 4096;
+    constexpr int64_t near = 512;  // bytes
     const bool few = g.n_end - g.n_begin <= 256;
-    return few && (g.a.row != 1 || g.a.col * static_cast<int64_t>(sizeof(Real)) < page);
+    return few && (g.a.row != 1 || g.a.col * static_cast<int64_t>(sizeof(Real)) <= near);
 }
 
 void gemm(const Gemm<Real>& g, void* workspace) {
