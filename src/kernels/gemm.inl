@@ -32,6 +32,7 @@ void gemm_tile(int64_t depth, const Real* a, const Real* b, const TileTarget& t)
         LINNET_UNROLL
         for (int j = 0; j < NV; j++) acc[i][j] = zero();
     }
+    LINNET_UNROLL_PAIRS
     for (int64_t p = 0; p < depth; p++) {
         Vec row[NV];
         __builtin_prefetch(soon);
@@ -40,9 +41,15 @@ void gemm_tile(int64_t depth, const Real* a, const Real* b, const TileTarget& t)
         for (int j = 0; j < NV; j++) row[j] = load(b + j * W);
         LINNET_UNROLL
         for (int i = 0; i < R; i++) {
-            Vec x = set1(a[i * a_row]);
-            LINNET_UNROLL
-            for (int j = 0; j < NV; j++) acc[i][j] = fma(x, row[j], acc[i][j]);
+            const Real* x = a + i * a_row;
+            if (i % 2 == 0) {  // as many loads as go without slowing the rest (README.md)
+                LINNET_UNROLL
+                for (int j = 0; j < NV; j++) acc[i][j] = fma_all(x, row[j], acc[i][j]);
+            } else {
+                const Vec all = set1(*x);
+                LINNET_UNROLL
+                for (int j = 0; j < NV; j++) acc[i][j] = fma(all, row[j], acc[i][j]);
+            }
         }
         a += a_col;
         b += tile_columns;

@@ -56,6 +56,12 @@ inline void store_n(float* p, Vec v, int64_t n) {
 inline Vec fma(Vec a, Vec b, Vec c) {
     return _mm512_fmadd_ps(a, b, c);
 }
+/// *a·b + c, *a broadcast by the instruction itself: two of these are two steps of the decoder, where a load
+/// and two of the above are three. From intrinsics compilers make the load.
+inline Vec fma_all(const float* a, Vec b, Vec c) {
+    __asm__("vfmadd231ps %2%{1to16%}, %1, %0" : "+v"(c) : "v"(b), "m"(*a));
+    return c;
+}
 /// c - a·b
 inline Vec fnma(Vec a, Vec b, Vec c) {
     return _mm512_fnmadd_ps(a, b, c);

@@ -8,8 +8,10 @@ namespace {
 
 #if defined(__clang__)
 #define LINNET_UNROLL _Pragma("clang loop unroll(full)")
+#define LINNET_UNROLL_PAIRS _Pragma("clang loop unroll_count(2)")
 #else
 #define LINNET_UNROLL _Pragma("GCC unroll 32")
+#define LINNET_UNROLL_PAIRS _Pragma("GCC unroll 2")
 #endif
 
 /// For what must become part of its caller, so that vectors stay in registers.
