@@ -193,6 +193,7 @@ LINNET_INLINE void add_last_run(const Gemm<Real>& g, const char* run, int64_t co
     }
 }
 
+/// Prefetches a run.
 template <class Block>
 LINNET_INLINE void fetch_run(const char* run) {
     LINNET_UNROLL
@@ -232,7 +233,7 @@ constexpr bool sums_fours = !has_whole_scales<Block>;
 /// all: with one for each four, a third of the instructions of rows of 288 prepared the rest.
 template <class Block>
 void block_fours(const Gemm<Real>& g, const ActivationBlock* a, TileAt t, int64_t fours, int64_t step) {
-    const char *first = block_at<Block>(g.b, t.j, 0), *const end = block_at<Block>(g.b, g.n, 0);
+    const char* first = block_at<Block>(g.b, t.j, 0);
     const int64_t column = block_at<Block>(g.b, 1, 0) - block_at<Block>(g.b, 0, 0), next = t.apart * column;
     for (; fours > 0; fours--, t.j += step, first += step * column) {
         FourSums<Block> sums;
@@ -249,8 +250,7 @@ void block_fours(const Gemm<Real>& g, const ActivationBlock* a, TileAt t, int64_
         }
         if (left > 0) {
             char copy[4][run_bytes<Block>];
-            if ((run[3] + run_bytes<Block>) > end)
-                for (int c = 0; c < 4; c++) run[c] = whole_run<Block>(run[c], left, copy[c]);
+            for (int c = 0; c < 4; c++) run[c] = last_run<Block>(g, run[c], left, copy[c]);
             sums.add_last(run, *block, left / 32);
         }
         Real all[4];
@@ -266,7 +266,7 @@ constexpr bool sums_fours = false;
 /// One row of A: the columns in four stretches that are walked together, where that is faster, or by fours.
 template <class Block>
 void block_row(const Gemm<Real>& g, const ActivationsFor<Block>* a, int64_t row) {
-    const int64_t columns = g.n_end - g.n_begin, fours = columns / 4;
+    const int64_t fours = (g.n_end - g.n_begin) / 4;
     const bool distant = g.streams == 4;
     int64_t j = g.n_begin;
     if constexpr (sums_fours<Block>) {
