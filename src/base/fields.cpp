@@ -24,7 +24,11 @@ std::string number_text(double x) {
 [[noreturn]] void unknown_key(const std::vector<Field>& fields, std::string_view file,
                               const std::string& key) {
     std::vector<std::string> keys;
-    for (const Field& f : fields) keys.push_back(f.key);
+    for (const Field& f : fields) {
+        keys.push_back(f.key);
+        for (std::size_t dot = f.key.find('.'); dot != f.key.npos; dot = f.key.find('.', dot + 1))
+            keys.push_back(f.key.substr(0, dot));  // of the objects that they stand in
+    }
     fail_input(file, key, "a known key", "an unknown one", did_you_mean(key, keys));
 }
 

@@ -28,13 +28,20 @@ Found open(const std::string& path) {
     if (fs::is_directory(path, ignored) && !fs::exists(log, ignored))
         fail_input(path, "", "a folder that `linnet train` made, with log.jsonl", "none");
     const fs::path folder = fs::absolute(log).lexically_normal().parent_path();
-    return {folder.filename().string(), MappedFile(log)};
+    Found found{folder.filename().string(), MappedFile(log)};
+    if (found.second.text().find("\"event\":") == std::string_view::npos)
+        fail_input(log, "", "a log of a training run", "a file without a record of one");
+    return found;
 }
 
 int run(const Options& options) {
     prepare_output(options.out, existing(options.overwrite));
     std::vector<Found> found;
     for (const std::string& path : options.runs) found.push_back(open(path));
+    std::error_code ignored;
+    for (const auto& [name, file] : found)
+        if (fs::equivalent(file.path(), options.out, ignored))
+            usage_error("--out", "another file than the logs", quoted(options.out));
     std::vector<NamedLog> logs;
     for (const auto& [name, file] : found) logs.push_back({name, file.text()});
     for (std::size_t i = 0; i < logs.size(); i++)

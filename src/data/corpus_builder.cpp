@@ -139,7 +139,7 @@ void Builder::prepare_folder() {
     CorpusProgress old;
     const bool unfinished = read_corpus_progress(folder, old);
     const std::string there = folder + "/" + corpus_tokenizer;
-    if (!unfinished && std::filesystem::exists(there) && read_file(there) != tokenizer_file_)
+    if (!unfinished && name_taken(there) && read_file(there) != tokenizer_file_)
         fail(Exit::usage, there, "", "no file, or the corpus's tokenizer", "another",
              "--overwrite replaces it");
     progress_.settings = settings();

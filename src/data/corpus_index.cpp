@@ -14,7 +14,6 @@ namespace linnet {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr std::string_view format_name = "linnet-corpus";
 constexpr const char* split_names[2] = {"train", "validation"};
 
 /// Typed access that names FILE and the key in what it refuses.
@@ -92,7 +91,8 @@ CorpusIndex read_corpus_index(const std::string& folder) {
     std::string file = folder + "/index.json";
     Json json = parse(file);
     Fields fields{json, file, ""};
-    if (fields.text("format") != format_name) fail_input(file, "format", format_name, fields.text("format"));
+    if (fields.text("format") != corpus_format)
+        fail_input(file, "format", corpus_format, fields.text("format"));
     CorpusIndex index;
     if (json.contains("layout")) index.layout = fields.text("layout");
     if (!find_layout(index.layout)) {
@@ -125,7 +125,7 @@ CorpusIndex read_corpus_index(const std::string& folder) {
 
 std::string corpus_index_json(const CorpusIndex& index) {
     Json json;
-    json["format"] = format_name;
+    json["format"] = corpus_format;
     json["layout"] = index.layout;
     json["vocab_size"] = index.vocab_size;
     json["token_bytes"] = find_layout(index.layout)->token_bytes(index.vocab_size);
@@ -143,7 +143,7 @@ std::string corpus_index_json(const CorpusIndex& index) {
 
 bool read_corpus_progress(const std::string& folder, CorpusProgress& progress) {
     std::string file = progress_path(folder);
-    if (!std::filesystem::exists(file)) return false;
+    if (!name_taken(file)) return false;
     Json json = parse(file);
     Fields fields{json, file, ""};
     progress = {};

@@ -2,13 +2,15 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "text/tokenizer.h"
 
 namespace linnet {
 
-inline constexpr const char* corpus_tokenizer = "tokenizer.gguf";  // in the folder: what its ids mean
+inline constexpr std::string_view corpus_format = "linnet-corpus";  // what index.json says of itself
+inline constexpr const char* corpus_tokenizer = "tokenizer.gguf";   // in the folder: what its ids mean
 
 struct CorpusShard {
     std::string file, split;                             // a name inside the folder; "train" or "validation"

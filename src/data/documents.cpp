@@ -14,7 +14,6 @@ namespace linnet {
 namespace {
 
 constexpr std::uint64_t split_seed = 0x73706C6974;  // "split"
-constexpr std::size_t many = 100;                   // documents: a share of fewer says little
 
 std::size_t tail_begin(std::string_view text, double fraction) {
     auto at = static_cast<std::size_t>(std::floor(static_cast<double>(text.size()) * (1.0 - fraction)));
@@ -50,7 +49,9 @@ Documents read_documents(const std::vector<std::string>& inputs, ReadOptions opt
     documents.first_skipped = reader.first_skipped();
     if (documents.count() == 0)
         fail_input(inputs_name(inputs[0], inputs.size()), "", "a text",
-                   documents.files == 1 ? "an empty file" : "files without text");
+                   documents.skipped > 0  ? "bad ones alone: " + documents.first_skipped
+                   : documents.files == 1 ? "an empty file"
+                                          : "files without text");
     return documents;
 }
 
@@ -61,7 +62,7 @@ bool held_out(std::uint64_t document_hash, double fraction) {
 
 TextSplit split_documents(const Documents& documents, double fraction) {
     TextSplit split;
-    if (documents.count() >= many) {
+    if (documents.count() >= many_documents) {
         for (std::size_t i = 0; i < documents.count(); i++)
             (held_out(documents.hashes[i], fraction) ? split.validation : split.train)
                 .push_back(documents[i]);

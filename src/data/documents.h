@@ -41,6 +41,9 @@ struct TextSplit {
 /// on one side.
 TextSplit split_documents(const Documents& documents, double fraction);
 
+/// So many are many: a share of fewer, chosen by their hashes, says little.
+inline constexpr std::size_t many_documents = 100;
+
 /// Whether a document of this hash is held out, where `fraction` of many are.
 bool held_out(std::uint64_t document_hash, double fraction);
 

@@ -37,6 +37,20 @@ Example example_of(const json& object, const std::string& path, std::uint64_t nu
     return example;
 }
 
+/// The first value of a file of JSON Lines: null where it has none, discarded where that is no JSON, or
+/// longer than lines of examples may be (documents' may be).
+json first_object(const std::string& file) {
+    LineReader lines(file);
+    try {
+        for (std::string line; lines.next(line);)
+            if (!blank(line)) return json::parse(line, nullptr, false);
+    } catch (const Error& error) {
+        if (error.exit() != Exit::input) throw;
+        return json(json::value_t::discarded);
+    }
+    return nullptr;
+}
+
 /// The ids of a text that goes on.
 std::vector<TokenId> ids_of(const Tokenizer& tokenizer, std::string_view text, bool continues) {
     EncodeOptions options;
@@ -82,18 +96,29 @@ PackedText encode_chat_example(const Tokenizer& tokenizer, const Example& exampl
     return text;
 }
 
+/// Adds an example, which must be of the kind of those before.
+void take(Example example, Examples& to) {
+    const bool chat = !example.messages.empty();
+    if (to.list.empty()) to.chats = chat;
+    if (chat != to.chats)
+        fail_input(
+            example.file, "line " + std::to_string(example.line),
+            to.chats ? "messages, as in the lines before" : "prompt and completion, as in the lines before",
+            chat ? "messages" : "prompt and completion");
+    to.bytes += example.prompt.size() + example.completion.size();
+    for (const ChatMessage& message : example.messages) to.bytes += message.content.size();
+    to.list.push_back(std::move(example));
+}
+
 }  // namespace
 
 bool are_examples(const std::vector<std::string>& inputs, const ReadOptions& options) {
     for (const std::string& file : expand_inputs(inputs)) {
         if (file == "-" || !reads_as_jsonl(file, options.format)) continue;
-        LineReader lines(file);
-        for (std::string line; lines.next(line);) {
-            if (blank(line)) continue;
-            const json object = json::parse(line, nullptr, false);
-            return object.is_object() && (object.contains("messages") || object.contains("prompt")) &&
-                   !object.contains(options.field);
-        }
+        const json object = first_object(file);
+        if (object.is_null()) continue;
+        return object.is_object() && (object.contains("messages") || object.contains("prompt")) &&
+               !object.contains(options.field);
     }
     return false;
 }
@@ -109,28 +134,24 @@ Examples read_examples(const std::vector<std::string>& inputs, const ReadOptions
             if (blank(line)) continue;
             sum.update(line);
             sum.update("\n");
-            Example example = example_of(parse_json(line, file, lines.number()), file, lines.number());
-            const bool chat = !example.messages.empty();
-            if (examples.list.empty()) examples.chats = chat;
-            if (chat != examples.chats)
-                fail_input(file, "line " + std::to_string(lines.number()),
-                           examples.chats ? "messages, as in the lines before"
-                                          : "prompt and completion, as in the lines before",
-                           chat ? "messages" : "prompt and completion");
-            examples.bytes += example.prompt.size() + example.completion.size();
-            for (const ChatMessage& message : example.messages) examples.bytes += message.content.size();
-            examples.list.push_back(std::move(example));
+            try {
+                take(example_of(parse_json(line, file, lines.number()), file, lines.number()), examples);
+            } catch (const Error& error) {
+                if (!options.skip_bad || error.exit() != Exit::input) throw;
+                if (examples.skipped++ == 0) examples.first_skipped = error.what();
+            }
         }
     }
+    if (examples.list.empty())
+        fail_input(inputs[0], "", "at least one example", "bad ones alone: " + examples.first_skipped);
     examples.sha256 = sum.hex();
     return examples;
 }
 
 std::vector<bool> held_out_examples(const Examples& examples, double fraction) {
-    constexpr std::size_t many = 100;
     const std::size_t count = examples.list.size();
     std::vector<bool> held(count, false);
-    if (count >= many) {
+    if (count >= many_documents) {
         for (std::size_t i = 0; i < count; i++) {
             const Example& e = examples.list[i];
             std::uint64_t hash = hash_bytes(e.prompt, 1);

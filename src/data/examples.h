@@ -22,15 +22,18 @@ struct Example {
 
 struct Examples {
     std::vector<Example> list;
-    bool chats = false;       // else pairs
-    std::uint64_t bytes = 0;  // of text
-    std::string sha256;       // of the lines
+    bool chats = false;         // else pairs
+    std::uint64_t bytes = 0;    // of text
+    std::string sha256;         // of the lines
+    std::uint64_t skipped = 0;  // bad ones
+    std::string first_skipped;  // the error of the first of them
 };
 
 /// Whether the inputs are JSON Lines of examples, by the members of the first object.
 bool are_examples(const std::vector<std::string>& inputs, const ReadOptions& options);
 
-/// All of them. Errors name file and line: no object, no such members, roles that take no turns, both kinds.
+/// All of them. Errors name file and line: no object, no such members, roles that take no turns, both kinds;
+/// with `skip_bad` such lines are counted instead.
 Examples read_examples(const std::vector<std::string>& inputs, const ReadOptions& options);
 
 /// Which are held out, of `fraction` of them: many by a hash of each, so that equal ones lie on one side; of

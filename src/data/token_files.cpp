@@ -37,6 +37,28 @@ const CorpusLayout* layout_of(const std::string& path) {
     return find_layout("nanogpt")->owns(file.filename().string()) ? find_layout("nanogpt") : nullptr;
 }
 
+/// Whether a word of the name says so: fineweb_val_000000.bin, and not retrieval.bin.
+bool is_validation(const std::string& name) {
+    std::string word;
+    for (const char c : name + ".") {
+        const char small = static_cast<char>(c | 0x20);
+        if (small >= 'a' && small <= 'z') {
+            word += small;
+        } else {
+            if (word == "val" || word == "valid" || word == "validation") return true;
+            word.clear();
+        }
+    }
+    return false;
+}
+
+/// Whether a folder's index.json is, or was before it was damaged, that of a corpus of ours: other programs
+/// have files of this name too.
+bool is_corpus(const std::string& folder) {
+    const std::string path = folder + "/index.json";
+    return is_file(path) && MappedFile(path).text().substr(0, 4096).find(corpus_format) != std::string::npos;
+}
+
 /// Every file of `names` that has the layout of the first that has one.
 TokenFiles files_of(const std::string& folder, const std::vector<std::string>& names) {
     TokenFiles found;
@@ -49,7 +71,7 @@ TokenFiles files_of(const std::string& folder, const std::vector<std::string>& n
         if (!its || its != layout) continue;
         CorpusShard shard;
         shard.file = name;
-        shard.split = name.find("val") == name.npos ? "train" : "validation";
+        shard.split = is_validation(name) ? "validation" : "train";
         shard.tokens = TokenShard(path, *layout).size();
         found.index.tokens += shard.tokens;
         found.index.shards.push_back(std::move(shard));
@@ -80,7 +102,7 @@ std::string TokenFiles::sha256() const {
 
 std::optional<TokenFiles> find_token_files(const std::string& path) {
     if (path == "-") return std::nullopt;
-    if (is_file(path + "/index.json")) return TokenFiles{path, read_corpus_index(path), true};
+    if (is_corpus(path)) return TokenFiles{path, read_corpus_index(path), true};
     std::error_code error;
     const fs::path at(path);
     const std::string folder = at.has_parent_path() ? at.parent_path().string() : ".";

@@ -154,7 +154,10 @@ void save_checkpoint(const std::string& folder, const Checkpoint& state, Learner
     sums[moments_name] = write_moments(temporary + "/" + moments_name, learner);
     if (const std::vector<Tensor> helpers = helpers_of(learner); !helpers.empty())
         sums[helpers_name] = write_helpers(temporary + "/" + helpers_name, helpers);
-    if (!state.best.empty()) link_or_copy(state.best, temporary + "/" + best_name);
+    if (!state.best.empty()) {
+        link_or_copy(state.best, temporary + "/" + best_name);
+        sums[best_name] = state.best_sha256;
+    }
     json manifest = {{"step", state.step},
                      {"name", state.name},
                      {"data", state.data},
@@ -238,22 +241,30 @@ Checkpoint read_checkpoint(const std::string& folder) {
         if (m.contains("evaluations")) state.keeper = Keeper::from_json(m.at("evaluations"));
         if (m.contains("texts")) state.texts = m.at("texts");
         if (m.contains("norms")) state.outliers = OutlierGate::from_json(m.at("norms"));
-        if (fs::exists(folder + "/" + best_name)) state.best = folder + "/" + best_name;
         const json sums = m.value("sha256", json::object());
         if (!sums.is_object()) fail_input(path, "sha256", "an object", sums.type_name());
         const char* weights = sums.contains(best_adapter) ? best_adapter : best_model;
         for (const auto& [name, ignored] : sums.items())
-            if (name != weights && name != moments_name && name != helpers_name)
+            if (name != weights && name != moments_name && name != helpers_name && name != best_name)
                 fail_input(path, "sha256", std::string(weights) + " and " + moments_name, name);
-        for (const char* name : {weights, moments_name, helpers_name}) {
-            if (name == helpers_name && !sums.contains(name)) continue;
-            if (!sums.contains(name))
-                fail_input(path, "sha256", "a checksum of " + std::string(name), "none");
+        auto check = [&](const std::string& name, const std::string& hint) {
+            if (!sums.contains(name)) fail_input(path, "sha256", "a checksum of " + name, "none");
             const std::string expected = sums.at(name).get<std::string>();
-            MappedFile file(folder + "/" + name);
+            const MappedFile file(folder + "/" + name);
             const std::string found = sha256(file.text());
-            if (found != expected)
-                fail_input(file.path(), "sha256", expected, found, "the checkpoint is damaged");
+            if (found != expected) fail_input(file.path(), "sha256", expected, found, hint);
+            return found;
+        };
+        for (const char* name : {weights, moments_name, helpers_name})
+            if (name != helpers_name || sums.contains(name)) check(name, "the checkpoint is damaged");
+        if (const std::string best = folder + "/" + best_name; name_taken(best)) {
+            state.best = best;
+            state.best_sha256 =
+                sums.contains(best_name)
+                    ? check(best_name, "the checkpoint is damaged; without this file it goes on")
+                    : sha256(MappedFile(best).text());  // of an older version
+        } else {
+            state.keeper = {};
         }
     } catch (const json::exception&) {
         fail_input(path, "", "a checkpoint's manifest", "other JSON");

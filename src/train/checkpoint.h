@@ -30,6 +30,7 @@ struct Checkpoint {
     nlohmann::json texts;         // where each of several texts is read next (setup.h); null: one text
     OutlierGate outliers;         // the last gradient norms, where train.skip_outliers asks for them
     std::string best;             // to save: the file of the best model so far; empty: none
+    std::string best_sha256;      // of that file
 };
 
 /// Writes `folder`/step-N and removes all but the newest two. At every instant the folder holds a whole

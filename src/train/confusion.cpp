@@ -11,15 +11,15 @@ void Confusion::add(std::span<const float> logits, std::span<const std::int32_t>
         const auto from = logits.subspan(row * classes_, classes_);
         const auto guess =
             static_cast<std::size_t>(std::max_element(from.begin(), from.end()) - from.begin());
-        counts_[static_cast<std::size_t>(targets[row]) * classes_ + guess]++;
+        const auto own = static_cast<std::size_t>(targets[row]);
+        if (!counts_.empty()) counts_[own * classes_ + guess]++;
+        right_ += guess == own;
         rows_++;
     }
 }
 
 double Confusion::accuracy() const {
-    std::int64_t right = 0;
-    for (std::size_t i = 0; i < classes_; i++) right += counts_[i * classes_ + i];
-    return static_cast<double>(right) / static_cast<double>(std::max<std::int64_t>(rows_, 1));
+    return static_cast<double>(right_) / static_cast<double>(std::max<std::int64_t>(rows_, 1));
 }
 
 nlohmann::ordered_json Confusion::to_json(const std::vector<std::string>& labels) const {

@@ -203,22 +203,29 @@ constexpr double most_between = 300;       // but one every so many seconds at l
 constexpr double evaluation_share = 0.02;  // of the time between two, at most,
 constexpr std::int64_t least_batches = 4;  // but so many batches,
 constexpr double forward_share = 1.0 / 3;  // each of which takes that of a step's time
+constexpr double most_evaluated = 0.1;     // of the time, where a step takes long: then there are fewer
 
 }  // namespace
 
 void fit_schedule(RunConfig& config, const std::vector<std::string>& given, double step_seconds,
                   double seconds, const TextSize& text) {
     TrainConfig& t = config.train;
-    auto fitting = static_cast<std::int64_t>(seconds * (1 - reserve) / step_seconds);
+    const double batch_seconds = step_seconds * forward_share / static_cast<double>(t.accumulate);
+    const double evaluation = batch_seconds * static_cast<double>(least_batches);
+    const double least_between = evaluation / most_evaluated;
+    // What evaluations take beyond what is reserved for them.
+    const double beside =
+        std::max(0.0, evaluation / std::max(std::min(seconds / evaluations, most_between), least_between) -
+                          evaluation_share);
+    auto fitting = static_cast<std::int64_t>(seconds * (1 - reserve) / (step_seconds * (1 + beside)));
     set_unless(given, "train.steps", t.steps, std::clamp<std::int64_t>(fitting, 1, most_steps(t, text)));
     set_unless(given, "train.schedule.warmup", t.schedule.warmup,
                std::clamp<std::int64_t>(t.steps / 20, std::min<std::int64_t>(10, t.steps / 2), 300));
     double run_seconds = static_cast<double>(t.steps) * step_seconds;
-    double between = std::min(run_seconds / evaluations, most_between);
+    double between = std::max(std::min(run_seconds / evaluations, most_between), least_between);
     auto every = std::clamp<std::int64_t>(std::llround(between / step_seconds), 1, t.steps);
     set_unless(given, "train.eval_every", t.eval_every, every);
     set_unless(given, "train.checkpoint_every", t.checkpoint_every, every);
-    double batch_seconds = step_seconds * forward_share / static_cast<double>(t.accumulate);
     set_unless(given, "train.eval_batches", t.eval_batches,
                std::max<std::int64_t>(least_batches,
                                       static_cast<std::int64_t>(between * evaluation_share / batch_seconds)));

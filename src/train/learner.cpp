@@ -7,10 +7,6 @@
 namespace linnet {
 namespace {
 
-std::int64_t padded(std::int64_t n) {
-    return (n + 15) / 16 * 16;
-}
-
 /// The start of every parameter in a graph.
 std::vector<ParameterStart> starts_of(const Graph& graph, const LearnerStart& start) {
     std::vector<ParameterStart> all;
@@ -132,6 +128,18 @@ std::vector<Tensor> Learner::parameters() const {
                               traced_.graph.parameters()[i].shape};
     }
     return tensors;
+}
+
+bool Learner::finite() const {
+    for (std::size_t i = 0; i < offsets_.size(); i++) {
+        if (!trains(i)) continue;
+        const float* values = static_cast<const float*>(values_.get()) + offsets_[i];
+        // Counted to the end: the compiler makes no vectors of a loop that may stop at any value.
+        if (std::count_if(values, values + traced_.graph.parameters()[i].shape.count(),
+                          [](float v) { return !std::isfinite(v); }) > 0)
+            return false;
+    }
+    return true;
 }
 
 std::int64_t Learner::trained_count() const {

@@ -85,6 +85,9 @@ class Learner {
     /// Whether the parameter with this number in the graph is trained.
     bool trains(std::size_t parameter) const { return offsets_[parameter] >= 0; }
 
+    /// Whether all trained parameters are finite.
+    bool finite() const;
+
     Optimizer& optimizer() { return *optimizer_; }
 
     /// Bytes that a Learner of this config takes.

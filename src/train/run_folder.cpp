@@ -17,6 +17,10 @@ namespace fs = std::filesystem;
 constexpr const char* run_names[] = {"checkpoints", "log.jsonl", "model.gguf",  "adapter.gguf",
                                      "last.gguf",   "hf",        "report.html", "config.json"};
 
+/// In the folder of what is set aside, once all of it is there: whatever else the run's folder holds then is
+/// of the run that is to replace it.
+constexpr const char* all_aside = "complete";
+
 /// The name of a model, a checkpoint or a log in the folder; empty where there is none.
 std::string found_run(const std::string& folder) {
     for (const char* name : run_names)
@@ -85,6 +89,7 @@ void RunFolder::begin() {
     make_directories(path_ + "/" + set_aside);
     for (const char* name : run_names)
         if (name_taken(path_ + "/" + name)) move(path_ + "/" + name, path_ + "/" + set_aside + "/" + name);
+    write_file(path_ + "/" + set_aside + "/" + all_aside, "", Existing::replace_name);
 }
 
 void RunFolder::settle() {
@@ -92,6 +97,10 @@ void RunFolder::settle() {
 }
 
 void RunFolder::restore() const {
+    if (const std::string all = path_ + "/" + set_aside + "/" + all_aside; name_taken(all)) {
+        for (const char* name : run_names) remove_all(path_ + "/" + name);
+        remove_all(all);  // first: what is moved back now must stay, also where this is ended half-way
+    }
     for (const char* name : run_names) {
         const std::string kept = path_ + "/" + set_aside + "/" + name, now = path_ + "/" + name;
         if (!name_taken(kept)) continue;

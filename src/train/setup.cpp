@@ -59,14 +59,13 @@ RunConfig tuning_config(const std::string& model, const TrainingOptions& options
 }
 
 /// A time that is too short for one step and one evaluation is refused.
-void require_time(const Choice& choice, double seconds) {
-    const double least = seconds_to_first_loss(choice.candidates[choice.best].step_seconds);
+void require_time(double step_seconds, double seconds) {
+    const double least = seconds_to_first_loss(step_seconds);
     if (seconds >= least) return;
     char text[2][40];
     std::snprintf(text[0], sizeof text[0], "at least %.2gs", 1.1 * least);
     std::snprintf(text[1], sizeof text[1], "%.2gs", seconds);
-    fail(Exit::usage, "", "--time", text[0], text[1],
-         "a step of the smallest model and an evaluation take as long");
+    fail(Exit::usage, "", "--time", text[0], text[1], "a step and an evaluation take as long");
 }
 
 /// A default run's model and vocabulary. Where the steps are given and no time is, speed has no part in it.
@@ -95,7 +94,7 @@ RunConfig default_config(const TrainingOptions& options, const RunTexts& data, R
         return seconds_of_step(run, candidate.vocabulary, setup.threads,
                                std::min(1.0, 0.02 * prospect.seconds));
     });
-    require_time(setup.choice, prospect.seconds);
+    require_time(setup.choice.candidates[setup.choice.best].step_seconds, prospect.seconds);
     return read(setup.choice.candidates[setup.choice.best].config);
 }
 
@@ -139,6 +138,7 @@ void choose_schedule(const TrainingOptions& options, RunSetup& setup) {
     if (!setup.by_time) return fit_cadence(config, settings);
     setup.step_seconds = step_seconds_of(setup);
     double left = std::max(0.1, setup.time_limit_s - seconds_since(setup.started));
+    if (setup.start.base) require_time(setup.step_seconds, setup.time_limit_s);
     fit_schedule(config, settings, setup.step_seconds, left, setup.text_size);
     // The end follows the clock only where its steps were ours to choose, and do not change those before.
     setup.by_time = config.train.schedule.kind == "wsd" && config.train.schedule.decay < 1 &&
@@ -197,7 +197,8 @@ void check_resume(const RunSetup& setup, const TrainingOptions& options, const G
         optimizers_of(setup.config.train, graph))
         fail(Exit::diverged, options.out, "train.groups", "the same optimizer for each parameter",
              "another one for some", keeps);
-    for (const char* key : {"batch", "sequence", "accumulate", "seed", "objective", "replaced"})
+    for (const char* key : {"batch", "sequence", "accumulate", "seed", "objective", "replaced", "masked",
+                            "augment", "validation_fraction"})
         if (was["train"].value(key, json()) != now["train"].value(key, json()))
             fail(Exit::diverged, options.out, std::string("train.") + key,
                  was["train"].value(key, json()).dump(), now["train"].value(key, json()).dump());

@@ -102,6 +102,7 @@ class Trainer {
         if (setup_.resumed) {
             load_checkpoint(*setup_.resumed, learner_, setup_.start);
             // The best model may be of a step that is still to come.
+            best_sha256_ = setup_.checkpoint.best_sha256;
             if (!setup_.checkpoint.best.empty()) link_or_copy(setup_.checkpoint.best, file(best_name()));
         }
         peak_ = setup_.peak_flops > 0 ? setup_.peak_flops : measured_peak_flops(setup_.threads);
@@ -132,7 +133,7 @@ class Trainer {
              (all ? "" : human_count(static_cast<double>(learner_.trained_count())) + " of them trained, ") +
              "vocabulary " + grouped(static_cast<std::uint64_t>(setup_.config.model.vocabulary)) + ", " +
              human_count(static_cast<double>(setup_.tokens(DataSplit::train))) +
-             (setup_.windows || setup_.packed ? " training tokens, " : " training examples, ") +
+             (counts_tokens() ? " training tokens, " : " training examples, ") +
              std::to_string(setup_.threads) + (setup_.threads == 1 ? " thread, " : " threads, ") +
              kernels().name);
     }
@@ -157,7 +158,11 @@ class Trainer {
         how.skip_above = outliers_.limit(t.skip_outliers);
         how.watch = watched(step_ + 1);
         const StepResult done = learner_.update(t, step_ + 1, how);
-        if (!std::isfinite(loss) || !std::isfinite(done.norm)) diverged(loss, done.norm);
+        if (!std::isfinite(loss) || !std::isfinite(done.norm)) {
+            char got[96];
+            std::snprintf(got, sizeof got, "loss %g, gradient norm %g", loss, done.norm);
+            diverged(step_ + 1, loss, got);
+        }
         if (t.skip_outliers > 0) outliers_.observe(done.norm);
         if (!done.applied) outliers_.count_skipped();
         step_++;
@@ -232,14 +237,12 @@ class Trainer {
         write_config();
     }
 
-    [[noreturn]] void diverged(double loss, double norm) {
+    [[noreturn]] void diverged(std::int64_t step, double loss, const std::string& got) {
         live_.clear();
-        char got[96];
-        std::snprintf(got, sizeof got, "loss %g, gradient norm %g", loss, norm);
-        log_.write({{"event", "diverged"}, {"step", step_ + 1}, {"loss", std::to_string(loss)}});
+        log_.write({{"event", "diverged"}, {"step", step}, {"loss", std::to_string(loss)}});
         write_report(file("report.html"), file("log.jsonl"));
         auto kept = newest_checkpoint(options_.out + "/checkpoints");
-        fail(Exit::diverged, options_.out, "step " + std::to_string(step_ + 1), "finite numbers", got,
+        fail(Exit::diverged, options_.out, "step " + std::to_string(step), "finite numbers", got,
              kept ? "the checkpoint " + *kept + " is kept; a lower train.optimizer.lr may help"
                   : "a lower train.optimizer.lr may help");
     }
@@ -288,6 +291,7 @@ class Trainer {
         }
         if (all.tokens == 0) return std::nullopt;
         const double loss = all.loss / weights, bpb = all.bpb / weights;
+        if (!std::isfinite(loss)) diverged(step_, loss, "validation loss " + std::to_string(loss));
         ordered_json record = {{"event", "eval"}, {"step", step_}, {"loss", with_digits(loss, 7)}};
         if (learner_.has_generator())
             record["generator_loss"] = with_digits(learner_.take_generator_loss(), 7);
@@ -313,14 +317,15 @@ class Trainer {
     void evaluate(bool regular) {
         std::optional<double> loss = validation_loss();
         bool best = !loss || (regular ? keeper_.observe(step_, *loss) : keeper_.beats_best(*loss));
-        if (best) write_model(best_name());
+        if (best) best_sha256_ = write_model(best_name());
         best_is_last_ = best;
         evaluated_ = step_;
         log_expert_use();
         sample();
         write_report(file("report.html"), file("log.jsonl"));
-        if (regular && keeper_.memorising() && options_.early_stop) memorised_ = true;
-        if (regular && keeper_.memorising() && !said_memorising_) {
+        const bool memorising = regular && keeper_.memorising() && read_once();
+        if (memorising && options_.early_stop) memorised_ = true;
+        if (memorising && !said_memorising_) {
             said_memorising_ = true;
             note("validation has not fallen since step " +
                  grouped(static_cast<std::uint64_t>(keeper_.best_step())) + ": the text is being memorised" +
@@ -328,9 +333,19 @@ class Trainer {
         }
     }
 
+    /// Whether the whole text has been read: nothing is memorised before, however the losses of a few batches
+    /// rise and fall.
+    bool read_once() const {
+        const TrainConfig& t = setup_.config.train;
+        const std::int64_t step = (counts_tokens() ? setup_.rows() : t.batch) * t.accumulate;
+        return static_cast<std::uint64_t>(step_ * step) >= setup_.tokens(DataSplit::train);
+    }
+    /// Else the training data are counted in examples.
+    bool counts_tokens() const { return setup_.windows || setup_.packed; }
+
     /// What the held-out examples of each class were taken for.
     void log_confusion() {
-        if (!confusion_.any() || setup_.labels.size() > Confusion::most_shown) return;
+        if (!confusion_.has_table()) return;
         ordered_json record = {{"event", "confusion"}, {"step", step_}};
         record.update(confusion_.to_json(setup_.labels));
         log_.write(record);
@@ -372,6 +387,8 @@ class Trainer {
     }
 
     void save() {
+        // The last update may have spoiled them, which only the next step's loss would tell.
+        if (!learner_.finite()) diverged(step_, NAN, "weights that are not");
         Checkpoint state = setup_.checkpoint;
         state.step = step_;
         state.name = title();
@@ -385,6 +402,7 @@ class Trainer {
         state.outliers = outliers_;
         state.texts = text_positions(setup_, step_);
         state.best = keeper_.any() ? file(best_name()) : "";
+        state.best_sha256 = best_sha256_;
         state.base = setup_.start.fingerprint;
         save_checkpoint(options_.out + "/checkpoints", state, learner_, trained(), provenance());
         setup_.folder->settle();
@@ -397,9 +415,10 @@ class Trainer {
                                                                            : stem(options_.config_path);
     }
 
-    void write_model(const char* name) const {
-        save_trained(file(name), trained(), *dtype_from_name(setup_.config.train.weights), title(),
-                     provenance());
+    /// Its SHA-256.
+    std::string write_model(const char* name) const {
+        return save_trained(file(name), trained(), *dtype_from_name(setup_.config.train.weights), title(),
+                            provenance());
     }
 
     void finish(int signal) {
@@ -466,6 +485,7 @@ class Trainer {
     Confusion confusion_{0};  // of the last evaluation
     Confusion next_{0};       // … of which texts follow which
     Keeper keeper_;
+    std::string best_sha256_;  // of the best model's file
     OutlierGate outliers_;
     std::int64_t step_, first_step_ = 0,
                         evaluated_ = -1;  // evaluated_: the last step that was, in this process

@@ -119,6 +119,29 @@ TEST_CASE("a completion and an answer are learned with what ends them, prompts a
             "So.<|im_end|>\n");
 }
 
+TEST_CASE("bad lines are counted where that is asked for; lines too long for examples may be documents") {
+    Scratch scratch;
+    ReadOptions read;
+    write_text(scratch / "a.jsonl", R"({"prompt": "a", "completion": "b"}
+{"prompt": "a"}
+no JSON
+{"messages": [{"role": "user", "content": "u"}, {"role": "assistant", "content": "a"}]}
+{"prompt": "c", "completion": "d"})");
+    CHECK(are_examples({scratch / "a.jsonl"}, read));
+    CHECK(has(refusal(scratch / "a.jsonl"), "line 2, completion: expected a string"));
+    read.skip_bad = true;
+    const Examples examples = read_examples({scratch / "a.jsonl"}, read);
+    CHECK(examples.list.size() == 2);
+    CHECK(examples.skipped == 3);
+    CHECK(has(examples.first_skipped, "line 2, completion: expected a string"));
+    write_text(scratch / "bad.jsonl", "{\"prompt\": 1}\n");
+    CHECK(has(refusal([&] { read_examples({scratch / "bad.jsonl"}, read); }),
+              "bad.jsonl: expected at least one example, got bad ones alone: "));
+    write_text(scratch / "book.jsonl",
+               "{\"text\": \"" + std::string(std::size_t{3} << 20, 'x') + "\", \"prompt\": 1}\n");
+    CHECK_FALSE(are_examples({scratch / "book.jsonl"}, read));
+}
+
 TEST_CASE("examples that cannot be are refused, and file and line are named") {
     Scratch scratch;
     auto read = [&](const std::string& second) {

@@ -111,6 +111,21 @@ TEST_CASE("folders and files that nanoGPT, llm.c and Megatron-LM wrote are recog
         CHECK(read_all(TokenSource::open_files(*megatron, tokenizer, 0), DataSplit::train) ==
               std::vector<std::int32_t>{70, 71, 72, 73});
     }
+    // "val" in a longer word says nothing.
+    for (const char* name : {"retrieval_document", "x_valid_document"}) {
+        write_text(s / name + std::string(".bin"), bytes_of(std::vector<std::int32_t>{70, 71, 72, 73}));
+        write_text(s / name + std::string(".idx"), index_bytes(4, {1, 3}));
+        const auto found = find_token_files(s / name);
+        REQUIRE(found);
+        CHECK(found->index.shards[0].split == (name[0] == 'r' ? "train" : "validation"));
+    }
+    // Another program's index.json makes no corpus, a damaged one of ours does.
+    std::filesystem::create_directories(s / "site");
+    write_text(s / "site/index.json", "{\"pages\": []}");
+    write_text(s / "site/a.txt", "text");
+    CHECK_FALSE(find_token_files(s / "site"));
+    write_text(s / "site/index.json", "{\n \"format\": \"linnet-corpus\",");
+    CHECK(test::has(test::refusal([&] { find_token_files(s / "site"); }), "site/index.json: expected JSON"));
     CHECK_FALSE(find_token_files(s / "nano/meta.pkl"));
     write_text(s / "text.bin", "not tokens");
     CHECK_FALSE(find_token_files(s / "text.bin"));

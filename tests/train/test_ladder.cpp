@@ -124,6 +124,12 @@ TEST_CASE("a default schedule fits the time, reads a small text only so often, a
         static_cast<double>(small.train.steps * small.train.batch * small.train.sequence) / 90'000;
     CHECK(epochs < 100);
 
+    RunConfig slow = chosen(10'000'000, 40);  // evaluations of four batches take longer than steps
+    fit_schedule(slow, {}, 1.2, 40, {10'000'000, 3'500'000});
+    const double steps = static_cast<double>(slow.train.steps);
+    CHECK(steps / static_cast<double>(slow.train.eval_every) * 4 / 3 < 0.11 * steps);
+    CHECK(1.2 * (steps + std::floor(steps / static_cast<double>(slow.train.eval_every)) * 4 / 3) < 40);
+
     for (double step : {1e-6, 1.0, 1e4}) {  // a step may be longer than the time
         RunConfig odd = chosen(10'000'000, 1);
         fit_schedule(odd, {}, step, 1, {10'000'000, 3'500'000});

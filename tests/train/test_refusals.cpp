@@ -182,7 +182,7 @@ TEST_CASE("a manifest tells what a checkpoint is of, and one that cannot be is r
     CHECK(state.inputs.inputs == std::vector<std::string>{"a", "b"});
     CHECK(state.inputs.weights.empty());
     CHECK(state.inputs.read.skip_bad);
-    CHECK(state.keeper.best_step() == 2);
+    CHECK_FALSE(state.keeper.any());  // the model that it knows of is not there
     CHECK(state.texts == good["texts"]);
     CHECK(state.outliers.norms().size() == OutlierGate::window);
     CHECK(state.outliers.skipped() == 5);
@@ -190,6 +190,14 @@ TEST_CASE("a manifest tells what a checkpoint is of, and one that cannot be is r
     write_text(s / "best.gguf", "best");
     good["read"]["weights"] = {1, 2};
     CHECK(read(good).best == s / "best.gguf");
+    CHECK(read(good).keeper.best_step() == 2);
+    good["sha256"]["best.gguf"] = sha256("best");
+    CHECK(read(good).best_sha256 == sha256("best"));
+    write_text(s / "best.gguf", "b");
+    CHECK(said(s.path, Exit::input, [&] { read(good); }) ==
+          "best.gguf: sha256: expected " + sha256("best") + ", got " + sha256("b") +
+              " (the checkpoint is damaged; without this file it goes on)");
+    write_text(s / "best.gguf", "best");
     CHECK(read(good).inputs.weights == std::vector<double>{1, 2});
     good["read"]["weights"] = {1};  // which cannot be of two inputs
     CHECK(read(good).inputs.weights.empty());
@@ -348,6 +356,14 @@ TEST_CASE("a run's folder is refused by what is found in it, and a run that was 
         run.settle();
     }
     CHECK(test::read_text(folder + "/log.jsonl") == "new");
+    fs::create_directories(folder + "/checkpoints");
+    {
+        RunFolder run(folder, RunStart::overwrite);
+        run.begin();
+        write_text(folder + "/model.gguf", "new");  // of a name that the old run has not
+    }
+    CHECK_FALSE(fs::exists(folder + "/model.gguf"));
+    CHECK(fs::exists(folder + "/checkpoints"));
     // A run that was killed between the two: without a checkpoint the old one is back, with one it goes.
     for (bool checkpoint : {false, true}) {
         fs::create_directories(folder + "/" + set_aside);

@@ -214,6 +214,23 @@ TEST_CASE("a loss that is not finite stops the run with exit 5 and keeps the las
     CHECK_FALSE(std::filesystem::exists(run.scratch / "out/model.gguf"));
 }
 
+TEST_CASE("weights whose validation loss is not finite are no checkpoint and no model") {
+    Run run;
+    const Outcome outcome = run_linnet(
+        run.arguments("out", {"--set", "train.optimizer.kind=sgd", "--set", "train.optimizer.lr=100", "--set",
+                              "train.optimizer.weight_decay=1", "--set", "train.clip=0", "--set",
+                              "train.schedule.warmup=0", "--set", "train.schedule.kind=constant", "--set",
+                              "train.checkpoint_every=1", "--set", "train.eval_every=1", "--steps", "100"}));
+    CHECK(outcome.exit == 5);
+    CHECK_MESSAGE(has(outcome.err, "expected finite numbers, got validation loss "), outcome.err);
+    const std::optional<std::string> kept = newest_checkpoint(run.scratch / "out/checkpoints");
+    REQUIRE(kept.has_value());
+    for (const std::string& model : {*kept + "/model.gguf", run.scratch / "out/model.gguf"}) {
+        const Outcome measured = run_linnet({"eval", "-m", model, "--file", run.scratch / "text.txt"});
+        CHECK_MESSAGE(measured.exit == 0, measured.err);
+    }
+}
+
 TEST_CASE("--dry-run says the peak memory within a tenth") {
     if (instrumented) return skip("what this build takes says nothing");
     Run run;
@@ -244,6 +261,14 @@ TEST_CASE("a resume as another run is refused with exit 5") {
     Outcome other = run_linnet(run.arguments("out", {"--resume", "--set", "model.width=64"}));
     CHECK(other.exit == 5);
     CHECK(other.err.find("expected the checkpoint's config") != std::string::npos);
+    const std::pair<const char*, const char*> changes[] = {
+        {"train.validation_fraction=0.3", "train.validation_fraction: expected 0.1, got 0.3"},
+        {"train.masked.share=0.3", "train.masked: expected "}};
+    for (const auto& [setting, says] : changes) {
+        const Outcome changed = run_linnet(run.arguments("out", {"--resume", "--set", setting}));
+        CHECK(changed.exit == 5);
+        CHECK_MESSAGE(has(changed.err, says), changed.err);
+    }
     write_text(run.scratch / "text.txt", text() + "another");
     CHECK(run_linnet(run.arguments("out", {"--resume"})).exit == 5);
 }
@@ -273,6 +298,8 @@ TEST_CASE("configs are refused by key, with the nearest one") {
         CHECK(outcome.err.find('\n') == outcome.err.size() - 1);  // one line
     };
     refused(R"({"model": {"widht": 32}})", "did you mean model.width?");
+    refused(R"({"modle": {"width": 32}})",
+            "modle: expected a known key, got an unknown one (did you mean model?)");
     refused(R"({"model": {"width": 32, "layers": 2, "heads": 0}})", "model.heads: expected 1 to 4096, got 0");
     refused(R"({"model": {"width": 32, "layers": 2, "heads": 5}})",
             "model.heads: expected a divisor of width (32)");

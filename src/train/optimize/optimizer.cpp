@@ -18,10 +18,6 @@ constexpr std::int64_t chunk_elements = std::int64_t{1} << 14;
 // 1024, two threads of Emerald Rapids: 176 ms a step instead of 280.)
 constexpr std::int64_t most_alone = std::int64_t{1} << 28;
 
-std::int64_t padded(std::int64_t n) {
-    return (n + 15) / 16 * 16;
-}
-
 std::size_t at_index(std::int64_t i) {
     return static_cast<std::size_t>(i);
 }

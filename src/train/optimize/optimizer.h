@@ -37,6 +37,12 @@ struct StepResult {
     std::vector<BlockStep> blocks;
 };
 
+/// The elements that n of a parameter take in every array of all parameters, so that each begins at a line of
+/// the cache.
+constexpr std::int64_t padded(std::int64_t n) {
+    return (n + 15) / 16 * 16;
+}
+
 class Optimizer {
   public:
     /// The parameters lie in the graph's order, each begins at a multiple of 16 elements. Error(Exit::input)

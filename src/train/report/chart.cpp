@@ -163,8 +163,9 @@ std::vector<double> ticks(double low, double high, int count) {
     for (double m : {5.0, 2.5, 2.0, 1.0})
         if (m * power >= room * (1 - 1e-9)) step = m * power;
     std::vector<double> out;
-    for (double k = std::ceil(low / step - 1e-9); k * step <= high + step * 1e-9; k++)
-        out.push_back(k * step);
+    const double first = std::ceil(low / step - 1e-9);
+    for (int i = 0; i <= count + 1 && (first + i) * step <= high + step * 1e-9; i++)
+        out.push_back((first + i) * step);
     return out;
 }
 
@@ -181,7 +182,7 @@ std::string svg(const Chart& chart) {
     }
     if (xs.low > xs.high) return "<p class=\"none\">Nothing was recorded.</p>\n";
     if (chart.y_from_zero) ys.take(0);
-    if (xs.high == xs.low) xs.high = xs.low + 1;
+    if (xs.high == xs.low) xs.high = xs.low + std::max(1.0, std::fabs(xs.low) * 1e-3);
     double margin = std::max((ys.high - ys.low) * 0.05, std::max(std::fabs(ys.high), 1e-12) * 1e-3);
     bool roomy = chart.width > 600;
     Frame f{xs.low,

@@ -109,17 +109,18 @@ std::string RunData::description() const {
         return grouped(corpus_->index.tokens) + " tokens in the layout of " + corpus_->index.layout;
     std::string size = human_bytes(static_cast<double>(bytes_));
     std::string said = count_ == 1 ? "one document" : grouped(count_) + " documents";
+    auto skipped = [](std::uint64_t count, const std::string& first) {
+        return count == 0 ? "" : "; " + grouped(count) + " bad ones skipped, the first: " + first;
+    };
     if (examples_)
         return grouped(count_) + (examples_->chats ? " conversation" : " prompt") + (count_ == 1 ? "" : "s") +
-               (examples_->chats ? ", " : " with completions, ") + size;
+               (examples_->chats ? ", " : " with completions, ") + size +
+               skipped(examples_->skipped, examples_->first_skipped);
     if (corpus_) return said + ", " + grouped(corpus_->index.tokens) + " tokens of " + size + " of text";
     if (jsonl()) said += " of the field " + options_.read.field;
     if (documents_ && documents_->files > 1) said += " in " + grouped(documents_->files) + " files";
     said += ", " + size;
-    if (documents_ && documents_->skipped > 0)
-        said += "; " + grouped(documents_->skipped) +
-                " bad ones skipped, the first: " + documents_->first_skipped;
-    return said;
+    return documents_ ? said + skipped(documents_->skipped, documents_->first_skipped) : said;
 }
 
 void RunData::check(bool whole) const {
@@ -162,6 +163,8 @@ PackedTexts RunData::packed(const Tokenizer& tokenizer, const ChatTemplate* form
         note(grouped(packed.shortened()) + " of " + grouped(count_) +
              " examples are longer than train.sequence (" + std::to_string(T) +
              " tokens) and lose their ends");
+    if (examples_ && !examples_->chats && !tokenizer.eos())
+        note(name() + ": the vocabulary has no end token, so nothing is learned that ends a completion");
     documents_.reset(), examples_.reset();
     return packed;
 }
@@ -175,7 +178,7 @@ TokenizerPtr RunData::tokenizer(const RunConfig& run, int threads) const {
     if (config.kind == "file") return load_tokenizer(config.file);
     if (corpus_) {  // its tokens are made, whatever the config would have made
         const std::string path = own_tokenizer();
-        if (!fs::exists(path))
+        if (!name_taken(path))
             fail_input(options_.inputs[0], corpus_->ours ? corpus_tokenizer : "",
                        "the tokenizer that the corpus was made with", "nothing",
                        "--set tokenizer.kind=file --set tokenizer.file=PATH names another");

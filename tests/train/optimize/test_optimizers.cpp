@@ -28,10 +28,6 @@ Graph small_graph() {
     return graph;
 }
 
-std::int64_t padded(std::int64_t n) {
-    return (n + 15) / 16 * 16;
-}
-
 /// All parameters or gradients of the graph as they lie in memory.
 std::vector<float> random_elements(const Graph& graph, std::uint64_t stream) {
     std::int64_t n = 0;

@@ -215,6 +215,10 @@ TEST_CASE("ticks are round, cover the range and keep to their number") {
             CHECK(t.size() <= static_cast<std::size_t>(n) + 1);
             CHECK(t.back() <= high * (1 + 1e-6));
         }
+    CHECK(ticks(0x1p60, 0x1p60 + 1024, 8).size() < 11);  // steps that make no difference end
+    Chart chart;
+    chart.series = {{"one", "a", {4e15}, {1}}};
+    CHECK_FALSE(has(svg(chart), "nan"));
 }
 
 TEST_CASE("the live line leaves out what matters least where the terminal is narrow") {

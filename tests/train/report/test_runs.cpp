@@ -112,6 +112,12 @@ TEST_CASE("linnet report takes runs' folders and logs, and refuses what is none"
     CHECK(is_one_error_line(none.err));
     CHECK(has(none.err, "log.jsonl"));
     CHECK(work("$LINNET report nothing -o other.html").exit == 4);
+    none = work("head -c 3000 /dev/urandom > c/log.jsonl; $LINNET report a c -o other.html");
+    CHECK(none.exit == 3);
+    CHECK(has(none.err, "c/log.jsonl: expected a log of a training run, got a file without a record of one"));
+    const Outcome onto = work("$LINNET report a -o a/log.jsonl --overwrite");
+    CHECK(onto.exit == 2);
+    CHECK_MESSAGE(has(onto.err, "--out: expected another file than the logs"), onto.err);
     CHECK(work("$LINNET report -o other.html").exit == 2);
     CHECK(work("$LINNET report a").exit == 2);
 }
