@@ -21,8 +21,9 @@ std::string shown_name(const std::string& names) {
     return at == std::string::npos ? names : names.substr(at, names.find(',', at) - at);
 }
 
-std::string range(const std::string& min, const std::string& max, bool bounded) {
-    return bounded ? "from " + min + " to " + max : "of at least " + min;
+/// `tells_max`: there is a bound that a person may meet, or has met.
+std::string range(const std::string& min, const std::string& max, bool tells_max) {
+    return tells_max ? "from " + min + " to " + max : "of at least " + min;
 }
 
 std::string plain(double x) {
@@ -57,10 +58,13 @@ CLI::Option* add_integer(CLI::App& app, const std::string& names, std::int64_t& 
     std::string name = shown_name(names);
     auto take = [&value, name, min, max](const std::string& text) {
         auto number = parse_whole<std::int64_t>(text);
+        const bool digits = !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+        const bool above = number ? *number > max : digits;
         if (!number || *number < min || *number > max)
-            usage_error(name,
-                        "a whole number " + range(std::to_string(min), std::to_string(max), max < INT32_MAX),
-                        linnet::quoted(text));
+            usage_error(
+                name,
+                "a whole number " + range(std::to_string(min), std::to_string(max), max < INT32_MAX || above),
+                linnet::quoted(text));
         value = *number;
     };
     return app.add_option_function<std::string>(names, take, help)
@@ -74,7 +78,9 @@ CLI::Option* add_real(CLI::App& app, const std::string& names, double& value, do
     auto take = [&value, name, min, max](const std::string& text) {
         auto number = parse_whole<double>(text);
         if (!number || !std::isfinite(*number) || *number < min || *number > max)
-            usage_error(name, "a number " + range(plain(min), plain(max), max < 1e9), linnet::quoted(text));
+            usage_error(name,
+                        "a number " + range(plain(min), plain(max), max < 1e9 || (number && *number > max)),
+                        linnet::quoted(text));
         value = *number;
     };
     return app.add_option_function<std::string>(names, take, help)->type_name("X")->default_str(plain(value));

@@ -82,13 +82,28 @@ Importance importance(const Options& options, const Globals& globals, const Text
     return measured;
 }
 
-Divergence check(const Options& options, const Globals& globals, const TextInput& text) {
-    std::shared_ptr<const Model> source = Model::open(options.in), result = Model::open(options.out);
-    const Windows windows = windows_of(options, globals, *source, text);
+/// --check: opened and read before anything is written, as OUT may take IN's place, and as hours may pass
+/// before it is needed.
+struct Check {
+    std::shared_ptr<const Model> source;
+    Windows windows;
+};
+
+Check prepare_check(const Options& options, const Globals& globals, const TextInput& text) {
+    Check check;
+    check.source = Model::open(options.in);
+    if (check.source->config().has_encoder())
+        fail_input(options.in, "", "a model that predicts a text, for --check", "one with an encoder");
+    check.windows = windows_of(options, globals, *check.source, text);
+    return check;
+}
+
+Divergence measure(const Check& check, const Options& options, const Globals& globals) {
     EngineOptions wanted;
-    wanted.context = windows.size, wanted.threads = globals.threads;
+    wanted.context = check.windows.size, wanted.threads = globals.threads;
     Percent percent("compared");
-    Divergence measured = measure_divergence(source, result, windows.ids, wanted, 0, std::ref(percent));
+    Divergence measured = measure_divergence(check.source, Model::open(options.out), check.windows.ids,
+                                             wanted, 0, std::ref(percent));
     percent.clear();
     return measured;
 }
@@ -162,6 +177,10 @@ int run(Options& options, const Globals& globals) {
     TokenizerPtr beside;
     const Gguf file = open_model_file(options.in, &beside);
     require_gguf_tokenizer(options.in, beside);
+    if (file.tensors().empty())
+        fail_input(options.in, "tensors", "at least one", "none (a vocabulary without a model?)");
+    std::optional<Check> checked;
+    if (text) checked = prepare_check(options, globals, *text);
     if (weighed) wanted.importance = importance(options, globals, *weighed);
     std::vector<QuantizedTensor> tensors = plan_quantization(file, wanted);
     wanted.existing = existing(options.overwrite);
@@ -171,7 +190,7 @@ int run(Options& options, const Globals& globals) {
     percent.clear();
     note_written(options.out);
     std::optional<Divergence> measured;
-    if (text) measured = check(options, globals, *text);
+    if (checked) measured = measure(*checked, options, globals);
     const Divergence* divergence = measured ? &*measured : nullptr;
     write_stdout(options.json ? json_report(options, tensors, divergence) : text_report(tensors, divergence));
     return 0;

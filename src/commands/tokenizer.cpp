@@ -109,6 +109,8 @@ std::string progress_text(std::uint64_t done, std::uint64_t total, double second
 }
 
 int run_train(const TrainArguments& arguments, const Globals& globals) {
+    if (arguments.kind == "byte" && !arguments.special.empty())
+        fail(Exit::usage, "", "--special", "a --kind that has special tokens", "byte");
     arguments.out.prepare();
     install_stop_signals();
     const int threads = globals.threads > 0 ? globals.threads : physical_cores();
@@ -134,7 +136,7 @@ int run_train(const TrainArguments& arguments, const Globals& globals) {
         finish_read_options(read);
         if (arguments.kind == "char" || arguments.kind == "byte") {
             const std::string text = training_text(arguments.files, read);
-            arguments.out.save(*train_tokenizer(arguments.kind, text, 0, threads));
+            arguments.out.save(*made_tokenizer(arguments.kind, text, 0, false, arguments.special, threads));
             return 0;
         }
         VocabularyTrainer trainer(options);

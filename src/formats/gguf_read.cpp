@@ -314,8 +314,9 @@ Gguf::Gguf(MappedFile file, UnknownTypes unknown) : file_(std::move(file)) {
         values_.size(), [&](std::uint32_t i) { return values_[i].first; }, in, "key");
 
     std::uint64_t alignment = integer("general.alignment", UINT32_MAX).value_or(32);
-    if (!std::has_single_bit(alignment))
-        in.refuse("key 'general.alignment'", "a power of two", std::to_string(alignment));
+    // The specification wants a multiple of 8, llama.cpp a power of two.
+    if (!std::has_single_bit(alignment) || alignment < 8)
+        in.refuse("key 'general.alignment'", "a power of two from 8 on", std::to_string(alignment));
 
     std::vector<RawTensor> raw;
     raw.reserve(std::min(tensor_count, in.remaining() / 33 + 1));

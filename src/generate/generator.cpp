@@ -318,6 +318,26 @@ void Generator::hold(std::vector<TokenId> tokens, std::span<const float> logits)
 void Generator::run(const std::vector<Request>& requests) {
     for (const Request& request : requests)
         if (!request.options.shift) require_room(request.prompt.size(), source_.context());
+    try {
+        serve(requests);
+    } catch (...) {  // an output that fails, logits that are not finite: whoever asks next begins anew
+        abandon();
+        throw;
+    }
+}
+
+/// Frees all slots. Nothing is known of what their states hold any more.
+void Generator::abandon() {
+    for (Slot& slot : slots_) {
+        slot.text.reset(), slot.drafter.reset();
+        slot.request = nullptr;
+        slot.planned.clear(), slot.source.clear(), slot.held.clear(), slot.logits.clear();
+        slot.read = 0;
+        source_.rewind(index(slot), 0);
+    }
+}
+
+void Generator::serve(const std::vector<Request>& requests) {
     std::size_t next = 0;
     auto busy = [&] {
         return std::any_of(slots_.begin(), slots_.end(), [](const Slot& s) { return s.text.has_value(); });

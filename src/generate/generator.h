@@ -61,6 +61,8 @@ class Generator {
     struct Slot;
     std::size_t kept_first(std::span<const TokenId> text, const GenerateOptions& options) const;
     std::vector<TokenId> fitted(std::span<const TokenId> text, const GenerateOptions& options) const;
+    void serve(const std::vector<Request>& requests);
+    void abandon();
     bool admit(const Request& request);
     void begin(Slot& slot, const Request& request, std::vector<TokenId> tokens);
     void place(Slot& slot, std::vector<TokenId> tokens);

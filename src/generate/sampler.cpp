@@ -16,13 +16,6 @@ bool takes_likeliest(const SamplerChain& chain, const SamplerOptions& options) {
 
 }  // namespace
 
-std::optional<TokenId> argmax(std::span<const float> logits) {
-    const SamplerOptions options;
-    Draw draw;
-    draw.begin(options, nullptr, logits, {}, 0, nullptr);
-    return draw.best();
-}
-
 Sampler::Sampler(const SamplerOptions& options, const Tokenizer* tokenizer)
     : options_(options), tokenizer_(tokenizer) {
     for (const SamplerRow* row : sampler_chain(options_.samplers))

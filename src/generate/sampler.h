@@ -44,7 +44,4 @@ class Sampler {
     Draw draw_;
 };
 
-/// The lowest id among the largest logits; nothing where Sampler::pick has nothing.
-std::optional<TokenId> argmax(std::span<const float> logits);
-
 }  // namespace linnet

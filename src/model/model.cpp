@@ -119,4 +119,9 @@ std::int64_t Model::parameter_count() const {
     return impl_->traced.graph.parameter_count();
 }
 
+void fail_not_finite(const Model& model) {
+    fail_input(model.path(), "", "finite predictions", "some that are not",
+               "its weights are damaged; `linnet inspect --check` looks for those that are not finite");
+}
+
 }  // namespace linnet

@@ -52,4 +52,7 @@ class Model {
     std::unique_ptr<Impl> impl_;
 };
 
+/// Error(Exit::input): what the model predicts is no number.
+[[noreturn]] void fail_not_finite(const Model& model);
+
 }  // namespace linnet

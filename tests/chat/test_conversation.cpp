@@ -157,6 +157,19 @@ TEST_CASE("a message that does not fit the context is refused, and nothing has c
     CHECK(talk.held() == held + ".UzAab");
 }
 
+TEST_CASE("an answer that failed leaves nothing behind for the next one") {
+    Talk talk;
+    talk.say("x");
+    const Emit fails = [](std::optional<TokenId>, std::string_view) { throw std::runtime_error("full"); };
+    CHECK_THROWS_AS(talk.conversation.say("y", talk.options, fails), std::runtime_error);
+    const ChatReply reply = talk.say("z");
+    CHECK(talk.said == "ab");
+    CHECK(reply.end == GenerateEnd::end_token);
+    Talk other;
+    other.say("x"), other.say("z");
+    CHECK(talk.held() == other.held());
+}
+
 TEST_CASE("a template's end ends an answer, and is not said; what was written before it stays") {
     Talk talk(100, "abcdef<", R"("cd")");
     ChatReply reply = talk.say("x");

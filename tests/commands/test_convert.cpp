@@ -230,6 +230,11 @@ TEST_CASE("a T5 trained here answers from its folder as from its GGUF, and is me
     REQUIRE_MESSAGE(trained.exit == 0, trained.err);
     CHECK(has(place.file("run/hf/config.json"), "T5ForConditionalGeneration"));
     REQUIRE(place("$LINNET convert run/hf back.gguf").exit == 0);
+    const Outcome beams = place("$LINNET generate -m run -p 12 --beams 3 --stop e");
+    CHECK(beams.exit == 2);
+    CHECK_MESSAGE(has(beams.err, "--beams: expected 1 beside --samples"), beams.err);
+    CHECK(
+        has(place("$LINNET eval -m run --file data.tsv --ctx 2").err, "at most 2 tokens, the context, got "));
     CHECK(has(place("$LINNET generate -m run -p 12 --temp 0 -n 20").out, "number"));
     for (const std::string command :
          {"generate -m $M -p 12 --temp 0 -n 20", "generate -m $M -p 105 --temp 1 --seed 5 -n 20",

@@ -31,6 +31,10 @@ TEST_CASE("a wrong command line is refused with exit code 2 and one line") {
     refused({"generate", "-n", ""}, 2, "got ''");
     refused({"generate", "-n"}, 2, "--tokens: expected");
     refused({"generate", "--temp", "-1"}, 2, "--temp: expected a number of at least 0, got '-1'");
+    refused({"generate", "--temp", "1e300"}, 2, "--temp: expected a number from 0 to 1e+09, got '1e300'");
+    for (const std::string seed : {"9223372036854775808", "99999999999999999999"})
+        refused({"generate", "--seed", seed}, 2,
+                "--seed: expected a whole number from 0 to 9200000000000000000, got '" + seed + "'");
     refused({"generate", "--temp", "nan"}, 2, "got 'nan'");
     refused({"generate", "--top-p", "1.5"}, 2, "--top-p: expected a number from 0 to 1, got '1.5'");
     refused({"generate", "--format", "txt"}, 2, "(did you mean text?)");

@@ -189,6 +189,8 @@ TEST_CASE("a bad line of a batch is named before anything is written") {
         {"{\"prompt\": \"a\", \"n\": 1, \"tokens\": 2}", "p.jsonl: line 3: "},
         {"{\"prompt\": \"a\", \"seed\": -1}", "p.jsonl: line 3: seed: expected"},
         {"{\"prompt\": \"a\", \"stop\": [1]}", "p.jsonl: line 3: stop[0]: expected a string, got 1"},
+        {"{\"prompt\": \"a\", \"stop\": \"\"}", "p.jsonl: line 3: stop: expected a value, got an empty text"},
+        {"{\"prompt\": \"\xff\"}", "p.jsonl: line 3: expected UTF-8, got byte 0xFF"},
         {"{\"prompt\": \"\u00e9\"}", "p.jsonl: line 3: "},
         {"{\"prompt\": \"one two three four five six seven eight nine ten\"}",
          "p.jsonl: line 3: prompt: expected at most 32 tokens, got 48"}};

@@ -363,6 +363,19 @@ TEST_CASE("tokenizer train ended by Ctrl-C says so in a line, and writes nothing
     }
 }
 
+TEST_CASE("tokenizer train makes special tokens of the kinds that have such, and says of which it does not") {
+    Scratch scratch;
+    write_text(scratch / "text", "one two");
+    const std::string train =
+        "cd " + scratch.path + " && $LINNET tokenizer train -o t.json --special '<end>' text --kind ";
+    CHECK(run_shell(train + "char").exit == 0);
+    CHECK(has(read_text(scratch / "t.json"), "<end>"));
+    const Outcome bytes = run_shell(train + "byte --overwrite");
+    CHECK(bytes.exit == 2);
+    CHECK_MESSAGE(has(bytes.err, "--special: expected a --kind that has special tokens, got byte"),
+                  bytes.err);
+}
+
 TEST_CASE("tokenizer train reads the same files whatever it is to make") {
     Workplace place;
     REQUIRE(place("mkdir texts && cp text texts/a.txt && gzip -k text && mv text.gz b.txt.gz").exit == 0);

@@ -166,6 +166,12 @@ TEST_CASE("a full context ends the text with a reason, and --ctx-shift goes on b
     CHECK(has(longer.err, "prompt: expected at most 32 tokens, got 100"));
     CHECK(has(longer.err, "--ctx-shift"));
     CHECK(last_record(generate({"-p", prompt, "-n", "4", "--ctx-shift", "--json"}).out)["tokens"] == 4);
+    Scratch scratch;
+    const Outcome cut =
+        generate({"-p", prompt, "-n", "4", "--ctx-shift", "--prompt-cache", scratch / "state"});
+    CHECK(cut.exit == 0);
+    CHECK(has(cut.err, "the prompt is longer than the context: it is cut, and "));
+    CHECK(cut.out == generate({"-p", prompt, "-n", "4", "--ctx-shift"}).out);
 }
 
 TEST_CASE("logits that are not finite end generation and inspect logits with the op where they began") {
@@ -187,6 +193,20 @@ TEST_CASE("logits that are not finite end generation and inspect logits with the
             CHECK(outcome.exit == 3);
             CHECK_MESSAGE(has(outcome.err, model + ": " + op + ": expected finite values, got "),
                           outcome.err);
+        }
+        write_text(scratch / "text", counting_text());
+        const Outcome weighed = run_linnet({"quantize", model, scratch / "q.gguf", "--type", "q8_0",
+                                            "--importance", scratch / "text", "--overwrite"});
+        CHECK(weighed.exit == 3);
+        CHECK_MESSAGE(has(weighed.err, model + ": expected finite predictions, got "), weighed.err);
+        for (const std::vector<std::string>& command : {std::vector<std::string>{"eval", "-m", model},
+                                                        {"eval", "-m", tiny_model(), "--against", model},
+                                                        {"eval", "-m", model, "--against", tiny_model()}}) {
+            std::vector<std::string> all = command;
+            all.insert(all.end(), {"--file", scratch / "text"});
+            const Outcome outcome = run_linnet(all);
+            CHECK(outcome.exit == 3);
+            CHECK_MESSAGE(has(outcome.err, model + ": expected finite predictions, got "), outcome.err);
         }
     }
 }

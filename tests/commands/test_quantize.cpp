@@ -1,6 +1,7 @@
 // linnet quantize, as a person runs it.
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "commands/tiny.h"
@@ -125,4 +126,21 @@ TEST_CASE("quantize refuses what it cannot do, with one line and the documented 
     CHECK(code({"--type", "q8_0"}, scratch / "missing") == 4);
     CHECK(run_linnet({"quantize", tiny_model(), scratch / "q.gguf", "--type", "q8_0"}).exit == 0);
     CHECK(code({"--type", "q4_0"}, scratch / "q.gguf") == 3);
+    // What --check needs is there before anything is written.
+    write_text(scratch / "long", counting_text());
+    CHECK(code({"--type", "q8_0", "--check", scratch / "text"}) == 3);
+    CHECK(code({"--type", "q8_0", "--check", scratch / "long", "--ctx", "4096"}) == 2);
+    CHECK_FALSE(std::filesystem::exists(scratch / "out.gguf"));
+    run_linnet({"tokenizer", "convert", tiny_model(), "-o", scratch / "vocabulary.gguf"});
+    CHECK(code({"--type", "q8_0"}, scratch / "vocabulary.gguf") == 3);
+}
+
+TEST_CASE("a model that takes its source's place is compared with what stood there") {
+    Scratch scratch;
+    write_text(scratch / "text", counting_text());
+    write_text(scratch / "m.gguf", read_text(tiny_model()));
+    const Outcome made = run_linnet({"quantize", scratch / "m.gguf", scratch / "m.gguf", "--type", "q4_0",
+                                     "--overwrite", "--check", scratch / "text", "--json"});
+    REQUIRE_MESSAGE(made.exit == 0, made.err);
+    CHECK(json::parse(made.out).at("check").at("kl_mean") > 0);
 }

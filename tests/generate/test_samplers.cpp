@@ -163,6 +163,14 @@ TEST_CASE("top-n-sigma keeps logits near the largest") {
     CHECK(drawn(o, five) == std::set<TokenId>{1, 2, 3});
     o.top_n_sigma = 0.5;  // from 1.79 on
     CHECK(drawn(o, five) == std::set<TokenId>{1, 3});
+    // A banned token is none of those whose deviation counts, whatever the temperature made of its logit.
+    std::vector<float> six(five.begin(), five.end());
+    six.push_back(1);
+    o.biases = {{5, -std::numeric_limits<float>::infinity()}};
+    CHECK(drawn(o, six) == std::set<TokenId>{1, 3});
+    o.samplers = "temperature;top_n_sigma";
+    o.temperature = 1.0000001;
+    CHECK(drawn(o, six) == std::set<TokenId>{1, 3});
 }
 
 TEST_CASE("XTC excludes the top choices but the least likely of them, as often as it is told") {

@@ -63,6 +63,11 @@ TEST_CASE("encoders fill masks, name classes and tags, and make vectors") {
     const std::string tagged = run_linnet({"predict", "-m", tags.s / "m", "-p", "seven two three"}).out;
     CHECK(has(tagged, "seven/"));
     CHECK(has(tagged, " three/"));
+    const std::string more =
+        run_linnet({"predict", "-m", tags.s / "m", "-p", "seven two three", "--top", "2"}).out;
+    CHECK(more.starts_with("seven  "));
+    CHECK(has(more, "\ntwo  "));
+    CHECK(std::count(more.begin(), more.end(), '\n') == 3);
     CHECK(has(run_linnet({"eval", "-m", tags.s / "m", "--file", tags.data}).out, "accuracy"));
 }
 

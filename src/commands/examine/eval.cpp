@@ -91,6 +91,7 @@ int run(const Options& options, const Globals& globals) {
         usage_error("--beams", "1, as the model predicts a text", std::to_string(options.beams));
     if (!options.fields.empty())
         usage_error("--fields", "none, as the model predicts a text", "'" + options.fields + "'");
+    if (options.resize) usage_error("--resize", "none, as the model predicts a text", "it");
     const TextInput file(options.file);
     const std::vector<TokenId> ids = encode_for_windows(model->tokenizer(), file, globals.threads);
     EngineOptions wanted;
@@ -110,6 +111,7 @@ int run(const Options& options, const Globals& globals) {
         std::span<const TokenId> window = std::span(ids).subspan(i * size, size);
         sequence.rewind(0);
         score.nll += sequence.append_nll(window);
+        if (!std::isfinite(score.nll)) fail_not_finite(*model);
         score.tokens += static_cast<std::int64_t>(size) - 1;
         score.bytes += predicted_bytes(model->tokenizer(), window);
         char line[120];

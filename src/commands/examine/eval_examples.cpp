@@ -266,6 +266,7 @@ int eval_pairs(const std::shared_ptr<const Model>& model, const ExampleEval& opt
     std::map<std::string, std::size_t> places;
     std::vector<std::vector<TokenId>> sources;
     std::vector<std::vector<std::string>> references;
+    const std::int64_t context = options.context > 0 ? options.context : model->config().context;
     for (const LabelledExample& e : examples.all) {
         if (options.most > 0 && sources.size() == static_cast<std::size_t>(options.most) &&
             !places.contains(e.first))
@@ -274,11 +275,10 @@ int eval_pairs(const std::shared_ptr<const Model>& model, const ExampleEval& opt
         if (first) {
             sources.push_back(text_input(model->tokenizer(), e.first, false).tokens);
             references.emplace_back();
-            if (sources.back().size() > static_cast<std::size_t>(model->config().context))
-                fail_input(
-                    examples.place(e), "",
-                    "at most " + std::to_string(model->config().context) + " tokens, the model's context",
-                    std::to_string(sources.back().size()));
+            if (sources.back().size() > static_cast<std::size_t>(context))
+                fail_input(examples.place(e), "",
+                           "at most " + std::to_string(context) + " tokens, the context",
+                           std::to_string(sources.back().size()));
         }
         references[place->second].push_back(e.second);
     }

@@ -195,6 +195,8 @@ class Predictor {
         for (std::size_t i = 0; i < told.size(); i++) {
             if (config_.head.kind != "tags")
                 out += line_of_guesses(told[i]) + "\n";
+            else if (top() > 1)
+                out += printable(words[i]) + "  " + line_of_guesses(told[i]) + "\n";
             else
                 out += (i == 0 ? "" : " ") + printable(words[i]) + "/" + printable(name_of(told[i][0].id)) +
                        "/" + shown(told[i][0].probability) + (i + 1 == told.size() ? "\n" : "");

@@ -103,7 +103,9 @@ class OrderedPrinter : public AnswerPrinter {
         : answers_(answers), format_(format), echo_(echo), logprobs_{tokenizer}, waiting_(answers.size()) {}
 
     void begin() override {
-        if (format_ == "text" && next_ < answers_.size()) put(heading());
+        if (format_ != "text" || begun_) return;
+        begun_ = true;
+        put(heading());
     }
 
     void logprobs(std::size_t answer, const TokenLogprobs& told) override {
@@ -114,21 +116,24 @@ class OrderedPrinter : public AnswerPrinter {
 
     void token(std::size_t answer, std::optional<TokenId>, std::string_view text) override {
         waiting_[answer].text += text;
-        if (format_ == "text" && answer == next_) put_text();
+        if (format_ == "text" && answer == next_) begin(), put_text();
     }
 
     void end(std::size_t answer, const Generated& result, const GenerateTotals&) override {
         waiting_[answer].result = result;
         while (next_ < answers_.size() && waiting_[next_].result) {
             if (format_ == "text")
-                put_text(), put(last_ == '\n' ? "" : "\n");
+                begin(), put_text(), put(last_ == '\n' ? "" : "\n");
             else
                 put(format_ == "ids" ? ids() + "\n" : json_line(record()));
             waiting_[next_] = {};
             next_++;
             terminal_ = {};
-            begin();
-            if (format_ == "text" && next_ < answers_.size()) put_text();
+            begun_ = false;
+            // What was written of the next one meanwhile; one that a signal kept from beginning has no
+            // heading.
+            if (format_ == "text" && next_ < answers_.size() && !waiting_[next_].text.empty())
+                begin(), put_text();
         }
     }
 
@@ -179,6 +184,7 @@ class OrderedPrinter : public AnswerPrinter {
     LogprobRecord logprobs_;
     std::vector<Waiting> waiting_;
     std::size_t next_ = 0;
+    bool begun_ = false;  // its heading stands
     TerminalText terminal_;
 };
 

@@ -4,6 +4,8 @@
 
 #include "base/error.h"
 #include "commands/text_input.h"
+#include "data/utf8_check.h"
+#include "text/unicode/unicode.h"
 
 namespace linnet {
 namespace {
@@ -37,21 +39,27 @@ BatchLine read_line(std::string_view text, const std::string& file, std::size_t 
     // A line's own one takes the place of the command's, of either kind.
     if (settings.contains("grammar") != settings.contains("json-schema"))
         (settings.contains("grammar") ? line.settings.json_schema : line.settings.grammar).clear();
-    for (std::size_t i = 0; i < lists.size(); i++)
-        if (settings.contains(lists[i].key)) *lists[i].target = texts[i].list();
+    for (std::size_t i = 0; i < lists.size(); i++) {
+        if (!settings.contains(lists[i].key)) continue;
+        *lists[i].target = texts[i].list();
+        for (const std::string& text : *lists[i].target)
+            if (text.empty()) fail_input(place, lists[i].key, "a value", "an empty text");
+    }
     return line;
 }
 
 }  // namespace
 
 std::vector<BatchLine> read_batch_file(const std::string& path, const TextSettings& defaults) {
-    const TextInput input(path, "error");
+    const TextInput input(path);
     std::vector<BatchLine> lines;
     std::string_view rest = input.text();
     for (std::size_t number = 1; !rest.empty(); number++) {
         const std::string_view line = rest.substr(0, rest.find('\n'));
         rest.remove_prefix(std::min(line.size() + 1, rest.size()));
         if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+        if (const std::size_t fault = valid_utf8_prefix(line); fault < line.size())
+            fail_input(input.name(), "line " + std::to_string(number), "UTF-8", utf8_fault_name(line, fault));
         lines.push_back(read_line(line, input.name(), number, defaults));
     }
     if (lines.empty()) fail_input(input.name(), "", "a JSON object with a prompt on each line", "no line");

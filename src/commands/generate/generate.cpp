@@ -2,7 +2,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <memory>
 #include <random>
 
@@ -170,11 +169,13 @@ MakeDrafter drafter_of(const Options& options, Engine* draft) {
 /// --prompt-cache: what the file has of the prompt is not read again; a file that is not there yet is made.
 void use_prompt_cache(const std::string& path, EngineSource& source, Generator& generator,
                       const Answer& answer) {
-    if (std::filesystem::exists(path)) {
+    if (name_taken(path)) {
         CachedPrompt cached = load_prompt_cache(path, source);
         generator.hold(std::move(cached.tokens), cached.logits);
         return;
     }
+    if (static_cast<std::int64_t>(answer.ids.size()) > source.context())
+        return note("the prompt is longer than the context: it is cut, and " + path + " is not made");
     prepare_output(path, Existing::keep);
     std::span<const float> logits = generator.read(answer.ids);
     if (stop_signal()) return;
@@ -190,9 +191,12 @@ int answer(Options& options, const Globals& globals, Task task, const std::share
                     "-f FILE has one source per line");
     if (options.speculate || !options.draft.empty() || !options.prompt_cache.empty())
         usage_error("--speculate, --draft, --prompt-cache", "none, as the model answers sources", "one");
+    const TextSettings& text = options.text;
     if (options.beams > 1 &&
-        (options.samples > 1 || !options.text.grammar.empty() || !options.text.json_schema.empty()))
-        usage_error("--beams", "1 beside --samples, --grammar and --json-schema",
+        (options.samples > 1 || !text.grammar.empty() || !text.json_schema.empty() ||
+         !text.generate.stops.empty() || !text.logit_bias.empty() || text.generate.ignore_end))
+        usage_error("--beams",
+                    "1 beside --samples, --grammar, --json-schema, --stop, --logit-bias and --ignore-end",
                     std::to_string(options.beams));
     prepare(task, options, grammars);
     if (options.echo || task.settings.generate.logprobs >= 0)
@@ -282,8 +286,9 @@ Action add_generate(CLI::App& app, const Globals& globals) {
     add_integer(app, "--samples", options->samples, 1, most_samples,
                 "texts to write after the prompt, each with random numbers of its own");
     add_integer(app, "--parallel", options->parallel, 1, 1024, "texts written at a time");
-    add_integer(app, "--beams", options->beams, 1, 256,
-                "encoder-decoders: answers kept at a time, the likeliest of which is printed");
+    add_integer(
+        app, "--beams", options->beams, 1, 256,
+        "encoder-decoders: answers kept at a time, the likeliest of which is printed; nothing is drawn");
     add_real(app, "--length-penalty", options->length_penalty, -10, 10,
              "of beams: log probability is divided by length to this power");
     add_context(app, options->context, 1, "tokens to have room for");

@@ -30,10 +30,11 @@ void top_n_sigma(Draw& draw) {
     std::vector<Candidate>& list = draw.list();
     double sum = 0, squares = 0, count = 0;
     for (const Candidate& c : list)
-        if (std::isfinite(c.logit)) sum += static_cast<double>(c.logit), count++;
+        if (!Draw::banned(c.logit)) sum += static_cast<double>(c.logit), count++;
+    if (count == 0) return;
     const double mean = sum / count;
     for (const Candidate& c : list)
-        if (std::isfinite(c.logit)) squares += std::pow(static_cast<double>(c.logit) - mean, 2);
+        if (!Draw::banned(c.logit)) squares += std::pow(static_cast<double>(c.logit) - mean, 2);
     const double floor =
         static_cast<double>(draw.top) - draw.options->top_n_sigma * std::sqrt(squares / count);
     std::erase_if(list, [&](const Candidate& c) { return static_cast<double>(c.logit) < floor; });

@@ -7,12 +7,6 @@
 #include "base/rng.h"
 
 namespace linnet {
-namespace {
-
-constexpr float lowest = std::numeric_limits<float>::lowest();
-
-}  // namespace
-
 void Draw::begin(const SamplerOptions& settings, const Tokenizer* spelling, std::span<const float> logits,
                  std::span<const TokenId> text, std::uint64_t step, const TokenMask* mask) {
     options = &settings;
@@ -23,10 +17,9 @@ void Draw::begin(const SamplerOptions& settings, const Tokenizer* spelling, std:
     mask_ = mask;
     whole_ = true;
     temperature = 1;
-    // Not minus infinity: a banned token stays what is left where everything else is forbidden.
     for (const LogitBias& b : settings.biases)
         if (auto id = static_cast<std::size_t>(b.id); id < logits.size())
-            own_scores()[id] = std::max(logits[id] + b.bias, lowest);
+            own_scores()[id] = std::max(logits[id] + b.bias, Draw::lowest);
 }
 
 std::span<float> Draw::own_scores() {
@@ -120,7 +113,7 @@ void Draw::keep_top_k(std::size_t k) {
 void Draw::apply_temperature() {
     if (temperature == 1) return;
     for (Candidate& c : list())
-        c.logit = std::max(static_cast<float>(static_cast<double>(c.logit) / temperature), lowest);
+        c.logit = std::max(static_cast<float>(static_cast<double>(c.logit) / temperature), Draw::lowest);
     temperature = 1;
 }
 

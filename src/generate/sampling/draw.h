@@ -1,6 +1,7 @@
 // One draw in the making: the tokens that are still in it, and what every sampler does to them.
 #pragma once
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <span>
@@ -29,6 +30,12 @@ enum class RandomPurpose : std::uint64_t { token = 0x73616D706C65, xtc = 0x78746
 /// so that a chain which ends with it works on the model's own numbers.
 class Draw {
   public:
+    /// What a ban makes of a logit. Not minus infinity: a banned token stays what is left where all others
+    /// are forbidden.
+    static constexpr float lowest = std::numeric_limits<float>::lowest();
+    /// Whether a logit is no more than a ban has left of it, also where a temperature has scaled it since.
+    static bool banned(float logit) { return logit < lowest * 0x1p-64f; }
+
     /// `logits` [V] after `history`; `mask` (or none) must outlive the draw. `step` numbers a text's picks.
     void begin(const SamplerOptions& options, const Tokenizer* tokenizer, std::span<const float> logits,
                std::span<const TokenId> history, std::uint64_t step, const TokenMask* mask);

@@ -74,6 +74,10 @@ Divergence measure_divergence(const std::shared_ptr<const Model>& reference,
         progress(static_cast<double>(w + 1), static_cast<double>(count));
         if (int signal = stop_signal()) throw Stopped{signal};
     }
+    for (const Compared& c : all) {
+        if (!std::isfinite(c.reference_nll)) fail_not_finite(*reference);
+        if (!std::isfinite(c.candidate_nll) || !std::isfinite(c.divergence)) fail_not_finite(*candidate);
+    }
     Divergence result;
     result.tokens = static_cast<std::int64_t>(all.size());
     for (const Compared& c : all) {

@@ -1,6 +1,7 @@
 #include "model/quantize/importance.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "base/processors.h"
@@ -85,6 +86,8 @@ Importance measure_importance(const Model& model, std::span<const TokenId> ids, 
     for (const StoredTensor& stored : stored_tensors(graph, model.architecture(), model.file())) {
         Squares all;
         for (std::size_t part : stored.parts) all.add(squares[part]);
+        if (!std::all_of(all.of.begin(), all.of.end(), [](double x) { return std::isfinite(x); }))
+            fail_not_finite(model);
         std::vector<float> mean = all.means();
         if (!mean.empty()) importance[stored.name] = std::move(mean);
     }

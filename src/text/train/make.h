@@ -18,7 +18,7 @@ TokenizerPtr byte_tokenizer();
 
 /// A vocabulary of this kind ("bpe", "wordpiece", "spm", "char", "byte") made of a text. `special`: control
 /// tokens in the place of the kind's own, the first of which ends texts; of "char" they stand behind the
-/// characters, "byte" has none.
+/// characters, "byte" has none (a model of bytes has nothing to end an answer with, or to mask).
 TokenizerPtr made_tokenizer(std::string_view kind, std::string_view text, TokenId vocab_size, bool lowercase,
                             const std::vector<std::string>& special, int threads);
 
