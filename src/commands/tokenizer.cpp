@@ -2,15 +2,18 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json_line.h"
+#include "base/nearest.h"
 #include "base/output.h"
 #include "base/signals.h"
 #include "base/team.h"
 #include "base/terminal.h"
+#include "base/utf8.h"
 #include "commands/commands.h"
 #include "commands/options.h"
 #include "commands/read_options.h"
@@ -85,6 +88,12 @@ std::uint64_t parse_size(const std::string& option, const std::string& text) {
 
 /// The pre-tokenizer's hand-written splitter for the trainer.
 WordSplitter splitter_of(const std::string& name) {
+    const auto known = pre_names();
+    if (std::none_of(known.begin(), known.end(), [&](const PreName& p) { return p.name == name; })) {
+        std::vector<std::string> names;
+        for (const PreName& p : known) names.emplace_back(p.name);
+        usage_error("--pretokenizer", "the name of a pre-tokenizer", quoted(name), did_you_mean(name, names));
+    }
     const PreName& pre = find_pre_name(name, "--pretokenizer", "");
     if (pre.words == Split::whole) {
         PreTokenizer steps = pre_tokenizer_of(pre);
@@ -108,9 +117,21 @@ std::string progress_text(std::uint64_t done, std::uint64_t total, double second
            " left at most";
 }
 
-int run_train(const TrainArguments& arguments, const Globals& globals) {
+/// Special tokens that the vocabulary can have beside all others, as far as that is known before it is made.
+void check_special(const TrainArguments& arguments) {
     if (arguments.kind == "byte" && !arguments.special.empty())
-        fail(Exit::usage, "", "--special", "a --kind that has special tokens", "byte");
+        usage_error("--special", "a --kind that has special tokens", "byte");
+    std::set<std::string> seen;
+    for (const std::string& token : arguments.special) {
+        if (!seen.insert(token).second) usage_error("--special", "each token once", quoted(token) + " twice");
+        const char *begin = token.data(), *end = begin + token.size();
+        if (decode_utf8(begin, end).size == token.size())
+            usage_error("--special", "tokens of several characters", quoted(token));
+    }
+}
+
+int run_train(const TrainArguments& arguments, const Globals& globals) {
+    check_special(arguments);
     arguments.out.prepare();
     install_stop_signals();
     const int threads = globals.threads > 0 ? globals.threads : physical_cores();

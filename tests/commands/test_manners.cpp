@@ -370,6 +370,15 @@ TEST_CASE("tokenizer train makes special tokens of the kinds that have such, and
         "cd " + scratch.path + " && $LINNET tokenizer train -o t.json --special '<end>' text --kind ";
     CHECK(run_shell(train + "char").exit == 0);
     CHECK(has(read_text(scratch / "t.json"), "<end>"));
+    for (const std::string more : {"--special a", "--special '<end>'"}) {
+        const Outcome twice = run_shell(train + "bpe --overwrite " + more);
+        CHECK(twice.exit == 2);
+        CHECK_MESSAGE(has(twice.err, "--special: expected "), twice.err);
+    }
+    const Outcome none = run_shell(train + "bpe --overwrite --pretokenizer gpt2");
+    CHECK(none.exit == 2);
+    CHECK_MESSAGE(has(none.err, "--pretokenizer: expected the name of a pre-tokenizer, got 'gpt2' (did you"),
+                  none.err);
     const Outcome bytes = run_shell(train + "byte --overwrite");
     CHECK(bytes.exit == 2);
     CHECK_MESSAGE(has(bytes.err, "--special: expected a --kind that has special tokens, got byte"),

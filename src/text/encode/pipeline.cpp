@@ -145,6 +145,7 @@ Pipeline::Pipeline(Parts parts) : parts_(std::move(parts)) {
         else if (token.normalized)
             parts_.normalizer.apply(token.content, false);
     added_ = AddedTokens(added);
+    for (const AddedToken& token : added) longest_added_ = std::max(longest_added_, token.content.size());
     const auto& steps = parts_.pre_tokenizer.steps;
     if (parts_.normalizer.empty() && !added_.any(true, true)) {
         if (steps.empty()) direct_ = Split::whole;
@@ -207,7 +208,17 @@ bool Pipeline::may_cut() const {
             return false;
     }
     using Pre = PreTokenizerStep::Kind;
-    bool at_spaces = parts_.model->cuts_before_marks();
+    bool marks = false, removed = false;
+    for (const NormalizerStep& step : parts_.normalizer.steps)
+        marks |= step.kind == Normal::replace && step.pattern == " ";
+    for (const PreTokenizerStep& step : parts_.pre_tokenizer.steps) {
+        // What begins a text gets a mark; a block's first word, whose space is gone by then, would get none.
+        if (removed && (step.kind == Pre::metaspace || step.kind == Pre::prefix_space)) return false;
+        removed |= step.kind == Pre::whitespace || step.kind == Pre::whitespace_split ||
+                   step.kind == Pre::bert || step.behavior == SplitBehavior::removed;
+        marks |= step.kind == Pre::metaspace;
+    }
+    bool at_spaces = marks && parts_.model->cuts_before_marks();
     for (const PreTokenizerStep& step : parts_.pre_tokenizer.steps) {
         if (step.kind == Pre::pattern) {
             if (step.regex || step.literal != " " || step.behavior == SplitBehavior::merged_with_previous)
@@ -223,7 +234,14 @@ bool Pipeline::may_cut() const {
 }
 
 std::size_t Pipeline::cut(std::string_view text, std::size_t from) const {
-    return may_cut() ? safe_cut(text, from) : text.size();
+    if (!may_cut()) return text.size();
+    std::size_t at = safe_cut(text, from, !direct_);
+    // Not within an added token; behind one, no word goes on.
+    const std::size_t near = at - std::min(at, longest_added_);
+    for (AddedTokens::Match match = added_.next(text, near, false, false); match.id >= 0 && match.begin < at;
+         match = added_.next(text, match.end, false, false))
+        at = std::max(at, match.end);
+    return at;
 }
 
 /// Cuts a text into blocks for the threads: at added tokens, and for size where no word is touched.

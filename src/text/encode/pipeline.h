@@ -95,6 +95,7 @@ class Pipeline final : public Tokenizer {
 
     Parts parts_;
     AddedTokens added_;
+    std::size_t longest_added_ = 0;  // bytes
     std::optional<Split>
         direct_;  // the whole pre-tokenizer is one hand-written splitter and nothing normalizes
     mutable std::mutex pool_mutex_;

@@ -33,6 +33,53 @@ constexpr Role roles[] = {
     {"eom_token_id", &SpecialIds::eom},
 };
 
+// What tokenizer.json can say and GGUF has no key for: other readers pass over these.
+const std::string own_prefix = "linnet.tokenizer.";
+const std::string own_normalizer = own_prefix + "normalizer",
+                  own_ignore_merges = own_prefix + "ignore_merges";
+
+struct Flag {
+    const char* key;  // ids of the added tokens that have it
+    bool AddedToken::*flag;
+};
+constexpr Flag flags[] = {{"lstrip", &AddedToken::lstrip},
+                          {"rstrip", &AddedToken::rstrip},
+                          {"single_word", &AddedToken::single_word},
+                          {"normalized", &AddedToken::normalized}};
+
+/// Phi-3's tokens take the white space behind them along, which llama.cpp knows by the model's name.
+void read_phi3(const Gguf& file, Parts& parts) {
+    std::string name(file.string("general.name").value_or(""));
+    for (char& c : name)
+        if (c >= 'A' && c <= 'Z') c += 'a' - 'A';
+    if (name.find("phi-3") == name.npos && name.find("phi3") == name.npos) return;
+    for (AddedToken& token : parts.added)
+        token.rstrip = token.content != "<unk>" && token.content != "<s>" && token.content != "<|endoftext|>";
+}
+
+void read_flags(const Gguf& file, Parts& parts) {
+    read_phi3(file, parts);
+    for (const Flag& flag : flags) {
+        const auto ids = file.integers(own_prefix + flag.key);
+        if (!ids) continue;
+        for (AddedToken& token : parts.added)
+            token.*flag.flag = std::find(ids->begin(), ids->end(), token.id) != ids->end();
+    }
+}
+
+void write_flags(const std::vector<AddedToken>& added, GgufWriter& out) {
+    for (const Flag& flag : flags) {
+        std::vector<std::int32_t> ids;
+        for (const AddedToken& token : added)
+            if (token.*flag.flag) ids.push_back(token.id);
+        if (!ids.empty()) out.add(own_prefix + flag.key, std::span<const std::int32_t>(ids));
+    }
+}
+
+bool is_nfc(const Normalizer& normalizer) {
+    return normalizer.steps.size() == 1 && normalizer.steps[0].kind == NormalizerStep::Kind::nfc;
+}
+
 void read_tokens(const Gguf& file, Parts& parts) {
     const auto* tokens = file.strings(prefix + "tokens");
     if (!tokens)
@@ -119,7 +166,11 @@ void read_byte_bpe(const Gguf& file, Parts& parts) {
     parts.decoder.kind = Decoder::Kind::bytes;
     settle_mask(parts);
     BpeOptions options;
-    options.ignore_merges = pre.ignore_merges;
+    options.ignore_merges = file.boolean(own_ignore_merges).value_or(pre.ignore_merges);
+    if (const auto own = file.string(own_normalizer)) {
+        if (*own != "nfc") fail_input(file.path(), own_normalizer, "nfc", quoted(*own));
+        parts.normalizer.steps.emplace_back().kind = NormalizerStep::Kind::nfc;
+    }
     MergeReader reader(vocabulary, merges->size(), {}, bad);
     for (std::size_t i = 0; i < merges->size(); i++) {
         const std::string_view line = (*merges)[i];
@@ -358,6 +409,7 @@ TokenizerPtr tokenizer_from_gguf(const Gguf& file) {
     Parts parts;
     read_tokens(file, parts);
     read_roles(file, parts);
+    read_flags(file, parts);
     if (*model == "gpt2") {
         if (!read_bytes(file, parts)) read_byte_bpe(file, parts);
     } else if (*model == "llama") {
@@ -399,8 +451,8 @@ static std::string_view gguf_spelling(const Parts& parts, TokenId id, std::strin
 void Pipeline::write(GgufWriter& out) const {
     const Vocabulary& vocabulary = *parts_.vocabulary;
     const auto* characters = dynamic_cast<const BpeModel*>(parts_.model.get());
-    if (parts_.kind == "bpe" &&
-        (!characters->options().byte_level || parts_.ggml_pre.empty() || !parts_.normalizer.empty()))
+    if (parts_.kind == "bpe" && (!characters->options().byte_level || parts_.ggml_pre.empty() ||
+                                 !(parts_.normalizer.empty() || is_nfc(parts_.normalizer))))
         fail_input("tokenizer", "GGUF", "a tokenizer that GGUF has a name for",
                    "its own normalizer or pre-tokenizer", "tokenizer.json can hold it");
     constexpr std::pair<std::string_view, const char*> models[] = {
@@ -448,6 +500,13 @@ void Pipeline::write(GgufWriter& out) const {
         out.add(prefix + "add_space_prefix", parts_.decoder.strip_first);
     if (parts_.kind == "unigram" && !parts_.charsmap.empty())
         add_bytes(out, prefix + "precompiled_charsmap", parts_.charsmap);
+    if (parts_.kind == "bpe") {
+        const bool ignores = characters->options().ignore_merges;
+        if (ignores != find_pre_name(parts_.ggml_pre, "tokenizer", "pre").ignore_merges)
+            out.add(own_ignore_merges, ignores);
+        if (is_nfc(parts_.normalizer)) out.add(own_normalizer, "nfc");
+    }
+    write_flags(parts_.added, out);
     for (const NormalizerStep& step : parts_.normalizer.steps) {
         if (step.kind == NormalizerStep::Kind::collapse_spaces)
             out.add(prefix + "remove_extra_whitespaces", true);

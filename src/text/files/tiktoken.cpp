@@ -58,7 +58,7 @@ constexpr Published published[] = {
     {50256, "gpt-2", {{"<|endoftext|>", 50256}}},
     {50280, "gpt-2", {{"<|endoftext|>", 50256}}},
     {100256,
-     "cl100k",
+     "dbrx",
      {{"<|endoftext|>", 100257},
       {"<|fim_prefix|>", 100258},
       {"<|fim_middle|>", 100259},
@@ -193,7 +193,7 @@ TokenizerPtr tokenizer_from_tiktoken(std::string_view text, const std::string& f
     BpeOptions options;
     options.ignore_merges = true;  // tiktoken takes a word that is a token as it is
     parts.model = std::make_unique<BpeModel>(*parts.vocabulary, ranked_merges(ranks.token), options);
-    const PreName& pre = find_pre_name(known ? known->pre : "cl100k", file, "pattern");
+    const PreName& pre = find_pre_name(known ? known->pre : "dbrx", file, "pattern");
     if (known) parts.special.eos = known->special[0].id;
     parts.special.bos = known && known->special[1].spelling == "<|begin_of_text|>"
                             ? std::optional(known->special[1].id)

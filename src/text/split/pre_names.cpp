@@ -56,8 +56,8 @@ constexpr PreName names[] = {
     {"codeshell", Split::gpt2_digits, {}},
     {"exaone", Split::gpt2_digits, {}},
     {"minerva-7b", Split::gpt2_digits, {}},
+    {"dbrx", Split::cl100k, {}},  // before cl100k, a name that llama.cpp has not
     {"cl100k", Split::cl100k, {}},
-    {"dbrx", Split::cl100k, {}},
     {"smaug-bpe", Split::cl100k, {}},
     {"chatglm-bpe", Split::cl100k, {}},
     {"glm4", Split::cl100k, {}},
@@ -131,10 +131,12 @@ PreTokenizer pre_tokenizer_of(const PreName& name) {
 }
 
 std::string_view pre_name_of(const PreTokenizer& pre, bool ignore_merges) {
-    auto same = [](const PreTokenizerStep& step, Split words, std::string_view pattern) {
+    // An expression does not say which of the two it is of.
+    auto one = [](Split words) { return words == Split::llama3 ? Split::cl100k : words; };
+    auto same = [&](const PreTokenizerStep& step, Split words, std::string_view pattern) {
         using Kind = PreTokenizerStep::Kind;
         if (words == Split::whole) words = split_of_pattern(pattern);
-        if (words != Split::whole) return step.kind == Kind::words && step.words == words;
+        if (words != Split::whole) return step.kind == Kind::words && one(step.words) == one(words);
         return step.kind == Kind::pattern && step.regex && step.regex->pattern() == pattern && !step.invert &&
                step.behavior == SplitBehavior::isolated;
     };

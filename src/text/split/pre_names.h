@@ -19,7 +19,7 @@ std::span<const PreName> pre_names();
 /// Error(Exit::input) with the nearest name where there is none.
 const PreName& find_pre_name(std::string_view name, std::string_view file, std::string_view where);
 PreTokenizer pre_tokenizer_of(const PreName& name);
-/// The name whose steps these are, or an empty one.
+/// The name whose steps these are, with the same `ignore_merges` where there is such a name; or an empty one.
 std::string_view pre_name_of(const PreTokenizer& pre_tokenizer, bool ignore_merges);
 
 }  // namespace linnet

@@ -155,7 +155,10 @@ TokenizerPtr trained_tokenizer(const TrainedVocabulary& trained, std::string_vie
                                : piece == Piece::byte    ? TokenType::byte
                                                          : TokenType::normal;
         const std::string& token = trained.tokens[i];
-        parts.vocabulary->add(trained.kind == "bpe" && !special ? byte_alphabet::spell(token) : token, type);
+        const TokenId other = parts.vocabulary->add(
+            trained.kind == "bpe" && !special ? byte_alphabet::spell(token) : token, type);
+        if (special && other >= 0)
+            fail(Exit::usage, "", "--special", "tokens that the text does not make", quoted(token));
         if (!special) continue;
         AddedToken added;
         added.id = static_cast<TokenId>(i);

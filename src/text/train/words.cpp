@@ -257,12 +257,13 @@ void WordRuns::each(const std::function<void(std::string_view, std::uint64_t)>& 
     merge(0, runs_.size(), visit);
 }
 
+constexpr std::uint64_t most_in_table = std::uint64_t{3} << 30;  // bytes: offsets are 32 bits
+
 WordCounter::WordCounter(int threads, std::uint64_t memory, std::string scratch)
     : tables_(static_cast<std::size_t>(threads)),
       // Half of the budget is for tables: growing one holds old and new slots, and sorting an order.
       share_(std::clamp<std::uint64_t>(memory / 4 / static_cast<std::uint64_t>(threads),
-                                       std::uint64_t{3} << 20,
-                                       std::uint64_t{3} << 30)),  // and offsets are 32 bits
+                                       std::uint64_t{3} << 20, most_in_table)),
       runs_(std::move(scratch)) {}
 
 void WordCounter::settle(int thread) {
@@ -270,7 +271,9 @@ void WordCounter::settle(int thread) {
 }
 
 void WordCounter::finish() {
-    if (!runs_.empty()) {
+    std::uint64_t all = 0;
+    for (const WordTable& table : tables_) all += table.memory();
+    if (!runs_.empty() || all > most_in_table) {
         for (WordTable& table : tables_)
             if (table.size() > 0) runs_.spill(table);
         tables_.clear();

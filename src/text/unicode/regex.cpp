@@ -43,6 +43,7 @@ Translation translated(std::string_view pattern) {
         const char c = pattern[i];
         if (const std::string_view part = refused_part(pattern.substr(i)); !inside && !part.empty())
             return {{}, part};
+        if (inside && pattern.substr(i, 2) == "&&") return {{}, "&&"};  // intersections: PCRE2 has none
         if (c != '\\' || i + 1 == pattern.size()) {
             if (c == '[' && !inside) {
                 inside = true;

@@ -129,6 +129,38 @@ TEST_CASE("what cut() parts gives the ids of the whole, however long the parts a
     }
 }
 
+TEST_CASE("a text is cut for size only where that changes no id") {
+    auto repeated = [](const std::string& part) {
+        std::string text;
+        while (text.size() < 700'000) text += part;
+        return text;
+    };
+    // Nothing parts words: a token may hold the space behind a letter.
+    const TokenizerPtr bare = tokenizer_from_json(
+        R"({"model": {"type": "BPE", "vocab": {"a": 0, " ": 1, "a ": 2}, "merges": [["a", " "]]}})",
+        "t.json");
+    std::vector<TokenId> ids = bare->encode(repeated("a "));
+    CHECK(ids == std::vector<TokenId>(ids.size(), 2));
+    // The space is gone before words get their mark.
+    const TokenizerPtr marks = tokenizer_from_json(
+        R"({"model": {"type": "BPE", "vocab": {"a": 0, "▁": 1, "▁a": 2}, "merges": [["▁", "a"]]},
+            "pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"},
+              {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": true}]}})",
+        "t.json");
+    ids = marks->encode(repeated("a "));
+    CHECK(ids == std::vector<TokenId>(ids.size(), 2));
+    // Added tokens are whole.
+    const TokenizerPtr calls = tokenizer_from_json(
+        R"({"model": {"type": "BPE", "vocab": {"a": 0, "_": 1, "<": 2, ">": 3, "b": 4}, "merges": []},
+            "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false},
+            "added_tokens": [{"id": 5, "content": "<ab_ab>", "special": false}]})",
+        "t.json");
+    const std::string text = repeated("<ab_ab>");
+    ids = calls->encode(text);
+    CHECK(ids == std::vector<TokenId>(ids.size(), 5));
+    for (std::size_t from = 1000; from < 1020; from++) CHECK(calls->cut(text, from) % 7 == 0);
+}
+
 TEST_CASE("a million equal characters come back as they were") {
     auto path = test::shared_data("data/vocab/ggml-vocab-gpt-2.gguf");
     if (!path) return;

@@ -7,6 +7,8 @@
 #include "base/error.h"
 #include "formats/gguf.h"
 #include "support.h"
+#include "text/encode/vocabulary.h"
+#include "text/files/json.h"
 #include "text/files/tokenizer_json.h"
 #include "text/tokenizer.h"
 
@@ -297,6 +299,43 @@ TEST_CASE(
         CHECK(test::refusal([&] { tokenizer_to_gguf(*own); }) ==
               "tokenizer: GGUF: expected a tokenizer that GGUF has a name for, got its own normalizer or "
               "pre-tokenizer (tokenizer.json can hold it)");
+    }
+}
+
+TEST_CASE("what GGUF has no key for is kept beside it: NFC, ignore_merges, spaces that tokens take along") {
+    std::string vocabulary;
+    for (int b = 0; b < 256; b++)
+        vocabulary +=
+            json_quoted(byte_alphabet::spell(static_cast<std::uint8_t>(b))) + ": " + std::to_string(b) + ", ";
+    auto json = [&](const std::string& more, const std::string& flags) {
+        return R"({"model": {"type": "BPE", "vocab": {)" + vocabulary + R"("hi": 256}, "merges": [])" + more +
+               R"(, "added_tokens": [{"id": 257, "content": "<|user|>", "special": true)" + flags +
+               R"(}], "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false}})";
+    };
+    const std::string text = "hi e\u0301 \n<|user|>\n\n hi <|user|>!";
+    EncodeOptions options;
+    options.parse_special = true;
+    for (const std::string& more : {std::string("}"), std::string(R"(, "ignore_merges": true})"),
+                                    std::string(R"(}, "normalizer": {"type": "NFC"})")})
+        for (const char* flags :
+             {"", R"(, "rstrip": true)", R"(, "lstrip": true, "rstrip": true)", R"(, "single_word": true)"}) {
+            const TokenizerPtr own = tokenizer_from_json(json(more, flags), "t.json");
+            CHECK(again(own)->encode(text, options) == own->encode(text, options));
+        }
+}
+
+TEST_CASE("tokens of a model named Phi-3 take the white space behind them along, as llama.cpp has it") {
+    for (const std::string name : {"Phi-3-mini-4k-instruct", "my phi3", "phi-2"}) {
+        Words words;
+        words.tokens.insert(words.tokens.end(), {"<|user|>", "<0x0A>", "\xE2\x96\x81"});
+        words.types.insert(words.types.end(), {3, 6, 1});
+        words.scores.insert(words.scores.end(), {0, 0, -4});
+        words.more = [&](GgufWriter& out) { out.add("general.name", name); };
+        const TokenizerPtr t = words.load();
+        EncodeOptions options;
+        options.parse_special = true;
+        const std::vector<TokenId> ids = t->encode("<|user|>\na<s>\n", options);
+        CHECK(std::count(ids.begin(), ids.end(), 7) == (name == "phi-2" ? 2 : 1));
     }
 }
 

@@ -72,7 +72,7 @@ TEST_CASE(
         bool begins;
     };
     const std::vector<Known> table = {
-        {300, SIZE_MAX, "cl100k", 300, {}, false},
+        {300, SIZE_MAX, "dbrx", 300, {}, false},
         {50280, 50256, "gpt-2", 50281, {{"<|endoftext|>", 50256}}, false},
         {128000,
          SIZE_MAX,

@@ -30,6 +30,11 @@ TEST_CASE("a pre-tokenizer has a name only where it does with its expressions wh
         for (const PreTokenizer& other : {inverted, merged, shorter, PreTokenizer()})
             CHECK(pre_name_of(other, false).empty());
     }
+    // An expression is Llama 3's and cl100k's alike: ignore_merges tells them apart.
+    PreTokenizer words;
+    words.steps.emplace_back().words = split_of_pattern(split_pattern(Split::llama3));
+    CHECK(pre_name_of(words, true) == "llama-bpe");
+    CHECK(pre_name_of(words, false) == "dbrx");
     CHECK(split_pattern(Split::gpt2_digits) == gpt2_pattern);
     CHECK(split_pattern(Split::whole).empty());
 }
