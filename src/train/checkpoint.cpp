@@ -251,7 +251,7 @@ Checkpoint read_checkpoint(const std::string& folder) {
             if (!sums.contains(name)) fail_input(path, "sha256", "a checksum of " + name, "none");
             const std::string expected = sums.at(name).get<std::string>();
             const MappedFile file(folder + "/" + name);
-            const std::string found = sha256(file.text());
+            std::string found = sha256(file.text());
             if (found != expected) fail_input(file.path(), "sha256", expected, found, hint);
             return found;
         };
