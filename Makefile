@@ -55,8 +55,8 @@ ISA.x86_64.avxvnni    := $(ISA.x86_64.avx2) -mavxvnni
 ISA.x86_64.avx512vnni := $(ISA.x86_64.avx512) -mavx512vnni
 ISA.x86_64.avx512bf16 := $(ISA.x86_64.avx512) -mavx512bf16
 ISA.x86_64.amx        := $(ISA.x86_64.avx512) -mavx512bf16 -mamx-tile -mamx-bf16
-ISA.aarch64.neon      := -march=armv8.2-a+fp16
-ISA.aarch64.dotprod   := $(ISA.aarch64.neon)+dotprod
+ISA.aarch64.neon      := -march=armv8-a
+ISA.aarch64.dotprod   := -march=armv8.2-a+fp16+dotprod
 ISA.aarch64.i8mm      := $(ISA.aarch64.dotprod)+i8mm
 $(foreach isa,neon dotprod i8mm,$(eval ISA.arm64.$(isa) := $(ISA.aarch64.$(isa))))
 # Kernels are compiled for speed and contracted where the source says so; never -ffast-math.

@@ -2,7 +2,8 @@
 // 2018).
 //
 // Keys are visited in blocks that begin at multiples of key_block, wherever the queries begin, and a masked
-// key contributes exactly nothing; so a query's bits do not depend on which queries it is computed with.
+// key contributes exactly nothing (if its value is finite); so a query's bits do not depend on which queries
+// it is computed with.
 #pragma once
 #include "kernels/attention_decode.inl"
 #include "kernels/small.inl"

@@ -83,8 +83,7 @@ constexpr GemmTiles gemm_tiles = make_tiles(std::make_integer_sequence<int, tile
 /// Where the next panel of B lies in memory, in bytes: it is prefetched while this one is multiplied.
 struct Soon {
     const char* begin;
-    int64_t line, step, depth,
-        tiles;  // bytes from line to line, from k to k; length; tiles that share the prefetching
+    int64_t line, step, tiles;  // bytes from line to line, from k to k; tiles that share the prefetching
 
     /// What tile t prefetches: part of the lines where they are contiguous, else one cache line of every k.
     void ask(int64_t t, TileTarget& target) const {
@@ -110,7 +109,7 @@ inline void gemm_block(const Gemm<Real>& g, int64_t i0, int64_t i1, int64_t j0, 
         int64_t columns = least(tile_columns, j1 - j), vectors = ceil_divide(columns, W);
         if (packing) pack<tile_columns>(g.b.data, g.b.type, g.b.col, g.b.row, j, j + columns, k0, depth, b);
         Soon soon{static_cast<const char*>(g.b.data) + ((j + tile_columns) * g.b.col + k0 * g.b.row) * size,
-                  g.b.col * size, g.b.row * size, depth, ceil_divide(i1 - i0, tile_rows)};
+                  g.b.col * size, g.b.row * size, ceil_divide(i1 - i0, tile_rows)};
         const Real* panel = direct ? static_cast<const Real*>(g.a.data) + i0 * g.a.row + k0 * g.a.col : a;
         int64_t next = tile_rows * (direct ? g.a.row : depth);
         for (int64_t i = i0; i < i1; i += tile_rows, panel += next) {

@@ -78,9 +78,6 @@ template <class Stored>
 void gemv_column(const Gemm<Real>& g, int64_t j) {
     int64_t i = g.m_begin;
     for (; i + gemv_rows <= g.m_end; i += gemv_rows) gemv_tile<Stored, gemv_rows>(g, i, j);
-    if constexpr (gemv_rows > 4) {
-        for (; i + 4 <= g.m_end; i += 4) gemv_tile<Stored, 4>(g, i, j);
-    }
     for (; i + 2 <= g.m_end; i += 2) gemv_tile<Stored, 2>(g, i, j);
     for (; i < g.m_end; i++) gemv_tile<Stored, 1>(g, i, j);
 }

@@ -193,7 +193,6 @@ template <class Real>
 struct KernelTable {
     const char* name;  // "scalar", "avx2", "avxvnni", "avx512", "avx512vnni", "avx512bf16", "amx", "neon",
                        // "dotprod", "i8mm", "double"
-    int lanes;         // Reals per vector
 
     // Matrix products. The tile a caller should cut outputs at, and the bytes of scratch (64-byte aligned) a
     // call needs.
@@ -279,8 +278,8 @@ struct KernelTable {
     void (*load)(std::int64_t n, DType type, const void* source, Real* target);
     void (*store)(std::int64_t n, DType type, const Real* source, void* target);
     /// To a block type, with the least squared error that its search finds; n is a whole number of blocks,
-    /// the source finite. importance: [n], the weight of each error, or null. Without it q8_0 and q4_0 are
-    /// llama.cpp's bytes.
+    /// the source finite (q8_0 without importances: else the block's scale is NaN). importance: [n], the
+    /// weight of each error, or null. Without it q8_0 and q4_0 are llama.cpp's bytes.
     void (*quantize)(std::int64_t n, DType type, const Real* source, const Real* importance, void* target);
 
     /// The machine's limits (peaks.h times them). fma_probe: multiply-adds on registers alone, returns the

@@ -20,7 +20,6 @@ constexpr size_t attention_bytes = sizeof(AttentionWork) > sizeof(AttentionBackw
 
 consteval KernelTable<Real> make_table(const char* name) {
     return {.name = name,
-            .lanes = W,
             .gemm_tile_m = tile_rows,
             .gemm_tile_n = tile_columns,
             .gemm_workspace = gemm_workspace_bytes,

@@ -183,3 +183,23 @@ TEST_CASE("q8_0 and q4_0 are llama.cpp's bytes: halves rounded away from 0, the 
         CHECK(four[4] == (8 | 8 << 4));
     }
 }
+
+TEST_CASE("a search for scales ends whatever the weights are; q8_0 of what is not finite is NaN throughout") {
+    std::vector<float> x(256, 1), back(256);
+    std::vector<std::byte> block(256 * 4);
+    for (const KernelTable<float>* table : whole_tables()) {
+        for (const float large : {1e15f, 1e25f, 3e38f}) {
+            x[7] = large;
+            for (const DTypeInfo& row : dtypes())
+                if (row.block > 1 && row.is_weight)
+                    table->quantize(256, row.type, x.data(), nullptr, block.data());
+        }
+        for (const float wrong : {NAN, INFINITY}) {
+            x.assign(256, 1);
+            x[40] = wrong;
+            table->quantize(256, DType::q8_0, x.data(), nullptr, block.data());
+            table->load(256, DType::q8_0, block.data(), back.data());
+            for (std::size_t i = 0; i < back.size(); i++) CHECK(std::isnan(back[i]) == (i / 32 == 1));
+        }
+    }
+}

@@ -96,7 +96,7 @@ template <class Stored, bool split, bool pairs_first, int64_t side>
 void pack_panels(const Operand& from, int64_t line, int64_t step, int64_t begin, int64_t end, int64_t k0,
                  int64_t depth, float* to) {
     const auto* x = static_cast<const typename Stored::Element*>(from.data);
-    const int64_t steps = ceil_divide(depth, tile_depth), low_at = steps * tile_words;
+    const int64_t steps = most(1, ceil_divide(depth, tile_depth)), low_at = steps * tile_words;
     const int64_t panel = (split ? 2 : 1) * low_at;
     auto tile = [&](int64_t i, int64_t t, auto along_k) LINNET_LAMBDA_INLINE {
         const int64_t lines = least(side, end - i), numbers = least(tile_depth, depth - t * tile_depth);
@@ -272,7 +272,8 @@ class BF16Piece {
     const Gemm<Real>& g_;
     int64_t k0_, depth_;
     float *a_, *b_;
-    int64_t steps_ = ceil_divide(depth_, tile_depth), panel_ = (split ? 2 : 1) * steps_ * tile_words;
+    // One at least: a K of 0 is a tile of zeros.
+    int64_t steps_ = most(1, ceil_divide(depth_, tile_depth)), panel_ = (split ? 2 : 1) * steps_ * tile_words;
 };
 
 template <class Kernel>

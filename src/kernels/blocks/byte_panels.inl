@@ -36,7 +36,7 @@ struct alignas(16) PairOfW {
 struct BytePanels {
     PairOfA a[byte_rows / 2 * (byte_depth / run_length)];  // [runs][pairs]
     PairOfW w[byte_columns / 2];
-    ActivationBlock rows[2 * byte_depth / run_length];
+    ActivationBlock rows[byte_depth / run_length];
     alignas(16) float sums[byte_rows / 2][byte_columns / 2][4];
 };
 static_assert(sizeof(BytePanels) <= gemm_workspace_bytes);

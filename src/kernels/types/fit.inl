@@ -164,11 +164,26 @@ Line fit_line(const Real* x, const Real* w) {
         Real top = static_cast<Real>(Levels::high + step * 0.0125 * (Levels::high + 5));
         consider(consider(consider({(most - least) / top, least, 0})));
     }
-    for (Line before{0, 0, -1}; before.error != best.error;) {
-        before = best;
+    Real before;
+    do {
+        before = best.error;
         consider(consider(best));
-    }
+    } while (best.error < before);  // also false where it is no number
     return best;
+}
+
+/// Whether none of x is infinite or NaN: what 0 times it is not 0.
+template <int64_t n>
+bool all_finite(const Real* x) {
+    Real doubt = 0;
+    for (int64_t i = 0; i < n; i++) doubt += x[i] * 0;
+    return doubt == 0;
+}
+/// A block that begins with its scale: NaN, and so all of its weights.
+template <int64_t bytes>
+void spoil_block(char* block) {
+    __builtin_memset(block, 0, bytes);
+    block[1] = 0x7E;  // of a half in two bytes, the second one
 }
 
 /// As a half, the way it will be read back.

@@ -20,7 +20,8 @@ struct BlockQ8_0 {
     }
 
     using Levels = Steps<-127, 127>;
-    /// Without importances as llama.cpp does it, to the bit: halves are rounded away from 0.
+    /// Without importances as llama.cpp does it, to the bit: halves are rounded away from 0. (Keys and values
+    /// come here as they are.)
     static void quantize(const Real* x, const Real* importance, char* block) {
         if (importance) {
             Whole q[elements];
@@ -28,6 +29,7 @@ struct BlockQ8_0 {
             for (int64_t i = 0; i < elements; i++) block[2 + i] = static_cast<char>(q[i]);
             return;
         }
+        if (!all_finite<elements>(x)) return spoil_block<bytes>(block);
         Real extreme = 0;
         for (int64_t i = 0; i < elements; i++) extreme = most_of(extreme, magnitude(x[i]));
         Real d = extreme / 127, inverse = inverse_of(d);

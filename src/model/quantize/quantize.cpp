@@ -77,6 +77,11 @@ class Conversion {
         RowSums& sums = sums_[static_cast<std::size_t>(at)];
         sums.source = k.sum_squares(columns_, source.data());
         if (!std::isfinite(sums.source)) return;
+        constexpr double most = 1e38;  // squares are summed in f32 by the search for scales
+        if (info(to_).block > 1 && sums.source > most) {
+            sums.error = INFINITY;
+            return;
+        }
         if (info(to_).block > 1)
             k.quantize(columns_, to_, source.data(), importance_ ? importance_->data() : nullptr, to);
         else

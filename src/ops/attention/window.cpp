@@ -1,15 +1,14 @@
 // Pictures in windows (Liu et al. 2021, "Swin Transformer", section 3): rows are patches, `width` × `height`
 // of them one picture, line by line. Attributes of all three: "width", "height", in patches.
 //
-//   windows   x [R,C] -> y [R,C]: the rows of a window of "window" × "window" patches stand together, so that
-//   a
-//             window is a sequence of its own; "back" turns that round. With "shift" s windows begin s
-//             patches further right and down, and those at the far edges go on at the near ones.
-//   merge     x [R,C] -> y [R/4,4C]: of 2 × 2 patches the upper left, lower left, upper right, lower right
-//   one. window_bias  W [(2M-1)²,H] -> [H,N]: what the scores of a window's places get, by how far these are
-//   apart;
-//             tables of M² × "bias_keys": one, and with a shift three more for windows at the right, at the
-//             lower and at both edges, whose parts are not neighbours and do not see each other.
+//   windows      x [R,C] -> y [R,C]: the rows of a window of "window" × "window" patches stand together, so
+//                that a window is a sequence of its own; "back" turns that round. With "shift" s windows
+//                begin s patches further right and down; those at the far edges go on at the near ones.
+//   merge        x [R,C] -> y [R/4,4C]: of 2 × 2 patches the upper left, lower left, upper right and lower
+//                right one.
+//   window_bias  W [(2M-1)²,H] -> [H,N]: what the scores of a window's places get, by how far these are
+//                apart; tables of M² × "bias_keys": one, and with a shift three more for windows at the
+//                right, at the lower and at both edges, whose parts do not see each other.
 #include <algorithm>
 #include <stdexcept>
 
