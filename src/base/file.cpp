@@ -161,6 +161,11 @@ std::string read_input(const std::string& path, std::size_t limit) {
     return path == "-" ? read_stdin(limit) : read_file(path, limit);
 }
 
+std::string last_name(const std::string& path) {
+    const std::filesystem::path whole = std::filesystem::absolute(path).lexically_normal();
+    return (whole.has_filename() ? whole : whole.parent_path()).filename().string();
+}
+
 bool name_taken(const std::string& path) {
     struct stat status;
     return ::lstat(path.c_str(), &status) == 0;

@@ -65,6 +65,9 @@ enum class Existing {
     replace_name,  // never what a link leads to: for the fixed names in a folder that linnet writes
 };
 
+/// The last name of an absolute path, whether or not a slash stands behind it: "b" of "a/b/".
+std::string last_name(const std::string& path);
+
 /// Whether anything has that name, a link to nowhere too.
 bool name_taken(const std::string& path);
 

@@ -170,7 +170,7 @@ int convert_adapter(const Options& options) {
     } else {
         prepare_output(options.out, found);
         save_adapter(options.out, base->architecture().name, adapter.shape.targets, adapter.pairs,
-                     adapter.alpha, std::filesystem::path(options.in).filename().string(), {}, found);
+                     adapter.alpha, last_name(options.in), {}, found);
     }
     note_written(options.out);
     return 0;

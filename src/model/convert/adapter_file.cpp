@@ -19,6 +19,7 @@ namespace {
 
 constexpr const char* general_type = "general.type";
 constexpr const char* adapter_type = "adapter.type";
+constexpr const char* adapter_invocation = "adapter.alora.invocation_tokens";
 constexpr const char* adapter_alpha = "adapter.lora.alpha";
 
 /// A matrix, or one for each expert.
@@ -99,6 +100,8 @@ Adapter adapter_of_gguf(const Gguf& file, const Model& base, double scale) {
     if (file.string(adapter_type) != "lora")
         fail_input(file.path(), adapter_type, "lora",
                    std::string(file.string(adapter_type).value_or("none")));
+    if (file.find(adapter_invocation))
+        fail_input(file.path(), adapter_invocation, "an adapter for all tokens", "one for those behind some");
     const std::string made_for(file.string("general.architecture").value_or("none"));
     if (made_for != base.architecture().name)
         fail_input(file.path(), "general.architecture",

@@ -340,7 +340,7 @@ ModelSource open_folder(const std::string& path, const SourceOptions& options) {
     if (!unknown.empty()) source.notes.push_back(config_path + ": keys that mean nothing here: " + unknown);
 
     write_config(source.metadata, *family.gguf, config);
-    source.metadata.add("general.name", fs::path(fs::absolute(path)).lexically_normal().filename().string());
+    source.metadata.add("general.name", last_name(path));
     const OptionalJson settings(path + "/tokenizer_config.json");
     TokenizerPtr tokenizer = tokenizer_of(path, static_cast<TokenId>(vocabulary), settings);
     try {

@@ -35,12 +35,13 @@ struct Modules {
     const HuggingFaceFamily* family;
     std::map<std::string, ParameterRows> rows;  // by parameter
 
-    explicit Modules(const Model& base) : family(folder_family(*base.file())) {
+    /// `prefixed`: names begin with the family's prefix, as in a class with a head ("model.", "bert.").
+    Modules(const Model& base, bool prefixed) : family(folder_family(*base.file())) {
         if (!family)
             fail_input(base.path(), "",
                        "a model that a family of transformers has, as PEFT's names are theirs", "another");
         const Graph& graph = base.traced().graph;
-        const std::vector<ParameterRows> all = parameter_rows(*family, base.config(), graph, true);
+        const std::vector<ParameterRows> all = parameter_rows(*family, base.config(), graph, prefixed);
         for (std::size_t i = 0; i < all.size(); i++) rows[graph.parameters()[i].name] = all[i];
     }
     /// The module that holds a parameter; empty where that is not one matrix.
@@ -51,6 +52,11 @@ struct Modules {
         return r.tensors[0].substr(0, r.tensors[0].size() - weight.size());
     }
 };
+
+/// Encoders are their family's bare class.
+bool has_head(const Model& base) {
+    return base.config().kind != "encoder";
+}
 
 std::string text(std::int64_t rows, std::int64_t columns) {
     return "shape [" + std::to_string(rows) + ", " + std::to_string(columns) + "]";
@@ -80,6 +86,10 @@ Settings read_settings(const std::string& path) {
     off("modules_to_save", {json::array()});
     off("alpha_pattern", {json::object()});
     off("trainable_token_indices", {json::array()});
+    off("layer_replication", {json::array()});
+    off("alora_invocation_tokens", {json::array()});
+    // Others (PiSSA, OLoRA, …) are relative to weights that they change.
+    off("init_lora_weights", {true, false, "gaussian", "orthogonal", "eva"});
     const json alpha = config.value("lora_alpha", json()), root = config.value("use_rslora", json(false));
     if (!alpha.is_number())
         fail_input(path, "lora_alpha", "a number", alpha.is_null() ? "none" : alpha.dump());
@@ -95,6 +105,12 @@ class PeftFile {
         std::vector<float> a, b;
         std::int64_t rank = 0;
     };
+    /// Whether a tensor's module begins with `start`.
+    bool has(const std::string& start) const {
+        return std::any_of(file_.tensors().begin(), file_.tensors().end(), [&](const SafetensorsTensor& t) {
+            return t.name.starts_with(std::string(prefix) + start);
+        });
+    }
     /// Null where the folder does not have the module.
     const Pair* find(const std::string& module, std::int64_t columns, std::int64_t rows) {
         auto [at, first] = pairs_.try_emplace(module);
@@ -210,7 +226,8 @@ Adapter adapter_of_folder(const std::string& path, const Model& base, double sca
     if (!fs::exists(weights + ".safetensors", ignored) && fs::exists(weights + ".bin", ignored))
         refuse_pickle(path, weights_name + std::string(".safetensors"));
     PeftFile file(weights + ".safetensors");
-    const Modules modules(base);
+    const HuggingFaceFamily* family = folder_family(*base.file());
+    const Modules modules(base, family && file.has(family->prefix));
     Adapter adapter;
     adapter.alpha = settings.alpha;
     auto values = std::make_shared<std::vector<std::vector<float>>>();
@@ -298,7 +315,7 @@ std::vector<std::string> target_modules(const std::map<std::string, OutModule>& 
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> peft_modules(const Adapter& adapter, const Model& base) {
-    const Modules modules(base);
+    const Modules modules(base, has_head(base));
     std::vector<std::pair<std::string, std::string>> names;
     for (const AdapterTarget& target : adapter.shape.targets)
         for (const std::string& part : target.parameters)
@@ -308,7 +325,7 @@ std::vector<std::pair<std::string, std::string>> peft_modules(const Adapter& ada
 
 void write_peft_folder(const Adapter& adapter, const Model& base, const std::string& path,
                        Existing existing) {
-    const Modules modules(base);
+    const Modules modules(base, has_head(base));
     const std::map<std::string, OutModule> out = out_modules(adapter, base, modules);
     NewFolder folder(path, existing, folder_names);
     std::map<std::string, Joined> joined;
@@ -337,8 +354,11 @@ void write_peft_folder(const Adapter& adapter, const Model& base, const std::str
         add(mark_a, pair.a, Shape(pair.rank, module.columns));
         add(mark_b, pair.b, Shape(module.rows, pair.rank));
     }
+    const std::string& kind = base.config().kind;
     const ordered_json config = {{"peft_type", "LORA"},
-                                 {"task_type", "CAUSAL_LM"},
+                                 {"task_type", kind == "decoder"   ? "CAUSAL_LM"
+                                               : kind == "encoder" ? "FEATURE_EXTRACTION"
+                                                                   : "SEQ_2_SEQ_LM"},
                                  {"base_model_name_or_path", base.path()},
                                  {"r", rank},
                                  {"lora_alpha", alpha},

@@ -166,11 +166,15 @@ struct MadeBy {
     std::vector<float> (*read)(const MadeInput&);
     /// False where no keys give these values.
     bool (*write)(const std::vector<float>&, const std::string&, const ModelConfig&, const Put&);
+    const char* members[4];  // that `read` asks for
 };
 constexpr MadeBy made_by[] = {
-    {"list", made_list, write_list},
-    {"llama3", made_llama3, write_llama3},
-    {"longrope-attention", made_longrope, write_attention},
+    {"list", made_list, write_list, {}},
+    {"llama3",
+     made_llama3,
+     write_llama3,
+     {"factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"}},
+    {"longrope-attention", made_longrope, write_attention, {"attention_factor"}},
 };
 
 const MadeBy& made_row(const std::string& name) {
@@ -178,6 +182,16 @@ const MadeBy& made_row(const std::string& name) {
         if (row.name == name) return row;
     throw std::logic_error("huggingface.made: " + name);
 }
+
+}  // namespace
+
+bool made_reads(const std::string& by, const std::string& member) {
+    const MadeBy& row = made_row(by);
+    return std::any_of(std::begin(row.members), std::end(row.members),
+                       [&](const char* name) { return name && member == name; });
+}
+
+namespace {
 
 json as_float(const json& value) {
     if (value.is_number_float()) return static_cast<float>(value.get<double>());
@@ -294,6 +308,8 @@ class HuggingFaceConfigReader {
     void take(const HuggingFaceKey& row) {
         json says = file_.value(row.key);
         if (says.is_null()) {
+            if (row.equals == "none" && file_.has_members(row.key))
+                fail_input(file_.path(), row.key, "none", "an object");
             if (row.required && row.equals.is_null())
                 fail_input(file_.path(), row.key, "a value", "no such key");
             return;

@@ -66,6 +66,9 @@ struct HuggingFaceMade {
     std::map<std::string, std::vector<std::string>> when;
 };
 
+/// Whether vectors made `by` that rule read this member of `from`.
+bool made_reads(const std::string& by, const std::string& member);
+
 struct HuggingFaceFamily {
     std::string model_type, class_name;
     const Architecture* gguf;  // what the family is in GGUF
@@ -109,6 +112,8 @@ class HuggingFaceConfig {
     const std::string& path() const { return path_; }
     /// Null where there is none.
     nlohmann::json value(const std::string& key) const;
+    /// Whether it is an object, of which there are members.
+    bool has_members(const std::string& key) const;
     /// Keys that the family has no row for.
     std::vector<std::string> unknown() const;
     bool applies(const std::map<std::string, std::vector<std::string>>& when) const;

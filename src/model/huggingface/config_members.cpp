@@ -113,13 +113,20 @@ json HuggingFaceConfig::value(const std::string& key) const {
     return found == values_.end() ? json() : found->second;
 }
 
+bool HuggingFaceConfig::has_members(const std::string& key) const {
+    const auto first = values_.lower_bound(key + ".");
+    return first != values_.end() && first->first.starts_with(key + ".");
+}
+
 std::vector<std::string> HuggingFaceConfig::unknown() const {
     std::vector<std::string> keys;
     for (const auto& [key, value] : values_) {
         bool known = false;
         for (const HuggingFaceKey& row : family_->keys)
             known |= row.key == key || row.offset == key || (row.ignored && key.starts_with(row.key + "."));
-        for (const HuggingFaceMade& made : family_->made) known |= key.starts_with(made.from);
+        for (const HuggingFaceMade& made : family_->made)
+            known |= key == made.from || (key.starts_with(made.from + ".") &&
+                                          made_reads(made.by, key.substr(made.from.size() + 1)));
         if (!known) keys.push_back(key);
     }
     return keys;

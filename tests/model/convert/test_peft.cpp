@@ -11,6 +11,7 @@
 #include "commands/tiny.h"
 #include "formats/safetensors.h"
 #include "model/adapter_support.h"
+#include "model/encoder_files.h"
 #include "model/family_files.h"
 #include "support.h"
 
@@ -178,6 +179,36 @@ TEST_CASE(
     }
 }
 
+TEST_CASE(
+    "an encoder's adapter has the names of its bare class, and is read with those of a class with a head") {
+    for (const EncoderFile& file : encoder_files()) {
+        if (file.name != "bert-mean") continue;
+        Scratch s;
+        write_encoder_file(file, s / "m.gguf");
+        const std::shared_ptr<const Model> base = Model::open(s / "m.gguf");
+        write_peft_folder(random_adapter(*base, 2, 1, 5), *base, s / "a", Existing::keep);
+        CHECK(nlohmann::json::parse(read_text(s / "a/adapter_config.json"))["task_type"] ==
+              "FEATURE_EXTRACTION");
+        const std::string path = s / "a/adapter_model.safetensors", start = "base_model.model.";
+        SafetensorsWriter headed;
+        {
+            const Safetensors bare = Safetensors::open(path);
+            CHECK(bare.tensor(start + "encoder.layer.0.attention.self.query.lora_A.weight"));
+            for (const SafetensorsTensor& t : bare.tensors())
+                headed.add_tensor(
+                    start + "bert." + std::string(t.name.substr(start.size())), DType::f32, t.shape,
+                    [bytes = std::vector<std::byte>(t.bytes.begin(), t.bytes.end())](
+                        const SafetensorsWriter::Sink& sink) { sink(bytes.data(), bytes.size()); });
+        }
+        const Adapter own = open_adapter({s / "a", 1}, *base);
+        std::filesystem::remove(path);
+        headed.write(s / "a", "adapter_model");
+        const Adapter other = open_adapter({s / "a", 1}, *base);
+        REQUIRE(own.pairs.size() == other.pairs.size());
+        CHECK(own.pairs[0].a.as<float>()[0] == other.pairs[0].a.as<float>()[0]);
+    }
+}
+
 TEST_CASE("PEFT folders that are no plain LoRA, or another model's, are refused in one line") {
     Scratch s;
     std::shared_ptr<const Model> base = Model::open(llama_model());
@@ -194,6 +225,10 @@ TEST_CASE("PEFT folders that are no plain LoRA, or another model's, are refused 
     CHECK(has(with({{"peft_type", "IA3"}}), "peft_type: expected LORA, got \"IA3\""));
     CHECK(has(with({{"use_dora", true}}), "use_dora: expected false, got true"));
     CHECK(has(with({{"bias", "all"}}), "bias: expected \"none\""));
+    CHECK(has(with({{"init_lora_weights", "pissa"}}), "init_lora_weights: expected true, got \"pissa\""));
+    CHECK(
+        has(with({{"alora_invocation_tokens", {1, 2}}}), "alora_invocation_tokens: expected [], got [1,2]"));
+    CHECK(with({{"init_lora_weights", "gaussian"}}) == "accepted");
     CHECK(has(with({{"lora_alpha", nullptr}}), "lora_alpha: expected a number, got none"));
     CHECK(has(with({{"alpha_pattern", {{"q_proj", 3}}}}), "alpha_pattern: expected {}"));
     CHECK(with({{"use_rslora", true}}) == "accepted");

@@ -75,6 +75,38 @@ TEST_CASE("a key may stand for a power of a field, or for its share of another, 
     CHECK(test::has(test::refusal([&] { read(mpt); }), "expansion_ratio: expected a share from 0 to 262144"));
 }
 
+TEST_CASE(
+    "what transformers 5 keeps beside the rotary base is read, and what is not followed there is named") {
+    for (const auto& [type, key] : {std::pair("phi3", "partial_rotary_factor"), {"gpt_neox", "rotary_pct"}}) {
+        json beside = common(type), within = beside;
+        if (type == std::string("phi3"))
+            beside["hidden_act"] = within["hidden_act"] = "silu";
+        else
+            beside["use_parallel_residual"] = within["use_parallel_residual"] = true;
+        beside[key] = 0.5;
+        within["rope_parameters"] = {
+            {"rope_theta", 1e4}, {"rope_type", "default"}, {"partial_rotary_factor", 0.5}};
+        CHECK(read(beside).position.rotary_width == 8);
+        CHECK(read(within).position.rotary_width == 8);
+    }
+    json scaled = common("llama");
+    scaled["rope_scaling"] = {
+        {"rope_type", "yarn"}, {"factor", 4}, {"mscale_all_dim", 0.7}, {"truncate", false}};
+    using Keys = std::vector<std::string>;
+    CHECK(HuggingFaceConfig(scaled.dump(), "c").unknown() ==
+          Keys{"rope_scaling.mscale_all_dim", "rope_scaling.truncate"});
+    scaled["rope_scaling"] = {{"rope_type", "llama3"},
+                              {"factor", 8},
+                              {"low_freq_factor", 1},
+                              {"high_freq_factor", 4},
+                              {"original_max_position_embeddings", 64}};
+    CHECK(HuggingFaceConfig(scaled.dump(), "c").unknown().empty());
+    json quantized = common("llama");
+    quantized["quantization_config"] = {{"quant_method", "gptq"}, {"bits", 4}};
+    CHECK(test::refusal([&] { read(quantized); }) ==
+          "config.json: quantization_config: expected none, got an object");
+}
+
 TEST_CASE("every whole number that a share can mean survives being written as one") {
     for (std::int64_t width = 2; width < 200; width += 2)
         for (std::int64_t ffn : {width - 1, width + 1, 3 * width + 1, 7 * width - 2}) {
