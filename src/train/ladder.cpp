@@ -212,17 +212,16 @@ void fit_schedule(RunConfig& config, const std::vector<std::string>& given, doub
     TrainConfig& t = config.train;
     const double batch_seconds = step_seconds * forward_share / static_cast<double>(t.accumulate);
     const double evaluation = batch_seconds * static_cast<double>(least_batches);
-    const double least_between = evaluation / most_evaluated;
+    auto between_of = [&](double run) {
+        return std::max(std::min(run / evaluations, most_between), evaluation / most_evaluated);
+    };
     // What evaluations take beyond what is reserved for them.
-    const double beside =
-        std::max(0.0, evaluation / std::max(std::min(seconds / evaluations, most_between), least_between) -
-                          evaluation_share);
+    const double beside = std::max(0.0, evaluation / between_of(seconds) - evaluation_share);
     auto fitting = static_cast<std::int64_t>(seconds * (1 - reserve) / (step_seconds * (1 + beside)));
     set_unless(given, "train.steps", t.steps, std::clamp<std::int64_t>(fitting, 1, most_steps(t, text)));
     set_unless(given, "train.schedule.warmup", t.schedule.warmup,
                std::clamp<std::int64_t>(t.steps / 20, std::min<std::int64_t>(10, t.steps / 2), 300));
-    double run_seconds = static_cast<double>(t.steps) * step_seconds;
-    double between = std::max(std::min(run_seconds / evaluations, most_between), least_between);
+    const double between = between_of(static_cast<double>(t.steps) * step_seconds);
     auto every = std::clamp<std::int64_t>(std::llround(between / step_seconds), 1, t.steps);
     set_unless(given, "train.eval_every", t.eval_every, every);
     set_unless(given, "train.checkpoint_every", t.checkpoint_every, every);
