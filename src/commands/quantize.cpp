@@ -72,12 +72,12 @@ Windows windows_of(const Options& options, const Globals& globals, const Model& 
     return windows;
 }
 
-Importance importance(const Options& options, const Globals& globals, const TextInput& text) {
-    const std::shared_ptr<const Model> source = Model::open(options.in);
-    const Windows windows = windows_of(options, globals, *source, text);
+Importance importance(const Options& options, const Globals& globals, const Model& source,
+                      const TextInput& text) {
+    const Windows windows = windows_of(options, globals, source, text);
     Percent percent("weighed");
     Importance measured =
-        measure_importance(*source, windows.ids, windows.size, globals.threads, std::ref(percent));
+        measure_importance(source, windows.ids, windows.size, globals.threads, std::ref(percent));
     percent.clear();
     return measured;
 }
@@ -89,13 +89,12 @@ struct Check {
     Windows windows;
 };
 
-Check prepare_check(const Options& options, const Globals& globals, const TextInput& text) {
-    Check check;
-    check.source = Model::open(options.in);
-    if (check.source->config().has_encoder())
+Check prepare_check(const Options& options, const Globals& globals, std::shared_ptr<const Model> source,
+                    const TextInput& text) {
+    if (source->config().has_encoder())
         fail_input(options.in, "", "a model that predicts a text, for --check", "one with an encoder");
-    check.windows = windows_of(options, globals, *check.source, text);
-    return check;
+    Windows windows = windows_of(options, globals, *source, text);
+    return {std::move(source), std::move(windows)};
 }
 
 Divergence measure(const Check& check, const Options& options, const Globals& globals) {
@@ -180,8 +179,11 @@ int run(Options& options, const Globals& globals) {
     if (file.tensors().empty())
         fail_input(options.in, "tensors", "at least one", "none (a vocabulary without a model?)");
     std::optional<Check> checked;
-    if (text) checked = prepare_check(options, globals, *text);
-    if (weighed) wanted.importance = importance(options, globals, *weighed);
+    if (text || weighed) {
+        const std::shared_ptr<const Model> source = Model::open(options.in);
+        if (text) checked = prepare_check(options, globals, source, *text);
+        if (weighed) wanted.importance = importance(options, globals, *source, *weighed);
+    }
     std::vector<QuantizedTensor> tensors = plan_quantization(file, wanted);
     wanted.existing = existing(options.overwrite);
     prepare_output(options.out, wanted.existing);

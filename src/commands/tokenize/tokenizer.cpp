@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json_line.h"
-#include "base/nearest.h"
 #include "base/output.h"
 #include "base/signals.h"
 #include "base/team.h"
@@ -88,13 +87,7 @@ std::uint64_t parse_size(const std::string& option, const std::string& text) {
 
 /// The pre-tokenizer's hand-written splitter for the trainer.
 WordSplitter splitter_of(const std::string& name) {
-    const auto known = pre_names();
-    if (std::none_of(known.begin(), known.end(), [&](const PreName& p) { return p.name == name; })) {
-        std::vector<std::string> names;
-        for (const PreName& p : known) names.emplace_back(p.name);
-        usage_error("--pretokenizer", "the name of a pre-tokenizer", quoted(name), did_you_mean(name, names));
-    }
-    const PreName& pre = find_pre_name(name, "--pretokenizer", "");
+    const PreName& pre = find_pre_name(name, "", "--pretokenizer", Exit::usage);
     if (pre.words == Split::whole) {
         PreTokenizer steps = pre_tokenizer_of(pre);
         return [steps](std::string_view text, std::vector<std::uint32_t>& ends) {

@@ -7,6 +7,7 @@
 #include "base/rng.h"
 
 namespace linnet {
+
 void Draw::begin(const SamplerOptions& settings, const Tokenizer* spelling, std::span<const float> logits,
                  std::span<const TokenId> text, std::uint64_t step, const TokenMask* mask) {
     options = &settings;
@@ -19,7 +20,7 @@ void Draw::begin(const SamplerOptions& settings, const Tokenizer* spelling, std:
     temperature = 1;
     for (const LogitBias& b : settings.biases)
         if (auto id = static_cast<std::size_t>(b.id); id < logits.size())
-            own_scores()[id] = std::max(logits[id] + b.bias, Draw::lowest);
+            own_scores()[id] = std::max(logits[id] + b.bias, lowest);
 }
 
 std::span<float> Draw::own_scores() {
@@ -113,7 +114,7 @@ void Draw::keep_top_k(std::size_t k) {
 void Draw::apply_temperature() {
     if (temperature == 1) return;
     for (Candidate& c : list())
-        c.logit = std::max(static_cast<float>(static_cast<double>(c.logit) / temperature), Draw::lowest);
+        c.logit = std::max(static_cast<float>(static_cast<double>(c.logit) / temperature), lowest);
     temperature = 1;
 }
 

@@ -208,7 +208,7 @@ bool Pipeline::may_cut() const {
             return false;
     }
     using Pre = PreTokenizerStep::Kind;
-    bool marks = false, removed = false;
+    bool marks = false, removed = false, at_spaces = false;
     for (const NormalizerStep& step : parts_.normalizer.steps)
         marks |= step.kind == Normal::replace && step.pattern == " ";
     for (const PreTokenizerStep& step : parts_.pre_tokenizer.steps) {
@@ -217,9 +217,6 @@ bool Pipeline::may_cut() const {
         removed |= step.kind == Pre::whitespace || step.kind == Pre::whitespace_split ||
                    step.kind == Pre::bert || step.behavior == SplitBehavior::removed;
         marks |= step.kind == Pre::metaspace;
-    }
-    bool at_spaces = marks && parts_.model->cuts_before_marks();
-    for (const PreTokenizerStep& step : parts_.pre_tokenizer.steps) {
         if (step.kind == Pre::pattern) {
             if (step.regex || step.literal != " " || step.behavior == SplitBehavior::merged_with_previous)
                 return false;
@@ -230,7 +227,7 @@ bool Pipeline::may_cut() const {
             at_spaces = true;
         }
     }
-    return at_spaces;
+    return at_spaces || (marks && parts_.model->cuts_before_marks());
 }
 
 std::size_t Pipeline::cut(std::string_view text, std::size_t from) const {

@@ -60,10 +60,11 @@ void read_phi3(const Gguf& file, Parts& parts) {
 void read_flags(const Gguf& file, Parts& parts) {
     read_phi3(file, parts);
     for (const Flag& flag : flags) {
-        const auto ids = file.integers(own_prefix + flag.key);
+        auto ids = file.integers(own_prefix + flag.key);
         if (!ids) continue;
+        std::sort(ids->begin(), ids->end());  // a file may say as many as it likes
         for (AddedToken& token : parts.added)
-            token.*flag.flag = std::find(ids->begin(), ids->end(), token.id) != ids->end();
+            token.*flag.flag = std::binary_search(ids->begin(), ids->end(), token.id);
     }
 }
 

@@ -97,15 +97,16 @@ std::span<const PreName> pre_names() {
     return names;
 }
 
-const PreName& find_pre_name(std::string_view name, std::string_view file, std::string_view where) {
+const PreName& find_pre_name(std::string_view name, std::string_view file, std::string_view where,
+                             Exit exit) {
     std::vector<std::string> known;
     for (const PreName& p : names) {
         if (p.name == name) return p;
         known.emplace_back(p.name);
     }
     const auto near = nearest(name, known);
-    fail_input(file, where, "the name of a pre-tokenizer", "'" + std::string(name) + "'",
-               near ? "did you mean '" + *near + "'?" : std::string());
+    fail(exit, file, where, "the name of a pre-tokenizer", "'" + std::string(name) + "'",
+         near ? "did you mean '" + *near + "'?" : std::string());
 }
 
 PreTokenizer pre_tokenizer_of(const PreName& name) {

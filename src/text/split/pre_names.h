@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/error.h"
 #include "text/split/pre_tokenizer.h"
 
 namespace linnet {
@@ -16,8 +17,9 @@ struct PreName {
 };
 
 std::span<const PreName> pre_names();
-/// Error(Exit::input) with the nearest name where there is none.
-const PreName& find_pre_name(std::string_view name, std::string_view file, std::string_view where);
+/// Error(exit) with the nearest name where there is none.
+const PreName& find_pre_name(std::string_view name, std::string_view file, std::string_view where,
+                             Exit exit = Exit::input);
 PreTokenizer pre_tokenizer_of(const PreName& name);
 /// The name whose steps these are, with the same `ignore_merges` where there is such a name; or an empty one.
 std::string_view pre_name_of(const PreTokenizer& pre_tokenizer, bool ignore_merges);
