@@ -184,19 +184,6 @@ std::atomic<const KernelTable<float>*>& in_force() {
     return table;
 }
 
-/// Intel's processors and AMD's from Zen 5 on (family 1Ah) read several distant streams faster than one.
-bool prefers_streams() {
-#if defined(__x86_64__)
-    unsigned a = 0, b = 0, c = 0, d = 0;
-    if (!__get_cpuid(0, &a, &b, &c, &d)) return false;
-    if (b == signature_INTEL_ebx) return true;
-    if (b != signature_AMD_ebx || !__get_cpuid(1, &a, &b, &c, &d)) return false;
-    return (a >> 8 & 15) + (a >> 20 & 255) >= 0x1A;  // base family and extended family
-#else
-    return false;
-#endif
-}
-
 }  // namespace
 
 KernelList usable_kernels() {
@@ -213,8 +200,11 @@ const char* built_kernels() {
 }
 
 int memory_streams() {
-    static const int streams = prefers_streams() ? 4 : 1;
-    return streams;
+#if defined(__x86_64__)
+    return 4;
+#else
+    return 1;
+#endif
 }
 
 const KernelTable<float>& kernels() {

@@ -331,8 +331,7 @@ const char* built_kernels();
 
 /// Rows of a matrix that a thread had best read together when it reads all of it once: 4 on processors whose
 /// memory delivers more to several streams, else 1. Four against one, writing with 1.1B: Sapphire Rapids 30
-/// to 45 % faster; Zen 5 17 % in f16, 0 to 10 in blocks; Zen 4 16 % in f16 and 0 to 6 in blocks where memory
-/// delivers 51 GB/s, but 0 to 30 % slower where other machines leave 30 of it.
+/// to 45 % faster; Zen 5 17 % in f16, 0 to 10 in blocks; Zen 4 5 to 16 % in f16, 5 to 24 in blocks.
 int memory_streams();
 
 /// The table in force: the best usable one, or the one forced by select_kernels (--isa, LINNET_ISA).

@@ -229,13 +229,13 @@ void block_tile(const Gemm<Real>& g, const ActivationsFor<Block>* a, const TileA
 template <class Block>
 constexpr bool sums_fours = !has_whole_scales<Block>;
 
-/// One row of A with `fours` times four columns: t's, and those `step` further each time. One function for
-/// all: with one for each four, a third of the instructions of rows of 288 prepared the rest.
+/// One row of A with `fours` times four columns: t's, and their neighbours. One function for all: with one
+/// for each four, a third of the instructions of rows of 288 prepared the rest.
 template <class Block>
-void block_fours(const Gemm<Real>& g, const ActivationBlock* a, TileAt t, int64_t fours, int64_t step) {
+void block_fours(const Gemm<Real>& g, const ActivationBlock* a, TileAt t, int64_t fours) {
     const char* first = block_at<Block>(g.b, t.j, 0);
     const int64_t column = block_at<Block>(g.b, 1, 0) - block_at<Block>(g.b, 0, 0), next = t.apart * column;
-    for (; fours > 0; fours--, t.j += step, first += step * column) {
+    for (; fours > 0; fours--, t.j++, first += column) {
         FourSums<Block> sums;
         const char* run[4] = {first, first + next, first + 2 * next, first + 3 * next};
         const ActivationBlock* block = a;
@@ -263,21 +263,42 @@ template <class Block>
 constexpr bool sums_fours = false;
 #endif
 
-/// One row of A: the columns in four stretches that are walked together, where that is faster, or by fours.
+/// One row of A with C columns of W, a run of each in turn: all of them together need more registers than
+/// there are.
+template <class Block, int C>
+void block_single(const Gemm<Real>& g, const ActivationsFor<Block>* a, const TileAt& t) {
+    TileSums<BlockSums<Block>, 1, 1> sums[C];
+    const char* first = block_at<Block>(g.b, t.j, 0);
+    const int64_t next = block_at<Block>(g.b, t.apart, 0) - block_at<Block>(g.b, 0, 0);
+    int64_t left = g.k;
+    for (; left >= run_length; left -= run_length, a++, first += run_bytes<Block>) {
+        LINNET_UNROLL
+        for (int c = 0; c < C; c++) {
+            const char* run = first + c * next;
+            fetch_run<Block>(run + t.ahead);
+            const auto codes = [run]<int p>(int)
+                                   LINNET_LAMBDA_INLINE { return RowLanes::codes<Block, p>(run); };
+            BlockSums<Block>::template add<1, 1>({BlockSums<Block>::scales(run)}, codes, a, 0, sums[c]);
+        }
+    }
+    for (int c = 0; c < C; c++) {
+        if (left > 0) add_last_run<Block>(g, first + c * next, left, a, 0, sums[c][0]);
+        finish(g, t.row, t.j + c * t.apart, sums[c][0][0].sum());
+    }
+}
+
+/// One row of A: the columns in four stretches that are walked together, but where one after another is
+/// faster.
 template <class Block>
 void block_row(const Gemm<Real>& g, const ActivationsFor<Block>* a, int64_t row) {
-    const int64_t fours = (g.n_end - g.n_begin) / 4;
-    const bool distant = g.streams == 4;
-    int64_t j = g.n_begin;
-    if constexpr (sums_fours<Block>) {
-        block_fours<Block>(g, a, {row, j, distant ? fours : 1, read_ahead(g.streams)}, fours,
-                           distant ? 1 : 4);
-        j += 4 * fours;
-    } else if (distant) {
-        for (; j < g.n_begin + fours; j++) block_tile<Block, 1, 4>(g, a, {row, j, fours, read_ahead(4)});
-        j += 3 * fours;
-    }
-    for (; j < g.n_end; j++) block_tile<Block, 1, 1>(g, a, {row, j, 1, read_ahead(1)});
+    const int64_t fours = g.streams == 4 ? (g.n_end - g.n_begin) / 4 : 0;
+    TileAt t = {row, g.n_begin, fours, read_ahead(4)};
+    if constexpr (sums_fours<Block>)
+        block_fours<Block>(g, a, t, fours);
+    else
+        for (; t.j < g.n_begin + fours; t.j++) block_single<Block, 4>(g, a, t);
+    for (t = {row, g.n_begin + 4 * fours, 1, read_ahead(1)}; t.j < g.n_end; t.j++)
+        block_single<Block, 1>(g, a, t);
 }
 
 /// C columns for several rows of A: R at a time, so that all sums stay in registers and W's part in cache,
