@@ -151,9 +151,13 @@ std::string read_file(const std::string& path, std::size_t limit) {
     return read_descriptor(file.fd, path, static_cast<std::size_t>(opened.size), limit);
 }
 
+void claim_stdin() {
+    static std::atomic<bool> claimed{false};
+    if (claimed.exchange(true)) fail(Exit::usage, "stdin", "", "one use of it", "two");
+}
+
 std::string read_stdin(std::size_t limit) {
-    static std::atomic<bool> read{false};
-    if (read.exchange(true)) fail(Exit::usage, "stdin", "", "one use of it", "two");
+    claim_stdin();
     return read_descriptor(STDIN_FILENO, input_name("-"), buffer_size, limit);
 }
 

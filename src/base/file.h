@@ -51,8 +51,12 @@ OpenFile open_regular(const std::string& path, std::string_view hint = {});
 /// A regular file, whole, up to `limit` bytes (Exit::input beyond).
 std::string read_file(const std::string& path, std::size_t limit = std::size_t{1} << 32);
 
+/// Before standard input is read: Error(Exit::usage) the second time, as what was to be read then has been
+/// taken for the first.
+void claim_stdin();
+
 /// Standard input to its end, up to `limit` bytes; a stop signal ends the wait (Stopped, base/signals.h).
-/// Error(Exit::usage) the second time: what was to be read then has been taken for the first.
+/// It is claimed.
 std::string read_stdin(std::size_t limit = std::size_t{1} << 32);
 
 /// A file, or stdin where the path is "-".

@@ -25,7 +25,11 @@ std::string written_line(const std::string& path) {
         if (!error) bytes += size;
     };
     if (fs::is_directory(path, ignored))
-        for (const fs::directory_entry& entry : fs::recursive_directory_iterator(path, ignored)) add(entry);
+        for (fs::recursive_directory_iterator
+                 at(path, fs::directory_options::skip_permission_denied, ignored),
+             end;
+             !ignored && at != end; at.increment(ignored))
+            add(*at);
     else
         add(fs::directory_entry(path, ignored));
     return "wrote " + path + ", " + human_bytes(static_cast<double>(bytes));

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/permutation.h"
 #include "base/team.h"
+#include "data/permutation.h"
 #include "data/shards.h"
 
 namespace linnet {

@@ -52,9 +52,9 @@ class WindowSampler {
 
     /// The window of sequence b of micro-batch m of step s is index (s * accumulate + m) * batch + b: it
     /// depends on (seed, index) alone, so resuming needs no state. An epoch's windows are disjoint, begin at
-    /// an offset of its own and come in an order of its own: every token is seen once before any is seen
-    /// twice. (Drawn with replacement, as nanoGPT does, a fifth of the text is still unseen after an epoch
-    /// and a half.)
+    /// an offset of its own and come in an order of its own: every window of an epoch is seen once before
+    /// any of the next. (Drawn with replacement, as nanoGPT does, a fifth of the text is still unseen after
+    /// an epoch and a half.)
     void train_window(std::uint64_t index, std::span<std::int32_t> inputs,
                       std::span<std::int32_t> targets) const;
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "text/unicode/unicode.h"
+
 namespace linnet {
 namespace {
 
@@ -10,23 +12,24 @@ using namespace std::string_view_literals;
 struct Signature {
     std::size_t at;
     std::string_view bytes, name;
+    bool letters = false;  // a text may begin so, too ("ID3 is an algorithm")
 };
 
 // From the formats' own specifications; gzip and Zstandard are read, so they are not here.
 constexpr Signature signatures[] = {
-    {0, "GGUF"sv, "a GGUF model file"},
+    {0, "GGUF"sv, "a GGUF model file", true},
     {8, "{\"__metadata__\""sv, "a safetensors model file"},
     {0, "PK\x03\x04"sv, "a ZIP archive (also .docx, .odt, .epub)"},
     {0, "%PDF-"sv, "a PDF file"},
     {0, "\x89PNG\r\n\x1a\n"sv, "a PNG picture"},
     {0, "\xFF\xD8\xFF"sv, "a JPEG picture"},
-    {0, "GIF8"sv, "a GIF picture"},
+    {0, "GIF8"sv, "a GIF picture", true},
     {0,
      "\x7F"
      "ELF"sv,
      "a program"},
     {0, "MZ\x90\0"sv, "a Windows program"},
-    {0, "BZh"sv, "a bzip2 archive"},
+    {4, "1AY&SY"sv, "a bzip2 archive", true},
     {0,
      "\xFD"
      "7zXZ\0"sv,
@@ -35,21 +38,25 @@ constexpr Signature signatures[] = {
     {0, "Rar!\x1A\x07"sv, "a RAR archive"},
     {257, "ustar"sv, "a tar archive"},
     {0, "SQLite format 3\0"sv, "an SQLite database"},
-    {0, "PAR1"sv, "a Parquet file"},
-    {0, "OggS"sv, "an Ogg sound or film"},
-    {0, "ID3"sv, "an MP3 sound"},
-    {4, "ftyp"sv, "an MP4 film"},
+    {0, "PAR1"sv, "a Parquet file", true},
+    {0, "OggS"sv, "an Ogg sound or film", true},
+    {0, "ID3"sv, "an MP3 sound", true},
+    {4, "ftyp"sv, "an MP4 film", true},
     {0, "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1"sv, "an old Microsoft Office file"},
 };
 
 }  // namespace
 
 std::string_view binary_kind(std::string_view head) {
+    const std::string_view begin = head.substr(0, 4096);
+    const auto zeros = static_cast<std::size_t>(std::count(begin.begin(), begin.end(), '\0'));
+    const std::size_t valid = valid_utf8_prefix(begin);
+    const bool cut = begin.size() == 4096 && valid + 4 > begin.size();  // a character, at the end
+    const bool text = zeros == 0 && (valid == begin.size() || cut);
     for (const Signature& s : signatures)
-        if (head.size() >= s.at && head.substr(s.at).starts_with(s.bytes)) return s.name;
-    head = head.substr(0, 4096);
-    auto zeros = static_cast<std::size_t>(std::count(head.begin(), head.end(), '\0'));
-    return zeros > 2 && zeros * 100 > head.size() ? "a binary file"sv : ""sv;  // a stray zero is still text
+        if (!(s.letters && text) && head.size() >= s.at && head.substr(s.at).starts_with(s.bytes))
+            return s.name;
+    return zeros > 2 && zeros * 100 > begin.size() ? "a binary file"sv : ""sv;  // a stray zero is still text
 }
 
 }  // namespace linnet

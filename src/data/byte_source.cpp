@@ -24,7 +24,8 @@ class RawSource : public ByteSource {
   public:
     explicit RawSource(const std::string& path) : path_(input_name(path)) {
         if (path == "-") {
-            fd_ = 0;
+            claim_stdin();
+            fd_ = STDIN_FILENO;
             return;
         }
         const OpenFile opened = open_regular(path, "pipe into stdin and name it -");

@@ -76,8 +76,9 @@ class Builder {
 
   private:
     DocumentReader make_reader() {
-        files_ = expand_inputs(options_.inputs);
         ReadOptions read = options_.read;
+        read.except = options_.folder;
+        files_ = expand_inputs(options_.inputs, read.except);
         read.cut = [this](std::string_view text, std::size_t from) { return tokenizer_.cut(text, from); };
         return {files_, std::move(read)};
     }
@@ -290,12 +291,12 @@ bool Builder::write(const Batch& batch) {
     return !stopped_;
 }
 
-/// nanoGPT's split of a single text: its last tenth is for validation, by tokens. (nanoGPT counts characters
-/// before it encodes; for a vocabulary of characters that is the same.)
+/// nanoGPT's split of a single text: its first nine tenths, rounded down, are for training, by tokens.
+/// (nanoGPT counts characters before it encodes; for a vocabulary of characters that is the same.)
 void Builder::cut_one_text() {
     ShardWriter &train = *writers_[0], &validation = *writers_[1];
-    const std::uint64_t tokens = train.state().open.tokens / 10;
-    if (shown_.documents != 1 || options_.validation_fraction == 0 || tokens == 0) return;
+    const std::uint64_t all = train.state().open.tokens, tokens = all - all * 9 / 10;
+    if (shown_.documents != 1 || options_.validation_fraction == 0 || all < 10) return;
     if (validation.state().open.tokens > 0) return;  // an earlier run came as far as this
     const std::string tail = train.take_tail(tokens);
     std::string text;

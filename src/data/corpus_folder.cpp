@@ -68,6 +68,9 @@ CorpusFolder::CorpusFolder(const std::string& folder, CorpusStart start) : folde
     if (!name.empty() && !name_taken(whole) &&
         is_real_folder(old))  // broken off between finish()'s two renames
         if (int error = rename_file(old, whole)) fail_errno(folder, "", error);
+    if (!name.empty() && name_taken(whole) && is_real_folder(old) && !name_taken(beside_))
+        // Broken off before the third: what is the user's in the old one goes over, and it goes.
+        if (int error = rename_file(old, beside_)) fail_errno(folder, "", error);
     if (name_taken(beside_) && !is_real_folder(beside_))
         fail(Exit::io, beside_, "", "a folder", "a symbolic link or a file");
     lock_ = std::make_unique<FolderLock>(folder);
@@ -76,13 +79,13 @@ CorpusFolder::CorpusFolder(const std::string& folder, CorpusStart start) : folde
     if (name_taken(beside_)) {
         CorpusProgress progress;
         beside_lock_ = std::make_unique<FolderLock>(beside_);
-        unfinished_beside = read_corpus_progress(beside_, progress) && progress.replaces;
-        if (!unfinished_beside || start == CorpusStart::overwrite) clear_beside();
+        unfinished_beside =
+            start != CorpusStart::overwrite && read_corpus_progress(beside_, progress) && progress.replaces;
+        if (!unfinished_beside) clear_beside();
     }
     // The index is written last: where it is, the corpus is whole.
     const bool done = name_taken(folder + "/index.json");
-    if (done) remove_corpus_progress(folder);
-    const bool begun = name_taken(folder + "/progress.json");
+    const bool begun = !done && name_taken(folder + "/progress.json");
     if (start == CorpusStart::fresh && (done || begun || unfinished_beside))
         fail(Exit::usage, folder, "", "a new or empty folder",
              done ? "one with a corpus" : "one with an unfinished corpus",
@@ -95,6 +98,10 @@ CorpusFolder::CorpusFolder(const std::string& folder, CorpusStart start) : folde
             if (is_shard(found))
                 fail(Exit::usage, folder, "", "a new or empty folder", found, "--overwrite replaces it");
     if (start == CorpusStart::resume && unfinished_beside) path_ = beside_;
+    if (start == CorpusStart::resume && done) {
+        read_corpus_index(folder);  // else the folder is another program's
+        remove_corpus_progress(folder);
+    }
     const std::vector<std::string> names = names_in(folder);
     if (start == CorpusStart::overwrite && std::any_of(names.begin(), names.end(), is_corpus)) {
         if (!same_file_system(parent.string(), real_))

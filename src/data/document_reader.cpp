@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/terminal.h"
 #include "data/binary_check.h"
 #include "data/byte_source.h"
 #include "data/utf8_check.h"
@@ -22,14 +23,16 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Files below a folder; folders behind symbolic links are not entered (they may lead back up).
-void list_folder(const std::string& folder, std::vector<std::string>& out) {
+void list_folder(const std::string& folder, const std::string& except, std::vector<std::string>& out) {
     std::error_code error;
     fs::recursive_directory_iterator it(folder, error), end;
     if (error) fail_errno(folder, "", error.value());
     while (it != end) {
         const fs::directory_entry& entry = *it;
         bool hidden = entry.path().filename().string().starts_with('.');
-        if (hidden && entry.is_directory(error)) it.disable_recursion_pending();
+        if (entry.is_directory(error) &&
+            (hidden || (!except.empty() && fs::equivalent(entry.path(), except, error))))
+            it.disable_recursion_pending();
         if (!hidden && entry.is_regular_file(error)) out.push_back(entry.path().string());
         it.increment(error);
         if (error) fail_errno(folder, "", error.value());
@@ -45,7 +48,7 @@ bool reads_as_jsonl(std::string_view path, std::string_view format) {
     return path.ends_with(".jsonl") || path.ends_with(".ndjson");
 }
 
-std::vector<std::string> expand_inputs(const std::vector<std::string>& paths) {
+std::vector<std::string> expand_inputs(const std::vector<std::string>& paths, const std::string& except) {
     std::vector<std::string> files;
     for (const std::string& path : paths) {
         struct stat status {};
@@ -55,7 +58,7 @@ std::vector<std::string> expand_inputs(const std::vector<std::string>& paths) {
             continue;
         }
         std::size_t before = files.size();
-        list_folder(path, files);
+        list_folder(path, except, files);
         std::sort(files.begin() + static_cast<std::ptrdiff_t>(before), files.end());
         if (files.size() == before) fail_input(path, "", "a folder with files in it", "none");
     }
@@ -116,8 +119,10 @@ bool DocumentReader::open_next() {
     offset_ = line_ = 0;
     ended_ = inside_ = dropping_ = false;
     fill(4096);
-    refuse_wide_encoding(path_, ahead());
-    if (std::string_view kind = binary_kind(ahead()); !kind.empty()) {
+    if (!options_.skip_bad) refuse_wide_encoding(path_, ahead());
+    std::string_view kind = wide_encoding(ahead());
+    if (kind.empty()) kind = binary_kind(ahead());
+    if (!kind.empty()) {
         bad(path_ + ": expected UTF-8 text, got " + std::string(kind));
         drop(ahead().size());
         ended_ = true;
@@ -136,8 +141,9 @@ bool DocumentReader::next(std::string& text, DocumentPart& part) {
 
 /// A bad document: counted where that was asked for (true), else the error.
 bool DocumentReader::bad(const std::string& line) {
-    if (!options_.skip_bad) throw Error(Exit::input, line + " (--skip-bad passes over such documents)");
-    if (skipped_++ == 0) first_skipped_ = line;
+    if (!options_.skip_bad)
+        throw Error(Exit::input, printable(line) + " (--skip-bad passes over such documents)");
+    if (skipped_++ == 0) first_skipped_ = printable(line);
     return true;
 }
 

@@ -19,7 +19,8 @@ struct ReadOptions {
     std::string separator;       // between the documents of a text file; empty: a file is a document
     // Bytes that are no UTF-8: "error", "replace" (each by U+FFFD), "keep" (not in JSON, which is UTF-8).
     std::string invalid = "error";
-    bool skip_bad = false;                     // count bad documents instead of stopping at the first
+    std::string except;     // a folder that is not entered where it lies in an input: the output
+    bool skip_bad = false;  // count bad documents instead of stopping at the first
     std::size_t piece = std::size_t{1} << 20;  // longer documents come in pieces of about this many bytes …
     std::size_t longest = std::size_t{256} << 20;  // … but what cannot be cut must not be longer than this
     /// The first place at or after `from` where a document may be cut, or its size where there is none.
@@ -36,8 +37,9 @@ struct DocumentPart {
 };
 
 /// All regular files that `paths` name, in order; a folder stands for the files below it, sorted by path,
-/// without those whose names begin with a dot. "-" is stdin. Error(Exit::io) for what is not there.
-std::vector<std::string> expand_inputs(const std::vector<std::string>& paths);
+/// without those whose names begin with a dot and those below `except`. "-" is stdin. Error(Exit::io) for
+/// what is not there.
+std::vector<std::string> expand_inputs(const std::vector<std::string>& paths, const std::string& except = "");
 
 /// Whether a file is read as JSON Lines: `format` says so ("jsonl"), or ("auto") its name.
 bool reads_as_jsonl(std::string_view path, std::string_view format);

@@ -36,7 +36,7 @@ std::string Documents::sha256() const {
 Documents read_documents(const std::vector<std::string>& inputs, ReadOptions options) {
     // The text is held whole, so a document may be read in pieces cut anywhere between characters.
     options.cut = [](std::string_view text, std::size_t from) { return character_start(text, from); };
-    std::vector<std::string> files = expand_inputs(inputs);
+    std::vector<std::string> files = expand_inputs(inputs, options.except);
     Documents documents;
     documents.files = files.size();
     DocumentReader reader(std::move(files), std::move(options));

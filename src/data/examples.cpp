@@ -70,7 +70,8 @@ PackedText encode_chat_example(const Tokenizer& tokenizer, const Example& exampl
         const std::string text((form.trim || space) ? trimmed(message.content) : message.content);
         turns.back().answer = ChatTurn::Answer{text, ids_of(tokenizer, (space ? " " : "") + text, true)};
     }
-    while (!turns.empty() && !turns.back().answer) turns.pop_back();
+    // An empty answer has no part of its own, and what ends the last one is told by what stands behind it.
+    while (!turns.empty() && (!turns.back().answer || turns.back().answer->ids.empty())) turns.pop_back();
     const std::vector<ChatPart> parts = chat_parts(form, system, turns);
     std::vector<std::size_t> at;
     PackedText text;
@@ -113,7 +114,7 @@ void take(Example example, Examples& to) {
 }  // namespace
 
 bool are_examples(const std::vector<std::string>& inputs, const ReadOptions& options) {
-    for (const std::string& file : expand_inputs(inputs)) {
+    for (const std::string& file : expand_inputs(inputs, options.except)) {
         if (file == "-" || !reads_as_jsonl(file, options.format)) continue;
         const json object = first_object(file);
         if (object.is_null()) continue;
@@ -126,7 +127,7 @@ bool are_examples(const std::vector<std::string>& inputs, const ReadOptions& opt
 Examples read_examples(const std::vector<std::string>& inputs, const ReadOptions& options) {
     Examples examples;
     Sha256 sum;
-    for (const std::string& file : expand_inputs(inputs)) {
+    for (const std::string& file : expand_inputs(inputs, options.except)) {
         if (!reads_as_jsonl(file, options.format))
             fail_input(file, "", "JSON Lines, as the other data are", "another file");
         LineReader lines(file);

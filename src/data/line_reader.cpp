@@ -42,6 +42,8 @@ bool LineReader::next(std::string& line) {
         }
         end = buffer_.find('\n', searched);
     }
+    if (end - start_ > longest_line)
+        fail_input(path_, "line " + std::to_string(number_ + 1), "at most 1 MiB per line", "more");
     line.assign(buffer_, start_, end - start_);
     if (line.ends_with('\r')) line.pop_back();
     start_ = std::min(end + 1, buffer_.size());

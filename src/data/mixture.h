@@ -18,7 +18,7 @@ class WindowMixture {
 
     /// Sequence `index` of the run (WindowSampler::train_window says which that is). Its source, and which of
     /// that source's own sequences it is, depend on weights and index alone, so resuming needs no state. Of
-    /// any n sequences in a row each source has its share, rounded up or down.
+    /// the first n sequences each source has its share, within the number of sources.
     void train_window(std::uint64_t index, std::span<std::int32_t> inputs,
                       std::span<std::int32_t> targets) const;
     struct Place {

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "base/error.h"
-#include "base/permutation.h"
+#include "data/permutation.h"
 
 namespace linnet {
 namespace {

@@ -7,24 +7,6 @@
 #include "text/unicode/unicode.h"
 
 namespace linnet {
-namespace {
-
-/// "UTF-16 (little-endian)" and the like; empty for anything else.
-std::string_view wide_encoding(std::string_view head) {
-    using namespace std::string_view_literals;
-    if (head.starts_with("\xFF\xFE\0\0"sv)) return "UTF-32 (little-endian)";
-    if (head.starts_with("\0\0\xFE\xFF"sv)) return "UTF-32 (big-endian)";
-    if (head.starts_with("\xFF\xFE")) return "UTF-16 (little-endian)";
-    if (head.starts_with("\xFE\xFF")) return "UTF-16 (big-endian)";
-    // Without a mark: Latin text as UTF-16 is a zero at every other byte.
-    std::size_t n = std::min<std::size_t>(head.size(), 4096) / 2, zeros[2] = {0, 0};
-    for (std::size_t i = 0; i < 2 * n; i++) zeros[i % 2] += head[i] == '\0';
-    if (n >= 4 && zeros[1] * 10 > n * 7 && zeros[0] * 10 < n) return "UTF-16 (little-endian, unmarked)";
-    if (n >= 4 && zeros[0] * 10 > n * 7 && zeros[1] * 10 < n) return "UTF-16 (big-endian, unmarked)";
-    return {};
-}
-
-}  // namespace
 
 void append_repaired(std::string_view text, std::string& out) {
     for (;;) {
@@ -52,6 +34,20 @@ std::string utf8_fault_name(std::string_view text, std::size_t at) {
     if ((lead & 0xC0) == 0x80) return std::string("a stray continuation byte ") + hex;
     if (lead >= 0xC2 && lead <= 0xF4) return std::string("a truncated character at byte ") + hex;
     return std::string("byte ") + hex;
+}
+
+std::string_view wide_encoding(std::string_view head) {
+    using namespace std::string_view_literals;
+    if (head.starts_with("\xFF\xFE\0\0"sv)) return "UTF-32 (little-endian)";
+    if (head.starts_with("\0\0\xFE\xFF"sv)) return "UTF-32 (big-endian)";
+    if (head.starts_with("\xFF\xFE")) return "UTF-16 (little-endian)";
+    if (head.starts_with("\xFE\xFF")) return "UTF-16 (big-endian)";
+    // Without a mark: Latin text as UTF-16 is a zero at every other byte.
+    std::size_t n = std::min<std::size_t>(head.size(), 4096) / 2, zeros[2] = {0, 0};
+    for (std::size_t i = 0; i < 2 * n; i++) zeros[i % 2] += head[i] == '\0';
+    if (n >= 4 && zeros[1] * 10 > n * 7 && zeros[0] * 10 < n) return "UTF-16 (little-endian, unmarked)";
+    if (n >= 4 && zeros[0] * 10 > n * 7 && zeros[1] * 10 < n) return "UTF-16 (big-endian, unmarked)";
+    return {};
 }
 
 void refuse_wide_encoding(std::string_view file, std::string_view head) {

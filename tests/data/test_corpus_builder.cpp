@@ -232,6 +232,25 @@ TEST_CASE("a bad line stops the run; mended, it goes on from there") {
     CHECK(folder_bytes(s / "whole") == folder_bytes(s / "out"));
 }
 
+TEST_CASE(
+    "a corpus inside its own input is no part of that, and nine tenths of a single text are trained on") {
+    test::Scratch s;
+    std::filesystem::create_directories(s / "in");
+    test::write_text(s / "in/a.txt", std::string(15, 'a'));
+    CorpusOptions options = basic(s, "in/out");
+    options.inputs = {s / "in"};
+    options.layout = "nanogpt";
+    options.end_tokens = false;
+    for (bool again : {false, true}) {
+        options.overwrite = again;
+        const CorpusIndex index = build_corpus(Bytes(), options).index;
+        CHECK(index.documents == 1);
+        REQUIRE(index.shards.size() == 2);
+        CHECK(index.shards[0].tokens + index.shards[1].tokens == 15);
+        CHECK(std::max(index.shards[0].tokens, index.shards[1].tokens) == 13);  // int(15 * 0.9)
+    }
+}
+
 TEST_CASE("an input without documents is an error and leaves nothing behind") {
     test::Scratch s;
     test::write_text(s / "in.jsonl", "\n\n{\"text\":\"\"}\n");

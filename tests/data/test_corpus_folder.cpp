@@ -83,6 +83,21 @@ TEST_CASE("a corpus that replaces one and was broken off is gone on with, begun 
     CHECK(!fs::exists(r.beside + "/mine"));
 }
 
+TEST_CASE("what a refused corpus finds in its folder stays, and an old one beside it is cleared away") {
+    Scratch s;
+    fs::create_directories(s / "out");
+    for (const char* name : {"index.json", "progress.json"})
+        write_text(s / (std::string("out/") + name), "{}");
+    CHECK(said(s / "out", CorpusStart::fresh).find("one with a corpus") != std::string::npos);
+    CHECK(fs::exists(s / "out/progress.json"));
+    // A process that was killed between the last two renames of three leaves the old folder.
+    fs::create_directories(s / ".out.linnet-old");
+    write_text(s / ".out.linnet-old/mine", "mine");
+    CHECK(said(s / "out", CorpusStart::fresh).find("one with a corpus") != std::string::npos);
+    CHECK(read_text(s / "out/mine") == "mine");
+    CHECK(!fs::exists(s / ".out.linnet-old"));
+}
+
 TEST_CASE("a corpus that is given up leaves the user's files, and the tokenizer that lay there") {
     Scratch s;
     fs::create_directories(s / "out");

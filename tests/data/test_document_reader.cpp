@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "data/byte_source.h"
+#include "data/line_reader.h"
 #include "data/utf8_check.h"
 #include "support.h"
 #include "text/unicode/unicode.h"
@@ -172,6 +173,28 @@ TEST_CASE("what is no regular file is refused, and a folder stands for its files
     write_text(s / "d/.no", "hidden");
     write_text(s / "d/e/.hidden/f", "hidden");
     CHECK(read_documents({s / "d"}).texts == Texts{"one", "two", "three"});
+    CHECK(expand_inputs({s / "d"}, s / "d/e") == std::vector<std::string>{s / "d/a.txt", s / "d/b.txt"});
+    write_text(s / "d/\x1B[31m", "\xFF");
+    CHECK(refusal([&] { read_documents({s / "d"}); }).find("\\x1b[31m: byte 0") != std::string::npos);
+}
+
+TEST_CASE("a line of more than 1 MiB is refused wherever it stands") {
+    test::Scratch s;
+    const std::string longest(std::size_t{1} << 20, 'a');
+    for (const char* before : {"", "b\n"}) {
+        std::string line;
+        write_text(s / "lines", before + longest + "\n");
+        LineReader lines(s / "lines");
+        while (lines.next(line)) {
+        }
+        CHECK(line == longest);
+        write_text(s / "lines", before + longest + "a\n");
+        CHECK(refusal([&] {
+                  LineReader more(s / "lines");
+                  while (more.next(line)) {
+                  }
+              }).find("expected at most 1 MiB per line") != std::string::npos);
+    }
 }
 
 TEST_CASE("a file that grows or shrinks while it is read is an error") {

@@ -89,9 +89,17 @@ TEST_CASE("a file that is no text is refused by what it is") {
     CHECK(refusal({s / "d.pdf"}).find("a PDF file") != std::string::npos);
     CHECK(refusal({s / "empty.txt"}).find("an empty file") != std::string::npos);
     write_text(s / "text.txt", "words");
+    write_text(s / "wide.txt", "\xFF\xFEh\0i\0"s);
     ReadOptions skip;
     skip.skip_bad = true;
     Documents documents = read_documents({s.path}, skip);
     CHECK(documents.text == "words");
-    CHECK(documents.skipped == 4);
+    CHECK(documents.skipped == 5);
+    // Letters that a signature begins with are a text's, too, where nothing else is no text.
+    for (const char* letters : {"ID3 is an algorithm", "GGUF is a format", "The ftyp box", "BZh91AY&SY"}) {
+        write_text(s / "text.txt", letters);
+        CHECK(read_documents({s / "text.txt"}, {}).text == letters);
+        write_text(s / "text.txt", std::string(letters) + "\xFF\xFB");
+        CHECK(refusal({s / "text.txt"}).find("got a") != std::string::npos);
+    }
 }

@@ -136,6 +136,7 @@ TEST_CASE("of a conversation the answers are learned with what ends them, whatev
         {false, true, "-", ";", {ask, answer}, "(q)-A;"},
         {false, false, "- ", ";", {ask, answer}, "(q)- A;"},  // the space is the model's to write
         {false, false, "-", ";", {ask, answer, ask}, "(q)- A ;"},
+        {false, false, "-", ";", {ask, answer, ask, {"assistant", ""}}, "(q)- A ;"},
         {false, false, "-", ";", {ask}, ""},
         {false, false, "-", "", {ask, answer}, "(q)- A "},  // nothing could tell the model to stop
         {true, false, "-", "", {ask, answer}, "<(q)- A >"},

@@ -410,7 +410,7 @@ TEST_CASE("pictures and labels whose heads lie are refused by the place in them"
         {"P5 # no end", "p: width: expected 1 to 16384, got nothing"},
         {"P5 x", "p: width: expected 1 to 16384, got nothing"},
         {"P5 16385 1 255 a", "p: width: expected 1 to 16384, got 16385"},
-        {"P5 99999999999999999999 1 255 a", "p: width: expected 1 to 16384, got 99999"},
+        {"P5 99999999999999999999 1 255 a", "p: width: expected 1 to 16384, got 9999999999"},
         {"P5 1 0 255 a", "p: height: expected 1 to 16384, got 0"},
         {"P5 1 1 256 a", "p: largest value: expected 1 to 255, got 256"},
         {"P6 1 1 255", "p: pixels: expected 3 bytes, got 0"},

@@ -57,8 +57,8 @@ class NetpbmHead {
         skip();
         std::int64_t value = 0;
         const std::size_t begin = at_;
-        while (at_ < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at_])) && value <= most)
-            value = value * 10 + (text_[at_++] - '0');
+        for (; at_ < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at_])); at_++)
+            if (value < std::int64_t{1} << 32) value = value * 10 + (text_[at_] - '0');
         if (at_ == begin || value < 1 || value > most)
             fail_input(file_.path(), what, "1 to " + std::to_string(most),
                        at_ == begin ? "nothing" : std::to_string(value));

@@ -7,11 +7,11 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hash.h"
-#include "base/permutation.h"
 #include "base/sha256.h"
 #include "base/split.h"
 #include "base/terminal.h"
 #include "data/labelled/picture_folders.h"
+#include "data/permutation.h"
 #include "model/encode/encoder_text.h"
 #include "text/train/make.h"
 

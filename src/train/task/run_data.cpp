@@ -99,7 +99,7 @@ std::uint64_t RunData::documents() const {
 
 bool RunData::jsonl() const {
     if (options_.read.format != "auto") return options_.read.format == "jsonl";
-    std::vector<std::string> files = expand_inputs(options_.inputs);
+    std::vector<std::string> files = expand_inputs(options_.inputs, options_.read.except);
     return std::any_of(files.begin(), files.end(),
                        [&](const std::string& file) { return reads_as_jsonl(file, options_.read.format); });
 }
