@@ -110,7 +110,9 @@ bool Continuation::take(std::span<const float> logits) {
 void Continuation::finish(GenerateEnd why) {
     ended_ = true;
     end_ = why;
-    emit_(std::nullopt, characters_.push(stops_.finish()) + characters_.finish());
+    std::string rest = characters_.push(stops_.finish());
+    rest += characters_.finish();
+    emit_(std::nullopt, rest);
 }
 
 void Continuation::forget(std::size_t first, std::size_t newest) {

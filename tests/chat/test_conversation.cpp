@@ -188,4 +188,8 @@ TEST_CASE("a conversation out of a file goes on, and its open message can be ans
     talk.conversation.set_messages({{"system", "z"}, {"user", "y"}});
     talk.say("x");
     CHECK(talk.held() == "SzUyA.UxAab");
+    Talk small(12);
+    small.conversation.set_messages({{"user", "y"}});
+    CHECK_THROWS_AS(small.say("xxxxxxxxxxxxxxx"), Error);
+    CHECK(small.conversation.messages().size() == 1);  // and not an empty answer behind it
 }

@@ -254,6 +254,8 @@ TEST_CASE("a bias is added before all else, and a ban holds where anything else 
     CHECK(Sampler(o).pick(five, {}, 0) == 4);
     o.biases = {{1, -infinity}};
     CHECK(Sampler(o).pick(five, {}, 0) == 3);
+    o.biases = {{4, 100}, {4, -100}, {1, -infinity}, {1, 100}};  // they add up, and a ban stays one
+    CHECK(Sampler(o).pick(five, {}, 0) == 3);
     o = plain();
     o.biases = {{1, -infinity}, {3, -infinity}, {99, 5}};
     CHECK(drawn(o, five) == std::set<TokenId>{0, 2, 4});

@@ -108,8 +108,8 @@ void ChatSession::retry() {
 }
 
 void ChatSession::save(const std::string& argument) {
-    const std::string option = "--overwrite ";
-    const bool overwrite = argument.starts_with(option);
+    const std::string option = "--overwrite";
+    const bool overwrite = argument == option || argument.starts_with(option + " ");
     const std::string path(trimmed(overwrite ? argument.substr(option.size()) : argument));
     if (path.empty()) fail_input("", "/save", "the name of a file", "none");
     refuse_stdout("/save", path);
@@ -144,7 +144,11 @@ void ChatSession::set(const std::string& argument) {
         std::find_if(fields.begin(), fields.end(), [&](const Field& f) { return f.key == name; });
     if (field != fields.end() && value.empty()) return tell(name + " " + shown(*field));
     if (value == "-") fail_input("", "/set", "a value", quoted(value));
-    apply_setting(fields, name + "=" + value, "/set");
+    const bool none = value == "\"\"" && (name == "grammar" || name == "json-schema");
+    apply_setting(fields, name + "=" + (none ? "" : value), "/set");
+    if (name == "grammar" && !none) changed.json_schema.clear();
+    if (name == "json-schema" && !none) changed.grammar.clear();
+    if (name == "grammar" || name == "json-schema") files_.forget();  // a file may have changed since
     resolve(changed, files_, Exit::input, "/set");
     settings_ = changed;
     if (name == "seed") answers_ = 0;

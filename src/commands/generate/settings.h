@@ -47,6 +47,8 @@ class GrammarFiles {
     const Tokenizer& tokenizer() const { return tokenizer_; }
     /// The tokens that a bias names: by id, or in quotes by their text; none where there is no such token.
     const std::vector<TokenId>& named(const std::string& name);
+    /// Files are read again, as they may have changed.
+    void forget() { read_.clear(); }
     /// Error(Exit::input) naming the file and the place.
     std::shared_ptr<TokenConstraint> read(const std::string& path, bool is_schema);
 

@@ -44,7 +44,9 @@ class Answering {
             const BeamAnswer answer = search.run(sources_[i], {&start_, 1});
             nlohmann::ordered_json record{{"index", i}, {"source", lines_[i]}};
             record["score"] = answer.score;
-            record["end"] = name(answer.ended ? GenerateEnd::end_token : GenerateEnd::length);
+            record["end"] = name(answer.ended    ? GenerateEnd::end_token
+                                 : stop_signal() ? GenerateEnd::interrupted
+                                                 : GenerateEnd::length);
             put(text_of(answer.ids), answer.ids, std::move(record));
         }
     }

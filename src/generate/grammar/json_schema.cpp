@@ -45,6 +45,8 @@ class Reader {
     Reader(Schema root, std::string_view file) : schemas_(std::move(root), std::string(file)), file_(file) {}
 
     Grammar grammar() {
+        if (const Schema& root = schemas_.root(); !root.is_object() && !root.is_boolean())
+            fail("#", "a schema, which is an object, true or false", root.type_name());
         grammar_.root = grammar_.declare("#", "#");
         rules_["#"] = grammar_.root;
         waiting_.push_back("#");

@@ -171,6 +171,8 @@ std::optional<ExprId> JsonText::integer(const NumberRange& range) {
         return static_cast<std::int64_t>(std::clamp(x, -most, most));
     };
     std::int64_t low = -largest_whole, high = largest_whole;
+    constexpr auto beyond = static_cast<double>(largest_whole);  // the next number, 10^16
+    if ((range.low && *range.low >= beyond) || (range.high && *range.high <= -beyond)) return std::nullopt;
     if (range.low) {
         const double up = std::ceil(*range.low);
         low = clamped(range.low_exclusive && up == *range.low ? up + 1 : up);

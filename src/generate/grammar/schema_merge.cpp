@@ -152,6 +152,14 @@ void SchemaFile::check_words(const Schema& schema, const std::string& path) cons
         if (!right_kind(word, value))
             fail(path_to(path, word), "a value that this keyword may have", quoted(dumped(value)));
     }
+    // Names become as many nested expressions as they have characters.
+    constexpr std::size_t longest_name = 4096;
+    if (schema.contains("properties"))
+        for (const auto& [name, ignored] : schema["properties"].items())
+            if (name.size() > longest_name)
+                fail(path_to(path, "properties"),
+                     "names of at most " + std::to_string(longest_name) + " bytes",
+                     std::to_string(name.size()));
     if (schema.contains("uniqueItems") && schema["uniqueItems"] == true)
         fail(path_to(path, "uniqueItems"), "false", "true", "a grammar cannot compare items");
     const Schema listed = type_list(schema);
@@ -162,7 +170,14 @@ void SchemaFile::check_words(const Schema& schema, const std::string& path) cons
                  quoted(type.get<std::string>()));
 }
 
+void SchemaFile::count_step(const std::string& path) const {
+    constexpr std::int64_t most = 100'000;  // about a second; references may double them at each level
+    if (++steps_ > most)
+        fail(path, "a schema that can be merged in " + std::to_string(most) + " steps", "more");
+}
+
 Schema SchemaFile::flat(const Schema& schema, const std::string& path, int depth) const {
+    count_step(path);
     if (depth > deepest)
         fail(path, "a schema that can be merged in " + std::to_string(deepest) + " steps", "more",
              "does it refer to itself?");
@@ -173,6 +188,11 @@ Schema SchemaFile::flat(const Schema& schema, const std::string& path, int depth
     for (const auto& [word, value] : schema.items())
         if (word != "allOf" && word != "$ref" && std::string_view(find_word(word)->kind) != "note")
             rest[word] = value, says = true;
+    if (rest.value("nullable", false) && rest.contains("type")) {  // of this type, which others may narrow
+        rest["type"] = type_list(rest);
+        rest["type"].push_back("null");
+        rest.erase("nullable");
+    }
     if (schema.contains("$ref")) {
         if (!says && !schema.contains("allOf")) return {{"$ref", schema["$ref"]}};
         const std::string to = schema["$ref"].get<std::string>();
@@ -188,7 +208,22 @@ Schema SchemaFile::flat(const Schema& schema, const std::string& path, int depth
     return rest;
 }
 
-Schema SchemaFile::both(const Schema& a, const Schema& b, const std::string& path, int depth) const {
+/// A schema whose items' schema is said of the first items, too, which `other` says one by one.
+Schema first_items_told(const Schema& schema, const Schema& other) {
+    if (schema.contains("prefixItems") || !schema.contains("items") || schema["items"].is_array() ||
+        !other.contains("prefixItems"))
+        return schema;
+    Schema told = schema;
+    told["prefixItems"] = Schema::array();
+    for (std::size_t i = 0; i < other["prefixItems"].size(); i++)
+        told["prefixItems"].push_back(schema["items"]);
+    return told;
+}
+
+Schema SchemaFile::both(const Schema& one_schema, const Schema& other_schema, const std::string& path,
+                        int depth) const {
+    count_step(path);
+    Schema a = first_items_told(one_schema, other_schema), b = first_items_told(other_schema, one_schema);
     if (a == false || b == false) return false;
     if (a == true) return b;
     if (b == true) return a;
@@ -263,6 +298,15 @@ Schema SchemaFile::both_words(const std::string& word, const Schema& a, const Sc
     if (word == "items" && !a.is_array() && !b.is_array()) {
         const std::string place = path_to(path, word);
         return both(flat(a, place, depth + 1), flat(b, place, depth + 1), place, depth + 1);
+    }
+    if (word == "prefixItems" && a.size() == b.size()) {
+        Schema items = Schema::array();
+        for (std::size_t i = 0; i < a.size(); i++) {
+            const std::string place = path_to(path_to(path, word), std::to_string(i));
+            items.push_back(
+                both(flat(a[i], place, depth + 1), flat(b[i], place, depth + 1), place, depth + 1));
+        }
+        return items;
     }
     if (word == "enum") {
         Schema common = Schema::array();

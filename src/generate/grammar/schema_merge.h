@@ -25,6 +25,7 @@ class SchemaFile {
     [[noreturn]] void fail(const std::string& path, std::string_view expected, std::string_view got,
                            std::string_view hint = {}) const;
 
+    const Schema& root() const { return root_; }
     /// What "#/…" leads to.
     const Schema& resolve(const std::string& reference, const std::string& path) const;
     /// An object or a boolean without allOf, and without $ref beside other keywords (alone it stays), whose
@@ -41,6 +42,7 @@ class SchemaFile {
     static bool is_type(const Schema& value, std::string_view type);
 
   private:
+    void count_step(const std::string& path) const;
     void check_words(const Schema& schema, const std::string& path) const;
     Schema both_members(const Schema& a, const Schema& b, const std::string& path, int depth) const;
     void add_members(Schema& out, const Schema& of, const Schema& other, const std::string& path,
@@ -49,6 +51,7 @@ class SchemaFile {
                       int depth) const;
     Schema root_;
     std::string file_;
+    mutable std::int64_t steps_ = 0;  // of merging, so far
 };
 
 /// A step of a path: "~" and "/" are spelled ~0 and ~1 (RFC 6901).

@@ -19,8 +19,10 @@ void Draw::begin(const SamplerOptions& settings, const Tokenizer* spelling, std:
     whole_ = true;
     temperature = 1;
     for (const LogitBias& b : settings.biases)
-        if (auto id = static_cast<std::size_t>(b.id); id < logits.size())
-            own_scores()[id] = std::max(logits[id] + b.bias, lowest);
+        if (auto id = static_cast<std::size_t>(b.id); id < logits.size()) {
+            float& score = own_scores()[id];  // several for one token add up, but for a ban
+            if (score > lowest) score = std::max(score + b.bias, lowest);
+        }
 }
 
 std::span<float> Draw::own_scores() {

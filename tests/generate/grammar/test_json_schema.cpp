@@ -34,6 +34,10 @@ TEST_CASE("what a schema's words allow and refuse") {
         {R"({"type": "number", "minimum": -2.5, "exclusiveMaximum": 2})", "-1.75", "2"},
         {R"({"type": "number", "exclusiveMinimum": true, "minimum": 3, "maximum": 5})", "3.5", "3"},
         {R"({"type": ["integer", "null"]})", "null", "true"},
+        {R"({"allOf": [{"type": "string", "nullable": true}, {"type": "string", "maxLength": 3}]})",
+         "\"abc\"", "null"},
+        {R"({"allOf": [{"prefixItems": [{"type": ["string", "integer"]}]}, {"items": {"type": "integer"}}], "type": "array", "minItems": 1})",
+         "[1, 2]", "[\"a\"]"},
         {R"({"type": "integer", "nullable": true})", "null", "\"\""},
         {R"({"enum": ["a", 1, {"x": [2]}]})", R"({"x":[2]})", "2"},
         {R"({"enum": ["a", 1], "type": "string"})", "\"a\"", "1"},
@@ -87,7 +91,8 @@ TEST_CASE("what a schema has that is not supported, or cannot be, is named by it
     const std::pair<const char*, const char*> cases[] = {
         {"{", "s: line 1, column 2: expected JSON"},
         {R"({"type": "string", "type": "null"})", "expected each key once"},
-        {"[]", "#"},
+        {"[]", "s: #: expected a schema, which is an object, true or false, got array"},
+        {R"({"type": "integer", "minimum": 100000000000000000})", "#: expected a range with a whole number"},
         {R"({"not": {}})", "s: #/not: expected a keyword of JSON Schema that linnet supports, got 'not'"},
         {R"({"properties": {"a/b": {"patternProperties": {}}}})",
          "s: #/properties/a~1b/patternProperties: expected a keyword"},
@@ -138,4 +143,26 @@ TEST_CASE("what a schema has that is not supported, or cannot be, is named by it
         CHECK_MESSAGE(line.find(message) != line.npos, line);
         CHECK(line.find('\n') == line.npos);
     }
+}
+
+TEST_CASE(
+    "a schema that doubles at each reference, and names without end, are refused and not worked through") {
+    const auto refused = [](const std::string& schema) {
+        try {
+            read_json_schema(schema, "s");
+        } catch (const Error& error) {
+            return std::string(error.what());
+        }
+        return std::string("none");
+    };
+    std::string doubling = R"({"$ref": "#/$defs/a0", "$defs": {)";
+    for (int i = 0; i < 40; i++) {
+        const std::string next = R"({"$ref": "#/$defs/a)" + std::to_string(i + 1) + "\"}";
+        doubling += "\"a" + std::to_string(i) + R"(": {"allOf": [)" + next + ", " + next + "]}, ";
+    }
+    doubling += R"("a40": {"type": "null"}}})";
+    CHECK(refused(doubling).find("a schema that can be merged in") != std::string::npos);
+    const std::string name(100'000, 'a');
+    CHECK(refused(R"({"properties": {")" + name + R"(": {}}, "additionalProperties": true})")
+              .find("#/properties: expected names of at most 4096 bytes") != std::string::npos);
 }
