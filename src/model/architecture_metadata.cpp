@@ -294,6 +294,16 @@ void write_marks(GgufWriter& out, const std::string& key, const ArchitectureKey&
     out.add(key, marked);
 }
 
+/// The word for the field's value that is written beside such other fields; null: none.
+json word_beside(const ArchitectureKey& row, const json& values) {
+    for (const auto& [word, fields] : row.beside.items()) {
+        bool so = row.values[word] == values[row.field];
+        for (const auto& [field, value] : fields.items()) so &= values[field] == value;
+        if (so) return word;
+    }
+    return nullptr;
+}
+
 }  // namespace
 
 ModelConfig read_config(const Gguf& file, const Architecture*& architecture) {
@@ -345,6 +355,10 @@ void write_config(GgufWriter& out, const Architecture& any, ModelConfig config) 
         std::string key = whole_key(a, row);
         if (!row.marks.empty()) write_marks(out, key, row, marked);
         if (!row.marks.empty() || row.for_no_layer()) continue;
+        if (const json word = word_beside(row, values); !word.is_null()) {
+            write_value(out, key, word, config.layers);
+            continue;
+        }
         bool silent = !row.missing.is_null() && told(row, values) == derived(row.missing, values);
         if (!row.field.empty() && !silent)
             write_value(out, key, with_zeros(row, said(row, values), values, config.layers), config.layers);

@@ -33,7 +33,7 @@ ArchitectureKey read_key(const json& object, const std::string& path, const std:
                          FieldCheck& check) {
     DataRow row(object, path, where,
                 {"key", "field", "required", "per_layer", "missing", "values", "equals", "ignore", "inverse",
-                 "zero_means", "layers", "unit", "largest", "zero_where", "positive", "marks"});
+                 "zero_means", "layers", "unit", "largest", "zero_where", "positive", "marks", "beside"});
     ArchitectureKey key;
     key.key = row.text("key", true);
     key.field = row.text("field", false);
@@ -80,6 +80,13 @@ ArchitectureKey read_key(const json& object, const std::string& path, const std:
         fail_input(path, where + ".values", "an object of what the key may say", key.values.dump());
     for (const auto& [says, value] : key.values.items())
         check.value(where + ".values." + says, key.field, value);
+    key.beside = row.value("beside");
+    for (const auto& [word, fields] : key.beside.items()) {
+        if (!key.values.contains(word) || !fields.is_object())
+            fail_input(path, where + ".beside", "words of values, and objects", key.beside.dump());
+        for (const auto& [field, value] : fields.items())
+            check.value(where + ".beside." + word, field, value);
+    }
     return key;
 }
 

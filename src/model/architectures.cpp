@@ -267,6 +267,17 @@ json derived(const json& value, const json& values) {
     return std::ceil(product / unit - 1e-9) * unit;
 }
 
+std::int64_t depth_of(std::string_view parameter, const ModelConfig& config) {
+    const bool decodes = parameter.starts_with("dec.") && config.decoder_layers > 0;
+    const std::int64_t layers = decodes ? config.decoder_layers : config.layers;
+    if (const std::string layer = parts_of(parameter).layer; !layer.empty())
+        return layers - std::stoll(layer);
+    if (parameter.starts_with("enc.output") && config.has_decoder()) return 1;
+    for (std::string_view last : {"output", "cls.", "enc.output", "dec.output"})
+        if (parameter.starts_with(last)) return 0;
+    return layers + 1;
+}
+
 TensorPlace place_of(const Architecture& a, const std::string& parameter) {
     NameParts name = parts_of(parameter);
     auto part = a.parts.find(name.stem);

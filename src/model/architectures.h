@@ -33,7 +33,9 @@ struct ArchitectureKey {
     nlohmann::json zero_where;  // an object, field -> value: the key says 0 in layers where it is so
     nlohmann::json missing;  // the field's value where the file lacks the key; null: the config's own default
     nlohmann::json values;   // an object: what the key may say -> the field's value; null: as it stands
-    nlohmann::json equals;   // null: any
+    nlohmann::json
+        beside;  // of `values`: a word -> an object, field -> value: it is written where all are so
+    nlohmann::json equals;  // null: any
 
     bool for_no_layer() const;  // for marked layers, and none is
 };
@@ -137,6 +139,11 @@ struct NameParts {
     std::string stem, layer, suffix;
 };
 NameParts parts_of(std::string_view name);
+
+/// How far from the model's end a parameter stands: 0 behind the blocks, 1 in the last one, and so on to one
+/// more than there are blocks, before them. Encoder and decoder each count their own; what stands between the
+/// two counts with the encoder's last block.
+std::int64_t depth_of(std::string_view parameter, const ModelConfig& config);
 /// Whether a setting of a model matters in training alone ("model.dropout"): no file of the ecosystem says
 /// it, and a run from a model may change it.
 bool of_training(std::string_view key);

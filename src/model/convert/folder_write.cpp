@@ -326,6 +326,8 @@ void write_config_json(Outgoing& model, const Tokenizer& tokenizer, DType type, 
     if (!model.kept) {
         if (tokenizer.bos()) json["bos_token_id"] = *tokenizer.bos();
         if (tokenizer.eos()) json["eos_token_id"] = *tokenizer.eos();
+        // Else some classes have an id of their own, which a smaller vocabulary lacks.
+        if (!model.config.has_encoder() && !json.contains("pad_token_id")) json["pad_token_id"] = nullptr;
     }
     if (json.contains(pooling_folder)) {
         write_pooling(json[pooling_folder], folder);

@@ -501,7 +501,7 @@ class ConfigWriter {
     bool write(const HuggingFaceKey& row) {
         if (!row.offset.empty()) return write_marks(row);
         if (row.ignored) {
-            if (!row.write.is_null() && !silent(row)) put(row.key, row.write);
+            if ((row.writes_null || !row.write.is_null()) && !silent(row)) put(row.key, row.write);
             return true;
         }
         if (!row.equals.is_null()) {

@@ -16,16 +16,17 @@ namespace linnet {
 /// A key of config.json ("rope_scaling.factor": of an object in it). Where `when` names other keys, the row
 /// counts only where these have one of the texts ("" stands for none; "!a": any but a).
 struct HuggingFaceKey : ArchitectureKey {
-    bool written = true;     // false: understood, not written
-    double power = 1;        // the field is key ^ power · times
-    nlohmann::json times;    // a number, a field, or an object as in constants; null: 1
-    nlohmann::json zero;     // such an object: a field of 0 stands for this value
-    nlohmann::json if_null;  // the field's value where the key is there, and null
-    nlohmann::json write;    // of an ignored key: what is written; with values: of several words the one
-    nlohmann::json never;    // what the key cannot say of its field
-    nlohmann::json silent;   // field -> value: not written where all of them are so
-    std::string offset;      // a key: the field has one value in layers i with i % key == that, else another
-    nlohmann::json marked;   // the one value; null: what the field has
+    bool written = true;       // false: understood, not written
+    bool writes_null = false;  // of an ignored key: null is written
+    double power = 1;          // the field is key ^ power · times
+    nlohmann::json times;      // a number, a field, or an object as in constants; null: 1
+    nlohmann::json zero;       // such an object: a field of 0 stands for this value
+    nlohmann::json if_null;    // the field's value where the key is there, and null
+    nlohmann::json write;      // of an ignored key: what is written; with values: of several words the one
+    nlohmann::json never;      // what the key cannot say of its field
+    nlohmann::json silent;     // field -> value: not written where all of them are so
+    std::string offset;     // a key: the field has one value in layers i with i % key == that, else another
+    nlohmann::json marked;  // the one value; null: what the field has
     nlohmann::json unmarked;
     std::map<std::string, std::vector<std::string>> when;
 

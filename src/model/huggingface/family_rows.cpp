@@ -83,6 +83,7 @@ HuggingFaceKey read_key(const json& object, const std::string& path, const std::
     if (!key.silent.is_null() && !key.silent.is_object())
         fail_input(path, where + ".silent", "an object", key.silent.dump());
     for (const auto& [field, value] : key.silent.items()) check.value(where + ".silent", field, value);
+    key.writes_null = key.ignored && row.has("write") && key.write.is_null();
     key.written = !row.has("written") || row.flag("written");
     key.when = read_when(row, path);
     if (row.has("layers")) key.layers = row.truths("layers");
