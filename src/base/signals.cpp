@@ -11,7 +11,7 @@
 namespace linnet {
 namespace {
 
-std::atomic<int> received{0};
+std::atomic<int> received{0}, unheeded{0};
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may only touch lock-free atomics");
 // Readable when a signal has come: a read() that waits in one thread is not broken off by a signal that the
 // system hands to another.
@@ -48,7 +48,14 @@ void install_stop_signals() {
 }
 
 int stop_signal() {
-    return received.load(std::memory_order_relaxed);
+    return unheeded.load(std::memory_order_relaxed) ? 0 : received.load(std::memory_order_relaxed);
+}
+
+SignalsUnheeded::SignalsUnheeded() {
+    unheeded++;
+}
+SignalsUnheeded::~SignalsUnheeded() {
+    unheeded--;
 }
 
 void forget_interrupt() {

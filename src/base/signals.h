@@ -14,6 +14,15 @@ int stop_signal();
 /// Clears a SIGINT that has been handled: the next one is the first again. Other signals stay.
 void forget_interrupt();
 
+/// While one lives, stop_signal() answers 0: what ends a run that a signal has stopped is done all the same.
+/// (A second signal still ends the program at once.)
+class SignalsUnheeded {
+  public:
+    SignalsUnheeded();
+    ~SignalsUnheeded();
+    SignalsUnheeded(const SignalsUnheeded&) = delete;
+};
+
 /// Thrown where a wait ends because of a stop signal. Where no one catches it, the program ends silently with
 /// exit code 128 + signal.
 struct Stopped {

@@ -44,9 +44,9 @@ int run(const Options& options) {
             usage_error("--out", "another file than the logs", quoted(options.out));
     std::vector<NamedLog> logs;
     for (const auto& [name, file] : found) logs.push_back({name, file.text()});
-    for (std::size_t i = 0; i < logs.size(); i++)
-        for (std::size_t j = 0; j < i; j++)
-            if (logs[i].name == logs[j].name) logs[i].name = options.runs[i], logs[j].name = options.runs[j];
+    for (std::size_t i = 0; i < logs.size(); i++)  // those of one name by their paths
+        for (std::size_t j = 0; j < logs.size(); j++)
+            if (i != j && found[i].first == found[j].first) logs[i].name = options.runs[i];
     write_file(options.out, runs_report_html(logs), existing(options.overwrite));
     note_written(options.out);
     return 0;

@@ -40,10 +40,10 @@ struct AdapterChoice {
 std::vector<AdapterTarget> adaptable_tensors(const Model& model);
 
 /// Those of them that `patterns` name, separated by commas: a tensor's name or its middle ("attn_q"), with *
-/// for any text; empty: all but routers. From layer `first_layer` on. Error(Exit::input) naming `where` for a
-/// pattern that fits none.
+/// for any text; empty: all but routers. Of blocks, the `deepest` last (depth_of). Error(Exit::input) naming
+/// `where` for a pattern that fits none.
 std::vector<AdapterTarget> choose_targets(const Model& model, const std::string& patterns,
-                                          std::int64_t first_layer, const std::string& where);
+                                          std::int64_t deepest, const std::string& where);
 
 /// Whether this GGUF file holds an adapter.
 bool is_adapter(const Gguf& file);

@@ -54,6 +54,7 @@ struct Batch {
     std::uint64_t seed = 0, step = 0;   // of dropout; step counts micro-batches
     double loss_scale = 1;              // of each row's gradient: 1 / tokens of the optimizer step
     double sequence_scale = 1;  // … in losses of whole sequences beside it: 1 / sequences of the step
+    double step_share = 1;      // … in means over the batch's rows: 1 / micro-batches of the step
     bool training = false;      // dropout is on
 
     /// A further space, by name, made where it is new.

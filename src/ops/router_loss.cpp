@@ -1,5 +1,6 @@
 // What training adds to the loss of a mixture of experts, from router scores x [R,E] and the bounds of the
-// experts' places [E+1,1]; out [R,1], so that the sum over all rows times Batch::loss_scale is the sum of
+// experts' places [E+1,1]; out [R,1], so that the mean over all rows, whether they have targets or not, times
+// Batch::step_share is the sum of
 //   balance · E · Σ_e f_e P_e (Shazeer et al. 2017; Fedus et al. 2022, section 2.2): f_e is the share of all
 //     choices that went to e, which has no gradient, P_e the mean over rows of p_e = softmax(x), or of
 //     "sigmoid" scores each one's share of their sum;
@@ -69,7 +70,7 @@ void backward(Call<Real>& call) {
     forward(call);
     Real balance = static_cast<Real>(call.attributes->number("balance"));
     Real z = static_cast<Real>(call.attributes->number("z"));
-    Real scale = static_cast<Real>(call.batch->loss_scale);
+    Real scale = static_cast<Real>(call.batch->step_share / static_cast<double>(call.rows));
     Range rows = call.worker.share(call.rows);
     for (std::int64_t r = rows.begin; r < rows.end && call.din[0]; r++) {
         RouterRow<Real> row(call, r);

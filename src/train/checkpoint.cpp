@@ -167,6 +167,7 @@ void save_checkpoint(const std::string& folder, const Checkpoint& state, Learner
                      {"config", state.config},
                      {"isa", state.isa},
                      {"base", state.base},
+                     {"early_stop", state.early_stop},
                      {"read", state.inputs.to_json()},
                      {"evaluations", state.keeper.to_json()}};
     if (!state.texts.is_null()) manifest["texts"] = state.texts;
@@ -233,10 +234,16 @@ Checkpoint read_checkpoint(const std::string& folder) {
         state.log_bytes = count("log_bytes");
         state.name = m.value("name", "");
         state.config = m.at("config");
+        for (const char* at : {"", "/train", "/train/optimizer"}) {
+            const json::json_pointer member(at);
+            if (!state.config.contains(member) || !state.config.at(member).is_object())
+                fail_input(path, std::string("config") + at, "an object", "other JSON");
+        }
         state.data = m.at("data").get<std::string>();
         state.seconds = m.at("seconds").get<double>();
         state.isa = m.value("isa", "");
         state.base = m.value("base", "");
+        state.early_stop = m.value("early_stop", true);
         if (m.contains("read")) state.inputs = DataOptions::from_json(m.at("read"));
         if (m.contains("evaluations")) state.keeper = Keeper::from_json(m.at("evaluations"));
         if (m.contains("texts")) state.texts = m.at("texts");

@@ -31,6 +31,7 @@ struct Checkpoint {
     OutlierGate outliers;         // the last gradient norms, where train.skip_outliers asks for them
     std::string best;             // to save: the file of the best model so far; empty: none
     std::string best_sha256;      // of that file
+    bool early_stop = true;       // false: the run was begun, or gone on with, by --no-early-stop
 };
 
 /// Writes `folder`/step-N and removes all but the newest two. At every instant the folder holds a whole

@@ -194,7 +194,9 @@ double Learner::learn(const Batch& batch) {
     learner_->run(batch);
     add_generator_loss(*learner_);
     if (traced_.next_loss != none) next_loss_ += summed(*learner_, traced_.next_loss) * batch.sequence_scale;
-    for (NodeId node : traced_.router_losses) router_loss_ += summed(*learner_, node) * batch.loss_scale;
+    for (NodeId node : traced_.router_losses)
+        router_loss_ += summed(*learner_, node) * batch.step_share /
+                        static_cast<double>(learner_->rows(learner_->graph().node(node).space));
     for (std::size_t i = 0; i < traced_.expert_bounds.size(); i++) {
         const auto* bounds =
             reinterpret_cast<const std::int32_t*>(learner_->value(traced_.expert_bounds[i].second));

@@ -54,7 +54,8 @@ class Learner {
     void watch(const Batch& batch, const std::function<void(const Executor<float>::Watched&)>& see) {
         learner_->watch(batch, see);
     }
-    /// The routers' losses, times Batch::loss_scale, of what was learned since this was asked last.
+    /// The routers' losses, means over rows times Batch::step_share, of what was learned since this was asked
+    /// last.
     double take_router_loss();
     bool has_generator() const { return generator_loss_ != none; }
     /// Its loss, in nats per masked token, of what was learned or evaluated since this was asked last.

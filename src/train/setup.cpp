@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 #include "kernels/peaks.h"
 #include "model/architectures.h"
+#include "model/convert/open.h"
 #include "model/encode/encoder_text.h"
 #include "train/ladder.h"
 #include "train/precision.h"
@@ -276,10 +277,11 @@ void check_base(const RunSetup& setup, const TrainingOptions& options) {
              options.out + ", where it is " + base.lexically_relative(out).string());
 }
 
-/// What --data says, or (resuming) what the run began with.
+/// What --data says, or (resuming) what the run began with; its folder is no part of that.
 DataOptions data_options(const TrainingOptions& options, const RunSetup& setup) {
-    if (!options.data.inputs.empty()) return options.data;
-    DataOptions known = setup.checkpoint.inputs;
+    DataOptions known = options.data.inputs.empty() ? setup.checkpoint.inputs : options.data;
+    known.read.except = options.out;
+    if (!options.data.inputs.empty()) return known;
     if (known.inputs.empty())
         fail(Exit::usage, "", "--data", "the text that the run began with", "none",
              "its checkpoint does not name it");
@@ -318,9 +320,12 @@ void prepare_task(const RunTexts& texts, RunSetup& setup) {
                              tokenizer_name(setup, texts.name()));
 }
 
-/// The id that answers begin behind becomes part of the config, as files say it.
-void fix_start_token(RunSetup& setup, const std::string& data) {
+/// The id that answers begin behind becomes part of the config, as files say it. A tokenizer that no model
+/// file could hold is refused before anything is learned.
+void fix_tokenizer(RunSetup& setup, const std::string& data) {
     ModelConfig& m = setup.config.model;
+    if (!setup.start.base && !m.reads_patches())
+        require_gguf_tokenizer(tokenizer_name(setup, data), setup.tokenizer);
     if (m.kind == "encoder-decoder")
         m.start_token = answer_marks(*setup.tokenizer, m, tokenizer_name(setup, data)).start;
 }
@@ -350,7 +355,7 @@ void set_up_examples(const TrainingOptions& options, RunSetup& setup) {
                       : setup.resumed  ? tokenizer_from_gguf(Gguf(*setup.resumed + "/model.gguf"))
                                        : data.tokenizer(setup.config, setup.threads);
     if (!setup.config.model.reads_patches()) setup.config.model.vocabulary = setup.tokenizer->size();
-    fix_start_token(setup, name);
+    fix_tokenizer(setup, name);
     settle_precision(setup);
     setup.config_json = whole_config(setup.config);
     check_groups(setup, options, name);
@@ -487,7 +492,7 @@ RunSetup set_up(const TrainingOptions& options) {
                                        : data.tokenizer(setup.config, setup.threads);
     setup.config.model.vocabulary = setup.tokenizer->size();
     settle_generator(setup);
-    fix_start_token(setup, data.name());
+    fix_tokenizer(setup, data.name());
     settle_precision(setup);
     setup.config_json = whole_config(setup.config);
     check_groups(setup, options, data.name());
@@ -522,7 +527,8 @@ void fill_batch(const RunSetup& setup, std::int64_t step, std::int64_t micro, Ba
     for (std::int64_t b = 0; b < t.batch; b++)
         add_sequence(setup, DataSplit::train, 0, static_cast<std::uint64_t>(count * t.batch + b), work);
     work.loss_scale = 1.0 / static_cast<double>(step_targets(setup, step, work));
-    work.sequence_scale = 1.0 / static_cast<double>(t.batch * t.accumulate);
+    work.step_share = 1.0 / static_cast<double>(t.accumulate);
+    work.sequence_scale = work.step_share / static_cast<double>(t.batch);
 }
 
 bool fill_validation(const RunSetup& setup, std::size_t part, std::int64_t i, std::int64_t batches,

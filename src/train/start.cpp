@@ -50,17 +50,10 @@ void check_form(const Model& base, const RunConfig& config, bool new_head, const
     }
 }
 
-/// The block that a tensor belongs to; -1: what comes before them, layers: what comes behind.
-std::int64_t block_of(const std::string& name, std::int64_t layers) {
-    const std::string layer = parts_of(name).layer;
-    if (!layer.empty()) return std::stoll(layer);
-    return name.starts_with("output") || name.starts_with("cls.") ? layers : -1;
-}
-
-/// Lower layers learn more slowly: those after the blocks at the full rate, the last block at `decay` of it,
+/// Lower layers learn more slowly: those behind the blocks at the full rate, the last block at `decay` of it,
 /// the one before at decay² and so on (Clark et al. 2020, ELECTRA, appendix A; Howard & Ruder 2018).
-double rate_of(std::int64_t block, std::int64_t layers, double decay) {
-    return std::pow(decay, static_cast<double>(layers - block));
+double rate_of(std::int64_t depth, double decay) {
+    return std::pow(decay, static_cast<double>(depth));
 }
 
 void check(const RunConfig& config, const std::string& name) {
@@ -92,18 +85,17 @@ void check(const RunConfig& config, const std::string& name) {
 LearnerStart learner_start(const Model& base, const RunConfig& config, bool new_head,
                            const std::string& name) {
     const FinetuneConfig& f = config.finetune;
-    const std::int64_t layers = config.model.layers, last = f.head ? 0 : f.layers;
-    const std::int64_t first = last > 0 || f.head ? layers - last : -1;
+    const std::int64_t deepest = f.head ? 0 : f.layers > 0 ? f.layers : INT64_MAX;
     LearnerStart start;
     const std::vector<Parameter>& theirs = base.traced().graph.parameters();
     auto add = [&](const Parameter& parameter, const Tensor& stored) {
-        const std::int64_t block = block_of(parameter.name, layers);
+        const std::int64_t depth = depth_of(parameter.name, config.model);
         ParameterStart& s = start.own.emplace_back();
         s.stored = stored;
         // Factors of rotary positions are constants.
-        s.trained = f.lora.rank == 0 && block >= first && !parameter.name.starts_with("rope_f");
-        s.rate = rate_of(block, layers, f.layer_decay);
-        if (s.trained && block < layers && block >= layers - f.reset_layers) s.stored.data = nullptr;
+        s.trained = f.lora.rank == 0 && depth <= deepest && !parameter.name.starts_with("rope_f");
+        s.rate = rate_of(depth, f.layer_decay);
+        if (s.trained && depth > 0 && depth <= f.reset_layers) s.stored.data = nullptr;
     };
     if (new_head) {
         std::map<std::string, std::size_t> at;
@@ -119,14 +111,20 @@ LearnerStart learner_start(const Model& base, const RunConfig& config, bool new_
         return start;
     }
     for (std::size_t i = 0; i < theirs.size(); i++) add(theirs[i], base.parameters()[i]);
-    if (f.lora.rank == 0) return start;
+    if (f.lora.rank == 0) {
+        const auto trained = [](const ParameterStart& one) { return one.trained; };
+        if (std::none_of(start.own.begin(), start.own.end(), trained))
+            fail_input(name, f.head ? "finetune.head" : "finetune.layers", "a part of the model to train",
+                       "none of its parameters");
+        return start;
+    }
     AdapterShape& adapter = start.adapters.emplace_back();
-    adapter.targets = choose_targets(base, f.lora.targets, first, name + ": finetune.lora.targets");
+    adapter.targets = choose_targets(base, f.lora.targets, deepest, name + ": finetune.lora.targets");
     adapter.dropout = f.lora.dropout;
     for (AdapterTarget& target : adapter.targets) {
         target.rank = f.lora.rank;
         target.scale = f.lora.alpha / static_cast<double>(f.lora.rank);
-        start.adapter_rates.push_back(rate_of(block_of(target.tensor, layers), layers, f.layer_decay));
+        start.adapter_rates.push_back(rate_of(depth_of(target.tensor, config.model), f.layer_decay));
     }
     return start;
 }

@@ -28,7 +28,8 @@ Batch random_tokens(const RunConfig& run) {
         batch.targets.insert(batch.targets.end(), tokens.begin() + 1, tokens.end());
     }
     batch.training = true;
-    batch.loss_scale = 1.0 / static_cast<double>(batch.rows.count * run.train.accumulate);
+    batch.step_share = 1.0 / static_cast<double>(run.train.accumulate);
+    batch.loss_scale = batch.step_share / static_cast<double>(batch.rows.count);
     return batch;
 }
 

@@ -324,7 +324,7 @@ class Trainer {
         sample();
         write_report(file("report.html"), file("log.jsonl"));
         const bool memorising = regular && keeper_.memorising() && read_once();
-        if (memorising && options_.early_stop) memorised_ = true;
+        if (memorising && stops_early()) memorised_ = true;
         if (memorising && !said_memorising_) {
             said_memorising_ = true;
             note("validation has not fallen since step " +
@@ -333,12 +333,13 @@ class Trainer {
         }
     }
 
+    bool stops_early() const { return options_.early_stop && setup_.checkpoint.early_stop; }
     /// Whether the whole text has been read: nothing is memorised before, however the losses of a few batches
     /// rise and fall.
     bool read_once() const {
         const TrainConfig& t = setup_.config.train;
         const std::int64_t step = (counts_tokens() ? setup_.rows() : t.batch) * t.accumulate;
-        return static_cast<std::uint64_t>(step_ * step) >= setup_.tokens(DataSplit::train);
+        return static_cast<std::uint64_t>(step_ * step) >= setup_.text_size.train_tokens;
     }
     /// Else the training data are counted in examples.
     bool counts_tokens() const { return setup_.windows || setup_.packed; }
@@ -370,6 +371,7 @@ class Trainer {
         ModelConfig config = setup_.config.model;
         std::string prompt = held_out_line(setup_);
         if (prompt.empty() && config.has_encoder()) return;  // nothing to answer
+        const SignalsUnheeded whole;
         std::string text = options_.sample(
             Model::view(config, setup_.tokenizer, learner_.parameters(), setup_.start.learner.adapters),
             prompt, tokens);
@@ -404,6 +406,7 @@ class Trainer {
         state.best = keeper_.any() ? file(best_name()) : "";
         state.best_sha256 = best_sha256_;
         state.base = setup_.start.fingerprint;
+        state.early_stop = stops_early();
         save_checkpoint(options_.out + "/checkpoints", state, learner_, trained(), provenance());
         setup_.folder->settle();
     }
@@ -443,7 +446,10 @@ class Trainer {
             note(grouped(static_cast<std::uint64_t>(outliers_.skipped())) +
                  " steps were skipped, as their gradient norms were outliers");
         write_report(file("report.html"), file("log.jsonl"));
-        if (setup_.config.train.save == "hf") write_hub_folder();
+        if (setup_.config.train.save == "hf") {
+            const SignalsUnheeded written_all_the_same;
+            write_hub_folder();
+        }
         for (const char* name : {best_name(), last_model, "report.html"}) note_written(file(name));
         auto shown = [](std::int64_t n) { return grouped(static_cast<std::uint64_t>(n)); };
         note("step " + shown(step_) + " of " + shown(setup_.config.train.steps) + " in " +

@@ -345,6 +345,7 @@ TEST_CASE("where the text is memorised the best model is kept, and the run ends;
     Outcome on = run(line + "--out c --steps 400 --no-early-stop");
     CHECK(on.exit == 0);
     CHECK(has(on.err, "step 400 of 400"));
+    CHECK(has(run(line + "--out c --resume --steps 440").err, "step 440 of 440"));  // as it began
 }
 
 TEST_CASE("train reads what corpus reads, says what it was, and refuses what is no text") {

@@ -19,7 +19,7 @@ inline Adapter random_adapter(const Model& model, std::int64_t rank, double scal
             v.push_back(static_cast<float>(0.3 * rng.normal(static_cast<std::uint64_t>(i))));
         return Tensor{v.data(), DType::f32, Shape(rows, columns)};
     };
-    for (AdapterTarget target : choose_targets(model, "", 0, "test")) {
+    for (AdapterTarget target : choose_targets(model, "", INT64_MAX, "test")) {
         const Shape& shape = model.file()->tensor(target.tensor)->shape;
         target.rank = rank, target.scale = scale;
         const Tensor a = matrix(rank, shape.dim[1]), b = matrix(shape.dim[0], rank);

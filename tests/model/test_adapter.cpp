@@ -151,7 +151,7 @@ TEST_CASE("adapters of other models are refused, with tensor and shapes") {
     CHECK(has(saved(architecture, deep),
               "blk.7.attn_qkv.weight.lora_a: expected lora_a or lora_b of a linear layer"));
     CHECK(has(refusal([&] { open_adapter({tiny_model(), 1}, *base); }), "general.type: expected adapter"));
-    CHECK(has(refusal([&] { choose_targets(*base, "attn_qkv,ffn_gate", 0, "x"); }), "ffn_gate"));
-    CHECK(choose_targets(*base, "ffn_*", 0, "x").size() == 2);
+    CHECK(has(refusal([&] { choose_targets(*base, "attn_qkv,ffn_gate", INT64_MAX, "x"); }), "ffn_gate"));
+    CHECK(choose_targets(*base, "ffn_*", INT64_MAX, "x").size() == 2);
     CHECK(has(refusal([&] { Model::open(scratch / "a.gguf"); }), "--lora"));
 }

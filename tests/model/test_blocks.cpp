@@ -29,6 +29,7 @@ void check(const nlohmann::json& settings) {
     batch.add(second, 3, 0, 1);
     batch.targets = {1, 4, -1, 5, 0, 2, 6, 5};
     batch.loss_scale = 1;
+    batch.step_share = 8;  // routers' losses: sums over the rows, too
     Lowering lowering;
     lowering.phase = Phase::train, lowering.capacity = {8}, lowering.positions = 8;
     test::check_gradients(model.graph, lowering, batch);

@@ -20,7 +20,7 @@ TEST_CASE("a manifest whose counts or checksums cannot be is refused, and the ke
         {"data", "sum"},
         {"log_bytes", 12},
         {"seconds", 1.5},
-        {"config", {}},
+        {"config", {{"train", {{"optimizer", nlohmann::json::object()}}}}},
         {"sha256", {{"model.gguf", sha256("weights")}, {"optimizer.bin", sha256("moments")}}}};
     auto read = [&](const nlohmann::json& changes) {
         nlohmann::json manifest = good;
@@ -34,6 +34,10 @@ TEST_CASE("a manifest whose counts or checksums cannot be is refused, and the ke
         }
     };
     CHECK(read(nlohmann::json::object()) == "step 3");
+    CHECK(read({{"config", {{"train", 7}}}}) ==
+          "manifest.json: config/train: expected an object, got other JSON");
+    CHECK(read({{"config", nlohmann::json::array()}}) ==
+          "manifest.json: config: expected an object, got other JSON");
     CHECK(read({{"step", 1e300}}) == "manifest.json: step: expected a count, got 1e+300");
     CHECK(read({{"step", UINT64_MAX}}) == "manifest.json: step: expected a count, got 18446744073709551615");
     CHECK(read({{"step", -1}}) == "manifest.json: step: expected a count, got -1");

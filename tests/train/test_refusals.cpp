@@ -164,7 +164,7 @@ TEST_CASE("a manifest tells what a checkpoint is of, and one that cannot be is r
                  {"data", "sum"},
                  {"log_bytes", 12},
                  {"seconds", 1.5},
-                 {"config", {{"model", 7}}},
+                 {"config", {{"model", 7}, {"train", {{"optimizer", json::object()}}}}},
                  {"isa", "avx2"},
                  {"base", "print"},
                  {"read", inputs},

@@ -12,13 +12,6 @@ using namespace linnet;
 
 namespace {
 
-/// How many layers below the rates of the last ones this parameter's rate lies: 0 behind the blocks.
-int depth_of(const std::string& name, int layers) {
-    if (name.starts_with("output")) return 0;
-    if (!name.starts_with("blk.")) return layers + 1;
-    return layers - std::stoi(name.substr(4));
-}
-
 TrainingStart begun(const std::string& model, const std::vector<std::string>& settings) {
     TrainingStart start;
     begin_from(model, nlohmann::json::object(), "config", settings, start);
@@ -36,7 +29,7 @@ TEST_CASE("rates fall from layer to layer, from the whole one behind the blocks 
     const std::vector<Parameter>& parameters = whole.base->traced().graph.parameters();
     REQUIRE(whole.learner.own.size() == parameters.size());
     for (std::size_t i = 0; i < parameters.size(); i++) {
-        const int depth = depth_of(parameters[i].name, 3);
+        const auto depth = static_cast<int>(depth_of(parameters[i].name, whole.base->config()));
         CAPTURE(parameters[i].name);
         CHECK(whole.learner.own[i].rate == std::pow(0.5, depth));
         CHECK(whole.learner.own[i].trained);
@@ -50,6 +43,27 @@ TEST_CASE("rates fall from layer to layer, from the whole one behind the blocks 
     REQUIRE(targets.size() >= 3);
     for (std::size_t i = 0; i < targets.size(); i++) {
         CHECK(targets[i].scale == 1.5);
-        CHECK(adapter.learner.adapter_rates[i] == std::pow(0.5, depth_of(targets[i].tensor, 3)));
+        CHECK(adapter.learner.adapter_rates[i] ==
+              std::pow(0.5, depth_of(targets[i].tensor, whole.base->config())));
     }
+}
+
+TEST_CASE("a parameter's depth is counted from the end of its own side") {
+    ModelConfig config;
+    config.layers = 3;
+    const auto depth = [&](const char* name) { return depth_of(name, config); };
+    CHECK(depth("output_norm.weight") == 0);
+    CHECK(depth("cls.output.weight") == 0);
+    CHECK(depth("blk.2.attn_q.weight") == 1);
+    CHECK(depth("blk.0.attn_q.weight") == 3);
+    CHECK(depth("token_embd.weight") == 4);
+    config.kind = "encoder-decoder", config.layers = 2, config.decoder_layers = 5;
+    CHECK(depth("dec.output_norm.weight") == 0);
+    CHECK(depth("dec.blk.4.attn_q.weight") == 1);
+    CHECK(depth("dec.blk.0.attn_q.weight") == 5);
+    CHECK(depth("enc.blk.1.attn_q.weight") == 1);
+    CHECK(depth("enc.output_norm.weight") == 1);  // the decoder stands behind it
+    CHECK(depth("token_embd.weight") == 3);
+    config.kind = "encoder";
+    CHECK(depth("enc.output_norm.weight") == 0);
 }

@@ -80,12 +80,24 @@ void each_row(Encoder& encoder, std::span<const EncoderInput> inputs, const See&
     }
 }
 
+/// What the model's own run masked, where its file says that.
+void take_masking(const Model& model, TrainConfig& train) {
+    const auto said = model.file() ? model.file()->string("linnet.train.config") : std::nullopt;
+    const nlohmann::json config = said ? nlohmann::json::parse(*said, nullptr, false) : nlohmann::json();
+    const nlohmann::json::json_pointer share("/train/masked/share"), words("/train/masked/words");
+    if (config.contains(share) && config.at(share).is_number())
+        train.masked.share = std::clamp(config.at(share).get<double>(), 0.001, 1.0);
+    if (config.contains(words) && config.at(words).is_boolean())
+        train.masked.words = config.at(words).get<bool>();
+}
+
 /// The windows of a text, masked as held-out ones are in training.
 int eval_masks(const std::shared_ptr<const Model>& model, const ExampleEval& options,
                const Globals& globals) {
     RunConfig config;
     config.model = model->config();
     config.train.objective = "masked";
+    take_masking(*model, config.train);
     config.train.sequence = options.context > 0 ? options.context : config.model.context;
     config.train.batch = 1;
     if (config.model.head.next && config.train.sequence < shortest_pair)

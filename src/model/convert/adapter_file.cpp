@@ -67,7 +67,7 @@ std::vector<AdapterTarget> adaptable_tensors(const Model& model) {
 }
 
 std::vector<AdapterTarget> choose_targets(const Model& model, const std::string& patterns,
-                                          std::int64_t first_layer, const std::string& where) {
+                                          std::int64_t deepest, const std::string& where) {
     std::vector<AdapterTarget> all = adaptable_tensors(model), chosen;
     const std::vector<std::string_view> wanted = split(patterns, ',');
     auto fits = [](std::string_view pattern, const std::string& tensor) {
@@ -78,8 +78,8 @@ std::vector<AdapterTarget> choose_targets(const Model& model, const std::string&
             fail_input(where, "", "names of linear layers, such as " + all.front().tensor + " or attn_*",
                        quoted(pattern), "linnet inspect lists a model's tensors");
     for (AdapterTarget& target : all) {
-        const std::string layer = parts_of(target.tensor).layer;
-        if (!layer.empty() && std::stoll(layer) < first_layer) continue;
+        if (!parts_of(target.tensor).layer.empty() && depth_of(target.tensor, model.config()) > deepest)
+            continue;
         const bool router = target.tensor.find(".ffn_gate_inp") != target.tensor.npos;
         const bool wants = std::any_of(wanted.begin(), wanted.end(),
                                        [&](std::string_view p) { return fits(p, target.tensor); });
