@@ -33,8 +33,8 @@ struct ArchitectureKey {
     nlohmann::json zero_where;  // an object, field -> value: the key says 0 in layers where it is so
     nlohmann::json missing;  // the field's value where the file lacks the key; null: the config's own default
     nlohmann::json values;   // an object: what the key may say -> the field's value; null: as it stands
-    nlohmann::json
-        beside;  // of `values`: a word -> an object, field -> value: it is written where all are so
+    /// A word of `values` -> an object, field -> value: the word is written where all are so.
+    nlohmann::json beside;
     nlohmann::json equals;  // null: any
 
     bool for_no_layer() const;  // for marked layers, and none is

@@ -140,7 +140,7 @@ class Trainer {
 
     /// After the log has its steps: else one that a kill left would be taken for edited.
     void write_config() const {
-        write_file(file("config.json"), setup_.config_json.dump(2) + "\n", Existing::replace_name);
+        write_file(file("config.json"), config_text(2) + "\n", Existing::replace_name);
     }
 
     void train_step() {
@@ -379,8 +379,13 @@ class Trainer {
         live_.sample(prompt, text);
     }
 
+    /// The config, whatever bytes a path in it has.
+    std::string config_text(int indent) const {
+        return setup_.config_json.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
+    }
+
     Provenance provenance() const {
-        Provenance all = {{"train.config", setup_.config_json.dump()},
+        Provenance all = {{"train.config", config_text(-1)},
                           {"train.data.sha256", setup_.data_hash},
                           {"train.step", std::to_string(step_)},
                           {"train.isa", kernels().name}};

@@ -87,6 +87,10 @@ TEST_CASE("a text whose name is no UTF-8 is trained on, and named again to go on
     CHECK_MESSAGE(first.exit == 0, first.err);
     CHECK(place("$TRAIN --out out --resume --steps 40").exit == 4);
     CHECK(place("$TRAIN --data " + name + " --out out --resume --steps 40").exit == 0);
+    const Outcome tuned = place(
+        "cp text* words; d=$(printf 'd\\377'); mkdir $d; cp out/model.gguf $d/m.gguf; cd $d; "
+        "$LINNET finetune -m m.gguf --data ../words --steps 2 --out tuned");
+    CHECK_MESSAGE(tuned.exit == 0, tuned.err);
 }
 
 TEST_CASE("only names that linnet makes are checkpoints: others are neither taken nor removed") {

@@ -109,7 +109,7 @@ Action add_chat(CLI::App& app, const Globals& globals) {
         ->type_name("TEMPLATE")
         ->default_str("the model file's own");
     add_text(app, "--load", options->load,
-             "go on with a conversation that /save wrote, or any list of messages; -: stdin")
+             "go on with a conversation that /save wrote, or any list of messages")
         ->type_name("FILE");
     options->text.generate.tokens = -1;
     add_text_options(app, options->text);
