@@ -88,8 +88,7 @@ ChatReply Conversation::attempt(const Before& before, const GenerateOptions& opt
     auto restore = [&] {
         first_ = before.first;
         turns_.resize(before.turns);
-        if (before.answer) turns_.back().answer = before.answer;
-        if (before.open) turns_.back().answer.reset();
+        if (before.turns > 0) turns_.back().answer = before.answer;
     };
     try {
         ChatReply reply = answer(options, emit, special);
@@ -103,16 +102,15 @@ ChatReply Conversation::attempt(const Before& before, const GenerateOptions& opt
 
 ChatReply Conversation::say(std::string message, const GenerateOptions& options, const Emit& emit,
                             bool special) {
-    const bool open = !turns_.empty() && !turns_.back().answer;  // of a file that ended so
-    const Before before{first_, turns_.size(), std::nullopt, open};
-    if (open) turns_.back().answer.emplace();
+    const Before before{first_, turns_.size(), turns_.empty() ? std::nullopt : turns_.back().answer};
+    if (!turns_.empty() && !turns_.back().answer) turns_.back().answer.emplace();  // of a file that ended so
     turns_.push_back({std::move(message), std::nullopt});
     return attempt(before, options, emit, special);
 }
 
 ChatReply Conversation::retry(const GenerateOptions& options, const Emit& emit, bool special) {
     if (turns_.empty()) fail_input("", "conversation", "a message to answer", "none");
-    const Before before{first_, turns_.size(), std::exchange(turns_.back().answer, std::nullopt), false};
+    const Before before{first_, turns_.size(), std::exchange(turns_.back().answer, std::nullopt)};
     first_ = std::min(first_, turns_.size() - 1);
     return attempt(before, options, emit, special);
 }

@@ -56,7 +56,6 @@ class Conversation {
     struct Before {
         std::size_t first, turns;
         std::optional<ChatTurn::Answer> answer;  // of the last turn
-        bool open;                               // the last turn had none
     };
     ChatReply attempt(const Before& before, const GenerateOptions& options, const Emit& emit, bool special);
 

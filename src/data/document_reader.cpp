@@ -119,8 +119,8 @@ bool DocumentReader::open_next() {
     offset_ = line_ = 0;
     ended_ = inside_ = dropping_ = false;
     fill(4096);
-    if (!options_.skip_bad) refuse_wide_encoding(path_, ahead());
     std::string_view kind = wide_encoding(ahead());
+    if (!kind.empty() && !options_.skip_bad) refuse_wide_encoding(path_, ahead());  // which says the way out
     if (kind.empty()) kind = binary_kind(ahead());
     if (!kind.empty()) {
         bad(path_ + ": expected UTF-8 text, got " + std::string(kind));

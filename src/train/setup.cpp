@@ -279,14 +279,17 @@ void check_base(const RunSetup& setup, const TrainingOptions& options) {
 
 /// What --data says, or (resuming) what the run began with; its folder is no part of that.
 DataOptions data_options(const TrainingOptions& options, const RunSetup& setup) {
-    DataOptions known = options.data.inputs.empty() ? setup.checkpoint.inputs : options.data;
+    DataOptions known = options.data;
+    if (known.inputs.empty()) {
+        known = setup.checkpoint.inputs;
+        if (known.inputs.empty())
+            fail(Exit::usage, "", "--data", "the text that the run began with", "none",
+                 "its checkpoint does not name it");
+        if (std::find(known.inputs.begin(), known.inputs.end(), "-") != known.inputs.end())
+            fail(Exit::usage, "", "--data", "the text that the run began with", "none",
+                 "it was read from stdin");
+    }
     known.read.except = options.out;
-    if (!options.data.inputs.empty()) return known;
-    if (known.inputs.empty())
-        fail(Exit::usage, "", "--data", "the text that the run began with", "none",
-             "its checkpoint does not name it");
-    if (std::find(known.inputs.begin(), known.inputs.end(), "-") != known.inputs.end())
-        fail(Exit::usage, "", "--data", "the text that the run began with", "none", "it was read from stdin");
     return known;
 }
 

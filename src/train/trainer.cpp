@@ -451,10 +451,7 @@ class Trainer {
             note(grouped(static_cast<std::uint64_t>(outliers_.skipped())) +
                  " steps were skipped, as their gradient norms were outliers");
         write_report(file("report.html"), file("log.jsonl"));
-        if (setup_.config.train.save == "hf") {
-            const SignalsUnheeded written_all_the_same;
-            write_hub_folder();
-        }
+        if (setup_.config.train.save == "hf") write_hub_folder();
         for (const char* name : {best_name(), last_model, "report.html"}) note_written(file(name));
         auto shown = [](std::int64_t n) { return grouped(static_cast<std::uint64_t>(n)); };
         note("step " + shown(step_) + " of " + shown(setup_.config.train.steps) + " in " +
@@ -465,8 +462,9 @@ class Trainer {
              (step_ < setup_.config.train.steps ? " (--resume goes on)" : ""));
     }
 
-    /// The best model as a Hugging Face folder.
+    /// The best model as a Hugging Face folder, whole though a signal ended the run.
     void write_hub_folder() const {
+        const SignalsUnheeded whole;
         const Gguf best(file(best_name()));
         const bool adapts = setup_.start.adapts();
         if (!folder_class(adapts ? *setup_.start.base->file() : best))

@@ -144,11 +144,13 @@ void ChatSession::set(const std::string& argument) {
         std::find_if(fields.begin(), fields.end(), [&](const Field& f) { return f.key == name; });
     if (field != fields.end() && value.empty()) return tell(name + " " + shown(*field));
     if (value == "-") fail_input("", "/set", "a value", quoted(value));
-    const bool none = value == "\"\"" && (name == "grammar" || name == "json-schema");
+    const bool constrains = name == "grammar" || name == "json-schema";
+    const bool none = constrains && value == "\"\"";
     apply_setting(fields, name + "=" + (none ? "" : value), "/set");
-    if (name == "grammar" && !none) changed.json_schema.clear();
-    if (name == "json-schema" && !none) changed.grammar.clear();
-    if (name == "grammar" || name == "json-schema") files_.forget();  // a file may have changed since
+    if (constrains) {
+        if (!none) (name == "grammar" ? changed.json_schema : changed.grammar).clear();
+        files_.forget();  // a file may have changed since
+    }
     resolve(changed, files_, Exit::input, "/set");
     settings_ = changed;
     if (name == "seed") answers_ = 0;

@@ -208,22 +208,20 @@ Schema SchemaFile::flat(const Schema& schema, const std::string& path, int depth
     return rest;
 }
 
-/// A schema whose items' schema is said of the first items, too, which `other` says one by one.
-Schema first_items_told(const Schema& schema, const Schema& other) {
-    if (schema.contains("prefixItems") || !schema.contains("items") || schema["items"].is_array() ||
-        !other.contains("prefixItems"))
-        return schema;
-    Schema told = schema;
-    told["prefixItems"] = Schema::array();
-    for (std::size_t i = 0; i < other["prefixItems"].size(); i++)
-        told["prefixItems"].push_back(schema["items"]);
-    return told;
+/// Whether `other` says the first items one by one, and `schema` all of them at once.
+bool says_items_at_once(const Schema& schema, const Schema& other) {
+    return other.contains("prefixItems") && !schema.contains("prefixItems") && schema.contains("items") &&
+           !schema["items"].is_array();
 }
 
-Schema SchemaFile::both(const Schema& one_schema, const Schema& other_schema, const std::string& path,
-                        int depth) const {
+Schema with_first_items(Schema schema, std::size_t count) {
+    schema["prefixItems"] = Schema::array();
+    for (std::size_t i = 0; i < count; i++) schema["prefixItems"].push_back(schema["items"]);
+    return schema;
+}
+
+Schema SchemaFile::both(const Schema& a, const Schema& b, const std::string& path, int depth) const {
     count_step(path);
-    Schema a = first_items_told(one_schema, other_schema), b = first_items_told(other_schema, one_schema);
     if (a == false || b == false) return false;
     if (a == true) return b;
     if (b == true) return a;
@@ -233,6 +231,10 @@ Schema SchemaFile::both(const Schema& one_schema, const Schema& other_schema, co
             const Schema followed = flat(resolve(to, path), to, depth + 1);
             return one == &a ? both(followed, b, path, depth + 1) : both(a, followed, path, depth + 1);
         }
+    if (says_items_at_once(a, b))
+        return both(with_first_items(a, b["prefixItems"].size()), b, path, depth + 1);
+    if (says_items_at_once(b, a))
+        return both(a, with_first_items(b, a["prefixItems"].size()), path, depth + 1);
     Schema out = both_members(a, b, path, depth);
     for (const Schema* one : {&a, &b})
         for (const auto& [word, value] : one->items()) {
