@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/json_line.h"
 #include "base/nearest.h"
+#include "base/split.h"
 #include "base/utf8.h"
 
 namespace linnet {
@@ -77,13 +78,8 @@ struct Place {
 
     void check_choice(const std::string& text) const {
         if (!is_utf8(text)) fail_input(file, place, "text in UTF-8", "other bytes", dumped(json(text)));
-        bool allowed = field.choices.empty();
-        std::string list;
-        for (const std::string& choice : field.choices) {
-            allowed |= choice == text;
-            list += (list.empty() ? "" : ", ") + choice;
-        }
-        if (!allowed) fail_input(file, place, "one of " + list, text, did_you_mean(text, field.choices));
+        if (field.choices.empty() || std::ranges::count(field.choices, text) > 0) return;
+        fail_input(file, place, "one of " + joined(field.choices), text, did_you_mean(text, field.choices));
     }
 
     template <class T>

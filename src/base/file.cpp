@@ -170,6 +170,11 @@ std::string last_name(const std::string& path) {
     return (whole.has_filename() ? whole : whole.parent_path()).filename().string();
 }
 
+bool is_folder(const std::string& path) {
+    std::error_code ignored;
+    return std::filesystem::is_directory(path, ignored);
+}
+
 bool name_taken(const std::string& path) {
     struct stat status;
     return ::lstat(path.c_str(), &status) == 0;

@@ -74,6 +74,8 @@ std::string last_name(const std::string& path);
 
 /// Whether anything has that name, a link to nowhere too.
 bool name_taken(const std::string& path);
+/// Whether there is a folder, or a link to one.
+bool is_folder(const std::string& path);
 
 /// Throws Error(Exit::usage) where a file, or a link to nowhere, has the name `path` and is to be kept.
 void refuse_existing(const std::string& path, Existing existing);
@@ -144,9 +146,9 @@ class BrokenPipe {};
 void write_stdout(std::string_view text);
 void flush_stdout();
 
-/// Called once, first thing in main: SIGPIPE and SIGXFSZ (a file beyond the limit of `ulimit -f`) become
-/// error codes, SIGBUS a line (base/mapped_ranges.h), and descriptors 0 to 2 that the caller closed are held,
-/// so that no file opened later takes their number and receives what was meant for the terminal.
+/// Called once, first thing in run_program: SIGPIPE and SIGXFSZ (a file beyond the limit of `ulimit -f`)
+/// become error codes, SIGBUS a line (base/mapped_ranges.h), and descriptors 0 to 2 that the caller closed
+/// are held, so that no file opened later takes their number and receives what was meant for the terminal.
 void prepare_standard_streams();
 
 }  // namespace linnet

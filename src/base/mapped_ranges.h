@@ -7,7 +7,7 @@ namespace linnet {
 
 /// From now on reading a mapped file where it has become shorter (or where its disk fails) ends the process
 /// with one line that names the file, and Exit::io: SIGBUS leaves nothing else to do. Called once, first
-/// thing in main.
+/// thing in run_program.
 void report_lost_pages();
 
 /// Books [data, data + size) on the file of that name; forget_mapped() ends that. Any thread.

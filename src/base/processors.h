@@ -6,6 +6,11 @@ namespace linnet {
 /// Physical cores that this process may use (its affinity mask and cgroup quota respected); at least 1.
 int physical_cores();
 
+/// `asked`, or where that is 0 the physical cores.
+inline int threads_or_cores(int asked) {
+    return asked > 0 ? asked : physical_cores();
+}
+
 /// Logical processors that this process may run on now; at least 1.
 int usable_processors();
 

@@ -1,6 +1,5 @@
 #include "chat/messages.h"
 
-#include "base/error.h"
 #include "base/fields.h"
 
 namespace linnet {

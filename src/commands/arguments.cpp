@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "base/split.h"
 #include "commands/commands.h"
 #include "model/quantize/quantize_types.h"
 #include "text/chat/template.h"
@@ -27,9 +28,7 @@ std::vector<std::string> settings() {
 }
 
 std::vector<std::string> pre_tokenizers() {
-    std::vector<std::string> words;
-    for (const PreName& name : pre_names()) words.emplace_back(name.name);
-    return words;
+    return names_of(pre_names());
 }
 
 /// Commands, as the words that follow `linnet manual`.
@@ -44,15 +43,11 @@ std::vector<std::string> command_words() {
 }
 
 std::vector<std::string> quantize_types() {
-    std::vector<std::string> words;
-    for (const QuantizeMix& mix : quantize_mixes()) words.emplace_back(mix.name);
-    return words;
+    return names_of(quantize_mixes());
 }
 
 std::vector<std::string> template_names() {
-    std::vector<std::string> words;
-    for (const ChatTemplate& each : chat_templates()) words.push_back(each.name);
-    return words;
+    return names_of(chat_templates());
 }
 
 struct Kind {

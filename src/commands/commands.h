@@ -1,4 +1,4 @@
-// The commands of the program, as one table that main.cpp assembles and that tests and README walk.
+// The commands of the program, as one table that program.cpp assembles and that tests and README walk.
 #pragma once
 #include <functional>
 #include <span>
@@ -36,7 +36,7 @@ std::span<const Command> commands();
 /// The whole program after the table: parses, runs, prints errors; returns the exit code (base/error.h).
 int run_program(int argc, char** argv);
 
-// One function per command, each in the file named after it.
+// One function per command, in the file named after it or, of a word behind it, after its first.
 Action add_generate(CLI::App& app, const Globals& globals);
 Action add_chat(CLI::App& app, const Globals& globals);
 Action add_train(CLI::App& app, const Globals& globals);

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/file.h"
+#include "base/split.h"
 #include "commands/arguments.h"
 #include "commands/commands.h"
 #include "commands/options.h"
@@ -18,12 +19,6 @@ struct Place {
     std::vector<Argument> arguments;
     std::vector<const Command*> children;
 };
-
-std::string replaced(std::string text, std::string_view what, std::string_view with) {
-    for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += with.size())
-        text.replace(at, what.size(), with);
-    return text;
-}
 
 std::string last_word(const Command& command) {
     return replaced(command.name, " ", "/").substr(std::string_view(command.name).rfind(' ') + 1);
@@ -52,12 +47,6 @@ std::string steps(const std::vector<Place>& all) {
     return text;
 }
 
-std::string joined(const std::vector<std::string>& words, const char* between = " ") {
-    std::string text;
-    for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
-    return text;
-}
-
 /// In single quotes of a shell; fish knows two escapes in them.
 std::string in_quotes(const std::string& text, bool fish = false) {
     if (fish) return "'" + replaced(replaced(text, "\\", "\\\\"), "'", "\\'") + "'";
@@ -79,7 +68,7 @@ std::string bash_offer(const Argument& argument) {
         case Offer::folders:
             return "kind=folders";
         case Offer::words:
-            return "words=" + in_quotes(joined(argument.words));
+            return "words=" + in_quotes(joined(argument.words, " "));
         case Offer::nothing:
             break;
     }
@@ -131,11 +120,11 @@ std::string bash_script(const std::vector<Place>& all) {
     for (const Place& place : all) {
         std::string options, words, offer;
         for (const Argument& argument : place.arguments)
-            if (!argument.positional) options += (options.empty() ? "" : " ") + joined(argument.names);
+            if (!argument.positional) options += (options.empty() ? "" : " ") + joined(argument.names, " ");
         for (const Command* child : place.children) words += (words.empty() ? "" : " ") + last_word(*child);
         if (const Argument* positional = positional_of(place)) {
             if (positional->offer == Offer::words)
-                words += (words.empty() ? "" : " ") + joined(positional->words);
+                words += (words.empty() ? "" : " ") + joined(positional->words, " ");
             else
                 offer = "; " + bash_offer(*positional);
         }
@@ -191,7 +180,7 @@ std::string zsh_argument(const Argument& argument) {
     if (argument.positional)
         return in_quotes((argument.repeats ? "*" : argument.required ? "" : ":") + value);
     std::string help = "[" + zsh_text(argument.help) + "]" + (argument.value.empty() ? "" : value);
-    std::string exclude = argument.repeats ? "*" : "(" + joined(argument.names) + ")";
+    std::string exclude = argument.repeats ? "*" : "(" + joined(argument.names, " ") + ")";
     if (argument.names.back() == "--help" || argument.names.back() == "--version") exclude = "(- *)";
     std::string out;
     for (const std::string& name : argument.names) {
@@ -268,7 +257,7 @@ std::string fish_offer(const Argument& argument) {
         case Offer::folders:
             return " -xa '(__fish_complete_directories)'";
         case Offer::words:
-            return " -xa " + in_quotes(joined(argument.words), true);
+            return " -xa " + in_quotes(joined(argument.words, " "), true);
         case Offer::nothing:
             break;
     }
@@ -321,9 +310,7 @@ constexpr Shell shells[] = {{"bash", bash_script}, {"zsh", zsh_script}, {"fish",
 
 Action add_completion(CLI::App& app, const Globals&) {
     auto wanted = std::make_shared<std::string>();
-    std::vector<std::string> names;
-    for (const Shell& shell : shells) names.emplace_back(shell.name);
-    add_choice(app, "SHELL", *wanted, names, "the shell")->required();
+    add_choice(app, "SHELL", *wanted, names_of(shells), "the shell")->required();
     return [wanted, &app] {
         for (const Shell& shell : shells)
             if (shell.name == *wanted) write_stdout(shell.script(places(root_of(app))));

@@ -24,21 +24,14 @@ struct Options {
     bool overwrite = false, verbose = false;
 };
 
-/// "4G", "500M": bytes.
+/// "4G", "500M": bytes of a file, in powers of 1000, as disks are measured.
 std::uint64_t part_size(const std::string& text) {
     if (text.empty()) return 0;
-    std::size_t used = 0;
-    double value = 0;
-    try {
-        value = std::stod(text, &used);
-    } catch (const std::exception&) {
-        used = 0;
-    }
-    const std::string unit = text.substr(used);
-    const double scale = unit == "M" ? 1e6 : unit == "G" ? 1e9 : 0;
-    if (used == 0 || scale == 0 || !(value > 0) || value * scale > 1e15)
+    constexpr Unit units[] = {{"M", 1e6}, {"G", 1e9}};
+    const auto bytes = number_of_unit(text, units);
+    if (!bytes || *bytes <= 0 || *bytes > 1e15)
         usage_error("--max-part", "a size such as 500M or 4G", linnet::quoted(text));
-    return static_cast<std::uint64_t>(value * scale);
+    return static_cast<std::uint64_t>(*bytes);
 }
 
 /// The format of OUT by its name; a checkpoint's kind follows from the model.
@@ -143,9 +136,8 @@ void from_gguf(const Options& options, ModelFormat format, const SourceOptions& 
 
 /// Whether IN is an adapter: a PEFT folder or a GGUF file.
 bool is_adapter_path(const std::string& path) {
-    std::error_code ignored;
     if (is_peft_folder(path)) return true;
-    return !std::filesystem::is_directory(path, ignored) && MappedFile(path).text().starts_with("GGUF") &&
+    return !is_folder(path) && MappedFile(path).text().starts_with("GGUF") &&
            is_adapter(Gguf(MappedFile(path)));
 }
 

@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/file.h"
 #include "base/output.h"
 #include "base/signals.h"
@@ -104,7 +103,7 @@ int run(Options options, const Globals& globals) {
     finish_read_options(corpus.read);
     corpus.shard_tokens = static_cast<std::uint64_t>(options.shard_tokens);
     corpus.end_tokens = !options.no_end_tokens;
-    corpus.threads = globals.threads > 0 ? globals.threads : physical_cores();
+    corpus.threads = threads_or_cores(globals.threads);
 
     auto start = Clock::now();
     StatusLine status;

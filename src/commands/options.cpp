@@ -232,25 +232,21 @@ std::optional<double> clock_time(std::string_view text) {
     return parts == 1 || parts == 2 ? std::optional(seconds) : std::nullopt;
 }
 
-/// A number and its unit; none means seconds.
-std::optional<double> time_of_unit(std::string text) {
-    constexpr std::pair<char, double> units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}};
-    double scale = 1;
-    for (auto [letter, seconds] : units)
-        if (text.ends_with(letter)) {
-            scale = seconds;
-            text.pop_back();
-            break;
-        }
-    const auto number = parse_whole<double>(text);
-    return number ? std::optional(*number * scale) : std::nullopt;
-}
-
 }  // namespace
 
+std::optional<double> number_of_unit(std::string_view text, std::span<const Unit> units) {
+    for (const Unit& unit : units) {
+        if (!text.ends_with(unit.name)) continue;
+        const auto number = parse_whole<double>(std::string(text.substr(0, text.size() - unit.name.size())));
+        if (number && std::isfinite(*number * unit.scale)) return *number * unit.scale;
+    }
+    return std::nullopt;
+}
+
 double parse_duration(const std::string& option, const std::string& text) {
-    const auto seconds = text.find(':') == std::string::npos ? time_of_unit(text) : clock_time(text);
-    if (!seconds || !std::isfinite(*seconds) || *seconds <= 0)
+    constexpr Unit units[] = {{"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}, {"", 1}};
+    const auto seconds = text.find(':') == std::string::npos ? number_of_unit(text, units) : clock_time(text);
+    if (!seconds || *seconds <= 0)
         usage_error(option, "a time such as 90s, 10m, 1.5h, 2d or 1:30 (minutes:seconds)",
                     linnet::quoted(text));
     return *seconds;

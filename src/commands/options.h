@@ -4,7 +4,9 @@
 #include <charconv>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/file.h"
@@ -83,6 +85,14 @@ CLI::Option* add_state_type(CLI::App& app, DType& type);
 
 /// -t, --tokenizer; empty means the built-in model's. (-m, --model are understood, too: a model has one.)
 CLI::Option* add_tokenizer(CLI::App& app, std::string& path);
+
+struct Unit {
+    std::string_view name;
+    double scale;
+};
+/// A number with one of the units behind it, times its scale; nothing where it is something else, or not
+/// finite.
+std::optional<double> number_of_unit(std::string_view text, std::span<const Unit> units);
 
 /// Seconds from "90", "90s", "10m", "1.5h", "2d", "1:30" (minutes:seconds), "1:30:00"; a usage error naming
 /// `option` otherwise.

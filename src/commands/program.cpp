@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/nearest.h"
 #include "base/signals.h"
+#include "base/split.h"
 #include "base/terminal.h"
 #include "commands/commands.h"
 #include "commands/help.h"
@@ -36,11 +37,10 @@ struct Node {
 
 void add_globals(CLI::App& app, Globals& globals, const Command* command) {
     auto threads = [&globals](const std::string& text) {
-        char* end = nullptr;
-        long value = std::strtol(text.c_str(), &end, 10);
-        if (text.empty() || *end || value < 1 || value > 1024)
+        const auto value = parse_whole<int>(text);
+        if (!value || *value < 1 || *value > 1024)
             usage_error("--threads", "a whole number from 1 to 1024", linnet::quoted(text));
-        globals.threads = static_cast<int>(value);
+        globals.threads = *value;
     };
     const char* group = "Everywhere";
     app.set_help_flag();
@@ -177,10 +177,10 @@ void choose_kernels(const Globals& globals) {
     const char* environment = std::getenv("LINNET_ISA");
     std::string isa = !globals.isa.empty() ? globals.isa : environment ? environment : "";
     if (isa.empty() || select_kernels(isa.c_str())) return;
-    std::string usable;
-    for (const KernelTable<float>* table : usable_kernels())
-        usable += std::string(usable.empty() ? "" : ", ") + table->name;
-    usage_error(globals.isa.empty() ? "LINNET_ISA" : "--isa", "one of " + usable, linnet::quoted(isa));
+    std::vector<std::string> usable;
+    for (const KernelTable<float>* table : usable_kernels()) usable.emplace_back(table->name);
+    usage_error(globals.isa.empty() ? "LINNET_ISA" : "--isa", "one of " + joined(usable),
+                linnet::quoted(isa));
 }
 
 int dispatch(int argc, char** argv) {

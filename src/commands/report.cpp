@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/output.h"
 #include "commands/commands.h"
 #include "commands/options.h"
@@ -24,8 +25,8 @@ using Found = std::pair<std::string, MappedFile>;
 /// A run's folder, or its log. Runs are named after their folders, as far as that tells them apart.
 Found open(const std::string& path) {
     std::error_code ignored;
-    const std::string log = fs::is_directory(path, ignored) ? path + "/log.jsonl" : path;
-    if (fs::is_directory(path, ignored) && !fs::exists(log, ignored))
+    const std::string log = is_folder(path) ? path + "/log.jsonl" : path;
+    if (is_folder(path) && !fs::exists(log, ignored))
         fail_input(path, "", "a folder that `linnet train` made, with log.jsonl", "none");
     const fs::path folder = fs::absolute(log).lexically_normal().parent_path();
     Found found{folder.filename().string(), MappedFile(log)};

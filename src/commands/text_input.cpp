@@ -85,7 +85,7 @@ std::vector<std::string_view> lines_of(std::string_view text) {
 
 std::vector<TokenId> encode_for_windows(const Tokenizer& tokenizer, const TextInput& text, int threads) {
     EncodeOptions encode;
-    encode.threads = threads > 0 ? threads : physical_cores();
+    encode.threads = threads_or_cores(threads);
     std::vector<TokenId> ids;
     tokenizer.encode(text.text(), ids, encode);
     return ids;

@@ -1,4 +1,5 @@
-// What the tokenizer commands read: texts from files or stdin, vocabularies from files or the built-in model.
+// What commands read: texts and prompts from files, options or stdin; vocabularies from files or the built-in
+// model.
 #pragma once
 #include <optional>
 #include <string>

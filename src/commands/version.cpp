@@ -1,6 +1,6 @@
 #include "commands/version.h"
 
-#include "base/team.h"
+#include "base/processors.h"
 #include "kernels/kernels.h"
 
 #ifndef LINNET_REVISION

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/fields.h"
 #include "base/file.h"
+#include "base/split.h"
 #include "data/corpus_progress.h"
 #include "data/layouts.h"
 
@@ -95,12 +96,8 @@ CorpusIndex read_corpus_index(const std::string& folder) {
         fail_input(file, "format", corpus_format, fields.text("format"));
     CorpusIndex index;
     if (json.contains("layout")) index.layout = fields.text("layout");
-    if (!find_layout(index.layout)) {
-        std::string known;
-        for (const CorpusLayout& layout : corpus_layouts())
-            known += (known.empty() ? "" : ", ") + std::string(layout.name);
-        fail_input(file, "layout", "one of " + known, index.layout);
-    }
+    if (!find_layout(index.layout))
+        fail_input(file, "layout", "one of " + joined(layout_names()), index.layout);
     std::uint64_t vocab_size = fields.count("vocab_size");
     if (vocab_size == 0 || vocab_size > 0x7FFFFFFF)
         fail_input(file, "vocab_size", "a positive 31-bit number", std::to_string(vocab_size));

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/split.h"
 
 namespace linnet {
 namespace {
@@ -24,9 +25,7 @@ const std::vector<CorpusLayout>& corpus_layouts() {
 }
 
 std::vector<std::string> layout_names() {
-    std::vector<std::string> names;
-    for (const CorpusLayout& layout : corpus_layouts()) names.emplace_back(layout.name);
-    return names;
+    return names_of(corpus_layouts());
 }
 
 const CorpusLayout* find_layout(std::string_view name) {

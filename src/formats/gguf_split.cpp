@@ -7,7 +7,6 @@
 #include <map>
 #include <numeric>
 
-#include "base/checked.h"
 #include "base/error.h"
 #include "formats/gguf.h"
 #include "formats/parts.h"

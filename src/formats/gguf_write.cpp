@@ -25,8 +25,7 @@ void append(std::string& out, std::string_view text) {
 }
 
 std::uint64_t bytes_of(DType type, const Shape& shape) {
-    const DTypeInfo& element = info(type);
-    return static_cast<std::uint64_t>(shape.count() / element.block * element.bytes);
+    return static_cast<std::uint64_t>(stored_bytes(type, shape.count()));
 }
 
 std::uint64_t padded(std::uint64_t size) {

@@ -4,7 +4,6 @@
 #include <stdexcept>
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "ops/matmul.h"
 
 namespace linnet {

@@ -105,7 +105,6 @@ class Graph {
     const ById<RowSpace>& spaces() const { return spaces_; }
     const ById<Stream>& streams() const { return streams_; }
     const ById<StateSpec>& states() const { return states_; }
-    const std::vector<Program>& programs() const { return programs_; }
     const Program& program(std::string_view name) const;  // std::logic_error where there is none
     const Node& node(NodeId id) const { return nodes_[id]; }
     std::int64_t parameter_count() const;  // elements

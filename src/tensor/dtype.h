@@ -62,4 +62,9 @@ const DTypeInfo& info(DType type);
 std::optional<DType> dtype_from_gguf(std::uint32_t id);
 std::optional<DType> dtype_from_name(std::string_view name);
 
+/// Bytes that `count` elements take, a whole number of blocks.
+inline std::int64_t stored_bytes(DType type, std::int64_t count) {
+    return count / info(type).block * info(type).bytes;
+}
+
 }  // namespace linnet

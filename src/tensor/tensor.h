@@ -26,8 +26,7 @@ struct Tensor {
 
     /// Bytes of one row: the last dimension, a whole number of blocks.
     std::int64_t row_bytes() const {
-        std::int64_t columns = shape.dim[static_cast<std::size_t>(shape.rank > 0 ? shape.rank - 1 : 0)];
-        return columns / info(type).block * info(type).bytes;
+        return stored_bytes(type, shape.dim[static_cast<std::size_t>(shape.rank > 0 ? shape.rank - 1 : 0)]);
     }
     /// Where row `index` of a matrix begins.
     std::byte* row(std::int64_t index) const { return as<std::byte>() + index * row_bytes(); }

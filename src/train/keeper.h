@@ -18,8 +18,6 @@ class Keeper {
 
     bool any() const { return best_step_ >= 0; }
     std::int64_t best_step() const { return best_step_; }
-    double best_loss() const { return best_loss_; }
-    int evaluations_since() const { return since_; }
 
     nlohmann::json to_json() const;
     /// Error(json::exception) for other JSON.

@@ -158,10 +158,9 @@ void Learner::initialise(std::uint64_t seed) {
             auto* to = static_cast<float*>(values_.get()) + offsets_[i];
             const Range range = worker.share(p.shape.count(), 1024);  // whole blocks of every type
             if (const Tensor& from = starts_[i].stored; from.data) {
-                const DTypeInfo& type = info(from.type);
                 kernels().load(
                     range.size(), from.type,
-                    static_cast<const std::byte*>(from.data) + range.begin / type.block * type.bytes,
+                    static_cast<const std::byte*>(from.data) + stored_bytes(from.type, range.begin),
                     to + range.begin);
                 continue;
             }

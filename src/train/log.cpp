@@ -42,4 +42,10 @@ void RunLog::write(const nlohmann::ordered_json& record) {
     }
 }
 
+double with_digits(double value, int digits) {
+    char text[40];
+    std::snprintf(text, sizeof text, "%.*g", digits, value);
+    return std::strtod(text, nullptr);
+}
+
 }  // namespace linnet

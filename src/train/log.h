@@ -27,4 +27,7 @@ class RunLog {
     bool echo_;
 };
 
+/// `value` with `digits` significant ones: what is written is read by people, too.
+double with_digits(double value, int digits);
+
 }  // namespace linnet

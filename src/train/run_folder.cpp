@@ -1,7 +1,5 @@
 #include "train/run_folder.h"
 
-#include <filesystem>
-
 #include "base/error.h"
 #include "base/file.h"
 #include "base/system.h"
@@ -10,8 +8,6 @@
 
 namespace linnet {
 namespace {
-
-namespace fs = std::filesystem;
 
 /// What a run makes in its folder. The checkpoints come first: where they are, the run is.
 constexpr const char* run_names[] = {"checkpoints", "log.jsonl", "model.gguf",  "adapter.gguf",
@@ -32,11 +28,6 @@ std::string found_run(const std::string& folder) {
 
 void move(const std::string& from, const std::string& to) {
     if (int error = rename_file(from, to)) fail_errno(to, "", error);
-}
-
-bool is_folder(const std::string& path) {
-    std::error_code ignored;
-    return fs::is_directory(path, ignored);
 }
 
 /// The path, where there is a run to resume; asked before the folder would be made.

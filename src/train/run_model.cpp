@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/terminal.h"
 #include "train/checkpoint.h"
 #include "train/run_folder.h"
@@ -27,11 +28,6 @@ std::string file_of_replaced(const std::string& path, const char* name) {
     if (!file.empty())
         note("the run in " + path + " has no model yet: " + file + " is of the one that it is to replace");
     return file;
-}
-
-bool is_folder(const std::string& path) {
-    std::error_code ignored;
-    return !path.empty() && std::filesystem::is_directory(path, ignored);
 }
 
 }  // namespace

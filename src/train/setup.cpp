@@ -467,7 +467,7 @@ RunSetup set_up(const TrainingOptions& options) {
     RunSetup setup;
     setup.started = Clock::now();
     setup.time_limit_s = options.time_limit_s;
-    setup.threads = options.threads > 0 ? options.threads : physical_cores();
+    setup.threads = threads_or_cores(options.threads);
     open_folder(options, setup);
     GivenConfig given = given_config(options, setup);
     setup.chosen = given.config.is_null();

@@ -41,13 +41,6 @@ double mib(std::size_t bytes) {
     return static_cast<double>(bytes >> 10) / 1024.0;
 }
 
-/// `value` with `digits` significant ones: a log is read by people, too.
-double with_digits(double value, int digits) {
-    char text[40];
-    std::snprintf(text, sizeof text, "%.*g", digits, value);
-    return std::strtod(text, nullptr);
-}
-
 constexpr double first_look_s = 30;  // the first evaluation comes within a minute
 constexpr int plans = 6;             // how often the clock is asked before the learning rate decays
 

@@ -17,8 +17,7 @@ TEST_CASE("inspect totals tensors, bytes and bits per weight by type, and tells 
     GgufWriter out;
     out.add("general.architecture", "none");
     auto zeros = [&](const char* name, DType type, Shape shape) {
-        const std::size_t bytes =
-            static_cast<std::size_t>(shape.count() / info(type).block * info(type).bytes);
+        const std::size_t bytes = static_cast<std::size_t>(stored_bytes(type, shape.count()));
         out.add_tensor(name, type, shape, [bytes](const GgufWriter::Sink& sink) {
             std::vector<char> none(bytes);
             sink(none.data(), bytes);

@@ -4,8 +4,6 @@
 
 #include <cmath>
 
-#include "data/train_text.h"
-
 using namespace linnet;
 
 namespace {

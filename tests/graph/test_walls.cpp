@@ -3,8 +3,8 @@
 // can be.
 #include <cstring>
 
-#include "base/half.h"
 #include "graph/small_graphs.h"
+#include "kernels/half.h"
 #include "model/engine/states.h"
 
 using namespace linnet;

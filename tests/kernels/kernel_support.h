@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <vector>
 
-#include "base/half.h"
 #include "base/rng.h"
+#include "kernels/half.h"
 #include "kernels/kernels.h"
 
 namespace linnet::test {

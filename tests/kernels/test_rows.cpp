@@ -481,7 +481,7 @@ TEST_CASE("an optimizer's update is the step of its paper") {
     });
 }
 
-TEST_CASE("load and store convert as base/half.h does, for every half and every length") {
+TEST_CASE("load and store convert as kernels/half.h does, for every half and every length") {
     each_table([]<class Real>(const KernelTable<Real>& table) {
         std::vector<std::uint16_t> all(65536), back(65536);
         for (std::size_t i = 0; i < all.size(); i++) all[i] = static_cast<std::uint16_t>(i);

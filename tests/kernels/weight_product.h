@@ -18,7 +18,7 @@ struct WeightProduct {
           a(m * (k + 1), 1, 1),
           bias(n, 2),
           add(m * n, 3),
-          w(static_cast<std::size_t>(n * k / info(type).block * info(type).bytes)) {
+          w(static_cast<std::size_t>(stored_bytes(type, n * k))) {
         for (std::int64_t i = 0; i < m; i++) a[i * (k + 1) + k] = NAN;  // between rows: nobody's
         Values<float> wide(n * k, 4);
         for (std::int64_t i = 0; i < n * k; i++)  // a large one per block, and blocks of unequal size

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <limits>
 
-#include "base/half.h"
 #include "base/rng.h"
+#include "kernels/half.h"
 #include "kernels/kernels.h"
 #include "model/engine/engine.h"
 #include "model/engine/states.h"

@@ -49,9 +49,9 @@ Importance importance_of(const Model& model) {
 /// Σ w (x - y)² over a matrix's rows, y being x in `type`, made with w or (`weighed` false) without.
 double weighted_error(const GgufTensor& t, DType type, const std::vector<float>& w, bool weighed) {
     const auto columns = static_cast<std::int64_t>(w.size());
-    const std::int64_t row_bytes = columns / info(t.type).block * info(t.type).bytes;
+    const std::int64_t row_bytes = stored_bytes(t.type, columns);
     std::vector<float> x(w.size()), y(w.size());
-    std::vector<std::byte> stored(static_cast<std::size_t>(columns / info(type).block * info(type).bytes));
+    std::vector<std::byte> stored(static_cast<std::size_t>(stored_bytes(type, columns)));
     double error = 0;
     for (std::int64_t row = 0; row < t.shape.count() / columns; row++) {
         kernels().load(columns, t.type, t.bytes.data() + row * row_bytes, x.data());

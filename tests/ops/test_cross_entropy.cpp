@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "../kernels/kernel_support.h"
-#include "base/half.h"
+#include "kernels/half.h"
 #include "kernels/kernels.h"
 #include "ops/op.h"
 

@@ -37,10 +37,6 @@ double peak_rss_mib() {
     return static_cast<double>(peak_memory()) / (1 << 20);
 }
 
-int threads_of(const Globals& globals) {
-    return globals.threads > 0 ? globals.threads : physical_cores();
-}
-
 struct ModelOptions {
     std::string model;
     std::int64_t prompt = 512, tokens = 128, repeats = 3;
@@ -120,12 +116,20 @@ void print(const Measured& m, const BenchText& text, const ModelOptions& options
     const double flops = prompt > 0 ? m.prompt_flops / static_cast<double>(prompt) * m.read.median() : 0,
                  bytes = m.token_bytes * m.write.median();
     if (options.json) {
-        nlohmann::ordered_json out{
-            {"pp_tps", m.read.median()},      {"pp_least", m.read.least()}, {"pp_most", m.read.most()},
-            {"pp_flops_per_s", flops},        {"tg_tps", m.write.median()}, {"tg_least", m.write.least()},
-            {"tg_most", m.write.most()},      {"tg_bytes_per_s", bytes},    {"load_s", m.load_s},
-            {"peak_rss_mib", peak_rss_mib()}, {"prompt", prompt},           {"tokens", tokens},
-            {"threads", threads_of(globals)}, {"isa", kernels().name}};
+        nlohmann::ordered_json out{{"pp_tps", m.read.median()},
+                                   {"pp_least", m.read.least()},
+                                   {"pp_most", m.read.most()},
+                                   {"pp_flops_per_s", flops},
+                                   {"tg_tps", m.write.median()},
+                                   {"tg_least", m.write.least()},
+                                   {"tg_most", m.write.most()},
+                                   {"tg_bytes_per_s", bytes},
+                                   {"load_s", m.load_s},
+                                   {"peak_rss_mib", peak_rss_mib()},
+                                   {"prompt", prompt},
+                                   {"tokens", tokens},
+                                   {"threads", threads_or_cores(globals.threads)},
+                                   {"isa", kernels().name}};
         write_stdout(out.dump() + "\n");
         return;
     }
@@ -138,7 +142,7 @@ void print(const Measured& m, const BenchText& text, const ModelOptions& options
                   "(median of %lld, %d threads, %s)\n",
                   prompt, m.read.median(), m.read.least(), m.read.most(), flops / 1e9, tokens,
                   m.write.median(), m.write.least(), m.write.most(), bytes / 1e9, m.load_s, peak_rss_mib(),
-                  static_cast<long long>(options.repeats), threads_of(globals), kernels().name);
+                  static_cast<long long>(options.repeats), threads_or_cores(globals.threads), kernels().name);
     write_stdout(lines);
 }
 
@@ -162,7 +166,7 @@ int run_model(const ModelOptions& options, const Globals& globals) {
     measured.load_s = load;
     print(measured, text, options, globals);
     if (options.profile)
-        write_stdout(profile_text(take_profile(engine, sequence, text), threads_of(globals)));
+        write_stdout(profile_text(take_profile(engine, sequence, text), threads_or_cores(globals.threads)));
     return 0;
 }
 
@@ -179,7 +183,7 @@ int run_tokenize(const TokenizeOptions& options, const Globals& globals) {
     const TextInput file(options.file);
     if (file.text().empty()) fail_input(file.name(), "", "a text", "an empty file");
     EncodeOptions encode;
-    encode.threads = threads_of(globals);
+    encode.threads = threads_or_cores(globals.threads);
     std::vector<double> speeds;
     std::vector<TokenId> ids;
     for (std::int64_t i = 0; i < options.repeats; i++) {

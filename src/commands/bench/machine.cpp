@@ -13,7 +13,7 @@ namespace linnet {
 namespace {
 
 int run(bool json, const Globals& globals) {
-    int threads = globals.threads > 0 ? globals.threads : physical_cores();
+    int threads = threads_or_cores(globals.threads);
     double flops = measured_peak_flops(threads);
     const ReadBandwidth read = measured_read_bandwidth(threads);
     double bf16 = measured_bf16_flops(threads), int8 = measured_int8_ops(threads),

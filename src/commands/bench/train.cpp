@@ -107,7 +107,7 @@ TimedRun first_of_run(const RunSetup& setup) {
 }
 
 int run(Options& options, const Globals& globals) {
-    const int threads = globals.threads > 0 ? globals.threads : physical_cores();
+    const int threads = threads_or_cores(globals.threads);
     std::optional<RunSetup> setup;  // what the batch and the model that a run begins from live in
     if (!options.run.data.inputs.empty()) {
         if (options.vocabulary > 0)

@@ -106,9 +106,8 @@ int eval_masks(const std::shared_ptr<const Model>& model, const ExampleEval& opt
     const TextInput file(options.file);
     TextSplit split;
     split.train = split.validation = {file.text()};
-    TokenSource source =
-        TokenSource::from_documents(split, false, model->tokenizer(),
-                                    globals.threads > 0 ? globals.threads : physical_cores(), file.name());
+    TokenSource source = TokenSource::from_documents(split, false, model->tokenizer(),
+                                                     threads_or_cores(globals.threads), file.name());
     auto task = window_task(config, WindowSampler(std::move(source), 0, config.train.sequence),
                             model->shared_tokenizer(), model->path());
     std::vector<EncoderInput> inputs;

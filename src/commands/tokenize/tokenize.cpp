@@ -206,7 +206,7 @@ int run(Options& options, const Globals& globals) {
         usage_error("--html", "one text", std::to_string(options.files.size()));
     const TokenizerPtr tokenizer = open_tokenizer(options.tokenizer);
     EncodeOptions encode;
-    encode.threads = globals.threads > 0 ? globals.threads : physical_cores();
+    encode.threads = threads_or_cores(globals.threads);
     encode.parse_special = options.special;
     encode.add_special = options.add_special;
     if (!options.html.empty()) prepare_output(options.html, existing(options.overwrite));

@@ -65,24 +65,13 @@ struct TrainArguments {
     ReadOptions read;
 };
 
-/// "2G", "512M", "1000000"
+/// "2G", "512M", "1000000": bytes of memory, in powers of 1024.
 std::uint64_t parse_size(const std::string& option, const std::string& text) {
-    double value = 0;
-    std::size_t used = 0;
-    try {
-        value = std::stod(text, &used);
-    } catch (const std::exception&) {
-        used = 0;
-    }
-    const std::string unit = text.substr(used);
-    const double scale = unit.empty()  ? 1
-                         : unit == "K" ? 1 << 10
-                         : unit == "M" ? 1 << 20
-                         : unit == "G" ? 1 << 30
-                                       : 0;
-    if (used == 0 || scale == 0 || !(value * scale >= 1 << 20) || value * scale > 1e15)
-        usage_error(option, "a size of at least 1M, such as 512M or 2G", "'" + text + "'");
-    return static_cast<std::uint64_t>(value * scale);
+    constexpr Unit units[] = {{"K", 1 << 10}, {"M", 1 << 20}, {"G", 1 << 30}, {"", 1}};
+    const auto bytes = number_of_unit(text, units);
+    if (!bytes || *bytes < 1 << 20 || *bytes > 1e15)
+        usage_error(option, "a size of at least 1M, such as 512M or 2G", linnet::quoted(text));
+    return static_cast<std::uint64_t>(*bytes);
 }
 
 /// The pre-tokenizer's hand-written splitter for the trainer.
@@ -127,7 +116,7 @@ int run_train(const TrainArguments& arguments, const Globals& globals) {
     check_special(arguments);
     arguments.out.prepare();
     install_stop_signals();
-    const int threads = globals.threads > 0 ? globals.threads : physical_cores();
+    const int threads = threads_or_cores(globals.threads);
     TrainOptions options;
     options.kind = arguments.kind;
     options.vocab_size = static_cast<TokenId>(arguments.vocab_size);
@@ -240,7 +229,7 @@ std::string verdict_json(const TextInput& input, const Comparison& c) {
 /// Exit code 0 where both agree on every text, 3 where not.
 int run_verify(const VerifyArguments& arguments, const Globals& globals) {
     const TokenizerPtr a = open_tokenizer(arguments.a), b = open_tokenizer(arguments.b);
-    const int threads = globals.threads > 0 ? globals.threads : physical_cores();
+    const int threads = threads_or_cores(globals.threads);
     std::size_t all = 0;
     for (const std::string& path : arguments.files) {
         const TextInput input(path);

@@ -25,10 +25,8 @@ std::vector<Entry> entries_of(const std::string& folder) {
     if (!is_picture_folder(folder)) fail_errno(folder, "", ENOENT);
     for (const std::string& name : names_in(folder)) {
         if (name.starts_with('.')) continue;
-        std::error_code ignored;
-        std::string path = (fs::path(folder) / name).string();
-        const bool is_folder = fs::is_directory(path, ignored);
-        all.push_back({name, std::move(path), is_folder});
+        const std::string path = (fs::path(folder) / name).string();
+        all.push_back({name, path, is_folder(path)});
     }
     return all;
 }
@@ -59,8 +57,7 @@ std::map<std::string, std::vector<std::string>> files_of(const std::vector<std::
 }  // namespace
 
 bool is_picture_folder(const std::string& path) {
-    std::error_code ignored;
-    return fs::is_directory(path, ignored);
+    return is_folder(path);
 }
 
 LabelledPictures read_picture_folders(const std::vector<std::string>& folders, const PictureShape& wanted,

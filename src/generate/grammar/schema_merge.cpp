@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/json_line.h"
 #include "base/nearest.h"
+#include "base/split.h"
 
 namespace linnet {
 namespace {
@@ -93,16 +94,6 @@ const SchemaWord* find_word(std::string_view name) {
     return found == std::end(words) ? nullptr : found;
 }
 
-namespace {
-
-std::vector<std::string> known_words() {
-    std::vector<std::string> names;
-    for (const SchemaWord& w : words) names.emplace_back(w.name);
-    return names;
-}
-
-}  // namespace
-
 std::string path_to(const std::string& path, std::string_view step) {
     std::string out = path + "/";
     for (char c : step) out += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
@@ -148,7 +139,7 @@ void SchemaFile::check_words(const Schema& schema, const std::string& path) cons
     for (const auto& [word, value] : schema.items()) {
         if (!find_word(word))
             fail(path_to(path, word), "a keyword of JSON Schema that linnet supports", quoted(word),
-                 did_you_mean(word, known_words(), "README.md lists them"));
+                 did_you_mean(word, names_of(words), "README.md lists them"));
         if (!right_kind(word, value))
             fail(path_to(path, word), "a value that this keyword may have", quoted(dumped(value)));
     }

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/nearest.h"
+#include "base/split.h"
 
 namespace linnet {
 namespace {
@@ -193,11 +194,9 @@ SamplerChain sampler_chain(std::string_view list, Exit exit, std::string_view fi
         const auto* row = std::find_if(std::begin(table), std::end(table),
                                        [&](const SamplerRow& r) { return named(r, name); });
         if (row == std::end(table)) {
-            std::vector<std::string> known;
-            std::string all;
-            for (const SamplerRow& r : table)
-                known.emplace_back(r.name), all += (all.empty() ? "" : ", ") + known.back();
-            fail(exit, file, where, "samplers out of " + all, quoted(name), did_you_mean(name, known));
+            const std::vector<std::string> known = names_of(table);
+            fail(exit, file, where, "samplers out of " + joined(known), quoted(name),
+                 did_you_mean(name, known));
         }
         if (std::find(chain.begin(), chain.end(), row) != chain.end())
             fail(exit, file, where, "each sampler once", quoted(name) + " twice");

@@ -1,7 +1,4 @@
-// Stored types one element at a time, into Real (float or double). The conversions stand here a second time,
-// beside base/half.h, because an instruction-set file must not share inline functions with the rest of the
-// program: the linker keeps one copy of each, and that copy could be the one with AVX-512 in it. A test holds
-// the two equal for all 65 536 halves.
+// Stored types one element at a time, into Real (float or double).
 #pragma once
 #include "kernels/simd/widen_plain.inl"
 

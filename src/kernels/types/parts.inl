@@ -111,7 +111,6 @@ inline Floats8 halves_at(const char* p) {
 
 // Bits of every byte: shifts move 64 bits at a time, and the mask takes away what came over from the
 // neighbours.
-using Longs2 = uint64_t __attribute__((vector_size(16)));
 using Longs4 = uint64_t __attribute__((vector_size(32)));
 constexpr uint64_t every_byte = 0x0101010101010101u;
 

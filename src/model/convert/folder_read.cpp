@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/fields.h"
+#include "base/split.h"
 #include "data/utf8_check.h"
 #include "model/convert/source.h"
 #include "model/convert/tensor_rows.h"
@@ -335,8 +336,7 @@ ModelSource open_folder(const std::string& path, const SourceOptions& options) {
     refuse_others(opened->file, family, *opened, prefixed);
     add_narrowing_note(*opened, source);
     add_module_notes(path, source.notes);
-    std::string unknown;
-    for (const std::string& key : file.unknown()) unknown += (unknown.empty() ? "" : ", ") + key;
+    const std::string unknown = joined(file.unknown());
     if (!unknown.empty()) source.notes.push_back(config_path + ": keys that mean nothing here: " + unknown);
 
     write_config(source.metadata, *family.gguf, config);

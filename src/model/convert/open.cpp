@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/terminal.h"
 #include "model/adapter.h"
 #include "model/builtin.h"
@@ -29,7 +30,7 @@ bool looks_like_llama2c(const MappedFile& file) {
 
 ModelFormat model_format(const std::string& path) {
     std::error_code ignored;
-    if (fs::is_directory(path, ignored)) {
+    if (is_folder(path)) {
         if (fs::exists(path + "/config.json", ignored)) return ModelFormat::folder;
         fail_input(path, "", "a model: a folder with config.json and safetensors, or a file",
                    "another folder");

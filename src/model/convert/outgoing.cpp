@@ -12,9 +12,8 @@ namespace linnet {
 
 /// The window as the parameter's own type.
 const std::byte* WindowReader::stored(const ParameterValues& from, const Window& w) {
-    const DTypeInfo& type = info(from.type);
     auto bytes = [&](std::int64_t elements) {
-        return static_cast<std::size_t>(elements / type.block * type.bytes);
+        return static_cast<std::size_t>(stored_bytes(from.type, elements));
     };
     const std::int64_t columns = from.columns(), rows = w.end - w.begin;
     const std::byte* at = from.lying ? from.lying + bytes(w.begin * columns) + bytes(w.column) : nullptr;
@@ -45,10 +44,6 @@ const std::byte* WindowReader::read(const ParameterValues& from, const Window& w
     return out_.data();
 }
 
-std::int64_t rows_at_a_time(std::int64_t columns) {
-    return std::max<std::int64_t>(1, (std::int64_t{1} << 20) / columns);
-}
-
 void write_values(const ParameterValues& values, DType type,
                   const std::function<void(const void*, std::size_t)>& sink) {
     WindowReader reader(type);
@@ -57,7 +52,7 @@ void write_values(const ParameterValues& values, DType type,
         if (int signal = stop_signal()) throw Stopped{signal};
         const std::int64_t end = std::min(rows, row + some);
         sink(reader.read(values, {row, end, 0, columns}),
-             static_cast<std::size_t>((end - row) * columns / info(type).block * info(type).bytes));
+             static_cast<std::size_t>(stored_bytes(type, (end - row) * columns)));
     }
 }
 

@@ -41,9 +41,6 @@ class WindowReader {
     std::vector<float> values_;
 };
 
-/// The rows of a window of whole rows that fits the memory of a few MiB, at least one.
-std::int64_t rows_at_a_time(std::int64_t columns);
-
 /// Hands a parameter's values on as `type`, a few MiB at a time. Asks for stop signals (Stopped).
 void write_values(const ParameterValues& values, DType type,
                   const std::function<void(const void*, std::size_t)>& sink);

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/fields.h"
+#include "base/file.h"
 #include "formats/safetensors.h"
 #include "model/convert/new_folder.h"
 #include "model/convert/sinks.h"
@@ -216,7 +217,7 @@ struct Joined {
 
 bool is_peft_folder(const std::string& path) {
     std::error_code ignored;
-    return fs::is_directory(path, ignored) && fs::exists(path + "/" + config_name, ignored);
+    return is_folder(path) && fs::exists(path + "/" + config_name, ignored);
 }
 
 Adapter adapter_of_folder(const std::string& path, const Model& base, double scale) {

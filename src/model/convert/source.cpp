@@ -9,10 +9,8 @@
 namespace linnet {
 namespace {
 
-constexpr std::int64_t piece = std::int64_t{1} << 20;  // elements in work at a time
-
 std::size_t bytes_of(const SourceTensor& t) {
-    return static_cast<std::size_t>(t.shape.count() / info(t.type).block * info(t.type).bytes);
+    return static_cast<std::size_t>(stored_bytes(t.type, t.shape.count()));
 }
 
 /// What a model seen as GGUF keeps.
@@ -23,6 +21,10 @@ struct Held {
 };
 
 }  // namespace
+
+std::int64_t rows_at_a_time(std::int64_t columns) {
+    return std::max<std::int64_t>(1, (std::int64_t{1} << 20) / columns);
+}
 
 void refuse_pickle(const std::string& path, std::string_view expected) {
     fail_input(path, "", expected, "PyTorch's weights",
@@ -40,7 +42,7 @@ void emit_tensor(const SourceTensor& t, const GgufWriter::Sink& sink) {
     if (!t.in_place.empty()) return;
     std::vector<std::byte> bytes;
     for (const MadeRows& part : t.made) {
-        const std::int64_t rows = std::max<std::int64_t>(1, piece / part.columns);
+        const std::int64_t rows = rows_at_a_time(part.columns);
         for (std::int64_t row = 0; row < part.rows; row += rows) {
             const std::int64_t end = std::min(part.rows, row + rows);
             bytes.resize(static_cast<std::size_t>((end - row) * part.columns * info(t.type).bytes));

@@ -62,6 +62,9 @@ ModelSource open_llama2c(const std::string& path, const SourceOptions& options);
 /// Error(Exit::input).
 ModelSource open_llmc(const std::string& path, const SourceOptions& options);
 
+/// The rows of a window of whole rows that fits the memory of a few MiB, at least one.
+std::int64_t rows_at_a_time(std::int64_t columns);
+
 /// Error(Exit::input): PyTorch's weights at `path`, in the place of what was expected.
 [[noreturn]] void refuse_pickle(const std::string& path, std::string_view expected);
 

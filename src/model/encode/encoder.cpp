@@ -66,10 +66,9 @@ struct Encoder::Impl {
         Binding<float> binding;
         binding.parameters = model->parameters();
         binding.tables = std::make_shared<Tables<float>>();
-        binding.memory = make_run_memory<float>(graph, all, threads > 0 ? threads : physical_cores());
+        binding.memory = make_run_memory<float>(graph, all, threads_or_cores(threads));
         for (Plan& plan : plans)
-            executors.emplace_back().emplace(graph, std::move(plan), binding,
-                                             threads > 0 ? threads : physical_cores());
+            executors.emplace_back().emplace(graph, std::move(plan), binding, threads_or_cores(threads));
     }
 
     void check(const EncoderInput& input) const {

@@ -50,7 +50,7 @@ struct Engine::Impl {
         taken.assign(static_cast<std::size_t>(options.sequences), 0);
         states.emplace(model->traced().graph,
                        StateRoom{context, options.sequences, std::max(batch, written), options.state});
-        lower(options.threads > 0 ? options.threads : physical_cores());
+        lower(threads_or_cores(options.threads));
     }
 
     /// The same programs for reading and for writing, over one arena.

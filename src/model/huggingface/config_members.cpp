@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/json_line.h"
+#include "base/split.h"
 #include "model/huggingface/config.h"
 
 namespace linnet {
@@ -66,10 +67,8 @@ const HuggingFaceFamily& family_of(const json& file, const std::string& path, co
                         std::find(classes.begin(), classes.end(), family.class_name) != classes.end())))
             found = &family;
     }
-    std::string all;
-    for (const std::string& one : known) all += (all.empty() ? "" : ", ") + one;
     if (!found)
-        fail_input(path, below + "model_type", "one of " + all, quoted(std::string_view(type)),
+        fail_input(path, below + "model_type", "one of " + joined(known), quoted(std::string_view(type)),
                    architecture_named(type) ? "its GGUF files are read" : "");
     return *found;
 }

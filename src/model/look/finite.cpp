@@ -62,8 +62,7 @@ Scanned scan_weights(const Gguf& file, int threads,
                            some = std::max<std::int64_t>(1, piece / columns);
         for (std::int64_t row = 0; row < rows; row += some) {
             const std::int64_t end = std::min(rows, row + some);
-            const std::int64_t bad =
-                first_bad_row(tensor, row, end, threads > 0 ? threads : physical_cores());
+            const std::int64_t bad = first_bad_row(tensor, row, end, threads_or_cores(threads));
             if (bad < end) refuse(file, t, tensor, bad);
             done += static_cast<double>((end - row) * tensor.row_bytes());
             progress(done, all);

@@ -62,7 +62,7 @@ Divergence measure_divergence(const std::shared_ptr<const Model>& reference,
             std::span<const float> p = one.logits(0), q = other.logits(0);
             std::size_t begin = all.size();
             all.resize(begin + some);
-            run_team(options.threads > 0 ? options.threads : physical_cores(), [&](Worker worker) {
+            run_team(threads_or_cores(options.threads), [&](Worker worker) {
                 Range range = worker.share(static_cast<std::int64_t>(some));
                 for (auto i = static_cast<std::size_t>(range.begin); i < static_cast<std::size_t>(range.end);
                      i++)

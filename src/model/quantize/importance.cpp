@@ -64,7 +64,7 @@ Importance measure_importance(const Model& model, std::span<const TokenId> ids, 
     binding.parameters = model.parameters();
     for (const Tensor& t : binding.parameters) lowering.stored.push_back(t.type);
     Executor<float> executor(graph, make_plan(graph, graph.program("logits"), lowering), binding,
-                             threads > 0 ? threads : physical_cores());
+                             threads_or_cores(threads));
 
     const std::vector<std::vector<ParameterId>> by = multiplied(graph);
     std::vector<Squares> squares(graph.parameters().size());

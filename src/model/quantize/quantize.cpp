@@ -20,10 +20,6 @@ std::int64_t columns_of(const Shape& shape) {
     return shape.dim[static_cast<std::size_t>(shape.rank - 1)];
 }
 
-std::int64_t bytes_of(DType type, std::int64_t count) {
-    return count / info(type).block * info(type).bytes;
-}
-
 /// One tensor on its way: its rows loaded, stored in another type, loaded again for the error.
 class Conversion {
   public:
@@ -41,7 +37,7 @@ class Conversion {
 
     /// Rows [begin, end) as stored, into `out`; their squared error and squares are added up.
     void convert(std::int64_t begin, std::int64_t end, int threads, std::vector<std::byte>& out) {
-        out.resize(static_cast<std::size_t>((end - begin) * bytes_of(to_, columns_)));
+        out.resize(static_cast<std::size_t>((end - begin) * stored_bytes(to_, columns_)));
         sums_.assign(static_cast<std::size_t>(end - begin), {});
         run_team(threads, [&](Worker worker) {
             Range range = worker.share(end - begin);
@@ -70,8 +66,8 @@ class Conversion {
 
     void row(std::int64_t index, std::int64_t at, std::vector<float>& source, std::vector<float>& stored,
              std::vector<std::byte>& out) {
-        const std::byte* from = from_.bytes.data() + index * bytes_of(from_.type, columns_);
-        std::byte* to = out.data() + at * bytes_of(to_, columns_);
+        const std::byte* from = from_.bytes.data() + index * stored_bytes(from_.type, columns_);
+        std::byte* to = out.data() + at * stored_bytes(to_, columns_);
         const KernelTable<float>& k = kernels();
         k.load(columns_, from_.type, from, source.data());
         RowSums& sums = sums_[static_cast<std::size_t>(at)];
@@ -157,7 +153,7 @@ std::vector<QuantizedTensor> plan_quantization(const Gguf& file, const QuantizeO
     std::vector<QuantizedTensor> plan;
     for (const GgufTensor& t : file.tensors()) {
         DType to = type_for(file, options, model, t);
-        plan.push_back({std::string(t.name), t.type, to, t.shape, bytes_of(to, t.shape.count()), 0});
+        plan.push_back({std::string(t.name), t.type, to, t.shape, stored_bytes(to, t.shape.count()), 0});
     }
     return plan;
 }
@@ -168,7 +164,7 @@ void write_quantized(const Gguf& file, const QuantizeOptions& options, std::vect
     copy_metadata(file, out, [](std::string_view key) { return key == "general.quantization_version"; });
     out.add("general.file_type", options.mix->file_type);
     out.add("general.quantization_version", block_layouts);
-    int threads = options.threads > 0 ? options.threads : physical_cores();
+    int threads = threads_or_cores(options.threads);
     double done = 0, all = 0;
     for (const QuantizedTensor& t : plan) all += static_cast<double>(t.shape.count());
     for (std::size_t i = 0; i < plan.size(); i++) {
@@ -183,7 +179,7 @@ void write_quantized(const Gguf& file, const QuantizeOptions& options, std::vect
             for (std::int64_t row = 0; row < conversion.rows(); row += some) {
                 std::int64_t end = std::min(conversion.rows(), row + some);
                 if (result.to == from.type) {
-                    std::int64_t size = bytes_of(from.type, columns);
+                    std::int64_t size = stored_bytes(from.type, columns);
                     sink(from.bytes.data() + row * size, static_cast<std::size_t>((end - row) * size));
                 } else {
                     conversion.convert(row, end, threads, bytes);

@@ -4,6 +4,8 @@
 
 #include "model/trace/trace.h"
 
+#include "base/split.h"
+
 namespace linnet {
 namespace {
 
@@ -25,9 +27,7 @@ Activation activation_from_name(std::string_view name) {
 }
 
 std::vector<std::string> activation_names() {
-    std::vector<std::string> names;
-    for (const ActivationName& a : activations) names.emplace_back(a.name);
-    return names;
+    return names_of(activations);
 }
 
 }  // namespace linnet

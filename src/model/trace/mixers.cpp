@@ -4,6 +4,8 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "base/split.h"
+
 namespace linnet {
 namespace {
 
@@ -311,11 +313,7 @@ constexpr MixerRow mixers[] = {
 }  // namespace
 
 const std::vector<std::string>& mixer_names() {
-    static const std::vector<std::string> names = [] {
-        std::vector<std::string> all;
-        for (const MixerRow& row : mixers) all.emplace_back(row.name);
-        return all;
-    }();
+    static const std::vector<std::string> names = names_of(mixers);
     return names;
 }
 

@@ -8,6 +8,7 @@
 #include "base/fields.h"
 #include "base/file.h"
 #include "base/nearest.h"
+#include "base/split.h"
 #include "text/chat/template_files.h"
 
 namespace linnet {
@@ -24,12 +25,6 @@ std::vector<std::string> list_of(const Repeating<std::string>& field, const std:
         if (!text.empty()) list.push_back(text);
     }
     return list;
-}
-
-std::string names_of(std::span<const ChatTemplate> known) {
-    std::string names;
-    for (const ChatTemplate& each : known) names += (names.empty() ? "" : ", ") + each.name;
-    return names;
 }
 
 bool means(const ChatTemplate& form, std::string_view source) {
@@ -95,7 +90,7 @@ ChatTemplate open_chat_template(const std::string& name_or_path, std::string_vie
     std::error_code ignored;
     if (std::filesystem::exists(name_or_path, ignored))
         return parse_chat_template(read_file(name_or_path, largest_file), name_or_path);
-    fail_input("", option, "the name of a file, or one of " + names_of(chat_templates()),
+    fail_input("", option, "the name of a file, or one of " + joined(names_of(chat_templates())),
                quoted(name_or_path), did_you_mean(name_or_path, names));
 }
 
@@ -111,7 +106,7 @@ const ChatTemplate& recognise_chat_template(std::string_view source, std::span<c
     if (found.size() == 1) return *found[0];
     fail_input(file, "tokenizer.chat_template", "a template that linnet knows",
                found.empty() ? "another" : "marks of " + marks,
-               "--template NAME or FILE says which it is; names: " + names_of(known));
+               "--template NAME or FILE says which it is; names: " + joined(names_of(known)));
 }
 
 std::string_view trimmed(std::string_view text) {

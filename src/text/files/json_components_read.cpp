@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/split.h"
 #include "text/encode/vocabulary.h"
 #include "text/files/tokenizer_json.h"
 #include "text/unicode/charsmap.h"
@@ -26,12 +27,9 @@ std::string text(Value object, std::string_view key, std::string_view otherwise)
 /// Every member must be one of these; what a file says and we do not know would change the ids.
 void only(Value object, std::initializer_list<std::string_view> known) {
     object.members([&](std::string_view key, Value value) {
-        if (key != "type" && std::find(known.begin(), known.end(), key) == known.end()) {
-            std::string list;
-            for (std::string_view k : known) list += (list.empty() ? "" : ", ") + std::string(k);
-            value.fail(list.empty() ? "no such member" : "only the members " + list,
+        if (key != "type" && std::find(known.begin(), known.end(), key) == known.end())
+            value.fail(known.size() == 0 ? "no such member" : "only the members " + joined(known),
                        "'" + std::string(key) + "'");
-        }
     });
 }
 

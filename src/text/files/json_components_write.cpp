@@ -1,6 +1,5 @@
 // Our lists of steps as tokenizer.json's component trees.
 #include "base/base64.h"
-#include "base/error.h"
 #include "text/files/tokenizer_json.h"
 #include "text/unicode/regex.h"
 

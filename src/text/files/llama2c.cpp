@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/split.h"
 #include "text/files/spm.h"
 
 namespace linnet {
@@ -13,12 +14,6 @@ namespace {
 // What export.py of llama2.c writes for the tokens 1 and 2.
 constexpr std::string_view begin_spelling = "\n<s>\n", end_spelling = "\n</s>\n";
 constexpr TokenId unknown_id = 0, begin_id = 1, end_id = 2;
-
-std::string replaced(std::string text, std::string_view from, std::string_view to) {
-    for (std::size_t at = 0; (at = text.find(from, at)) != text.npos; at += to.size())
-        text.replace(at, from.size(), to);
-    return text;
-}
 
 class Cursor {
   public:

@@ -58,6 +58,11 @@ TokenizerPtr byte_tokenizer() {
 
 namespace {
 
+std::optional<TokenId> id_of(const Parts& parts, std::string_view spelling) {
+    const TokenId id = parts.vocabulary->find(spelling);
+    return id < 0 ? std::nullopt : std::optional(id);
+}
+
 TokenizerPtr trained_bpe(Parts parts, const TrainedVocabulary& trained, std::string_view pre) {
     const Vocabulary& vocabulary = *parts.vocabulary;
     MergeTable table;
@@ -99,13 +104,9 @@ TokenizerPtr trained_spm(Parts parts, const TrainedVocabulary& trained) {
     }
     parts.vocabulary = std::move(scored);
     parts.scores = true;
-    auto role = [&](std::string_view spelling) -> std::optional<TokenId> {
-        const TokenId id = parts.vocabulary->find(spelling);
-        return id < 0 ? std::nullopt : std::optional(id);
-    };
-    parts.special.unknown = role("<unk>");
-    parts.special.bos = role("<s>");
-    parts.special.eos = role("</s>");
+    parts.special.unknown = id_of(parts, "<unk>");
+    parts.special.bos = id_of(parts, "<s>");
+    parts.special.eos = id_of(parts, "</s>");
     if (parts.special.bos) parts.prefix.push_back(*parts.special.bos);
     use_spm_model(parts, true);
     return std::make_shared<Pipeline>(std::move(parts));
@@ -113,15 +114,11 @@ TokenizerPtr trained_spm(Parts parts, const TrainedVocabulary& trained) {
 
 /// BERT's clean-up, words and matching around the pieces.
 TokenizerPtr trained_wordpiece(Parts parts, bool lowercase) {
-    auto role = [&](std::string_view spelling) -> std::optional<TokenId> {
-        const TokenId id = parts.vocabulary->find(spelling);
-        return id < 0 ? std::nullopt : std::optional(id);
-    };
-    parts.special.unknown = role("[UNK]");
-    parts.special.cls = parts.special.bos = role("[CLS]");
-    parts.special.separator = role("[SEP]");
-    parts.special.padding = role("[PAD]");
-    parts.special.mask = role("[MASK]");
+    parts.special.unknown = id_of(parts, "[UNK]");
+    parts.special.cls = parts.special.bos = id_of(parts, "[CLS]");
+    parts.special.separator = id_of(parts, "[SEP]");
+    parts.special.padding = id_of(parts, "[PAD]");
+    parts.special.mask = id_of(parts, "[MASK]");
     if (parts.special.cls) parts.prefix.push_back(*parts.special.cls);
     if (parts.special.separator) parts.suffix.push_back(*parts.special.separator);
     NormalizerStep clean;

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "base/terminal.h"
+#include "train/log.h"
 
 namespace linnet {
 namespace {
@@ -12,11 +13,9 @@ double mib(double bytes) {
     return bytes / (1 << 20);
 }
 
-/// Four significant digits of what is a forecast.
+/// Of what is a forecast.
 double shortened(double value) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.4g", value);
-    return std::strtod(text, nullptr);
+    return with_digits(value, 4);
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "base/split.h"
+
 namespace linnet {
 namespace {
 
@@ -40,9 +42,7 @@ std::span<const OptimizerKind> optimizer_kinds() {
 }
 
 std::vector<std::string> optimizer_names() {
-    std::vector<std::string> names;
-    for (const OptimizerKind& kind : kinds) names.emplace_back(kind.name);
-    return names;
+    return names_of(kinds);
 }
 
 const OptimizerKind& optimizer_kind(std::string_view name) {

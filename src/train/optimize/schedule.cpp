@@ -4,6 +4,8 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "base/split.h"
+
 namespace linnet {
 namespace {
 
@@ -55,9 +57,7 @@ std::span<const ScheduleKind> schedule_kinds() {
 }
 
 std::vector<std::string> schedule_names() {
-    std::vector<std::string> names;
-    for (const ScheduleKind& kind : kinds) names.emplace_back(kind.name);
-    return names;
+    return names_of(kinds);
 }
 
 const ScheduleKind& schedule_kind(std::string_view name) {

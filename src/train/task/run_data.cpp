@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/sha256.h"
+#include "base/split.h"
 #include "base/team.h"
 #include "base/terminal.h"
 #include "data/corpus_check.h"
@@ -16,12 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-std::string joined(const std::vector<std::string_view>& parts) {
-    std::string text;
-    for (std::string_view part : parts) text += part;
-    return text;
-}
 
 }  // namespace
 
@@ -213,7 +208,7 @@ std::string RunData::vocabulary_text(const TokenizerConfig& config, double fract
         return text;
     }
     if (all) return count_ == 1 ? documents_->text : documents_->text + "\n";
-    return joined(split_documents(*documents_, fraction).train);
+    return joined(split_documents(*documents_, fraction).train, "");
 }
 
 TokenSource RunData::tokens(const Tokenizer& tokenizer, double fraction, int threads) {

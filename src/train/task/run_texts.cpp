@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/sha256.h"
-#include "data/train_text.h"
 
 namespace linnet {
 

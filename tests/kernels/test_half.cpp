@@ -5,7 +5,7 @@
 #include <initializer_list>
 #include <limits>
 
-#include "base/half.h"
+#include "kernels/half.h"
 
 using namespace linnet;
 
