@@ -13,7 +13,7 @@ constexpr std::int64_t positions_at_once = 1024;
 std::string table_key(const Graph& graph, const Node& node) {
     Graph::Shapes s = graph.shapes(node);
     std::string key =
-        std::string(node.op->name) + " " + node.attributes.text() + " " + std::to_string(s.in.at(0));
+        std::string(node.op->name) + " " + node.attributes.text(17) + " " + std::to_string(s.in.at(0));
     for (ParameterId p : node.parameters) key += " " + std::to_string(p);
     return key;
 }

@@ -356,14 +356,15 @@ void write_config(GgufWriter& out, const Architecture& any, ModelConfig config) 
         if (!row.marks.empty()) write_marks(out, key, row, marked);
         if (!row.marks.empty() || row.for_no_layer()) continue;
         if (const json word = word_beside(row, values); !word.is_null()) {
-            write_value(out, key, word, config.layers);
+            write_value(out, key, word, config.deepest());
             continue;
         }
         bool silent = !row.missing.is_null() && told(row, values) == derived(row.missing, values);
         if (!row.field.empty() && !silent)
-            write_value(out, key, with_zeros(row, said(row, values), values, config.layers), config.layers);
+            write_value(out, key, with_zeros(row, said(row, values), values, config.deepest()),
+                        config.deepest());
         else if (row.required && !row.equals.is_null())
-            write_value(out, key, row.equals, config.layers);
+            write_value(out, key, row.equals, config.deepest());
     }
 }
 

@@ -20,11 +20,11 @@ double Attributes::number(std::string_view name) const {
     throw std::logic_error("an operation lacks its attribute " + std::string(name));
 }
 
-std::string Attributes::text() const {
+std::string Attributes::text(int digits) const {
     std::string out;
     for (const auto& [key, value] : values_) {
         char number[32];
-        std::snprintf(number, sizeof number, "%g", value);
+        std::snprintf(number, sizeof number, "%.*g", digits, value);
         out += (out.empty() ? "" : " ") + std::string(key) + "=" + number;
     }
     return out;

@@ -7,6 +7,7 @@
 #include "commands/records.h"
 #include "commands/tiny.h"
 #include "formats/gguf.h"
+#include "model/config/config.h"
 #include "model/model.h"
 #include "model/trace/trace.h"
 #include "support.h"
@@ -185,6 +186,26 @@ TEST_CASE("an adapter may change any of a block's matrices alone") {
             std::string(target));
         CHECK_MESSAGE(done.exit == 0, (std::string(target) + ": " + done.err));
         CHECK(nlohmann::json(place.losses("one").back()).is_number());
+    }
+}
+
+TEST_CASE("an adapter changes the linear layers of every mixer") {
+    Place place;
+    for (const std::string& mixer : mixer_names()) {
+        CAPTURE(mixer);
+        const Outcome made = place(
+            "$LINNET train --data down --out m --overwrite --threads 1 --steps 1 "
+            "--set tokenizer.kind=char --set model.width=32 --set model.layers=2 --set "
+            "model.heads=2 --set model.context=32 --set train.batch=2 --set "
+            "train.sample_tokens=0 --set model.mixer=" +
+            mixer +
+            (mixer == "attention" ? ""
+                                  : " --set model.position.kind=none "
+                                    "--set model.attention.qk_norm=none"));
+        REQUIRE_MESSAGE(made.exit == 0, made.err);
+        const Outcome tuned = place("$TUNE -m m --lora 2 --out t --overwrite --steps 2");
+        CHECK_MESSAGE(tuned.exit == 0, tuned.err);
+        CHECK(place("$LINNET generate -m m --lora t -p ten -n 4").exit == 0);
     }
 }
 

@@ -40,7 +40,7 @@ void check_heads(ModelConfig& c, std::string_view file) {
     auto text = [](std::int64_t n) { return std::to_string(n); };
     for (std::int64_t heads : c.heads.list())
         if (heads <= 0) fail_input(file, "model.heads", "a positive number", text(heads));
-    c.kv_heads = filled(c.kv_heads, c.layers, [&](std::int64_t layer) { return c.heads.at(layer); });
+    c.kv_heads = filled(c.kv_heads, c.deepest(), [&](std::int64_t layer) { return c.heads.at(layer); });
     if (c.uses(mixer_names()[0]) && c.kind != "encoder-decoder" &&
         c.mixer.is_list()) {  // what layers without attention have means nothing
         std::int64_t first = 0;
@@ -55,8 +55,10 @@ void check_heads(ModelConfig& c, std::string_view file) {
         c.kv_heads = attention(c.kv_heads, [](std::string_view mixer) { return mixer == mixer_names()[0]; });
         c.heads.shorten(c.layers);
     }
-    for (std::int64_t layer = 0; layer < c.layers; layer++)
-        if (c.mixer.at(layer) == mixer_names()[0] && c.heads.at(layer) % c.kv_heads.at(layer) != 0)
+    const bool crosses = c.kind == "encoder-decoder";
+    for (std::int64_t layer = 0; layer < c.deepest(); layer++)
+        if ((crosses || c.mixer.at(layer) == mixer_names()[0]) &&
+            c.heads.at(layer) % c.kv_heads.at(layer) != 0)
             fail_input(file, "model.kv_heads", "a divisor of heads (" + text(c.heads.at(layer)) + ")",
                        text(c.kv_heads.at(layer)));
     if (c.head_width == 0) {
@@ -206,12 +208,12 @@ void check_experts(ModelConfig& c, std::string_view file) {
 void check_value_embeddings(ModelConfig& c, std::string_view file) {
     auto& tables = c.attention.value_embedding;
     std::vector<std::int64_t> used;
-    for (std::int64_t layer = 0; layer < c.layers; layer++)
+    for (std::int64_t layer = 0; layer < c.deepest(); layer++)
         used.push_back(c.mixer.at(layer) == mixer_names()[0] ? tables.at(layer) : 0);
     tables = PerLayer<std::int64_t>(std::move(used));
-    tables.shorten(c.layers);
+    tables.shorten(c.deepest());
     std::map<std::int64_t, std::int64_t> heads;  // of each table
-    for (std::int64_t layer = 0; layer < std::max(c.layers, c.decoder_layers); layer++) {
+    for (std::int64_t layer = 0; layer < c.deepest(); layer++) {
         const std::int64_t table = tables.at(layer), here = c.kv_heads.at(layer);
         if (table == 0) continue;
         if (c.reads_patches())
@@ -234,7 +236,7 @@ void check_scores(ModelConfig& c, std::string_view file) {
                    a.score, "dot is the scale 1, cosine the norm unit");
     if (a.score == "dot" || a.score == "cosine") a.score = "scaled";
     if (a.score == "general")
-        for (std::int64_t layer = 0; layer < std::max(c.layers, c.decoder_layers); layer++)
+        for (std::int64_t layer = 0; layer < c.deepest(); layer++)
             if (c.kv_heads.at(layer) * c.head_width != c.width)
                 fail_input(file, "model.attention.score", "another, as kv_heads x head_width is not width",
                            a.score, "its keys are the rows themselves");
@@ -253,7 +255,7 @@ void check_choice(ModelConfig& c, std::string_view file) {
     }
     constexpr std::int64_t most = std::int64_t{1} << 26;
     const std::int64_t blocks = (c.context + choice_block - 1) / choice_block;  // at most 2^18
-    if (blocks * blocks * std::max(c.layers, c.decoder_layers) > most)
+    if (blocks * blocks * c.deepest() > most)
         fail_input(file, "model.attention.random", "0, as model.context is " + std::to_string(c.context),
                    std::to_string(a.random),
                    "layers x (context / " + std::to_string(choice_block) + ")^2 may be up to 2^26");
@@ -277,7 +279,7 @@ void check_attention(ModelConfig& c, std::string_view file) {
 
 /// Layers that share their weights must need the same ones.
 void check_tied_layers(ModelConfig& c, std::string_view file) {
-    const std::int64_t deepest = std::max(c.layers, c.decoder_layers);
+    const std::int64_t deepest = c.deepest();
     if (c.tie_layers >= deepest) c.tie_layers = 0;
     if (c.tie_layers == 0) return;
     for (std::int64_t layer = 0; layer < deepest; layer++) {
@@ -437,15 +439,15 @@ bool ModelConfig::uses(std::string_view some_mixer) const {
 }
 
 void shorten_lists(ModelConfig& c) {
-    each_per_layer(c, [&](const Field&, auto& list) { list.shorten(c.layers); });
+    each_per_layer(c, [&](const Field&, auto& list) { list.shorten(c.deepest()); });
 }
 
 void resolve(ModelConfig& c, std::string_view file) {
     if (c.width <= 0) fail_input(file, "model.width", "a positive number", std::to_string(c.width));
     if (c.layers <= 0) fail_input(file, "model.layers", "a positive number", std::to_string(c.layers));
     each_per_layer(c, [&](const Field& field, auto& list) {
-        if (list.list().size() > static_cast<std::size_t>(c.layers))
-            fail_input(file, field.key, "at most " + std::to_string(c.layers) + " values, one per layer",
+        if (list.list().size() > static_cast<std::size_t>(c.deepest()))
+            fail_input(file, field.key, "at most " + std::to_string(c.deepest()) + " values, one per layer",
                        std::to_string(list.list().size()));
     });
     check_mixers(c, file);
@@ -456,7 +458,7 @@ void resolve(ModelConfig& c, std::string_view file) {
     check_rwkv(c, file);
     check_blocks(c, file);
     check_experts(c, file);
-    c.ffn.width = filled(c.ffn.width, c.layers, [&](std::int64_t layer) { return 4 * c.width_at(layer); });
+    c.ffn.width = filled(c.ffn.width, c.deepest(), [&](std::int64_t layer) { return 4 * c.width_at(layer); });
     shorten_lists(c);
     check_attention(c, file);
     check_tied_layers(c, file);

@@ -1,6 +1,7 @@
 // A model is data: what a config may say of one, with its defaults and its checks. models/README.md explains
 // every key.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -133,6 +134,8 @@ struct ModelConfig {
     bool has_encoder() const { return kind != "decoder"; }
     bool has_decoder() const { return kind != "encoder"; }
     bool reads_patches() const { return image.patch > 0; }
+    /// Layers of the deeper side.
+    std::int64_t deepest() const { return std::max(layers, decoder_layers); }
     /// Merges before the layer's block, of which each halves a picture's sides and doubles the stream's
     /// width.
     std::int64_t merges_at(std::int64_t layer) const;

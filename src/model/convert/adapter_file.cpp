@@ -29,6 +29,11 @@ Shape shape_of(std::int64_t experts, std::int64_t rows, std::int64_t columns) {
     return shape;
 }
 
+/// Without a first dimension of 1, which some tensors have and their adapters lack.
+Shape plain(const Shape& s) {
+    return s.rank == 3 && s.dim[0] == 1 ? Shape(s.dim[1], s.dim[2]) : s;
+}
+
 /// What a target's tensor is in the model's file.
 struct Place {
     std::int64_t experts, rows, columns;  // rows: of each expert
@@ -123,7 +128,7 @@ Adapter adapter_of_gguf(const Gguf& file, const Model& base, double scale) {
             {a, shape_of(place.experts, target.rank, place.columns)},
             {b, shape_of(place.experts, place.rows, target.rank)}};
         for (const auto& [tensor, shape] : expected) {
-            if (tensor->shape != shape)
+            if (plain(tensor->shape) != plain(shape))
                 fail_input(file.path(), std::string(tensor->name),
                            "shape " + shape_text(shape) + " (of " + base.path() + ")",
                            shape_text(tensor->shape), "made for another model?");

@@ -19,10 +19,9 @@ NodeId ExpertsTracer::trace(const std::string& blk, NodeId x, double std) {
     const auto& e = c.experts;
     auto count = static_cast<double>(experts), used = static_cast<double>(e.used);
     SpaceId tokens = parts_.graph().node(x).space;
-    if (places_ == none) {
+    if (places_ == none || parts_.graph().spaces()[places_].parent != tokens)  // the first, or behind a merge
         places_ = parts_.graph().space({"places", none, tokens, e.used});
-        bounds_ = parts_.graph().space({"expert bounds", none, none, 0, experts + 1});
-    }
+    if (bounds_ == none) bounds_ = parts_.graph().space({"expert bounds", none, none, 0, experts + 1});
     NodeId scores = parts_.linear(path + ".router", blk + ".ffn_gate_inp", x, experts, false, c.init_std);
     NodeId choice = parts_.graph().add(expert_choice_op, path + ".choice", {scores}, {}, {{"used", used}});
     NodeId weights = parts_.graph().add(expert_weights_op, path + ".weights", {scores, choice}, {},
@@ -46,7 +45,7 @@ NodeId ExpertsTracer::trace(const std::string& blk, NodeId x, double std) {
                              Shape(experts * wide, parts_.graph().node(in).width), 0, deviation, experts);
         NodeId y = parts_.graph().add(expert_linear_op, path + "." + name, {in, bounds}, {w},
                                       {{"experts", count}, {"used", used}});
-        return beside_.add(parts_.graph(), w, y, parts_.training());
+        return parts_.with_adapters(w, y);
     };
     std::int64_t width = e.width ? e.width : c.ffn.width.at(layer);
     NodeId gate = product("gate", there, width, std), up = product("up", there, width, std);
@@ -68,7 +67,7 @@ NodeId ExpertsTracer::shared(const std::string& blk, NodeId x, double std) {
     y = parts_.linear(path + ".down", blk + ".ffn_down_shexp", y, out, false, parts_.residual_std());
     if (!c.experts.shared_gate) return y;
     ParameterId w = parts_.parameter(blk + ".ffn_gate_inp_shexp.weight", Shape(1, out), 0, c.init_std, 1);
-    NodeId open = parts_.graph().add(linear_op, path + ".open", {x}, {w});
+    NodeId open = parts_.with_adapters(w, parts_.graph().add(linear_op, path + ".open", {x}, {w}));
     return parts_.graph().add(row_gate_op, path + ".gate_result", {y, open});
 }
 

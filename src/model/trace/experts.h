@@ -2,7 +2,6 @@
 #pragma once
 #include <string>
 
-#include "model/trace/adapters.h"
 #include "model/trace/mixers.h"
 #include "model/trace/trace.h"
 
@@ -10,8 +9,7 @@ namespace linnet {
 
 class ExpertsTracer {
   public:
-    ExpertsTracer(BlockParts& parts, AdapterTracer& beside, TracedModel& model)
-        : parts_(parts), beside_(beside), model_(model) {}
+    ExpertsTracer(BlockParts& parts, TracedModel& model) : parts_(parts), model_(model) {}
 
     /// Another stack begins, whose rows are of another space.
     void begin() { places_ = bounds_ = none; }
@@ -22,7 +20,6 @@ class ExpertsTracer {
     NodeId shared(const std::string& blk, NodeId x, double std);
 
     BlockParts& parts_;
-    AdapterTracer& beside_;
     TracedModel& model_;  // gets the routers' losses, and how experts were used
     SpaceId places_ = none, bounds_ = none;
 };

@@ -47,9 +47,12 @@ class Mixer {
     NodeId linear(const char* to, const char* own, NodeId x, std::int64_t out) {
         return linear(to, own, x, out, c_.init_std);
     }
+    NodeId product(const char* to, NodeId x, ParameterId w, ParameterId bias) {
+        return parts_.with_adapters(w, graph().add(linear_op, path(to), {x}, {w, bias}));
+    }
     NodeId biased(const char* to, const char* own, NodeId x, std::int64_t out, double std, ParameterId bias) {
         ParameterId w = parts_.parameter(name(own) + ".weight", Shape(out, width(x)), 0, std);
-        return graph().add(linear_op, path(to), {x}, {w, bias});
+        return product(to, x, w, bias);
     }
     NodeId activation(const char* to, NodeId x, Activation kind) {
         return graph().add(activation_op, path(to), {x}, {}, {{"kind", static_cast<double>(kind)}});
@@ -147,8 +150,7 @@ NodeId Mixer::mamba(NodeId x) {
     NodeId c = normed("c.norm", "ssm_c_norm", linear("c", "ssm_x_c", u, m.state));
     const double std = 1 / std::sqrt(3 * static_cast<double>(m.rank));
     ParameterId w = parts_.parameter(name("ssm_dt.weight"), Shape(m.inner, m.rank), 0, std);
-    dt = graph().add(linear_op, path("dt"), {dt},
-                     {w, ramp(name("ssm_dt.bias"), m.inner, first_step, last_step)});
+    dt = product("dt", dt, w, ramp(name("ssm_dt.bias"), m.inner, first_step, last_step));
     // Files hold A itself, which starts as -1 … -N (Gu et al. 2022, S4D-Real), not its logarithm; so do we.
     ParameterId a = ramp(name("ssm_a"), m.inner * m.state, -1, -static_cast<double>(m.state), m.state);
     NodeId y = graph().add(selective_scan_op, path("scan"), {u, dt, b, c},
@@ -240,7 +242,7 @@ NodeId Mixer::rwkv6(NodeId x) {
         y = activation(("mix." + to).c_str(), y, Activation::tanh);
         ParameterId w = parts_.parameter(name("time_mix_w2_") + to + ".weight", Shape(width, c_.rwkv.mix), 0,
                                          c_.init_std, 1);
-        y = graph().add(linear_op, path(("mix2." + to).c_str()), {y}, {w, share});
+        y = product(("mix2." + to).c_str(), y, w, share);
         return add(("x." + to).c_str(), x, multiply(("past." + to).c_str(), past, y));
     };
     NodeId xw = seen("w"), xk = seen("k"), xv = seen("v"), xr = seen("r"), xg = seen("g");

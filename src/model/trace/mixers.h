@@ -25,6 +25,8 @@ class BlockParts {
     /// x · Wᵀ (+ b), of the parameters `name`.weight and `name`.bias.
     virtual NodeId linear(const std::string& path, const std::string& name, NodeId x, std::int64_t out,
                           bool bias, double std) = 0;
+    /// `product`, a node that multiplies with `weight`, and what adapters add to it.
+    virtual NodeId with_adapters(ParameterId weight, NodeId product) = 0;
 
     NodeId first_values[2] = {none, none};  // rwkv7: those of the first layer that has some, each way
 };

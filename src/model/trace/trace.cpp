@@ -33,18 +33,23 @@ class Tracer : public BlockParts {
         StreamId targets = graph().stream({"targets"}), wanted = graph().stream({"outputs"});
         const Placement outputs{graph().space({"outputs", wanted}), wanted};
         if (generator_) streams_.emplace(graph());
+        // Early, as plans give the first spaces their room.
+        if (c_.head.next) {
+            const StreamId follows = graph().stream({"next"});
+            sequences_ = {graph().space({"next", follows}), follows};
+        }
         ParameterId table = none;
         if (!c_.reads_patches()) table = matrix("token_embd.weight", c_.vocabulary, c_.width, c_.init_std);
         if (c_.kind == "encoder-decoder") {
             SpaceId source = graph().space({"source"});
             side_ = {"enc.", false, false, 0};
-            encoded_ = stack(table, {source, graph().stream({"source"})}, c_.layers);
+            encoded_ = blocks(embedded(table, {source, graph().stream({"source"})}), c_.layers);
             side_ = {"dec.", true, true, c_.layers};
         } else if (c_.is_encoder()) {
             if (generator_) replace(table, {tokens, ids}, outputs.space);
             side_ = {"", false, false, 0};
         }
-        NodeId x = stack(table, {tokens, ids}, c_.decoder_layers ? c_.decoder_layers : c_.layers);
+        NodeId x = blocks(embedded(table, {tokens, ids}), c_.decoder_layers ? c_.decoder_layers : c_.layers);
         if (c_.is_encoder())
             encoder_head(table, x, targets, outputs);
         else
@@ -96,15 +101,14 @@ class Tracer : public BlockParts {
                   double std) override {
         Small<ParameterId, max_parameters> p{matrix(name + ".weight", out, graph().node(x).width, std)};
         if (bias) p.push_back(parameter(name + ".bias", Shape(out), 0, 0));
-        return beside_.add(graph(), p[0], graph().add(linear_op, path, {x}, p), training_);
+        return with_adapters(p[0], graph().add(linear_op, path, {x}, p));
+    }
+
+    NodeId with_adapters(ParameterId weight, NodeId product) override {
+        return beside_.add(graph(), weight, product, training_);
     }
 
   private:
-    /// Embedding, blocks and last norm: of a decoder, or of one side of an encoder–decoder.
-    NodeId stack(ParameterId table, Placement input, std::int64_t layers) {
-        return blocks(embedded(table, input), layers);
-    }
-
     NodeId embedded(ParameterId table, Placement input) {
         const std::string& side = side_.prefix;
         input_ = input;
@@ -186,19 +190,27 @@ class Tracer : public BlockParts {
     /// The loss of rows x, and the logits of those that `wanted` names.
     void head(ParameterId table, NodeId x, StreamId targets, Placement wanted) {
         Small<ParameterId, max_parameters> p = output_product(table);
-        Attributes finish;
-        if (c_.logits.scale != 1) finish.set("scale", c_.logits.scale);
-        if (c_.logits.softcap != 0) finish.set("softcap", c_.logits.softcap);
-        smooth(finish);
-        model_.loss = graph().add(cross_entropy_op, "loss", {x}, p, finish, {none, targets});
+        model_.loss = graph().add(cross_entropy_op, "loss", {x}, p, finish(), {none, targets});
         NodeId last = graph().add(get_rows_op, "last", {x}, {}, {}, wanted);
         // Logits have the bits of writing also after a prompt: sampling must not depend on how a text came
         // in.
-        NodeId y = graph().add(linear_op, "logits", {last}, p, {{"written", 1}});
+        model_.logits = finished(graph().add(linear_op, "logits", {last}, p, {{"written", 1}}));
+    }
+
+    /// How a loss finishes the logits that it makes.
+    Attributes finish() const {
+        Attributes finish;
+        if (c_.logits.scale != 1) finish.set("scale", c_.logits.scale);
+        if (c_.logits.softcap != 0) finish.set("softcap", c_.logits.softcap);
+        if (training_ && c_.label_smoothing > 0) finish.set("smoothing", c_.label_smoothing);
+        return finish;
+    }
+
+    /// The same of logits that are wanted themselves.
+    NodeId finished(NodeId y) {
         y = scaled("logits.scale", y, c_.logits.scale);
-        if (c_.logits.softcap != 0)
-            y = graph().add(softcap_op, "logits.softcap", {y}, {}, {{"value", c_.logits.softcap}});
-        model_.logits = y;
+        if (c_.logits.softcap == 0) return y;
+        return graph().add(softcap_op, "logits.softcap", {y}, {}, {{"value", c_.logits.softcap}});
     }
 
     Small<ParameterId, max_parameters> output_product(ParameterId table) {
@@ -210,10 +222,6 @@ class Tracer : public BlockParts {
 
     /// Of an output matrix of its own.
     double head_std() const { return c_.zero_init ? 0 : c_.init_std; }
-
-    void smooth(Attributes& loss) const {
-        if (training_ && c_.label_smoothing > 0) loss.set("smoothing", c_.label_smoothing);
-    }
 
     /// Of an encoder's rows: one vector for each sequence, in every way of pooling, and what they tell: of
     /// chosen rows a token or a tag, of sequences a class.
@@ -238,25 +246,22 @@ class Tracer : public BlockParts {
             y = dropout("head.dropout", y);
             p = class_product(y, c_.head.classes);
         }
-        Attributes loss;
-        smooth(loss);
+        Attributes loss = finish();
         if (generator_) loss.set("weight", generator_->weight);
         model_.loss = replaced_ ? graph().add(cross_entropy_op, "loss", {y, replaced_->wrong}, p, loss)
                                 : graph().add(cross_entropy_op, "loss", {y}, p, loss, {none, targets});
-        model_.logits = graph().add(linear_op, "logits", {y}, p, {{"written", 1}});
+        model_.logits = finished(graph().add(linear_op, "logits", {y}, p, {{"written", 1}}));
     }
 
     /// Of two texts in a sequence, whether the second follows the first (Devlin et al. 2019, BERT,
     /// section 3.1, task 2): a loss of its own, of whole sequences.
     void next_head(NodeId x) {
-        const StreamId follows = graph().stream({"next"});
-        const SpaceId sequences = graph().space({"next", follows});
         NodeId y = graph().add(pool_op, "next.first", {x}, {},
-                               {{"kind", static_cast<double>(Pooling::first)}}, {sequences});
+                               {{"kind", static_cast<double>(Pooling::first)}}, {sequences_.space});
         y = tanh_layer("next", y);
         const Small<ParameterId, max_parameters> p = class_product(y, next_classes);
         model_.next_loss =
-            graph().add(cross_entropy_op, "next.loss", {y}, p, {{"sequences", 1}}, {none, follows});
+            graph().add(cross_entropy_op, "next.loss", {y}, p, {{"sequences", 1}}, {none, sequences_.stream});
         model_.next_logits = graph().add(linear_op, "next.logits", {y}, p, {{"written", 1}});
         graph().add_program("next", {model_.next_logits});
     }
@@ -365,11 +370,6 @@ class Tracer : public BlockParts {
 
     NodeId attention(const std::string& blk, NodeId x) {
         return attend(blk + ".attn", blk + ".attn", x, x, side_.causal);
-    }
-
-    /// Queries of the decoder look at what the encoder made of the source.
-    NodeId cross_attention(const std::string& blk, NodeId x) {
-        return attend(blk + ".cross", blk + ".cross_attn", x, encoded_, false);
     }
 
     /// Rows of x look at rows of `seen`: their own, or an encoder's.
@@ -530,9 +530,10 @@ class Tracer : public BlockParts {
         x = with_first(blk, x);
         if (c_.residual.kind == "parallel") return parallel_block(blk, x);
         x = residual(blk + ".attn", blk + ".attn", x, [&](NodeId y) { return mixer(blk, y); });
-        if (encoded_ != none)
-            x = residual(blk + ".cross", blk + ".cross_attn", x,
-                         [&](NodeId y) { return cross_attention(blk, y); });
+        if (encoded_ != none)  // queries look at what the encoder made of the source
+            x = residual(blk + ".cross", blk + ".cross_attn", x, [&](NodeId y) {
+                return attend(blk + ".cross", blk + ".cross_attn", y, encoded_, false);
+            });
         if (c_.ffn.kind == "none") return x;
         return residual(blk + ".ffn", blk + ".ffn", x, [&](NodeId y) { return feed_forward(blk, y); });
     }
@@ -550,6 +551,7 @@ class Tracer : public BlockParts {
     AdapterTracer beside_;
     std::optional<GeneratorShape> generator_;
     std::optional<GeneratorStreams> streams_;
+    Placement sequences_;                     // what head.next tells of each
     std::optional<ReplacedTokens> replaced_;  // what a generator, traced first, left to read
     /// The stack being traced: how its paths and parameters begin, whether it is a decoder, its first block.
     struct Side {
@@ -566,7 +568,7 @@ class Tracer : public BlockParts {
     NodeId encoded_ = none;                                 // the encoder's rows, in a decoder beside one
     std::vector<NodeId> appends_, source_appends_;
     RopeTracer rope_;
-    ExpertsTracer experts_{*this, beside_, model_};
+    ExpertsTracer experts_{*this, model_};
     NodeId score_bias_ = none;
     PictureWindows windows_{*this};
     Placement input_;                                   // of the stack: its tokens

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "model/trace/generator.h"
 #include "text/encode/merges.h"
 
 namespace linnet {
@@ -150,9 +151,17 @@ void check_objective(RunConfig& c, const std::string& name) {
                    expected + (expected == "pairs" ? " or spans" : "") + ", as model.kind is " + m.kind +
                        (m.is_encoder() ? " and model.head.kind " + m.head.kind : ""),
                    objective);
-    if (objective == "replaced" && m.head.classes != 2)
+    if (objective != "replaced") return;
+    if (m.head.classes != 2)
         fail_input(name, "model.head.classes", "2, as train.objective is replaced",
                    std::to_string(m.head.classes));
+    ModelConfig generator = generator_config(m, c.train.replaced.generator);
+    try {
+        resolve(generator, "");
+    } catch (const Error& error) {
+        fail_input(name, "train.replaced.generator", "a share of which a generator can be made",
+                   nlohmann::json(c.train.replaced.generator).dump(), error.what());
+    }
 }
 
 }  // namespace
