@@ -32,7 +32,7 @@ std::string written_line(const std::string& path) {
             add(*at);
     else
         add(fs::directory_entry(path, ignored));
-    return "wrote " + path + ", " + human_bytes(static_cast<double>(bytes));
+    return "wrote " + printable(path) + ", " + human_bytes(static_cast<double>(bytes));
 }
 
 void note_written(const std::string& path) {

@@ -7,21 +7,23 @@
 
 #include <atomic>
 #include <cerrno>
+#include <string_view>
 
 namespace linnet {
 namespace {
 
 std::atomic<int> received{0}, unheeded{0};
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may only touch lock-free atomics");
-// Readable when a signal has come: a read() that waits in one thread is not broken off by a signal that the
-// system hands to another.
+// Readable when a signal has come, whichever thread the system hands it to: a read() may wait in another.
 int wake_read = -1, wake_write = -1;
+std::string_view said_first;
 
 void note(int signal_number) {
     const int saved = errno;
     int none = 0;
     if (received.compare_exchange_strong(none, signal_number)) {
         if (wake_write >= 0) (void)!::write(wake_write, "", 1);
+        (void)!::write(STDERR_FILENO, said_first.data(), said_first.size());
     } else {
         ::signal(signal_number, SIG_DFL);
         ::raise(signal_number);  // delivered when this handler returns
@@ -31,7 +33,8 @@ void note(int signal_number) {
 
 }  // namespace
 
-void install_stop_signals() {
+void install_stop_signals(const char* said) {
+    if (said) said_first = said;
     int ends[2];
     if (wake_read < 0 && ::pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0)
         wake_read = ends[0], wake_write = ends[1];

@@ -60,11 +60,26 @@ std::string prompt_text(const std::optional<std::string>& prompt, const std::str
     const bool from_file = !file.empty() && file != "-";
     if (!from_file && file.empty() && ::isatty(STDIN_FILENO)) return {};
     std::string text = read_input(from_file ? file : "-");
+    refuse_wide_encoding(prompt_name(prompt, file), text);
+    constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+    if (text.starts_with(byte_order_mark)) text.erase(0, byte_order_mark.size());
     if (!keep_newline && text.ends_with('\n')) {
         text.pop_back();
         if (text.ends_with('\r')) text.pop_back();
     }
     return text;
+}
+
+std::string prompt_lines(const std::optional<std::string>& prompt, const std::string& file,
+                         bool keep_newline) {
+    if (!prompt && file.empty() && ::isatty(STDIN_FILENO))
+        usage_error("--prompt", "a text, or -f - to type it", "none");
+    std::string text = prompt_text(prompt, file, keep_newline);
+    const std::size_t fault = valid_utf8_prefix(text);
+    if (fault == text.size()) return text;
+    const auto line = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(fault), '\n') + 1;
+    fail_input(prompt_name(prompt, file), "line " + std::to_string(line), "UTF-8",
+               utf8_fault_name(text, fault));
 }
 
 std::string prompt_name(const std::optional<std::string>& prompt, const std::string& file) {

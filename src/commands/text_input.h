@@ -43,8 +43,11 @@ void add_prompt(CLI::App& app, const std::string& what, std::optional<std::strin
 
 /// The text that they mean: `prompt`, else the file's, else stdin's (nothing where stdin is a terminal:
 /// nobody is kept waiting). Of a file and of stdin one line end at the end is not the text's but the editor's
-/// or echo's, and dropped unless `keep_newline`.
+/// or echo's, and dropped unless `keep_newline`; so is a byte order mark. UTF-16 is refused by name.
 std::string prompt_text(const std::optional<std::string>& prompt, const std::string& file, bool keep_newline);
+/// The same where there must be one: Exit::usage where stdin is a terminal, Exit::input where it is no UTF-8.
+std::string prompt_lines(const std::optional<std::string>& prompt, const std::string& file,
+                         bool keep_newline);
 
 /// What that text is called in errors: "--prompt", "stdin" or the file's name.
 std::string prompt_name(const std::optional<std::string>& prompt, const std::string& file);

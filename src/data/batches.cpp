@@ -6,6 +6,7 @@
 #include "base/team.h"
 #include "data/permutation.h"
 #include "data/shards.h"
+#include "text/naming.h"
 
 namespace linnet {
 
@@ -102,7 +103,8 @@ TokenSource TokenSource::from_documents(const TextSplit& split, bool mark, const
     const std::vector<std::string_view>* parts[2] = {&split.train, &split.validation};
     for (int i = 0; i < 2; i++) {
         auto stream = std::make_shared<Stream>();
-        std::vector<TokenId> ids = encode_documents(tokenizer, *parts[i], mark, threads);
+        const std::vector<TokenId> ids =
+            naming(source.name_, [&] { return encode_documents(tokenizer, *parts[i], mark, threads); });
         if (tokenizer.size() <= 65536)
             stream->narrow.assign(ids.begin(), ids.end());
         else

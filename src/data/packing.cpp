@@ -39,7 +39,7 @@ PackedTexts::PackedTexts(const std::vector<PackedText> (&texts)[2], bool cut, co
 
 void PackedTexts::take(Split& split, const PackedText& text, bool cut, std::vector<Piece>& pieces) {
     const std::size_t size = text.ids.size();
-    if (size > T_ + 1 && !cut) shortened_++;
+    const std::size_t before = pieces.size();
     for (std::size_t begin = 0; begin + 1 < size; begin += T_) {
         const std::size_t length = std::min(T_ + 1, size - begin);
         const auto first = static_cast<std::ptrdiff_t>(begin),
@@ -51,6 +51,7 @@ void PackedTexts::take(Split& split, const PackedText& text, bool cut, std::vect
         }
         if (!cut) break;
     }
+    if (size > T_ + 1 && !cut) (pieces.size() > before ? shortened_ : left_out_)++;
 }
 
 void PackedTexts::pack(Split& split, std::vector<Piece> pieces) const {

@@ -31,7 +31,8 @@ class PackedTexts {
     std::uint64_t size(DataSplit split) const { return at(split).scored; }  // ids that count
     std::uint64_t bytes(DataSplit split) const { return at(split).bytes; }  // of the text they spell
     std::uint64_t bins(DataSplit split) const { return at(split).bins.size(); }
-    std::uint64_t shortened() const { return shortened_; }  // texts that lost their ends, or all
+    std::uint64_t shortened() const { return shortened_; }  // texts that lost their ends,
+    std::uint64_t left_out() const { return left_out_; }    // or all that counted in them
 
     /// The bin that is the index-th to train on: epochs follow each other, each in its own order.
     std::uint64_t train_bin(std::uint64_t index) const;
@@ -57,7 +58,7 @@ class PackedTexts {
     void pack(Split& split, std::vector<Piece> pieces) const;
 
     Split splits_[2];
-    std::uint64_t seed_, shortened_ = 0;
+    std::uint64_t seed_, shortened_ = 0, left_out_ = 0;
     std::size_t T_;
 };
 

@@ -168,6 +168,7 @@ void save_checkpoint(const std::string& folder, const Checkpoint& state, Learner
                      {"isa", state.isa},
                      {"base", state.base},
                      {"early_stop", state.early_stop},
+                     {"memorised", state.memorised},
                      {"read", state.inputs.to_json()},
                      {"evaluations", state.keeper.to_json()}};
     if (!state.texts.is_null()) manifest["texts"] = state.texts;
@@ -244,6 +245,7 @@ Checkpoint read_checkpoint(const std::string& folder) {
         state.isa = m.value("isa", "");
         state.base = m.value("base", "");
         state.early_stop = m.value("early_stop", true);
+        state.memorised = m.value("memorised", false);
         if (m.contains("read")) state.inputs = DataOptions::from_json(m.at("read"));
         if (m.contains("evaluations")) state.keeper = Keeper::from_json(m.at("evaluations"));
         if (m.contains("texts")) state.texts = m.at("texts");

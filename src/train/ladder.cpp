@@ -86,26 +86,33 @@ json config_of(const Rung& rung, const TextRow& text, std::int64_t vocabulary) {
               {"validation_fraction", text.held_out}}}};
 }
 
-Candidate candidate_of(const Rung& rung, const TextRow& text, std::int64_t given_vocabulary) {
+double tokens_per_step(const TrainConfig& t) {
+    return static_cast<double>(t.batch * t.sequence * t.accumulate);
+}
+
+Candidate candidate_of(const Rung& rung, const TextRow& text, const Prospect& prospect) {
     Candidate c;
-    const std::int64_t own = std::min(text.vocabulary, rung.vocabulary);
-    c.config = config_of(rung, text, own);
-    c.vocabulary = given_vocabulary > 0 ? given_vocabulary : own;
-    auto width = static_cast<double>(rung.width), layers = static_cast<double>(rung.layers);
-    c.parameters = layers * (4 * width * width + 3 * width * static_cast<double>(rung.ffn)) +
-                   width * static_cast<double>(c.vocabulary);
-    c.step_tokens = static_cast<double>(rung.batch * rung.sequence);
+    c.config = config_of(rung, text, std::min(text.vocabulary, rung.vocabulary));
+    const RunConfig run = read_run_config(c.config, "default config", prospect.settings);
+    const ModelConfig& m = run.model;
+    c.vocabulary = prospect.vocabulary > 0        ? prospect.vocabulary
+                   : run.tokenizer.kind == "byte" ? 256
+                                                  : run.tokenizer.vocab_size;
+    auto width = static_cast<double>(m.width), layers = static_cast<double>(m.layers);
+    const double ffn = static_cast<double>(m.ffn.width.at(0)) * (m.ffn.gated ? 3 : 2);
+    c.parameters = layers * (4 * width * width + width * ffn) + width * static_cast<double>(c.vocabulary);
+    c.step_tokens = tokens_per_step(run.train);
     // Attention sees half of the sequence: two products of it.
-    const double attention = 2 * layers * width * static_cast<double>(rung.sequence);
+    const double attention = 2 * layers * width * static_cast<double>(run.train.sequence);
     c.step_flops = 3 * (2 * c.parameters + attention) * c.step_tokens;
     return c;
 }
 
-std::vector<Candidate> candidates_of(const TextRow& text, std::int64_t vocabulary) {
+std::vector<Candidate> candidates_of(const TextRow& text, const Prospect& prospect) {
     std::vector<Candidate> all;
     for (std::size_t i = 0; i <= text.rung; i++) {
-        Candidate c = candidate_of(rungs[i], text, vocabulary);
-        // Rungs that differ in their vocabulary alone.
+        Candidate c = candidate_of(rungs[i], text, prospect);
+        // Rungs that differ in their vocabulary alone, or in what is set.
         if (!all.empty() && c.parameters == all.back().parameters) continue;
         all.push_back(std::move(c));
     }
@@ -126,7 +133,7 @@ double usual_token_bytes(std::int64_t vocabulary) {
 Choice choose(const Prospect& prospect, const MeasureStep& measure) {
     const TextRow& text = row_of(prospect.bytes);
     Choice choice;
-    choice.candidates = candidates_of(text, prospect.vocabulary);
+    choice.candidates = candidates_of(text, prospect);
     std::vector<Candidate>& all = choice.candidates;
     const auto nearest_speed = [&](std::size_t i) {
         for (std::size_t far = 0; far < all.size(); far++) {
@@ -158,27 +165,26 @@ json choose_config(const Prospect& prospect) {
     return std::move(choice.candidates[choice.best].config);
 }
 
-json choose_tuning(const ModelConfig& model, std::uint64_t bytes, bool adapter) {
+double usual_held_out(std::uint64_t bytes) {
+    return row_of(bytes).held_out;
+}
+
+json choose_tuning(const ModelConfig& model, bool adapter) {
     const std::int64_t sequence = std::min<std::int64_t>(model.context, 512);
     const std::int64_t batch = std::max<std::int64_t>(1, 4096 / sequence);
     // An adapter wants about ten times the rate of the weights themselves (Schulman 2025, "LoRA without
     // regret"), and both less in proportion to the width.
     const double lr = (adapter ? 1.0 : 0.1) / static_cast<double>(model.width);
-    return {
-        {"train",
-         {{"batch", batch},
-          {"sequence", sequence},
-          {"optimizer",
-           {{"lr", rounded(std::min(lr, adapter ? 5e-3 : 5e-4))}, {"beta2", 0.99}, {"weight_decay", 0.0}}},
-          {"schedule", {{"kind", "wsd"}, {"min_lr", 0.0}, {"decay", 0.4}}},
-          {"validation_fraction", row_of(bytes).held_out}}}};
+    json train = {
+        {"batch", batch},
+        {"optimizer",
+         {{"lr", rounded(std::min(lr, adapter ? 5e-3 : 5e-4))}, {"beta2", 0.99}, {"weight_decay", 0.0}}},
+        {"schedule", {{"kind", "wsd"}, {"min_lr", 0.0}, {"decay", 0.4}}}};
+    if (!model.reads_patches()) train["sequence"] = sequence;  // a picture is read whole
+    return {{"train", train}};
 }
 
 namespace {
-
-double tokens_a_step(const TrainConfig& t) {
-    return static_cast<double>(t.batch * t.sequence * t.accumulate);
-}
 
 /// As many tokens as a text of this size may be read for.
 double most_tokens(const TextSize& text) {
@@ -186,7 +192,7 @@ double most_tokens(const TextSize& text) {
     return epochs * static_cast<double>(text.train_tokens);
 }
 std::int64_t most_steps(const TrainConfig& t, const TextSize& text) {
-    return std::max<std::int64_t>(1, std::llround(most_tokens(text) / tokens_a_step(t)));
+    return std::max<std::int64_t>(1, std::llround(most_tokens(text) / tokens_per_step(t)));
 }
 
 /// `value` is set unless one of `given` ("key=value") sets `key`.

@@ -16,15 +16,17 @@ inline constexpr double usual_share = 0.6;
 
 /// What a choice depends on.
 struct Prospect {
-    std::uint64_t bytes = 0;      // of text
-    double seconds = 0;           // for training
-    double flops = 0;             // per second: what steps reach
-    std::int64_t vocabulary = 0;  // of the tokenizer that the data brings; 0: to be chosen
+    std::uint64_t bytes = 0;                 // of text
+    double seconds = 0;                      // for training
+    double flops = 0;                        // per second: what steps reach
+    std::int64_t vocabulary = 0;             // of the tokenizer that the data brings; 0: to be chosen
+    std::vector<std::string> settings = {};  // "key=value", laid over every candidate
 };
 
 /// A model that could be trained in the time.
 struct Candidate {
-    nlohmann::json config;        // model, vocabulary, batch and optimizer; the schedule: see fit_schedule
+    nlohmann::json config;  // model, vocabulary, batch and optimizer, without the prospect's settings; the
+                            // schedule: see fit_schedule
     std::int64_t vocabulary = 0;  // at most
     double parameters = 0;        // matrices alone
     double step_flops = 0, step_tokens = 0;
@@ -54,7 +56,10 @@ nlohmann::json choose_config(const Prospect& prospect);
 double usual_token_bytes(std::int64_t vocabulary);
 
 /// Batch and optimizer of a run that begins from a model and trains all of it, or an adapter.
-nlohmann::json choose_tuning(const ModelConfig& model, std::uint64_t bytes, bool adapter);
+nlohmann::json choose_tuning(const ModelConfig& model, bool adapter);
+
+/// The share of a text of so many bytes that is held out.
+double usual_held_out(std::uint64_t bytes);
 
 struct TextSize {
     std::uint64_t bytes = 0, train_tokens = 0;

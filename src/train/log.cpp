@@ -16,6 +16,8 @@ RunLog::RunLog(std::string path, std::uint64_t keep, bool echo) : path_(std::mov
     if (file_ < 0) fail_errno(path_, "", errno);
     off_t size = ::lseek(file_, 0, SEEK_END);
     bytes_ = std::min(keep, static_cast<std::uint64_t>(std::max<off_t>(size, 0)));
+    if (bytes_ < keep)
+        bytes_ = MappedFile(path_).text().rfind('\n') + 1;  // cut short: its last line may be, too
     if (int error = truncate_file(file_, bytes_)) fail_errno(path_, "", error);
     if (::lseek(file_, static_cast<off_t>(bytes_), SEEK_SET) < 0) fail_errno(path_, "", errno);
 }

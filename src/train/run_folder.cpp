@@ -61,16 +61,17 @@ RunFolder::RunFolder(const std::string& path, RunStart start)
     }
     if (start == RunStart::resume && !newest_checkpoint(checkpoints))
         fail(Exit::diverged, path, "", "a checkpoint to resume from", "none",
-             "without --resume a run begins");
+             found_run(path).empty() ? "without --resume a run begins" : "--overwrite begins anew");
     const std::string found = start == RunStart::fresh ? found_run(path) : "";
     if (!found.empty())
         fail(Exit::usage, path, "", "a folder without a model, a checkpoint or a log", found,
-             "--resume goes on with a run, --overwrite replaces it");
+             newest_checkpoint(checkpoints) ? "--resume goes on with a run, --overwrite replaces it"
+                                            : "--overwrite replaces it");
 }
 
 RunFolder::~RunFolder() {
     try {
-        if (name_taken(path_ + "/" + set_aside)) restore();
+        if (replaces()) restore();
     } catch (const std::exception&) {  // the next start tries again
     }
 }
@@ -81,6 +82,10 @@ void RunFolder::begin() {
     for (const char* name : run_names)
         if (name_taken(path_ + "/" + name)) move(path_ + "/" + name, path_ + "/" + set_aside + "/" + name);
     write_file(path_ + "/" + set_aside + "/" + all_aside, "", Existing::replace_name);
+}
+
+bool RunFolder::replaces() const {
+    return name_taken(path_ + "/" + set_aside);
 }
 
 void RunFolder::settle() {

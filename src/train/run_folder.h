@@ -28,6 +28,8 @@ class RunFolder {
     /// To be called before the run's first file is written. An old run's files move into the folder
     /// `set_aside` and stand there until the new run has a checkpoint.
     void begin();
+    /// Whether an old run stands aside.
+    bool replaces() const;
     /// To be called when a checkpoint of this run stands.
     void settle();
 

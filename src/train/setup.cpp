@@ -9,95 +9,20 @@
 #include "base/file.h"
 #include "base/terminal.h"
 #include "base/utf8.h"
-#include "kernels/peaks.h"
 #include "model/architectures.h"
 #include "model/convert/open.h"
 #include "model/encode/encoder_text.h"
-#include "train/ladder.h"
+#include "model/fingerprint.h"
+#include "train/chosen.h"
 #include "train/precision.h"
 #include "train/run_model.h"
 #include "train/task/example_task.h"
-#include "train/timing.h"
 
 namespace linnet {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-/// The settings that options stand for: --set, then --steps.
-std::vector<std::string> settings_of(const TrainingOptions& options) {
-    std::vector<std::string> settings = options.set;
-    if (options.steps) settings.push_back("train.steps=" + std::to_string(*options.steps));
-    return settings;
-}
-
-bool sets(const std::vector<std::string>& settings, const std::string& key) {
-    return std::any_of(settings.begin(), settings.end(),
-                       [&](const std::string& setting) { return setting.starts_with(key + "="); });
-}
-
-constexpr double tuning_epochs = 6;  // the most that a model that has learned already reads a text
-
-/// Whether the end of a run whose config is ours follows the clock: then there is a time.
-void choose_end(const TrainingOptions& options, RunSetup& setup) {
-    setup.by_time =
-        options.time_limit_s > 0 || (!sets(settings_of(options), "train.steps") && options.epochs == 0);
-    if (setup.by_time && setup.time_limit_s == 0) setup.time_limit_s = default_seconds;
-}
-
-/// The chosen config of a run from a model.
-RunConfig tuning_config(const std::string& model, const TrainingOptions& options, const RunTexts& data,
-                        RunSetup& setup) {
-    const std::vector<std::string> settings = settings_of(options);
-    choose_end(options, setup);
-    setup.start.base = Model::open(model == built_in ? "" : model);
-    const bool adapter = std::any_of(settings.begin(), settings.end(), [](const std::string& s) {
-        return s.starts_with("finetune.lora.rank=") && s != "finetune.lora.rank=0";
-    });
-    return begin_from(model, choose_tuning(setup.start.base->config(), data.bytes(), adapter),
-                      "default config", settings, setup.start);
-}
-
-/// A time that is too short for one step and one evaluation is refused.
-void require_time(double step_seconds, double seconds) {
-    const double least = seconds_to_first_loss(step_seconds);
-    if (seconds >= least) return;
-    char text[2][40];
-    std::snprintf(text[0], sizeof text[0], "at least %.2gs", 1.1 * least);
-    std::snprintf(text[1], sizeof text[1], "%.2gs", seconds);
-    fail(Exit::usage, "", "--time", text[0], text[1], "a step and an evaluation take as long");
-}
-
-/// A default run's model and vocabulary. Where the steps are given and no time is, speed has no part in it.
-RunConfig default_config(const TrainingOptions& options, const RunTexts& data, RunSetup& setup) {
-    const std::vector<std::string> settings = settings_of(options);
-    const auto read = [&](const json& config) { return read_run_config(config, "default config", settings); };
-    if (const RunData* only = data.only(); only && only->has_examples())
-        fail_input(only->name(), "", "texts, where no config is given", "examples with answers",
-                   "CONFIG says what model learns from those, or linnet finetune goes on from one");
-    Prospect prospect;
-    prospect.bytes = data.bytes();
-    prospect.vocabulary = data.vocabulary();
-    choose_end(options, setup);
-    if (!setup.by_time) {
-        prospect.seconds = default_seconds;
-        prospect.flops = usual_share * 5e11;  // a laptop's two cores
-        return read(choose_config(prospect));
-    }
-    setup.peak_flops = measured_peak_flops(setup.threads);
-    prospect.seconds = setup.time_limit_s;
-    prospect.flops = usual_share * setup.peak_flops;
-    setup.choice = choose(prospect, [&](const Candidate& candidate) {
-        const RunConfig run = read(candidate.config);
-        if (run.model.has_encoder() || run.train.objective != "next")
-            return 0.0;  // their data is not read yet
-        return seconds_of_step(run, candidate.vocabulary, setup.threads,
-                               std::min(1.0, 0.02 * prospect.seconds));
-    });
-    require_time(setup.choice.candidates[setup.choice.best].step_seconds, prospect.seconds);
-    return read(setup.choice.candidates[setup.choice.best].config);
-}
 
 /// The config of a file, or (resuming) of the checkpoint; null: none is given.
 struct GivenConfig {
@@ -115,54 +40,18 @@ GivenConfig given_config(const TrainingOptions& options, const RunSetup& setup) 
     return given;
 }
 
+[[noreturn]] void refuse_base(const TrainingOptions& options, const std::string& found) {
+    fail(Exit::diverged, options.out, "finetune.model", "the model that the run began from", found);
+}
+
 /// That with --set and --steps; where it begins from a model, the model is opened.
 RunConfig read_given(const GivenConfig& given, const TrainingOptions& options, RunSetup& setup) {
     const std::vector<std::string> settings = settings_of(options);
-    return given.model.empty() ? read_run_config(given.config, given.name, settings)
-                               : begin_from(given.model, given.config, given.name, settings, setup.start);
-}
-
-/// As measured when the model was chosen, or now.
-double step_seconds_of(const RunSetup& setup) {
-    if (!setup.choice.candidates.empty() && setup.choice.candidates[setup.choice.best].measured)
-        return setup.choice.candidates[setup.choice.best].step_seconds;
-    TimedRun timed{setup.config, setup.config.model.vocabulary, setup.threads, setup.start.learner};
-    if (setup.task) fill_batch(setup, 0, 0, timed.batch.emplace());  // what an encoder reads only it can make
-    return time_steps(timed, 30, std::min(2.0, 0.03 * setup.time_limit_s)).step_ms / 1e3;
-}
-
-/// Steps, warm-up and cadence of a default run, from the speed of some steps.
-void choose_schedule(const TrainingOptions& options, RunSetup& setup) {
-    std::vector<std::string> settings = settings_of(options);
-    RunConfig& config = setup.config;
-    if (options.epochs > 0) settings.push_back("train.steps=" + std::to_string(config.train.steps));
-    if (!setup.by_time) return fit_cadence(config, settings);
-    setup.step_seconds = step_seconds_of(setup);
-    double left = std::max(0.1, setup.time_limit_s - seconds_since(setup.started));
-    if (setup.start.base) require_time(setup.step_seconds, setup.time_limit_s);
-    fit_schedule(config, settings, setup.step_seconds, left, setup.text_size);
-    // The end follows the clock only where its steps were ours to choose, and do not change those before.
-    setup.by_time = config.train.schedule.kind == "wsd" && config.train.schedule.decay < 1 &&
-                    !sets(settings, "train.steps");
-    for (const ParameterGroup& group : groups_of(config.train))
-        setup.by_time &= !schedule_kind(group.schedule.kind).to_the_end &&
-                         group.schedule.decay == config.train.schedule.decay;
-}
-
-void say_choice(const RunSetup& setup) {
-    const ModelConfig& m = setup.config.model;
-    const TrainConfig& t = setup.config.train;
-    auto tokens = static_cast<double>(t.batch * t.sequence * t.accumulate * t.steps);
-    char times[32];
-    std::snprintf(times, sizeof times, "%.2g",
-                  tokens / static_cast<double>(std::max<std::uint64_t>(setup.text_size.train_tokens, 1)));
-    const std::string form = std::to_string(m.layers) +
-                             (m.layers == 1 ? " layer of width " : " layers of width ") +
-                             std::to_string(m.width) + ", ";
-    note("chosen" + (setup.time_limit_s > 0 ? " for " + human_seconds(setup.time_limit_s) : "") + ": " +
-         (setup.start.base ? "" : form) + grouped(static_cast<std::uint64_t>(t.steps)) + " steps of " +
-         grouped(static_cast<std::uint64_t>(t.batch * t.sequence * t.accumulate)) + " tokens, " + times +
-         " times the text" + (setup.folder ? " (config.json has all of it)" : ""));
+    if (given.model.empty()) return read_run_config(given.config, given.name, settings);
+    setup.start.base = Model::open(given.model == built_in ? "" : given.model);
+    if (setup.resumed && setup.checkpoint.base != fingerprint(*setup.start.base))
+        refuse_base(options, "another one, " + setup.start.base->path());
+    return begin_from(given.model, given.config, given.name, settings, setup.start);
 }
 
 /// The optimizer of each parameter: what a checkpoint holds depends on it.
@@ -179,9 +68,7 @@ void check_resume(const RunSetup& setup, const TrainingOptions& options, const G
                   const std::string& data) {
     constexpr const char* keeps = "the checkpoint holds what that one keeps";
     json was = setup.checkpoint.config, now = setup.config_json;
-    if (setup.checkpoint.base != setup.start.fingerprint)
-        fail(Exit::diverged, options.out, "finetune.model", "the model that the run began from",
-             setup.start.base ? "another one, " + setup.start.base->path() : "none");
+    if (setup.checkpoint.base != setup.start.fingerprint) refuse_base(options, "none");
     for (json* config : {&was, &now}) {  // wherever it lies, it is the same one
         if (!setup.start.base) break;
         (*config)["finetune"].erase("model");
@@ -243,11 +130,11 @@ void check_positions(const RunSetup& setup, const TrainingOptions& options) {
         fail(Exit::diverged, options.out, "texts", setup.checkpoint.texts.dump(), now.dump());
 }
 
-/// Steps that read all data so many times; a step reads `each` of its tokens, or examples.
-void set_steps(RunSetup& setup, double epochs, std::int64_t each) {
+/// Steps that read all data so many times.
+void set_steps(RunSetup& setup, double epochs) {
     TrainConfig& t = setup.config.train;
     const double all = epochs * static_cast<double>(setup.text_size.train_tokens);
-    const double steps = std::ceil(all / static_cast<double>(each));
+    const double steps = std::ceil(all / static_cast<double>(setup.rows() * t.accumulate));
     t.steps = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::min(steps, 1e12)));
     setup.config_json = whole_config(setup.config);
 }
@@ -309,7 +196,7 @@ void settle_generator(RunSetup& setup) {
     const TrainConfig& t = setup.config.train;
     if (t.objective != "replaced") return;
     setup.start.learner.generator = {t.replaced.generator, t.masked.share, t.replaced.weight};
-    setup.labels = {"original", "replaced"};
+    setup.labels = replaced_labels();
 }
 
 /// Objectives of windows other than the next token.
@@ -348,10 +235,12 @@ void set_up_examples(const TrainingOptions& options, RunSetup& setup) {
     setup.data = data.options();
     setup.data_hash = data.sha256();
     const std::string name = setup.data.inputs[0], description = data.description();
+    if (setup.start.base && !setup.start.new_head)
+        data.keep_labels(labels_of(*setup.start.base), setup.start.base->path());
     data.fit(setup.config);
     setup.labels = data.labels();
-    if (setup.start.base && !setup.start.new_head && setup.labels != labels_of(*setup.start.base))
-        fail_input(name, "labels", "those of " + setup.start.base->path() + ", whose head is kept", "others");
+    if (setup.config.train.objective == "classes" && !setup.config.model.reads_patches())
+        setup.two_texts = data.two_texts();
     check_base(setup, options);
     settle_tokenizer_file(setup);
     setup.tokenizer = setup.start.base ? setup.start.base->shared_tokenizer()
@@ -363,13 +252,13 @@ void set_up_examples(const TrainingOptions& options, RunSetup& setup) {
     setup.config_json = whole_config(setup.config);
     check_groups(setup, options, name);
     setup.task = data.task(setup.config, setup.tokenizer, tokenizer_name(setup, name));
-    setup.text_size = {data.bytes(), setup.task->size(DataSplit::train), 0};
-    if (options.epochs > 0) {
-        const TrainConfig& t = setup.config.train;
-        set_steps(setup, options.epochs, t.batch * t.accumulate);
-    }
+    // Each example takes a sequence, however long it is.
+    const auto length = static_cast<std::uint64_t>(setup.config.train.sequence);
+    setup.text_size = {data.bytes(), setup.task->size(DataSplit::train) * length, tuning_epochs};
+    if (options.epochs > 0) set_steps(setup, options.epochs);
     note(name + ": " + description);
     note_names(setup);
+    choose_rest(options, setup);
 }
 
 /// The chat template of a run from a model: finetune.template, or the file's own.
@@ -471,8 +360,10 @@ RunSetup set_up(const TrainingOptions& options) {
     open_folder(options, setup);
     GivenConfig given = given_config(options, setup);
     setup.chosen = given.config.is_null();
-    if (!setup.chosen) {
-        setup.config = read_given(given, options, setup);
+    const bool from_nothing = setup.chosen && given.model.empty();
+    if (!from_nothing) {
+        setup.config =
+            setup.chosen ? tuning_config(given.model, options, setup) : read_given(given, options, setup);
         if (reads_examples(setup.config.train)) {
             set_up_examples(options, setup);
             return setup;
@@ -482,9 +373,10 @@ RunSetup set_up(const TrainingOptions& options) {
     setup.data = data.options();
     setup.data_hash = data.sha256();
     const std::vector<std::string> descriptions = data.descriptions();  // said once nothing is refused
-    if (setup.chosen)
-        setup.config = given.model.empty() ? default_config(options, data, setup)
-                                           : tuning_config(given.model, options, data, setup);
+    if (from_nothing)
+        setup.config = default_config(options, data, setup);
+    else
+        choose_held_out(options, data.bytes(), setup);
     check_base(setup, options);
     settle_tokenizer_file(setup);
     const TrainConfig& t = setup.config.train;
@@ -505,18 +397,12 @@ RunSetup set_up(const TrainingOptions& options) {
     prepare_tokens(data, setup);
     prepare_task(data, setup);
     if (setup.resumed) check_positions(setup, options);
-    if (options.epochs > 0) set_steps(setup, options.epochs, t.batch * t.sequence * t.accumulate);
+    if (options.epochs > 0) set_steps(setup, options.epochs);
     for (const std::string& description : descriptions) note(description);
     note_names(setup);
     if (!data.own_tokenizer().empty() && setup.config.tokenizer.kind != "file")
         note("the tokenizer is that of the corpus: " + data.own_tokenizer());
-    if (setup.chosen) {
-        if (setup.by_time && options.time_limit_s == 0)
-            note("no --time given: training takes " + human_seconds(default_seconds) + " at most");
-        choose_schedule(options, setup);
-        setup.config_json = whole_config(setup.config);
-        say_choice(setup);
-    }
+    choose_rest(options, setup);
     return setup;
 }
 

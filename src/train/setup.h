@@ -38,6 +38,7 @@ struct RunSetup {
     std::optional<PackedTexts> packed;     // texts that do not see each other,
     std::unique_ptr<Task> task;            // batches of other objectives than the next token
     std::vector<std::string> labels;       // of classes or tags
+    std::optional<bool> two_texts;         // classes are of two; nothing where they are not of texts
     std::optional<std::string> resumed;    // the checkpoint's folder
     Checkpoint checkpoint;                 // its state, or step 0
     int threads = 1;

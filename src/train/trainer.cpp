@@ -79,7 +79,12 @@ class Trainer {
             if (!keeper_.any() && evaluated_ < 0 && seconds_since(begun_) >= first_look_s) evaluate(false);
             if (setup_.by_time) follow_clock();
         }
-        finish(signal);
+        if (step_ == 0 && setup_.folder->replaces()) {  // nothing is learned that could replace a run
+            live_.clear();
+            note("no step was done: the run that " + options_.out + " held stays");
+        } else {
+            finish(signal);
+        }
         return signal ? 128 + signal : 0;
     }
 
@@ -94,6 +99,7 @@ class Trainer {
     void start() {
         if (setup_.resumed) {
             load_checkpoint(*setup_.resumed, learner_, setup_.start);
+            memorised_ = setup_.checkpoint.memorised && stops_early();
             // The best model may be of a step that is still to come.
             best_sha256_ = setup_.checkpoint.best_sha256;
             if (!setup_.checkpoint.best.empty()) link_or_copy(setup_.checkpoint.best, file(best_name()));
@@ -331,7 +337,7 @@ class Trainer {
     /// rise and fall.
     bool read_once() const {
         const TrainConfig& t = setup_.config.train;
-        const std::int64_t step = (counts_tokens() ? setup_.rows() : t.batch) * t.accumulate;
+        const std::int64_t step = setup_.rows() * t.accumulate;
         return static_cast<std::uint64_t>(step_ * step) >= setup_.text_size.train_tokens;
     }
     /// Else the training data are counted in examples.
@@ -383,6 +389,7 @@ class Trainer {
                           {"train.step", std::to_string(step_)},
                           {"train.isa", kernels().name}};
         if (!setup_.labels.empty()) all.emplace("labels", nlohmann::json(setup_.labels).dump());
+        if (setup_.two_texts) all.emplace("texts", *setup_.two_texts ? "2" : "1");
         return all;
     }
 
@@ -405,15 +412,17 @@ class Trainer {
         state.best_sha256 = best_sha256_;
         state.base = setup_.start.fingerprint;
         state.early_stop = stops_early();
+        state.memorised = memorised_;
         save_checkpoint(options_.out + "/checkpoints", state, learner_, trained(), provenance());
         setup_.folder->settle();
     }
 
-    /// The name of the run's models: of the config that it began with, however it is resumed.
+    /// The name of the run's models: of the config that it began with, however it is resumed. A run's own
+    /// config.json names nothing.
     std::string title() const {
         if (!setup_.checkpoint.name.empty()) return setup_.checkpoint.name;
-        return options_.config_path.empty() || options_.config_path == "-" ? "linnet"
-                                                                           : stem(options_.config_path);
+        const std::string name = stem(options_.config_path);
+        return name.empty() || name == "-" || name.starts_with("config") ? "linnet" : name;
     }
 
     /// Its SHA-256.
@@ -566,8 +575,10 @@ void keep_edited_config(const TrainingOptions& options, const RunSetup& setup) {
 int train(const TrainingOptions& options) {
     RunSetup setup = set_up(options);
     if (options.dry_run) return dry_run(setup, options.json);
-    install_stop_signals();  // until here nothing is lost by ending at once, and making a vocabulary may take
-                             // minutes
+    // Until here nothing is lost by ending at once, and making a vocabulary may take minutes.
+    install_stop_signals(quiet() ? nullptr
+                                 : "\nthis step ends and all is saved; once more (Ctrl-C) ends at once, and "
+                                   "what came after the last checkpoint is lost\n");
     setup.folder->begin();
     if (setup.resumed) keep_edited_config(options, setup);
     return Trainer(options, std::move(setup)).run();

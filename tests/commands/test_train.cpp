@@ -342,6 +342,12 @@ TEST_CASE("where the text is memorised the best model is kept, and the run ends;
         "done 2>/dev/null; kill -9 $pid; wait $pid 2>/dev/null");
     CHECK(run(line + "--out b --resume 2>/dev/null").exit == 0);
     CHECK(run.file("b/model.gguf") == run.file("a/model.gguf"));
+    // What has ended so is ended, but for who asks otherwise.
+    const std::string last = run.file("a/last.gguf");
+    CHECK(run(line + "--out a --resume 2>/dev/null").exit == 0);
+    CHECK(run.file("a/last.gguf") == last);
+    CHECK(run(line + "--out a --resume --no-early-stop --steps 600 2>/dev/null").exit == 0);
+    CHECK(run.file("a/last.gguf") != last);
     Outcome on = run(line + "--out c --steps 400 --no-early-stop");
     CHECK(on.exit == 0);
     CHECK(has(on.err, "step 400 of 400"));

@@ -38,6 +38,22 @@ TEST_CASE("SIGHUP ends a run as SIGTERM does: saved, exit code 129") {
     CHECK(place("$TRAIN --data text --out out --resume --set train.steps=1").exit == 0);
 }
 
+TEST_CASE("a run that is ended before its first step leaves the one that it was to replace") {
+    Place place;
+    REQUIRE(place("$TRAIN --data text --out out --steps 20 2>/dev/null").exit == 0);
+    const std::string model = place.file("out/model.gguf");
+    // Its first record waits for room in a pipe.
+    const Outcome ended = place(
+        "mkfifo full; exec 3<>full; head -c 65536 /dev/zero >&3\n"
+        "$TRAIN --data text --out out --overwrite --json >&3 & p=$!\n"
+        "until [ -e out/.replaced/complete ]; do sleep 0.01; done\n"
+        "kill -TERM $p; cat <&3 >/dev/null & c=$!\nwait $p; e=$?; kill $c; exit $e");
+    CHECK(ended.exit == 143);
+    CHECK_MESSAGE(has(ended.err, "no step was done: the run that out held stays"), ended.err);
+    CHECK(place.file("out/model.gguf") == model);
+    CHECK(place("$TRAIN --data text --out out --resume --steps 25").exit == 0);
+}
+
 TEST_CASE("a limit on the size of files (SIGXFSZ) is an I/O error that leaves the run resumable") {
     Place place;
     REQUIRE(place("$TRAIN --data text --out out --steps 20 2>/dev/null").exit == 0);

@@ -89,7 +89,8 @@ TEST_CASE("examples longer than a bin lose their ends, and what is left without 
     std::fill_n(texts[0][0].scored.begin(), 5, 0);
     std::fill_n(texts[0][2].scored.begin(), 10, 0);  // its answer lies behind the bin's end
     const PackedTexts packed(texts, false, *bytes(), 7, 8, "test");
-    CHECK(packed.shortened() == 2);
+    CHECK(packed.shortened() == 1);
+    CHECK(packed.left_out() == 1);
     CHECK(packed.size(DataSplit::train) == 4 + 3);
     Batch batch;
     packed.add(DataSplit::train, 0, batch);

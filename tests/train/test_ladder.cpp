@@ -90,6 +90,23 @@ TEST_CASE("the best of the candidates is the one that ends lowest, and it was me
     CHECK(blind.best == unmeasured.best);
 }
 
+TEST_CASE("what is set by hand is part of every candidate, and the schedule is chosen for it") {
+    Prospect prospect{100'000'000, 600, 3e11, 0};
+    const Choice usual = choose(prospect);
+    prospect.settings = {"train.batch=1", "train.accumulate=3", "tokenizer.vocab_size=300"};
+    const Choice set = choose(prospect);
+    for (const Candidate& candidate : set.candidates) {
+        const auto context = candidate.config["model"]["context"].get<double>();
+        CHECK(candidate.step_tokens == 3 * context);
+        CHECK(candidate.vocabulary == 300);
+    }
+    // Small batches take nothing from what fits the time.
+    CHECK(set.candidates[set.best].tokens > 0.5 * usual.candidates[usual.best].tokens);
+    prospect.settings = {"model.width=64", "model.heads=2"};
+    for (const Candidate& candidate : choose(prospect).candidates)
+        CHECK(candidate.parameters < 12 * (4 * 64 * 64 + 3 * 64 * 2048) + 64 * 32768);
+}
+
 TEST_CASE("candidates are those that the text allows, the smallest first, none twice") {
     for (double bytes : {1e4, 1e6, 1e7, 1e9, 1e12}) {
         const Choice choice = choose({static_cast<std::uint64_t>(bytes), 600, 3e11, 0});

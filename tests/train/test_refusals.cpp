@@ -339,7 +339,7 @@ TEST_CASE("a run's folder is refused by what is found in it, and a run that was 
                               : write_text(folder + "/" + name, "old");
         CHECK(said(s.path, Exit::usage, [&] { RunFolder run(folder, RunStart::fresh); }) ==
               "with-" + name + ": expected a folder without a model, a checkpoint or a log, got " + name +
-                  " (--resume goes on with a run, --overwrite replaces it)");
+                  " (--overwrite replaces it)");
     }
     const std::string folder = s / "with-log.jsonl";
     {

@@ -10,6 +10,7 @@
 #include "commands/options.h"
 #include "commands/text_input.h"
 #include "model/encode/encoder_text.h"
+#include "text/naming.h"
 
 namespace linnet {
 namespace {
@@ -55,10 +56,12 @@ class Embedding {
     }
 
     int run() {
-        const std::string text = prompt_text(options_.prompt, options_.file, options_.keep_newline);
+        const std::string text = prompt_lines(options_.prompt, options_.file, options_.keep_newline);
         std::vector<std::string_view> lines = lines_of(text);
         std::vector<EncoderInput> inputs;
-        for (std::size_t i = 0; i < lines.size(); i++) inputs.push_back(input_of(lines[i], i + 1));
+        for (std::size_t i = 0; i < lines.size(); i++)
+            inputs.push_back(naming(source() + ": line " + std::to_string(i + 1),
+                                    [&] { return input_of(lines[i], i + 1); }));
         std::span<const EncoderInput> rest(inputs);
         std::size_t line = 0;
         while (!rest.empty()) {

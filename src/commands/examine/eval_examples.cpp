@@ -20,6 +20,7 @@
 #include "generate/generator.h"
 #include "model/encode/encoder_text.h"
 #include "model/trace/trace.h"
+#include "text/naming.h"
 #include "train/task/task.h"
 
 namespace linnet {
@@ -49,7 +50,7 @@ int put(const Record& record, bool json) {
 
 /// Rows of logits held against their targets.
 struct Hits {
-    std::int64_t rows = 0, right = 0;
+    std::int64_t rows = 0, right = 0, unknown = 0;  // unknown: with a target that the model has no row for
     double nats = 0;
 
     void add(std::span<const float> logits, std::int32_t target) {
@@ -59,8 +60,12 @@ struct Hits {
         nats += log_sum(logits) - static_cast<double>(logits[static_cast<std::size_t>(target)]);
     }
     Record record(const char* what) const {
-        const auto n = static_cast<double>(std::max<std::int64_t>(1, rows));
-        return {{"accuracy", static_cast<double>(right) / n}, {"nll", nats / n}, {what, rows}};
+        const auto n = static_cast<double>(std::max<std::int64_t>(1, rows + unknown));
+        const auto known = static_cast<double>(std::max<std::int64_t>(1, rows));
+        Record record{
+            {"accuracy", static_cast<double>(right) / n}, {"nll", nats / known}, {what, rows + unknown}};
+        if (unknown > 0) record["unknown"] = unknown;
+        return record;
     }
 };
 
@@ -100,6 +105,9 @@ int eval_masks(const std::shared_ptr<const Model>& model, const ExampleEval& opt
     take_masking(*model, config.train);
     config.train.sequence = options.context > 0 ? options.context : config.model.context;
     config.train.batch = 1;
+    if (config.train.sequence < 3 || config.train.sequence > config.model.context)
+        usage_error("--ctx", "3 to " + std::to_string(config.model.context) + ", the model's context",
+                    std::to_string(config.train.sequence));
     if (config.model.head.next && config.train.sequence < shortest_pair)
         usage_error("--ctx", "at least " + std::to_string(shortest_pair) + ", as the model reads two texts",
                     std::to_string(config.train.sequence));
@@ -166,9 +174,11 @@ int eval_labels(const std::shared_ptr<const Model>& model, const ExampleEval& op
     std::vector<std::int32_t> targets;
     for (const LabelledExample& e : examples.all) {
         if (options.most > 0 && inputs.size() == static_cast<std::size_t>(options.most)) break;
-        inputs.push_back(tags ? words_input(tokenizer, marks, e.first)
-                              : pair_input(tokenizer, marks, e.first,
-                                           e.two ? std::optional<std::string_view>(e.second) : std::nullopt));
+        const auto second = e.two ? std::optional<std::string_view>(e.second) : std::nullopt;
+        inputs.push_back(naming(examples.place(e), [&] {
+            return tags ? words_input(tokenizer, marks, e.first)
+                        : pair_input(tokenizer, marks, e.first, second);
+        }));
         if (inputs.back().tokens.size() > static_cast<std::size_t>(model->config().context))
             fail_input(examples.place(e), "",
                        "at most " + std::to_string(model->config().context) + " tokens",
@@ -185,7 +195,7 @@ int eval_labels(const std::shared_ptr<const Model>& model, const ExampleEval& op
     Encoder encoder(model, globals.threads);
     Hits hits;
     each_row(encoder, inputs, [&](std::size_t row, std::span<const float> logits) {
-        targets[row] >= 0 ? hits.add(logits, targets[row]) : void(hits.rows++);
+        targets[row] >= 0 ? hits.add(logits, targets[row]) : void(hits.unknown++);
     });
     return put(hits.record(tags ? "words" : "examples"), options.json);
 }
@@ -284,7 +294,8 @@ int eval_pairs(const std::shared_ptr<const Model>& model, const ExampleEval& opt
             continue;
         auto [place, first] = places.emplace(e.first, sources.size());
         if (first) {
-            sources.push_back(text_input(model->tokenizer(), e.first, false).tokens);
+            sources.push_back(naming(examples.place(e),
+                                     [&] { return text_input(model->tokenizer(), e.first, false).tokens; }));
             references.emplace_back();
             if (sources.back().size() > static_cast<std::size_t>(context))
                 fail_input(examples.place(e), "",

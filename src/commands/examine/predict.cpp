@@ -15,6 +15,7 @@
 #include "data/labelled/images.h"
 #include "generate/continuation.h"
 #include "model/encode/encoder_text.h"
+#include "text/naming.h"
 
 namespace linnet {
 namespace {
@@ -66,9 +67,10 @@ class Predictor {
         if (config_.reads_patches()) {
             read_pictures(names, inputs);
         } else {
-            text = prompt_text(options_.prompt, options_.file, options_.keep_newline);
+            text = prompt_lines(options_.prompt, options_.file, options_.keep_newline);
             for (std::string_view line : lines_of(text)) {
-                inputs.push_back(input_of(line, inputs.size() + 1));
+                const std::string place = source() + ": line " + std::to_string(inputs.size() + 1);
+                inputs.push_back(naming(place, [&] { return input_of(line, inputs.size() + 1); }));
                 names.emplace_back(line);
             }
         }
@@ -106,6 +108,11 @@ class Predictor {
             input = words_input(tokenizer(), marks_, line);
         } else if (config_.head.kind == "classes") {
             const std::size_t tab = line.find('\t');
+            if (tab != std::string_view::npos &&
+                (single_ || line.find('\t', tab + 1) != std::string_view::npos))
+                fail_input(source(), place,
+                           single_ ? "one text, as the model learned from" : "at most two texts",
+                           single_ ? "two, separated by a tab" : "more");
             input = tab == std::string_view::npos
                         ? pair_input(tokenizer(), marks_, line, std::nullopt)
                         : pair_input(tokenizer(), marks_, line.substr(0, tab), line.substr(tab + 1));
@@ -127,9 +134,11 @@ class Predictor {
     }
 
     void read_pictures(std::vector<std::string>& names, std::vector<EncoderInput>& inputs) const {
-        if (options_.file.empty() || options_.prompt)
-            usage_error("--file", "a picture (PNG, PGM, PPM) or an IDX file of pictures",
-                        options_.prompt ? "--prompt" : "none");
+        if (options_.file.empty() || options_.file == "-" || options_.prompt)
+            usage_error("--file", "the path of a picture (PNG, PGM, PPM) or of an IDX file of pictures",
+                        options_.prompt         ? "--prompt"
+                        : options_.file.empty() ? "none"
+                                                : "stdin");
         const PictureShape shape{config_.image.width, config_.image.height, config_.image.channels};
         const Pictures pictures = read_pictures_file(options_.file, shape, options_.resize);
         for (std::size_t i = 0; i < pictures.count(); i++) {
@@ -141,7 +150,9 @@ class Predictor {
 
     std::string name_of(std::int64_t id) const {
         if (config_.head.kind != "tokens") return labels_[static_cast<std::size_t>(id)];
-        return std::string(tokenizer().piece(static_cast<TokenId>(id)));
+        std::string text;
+        tokenizer().decode(static_cast<TokenId>(id), false, text);
+        return text.empty() ? std::string(tokenizer().piece(static_cast<TokenId>(id))) : text;
     }
 
     Record record_of(const std::vector<Guess>& guesses) const {
@@ -208,6 +219,7 @@ class Predictor {
     Encoder encoder_;
     const ModelConfig& config_;
     std::vector<std::string> labels_;
+    bool single_ = reads_single_texts(encoder_.model());
     EncoderMarks marks_;
 };
 

@@ -9,6 +9,7 @@
 #include "base/signals.h"
 #include "commands/text_input.h"
 #include "model/encode/encoder_text.h"
+#include "text/naming.h"
 
 namespace linnet {
 namespace {
@@ -23,9 +24,13 @@ class Answering {
         const std::int64_t context =
             options.engine.context > 0 ? options.engine.context : model->config().context;
         for (std::size_t i = 0; i < lines_.size(); i++) {
-            sources_.push_back(text_input(model->tokenizer(), lines_[i], options.settings.special).tokens);
+            const std::string place = "line " + std::to_string(i + 1);
+            naming(options.name + ": " + place, [&] {
+                sources_.push_back(
+                    text_input(model->tokenizer(), lines_[i], options.settings.special).tokens);
+            });
             if (sources_[i].empty() || sources_[i].size() > static_cast<std::size_t>(context))
-                fail_input(options.name, "line " + std::to_string(i + 1),
+                fail_input(options.name, place,
                            "1 to " + std::to_string(context) + " tokens, the model's context",
                            std::to_string(sources_[i].size()));
         }

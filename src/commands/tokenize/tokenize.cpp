@@ -21,6 +21,7 @@
 #include "commands/text_input.h"
 #include "data/utf8_check.h"
 #include "text/inspect/show_pieces.h"
+#include "text/naming.h"
 #include "text/unicode/unicode.h"
 
 namespace linnet {
@@ -175,17 +176,6 @@ void print(const Tokenizer& tokenizer, const TextInput& input, const Options& op
     Printer printer(tokenizer, input.name() == "stdin" ? "-" : input.name(), options);
     printer.add(input.text(), encode);
     printer.end();
-}
-
-/// Runs `act` on the text called `name`, which the tokenizer does not know.
-void naming(const std::string& name, const std::function<void()>& act) {
-    try {
-        act();
-    } catch (const Error& e) {
-        const std::string line = e.what();
-        if (line.starts_with("text: ")) throw Error(e.exit(), name + line.substr(4));
-        throw;
-    }
 }
 
 void tokenize(const Tokenizer& tokenizer, const TextInput& input, const Options& options,

@@ -13,6 +13,10 @@
 namespace linnet {
 namespace {
 
+bool is_gzip(const MappedFile& file) {
+    return file.text().starts_with("\x1f\x8b");
+}
+
 /// The head of an IDX file (bytes, so many dimensions) and its size checked against the file's.
 std::vector<std::int64_t> idx_dimensions(const MappedFile& file, std::uint8_t rank) {
     const auto* bytes = reinterpret_cast<const std::uint8_t*>(file.bytes().data());
@@ -27,6 +31,7 @@ std::vector<std::int64_t> idx_dimensions(const MappedFile& file, std::uint8_t ra
         return std::string(text);
     };
     if (size < head) fail_input(file.path(), "head", std::to_string(head) + " bytes", std::to_string(size));
+    if (is_gzip(file)) fail_input(file.path(), "", "an IDX file", "a gzip file", "gunzip unpacks it");
     const std::int64_t magic = 0x0800 + rank;
     if (number(0) != magic)
         fail_input(file.path(), "magic number",
@@ -141,7 +146,11 @@ Pictures resized(const Pictures& from, const PictureShape& to) {
 [[noreturn]] void refuse_other(const MappedFile& file) {
     const std::string_view kind = binary_kind(file.text().substr(0, 4096));
     fail_input(file.path(), "", "a picture: PNG, PGM (P5), PPM (P6) or IDX",
-               kind.empty() ? "another file" : kind);
+               file.text().empty() ? "an empty file"
+               : is_gzip(file)     ? "a gzip file"
+               : kind.empty()      ? "another file"
+                                   : kind,
+               is_gzip(file) ? "gunzip unpacks it" : "");
 }
 
 std::string text_of(const PictureShape& s) {

@@ -22,7 +22,8 @@ struct Entry {
 /// What a folder holds, sorted by name, but for what is hidden.
 std::vector<Entry> entries_of(const std::string& folder) {
     std::vector<Entry> all;
-    if (!is_picture_folder(folder)) fail_errno(folder, "", ENOENT);
+    if (!name_taken(folder)) fail_errno(folder, "", ENOENT);
+    if (!is_picture_folder(folder)) fail_input(folder, "", "a folder of pictures, as others are", "a file");
     for (const std::string& name : names_in(folder)) {
         if (name.starts_with('.')) continue;
         const std::string path = (fs::path(folder) / name).string();

@@ -1,5 +1,7 @@
 #include "model/encode/encoder.h"
 
+#include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "base/error.h"
@@ -99,6 +101,11 @@ struct Encoder::Impl {
         executors[program]->run(batch);
         return executors[program]->value(node);
     }
+
+    std::span<const float> finite(std::span<const float> made) const {
+        if (!std::ranges::all_of(made, [](float x) { return std::isfinite(x); })) fail_not_finite(*model);
+        return made;
+    }
 };
 
 Encoder::Encoder(std::shared_ptr<const Model> model, int threads, std::int64_t rows)
@@ -123,7 +130,8 @@ std::size_t Encoder::fitting(std::span<const EncoderInput> inputs) const {
 std::span<const float> Encoder::vectors(std::span<const EncoderInput> inputs, Pooling pooling) {
     const auto way = static_cast<std::size_t>(pooling);
     const float* made = impl_->run(way, impl_->model->traced().pooled[way], inputs, true);
-    return {made, inputs.size() * static_cast<std::size_t>(impl_->model->config().last_width())};
+    return impl_->finite(
+        {made, inputs.size() * static_cast<std::size_t>(impl_->model->config().last_width())});
 }
 
 std::int64_t Encoder::classes() const {
@@ -137,12 +145,12 @@ std::span<const float> Encoder::logits(std::span<const EncoderInput> inputs) {
     if (!each)
         for (const EncoderInput& input : inputs) rows += input.wanted.size();
     const float* made = impl_->run(tells, impl_->model->traced().logits, inputs, each);
-    return {made, rows * static_cast<std::size_t>(classes())};
+    return impl_->finite({made, rows * static_cast<std::size_t>(classes())});
 }
 
 std::span<const float> Encoder::follows(std::span<const EncoderInput> inputs) {
     const float* made = impl_->run(tells_next, impl_->model->traced().next_logits, inputs, true);
-    return {made, inputs.size() * next_classes};
+    return impl_->finite({made, inputs.size() * next_classes});
 }
 
 }  // namespace linnet

@@ -70,6 +70,14 @@ AnswerMarks answer_marks(const Tokenizer& tokenizer, const ModelConfig& config, 
     return {start, *end};
 }
 
+bool reads_single_texts(const Model& model) {
+    return model.file() && model.file()->string("linnet.texts") == "1";
+}
+
+std::vector<std::string> replaced_labels() {
+    return {"original", "replaced"};
+}
+
 std::vector<std::string> labels_of(const Model& model) {
     const auto count = static_cast<std::size_t>(model.config().head.classes);
     std::vector<std::string> labels;

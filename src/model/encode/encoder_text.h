@@ -39,5 +39,10 @@ AnswerMarks answer_marks(const Tokenizer& tokenizer, const ModelConfig& config, 
 
 /// What a model calls its classes or tags (metadata linnet.labels); numbers where it does not say.
 std::vector<std::string> labels_of(const Model& model);
+/// Whether it tells classes of single texts, never of two (metadata linnet.texts); false where it does not
+/// say.
+bool reads_single_texts(const Model& model);
+/// What those are called of a model that tells which tokens were replaced (ELECTRA).
+std::vector<std::string> replaced_labels();
 
 }  // namespace linnet

@@ -13,6 +13,7 @@
 #include "data/labelled/picture_folders.h"
 #include "data/permutation.h"
 #include "model/encode/encoder_text.h"
+#include "text/naming.h"
 #include "text/train/make.h"
 
 namespace linnet {
@@ -79,6 +80,40 @@ class ExampleTask : public ShuffledTask {
     TokenId start_;
     std::string sample_;
 };
+
+/// Examples that --skip-bad leaves out.
+struct LeftOut {
+    std::uint64_t count = 0;
+    std::string first;
+
+    void add(const std::string& where) {
+        if (count++ == 0) first = where;
+    }
+    void say(const std::string& what) const {
+        if (count > 0) note(grouped(count) + " examples " + what + " left out, the first: " + first);
+    }
+};
+
+ExampleTask::Encoded encoded_example(const LabelledExample& e, const RunConfig& config,
+                                     const Tokenizer& tokenizer, const EncoderMarks& marks,
+                                     AnswerMarks answer,
+                                     const std::map<std::string_view, std::int32_t>& numbers) {
+    ExampleTask::Encoded one;
+    if (config.train.objective == "pairs") {
+        one.input = text_input(tokenizer, e.first, false);
+        tokenizer.encode(e.second, one.labels);
+        one.labels.push_back(answer.end);
+    } else if (config.train.objective == "classes") {
+        one.input = pair_input(tokenizer, marks, e.first,
+                               e.two ? std::optional<std::string_view>(e.second) : std::nullopt);
+        one.input.wanted = {0};
+        one.labels = {numbers.at(e.label)};
+    } else {
+        one.input = words_input(tokenizer, marks, e.first);
+        for (std::string_view tag : linnet::split(e.label, ' ')) one.labels.push_back(numbers.at(tag));
+    }
+    return one;
+}
 
 /// Pictures, cut into patches when they are needed.
 class PictureTask : public ShuffledTask {
@@ -240,6 +275,23 @@ TokenizerPtr ExampleData::tokenizer(const RunConfig& config, int threads) const 
                           config.tokenizer.lowercase, special_tokens(config), threads);
 }
 
+bool ExampleData::two_texts() const {
+    return std::ranges::any_of(examples_.all, &LabelledExample::two);
+}
+
+void ExampleData::keep_labels(const std::vector<std::string>& kept, const std::string& base) {
+    std::vector<std::int32_t> numbers;
+    for (const std::string& label : labels_) {
+        const auto at = std::ranges::find(kept, label);
+        if (at == kept.end())
+            fail_input(options_.inputs[0], "labels", "those of " + base + ", whose head is kept",
+                       quoted(label));
+        numbers.push_back(static_cast<std::int32_t>(at - kept.begin()));
+    }
+    for (std::int32_t& label : picture_labels_) label = numbers[static_cast<std::size_t>(label)];
+    labels_ = kept;
+}
+
 void ExampleData::fit(RunConfig& config) {
     ModelConfig& m = config.model;
     const auto count = static_cast<std::int64_t>(labels_.size());
@@ -274,25 +326,19 @@ std::unique_ptr<Task> ExampleData::task(const RunConfig& config, const Tokenizer
     for (std::size_t i = 0; i < labels_.size(); i++) numbers[labels_[i]] = static_cast<std::int32_t>(i);
     std::vector<ExampleTask::Encoded> encoded;
     std::vector<std::uint32_t> order[2];
-    std::string sample, first_long;
-    std::uint64_t too_long = 0;
+    std::string sample;
+    LeftOut too_long, unknown;
     for (int part = 0; part < 2; part++)
         for (std::uint32_t i : order_[part]) {
             const LabelledExample& e = examples_.all[i];
             ExampleTask::Encoded one;
-            if (objective == "pairs") {
-                one.input = text_input(*tokenizer, e.first, false);
-                tokenizer->encode(e.second, one.labels);
-                one.labels.push_back(answer.end);
-            } else if (objective == "classes") {
-                one.input = pair_input(*tokenizer, marks, e.first,
-                                       e.two ? std::optional<std::string_view>(e.second) : std::nullopt);
-                one.input.wanted = {0};
-                one.labels = {numbers.at(e.label)};
-            } else {
-                one.input = words_input(*tokenizer, marks, e.first);
-                for (std::string_view tag : linnet::split(e.label, ' '))
-                    one.labels.push_back(numbers.at(tag));
+            try {
+                one = naming(examples_.place(e),
+                             [&] { return encoded_example(e, config, *tokenizer, marks, answer, numbers); });
+            } catch (const Error& error) {
+                if (!options_.read.skip_bad) throw;
+                unknown.add(error.what());
+                continue;
             }
             const std::size_t longest =
                 std::max(one.input.tokens.size(), objective == "pairs" ? one.labels.size() : 0);
@@ -302,7 +348,7 @@ std::unique_ptr<Task> ExampleData::task(const RunConfig& config, const Tokenizer
                 if (!options_.read.skip_bad)
                     fail_input(where, "", "1 to " + std::to_string(room) + " tokens, train.sequence",
                                std::to_string(longest), "--skip-bad leaves such out");
-                if (too_long++ == 0) first_long = where;
+                too_long.add(where);
                 continue;
             }
             if (part == 1 && sample.empty()) sample = e.first;
@@ -312,9 +358,8 @@ std::unique_ptr<Task> ExampleData::task(const RunConfig& config, const Tokenizer
     if (order[0].empty())
         fail_input(options_.inputs[0], "", "an example of at most train.sequence tokens",
                    "longer ones alone");
-    if (too_long > 0)
-        note(grouped(too_long) + " examples of more than " + std::to_string(config.train.sequence) +
-             " tokens left out, the first: " + first_long);
+    too_long.say("of more than " + std::to_string(config.train.sequence) + " tokens");
+    unknown.say("that the vocabulary lacks characters of");
     examples_ = {};
     return std::make_unique<ExampleTask>(config, std::move(encoded), std::move(order[0]), std::move(order[1]),
                                          answer.start, objective == "pairs" ? sample : "");

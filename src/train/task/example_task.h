@@ -29,6 +29,10 @@ class ExampleData {
     TokenizerPtr tokenizer(const RunConfig& config, int threads) const;
     /// Names of classes or tags, sorted; of pictures in IDX files their numbers. Empty for pairs.
     const std::vector<std::string>& labels() const { return labels_; }
+    /// Of classes, whether they are of two texts.
+    bool two_texts() const;
+    /// Names and numbers them as a head that is kept, of the model `base`. Error where one is not among them.
+    void keep_labels(const std::vector<std::string>& kept, const std::string& base);
     /// Sets the number of classes, and numbers for those that labels() lacks. Error where the config has
     /// another, or another picture size.
     void fit(RunConfig& config);

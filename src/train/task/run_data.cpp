@@ -10,6 +10,7 @@
 #include "base/team.h"
 #include "base/terminal.h"
 #include "data/corpus_check.h"
+#include "text/naming.h"
 #include "text/train/make.h"
 
 namespace linnet {
@@ -144,20 +145,27 @@ PackedTexts RunData::packed(const Tokenizer& tokenizer, const ChatTemplate* form
         std::vector<const Example*> parts[2];
         for (std::size_t i = 0; i < held.size(); i++) parts[held[i]].push_back(&examples_->list[i]);
         for (int s = 0; s < 2; s++)
-            encode(texts[s], parts[s].size(),
-                   [&](std::size_t i) { return encode_example(tokenizer, *parts[s][i], form); });
+            encode(texts[s], parts[s].size(), [&](std::size_t i) {
+                const Example& example = *parts[s][i];
+                return naming(example.file + ": line " + std::to_string(example.line),
+                              [&] { return encode_example(tokenizer, example, form); });
+            });
     } else {
         const TextSplit split = split_documents(*documents_, fraction);
         const std::vector<std::string_view>* parts[2] = {&split.train, &split.validation};
         for (int s = 0; s < 2; s++)
-            encode(texts[s], parts[s]->size(),
-                   [&](std::size_t i) { return encode_whole(tokenizer, (*parts[s])[i]); });
+            encode(texts[s], parts[s]->size(), [&](std::size_t i) {
+                return naming(name(), [&] { return encode_whole(tokenizer, (*parts[s])[i]); });
+            });
     }
     PackedTexts packed(texts, !examples_, tokenizer, seed, T, name());
-    if (packed.shortened() > 0)
-        note(grouped(packed.shortened()) + " of " + grouped(count_) +
-             " examples are longer than train.sequence (" + std::to_string(T) +
-             " tokens) and lose their ends");
+    const auto too_long = [&](std::uint64_t count, const std::string& what) {
+        if (count > 0)
+            note(grouped(count) + " of " + grouped(count_) + " examples are longer than train.sequence (" +
+                 std::to_string(T) + " tokens) and " + what);
+    };
+    too_long(packed.shortened(), "lose their ends");
+    too_long(packed.left_out(), "are left out, as their answers begin behind it");
     if (examples_ && !examples_->chats && !tokenizer.eos())
         note(name() + ": the vocabulary has no end token, so nothing is learned that ends a completion");
     documents_.reset(), examples_.reset();

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/sha256.h"
+#include "base/terminal.h"
 
 namespace linnet {
 
@@ -58,7 +59,7 @@ std::int64_t RunTexts::vocabulary() const {
 std::vector<std::string> RunTexts::descriptions() const {
     std::vector<std::string> lines;
     for (std::size_t i = 0; i < parts_.size(); i++) {
-        lines.push_back(parts_[i].name() + ": " + parts_[i].description());
+        lines.push_back(printable(parts_[i].name()) + ": " + parts_[i].description());
         char weight[32];
         std::snprintf(weight, sizeof weight, ", weight %g", parts_.size() > 1 ? options_.weights[i] : 1);
         if (parts_.size() > 1) lines.back() += weight;

@@ -1,0 +1,153 @@
+#include "train/chosen.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/terminal.h"
+#include "kernels/peaks.h"
+#include "model/convert/open.h"
+#include "model/encode/encoder_text.h"
+#include "train/ladder.h"
+#include "train/timing.h"
+
+namespace linnet {
+namespace {
+
+using nlohmann::json;
+
+bool sets(const std::vector<std::string>& settings, const std::string& key) {
+    return std::any_of(settings.begin(), settings.end(),
+                       [&](const std::string& setting) { return setting.starts_with(key + "="); });
+}
+
+/// Whether the end of a run whose config is ours follows the clock: then there is a time.
+void choose_end(const TrainingOptions& options, RunSetup& setup) {
+    setup.by_time =
+        options.time_limit_s > 0 || (!sets(settings_of(options), "train.steps") && options.epochs == 0);
+    if (setup.by_time && setup.time_limit_s == 0) setup.time_limit_s = default_seconds;
+}
+
+/// A time that is too short for one step and one evaluation is refused.
+void require_time(double step_seconds, double seconds) {
+    const double least = seconds_to_first_loss(step_seconds);
+    if (seconds >= least) return;
+    char text[2][40];
+    std::snprintf(text[0], sizeof text[0], "at least %.2gs", 1.1 * least);
+    std::snprintf(text[1], sizeof text[1], "%.2gs", seconds);
+    fail(Exit::usage, "", "--time", text[0], text[1], "a step and an evaluation take as long");
+}
+
+/// As measured when the model was chosen, or now.
+double step_seconds_of(const RunSetup& setup) {
+    if (!setup.choice.candidates.empty() && setup.choice.candidates[setup.choice.best].measured)
+        return setup.choice.candidates[setup.choice.best].step_seconds;
+    TimedRun timed{setup.config, setup.config.model.vocabulary, setup.threads, setup.start.learner};
+    if (setup.task) fill_batch(setup, 0, 0, timed.batch.emplace());  // what an encoder reads only it can make
+    return time_steps(timed, 30, std::min(2.0, 0.03 * setup.time_limit_s)).step_ms / 1e3;
+}
+
+/// Steps, warm-up and cadence, from the speed of some steps.
+void choose_schedule(const TrainingOptions& options, RunSetup& setup) {
+    std::vector<std::string> settings = settings_of(options);
+    RunConfig& config = setup.config;
+    if (options.epochs > 0) settings.push_back("train.steps=" + std::to_string(config.train.steps));
+    if (!setup.by_time) return fit_cadence(config, settings);
+    setup.step_seconds = step_seconds_of(setup);
+    double left = std::max(0.1, setup.time_limit_s - seconds_since(setup.started));
+    if (setup.start.base) require_time(setup.step_seconds, setup.time_limit_s);
+    fit_schedule(config, settings, setup.step_seconds, left, setup.text_size);
+    // The end follows the clock only where its steps were ours to choose, and do not change those before.
+    setup.by_time = config.train.schedule.kind == "wsd" && config.train.schedule.decay < 1 &&
+                    !sets(settings, "train.steps");
+    for (const ParameterGroup& group : groups_of(config.train))
+        setup.by_time &= !schedule_kind(group.schedule.kind).to_the_end &&
+                         group.schedule.decay == config.train.schedule.decay;
+}
+
+void say_choice(const RunSetup& setup) {
+    const ModelConfig& m = setup.config.model;
+    const TrainConfig& t = setup.config.train;
+    auto tokens = static_cast<double>(t.batch * t.sequence * t.accumulate * t.steps);
+    const double read =
+        tokens / static_cast<double>(std::max<std::uint64_t>(setup.text_size.train_tokens, 1));
+    char times[32];
+    std::snprintf(times, sizeof times, "%.2g", read);
+    const std::string form = std::to_string(m.layers) +
+                             (m.layers == 1 ? " layer of width " : " layers of width ") +
+                             std::to_string(m.width) + ", ";
+    note("chosen" + (setup.time_limit_s > 0 ? " for " + human_seconds(setup.time_limit_s) : "") + ": " +
+         (setup.start.base ? "" : form) + grouped(static_cast<std::uint64_t>(t.steps)) +
+         (t.steps == 1 ? " step of " : " steps of ") +
+         grouped(static_cast<std::uint64_t>(t.batch * t.sequence * t.accumulate)) + " tokens, " +
+         (read < 100 ? times : grouped(static_cast<std::uint64_t>(read))) + " times the text" +
+         (setup.folder ? " (config.json has all of it)" : ""));
+}
+
+}  // namespace
+
+std::vector<std::string> settings_of(const TrainingOptions& options) {
+    std::vector<std::string> settings = options.set;
+    if (options.steps) settings.push_back("train.steps=" + std::to_string(*options.steps));
+    return settings;
+}
+
+RunConfig default_config(const TrainingOptions& options, const RunTexts& data, RunSetup& setup) {
+    const std::vector<std::string> settings = settings_of(options);
+    const auto read = [&](const json& config) { return read_run_config(config, "default config", settings); };
+    if (const RunData* only = data.only(); only && only->has_examples())
+        fail_input(only->name(), "", "texts, where no config is given", "examples with answers",
+                   "CONFIG says what model learns from those, or linnet finetune goes on from one");
+    Prospect prospect;
+    prospect.bytes = data.bytes();
+    prospect.vocabulary = data.vocabulary();
+    prospect.settings = settings;
+    choose_end(options, setup);
+    if (!setup.by_time) {
+        prospect.seconds = default_seconds;
+        prospect.flops = usual_share * 5e11;  // a laptop's two cores
+        return read(choose_config(prospect));
+    }
+    setup.peak_flops = measured_peak_flops(setup.threads);
+    prospect.seconds = setup.time_limit_s;
+    prospect.flops = usual_share * setup.peak_flops;
+    setup.choice = choose(prospect, [&](const Candidate& candidate) {
+        const RunConfig run = read(candidate.config);
+        if (run.model.has_encoder() || run.train.objective != "next")
+            return 0.0;  // their data is not read yet
+        return seconds_of_step(run, candidate.vocabulary, setup.threads,
+                               std::min(1.0, 0.02 * prospect.seconds));
+    });
+    require_time(setup.choice.candidates[setup.choice.best].step_seconds, prospect.seconds);
+    return read(setup.choice.candidates[setup.choice.best].config);
+}
+
+RunConfig tuning_config(const std::string& model, const TrainingOptions& options, RunSetup& setup) {
+    const std::vector<std::string> settings = settings_of(options);
+    choose_end(options, setup);
+    setup.start.base = Model::open(model == built_in ? "" : model);
+    const Model& base = *setup.start.base;
+    const bool adapter = std::any_of(settings.begin(), settings.end(), [](const std::string& s) {
+        return s.starts_with("finetune.lora.rank=") && s != "finetune.lora.rank=0";
+    });
+    json chosen = choose_tuning(base.config(), adapter);
+    if (labels_of(base) == replaced_labels()) chosen["train"]["objective"] = "replaced";
+    return begin_from(model, chosen, "default config", settings, setup.start);
+}
+
+void choose_held_out(const TrainingOptions& options, std::uint64_t bytes, RunSetup& setup) {
+    if (!setup.chosen || sets(settings_of(options), "train.validation_fraction")) return;
+    setup.config.train.validation_fraction = usual_held_out(bytes);
+}
+
+void choose_rest(const TrainingOptions& options, RunSetup& setup) {
+    if (!setup.chosen) return;
+    if (setup.by_time && options.time_limit_s == 0)
+        note("no --time given: training takes " + human_seconds(default_seconds) + " at most");
+    choose_schedule(options, setup);
+    setup.config_json = whole_config(setup.config);
+    say_choice(setup);
+}
+
+}  // namespace linnet
