@@ -29,11 +29,10 @@ inline std::string replaced(std::string text, std::string_view from, std::string
 template <class Texts>
 std::string joined(const Texts& parts, std::string_view between = ", ") {
     std::string text;
-    bool first = true;
+    std::string_view before;
     for (std::string_view part : parts) {
-        if (!first) text += between;
-        text += part;
-        first = false;
+        text.append(before).append(part);
+        before = between;
     }
     return text;
 }

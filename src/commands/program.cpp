@@ -243,6 +243,7 @@ int run(int argc, char** argv) {
         try {
             code = dispatch(argc, argv);
         } catch (const VersionWanted&) {
+            choose_kernels({});
             write_stdout(version_text());
         }
         flush_stdout();

@@ -49,6 +49,8 @@ void ModelDrafter::draft(const Continuation& continuation, std::size_t most, std
         std::mismatch(held_.begin(), held_.end(), text.begin(), text.end()).first - held_.begin());
     same = std::min(same, text.size() - 1);
     held_.resize(static_cast<std::size_t>(sequence_.rewind(static_cast<std::int64_t>(same))));
+    const auto unknown = [&](TokenId id) { return id >= vocabulary_; };
+    if (std::any_of(text.begin() + static_cast<std::ptrdiff_t>(held_.size()), text.end(), unknown)) return;
     // The same settings, state and random numbers as the large model's: where the two agree, so do their
     // draws.
     const Tokenizer& tokenizer = continuation.tokenizer();
@@ -64,7 +66,7 @@ void ModelDrafter::draft(const Continuation& continuation, std::size_t most, std
         held_ = all;
         const std::optional<TokenId> id =
             sampler.pick(logits, all, continuation.picks() + i, cursor ? &cursor->mask(false) : nullptr);
-        if (!id) return;
+        if (!id || *id >= tokenizer.size()) return;
         all.push_back(*id);
         out.push_back(*id);
         if (!cursor) continue;
@@ -77,10 +79,11 @@ void ModelDrafter::draft(const Continuation& continuation, std::size_t most, std
 void require_same_vocabulary(const Model& draft, const Model& model) {
     const Tokenizer &a = draft.tokenizer(), &b = model.tokenizer();
     const std::string hint = "a draft model needs the vocabulary of " + model.path();
-    if (a.size() != b.size())
+    constexpr TokenId most_padding = 128;
+    if (std::abs(a.size() - b.size()) > most_padding)
         fail_input(draft.path(), "vocabulary", std::to_string(b.size()) + " tokens", std::to_string(a.size()),
                    hint);
-    for (TokenId id = 0; id < a.size(); id++)
+    for (TokenId id = 0; id < std::min(a.size(), b.size()); id++)
         if (a.piece(id) != b.piece(id) || a.is_end(id) != b.is_end(id))
             fail_input(draft.path(), "token " + std::to_string(id), quoted(b.piece(id)), quoted(a.piece(id)),
                        hint);

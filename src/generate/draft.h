@@ -41,15 +41,18 @@ class LookupDrafter : public Drafter {
 /// it.
 class ModelDrafter : public Drafter {
   public:
-    explicit ModelDrafter(Engine& engine) : sequence_(engine.start()) {}
+    explicit ModelDrafter(Engine& engine)
+        : sequence_(engine.start()), vocabulary_(engine.model().tokenizer().size()) {}
     void draft(const Continuation& text, std::size_t most, std::vector<TokenId>& out) override;
 
   private:
     Sequence sequence_;
+    TokenId vocabulary_;
     std::vector<TokenId> held_;
 };
 
-/// Error(Exit::input), naming both models, where the two do not spell every id alike.
+/// Error(Exit::input), naming both models, where the two do not spell every id alike. One of them may have up
+/// to 128 more: vocabularies are padded for fast products, and the same family's by different numbers.
 void require_same_vocabulary(const Model& draft, const Model& model);
 
 }  // namespace linnet

@@ -35,7 +35,12 @@ Header header_of(const EngineSource& source) {
     put(h.magic, sizeof h.magic, magic);
     h.vocabulary = static_cast<std::uint64_t>(engine.model().config().vocabulary);
     put(h.model, sizeof h.model, fingerprint(engine.model()));
-    put(h.layout, sizeof h.layout, sha256(engine.state_layout()));
+    std::string layout = engine.state_layout();
+    const auto& position = engine.model().config().position;
+    const std::int64_t own = engine.model().config().context;
+    const std::int64_t original = position.scaling.original > 0 ? position.scaling.original : own;
+    if (position.long_factors && source.context() > original) layout += "keys turned by the long factors\n";
+    put(h.layout, sizeof h.layout, sha256(layout));
     put(h.isa, sizeof h.isa, kernels().name);
     return h;
 }
@@ -66,7 +71,8 @@ Header checked_header(const MappedFile& file, const EngineSource& source) {
         fail_input(file.path(), "instruction set", text_of(own.isa), text_of(found.isa),
                    "roundings differ; --isa chooses");
     if (std::memcmp(found.layout, own.layout, digest) != 0)
-        fail_input(file.path(), "", "keys and values stored as here", "stored in another way");
+        fail_input(file.path(), "", "keys and values stored as here", "stored in another way",
+                   "--kv-type, --ctx or --parallel was another; a new name makes a new one");
     if (found.tokens == 0 || found.tokens > static_cast<std::uint64_t>(source.context()))
         fail_input(file.path(), "tokens", "1 to " + std::to_string(source.context()) + ", the context",
                    std::to_string(found.tokens));

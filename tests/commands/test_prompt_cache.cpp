@@ -147,7 +147,7 @@ TEST_CASE("--speculate and --draft write the text that is written without them, 
     const Outcome refused = generate({"-p", "one", "--draft", scratch / "more"});
     CHECK(refused.exit == 3);
     CHECK(is_one_error_line(refused.err));
-    CHECK_MESSAGE(has(refused.err, "vocabulary: expected"), refused.err);
+    CHECK_MESSAGE(has(refused.err, "(a draft model needs the vocabulary of "), refused.err);
 }
 
 TEST_CASE("a full context ends the text with a reason, and --ctx-shift goes on behind it") {

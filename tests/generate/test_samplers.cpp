@@ -264,6 +264,11 @@ TEST_CASE("a bias is added before all else, and a ban holds where anything else 
     mask.set(1);
     mask.finish();
     CHECK(drawn(o, five, 20, {}, &mask) == std::set<TokenId>{1});
+    o.repeat_penalty = 1.1;  // of what is banned, too
+    CHECK(drawn(o, five, 20, {1, 1}, &mask) == std::set<TokenId>{1});
+    o = plain();
+    o.biases = {{4, 3e38F}, {4, 3e38F}};
+    CHECK(drawn(o, five) == std::set<TokenId>{4});
 }
 
 TEST_CASE("nothing is drawn that a mask forbids, few tokens or many, whatever the samplers are") {

@@ -113,5 +113,8 @@ TEST_CASE("every test and fuzz target that tests/README.md names as a promise's 
         names++;
         at = end;
     }
+    for (const fs::directory_entry& entry : fs::directory_iterator(root / "tests/fuzz"))
+        if (const std::string name = entry.path().stem().string(); name.starts_with("fuzz_"))
+            CHECK_MESSAGE(contains(table, "`" + name + "`"), name);
     CHECK(names > 10);
 }

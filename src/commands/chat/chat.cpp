@@ -74,6 +74,10 @@ int run(Options& options, const Globals& globals) {
     if (!options.load.empty()) messages = load_messages(options.load);
     const std::string message = asks ? "" : prompt_text(std::nullopt, "", false);
     std::shared_ptr<const Model> model = open_with_adapters(options.model, options.adapters);
+    if (model->config().kind != "decoder")
+        fail_input(model->path(), "model.kind", "decoder", model->config().kind,
+                   model->config().has_decoder() ? "linnet generate answers sources"
+                                                 : "linnet predict and linnet embed serve encoders");
     const ChatTemplate form = template_of(options, *model);
     if (form.continues && !options.length_given) options.text.generate.tokens = tokens_of_a_continuation;
     if (options.text.seed < 0) options.text.seed = static_cast<std::int64_t>(std::random_device{}());

@@ -122,7 +122,9 @@ void ChatSession::load(const std::string& argument) {
     // A conversation is typed on stdin.
     if (argument.empty() || argument == "-")
         fail_input("", "/load", "the name of a file", argument.empty() ? "none" : quoted(argument));
-    conversation_.set_messages(load_messages(argument));
+    const std::vector<ChatMessage> messages = load_messages(argument);
+    conversation_.set_messages(messages);
+    if (messages.empty() || messages[0].role != "system") conversation_.set_system("");
     answers_ = 0;
     const auto turns = conversation_.turns();
     const bool open = !turns.empty() && !turns.back().answer;

@@ -16,6 +16,7 @@ nlohmann::json with_known_names(const nlohmann::json& object, const std::string&
     for (const auto& [key, value] : object.items()) {
         std::string name = key == "n" ? "tokens" : key;
         std::replace(name.begin(), name.end(), '_', '-');
+        name = text_key(name);
         if (renamed.contains(name)) fail_input(place, key, "each setting once", "a second one");
         renamed[name] = value;
     }

@@ -179,7 +179,12 @@ void use_prompt_cache(const std::string& path, EngineSource& source, Generator& 
     prepare_output(path, Existing::keep);
     std::span<const float> logits = generator.read(answer.ids);
     if (stop_signal()) return;
-    save_prompt_cache(path, source, {answer.ids, {logits.begin(), logits.end()}});
+    try {
+        save_prompt_cache(path, source, {answer.ids, {logits.begin(), logits.end()}});
+    } catch (const Error&) {
+        if (!name_taken(path)) throw;
+        return note(path + " is not written: another program has made it meanwhile");
+    }
     note_written(path);
 }
 
@@ -237,7 +242,7 @@ int run(Options& options, const Globals& globals) {
     }
 
     // One text is given out as it comes: of one that never ends only so much is held.
-    if (answers.size() == 1) requests[0].options.remember = remembered;
+    if (answers.size() == 1 && answers[0].prompts == 0) requests[0].options.remember = remembered;
 
     EngineOptions engine;
     engine.context = options.context;

@@ -88,6 +88,16 @@ constexpr Shown shown[] = {
     {"logit-bias", "BIAS", nullptr, nullptr},
 };
 
+}  // namespace
+
+std::string text_key(const std::string& name) {
+    for (const Shown& s : shown)
+        if (s.also && s.also == "--" + name) return s.key;
+    return name;
+}
+
+namespace {
+
 void show(CLI::App& app, const std::string& key, CLI::Option* option) {
     for (const Shown& s : shown) {
         if (key != s.key) continue;

@@ -36,6 +36,9 @@ struct TextList {
 };
 std::vector<TextList> text_lists(TextSettings& settings);
 
+/// The key of the setting that has `name`, its own or the option's other one.
+std::string text_key(const std::string& name);
+
 /// The options of both tables.
 void add_text_options(CLI::App& app, TextSettings& settings);
 

@@ -21,7 +21,7 @@ void Draw::begin(const SamplerOptions& settings, const Tokenizer* spelling, std:
     for (const LogitBias& b : settings.biases)
         if (auto id = static_cast<std::size_t>(b.id); id < logits.size()) {
             float& score = own_scores()[id];  // several for one token add up, but for a ban
-            if (score > lowest) score = std::max(score + b.bias, lowest);
+            if (score > lowest) score = std::clamp(score + b.bias, lowest, -lowest);
         }
 }
 

@@ -78,6 +78,10 @@ void require_gguf_tokenizer(const std::string& path, const TokenizerPtr& beside)
 
 Adapter open_adapter(const AdapterChoice& choice, const Model& base) {
     if (is_peft_folder(choice.path)) return adapter_of_folder(choice.path, base, choice.scale);
+    if (is_folder(choice.path))
+        fail_input(choice.path, "",
+                   "an adapter: a file, a PEFT folder, or the folder of a run that trained one",
+                   "another folder", "-m takes whole models");
     return adapter_of_gguf(Gguf(choice.path), base, choice.scale);
 }
 
