@@ -243,7 +243,7 @@ int run(int argc, char** argv) {
         try {
             code = dispatch(argc, argv);
         } catch (const VersionWanted&) {
-            choose_kernels({});
+            if (const char* isa = std::getenv("LINNET_ISA")) select_kernels(isa);  // those are told
             write_stdout(version_text());
         }
         flush_stdout();

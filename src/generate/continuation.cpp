@@ -93,6 +93,7 @@ bool Continuation::take(std::span<const float> logits) {
     if (options_.logprobs >= 0 && emit_logprobs_)
         emit_logprobs_(logprobs_of(logits, *id, static_cast<std::size_t>(options_.logprobs)));
     if (ends(*id) && !options_.ignore_end) {
+        emit_(*id, "");
         finish(GenerateEnd::end_token);
         return true;
     }

@@ -57,6 +57,7 @@ void ModelDrafter::draft(const Continuation& continuation, std::size_t most, std
     Sampler sampler(continuation.options().sampler, &tokenizer);
     sampler.set_state(continuation.sampler().state());
     std::optional<GrammarCursor> cursor = continuation.cursor();
+    if (cursor && vocabulary_ != tokenizer.size()) return;  // its masks are of the large model's tokens
     std::string bytes;
     std::vector<TokenId> all = text;
     for (std::size_t i = 0; i < most; i++) {
@@ -79,7 +80,6 @@ void ModelDrafter::draft(const Continuation& continuation, std::size_t most, std
 void require_same_vocabulary(const Model& draft, const Model& model) {
     const Tokenizer &a = draft.tokenizer(), &b = model.tokenizer();
     const std::string hint = "a draft model needs the vocabulary of " + model.path();
-    constexpr TokenId most_padding = 128;
     if (std::abs(a.size() - b.size()) > most_padding)
         fail_input(draft.path(), "vocabulary", std::to_string(b.size()) + " tokens", std::to_string(a.size()),
                    hint);

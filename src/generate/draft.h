@@ -51,8 +51,10 @@ class ModelDrafter : public Drafter {
     std::vector<TokenId> held_;
 };
 
+/// Vocabularies are padded for fast products, and those of one family by different numbers of tokens.
+inline constexpr TokenId most_padding = 128;
 /// Error(Exit::input), naming both models, where the two do not spell every id alike. One of them may have up
-/// to 128 more: vocabularies are padded for fast products, and the same family's by different numbers.
+/// to most_padding more.
 void require_same_vocabulary(const Model& draft, const Model& model);
 
 }  // namespace linnet

@@ -35,12 +35,7 @@ Header header_of(const EngineSource& source) {
     put(h.magic, sizeof h.magic, magic);
     h.vocabulary = static_cast<std::uint64_t>(engine.model().config().vocabulary);
     put(h.model, sizeof h.model, fingerprint(engine.model()));
-    std::string layout = engine.state_layout();
-    const auto& position = engine.model().config().position;
-    const std::int64_t own = engine.model().config().context;
-    const std::int64_t original = position.scaling.original > 0 ? position.scaling.original : own;
-    if (position.long_factors && source.context() > original) layout += "keys turned by the long factors\n";
-    put(h.layout, sizeof h.layout, sha256(layout));
+    put(h.layout, sizeof h.layout, sha256(engine.state_layout()));
     put(h.isa, sizeof h.isa, kernels().name);
     return h;
 }
@@ -109,6 +104,9 @@ CachedPrompt load_prompt_cache(const std::string& path, EngineSource& source) {
     const std::size_t size =
         sizeof header + header.tokens * sizeof(TokenId) + header.vocabulary * sizeof(float) + state + digest;
     const std::string_view text = file.text();
+    if (header.state != state && text.size() == size - state + header.state)
+        fail_input(path, "", "windows stored in rings as long as here", "others",
+                   "--ctx or --parallel was another; a new name makes a new one");
     if (header.state != state || text.size() != size)
         fail_input(path, "", std::to_string(size) + " bytes", std::to_string(text.size()),
                    "the file was cut short or added to");

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
+#include "base/error.h"
 #include "train/law.h"
 
 namespace linnet {
@@ -90,6 +92,11 @@ double tokens_per_step(const TrainConfig& t) {
     return static_cast<double>(t.batch * t.sequence * t.accumulate);
 }
 
+/// Of matrices; `ffn`: the widths of a feed-forward layer's.
+double parameters_of(std::int64_t width, std::int64_t layers, std::int64_t ffn, std::int64_t vocabulary) {
+    return static_cast<double>(width) * static_cast<double>(layers * (4 * width + ffn) + vocabulary);
+}
+
 Candidate candidate_of(const Rung& rung, const TextRow& text, const Prospect& prospect) {
     Candidate c;
     c.config = config_of(rung, text, std::min(text.vocabulary, rung.vocabulary));
@@ -98,24 +105,37 @@ Candidate candidate_of(const Rung& rung, const TextRow& text, const Prospect& pr
     c.vocabulary = prospect.vocabulary > 0        ? prospect.vocabulary
                    : run.tokenizer.kind == "byte" ? 256
                                                   : run.tokenizer.vocab_size;
-    auto width = static_cast<double>(m.width), layers = static_cast<double>(m.layers);
-    const double ffn = static_cast<double>(m.ffn.width.at(0)) * (m.ffn.gated ? 3 : 2);
-    c.parameters = layers * (4 * width * width + width * ffn) + width * static_cast<double>(c.vocabulary);
+    c.parameters = parameters_of(m.width, m.layers, m.ffn.width.at(0) * (m.ffn.gated ? 3 : 2), c.vocabulary);
     c.step_tokens = tokens_per_step(run.train);
     // Attention sees half of the sequence: two products of it.
-    const double attention = 2 * layers * width * static_cast<double>(run.train.sequence);
+    const double attention = 2.0 * static_cast<double>(m.layers * m.width * run.train.sequence);
     c.step_flops = 3 * (2 * c.parameters + attention) * c.step_tokens;
     return c;
 }
 
 std::vector<Candidate> candidates_of(const TextRow& text, const Prospect& prospect) {
     std::vector<Candidate> all;
+    std::vector<double> off;  // by how much each one's rung is larger or smaller than what is set made it
+    std::optional<Error> refused;
     for (std::size_t i = 0; i <= text.rung; i++) {
-        Candidate c = candidate_of(rungs[i], text, prospect);
-        // Rungs that differ in their vocabulary alone, or in what is set.
-        if (!all.empty() && c.parameters == all.back().parameters) continue;
-        all.push_back(std::move(c));
+        const Rung& rung = rungs[i];
+        Candidate c;
+        try {
+            c = candidate_of(rung, text, prospect);
+        } catch (const Error& error) {  // what is set contradicts the rest of this rung
+            refused = error;
+            continue;
+        }
+        const double own = parameters_of(rung.width, rung.layers, 3 * rung.ffn, c.vocabulary);
+        const double distance = std::fabs(own - c.parameters);
+        // Rungs that differ in their vocabulary alone; or in nothing but the batch, as the shape is set.
+        if (!all.empty() && c.parameters == all.back().parameters) {
+            if (distance < off.back()) all.back() = std::move(c), off.back() = distance;
+            continue;
+        }
+        all.push_back(std::move(c)), off.push_back(distance);
     }
+    if (all.empty()) throw Error(*refused);
     return all;
 }
 

@@ -1,6 +1,8 @@
 #include "train/log.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 
 #include "base/error.h"
 #include "base/file.h"

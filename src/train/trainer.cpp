@@ -4,7 +4,6 @@
 #include <cmath>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <numeric>
 #include <optional>
@@ -100,6 +99,8 @@ class Trainer {
         if (setup_.resumed) {
             load_checkpoint(*setup_.resumed, learner_, setup_.start);
             memorised_ = setup_.checkpoint.memorised && stops_early();
+            if (memorised_)
+                note("the run has ended early, as the text was being memorised; --no-early-stop goes on");
             // The best model may be of a step that is still to come.
             best_sha256_ = setup_.checkpoint.best_sha256;
             if (!setup_.checkpoint.best.empty()) link_or_copy(setup_.checkpoint.best, file(best_name()));
@@ -422,7 +423,8 @@ class Trainer {
     std::string title() const {
         if (!setup_.checkpoint.name.empty()) return setup_.checkpoint.name;
         const std::string name = stem(options_.config_path);
-        return name.empty() || name == "-" || name.starts_with("config") ? "linnet" : name;
+        const bool own = name == "config" || name.starts_with("config.edited");  // what a run itself writes
+        return name.empty() || name == "-" || own ? "linnet" : name;
     }
 
     /// Its SHA-256.
@@ -461,7 +463,9 @@ class Trainer {
              (best_is_last_ || !keeper_.any()
                   ? ""
                   : "; " + std::string(best_name()) + " is of step " + shown(keeper_.best_step())) +
-             (step_ < setup_.config.train.steps ? " (--resume goes on)" : ""));
+             (step_ == setup_.config.train.steps ? ""
+              : memorised_                       ? " (--resume --no-early-stop goes on)"
+                                                 : " (--resume goes on)"));
     }
 
     /// The best model as a Hugging Face folder, whole though a signal ended the run.
@@ -577,8 +581,8 @@ int train(const TrainingOptions& options) {
     if (options.dry_run) return dry_run(setup, options.json);
     // Until here nothing is lost by ending at once, and making a vocabulary may take minutes.
     install_stop_signals(quiet() ? nullptr
-                                 : "\nthis step ends and all is saved; once more (Ctrl-C) ends at once, and "
-                                   "what came after the last checkpoint is lost\n");
+                                 : "\nstopping after this step, with everything saved; a second Ctrl-C stops "
+                                   "at once and loses what came after the last checkpoint\n");
     setup.folder->begin();
     if (setup.resumed) keep_edited_config(options, setup);
     return Trainer(options, std::move(setup)).run();

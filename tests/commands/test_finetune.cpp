@@ -305,6 +305,12 @@ TEST_CASE("a model that begins from nothing learns answers of a config's own voc
     CHECK(has(said.out, R"("text":"cba")"));
     CHECK(has(said.out, R"("text":"yx")"));
     CHECK(has(said.out, R"("end":"end-token")"));
+    // The id that ends it is told of one text as of several.
+    const std::string one = place("$LINNET generate -m made --temp 0 -p abc: --format ids").out;
+    CHECK(place("$LINNET generate -m made --temp 0 -p abc: --format ids --samples 2").out == one + one);
+    const Outcome told = place("$LINNET generate -m made --temp 0 -p abc: --json --logprobs 0");
+    REQUIRE(records(told.out).size() == 5);  // c, b, a, what ends, and the record of the end
+    CHECK(records(told.out)[3].contains("logprob"));
     std::string talks =
         R"({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]})";
     write_text(place.s / "talks.jsonl", talks + "\n" + talks + "\n");

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/error.h"
 #include "model/architectures.h"
 #include "model/trace/trace.h"
 
@@ -102,6 +103,17 @@ TEST_CASE("what is set by hand is part of every candidate, and the schedule is c
     }
     // Small batches take nothing from what fits the time.
     CHECK(set.candidates[set.best].tokens > 0.5 * usual.candidates[usual.best].tokens);
+    // Rungs that it contradicts are left out; what would have been chosen anyway changes nothing.
+    prospect = {1'100'000, 600, 3e11, 0, {"model.kv_heads=2"}};
+    CHECK(choose(prospect).candidates.back().config["model"]["heads"] == 4);
+    prospect.settings = {};
+    const nlohmann::json free = choose_config(prospect);
+    for (const char* key : {"width", "layers", "heads"})
+        prospect.settings.push_back("model." + std::string(key) + "=" + free["model"][key].dump());
+    prospect.settings.push_back("model.ffn.width=" + free["model"]["ffn"]["width"].dump());
+    CHECK(choose_config(prospect)["train"]["batch"] == free["train"]["batch"]);
+    CHECK_THROWS_AS(choose({1'100'000, 600, 3e11, 0, {"model.kv_heads=7"}}), Error);
+    prospect.bytes = 100'000'000;
     prospect.settings = {"model.width=64", "model.heads=2"};
     for (const Candidate& candidate : choose(prospect).candidates)
         CHECK(candidate.parameters < 12 * (4 * 64 * 64 + 3 * 64 * 2048) + 64 * 32768);

@@ -134,6 +134,10 @@ struct ModelConfig {
     bool has_encoder() const { return kind != "decoder"; }
     bool has_decoder() const { return kind != "encoder"; }
     bool reads_patches() const { return image.patch > 0; }
+    /// Positions up to which LongRoPE's short factors hold, or that YaRN stretches.
+    std::int64_t original_context() const {
+        return position.scaling.original ? position.scaling.original : context;
+    }
     /// Layers of the deeper side.
     std::int64_t deepest() const { return std::max(layers, decoder_layers); }
     /// Merges before the layer's block, of which each halves a picture's sides and doubles the stream's

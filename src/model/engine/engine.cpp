@@ -251,7 +251,9 @@ void Engine::watch(std::span<const Work> work, Phase phase, const std::function<
 }
 
 std::string Engine::state_layout() const {
-    return impl_->states->layout();
+    const ModelConfig& config = impl_->model->config();
+    const bool by_long = config.position.long_factors && impl_->context > config.original_context();
+    return impl_->states->layout() + (by_long ? "keys turned by the long factors\n" : "");
 }
 
 Sequence::Sequence(Engine::Impl* engine) : engine_(engine) {

@@ -31,7 +31,6 @@ std::int64_t rows_of(const StateSpec& spec, const StateRoom& room) {
 
 States::States(const Graph& graph, const StateRoom& room)
     : specs_(graph.states()),
-      positions_(room.positions),
       snapshots_(static_cast<std::size_t>(room.slots)),
       furthest_(static_cast<std::size_t>(room.slots), 0) {
     for (const StateSpec& spec : specs_) {
@@ -82,8 +81,6 @@ std::string States::layout() const {
         text += spec.name + " " + std::to_string(spec.planes) + "x" + std::to_string(spec.width) + " " +
                 std::string(info(views_[i].type).name);
         if (spec.rewind == Rewind::snapshot) text += " whole";
-        if (views_[i].positions < positions_ && !spec.source && spec.rewind != Rewind::snapshot)
-            text += " going round after " + std::to_string(views_[i].positions);
         text += "\n";
     }
     return text;

@@ -58,7 +58,6 @@ class States {
     void restore(std::int32_t slot, const Snapshot& snapshot);
 
     std::vector<StateSpec> specs_;
-    std::int64_t positions_;
     std::vector<std::vector<Snapshot>> snapshots_;  // of each slot, by position
     std::vector<std::int64_t> furthest_;            // positions that each slot has come to hold
     std::vector<StateView> views_;

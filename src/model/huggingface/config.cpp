@@ -115,7 +115,7 @@ std::vector<float> made_longrope(const MadeInput& in) {
     const auto& scaling = in.config.position.scaling;
     if (auto given = in.values.find(in.from + ".attention_factor"); given != in.values.end())
         return {static_cast<float>(in.number("attention_factor"))};
-    const double original = static_cast<double>(scaling.original ? scaling.original : in.config.context);
+    const double original = static_cast<double>(in.config.original_context());
     const double factor = static_cast<double>(in.config.context) / original;
     return {static_cast<float>(factor <= 1 ? 1 : std::sqrt(1 + std::log(factor) / std::log(original)))};
 }

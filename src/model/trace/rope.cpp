@@ -13,8 +13,7 @@ void RopeTracer::begin(Graph& graph, const ModelConfig& c) {
     std::int64_t turned = p.rotary_width ? p.rotary_width : c.head_width;
     if (p.rotary_width) turn_.set("rotary_width", static_cast<double>(turned));
     bool yarn = scaling.kind == "yarn";
-    if (yarn || p.long_factors)
-        turn_.set("original", static_cast<double>(scaling.original ? scaling.original : c.context));
+    if (yarn || p.long_factors) turn_.set("original", static_cast<double>(c.original_context()));
     if (yarn) {
         turn_.set("extrapolation", scaling.extrapolation);
         turn_.set("beta_fast", scaling.beta_fast), turn_.set("beta_slow", scaling.beta_slow);
