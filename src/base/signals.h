@@ -5,7 +5,7 @@ namespace linnet {
 
 /// From now on the first SIGINT, SIGTERM or SIGHUP is only noted; a second one ends the process at once, as
 /// it would have without this. For commands that ask stop_signal() between steps; others keep the system's
-/// default. `said`, a literal: to stderr when the first comes, at once.
+/// default. `said`, a literal, is written to stderr as soon as the first one comes.
 void install_stop_signals(const char* said = nullptr);
 
 /// 0, or the first signal received: SIGINT, SIGTERM or SIGHUP.

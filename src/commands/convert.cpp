@@ -1,5 +1,4 @@
 // linnet convert: a model in another format.
-#include <filesystem>
 #include <memory>
 
 #include "base/error.h"

@@ -61,7 +61,6 @@ std::string prompt_text(const std::optional<std::string>& prompt, const std::str
     if (!from_file && file.empty() && ::isatty(STDIN_FILENO)) return {};
     std::string text = read_input(from_file ? file : "-");
     refuse_wide_encoding(prompt_name(prompt, file), text);
-    constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
     if (text.starts_with(byte_order_mark)) text.erase(0, byte_order_mark.size());
     if (!keep_newline && text.ends_with('\n')) {
         text.pop_back();

@@ -42,8 +42,8 @@ void add_prompt(CLI::App& app, const std::string& what, std::optional<std::strin
                 bool& keep_newline);
 
 /// The text that they mean: `prompt`, else the file's, else stdin's (nothing where stdin is a terminal:
-/// nobody is kept waiting). Of a file and of stdin one line end at the end is not the text's but the editor's
-/// or echo's, and dropped unless `keep_newline`; so is a byte order mark. UTF-16 is refused by name.
+/// nobody is kept waiting). Of a file and of stdin a byte order mark is dropped, and unless `keep_newline`
+/// one line end at the end, which is the editor's or echo's. Error(Exit::input) for UTF-16 and UTF-32.
 std::string prompt_text(const std::optional<std::string>& prompt, const std::string& file, bool keep_newline);
 /// The same where there must be one: Exit::usage where stdin is a terminal, Exit::input where it is no UTF-8.
 std::string prompt_lines(const std::optional<std::string>& prompt, const std::string& file,

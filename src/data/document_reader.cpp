@@ -128,7 +128,7 @@ bool DocumentReader::open_next() {
         ended_ = true;
         return true;
     }
-    if (ahead().starts_with("\xEF\xBB\xBF")) drop(3);
+    if (ahead().starts_with(byte_order_mark)) drop(byte_order_mark.size());
     return true;
 }
 

@@ -18,6 +18,8 @@ struct Example {
     std::vector<ChatMessage> messages;  // where there are some, the two above are empty
     std::string file;
     std::uint64_t line = 0;
+
+    std::string place() const { return file + ": line " + std::to_string(line); }  // for an error
 };
 
 struct Examples {

@@ -18,7 +18,7 @@ constexpr std::size_t piece = std::size_t{1} << 16;
 LineReader::LineReader(const std::string& path) : path_(input_name(path)), source_(open_source(path)) {
     fill();
     refuse_wide_encoding(path_, buffer_);
-    if (buffer_.starts_with("\xEF\xBB\xBF")) start_ = 3;
+    if (buffer_.starts_with(byte_order_mark)) start_ = byte_order_mark.size();
 }
 
 bool LineReader::fill() {

@@ -5,6 +5,8 @@
 
 namespace linnet {
 
+inline constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+
 /// What stands where the text is no longer UTF-8 (valid_utf8_prefix), for a message: "a stray continuation
 /// byte 0x80", "an overlong form", "a lone surrogate", …
 std::string utf8_fault_name(std::string_view text, std::size_t at);

@@ -12,6 +12,7 @@ constexpr std::int64_t positions_at_once = 1024;
 
 std::string table_key(const Graph& graph, const Node& node) {
     Graph::Shapes s = graph.shapes(node);
+    // All digits: numbers that differ late must not share a table.
     std::string key =
         std::string(node.op->name) + " " + node.attributes.text(17) + " " + std::to_string(s.in.at(0));
     for (ParameterId p : node.parameters) key += " " + std::to_string(p);

@@ -29,7 +29,7 @@ class Attributes {
     std::int64_t integer(std::string_view name) const { return static_cast<std::int64_t>(number(name)); }
     bool flag(std::string_view name) const { return number(name) != 0; }
     void set(std::string_view name, double value) { values_.emplace_back(name, value); }  // a new one
-    std::string text(int digits = 6) const;  // "heads=12 epsilon=1e-05"
+    std::string text(int digits = 6) const;  // "heads=12 epsilon=1e-05"; digits: significant
 
   private:
     std::vector<std::pair<std::string_view, double>> values_;  // names are literals

@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/terminal.h"
 #include "kernels/peaks.h"
-#include "model/convert/open.h"
 #include "model/encode/encoder_text.h"
 #include "train/ladder.h"
 #include "train/timing.h"
@@ -126,7 +125,7 @@ RunConfig default_config(const TrainingOptions& options, const RunTexts& data, R
 RunConfig tuning_config(const std::string& model, const TrainingOptions& options, RunSetup& setup) {
     const std::vector<std::string> settings = settings_of(options);
     choose_end(options, setup);
-    setup.start.base = Model::open(model == built_in ? "" : model);
+    open_base(model, setup.start);
     const Model& base = *setup.start.base;
     const bool adapter = std::any_of(settings.begin(), settings.end(), [](const std::string& s) {
         return s.starts_with("finetune.lora.rank=") && s != "finetune.lora.rank=0";

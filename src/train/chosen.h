@@ -1,4 +1,4 @@
-// What a run is given for which there is no config: see ladder.h.
+// The config of a run for which none was given: its model (see ladder.h), then its schedule.
 #pragma once
 #include <string>
 #include <vector>
@@ -13,17 +13,18 @@ inline constexpr double tuning_epochs = 6;
 /// The settings that options stand for: --set, then --steps.
 std::vector<std::string> settings_of(const TrainingOptions& options);
 
-/// A model and a vocabulary. Where the steps are given and no time is, speed has no part in it.
+/// Of a run that begins from nothing: model and vocabulary. Where the steps are given and no time, speed is
+/// not measured. Error(Exit::usage) for too short a time, Error(Exit::input) for examples with answers.
 RunConfig default_config(const TrainingOptions& options, const RunTexts& data, RunSetup& setup);
 
-/// Of a run from a model, which is opened.
+/// Opens the model, and returns the config of a run from it. Errors as begin_from.
 RunConfig tuning_config(const std::string& model, const TrainingOptions& options, RunSetup& setup);
 
-/// What part of so many bytes is held out, in a run from a model.
+/// In a run from a model without a config: sets the share of a text of so many bytes that is held out.
 void choose_held_out(const TrainingOptions& options, std::uint64_t bytes, RunSetup& setup);
 
-/// Once the data is read, the schedule: by the clock, or where the steps are given its cadence. Nothing where
-/// there is a config.
+/// Once the data is read: steps, warm-up and evaluations, by the clock or for the steps that are given. Does
+/// nothing where there is a config. Error(Exit::usage) for too short a time.
 void choose_rest(const TrainingOptions& options, RunSetup& setup);
 
 }  // namespace linnet

@@ -12,7 +12,6 @@
 #include "model/architectures.h"
 #include "model/convert/open.h"
 #include "model/encode/encoder_text.h"
-#include "model/fingerprint.h"
 #include "train/chosen.h"
 #include "train/precision.h"
 #include "train/run_model.h"
@@ -40,18 +39,15 @@ GivenConfig given_config(const TrainingOptions& options, const RunSetup& setup) 
     return given;
 }
 
-[[noreturn]] void refuse_base(const TrainingOptions& options, const std::string& found) {
-    fail(Exit::diverged, options.out, "finetune.model", "the model that the run began from", found);
-}
-
 /// That with --set and --steps; where it begins from a model, the model is opened.
 RunConfig read_given(const GivenConfig& given, const TrainingOptions& options, RunSetup& setup) {
     const std::vector<std::string> settings = settings_of(options);
-    if (given.model.empty()) return read_run_config(given.config, given.name, settings);
-    setup.start.base = Model::open(given.model == built_in ? "" : given.model);
-    if (setup.resumed && setup.checkpoint.base != fingerprint(*setup.start.base))
-        refuse_base(options, "another one, " + setup.start.base->path());
-    return begin_from(given.model, given.config, given.name, settings, setup.start);
+    if (!given.model.empty()) open_base(given.model, setup.start);
+    if (setup.resumed && setup.checkpoint.base != setup.start.fingerprint)
+        fail(Exit::diverged, options.out, "finetune.model", "the model that the run began from",
+             setup.start.base ? "another one, " + setup.start.base->path() : "none");
+    return given.model.empty() ? read_run_config(given.config, given.name, settings)
+                               : begin_from(given.model, given.config, given.name, settings, setup.start);
 }
 
 /// The optimizer of each parameter: what a checkpoint holds depends on it.
@@ -68,7 +64,6 @@ void check_resume(const RunSetup& setup, const TrainingOptions& options, const G
                   const std::string& data) {
     constexpr const char* keeps = "the checkpoint holds what that one keeps";
     json was = setup.checkpoint.config, now = setup.config_json;
-    if (setup.checkpoint.base != setup.start.fingerprint) refuse_base(options, "none");
     for (json* config : {&was, &now}) {  // wherever it lies, it is the same one
         if (!setup.start.base) break;
         (*config)["finetune"].erase("model");
@@ -235,8 +230,7 @@ void set_up_examples(const TrainingOptions& options, RunSetup& setup) {
     setup.data = data.options();
     setup.data_hash = data.sha256();
     const std::string name = setup.data.inputs[0], description = data.description();
-    if (setup.start.base && !setup.start.new_head)
-        data.keep_labels(labels_of(*setup.start.base), setup.start.base->path());
+    if (setup.start.base && !setup.start.new_head) data.keep_labels(*setup.start.base);
     data.fit(setup.config);
     setup.labels = data.labels();
     if (setup.config.train.objective == "classes" && !setup.config.model.reads_patches())

@@ -143,12 +143,15 @@ std::string start_model(const json& config, const std::vector<std::string>& sett
     return said(config, settings, "finetune", "model");
 }
 
+void open_base(const std::string& model, TrainingStart& start) {
+    start.base = Model::open(model == built_in ? "" : model);
+    start.fingerprint = fingerprint(*start.base);
+}
+
 RunConfig begin_from(const std::string& model, json config, const std::string& name,
                      const std::vector<std::string>& settings, TrainingStart& start) {
     if (!config.is_object() || !config.value("finetune", json::object()).is_object())
         read_run_config(config, name, settings);  // says what is wrong
-    if (!start.base) start.base = Model::open(model == built_in ? "" : model);
-    start.fingerprint = fingerprint(*start.base);
     for (const std::string& setting : settings)
         if (setting.starts_with("tokenizer."))
             fail(Exit::usage, "--set", setting.substr(0, setting.find('=')), "no setting of the tokenizer",

@@ -27,7 +27,10 @@ inline constexpr const char* built_in = "built-in";
 /// What `settings` ("key=value") or the config's JSON name as finetune.model; empty: nothing.
 std::string start_model(const nlohmann::json& config, const std::vector<std::string>& settings);
 
-/// Opens the model, reads the config with the model's own settings under "model", and decides what is
+/// Opens the model that a run begins from: start.base and its fingerprint. Errors as Model::open.
+void open_base(const std::string& model, TrainingStart& start);
+
+/// Of a base that is open: reads the config with the model's own settings under "model", and decides what is
 /// trained: also a new head, where an encoder is to tell classes or tags. Error(Exit::input) where the config
 /// asks for another model, vocabulary or layers that it does not have.
 RunConfig begin_from(const std::string& model, nlohmann::json config, const std::string& name,

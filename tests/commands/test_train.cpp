@@ -342,7 +342,7 @@ TEST_CASE("where the text is memorised the best model is kept, and the run ends;
         "done 2>/dev/null; kill -9 $pid; wait $pid 2>/dev/null");
     CHECK(run(line + "--out b --resume 2>/dev/null").exit == 0);
     CHECK(run.file("b/model.gguf") == run.file("a/model.gguf"));
-    // What has ended so is ended, but for who asks otherwise.
+    // A run that has ended early does not go on, unless --no-early-stop is given.
     const std::string last = run.file("a/last.gguf");
     CHECK(run(line + "--out a --resume 2>/dev/null").exit == 0);
     CHECK(run.file("a/last.gguf") == last);

@@ -304,11 +304,13 @@ TEST_CASE("what a run cannot begin from a model with is refused by setting, tens
     };
     for (const Row& row : rows) {
         TrainingStart start;
-        const std::string line =
-            said(s.path, row.exit, [&] { begin_from(s / row.model, row.config, "c", row.settings, start); });
+        const std::string line = said(s.path, row.exit, [&] {
+            open_base(s / row.model, start), begin_from(s / row.model, row.config, "c", row.settings, start);
+        });
         CHECK_MESSAGE(line.starts_with(row.says), line);
     }
     TrainingStart start;
+    open_base(s / "llama-factors", start);
     begin_from(s / "llama-factors", none, "c", {}, start);
     const auto& parameters = start.base->traced().graph.parameters();
     for (std::size_t i = 0; i < parameters.size(); i++)

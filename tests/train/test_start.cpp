@@ -14,6 +14,7 @@ namespace {
 
 TrainingStart begun(const std::string& model, const std::vector<std::string>& settings) {
     TrainingStart start;
+    open_base(model, start);
     begin_from(model, nlohmann::json::object(), "config", settings, start);
     return start;
 }

@@ -51,7 +51,9 @@ TEST_CASE("finetune goes on with a model of any kind, and needs not every class 
         CHECK(Gguf(place.s / "t/adapter.gguf").tensors().size() > 0);
         if (kind.file != "data.tsv" || std::string(name) == "pairs") continue;
         write_text(data, "one two\tZ Z\n");
-        CHECK_MESSAGE(has(tune(place, data, {"--overwrite"}).err, "labels: expected those of "), name);
+        CHECK_MESSAGE(has(tune(place, data, {"--overwrite"}).err,
+                          "expected one of the model's classes, got another (of "),
+                      name);
     }
 }
 
@@ -68,7 +70,7 @@ TEST_CASE("a model of single texts takes no second one, and says which line it c
     CHECK(has(tune(place, bad, {"--set", "train.validation_fraction=0"}).err, told));
     const Outcome skipped = tune(place, bad, {"--set", "train.validation_fraction=0", "--skip-bad"});
     CHECK_MESSAGE(skipped.exit == 0, skipped.err);
-    CHECK(has(skipped.err, "1 examples that the vocabulary lacks characters of left out, the first: "));
+    CHECK(has(skipped.err, "1 example left out: characters that the vocabulary lacks; the first: "));
     write_text(bad, "one\ntw\xC3\xB6\n");
     CHECK(has(run_linnet({"predict", "-m", m, "-f", bad}).err, told));
     write_text(bad, "one\n\xFFtwo\n");

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/nearest.h"
 #include "base/output.h"
+#include "base/split.h"
 #include "base/terminal.h"
 #include "commands/options.h"
 #include "commands/terminal_text.h"
@@ -62,9 +63,7 @@ std::string without_quotes(const std::string& text) {
 }  // namespace
 
 std::vector<std::string> chat_command_names() {
-    std::vector<std::string> names;
-    for (const ChatCommand& each : ChatCommand::all()) names.emplace_back(each.name);
-    return names;
+    return names_of(ChatCommand::all());
 }
 
 void ChatSession::help() const {

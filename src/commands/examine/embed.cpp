@@ -59,9 +59,10 @@ class Embedding {
         const std::string text = prompt_lines(options_.prompt, options_.file, options_.keep_newline);
         std::vector<std::string_view> lines = lines_of(text);
         std::vector<EncoderInput> inputs;
-        for (std::size_t i = 0; i < lines.size(); i++)
-            inputs.push_back(naming(source() + ": line " + std::to_string(i + 1),
-                                    [&] { return input_of(lines[i], i + 1); }));
+        for (std::size_t i = 0; i < lines.size(); i++) {
+            const std::string place = "line " + std::to_string(i + 1);
+            inputs.push_back(naming(source() + ": " + place, [&] { return input_of(lines[i], place); }));
+        }
         std::span<const EncoderInput> rest(inputs);
         std::size_t line = 0;
         while (!rest.empty()) {
@@ -85,11 +86,10 @@ class Embedding {
   private:
     std::size_t columns() const { return static_cast<std::size_t>(encoder_.model().config().last_width()); }
 
-    EncoderInput input_of(std::string_view text, std::size_t line) const {
+    EncoderInput input_of(std::string_view text, const std::string& place) const {
         const ModelConfig& config = encoder_.model().config();
         EncoderInput input = text_input(encoder_.model().tokenizer(), text, false);
         const auto room = static_cast<std::size_t>(config.context);
-        const std::string place = "line " + std::to_string(line);
         if (input.tokens.empty()) fail_input(source(), place, "a text of at least one token", "none");
         if (input.tokens.size() > room && !options_.truncate)
             fail_input(source(), place, "at most " + std::to_string(room) + " tokens, the model's context",

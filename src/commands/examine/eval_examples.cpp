@@ -174,10 +174,9 @@ int eval_labels(const std::shared_ptr<const Model>& model, const ExampleEval& op
     std::vector<std::int32_t> targets;
     for (const LabelledExample& e : examples.all) {
         if (options.most > 0 && inputs.size() == static_cast<std::size_t>(options.most)) break;
-        const auto second = e.two ? std::optional<std::string_view>(e.second) : std::nullopt;
         inputs.push_back(naming(examples.place(e), [&] {
             return tags ? words_input(tokenizer, marks, e.first)
-                        : pair_input(tokenizer, marks, e.first, second);
+                        : pair_input(tokenizer, marks, e.first, e.other());
         }));
         if (inputs.back().tokens.size() > static_cast<std::size_t>(model->config().context))
             fail_input(examples.place(e), "",
@@ -204,15 +203,9 @@ int eval_labels(const std::shared_ptr<const Model>& model, const ExampleEval& op
 LabelledPictures labelled_pictures(const Model& model, const ExampleEval& options) {
     const ModelConfig& config = model.config();
     const PictureShape shape{config.image.width, config.image.height, config.image.channels};
-    if (is_picture_folder(options.file)) {
+    if (is_folder(options.file)) {
         LabelledPictures all = read_picture_folders({options.file}, shape, options.resize, false);
-        const std::vector<std::string> known = labels_of(model);
-        std::vector<std::int32_t> numbers;
-        for (const std::string& name : all.classes) {
-            const auto found = std::find(known.begin(), known.end(), name);
-            if (found == known.end()) fail_input(options.file, name, "one of the model's classes", "another");
-            numbers.push_back(static_cast<std::int32_t>(found - known.begin()));
-        }
+        const std::vector<std::int32_t> numbers = label_numbers(all.classes, model, options.file);
         for (std::int32_t& label : all.labels) label = numbers[static_cast<std::size_t>(label)];
         return all;
     }

@@ -69,8 +69,8 @@ class Predictor {
         } else {
             text = prompt_lines(options_.prompt, options_.file, options_.keep_newline);
             for (std::string_view line : lines_of(text)) {
-                const std::string place = source() + ": line " + std::to_string(inputs.size() + 1);
-                inputs.push_back(naming(place, [&] { return input_of(line, inputs.size() + 1); }));
+                const std::string place = "line " + std::to_string(inputs.size() + 1);
+                inputs.push_back(naming(source() + ": " + place, [&] { return input_of(line, place); }));
                 names.emplace_back(line);
             }
         }
@@ -101,8 +101,7 @@ class Predictor {
     }
     std::string source() const { return prompt_name(options_.prompt, options_.file); }
 
-    EncoderInput input_of(std::string_view line, std::size_t number) const {
-        const std::string place = "line " + std::to_string(number);
+    EncoderInput input_of(std::string_view line, const std::string& place) const {
         EncoderInput input;
         if (config_.head.kind == "tags") {
             input = words_input(tokenizer(), marks_, line);

@@ -88,16 +88,6 @@ constexpr Shown shown[] = {
     {"logit-bias", "BIAS", nullptr, nullptr},
 };
 
-}  // namespace
-
-std::string text_key(const std::string& name) {
-    for (const Shown& s : shown)
-        if (s.also && s.also == "--" + name) return s.key;
-    return name;
-}
-
-namespace {
-
 void show(CLI::App& app, const std::string& key, CLI::Option* option) {
     for (const Shown& s : shown) {
         if (key != s.key) continue;
@@ -120,6 +110,12 @@ CLI::Option* add_field(CLI::App& app, const std::string& names, const Field& fie
 }
 
 }  // namespace
+
+std::string text_key(const std::string& name) {
+    for (const Shown& s : shown)
+        if (s.also && s.also == "--" + name) return s.key;
+    return name;
+}
 
 void add_text_options(CLI::App& app, TextSettings& settings) {
     for (const Field& field : text_fields(settings))

@@ -1,6 +1,7 @@
 // Labelled data: pairs of texts, texts with a class, words with tags; a line each.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,10 @@ struct LabelledExample {
     bool two = false;                  // classes: there is a second text
     std::uint32_t file = 0;
     std::uint64_t line = 0;  // from 1
+
+    std::optional<std::string_view> other() const {
+        return two ? std::optional<std::string_view>(second) : std::nullopt;
+    }
 };
 
 struct LabelledOptions {

@@ -23,7 +23,7 @@ struct Entry {
 std::vector<Entry> entries_of(const std::string& folder) {
     std::vector<Entry> all;
     if (!name_taken(folder)) fail_errno(folder, "", ENOENT);
-    if (!is_picture_folder(folder)) fail_input(folder, "", "a folder of pictures, as others are", "a file");
+    if (!is_folder(folder)) fail_input(folder, "", "a folder of pictures, as others are", "a file");
     for (const std::string& name : names_in(folder)) {
         if (name.starts_with('.')) continue;
         const std::string path = (fs::path(folder) / name).string();
@@ -56,10 +56,6 @@ std::map<std::string, std::vector<std::string>> files_of(const std::vector<std::
 }
 
 }  // namespace
-
-bool is_picture_folder(const std::string& path) {
-    return is_folder(path);
-}
 
 LabelledPictures read_picture_folders(const std::vector<std::string>& folders, const PictureShape& wanted,
                                       bool resize, bool skip_bad) {

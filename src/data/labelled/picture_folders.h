@@ -16,9 +16,6 @@ struct LabelledPictures {
     std::string first_skipped;         // what was wrong with the first
 };
 
-/// Whether pictures are read from a folder of this name rather than from an IDX file.
-bool is_picture_folder(const std::string& path);
-
 /// The pictures (PNG, PGM, PPM) in folders with a folder for each class, by class and name; classes of the
 /// same name are one. Names that begin with a dot are passed over. Error(Exit::input) for what is neither,
 /// and as read_pictures_file; `skip_bad` leaves files out instead.

@@ -29,8 +29,8 @@ Shape shape_of(std::int64_t experts, std::int64_t rows, std::int64_t columns) {
     return shape;
 }
 
-/// Without a first dimension of 1, which some tensors have and their adapters lack.
-Shape plain(const Shape& s) {
+/// A first dimension of 1, which some tensors have, their adapters lack.
+Shape without_leading_one(const Shape& s) {
     return s.rank == 3 && s.dim[0] == 1 ? Shape(s.dim[1], s.dim[2]) : s;
 }
 
@@ -128,7 +128,7 @@ Adapter adapter_of_gguf(const Gguf& file, const Model& base, double scale) {
             {a, shape_of(place.experts, target.rank, place.columns)},
             {b, shape_of(place.experts, place.rows, target.rank)}};
         for (const auto& [tensor, shape] : expected) {
-            if (plain(tensor->shape) != plain(shape))
+            if (without_leading_one(tensor->shape) != without_leading_one(shape))
                 fail_input(file.path(), std::string(tensor->name),
                            "shape " + shape_text(shape) + " (of " + base.path() + ")",
                            shape_text(tensor->shape), "made for another model?");

@@ -70,6 +70,19 @@ AnswerMarks answer_marks(const Tokenizer& tokenizer, const ModelConfig& config, 
     return {start, *end};
 }
 
+std::vector<std::int32_t> label_numbers(const std::vector<std::string>& names, const Model& model,
+                                        const std::string& data) {
+    const std::vector<std::string> known = labels_of(model);
+    std::vector<std::int32_t> numbers;
+    for (const std::string& name : names) {
+        const auto found = std::ranges::find(known, name);
+        if (found == known.end())
+            fail_input(data, name, "one of the model's classes", "another", "of " + model.path());
+        numbers.push_back(static_cast<std::int32_t>(found - known.begin()));
+    }
+    return numbers;
+}
+
 bool reads_single_texts(const Model& model) {
     return model.file() && model.file()->string("linnet.texts") == "1";
 }

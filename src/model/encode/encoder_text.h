@@ -39,6 +39,9 @@ AnswerMarks answer_marks(const Tokenizer& tokenizer, const ModelConfig& config, 
 
 /// What a model calls its classes or tags (metadata linnet.labels); numbers where it does not say.
 std::vector<std::string> labels_of(const Model& model);
+/// The number of each name among them. Error(Exit::input), of `data`, where it is not one of them.
+std::vector<std::int32_t> label_numbers(const std::vector<std::string>& names, const Model& model,
+                                        const std::string& data);
 /// Whether it tells classes of single texts, never of two (metadata linnet.texts); false where it does not
 /// say.
 bool reads_single_texts(const Model& model);

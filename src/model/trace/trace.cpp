@@ -190,24 +190,24 @@ class Tracer : public BlockParts {
     /// The loss of rows x, and the logits of those that `wanted` names.
     void head(ParameterId table, NodeId x, StreamId targets, Placement wanted) {
         Small<ParameterId, max_parameters> p = output_product(table);
-        model_.loss = graph().add(cross_entropy_op, "loss", {x}, p, finish(), {none, targets});
+        model_.loss = graph().add(cross_entropy_op, "loss", {x}, p, loss_settings(), {none, targets});
         NodeId last = graph().add(get_rows_op, "last", {x}, {}, {}, wanted);
         // Logits have the bits of writing also after a prompt: sampling must not depend on how a text came
         // in.
-        model_.logits = finished(graph().add(linear_op, "logits", {last}, p, {{"written", 1}}));
+        model_.logits = scaled_and_capped(graph().add(linear_op, "logits", {last}, p, {{"written", 1}}));
     }
 
-    /// How a loss finishes the logits that it makes.
-    Attributes finish() const {
-        Attributes finish;
-        if (c_.logits.scale != 1) finish.set("scale", c_.logits.scale);
-        if (c_.logits.softcap != 0) finish.set("softcap", c_.logits.softcap);
-        if (training_ && c_.label_smoothing > 0) finish.set("smoothing", c_.label_smoothing);
-        return finish;
+    /// Scale, cap and smoothing, which a loss applies itself.
+    Attributes loss_settings() const {
+        Attributes loss;
+        if (c_.logits.scale != 1) loss.set("scale", c_.logits.scale);
+        if (c_.logits.softcap != 0) loss.set("softcap", c_.logits.softcap);
+        if (training_ && c_.label_smoothing > 0) loss.set("smoothing", c_.label_smoothing);
+        return loss;
     }
 
-    /// The same of logits that are wanted themselves.
-    NodeId finished(NodeId y) {
+    /// The same scale and cap, of logits that are wanted themselves.
+    NodeId scaled_and_capped(NodeId y) {
         y = scaled("logits.scale", y, c_.logits.scale);
         if (c_.logits.softcap == 0) return y;
         return graph().add(softcap_op, "logits.softcap", {y}, {}, {{"value", c_.logits.softcap}});
@@ -246,11 +246,11 @@ class Tracer : public BlockParts {
             y = dropout("head.dropout", y);
             p = class_product(y, c_.head.classes);
         }
-        Attributes loss = finish();
+        Attributes loss = loss_settings();
         if (generator_) loss.set("weight", generator_->weight);
         model_.loss = replaced_ ? graph().add(cross_entropy_op, "loss", {y, replaced_->wrong}, p, loss)
                                 : graph().add(cross_entropy_op, "loss", {y}, p, loss, {none, targets});
-        model_.logits = finished(graph().add(linear_op, "logits", {y}, p, {{"written", 1}}));
+        model_.logits = scaled_and_capped(graph().add(linear_op, "logits", {y}, p, {{"written", 1}}));
     }
 
     /// Of two texts in a sequence, whether the second follows the first (Devlin et al. 2019, BERT,

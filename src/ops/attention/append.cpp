@@ -25,7 +25,7 @@ void put(const KernelTable<Real>& kernels, DType type, std::int64_t n, const Rea
     if (whole == n) return;
     Real last[largest] = {};
     std::copy(from + whole, from + n, last);
-    kernels.quantize(is.block, type, last, nullptr, to + whole / is.block * is.bytes);
+    kernels.quantize(is.block, type, last, nullptr, to + stored_bytes(type, whole));
 }
 
 template <class Real>

@@ -82,16 +82,14 @@ std::span<const ChatTemplate> chat_templates() {
 }
 
 ChatTemplate open_chat_template(const std::string& name_or_path, std::string_view option) {
-    std::vector<std::string> names;
-    for (const ChatTemplate& each : chat_templates()) {
+    for (const ChatTemplate& each : chat_templates())
         if (each.name == name_or_path) return each;
-        names.push_back(each.name);
-    }
     std::error_code ignored;
     if (std::filesystem::exists(name_or_path, ignored))
         return parse_chat_template(read_file(name_or_path, largest_file), name_or_path);
-    fail_input("", option, "the name of a file, or one of " + joined(names_of(chat_templates())),
-               quoted(name_or_path), did_you_mean(name_or_path, names));
+    const std::vector<std::string> names = names_of(chat_templates());
+    fail_input("", option, "the name of a file, or one of " + joined(names), quoted(name_or_path),
+               did_you_mean(name_or_path, names));
 }
 
 const ChatTemplate& recognise_chat_template(std::string_view source, std::span<const ChatTemplate> known,

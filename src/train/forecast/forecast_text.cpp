@@ -1,7 +1,6 @@
 #include "train/forecast/forecast_text.h"
 
 #include <cstdio>
-#include <cstdlib>
 
 #include "base/terminal.h"
 #include "train/log.h"

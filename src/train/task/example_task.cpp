@@ -81,7 +81,7 @@ class ExampleTask : public ShuffledTask {
     std::string sample_;
 };
 
-/// Examples that --skip-bad leaves out.
+/// Examples that --skip-bad leaves out for one reason.
 struct LeftOut {
     std::uint64_t count = 0;
     std::string first;
@@ -89,11 +89,14 @@ struct LeftOut {
     void add(const std::string& where) {
         if (count++ == 0) first = where;
     }
-    void say(const std::string& what) const {
-        if (count > 0) note(grouped(count) + " examples " + what + " left out, the first: " + first);
+    void say(const std::string& why) const {
+        if (count > 0)
+            note(grouped(count) + (count == 1 ? " example" : " examples") + " left out: " + why +
+                 "; the first: " + first);
     }
 };
 
+/// An example's ids and targets. Error(Exit::input) calling it "text" where the vocabulary lacks a character.
 ExampleTask::Encoded encoded_example(const LabelledExample& e, const RunConfig& config,
                                      const Tokenizer& tokenizer, const EncoderMarks& marks,
                                      AnswerMarks answer,
@@ -104,8 +107,7 @@ ExampleTask::Encoded encoded_example(const LabelledExample& e, const RunConfig& 
         tokenizer.encode(e.second, one.labels);
         one.labels.push_back(answer.end);
     } else if (config.train.objective == "classes") {
-        one.input = pair_input(tokenizer, marks, e.first,
-                               e.two ? std::optional<std::string_view>(e.second) : std::nullopt);
+        one.input = pair_input(tokenizer, marks, e.first, e.other());
         one.input.wanted = {0};
         one.labels = {numbers.at(e.label)};
     } else {
@@ -194,7 +196,7 @@ ExampleData::ExampleData(const RunConfig& config, DataOptions options) : options
 void ExampleData::read_pictures(const RunConfig& config) {
     const auto& image = config.model.image;
     const PictureShape wanted{image.width, image.height, image.channels};
-    if (!is_picture_folder(options_.inputs[0])) return read_idx_files(wanted);
+    if (!is_folder(options_.inputs[0])) return read_idx_files(wanted);
     LabelledPictures read =
         read_picture_folders(options_.inputs, wanted, options_.resize, options_.read.skip_bad);
     pictures_ = std::move(read.pictures);
@@ -279,17 +281,10 @@ bool ExampleData::two_texts() const {
     return std::ranges::any_of(examples_.all, &LabelledExample::two);
 }
 
-void ExampleData::keep_labels(const std::vector<std::string>& kept, const std::string& base) {
-    std::vector<std::int32_t> numbers;
-    for (const std::string& label : labels_) {
-        const auto at = std::ranges::find(kept, label);
-        if (at == kept.end())
-            fail_input(options_.inputs[0], "labels", "those of " + base + ", whose head is kept",
-                       quoted(label));
-        numbers.push_back(static_cast<std::int32_t>(at - kept.begin()));
-    }
+void ExampleData::keep_labels(const Model& base) {
+    const std::vector<std::int32_t> numbers = label_numbers(labels_, base, options_.inputs[0]);
     for (std::int32_t& label : picture_labels_) label = numbers[static_cast<std::size_t>(label)];
-    labels_ = kept;
+    labels_ = labels_of(base);
 }
 
 void ExampleData::fit(RunConfig& config) {
@@ -355,11 +350,12 @@ std::unique_ptr<Task> ExampleData::task(const RunConfig& config, const Tokenizer
             order[part].push_back(static_cast<std::uint32_t>(encoded.size()));
             encoded.push_back(std::move(one));
         }
+    too_long.say("longer than train.sequence (" + std::to_string(config.train.sequence) +
+                 " tokens), or empty");
+    unknown.say("characters that the vocabulary lacks");
     if (order[0].empty())
-        fail_input(options_.inputs[0], "", "an example of at most train.sequence tokens",
-                   "longer ones alone");
-    too_long.say("of more than " + std::to_string(config.train.sequence) + " tokens");
-    unknown.say("that the vocabulary lacks characters of");
+        fail_input(options_.inputs[0], "",
+                   "an example of at most train.sequence tokens, all in the vocabulary", "none");
     examples_ = {};
     return std::make_unique<ExampleTask>(config, std::move(encoded), std::move(order[0]), std::move(order[1]),
                                          answer.start, objective == "pairs" ? sample : "");

@@ -6,6 +6,7 @@
 
 #include "data/labelled/images.h"
 #include "data/labelled/lines.h"
+#include "model/model.h"
 #include "train/task/run_data.h"
 #include "train/task/task.h"
 
@@ -31,8 +32,8 @@ class ExampleData {
     const std::vector<std::string>& labels() const { return labels_; }
     /// Of classes, whether they are of two texts.
     bool two_texts() const;
-    /// Names and numbers them as a head that is kept, of the model `base`. Error where one is not among them.
-    void keep_labels(const std::vector<std::string>& kept, const std::string& base);
+    /// Names and numbers them as `base`, whose head is kept. Errors as label_numbers.
+    void keep_labels(const Model& base);
     /// Sets the number of classes, and numbers for those that labels() lacks. Error where the config has
     /// another, or another picture size.
     void fit(RunConfig& config);

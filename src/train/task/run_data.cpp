@@ -125,7 +125,7 @@ void RunData::check(bool whole) const {
 
 std::string RunData::first_chat() const {
     if (!examples_ || !examples_->chats) return "";
-    return examples_->list[0].file + ": line " + std::to_string(examples_->list[0].line);
+    return examples_->list[0].place();
 }
 
 PackedTexts RunData::packed(const Tokenizer& tokenizer, const ChatTemplate* form, double fraction,
@@ -147,8 +147,7 @@ PackedTexts RunData::packed(const Tokenizer& tokenizer, const ChatTemplate* form
         for (int s = 0; s < 2; s++)
             encode(texts[s], parts[s].size(), [&](std::size_t i) {
                 const Example& example = *parts[s][i];
-                return naming(example.file + ": line " + std::to_string(example.line),
-                              [&] { return encode_example(tokenizer, example, form); });
+                return naming(example.place(), [&] { return encode_example(tokenizer, example, form); });
             });
     } else {
         const TextSplit split = split_documents(*documents_, fraction);
