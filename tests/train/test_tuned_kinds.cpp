@@ -65,6 +65,12 @@ TEST_CASE("a model of single texts takes no second one, and says which line it c
     CHECK(has(run_linnet({"predict", "-m", m, "-p", "one\tone"}).err,
               "--prompt: line 1: expected one text, as the model learned from, got two, separated by a tab"));
     write_text(bad, "one\todd\ntw\xC3\xB6\teven\n");
+    for (const std::vector<std::string>& unused :
+         {std::vector<std::string>{"--beams", "2"}, {"--resize"}, {"--ctx", "8"}}) {
+        std::vector<std::string> all = {"eval", "-m", m, "--file", place.data};
+        all.insert(all.end(), unused.begin(), unused.end());
+        CHECK_MESSAGE(has(run_linnet(all).err, unused[0] + ": expected "), unused[0]);
+    }
     const std::string told = "bad.tsv: line 2: byte 2: expected a character of the vocabulary";
     CHECK(has(run_linnet({"eval", "-m", m, "--file", bad}).err, told));
     CHECK(has(tune(place, bad, {"--set", "train.validation_fraction=0"}).err, told));

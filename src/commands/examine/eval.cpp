@@ -71,12 +71,26 @@ int compare(const Options& options, const std::shared_ptr<const Model>& model, c
     return 0;
 }
 
+/// Options that mean nothing to a model with an encoder.
+void refuse_unused(const Options& options, const ModelConfig& config) {
+    const bool answers = config.kind == "encoder-decoder", pictures = config.reads_patches();
+    const bool masks = !answers && config.head.kind == "tokens";
+    if (!options.against.empty())
+        usage_error("--against", "none, as the model has an encoder", "'" + options.against + "'");
+    if (options.beams > 1 && !answers)
+        usage_error("--beams", "1, as the model writes no answers", std::to_string(options.beams));
+    if (options.resize && !pictures) usage_error("--resize", "none, as the model reads no pictures", "it");
+    if (!options.fields.empty() && (pictures || masks))
+        usage_error("--fields", "none, as the model reads no labelled lines", "'" + options.fields + "'");
+    if (options.context > 0 && !answers && !masks)
+        usage_error("--ctx", "none, as the model reads every example whole", std::to_string(options.context));
+}
+
 int run(const Options& options, const Globals& globals) {
     install_stop_signals();
     std::shared_ptr<const Model> model = open_with_adapters(options.model, options.adapters);
-    if (model->config().has_encoder() && !options.against.empty())
-        usage_error("--against", "none, as the model has an encoder", "'" + options.against + "'");
-    if (model->config().has_encoder())
+    if (model->config().has_encoder()) {
+        refuse_unused(options, model->config());
         return eval_examples(model,
                              {options.file,
                               options.fields,
@@ -87,6 +101,7 @@ int run(const Options& options, const Globals& globals) {
                               options.json,
                               options.resize},
                              globals);
+    }
     if (options.beams > 1)
         usage_error("--beams", "1, as the model predicts a text", std::to_string(options.beams));
     if (!options.fields.empty())
