@@ -13,4 +13,10 @@ std::string TerminalText::push(std::string_view piece) {
     return printable(text, true);
 }
 
+std::string token_text(const Tokenizer& tokenizer, TokenId id) {
+    std::string text;
+    tokenizer.decode(id, false, text);
+    return text.empty() ? std::string(tokenizer.piece(id)) : text;
+}
+
 }  // namespace linnet

@@ -1,7 +1,9 @@
-// What a model wrote, for a terminal.
+// What a model wrote, for a terminal; what a token spells.
 #pragma once
 #include <string>
 #include <string_view>
+
+#include "text/tokenizer.h"
 
 namespace linnet {
 
@@ -14,5 +16,8 @@ class TerminalText {
   private:
     bool held_ = false;  // a CR, whose LF may come with the next piece
 };
+
+/// What a token spells; where that is nothing, its piece.
+std::string token_text(const Tokenizer& tokenizer, TokenId id);
 
 }  // namespace linnet

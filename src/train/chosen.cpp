@@ -16,11 +16,6 @@ namespace {
 
 using nlohmann::json;
 
-bool sets(const std::vector<std::string>& settings, const std::string& key) {
-    return std::any_of(settings.begin(), settings.end(),
-                       [&](const std::string& setting) { return setting.starts_with(key + "="); });
-}
-
 /// Whether the end of a run whose config is ours follows the clock: then there is a time.
 void choose_end(const TrainingOptions& options, RunSetup& setup) {
     setup.by_time =

@@ -215,12 +215,9 @@ std::int64_t most_steps(const TrainConfig& t, const TextSize& text) {
     return std::max<std::int64_t>(1, std::llround(most_tokens(text) / tokens_per_step(t)));
 }
 
-/// `value` is set unless one of `given` ("key=value") sets `key`.
 template <class T>
 void set_unless(const std::vector<std::string>& given, const std::string& key, T& to, T value) {
-    for (const std::string& setting : given)
-        if (setting.starts_with(key + "=")) return;
-    to = value;
+    if (!sets(given, key)) to = value;
 }
 
 constexpr double reserve = 0.05;           // of the time: evaluations, samples, the last model's writing
@@ -232,6 +229,11 @@ constexpr double forward_share = 1.0 / 3;  // each of which takes that of a step
 constexpr double most_evaluated = 0.1;     // of the time, where a step takes long: then there are fewer
 
 }  // namespace
+
+bool sets(const std::vector<std::string>& given, const std::string& key) {
+    return std::ranges::any_of(given,
+                               [&](const std::string& setting) { return setting.starts_with(key + "="); });
+}
 
 void fit_schedule(RunConfig& config, const std::vector<std::string>& given, double step_seconds,
                   double seconds, const TextSize& text) {

@@ -66,6 +66,9 @@ struct TextSize {
     double epochs = 0;  // the most that the text is read; 0: by its size
 };
 
+/// Whether one of `given` ("key=value") sets `key`.
+bool sets(const std::vector<std::string>& given, const std::string& key);
+
 /// Sets what depends on the speed of a step and on the text's tokens: steps (so that they end within
 /// `seconds`, and before a small text is seen too often), warm-up, how often to evaluate and save. Keys in
 /// `given` ("key=value") stay.

@@ -15,6 +15,7 @@
 #include "data/examples.h"
 #include "data/labelled/images.h"
 #include "data/labelled/lines.h"
+#include "data/labelled/png_made.h"
 #include "data/line_reader.h"
 #include "data/megatron_index.h"
 #include "data/shards.h"
@@ -25,6 +26,7 @@
 using namespace linnet;
 using namespace std::string_literals;
 using nlohmann::json;
+using test::big_endian;
 using test::refusal;
 using test::Scratch;
 using test::write_text;
@@ -397,14 +399,10 @@ TEST_CASE("JSON lines that are no labelled examples are refused by line and fiel
 
 TEST_CASE("pictures and labels whose heads lie are refused by the place in them") {
     Scratch s;
-    auto number = [](std::uint32_t n) {
-        return std::string{static_cast<char>(n >> 24), static_cast<char>(n >> 16 & 255),
-                           static_cast<char>(n >> 8 & 255), static_cast<char>(n & 255)};
-    };
     struct Row {
         std::string bytes, says;
     };
-    const std::string idx = number(0x803) + number(1);
+    const std::string idx = big_endian(0x803) + big_endian(1);
     const Row pictures[] = {
         {"P5", "p: width: expected 1 to 16384, got nothing"},
         {"P5 # no end", "p: width: expected 1 to 16384, got nothing"},
@@ -415,8 +413,8 @@ TEST_CASE("pictures and labels whose heads lie are refused by the place in them"
         {"P5 1 1 256 a", "p: largest value: expected 1 to 255, got 256"},
         {"P6 1 1 255", "p: pixels: expected 3 bytes, got 0"},
         {"P6 1 1 255 ab", "p: pixels: expected 3 bytes, got 2"},
-        {idx + number(0) + number(1), "p: dimension 1: expected 1 to 16384, got 0"},
-        {idx + number(1) + number(16385), "p: dimension 2: expected 1 to 16384, got 16385"},
+        {idx + big_endian(0) + big_endian(1), "p: dimension 1: expected 1 to 16384, got 0"},
+        {idx + big_endian(1) + big_endian(16385), "p: dimension 2: expected 1 to 16384, got 16385"},
         {"P6 1 2 255 abcdef", "p: size: expected 1 x 1 pixels, got 1 x 2 pixels (--resize changes it)"},
     };
     for (const Row& row : pictures) {
@@ -425,11 +423,11 @@ TEST_CASE("pictures and labels whose heads lie are refused by the place in them"
         CHECK_MESSAGE(line == row.says, line);
     }
     const Row labels[] = {
-        {number(0x803) + number(1),
+        {big_endian(0x803) + big_endian(1),
          "p: magic number: expected 0x00000801 (IDX, bytes, 1 dimension), got "
          "0x00000803"},
-        {number(0x801), "p: head: expected 8 bytes, got 4"},
-        {number(0x801) + number(3) + "abc", "p: count: expected 2, as there are pictures, got 3"},
+        {big_endian(0x801), "p: head: expected 8 bytes, got 4"},
+        {big_endian(0x801) + big_endian(3) + "abc", "p: count: expected 2, as there are pictures, got 3"},
     };
     for (const Row& row : labels) {
         write_text(s / "p", row.bytes);

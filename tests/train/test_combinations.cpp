@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands/records.h"
+#include "data/labelled/png_made.h"
 #include "model/config/config.h"
 #include "support.h"
 #include "train/kinds.h"
@@ -43,12 +44,8 @@ TEST_CASE("BERT's second task stands beside buckets and experts") {
 
 TEST_CASE("experts stand behind merges of patches, whose rows are fewer") {
     Scratch s;
-    auto number = [](std::uint32_t n) {
-        return std::string{static_cast<char>(n >> 24), static_cast<char>(n >> 16 & 255),
-                           static_cast<char>(n >> 8 & 255), static_cast<char>(n & 255)};
-    };
-    std::string pictures = number(0x803) + number(60) + number(16) + number(16),
-                labels = number(0x801) + number(60);
+    std::string pictures = big_endian(0x803) + big_endian(60) + big_endian(16) + big_endian(16),
+                labels = big_endian(0x801) + big_endian(60);
     for (int i = 0; i < 60; i++) {
         for (int p = 0; p < 256; p++) pictures += static_cast<char>(p * (i % 3 + 1));
         labels += static_cast<char>(i % 3);

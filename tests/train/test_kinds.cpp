@@ -9,6 +9,7 @@
 #include "base/sha256.h"
 #include "commands/records.h"
 #include "data/labelled/lines.h"
+#include "data/labelled/png_made.h"
 #include "support.h"
 #include "train/kinds.h"
 
@@ -223,12 +224,8 @@ TEST_CASE("an evaluation tells what each class and tag was taken for, and as oft
 
 TEST_CASE("pictures are learned from IDX files and named from PGM files") {
     Scratch s;
-    auto number = [](std::uint32_t n) {
-        return std::string{static_cast<char>(n >> 24), static_cast<char>(n >> 16 & 255),
-                           static_cast<char>(n >> 8 & 255), static_cast<char>(n & 255)};
-    };
-    std::string pictures = number(0x803) + number(300) + number(8) + number(8),
-                labels = number(0x801) + number(300);
+    std::string pictures = big_endian(0x803) + big_endian(300) + big_endian(8) + big_endian(8),
+                labels = big_endian(0x801) + big_endian(300);
     for (int i = 0; i < 300; i++) {  // a bright quarter, by its place
         for (int p = 0; p < 64; p++) {
             const bool here = (p / 8 < 4) == (i % 4 < 2) && (p % 8 < 4) == (i % 2 == 0);
@@ -295,14 +292,14 @@ TEST_CASE("pictures are learned from IDX files and named from PGM files") {
     };
     CHECK(both().exit == 0);
     write_text(s / "b-images-idx3-ubyte",
-               number(0x803) + number(300) + number(4) + number(16) + pictures.substr(16));
+               big_endian(0x803) + big_endian(300) + big_endian(4) + big_endian(16) + pictures.substr(16));
     CHECK(has(both().err,
               "b-images-idx3-ubyte: size: expected that of the first file's pictures, got another"));
     CHECK(has(run_linnet({"train", s / "config.json", "--data", data, "--out", s / "n", "--set",
                           "model.image.width=12"})
                   .err,
               "size: expected 12 x 8, model.image's, got 8 x 8"));
-    write_text(s / "a-labels-idx1-ubyte", number(0x801) + number(2) + "ab");
+    write_text(s / "a-labels-idx1-ubyte", big_endian(0x801) + big_endian(2) + "ab");
     CHECK(has(run_linnet({"train", s / "config.json", "--data", data, "--out", s / "n"}).err,
               "count: expected 300, as there are pictures, got 2"));
 }

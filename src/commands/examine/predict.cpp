@@ -11,6 +11,7 @@
 #include "base/terminal.h"
 #include "commands/commands.h"
 #include "commands/options.h"
+#include "commands/terminal_text.h"
 #include "commands/text_input.h"
 #include "data/labelled/images.h"
 #include "generate/continuation.h"
@@ -149,9 +150,7 @@ class Predictor {
 
     std::string name_of(std::int64_t id) const {
         if (config_.head.kind != "tokens") return labels_[static_cast<std::size_t>(id)];
-        std::string text;
-        tokenizer().decode(static_cast<TokenId>(id), false, text);
-        return text.empty() ? std::string(tokenizer().piece(static_cast<TokenId>(id))) : text;
+        return token_text(tokenizer(), static_cast<TokenId>(id));
     }
 
     Record record_of(const std::vector<Guess>& guesses) const {

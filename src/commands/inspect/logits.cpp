@@ -11,6 +11,7 @@
 #include "base/terminal.h"
 #include "commands/commands.h"
 #include "commands/options.h"
+#include "commands/terminal_text.h"
 #include "commands/text_input.h"
 #include "generate/generator.h"
 
@@ -45,10 +46,8 @@ std::vector<Row> rows_of(const Options& options, const Tokenizer& tokenizer, std
     if (options.top > 0) ids = likeliest(logits, static_cast<std::size_t>(options.top));
     std::vector<Row> rows;
     for (TokenId id : ids) {
-        Row row{id, {}, static_cast<double>(logits[static_cast<std::size_t>(id)]), 0};
+        Row row{id, token_text(tokenizer, id), static_cast<double>(logits[static_cast<std::size_t>(id)]), 0};
         row.probability = std::exp(row.logit - total);
-        tokenizer.decode(id, false, row.token);
-        if (row.token.empty()) row.token = tokenizer.piece(id);
         rows.push_back(std::move(row));
     }
     return rows;
