@@ -33,12 +33,12 @@ LDLIBS   += -lsimdjson
 
 OPT.release  := -O2
 OPT.debug    := -O0 -g3 -D_GLIBCXX_ASSERTIONS
-OPT.asan     := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -D_GLIBCXX_ASSERTIONS
-OPT.tsan     := -O1 -g -fsanitize=thread -D_GLIBCXX_ASSERTIONS
+OPT.asan     := -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -D_GLIBCXX_ASSERTIONS
+OPT.tsan     := -O1 -g1 -fsanitize=thread -D_GLIBCXX_ASSERTIONS
 # Clang counts conditions of the source, so that it may be optimized; in what src/ compiles to alone (see build/tests).
 OPT.coverage := -O1 -Wno-pass-failed
 COUNTED.coverage := -fprofile-instr-generate -fcoverage-mapping -fcoverage-compilation-dir=.
-OPT.fuzz     := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -D_GLIBCXX_ASSERTIONS
+OPT.fuzz     := -O1 -g1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -D_GLIBCXX_ASSERTIONS
 CXXFLAGS += $(or $(OPT.$(VARIANT)),$(error VARIANT must be release, debug, asan, tsan or coverage))
 LDFLAGS  += $(filter -fsanitize% -fprofile%,$(OPT.$(VARIANT)) $(COUNTED.$(VARIANT))) $(if $(CROSS),-static)
 $(BUILD)/obj/src/%.o: CXXFLAGS += $(COUNTED.$(VARIANT))
