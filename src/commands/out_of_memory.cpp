@@ -65,6 +65,16 @@ int complain(const MemoryRefused* refused) noexcept {
     ::_exit(complain(nullptr));
 }
 
+// Before constants that need memory are made, which is before main().
+#ifdef __ELF__
+[[gnu::constructor(101)]]
+#else
+[[gnu::constructor]]
+#endif
+void watch_from_the_start() {
+    std::set_terminate(end);
+}
+
 }  // namespace
 
 int complain_of_memory(const std::bad_alloc& refused) noexcept {
@@ -78,7 +88,6 @@ void end_in_order_without_memory() {
     void* here[1];
     (void)::backtrace(here, 1);
 #endif
-    std::set_terminate(end);
 }
 
 void work_is_done(int code) {
@@ -87,12 +96,17 @@ void work_is_done(int code) {
 
 }  // namespace linnet
 
-// The standard library's own, which the array and nothrow forms and those with a size call as well. They lie
-// over malloc() as its own do.
+// The standard library's own, which the array forms and those with a size call as well. They lie over
+// malloc() as its own do. (The nothrow form would call the first one, too, but under AddressSanitizer, which
+// then sees memory of its own new that our delete frees.)
 
 void* operator new(std::size_t bytes) {
     if (void* memory = std::malloc(bytes ? bytes : 1)) return memory;
     linnet::refuse(bytes);
+}
+
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+    return std::malloc(bytes ? bytes : 1);
 }
 
 void* operator new(std::size_t bytes, std::align_val_t alignment) {

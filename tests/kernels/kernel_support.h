@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <vector>
 
 #include "base/rng.h"
@@ -99,7 +100,8 @@ double relative_error(const A& found, const B& expected) {
 template <class A, class B>
 bool same_bits(const A& a, const B& b, std::int64_t n) {
     for (std::int64_t i = 0; i < n; i++) {
-        if (a[i] != b[i]) return false;
+        static_assert(sizeof a[i] == sizeof b[i]);
+        if (std::memcmp(&a[i], &b[i], sizeof a[i]) != 0) return false;
     }
     return true;
 }

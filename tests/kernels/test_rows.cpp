@@ -78,8 +78,8 @@ const std::int64_t lengths[] = {0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 6
 
 TEST_CASE("no table has a gap") {
     auto walk = [](const auto& table) {
-        // The table is a name, two counts and then words that must all be set, but for products with block
-        // types: those have a plain way too.
+        // Words that must all be set, but for products with block types and with narrow numbers: those have a
+        // plain way too, and where they are there, all that goes with them is.
         const auto* words = reinterpret_cast<const std::uintptr_t*>(&table);
         const auto* free_from = reinterpret_cast<const std::uintptr_t*>(&table.block);
         const auto* free_to = reinterpret_cast<const std::uintptr_t*>(&table.attention_workspace);
@@ -87,6 +87,16 @@ TEST_CASE("no table has a gap") {
             if (words + i >= free_from && words + i < free_to) continue;
             INFO(table.name << " word " << i);
             CHECK(words[i] != 0);
+        }
+        INFO(table.name);
+        CHECK((table.block.rows == nullptr) == (table.block.rows_longest == 0));
+        const auto& narrow = table.narrow;
+        CHECK((narrow.attention == nullptr) == (narrow.attention_backward == nullptr));
+        if (narrow.rounded) {
+            CHECK(narrow.rounded_longest > 0);
+            CHECK(narrow.workspace > 0);
+            CHECK(narrow.cut.tile_m > 0);
+            CHECK(narrow.cut.tile_n > 0);
         }
     };
     each_table(walk);

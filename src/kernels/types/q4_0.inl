@@ -39,8 +39,9 @@ struct BlockQ4_0 {
             Real d = extreme / -8, inverse = inverse_of(d);
             as_half(d, block);
             for (int64_t i = 0; i < elements; i++) {
-                int level = static_cast<int>(x[i] * inverse + Real(8.5));
-                q[i] = static_cast<Whole>((level > 15 ? 15 : level) - 8);
+                Real level = x[i] * inverse + Real(8.5);
+                level = level < 15 ? level : 15;  // of infinities, too, of which it is NaN
+                q[i] = static_cast<Whole>(static_cast<int>(level) - 8);
             }
         }
         pack_nibbles<16>(q, 8, bytes_at(block, 2));
