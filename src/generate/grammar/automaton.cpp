@@ -1,6 +1,7 @@
 #include "generate/grammar/automaton.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/hash.h"
@@ -165,7 +166,7 @@ void Automaton::follow(Place place) {
             go(i.first, push({i.next, call_return}, place.below), place.fresh + 1);
             break;
         case Instruction::Op::loop:
-            enter_loop(place.pc, place.below, 0, place.fresh);
+            rounds_done(std::array{Edge{{place.pc, 0}, place.below}}, place.fresh);
             break;
         case Instruction::Op::ret:
             pop(place.below, place.fresh);
@@ -173,25 +174,45 @@ void Automaton::follow(Place place) {
     }
 }
 
-/// So many rounds of a loop are done: another, or on behind it.
-void Automaton::enter_loop(std::int32_t pc, StackSet below, std::int32_t rounds, std::int32_t fresh) {
+/// As many rounds of a loop are done as the tops of these stacks say, ascending: another, or on behind it.
+/// All numbers of rounds at once, as the sets in between would be as many as the rounds, each as large.
+void Automaton::rounds_done(std::span<const Edge> stacks, std::int32_t fresh) {
+    const std::int32_t pc = stacks[0].top.pc;
     const Instruction& loop = program_.at(pc);
-    if (rounds >= loop.min) go(loop.next, below, fresh);
-    if (loop.max >= 0 && rounds >= loop.max) return;
-    const std::int32_t done = loop.max < 0 ? std::min(rounds + 1, loop.min) : rounds + 1;
-    go(loop.first, push({pc, done}, below), fresh + 1);
+    StackSet behind = none;
+    for (std::size_t i = stacks.size();
+         i-- > 0;)  // the longest there first: most unions are those of a byte ago
+        if (stacks[i].top.rounds >= loop.min) behind = unite(behind, stacks[i].below);
+    if (behind != none) go(loop.next, behind, fresh);
+    std::vector<Edge> again;
+    for (const Edge& edge : stacks) {
+        const std::int32_t rounds = edge.top.rounds;
+        if (loop.max >= 0 && rounds >= loop.max) continue;
+        const std::int32_t done = loop.max < 0 ? std::min(rounds + 1, loop.min) : rounds + 1;
+        if (!again.empty() && again.back().top.rounds == done)
+            again.back().below = unite(again.back().below, edge.below);
+        else
+            again.push_back({{pc, done}, edge.below});
+    }
+    if (!again.empty()) go(loop.first, make_set(again, false, false), fresh + 1);
 }
 
 void Automaton::pop(StackSet stacks, std::int32_t fresh) {
     const Set set = sets_[static_cast<std::size_t>(stacks)];
     end_ |= set.bottom;
     leaves_ |= set.unknown;
-    for (std::uint32_t i = 0; i < set.count; i++) {
-        const Edge edge = edges_[set.first + i];
-        if (edge.top.rounds == call_return)
-            go(edge.top.pc, edge.below, std::max(fresh - 1, 0));
-        else if (fresh == 0)  // else the round consumed nothing
-            enter_loop(edge.top.pc, edge.below, edge.top.rounds, 0);
+    const auto first = edges_.begin() + set.first;
+    const std::vector<Edge> tops(first, first + set.count);  // a copy: edges_ moves as sets are made
+    for (std::size_t i = 0, end = 0; i < tops.size(); i = end) {
+        const Element top = tops[i].top;
+        end = i + 1;
+        if (top.rounds == call_return) {
+            go(top.pc, tops[i].below, std::max(fresh - 1, 0));
+            continue;
+        }
+        while (end < tops.size() && tops[end].top.pc == top.pc) end++;
+        if (fresh == 0)  // else the round consumed nothing
+            rounds_done(std::span(tops).subspan(i, end - i), 0);
     }
 }
 

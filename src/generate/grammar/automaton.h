@@ -125,7 +125,7 @@ class Automaton {
     void go(std::int32_t pc, StackSet below, std::int32_t fresh);
     void follow_all();
     void follow(Place place);
-    void enter_loop(std::int32_t pc, StackSet below, std::int32_t rounds, std::int32_t fresh);
+    void rounds_done(std::span<const Edge> stacks, std::int32_t fresh);
     void pop(StackSet stacks, std::int32_t fresh);
     GrammarState finish_state();
     GrammarState state_of(StackSet stacks);

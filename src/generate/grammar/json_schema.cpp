@@ -1,7 +1,7 @@
 #include "generate/grammar/json_schema.h"
 
 #include <algorithm>
-#include <cmath>
+#include <charconv>
 #include <map>
 #include <optional>
 #include <string>
@@ -40,6 +40,15 @@ const std::vector<std::pair<std::string, std::string>>& formats() {
 
 constexpr int deepest = 120;
 
+/// A number as JSON writes it without an exponent, in as few digits as tell it from others.
+std::string plain_decimal(const Schema& number) {
+    if (number.is_number_integer()) return number.dump();
+    char text[400];  // the smallest double has 324 zeros behind its point
+    const auto end =
+        std::to_chars(text, text + sizeof text, number.get<double>(), std::chars_format::fixed).ptr;
+    return std::string(text, end);
+}
+
 class Reader {
   public:
     Reader(Schema root, std::string_view file) : schemas_(std::move(root), std::string(file)), file_(file) {}
@@ -68,13 +77,19 @@ class Reader {
     ExprId value(const Schema& schema, const std::string& path, int depth) {
         if (depth > deepest)
             fail(path, "schemas nested at most " + std::to_string(deepest) + " deep", "more");
-        return flat_value(schemas_.flat(schema, path), path, depth);
+        return flat_value(schemas_.flat(schema, path), path, depth, merges(schema));
     }
 
-    ExprId flat_value(const Schema& s, const std::string& path, int depth) {
+    /// Whether flat() makes one of several schemas.
+    static bool merges(const Schema& written) {
+        return written.contains("$ref") || written.contains("allOf");
+    }
+
+    ExprId flat_value(const Schema& s, const std::string& path, int depth, bool merged) {
         if (s == false) fail(path, "a schema that some value fulfils", "false");
         if (s == true || s.empty()) return json_.any();
         if (s.contains("$ref")) return referred(s["$ref"].get<std::string>(), path);
+        if (merged) return merged_value(s, path, depth);
         for (const char* word : {"anyOf", "oneOf"})
             if (s.contains(word)) return branches(s, word, path, depth);
         if (s.contains("const") || s.contains("enum")) return constants(s, path);
@@ -82,6 +97,15 @@ class Reader {
         for (const std::string& type : types(s)) choices.push_back(typed(s, type, path, depth));
         if (choices.empty()) fail(path, "a schema that some value fulfils", "types that exclude each other");
         return grammar_.choice(std::move(choices));
+    }
+
+    /// What was made of several schemas may come again inside of itself, and has no name to be known by: each
+    /// text of it is a rule.
+    ExprId merged_value(const Schema& s, const std::string& path, int depth) {
+        const auto [entry, fresh] = merged_.emplace(s.dump(), 0);
+        const RuleId rule = fresh ? entry->second = grammar_.declare(path, path) : entry->second;
+        if (fresh) grammar_.define(rule, flat_value(s, path, depth, false));
+        return grammar_.reference(rule);
     }
 
     ExprId referred(const std::string& to, const std::string& path) {
@@ -113,7 +137,7 @@ class Reader {
             flat.push_back(one);
             if (one == false) continue;
             if (depth > deepest) fail(path, "fewer schemas in each other", "more");
-            choices.push_back(flat_value(one, place, depth + 1));
+            choices.push_back(flat_value(one, place, depth + 1, !alone || merges(branch)));
         }
         if (choices.empty()) fail(path_to(path, word), "a schema that some value fulfils", "none");
         return grammar_.choice(std::move(choices));
@@ -200,24 +224,24 @@ class Reader {
 
     ExprId number(const Schema& s, bool whole, const std::string& path) {
         NumberRange range;
-        auto bound = [&](const char* word, const char* exclusive, std::optional<double>& value, bool& out,
+        auto bound = [&](const char* word, const char* exclusive, std::optional<std::string>& text, bool& out,
                          bool lower) {
-            if (s.contains(word)) value = s[word].get<double>();
-            if (!s.contains(exclusive)) return;
-            const Schema& x = s[exclusive];
-            if (x.is_boolean()) {  // draft 4
-                out = x.get<bool>() && value;
-            } else if (!value || (lower ? x.get<double>() >= *value : x.get<double>() <= *value)) {
-                value = x.get<double>();
-                out = true;
-            }
+            const Schema* value = s.contains(word) ? &s[word] : nullptr;
+            const Schema* x = s.contains(exclusive) ? &s[exclusive] : nullptr;
+            if (x && x->is_boolean())  // draft 4
+                out = x->get<bool>() && value;
+            else if (x && (!value || (lower ? *x >= *value : *x <= *value)))
+                value = x, out = true;
+            if (value) text = plain_decimal(*value);
         };
         bound("minimum", "exclusiveMinimum", range.low, range.low_exclusive, true);
         bound("maximum", "exclusiveMaximum", range.high, range.high_exclusive, false);
         const std::optional<ExprId> made = whole ? json_.integer(range) : json_.number(range);
         if (!made) {
-            fail(path, whole ? "a range with a whole number" : "a range with a whole number, or from one on",
-                 "no number that a grammar here writes");
+            fail(path,
+                 whole ? "a range with a whole number of at most 16 digits"
+                       : "a range with a number of at most 15 digits",
+                 "none");
         }
         return *made;
     }
@@ -291,7 +315,7 @@ class Reader {
             names.push_back(name);
             const Schema flat = schemas_.flat(of, place);
             if (flat == false && !needs(name)) return;  // must not be there
-            const ExprId inside = grammar_.rule_of(place, flat_value(flat, place, depth + 1));
+            const ExprId inside = grammar_.rule_of(place, flat_value(flat, place, depth + 1, merges(of)));
             members.push_back(
                 {grammar_.sequence({grammar_.literal(Schema(name).dump() + ":"), json_.space(), inside}),
                  needs(name)});
@@ -341,7 +365,8 @@ class Reader {
     std::string_view file_;
     Grammar grammar_;
     JsonText json_{grammar_};
-    std::map<std::string, RuleId> rules_;
+    std::map<std::string, RuleId> rules_;   // by reference
+    std::map<std::string, RuleId> merged_;  // by text
     std::vector<std::string> waiting_;
 };
 

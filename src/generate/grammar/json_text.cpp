@@ -1,15 +1,13 @@
 #include "generate/grammar/json_text.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace linnet {
 namespace {
 
-constexpr std::int64_t largest_whole = 9'999'999'999'999'999;  // 16 digits
-// Of numbers in a range: with few_digits behind the point a double tells them apart, and many_digits below.
-constexpr double largest_magnitude = 1e12, many_digits_below = 1e9;
-constexpr std::int32_t few_digits = 3, many_digits = 6;
+// Digits of a whole number, also of one with a fraction or an exponent; and of a number in a range, with
+// those of its fraction.
+constexpr std::int32_t most_digits_whole = 16, most_digits_ranged = 15;
 
 const CharSet digit{{'0', '9'}};
 
@@ -136,107 +134,121 @@ ExprId JsonText::digits(std::int32_t min, std::int32_t max) {
     return grammar_.repeat(grammar_.chars(digit), min, max);
 }
 
-/// The numbers of as many digits from low to high.
-ExprId JsonText::between(const std::string& low, const std::string& high) {
-    const auto n = static_cast<std::int32_t>(low.size());
-    if (low.find_first_not_of('0') == std::string::npos && high.find_first_not_of('9') == std::string::npos)
-        return digits(n, n);
-    const auto a = static_cast<char32_t>(low[0]), b = static_cast<char32_t>(high[0]);
-    const std::string low_rest = low.substr(1), high_rest = high.substr(1);
-    const std::string zeros(low_rest.size(), '0'), nines(low_rest.size(), '9');
-    auto begins = [&](char32_t first, char32_t last, const std::string& from, const std::string& to) {
-        return grammar_.sequence({grammar_.chars({{first, last}}), between(from, to)});
-    };
-    if (a == b) return begins(a, b, low_rest, high_rest);
-    std::vector<ExprId> choices{begins(a, a, low_rest, nines), begins(b, b, zeros, high_rest)};
-    if (a + 1 < b) choices.push_back(begins(a + 1, b - 1, zeros, nines));
-    return grammar_.choice(std::move(choices));
+/// Nothing, or a point and digits behind it.
+ExprId JsonText::fraction(std::int32_t places) {
+    if (places == 0) return grammar_.sequence({});
+    return grammar_.optional(grammar_.sequence({grammar_.literal("."), digits(1, places)}));
 }
 
-/// Whole numbers from low to high, both not negative.
-std::optional<ExprId> JsonText::whole(std::int64_t low, std::int64_t high) {
+/// A number without its sign.
+struct JsonText::Magnitude {
+    std::string digits;     // as Limit has them
+    std::size_t whole = 1;  // how many there are before the point, zeros too
+    bool exclusive = false;
+
+    static Magnitude of(std::string_view text, bool exclusive) {
+        if (text.starts_with('-')) text.remove_prefix(1);
+        const std::size_t point = std::min(text.find('.'), text.size());
+        Magnitude made{std::string(text.substr(0, point)), point, exclusive};
+        if (point < text.size()) made.digits += text.substr(point + 1);
+        made.digits.erase(made.digits.find_last_not_of('0') + 1);
+        return made;
+    }
+};
+
+/// The rest of a number between the limits: `whole` digits before a point, which may be followed by one and
+/// up to `places` more. `whole` of -1: the point is written.
+std::optional<ExprId> JsonText::numerals(Limit low, Limit high, std::int32_t whole, std::int32_t places) {
+    // What is written is worth as much as with zeros behind it.
+    const bool enough = low.passed || (low.digits.empty() && !low.exclusive);
+    const bool too_much = !high.passed && high.digits.empty() && high.exclusive;
+    if (too_much) return std::nullopt;
+    if (enough) low = {{}, false, true};
+    if (low.passed && high.passed) {
+        if (whole < 0) return digits(0, places);
+        return grammar_.sequence({digits(whole, whole), fraction(places)});
+    }
+    if (whole > 0) return digit_and_rest(low, high, whole - 1, places);
+    std::optional<ExprId> more;
+    if (places > 0) more = digit_and_rest(low, high, -1, places - 1);
+    if (more && whole == 0) more = grammar_.sequence({grammar_.literal("."), *more});
+    if (!enough) return more;
+    return more ? grammar_.optional(*more) : grammar_.sequence({});
+}
+
+/// A digit, and then numerals() of `whole` and `places`.
+std::optional<ExprId> JsonText::digit_and_rest(Limit low, Limit high, std::int32_t whole,
+                                               std::int32_t places) {
+    const char a = low.passed ? '0' : low.first(), b = high.passed ? '9' : high.first();
     std::vector<ExprId> choices;
-    for (std::int64_t size = 1; low <= high; size *= 10) {
-        const std::int64_t end = std::min(high, size * 10 - 1);
-        if (low <= end) choices.push_back(between(std::to_string(low), std::to_string(end)));
-        low = std::max(low, end + 1);
+    auto begin = [&](char from, char to, const Limit& low_rest, const Limit& high_rest) {
+        if (from > to) return;
+        if (auto rest = numerals(low_rest, high_rest, whole, places))
+            choices.push_back(grammar_.sequence(
+                {grammar_.chars({{static_cast<char32_t>(from), static_cast<char32_t>(to)}}), *rest}));
+    };
+    if (a == b) {
+        begin(a, b, low.rest(), high.rest());
+    } else if (a < b) {
+        const Limit passed{{}, false, true};
+        const bool at_low = !low.passed && (low.exclusive || low.digits.size() > 1), at_high = !high.passed;
+        if (at_low) begin(a, a, low.rest(), passed);
+        begin(static_cast<char>(a + at_low), static_cast<char>(b - at_high), passed, passed);
+        if (at_high) begin(b, b, passed, high.rest());
     }
     if (choices.empty()) return std::nullopt;
     return grammar_.choice(std::move(choices));
 }
 
-std::optional<ExprId> JsonText::integer(const NumberRange& range) {
-    auto clamped = [](double x) {
-        const auto most = static_cast<double>(largest_whole);
-        return static_cast<std::int64_t>(std::clamp(x, -most, most));
-    };
-    std::int64_t low = -largest_whole, high = largest_whole;
-    constexpr auto beyond = static_cast<double>(largest_whole);  // the next number, 10^16
-    if ((range.low && *range.low >= beyond) || (range.high && *range.high <= -beyond)) return std::nullopt;
-    if (range.low) {
-        const double up = std::ceil(*range.low);
-        low = clamped(range.low_exclusive && up == *range.low ? up + 1 : up);
-    }
-    if (range.high) {
-        const double down = std::floor(*range.high);
-        high = clamped(range.high_exclusive && down == *range.high ? down - 1 : down);
-    }
+/// Numbers that are not negative, by how many digits they have before the point.
+std::optional<ExprId> JsonText::magnitudes(const Magnitude& low, const std::optional<Magnitude>& high,
+                                           std::int32_t most_digits, bool whole) {
     std::vector<ExprId> choices;
-    if (auto e = whole(std::max<std::int64_t>(low, 0), high)) choices.push_back(*e);
-    if (low < 0)
-        if (auto e = whole(std::max<std::int64_t>(1, -high), -low))
+    for (std::int32_t n = 1; n <= most_digits; n++) {
+        const auto size = static_cast<std::size_t>(n);
+        if (low.whole > size || (high && high->whole < size)) continue;
+        const Limit from = low.whole < size ? Limit{"1"} : Limit{low.digits, low.exclusive};
+        const Limit to =
+            high && high->whole == size ? Limit{high->digits, high->exclusive} : Limit{{}, false, true};
+        if (auto e = numerals(from, to, n, whole ? 0 : most_digits - n)) choices.push_back(*e);
+    }
+    if (choices.empty()) return std::nullopt;
+    return grammar_.choice(std::move(choices));
+}
+
+std::optional<ExprId> JsonText::in_range(const NumberRange& range, std::int32_t most_digits, bool whole) {
+    auto magnitude = [](const std::optional<std::string>& text, bool exclusive) {
+        return text ? std::optional(Magnitude::of(*text, exclusive)) : std::nullopt;
+    };
+    const std::optional<Magnitude> low = magnitude(range.low, range.low_exclusive),
+                                   high = magnitude(range.high, range.high_exclusive);
+    const bool low_negative = low && range.low->starts_with('-') && !low->digits.empty(),
+               high_negative = high && range.high->starts_with('-') && !high->digits.empty();
+    std::vector<ExprId> choices;
+    if (!high_negative)
+        if (auto e = magnitudes(low && !low_negative ? *low : Magnitude{}, high, most_digits, whole))
+            choices.push_back(*e);
+    if (!low || low_negative)
+        if (auto e = magnitudes(high_negative ? *high : Magnitude{{}, 1, true}, low, most_digits, whole))
             choices.push_back(grammar_.sequence({grammar_.literal("-"), *e}));
     if (choices.empty()) return std::nullopt;
     return grammar_.choice(std::move(choices));
 }
 
-/// Numbers from low to high, both not negative: whole ones, with a fraction where that stays inside.
-std::optional<ExprId> JsonText::magnitude(double low, bool low_exclusive, double high, bool high_exclusive) {
-    high = std::min(high, largest_magnitude);
-    if (low > high) return std::nullopt;
-    const auto first = static_cast<std::int64_t>(std::ceil(low)),
-               last = static_cast<std::int64_t>(std::floor(high));
-    const bool first_out = low_exclusive && static_cast<double>(first) == low,
-               last_out = high_exclusive && static_cast<double>(last) == high;
-    const ExprId point = grammar_.literal(".");
-    const std::int32_t places = high < many_digits_below ? many_digits : few_digits;
-    std::vector<ExprId> choices;
-    if (first_out && first < last)  // above it, by a fraction that is not 0
-        choices.push_back(grammar_.sequence({grammar_.literal(std::to_string(first)), point,
-                                             grammar_.repeat(grammar_.literal("0"), 0, places / 2),
-                                             grammar_.chars({{'1', '9'}}), digits(0, places / 2 - 1)}));
-    if (auto e = whole(first_out ? first + 1 : first, last - 1))
-        choices.push_back(
-            grammar_.sequence({*e, grammar_.optional(grammar_.sequence({point, digits(1, places)}))}));
-    if (!last_out && last >= (first_out ? first + 1 : first))
-        choices.push_back(grammar_.literal(std::to_string(last)));
-    if (choices.empty()) return std::nullopt;
-    return grammar_.choice(std::move(choices));
+std::optional<ExprId> JsonText::integer(const NumberRange& range) {
+    return in_range(range, most_digits_whole, true);
 }
 
 std::optional<ExprId> JsonText::number(const NumberRange& range) {
-    const ExprId minus = grammar_.literal("-");
-    if (range.open())
-        return cached("number", [&] {
-            const ExprId fraction = grammar_.sequence({grammar_.literal("."), digits(1, 16)});
-            const ExprId exponent =
-                grammar_.sequence({grammar_.chars(CharSet::of("eE")),
-                                   grammar_.optional(grammar_.chars(CharSet::of("+-"))), digits(1, 2)});
-            return grammar_.sequence({grammar_.optional(minus), *whole(0, largest_whole),
-                                      grammar_.optional(fraction), grammar_.optional(exponent)});
-        });
-    const double low = range.low.value_or(-largest_magnitude), high = range.high.value_or(largest_magnitude);
-    std::vector<ExprId> choices;
-    if (high >= 0)
-        if (auto e =
-                magnitude(std::max(low, 0.0), low >= 0 && range.low_exclusive, high, range.high_exclusive))
-            choices.push_back(*e);
-    if (low < 0)
-        if (auto e =
-                magnitude(std::max(-high, 0.0), high >= 0 || range.high_exclusive, -low, range.low_exclusive))
-            choices.push_back(grammar_.sequence({minus, *e}));
-    if (choices.empty()) return std::nullopt;
-    return grammar_.choice(std::move(choices));
+    if (!range.open()) return in_range(range, most_digits_ranged, false);
+    return cached("number", [&] {
+        const ExprId exponent =
+            grammar_.sequence({grammar_.chars(CharSet::of("eE")),
+                               grammar_.optional(grammar_.chars(CharSet::of("+-"))), digits(1, 2)});
+        return grammar_.sequence({grammar_.optional(grammar_.literal("-")),
+                                  *magnitudes({}, std::nullopt, most_digits_whole, true), fraction(16),
+                                  grammar_.optional(exponent)});
+    });
 }
 
 ExprId JsonText::members(char open, ExprId member, std::int32_t min, std::int32_t max, char close) {

@@ -11,15 +11,16 @@
 
 namespace linnet {
 
-/// Limits of a number; inclusive unless told.
+/// Limits of a number, as JSON writes them without an exponent ("-0.5"); inclusive unless told.
 struct NumberRange {
-    std::optional<double> low, high;
+    std::optional<std::string> low, high;
     bool low_exclusive = false, high_exclusive = false;
     bool open() const { return !low && !high; }
 };
 
-/// Makes each piece once. Numbers have at most 16 digits before the point and 16 behind it (in a range up to
-/// 1e12 and 3, below 1e9 6), so that what reads them finds them inside; space between tokens is none, a
+/// Makes each piece once. Numbers have at most 16 digits before the point and 16 behind it. In a range they
+/// have no exponent, zero has no sign, and those that may have a fraction have at most 15 digits in all,
+/// which a double tells apart, so that what reads them finds them inside. Space between tokens is none, a
 /// space, or a line end and up to 20 spaces.
 class JsonText {
   public:
@@ -44,10 +45,22 @@ class JsonText {
 
   private:
     ExprId cached(const std::string& name, auto&& make);
+    /// A limit on the digits that are still to come, in front of the point and behind it.
+    struct Limit {
+        std::string_view digits;  // its own, which do not end in a zero; behind them are zeros without end
+        bool exclusive = false;
+        bool passed = false;  // the digits before have decided: any may follow
+        char first() const { return digits.empty() ? '0' : digits[0]; }
+        Limit rest() const { return {digits.substr(digits.empty() ? 0 : 1), exclusive, passed}; }
+    };
+    struct Magnitude;
     ExprId digits(std::int32_t min, std::int32_t max);
-    ExprId between(const std::string& low, const std::string& high);
-    std::optional<ExprId> whole(std::int64_t low, std::int64_t high);
-    std::optional<ExprId> magnitude(double low, bool low_exclusive, double high, bool high_exclusive);
+    ExprId fraction(std::int32_t places);
+    std::optional<ExprId> numerals(Limit low, Limit high, std::int32_t whole, std::int32_t places);
+    std::optional<ExprId> digit_and_rest(Limit low, Limit high, std::int32_t whole, std::int32_t places);
+    std::optional<ExprId> magnitudes(const Magnitude& low, const std::optional<Magnitude>& high,
+                                     std::int32_t most_digits, bool whole);
+    std::optional<ExprId> in_range(const NumberRange& range, std::int32_t most_digits, bool whole);
 
     Grammar& grammar_;
     std::map<std::string, ExprId> made_;

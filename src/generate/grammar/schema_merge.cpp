@@ -1,6 +1,8 @@
 #include "generate/grammar/schema_merge.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 
 #include "base/error.h"
 #include "base/json_line.h"
@@ -105,16 +107,36 @@ void SchemaFile::fail(const std::string& path, std::string_view expected, std::s
     fail_input(file_, path, expected, got, hint);
 }
 
+/// What a fragment of a URI spells with %XX (RFC 3986, section 2.1).
+std::string SchemaFile::percent_decoded(const std::string& reference, const std::string& path) const {
+    std::string out;
+    for (std::size_t i = 0; i < reference.size(); i++) {
+        if (reference[i] != '%') {
+            out += reference[i];
+            continue;
+        }
+        std::uint8_t byte = 0;
+        const char* digits = reference.data() + i + 1;
+        if (reference.size() - i < 3 || std::from_chars(digits, digits + 2, byte, 16).ptr != digits + 2)
+            fail(path_to(path, "$ref"), "two hexadecimal digits behind each %", quoted(reference),
+                 "% itself is %25");
+        out += static_cast<char>(byte);
+        i += 2;
+    }
+    return out;
+}
+
 const Schema& SchemaFile::resolve(const std::string& reference, const std::string& path) const {
     auto lost = [&]() { fail(path_to(path, "$ref"), "a schema of this file, \"#/…\"", quoted(reference)); };
     if (!reference.starts_with('#')) lost();
     const Schema* at = &root_;
-    for (std::size_t begin = 1; begin < reference.size();) {
-        if (reference[begin] != '/') lost();
-        const std::size_t end = std::min(reference.find('/', begin + 1), reference.size());
+    const std::string pointer = percent_decoded(reference, path);  // first, so that %7E1 is a ~1
+    for (std::size_t begin = 1; begin < pointer.size();) {
+        if (pointer[begin] != '/') lost();
+        const std::size_t end = std::min(pointer.find('/', begin + 1), pointer.size());
         std::string step;
         for (std::size_t i = begin + 1; i < end; i++) {
-            const char c = reference[i], next = i + 1 < end ? reference[i + 1] : '\0';
+            const char c = pointer[i], next = i + 1 < end ? pointer[i + 1] : '\0';
             if (c == '~' && (next == '0' || next == '1'))
                 step += next == '0' ? '~' : '/', i++;
             else
@@ -330,8 +352,8 @@ bool SchemaFile::is_type(const Schema& value, std::string_view type) {
     if (type == "string") return value.is_string();
     if (type == "boolean") return value.is_boolean();
     if (type == "null") return value.is_null();
-    if (type == "number") return value.is_number();
-    return value.is_number_integer();
+    if (type == "number" || !value.is_number_float()) return value.is_number();
+    return value.get<double>() == std::trunc(value.get<double>());  // 1.0 is an integer, too
 }
 
 std::vector<std::string> SchemaFile::types(const Schema& schema) {

@@ -42,6 +42,7 @@ class SchemaFile {
     static bool is_type(const Schema& value, std::string_view type);
 
   private:
+    std::string percent_decoded(const std::string& reference, const std::string& path) const;
     void count_step(const std::string& path) const;
     void check_words(const Schema& schema, const std::string& path) const;
     Schema both_members(const Schema& a, const Schema& b, const std::string& path, int depth) const;

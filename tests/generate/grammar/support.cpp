@@ -282,8 +282,12 @@ Json random_number(Dice& dice) {
     Json s{{"type", dice.one_in(2) ? "integer" : "number"}};
     const auto low = static_cast<std::int64_t>(dice.below(2000)) - 1000;
     const auto span = static_cast<std::int64_t>(2 + dice.below(dice.one_in(2) ? 5 : 3000));
-    if (dice.one_in(2)) s[dice.one_in(2) ? "minimum" : "exclusiveMinimum"] = low;
-    if (dice.one_in(2)) s[dice.one_in(2) ? "maximum" : "exclusiveMaximum"] = low + span;
+    const bool fraction = s["type"] == "number" && dice.one_in(2);
+    auto bound = [&](std::int64_t value) {
+        return fraction ? Json(static_cast<double>(value) / 1000) : Json(value);
+    };
+    if (dice.one_in(2)) s[dice.one_in(2) ? "minimum" : "exclusiveMinimum"] = bound(low);
+    if (dice.one_in(2)) s[dice.one_in(2) ? "maximum" : "exclusiveMaximum"] = bound(low + span);
     return s;
 }
 

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "base/error.h"
+#include "generate/grammar/automaton.h"
 #include "generate/grammar/gbnf.h"
 #include "generate/grammar/support.h"
 
@@ -132,6 +133,22 @@ TEST_CASE("a grammar of very many readings at a time stays one that every text f
         CHECK(written.text.substr(0, half) == std::string(half, 'a'));
         CHECK(written.text.find_first_not_of("bcd", half) == std::string::npos);
     }
+}
+
+TEST_CASE("counted loops in each other cost the square of their rounds, and forget no reading") {
+    const FakeTokenizer bytes = byte_vocabulary();
+    const GrammarVocabulary vocabulary(bytes);
+    const auto size_after = [&](const std::string& loops, std::size_t length) {
+        Automaton automaton(GrammarProgram(read_gbnf("root ::= " + loops, "g"), vocabulary, "g"));
+        CHECK(automaton.may_end(automaton.next(automaton.start(), std::string(length, 'a'))));
+        CHECK_FALSE(automaton.forgot());
+        return automaton.size();
+    };
+    CHECK(size_after("(\"a\"{1,200}){1,200}", 200) < 5 * size_after("(\"a\"{1,100}){1,100}", 100));
+    size_after("(\"a\"{1,100}){1,400}", 1500);
+    const std::string pairs = "((\"a\" | \"b\"){2,3}){2,3}";
+    for (std::size_t n = 0; n < 12; n++)
+        CHECK(allows("root ::= " + pairs, std::string(n, 'b')) == (n > 3 && n < 10));
 }
 
 TEST_CASE("a text of characters in halves is written by tokens that end inside of them") {
