@@ -3,11 +3,13 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <filesystem>
 
 #include "base/error.h"
 #include "base/processors.h"
 #include "commands/options.h"
 #include "data/utf8_check.h"
+#include "model/convert/source.h"
 #include "model/model.h"
 #include "text/unicode/unicode.h"
 #include "train/run_model.h"
@@ -116,6 +118,9 @@ TokenizerPtr open_tokenizer(const std::string& path) {
         std::shared_ptr<const Model> model = Model::open("");
         return TokenizerPtr(model, &model->tokenizer());
     }
+    std::error_code ignored;
+    for (const char* file : {"/tokenizer.json", "/tokenizer.model"})
+        if (std::filesystem::is_regular_file(path + file, ignored)) return open_folder_tokenizer(path);
     return load_tokenizer(tokenizer_of_run(path));
 }
 

@@ -1,11 +1,14 @@
 // A Hugging Face folder: config.json, safetensors, tokenizer.json or tokenizer.model, and what lies beside
 // them.
+#include <charconv>
 #include <filesystem>
+#include <map>
 #include <set>
 
 #include "base/error.h"
 #include "base/fields.h"
 #include "base/split.h"
+#include "base/terminal.h"
 #include "data/utf8_check.h"
 #include "model/convert/source.h"
 #include "model/convert/tensor_rows.h"
@@ -72,7 +75,7 @@ void add_module_notes(const std::string& folder, std::vector<std::string>& notes
         if (!type.is_string()) continue;
         const std::string name = type.get<std::string>(), kind = name.substr(name.rfind('.') + 1);
         if (kind != "Transformer" && kind != "Pooling" && kind != "Normalize")
-            notes.push_back(path + ": the module " + kind + " is left out");
+            notes.push_back(path + ": the module " + printable(kind) + " is left out");
     }
 }
 
@@ -99,6 +102,7 @@ class OptionalJson {
         text_ = without_infinity(read_file(path));
         json_ = std::make_unique<Json>(text_, path);
     }
+    std::optional<Json::Value> root() const { return json_ ? std::optional(json_->root()) : std::nullopt; }
     std::optional<Json::Value> operator[](std::string_view key) const {
         if (!json_) return std::nullopt;
         const Json::Value value = json_->root()[key];
@@ -150,6 +154,41 @@ std::string chat_template(const std::string& folder, const OptionalJson& setting
     return found;
 }
 
+/// Tokens that a folder adds to those of its tokenizer.model: {"<token>": id} in added_tokens.json, and with
+/// what is special about them {"id": {"content": …}} in tokenizer_config.json.
+std::vector<AddedToken> added_tokens(const std::string& folder, const OptionalJson& settings) {
+    std::map<TokenId, AddedToken> by_id;
+    auto take = [&](TokenId id, std::string_view content) -> AddedToken& {
+        AddedToken& token = by_id[id];
+        token.id = id, token.content = content;
+        return token;
+    };
+    const OptionalJson older(folder + "/added_tokens.json");
+    if (const auto root = older.root())
+        root->members([&](std::string_view content, Json::Value id) {
+            take(static_cast<TokenId>(id.integer(0, INT32_MAX)), content).special =
+                content.starts_with("<|") && content.ends_with("|>");  // it does not say, so by its looks
+        });
+    if (const auto list = settings["added_tokens_decoder"])
+        list->members([&](std::string_view number, Json::Value value) {
+            TokenId id = -1;
+            const char* end = number.data() + number.size();
+            if (std::from_chars(number.data(), end, id).ptr != end || id < 0)
+                value.fail("an id as its key", linnet::quoted(number));
+            AddedToken& token = take(id, value["content"].string());
+            constexpr std::pair<const char*, bool AddedToken::*> flags[] = {
+                {"special", &AddedToken::special},
+                {"single_word", &AddedToken::single_word},
+                {"lstrip", &AddedToken::lstrip},
+                {"rstrip", &AddedToken::rstrip}};
+            for (auto [key, flag] : flags)
+                if (const Json::Value given = value[key]; !given.is_null()) token.*flag = given.boolean();
+        });
+    std::vector<AddedToken> tokens;
+    for (auto& [id, token] : by_id) tokens.push_back(std::move(token));
+    return tokens;
+}
+
 TokenizerPtr tokenizer_of(const std::string& folder, TokenId size, const OptionalJson& settings) {
     TokenizerHints hints;
     hints.size = size;
@@ -160,7 +199,10 @@ TokenizerPtr tokenizer_of(const std::string& folder, TokenId size, const Optiona
     take_ends(folder + "/config.json", hints);
     const std::string json = folder + "/tokenizer.json", pieces = folder + "/tokenizer.model";
     if (there(json)) return tokenizer_from_json(read_file(json), json, hints);
-    if (there(pieces)) return tokenizer_from_sentencepiece(read_file(pieces), pieces, hints);
+    if (there(pieces)) {
+        hints.added = added_tokens(folder, settings);
+        return tokenizer_from_sentencepiece(read_file(pieces), pieces, hints);
+    }
     fail_input(folder, "", "tokenizer.json or tokenizer.model", "neither");
 }
 
@@ -296,6 +338,10 @@ void refuse_unsaid(const HuggingFaceConfig& file, const ModelConfig& config) {
 
 }  // namespace
 
+TokenizerPtr open_folder_tokenizer(const std::string& folder) {
+    return tokenizer_of(folder, 0, OptionalJson(folder + "/tokenizer_config.json"));
+}
+
 ModelSource open_folder(const std::string& path, const SourceOptions& options) {
     ModelSource source;
     source.path = path;
@@ -337,7 +383,8 @@ ModelSource open_folder(const std::string& path, const SourceOptions& options) {
     add_narrowing_note(*opened, source);
     add_module_notes(path, source.notes);
     const std::string unknown = joined(file.unknown());
-    if (!unknown.empty()) source.notes.push_back(config_path + ": keys that mean nothing here: " + unknown);
+    if (!unknown.empty())
+        source.notes.push_back(config_path + ": keys that mean nothing here: " + printable(unknown));
 
     write_config(source.metadata, *family.gguf, config);
     source.metadata.add("general.name", last_name(path));
@@ -351,7 +398,7 @@ ModelSource open_folder(const std::string& path, const SourceOptions& options) {
     if (const std::string chat = chat_template(path, settings); !chat.empty())
         source.metadata.add("tokenizer.chat_template", std::string_view(chat));
     if (const std::string generation = path + "/" + std::string(generation_name); there(generation))
-        add_generation_config(source.metadata, without_infinity(read_file(generation, largest_config)),
+        add_generation_config(source.metadata, without_infinity(read_file(generation, largest_generation)),
                               generation);
     source.metadata.add("linnet.huggingface.config", nlohmann::ordered_json::parse(file.text()).dump());
     for (const StoredTensor& stored : stored_tensors(opened->graph, *family.gguf, nullptr))

@@ -103,7 +103,7 @@ AddedTokens::Match AddedTokens::next(std::string_view text, std::size_t from, bo
             at = best_end - 1;  // Hugging Face's search goes on behind it, too
             continue;
         }
-        Match match{at, best_end, token.id};
+        Match match{at, best_end, token.id, token.joins};
         std::uint8_t size;
         while (token.lstrip && match.begin > from && is_space(text, previous_start(text, match.begin), size))
             match.begin = previous_start(text, match.begin);

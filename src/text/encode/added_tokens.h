@@ -18,6 +18,9 @@ struct AddedToken {
     bool lstrip = false;       // takes the white space before it along
     bool rstrip = false;       // and those behind it
     bool normalized = false;   // matched in the normalized text
+    /// It is part of the text around it, which keeps its spaces at the token and gets none behind it
+    /// (SentencePiece's user-defined tokens); else what stands between two added tokens is a text by itself.
+    bool joins = false;
 };
 
 /// A trie over all added tokens; the leftmost, then longest match wins, in one pass over the text.
@@ -29,6 +32,7 @@ class AddedTokens {
     struct Match {
         std::size_t begin = 0, end = 0;
         TokenId id = -1;  // -1: no match
+        bool joins = false;
     };
     /// The next match at or behind `from`; normalized: among those matched after normalization. `plain`:
     /// stretches that no special token may touch.

@@ -247,16 +247,26 @@ void BpeModel::merge_piece(std::string_view piece, std::vector<TokenId>& out, Sc
     if (!options_.byte_level) return merge_characters(piece, out, scratch);
     std::vector<TokenId>& symbols = scratch.merger.symbols();
     symbols.clear();
-    for (char c : piece) {
-        const TokenId symbol = byte_symbol_[static_cast<std::uint8_t>(c)];
+    for (std::size_t i = 0; i < piece.size(); i++) {
+        const std::uint8_t byte = static_cast<std::uint8_t>(piece[i]);
+        TokenId symbol = byte_symbol_[byte];
+        if (has_affixes_) symbol = affixed(byte_alphabet::spell(byte), i == 0, i + 1 == piece.size());
         if (symbol < 0) {
             finish(out, scratch);
-            put_unknown({&c, 1}, out);
+            put_unknown(piece.substr(i, 1), out);
         } else {
             symbols.push_back(symbol);
         }
     }
     finish(out, scratch);
+}
+
+/// The token of one character (or byte, as it is spelled) at its place in a word.
+TokenId BpeModel::affixed(std::string_view character, bool first, bool last) const {
+    std::string spelling = first ? std::string() : options_.continuing_prefix;
+    spelling += character;
+    if (last) spelling += options_.end_suffix;
+    return vocabulary_.find(spelling);
 }
 
 void BpeModel::finish(std::vector<TokenId>& out, Scratch& scratch) const {
@@ -291,10 +301,7 @@ void BpeModel::merge_characters(std::string_view piece, std::vector<TokenId>& ou
         if (!has_affixes_) {
             if (c.valid) symbol = symbol_of(c.code);
         } else {
-            std::string spelling = p == begin ? std::string() : options_.continuing_prefix;
-            spelling.append(p, c.size);
-            if (p + c.size == end) spelling += options_.end_suffix;
-            symbol = vocabulary_.find(spelling);
+            symbol = affixed({p, c.size}, p == begin, p + c.size == end);
         }
         if (symbol < 0) {
             finish(out, scratch);

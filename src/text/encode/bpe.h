@@ -21,7 +21,7 @@ struct BpeOptions {
     bool fuse_unknown = false;   // characters: neighbouring unknown ones become one unknown token
     TokenId unknown = -1;
     std::string continuing_prefix,
-        end_suffix;  // characters: "##" before all but the first, "</w>" after the last
+        end_suffix;  // of symbols: "##" before all but a word's first, "</w>" after its last
 };
 
 /// Merges as a file lists them, by spelling and in order of rank, resolved against the vocabulary. The
@@ -108,6 +108,7 @@ class BpeModel final : public WordModel {
     void finish(std::vector<TokenId>& out, Scratch& scratch) const;
     void put_unknown(std::string_view character, std::vector<TokenId>& out) const;
     TokenId symbol_of(char32_t code) const;
+    TokenId affixed(std::string_view character, bool first, bool last) const;
 
     const Vocabulary& vocabulary_;
     MergeTable merges_;

@@ -137,17 +137,22 @@ void settle_mask(Parts& parts) {
 }
 
 Pipeline::Pipeline(Parts parts) : parts_(std::move(parts)) {
-    // "Normalized" tokens are compared after normalization, and so are they themselves.
     std::vector<AddedToken> added = parts_.added;
+    const bool normalizes = !parts_.normalizer.empty();
+    const bool mixed = std::ranges::any_of(added, &AddedToken::normalized) &&
+                       !std::ranges::all_of(added, &AddedToken::normalized);
     for (AddedToken& token : added)
-        if (token.normalized && parts_.normalizer.empty())
-            token.normalized = false;
-        else if (token.normalized)
+        // "Normalized" tokens are compared after normalization, and so are they themselves.
+        if (token.normalized && normalizes)
             parts_.normalizer.apply(token.content, false);
+        else
+            token.normalized &= mixed;  // where there is but one kind, one pass will do
     added_ = AddedTokens(added);
+    late_added_ = normalizes && added_.any(true, true);
+    second_pass_ = !normalizes && mixed;
     for (const AddedToken& token : added) longest_added_ = std::max(longest_added_, token.content.size());
     const auto& steps = parts_.pre_tokenizer.steps;
-    if (parts_.normalizer.empty() && !added_.any(true, true)) {
+    if (!normalizes && !parts_.pre_tokenizer.has_spelled()) {
         if (steps.empty()) direct_ = Split::whole;
         if (steps.size() == 1 && steps[0].kind == PreTokenizerStep::Kind::words) direct_ = steps[0].words;
     }
@@ -170,19 +175,20 @@ void Pipeline::encode(std::string_view text, std::vector<TokenId>& out, const En
                   [&](std::span<const TokenId> ids) { out.insert(out.end(), ids.begin(), ids.end()); });
 }
 
-void Pipeline::encode_plain(std::string_view text, bool opens, bool first, const EncodeOptions& options,
-                            IdSink& out, Scratch& scratch) const {
+void Pipeline::encode_plain(std::string_view text, Place place, const EncodeOptions& options, IdSink& out,
+                            Scratch& scratch) const {
     if (direct_) return parts_.model->encode_words(text, *direct_, out, *scratch.model);
     std::string normalized(text);
-    parts_.normalizer.apply(normalized, opens);
+    parts_.normalizer.apply(normalized, place.opens, place.closes);
     std::size_t at = 0;
     while (at < normalized.size()) {
         // (Normalizing moved what options.plain names.)
-        AddedTokens::Match match = added_.next(normalized, at, options.parse_special && !options.plain, true);
+        AddedTokens::Match match;
+        if (late_added_) match = added_.next(normalized, at, options.parse_special && !options.plain, true);
         const std::size_t end = match.id < 0 ? normalized.size() : match.begin;
         if (end > at) {
             scratch.text.assign(normalized, at, end - at);
-            parts_.pre_tokenizer.apply(scratch.text, first && at == 0, opens, scratch.words);
+            parts_.pre_tokenizer.apply(scratch.text, place.first && at == 0, place.opens, scratch.words);
             for (auto [b, e] : scratch.words)
                 parts_.model->encode(std::string_view(scratch.text).substr(b, e - b), out, *scratch.model);
         }
@@ -197,7 +203,7 @@ void Pipeline::encode_plain(std::string_view text, bool opens, bool first, const
 bool Pipeline::may_cut() const {
     if (direct_ && *direct_ != Split::whole) return true;
     if (parts_.kind == "char" || parts_.kind == "byte") return true;
-    if (added_.any(true, true)) return false;
+    if (late_added_) return false;
     using Normal = NormalizerStep::Kind;
     for (const NormalizerStep& step : parts_.normalizer.steps) {
         if (step.kind == Normal::strip || step.kind == Normal::collapse_spaces ||
@@ -211,7 +217,10 @@ bool Pipeline::may_cut() const {
     bool marks = false, removed = false, at_spaces = false;
     for (const NormalizerStep& step : parts_.normalizer.steps)
         marks |= step.kind == Normal::replace && step.pattern == " ";
-    for (const PreTokenizerStep& step : parts_.pre_tokenizer.steps) {
+    for (std::size_t i = 0; i < parts_.pre_tokenizer.steps.size(); i++) {
+        const PreTokenizerStep& step = parts_.pre_tokenizer.steps[i];
+        // From here on a space is a letter like others: words are cut further, not the text.
+        if (i == parts_.pre_tokenizer.spelled_from) return at_spaces;
         // What begins a text gets a mark; a block's first word, whose space is gone by then, would get none.
         if (removed && (step.kind == Pre::metaspace || step.kind == Pre::prefix_space)) return false;
         removed |= step.kind == Pre::whitespace || step.kind == Pre::whitespace_split ||
@@ -235,9 +244,13 @@ std::size_t Pipeline::cut(std::string_view text, std::size_t from) const {
     std::size_t at = safe_cut(text, from, !direct_);
     // Not within an added token; behind one, no word goes on.
     const std::size_t near = at - std::min(at, longest_added_);
-    for (AddedTokens::Match match = added_.next(text, near, false, false); match.id >= 0 && match.begin < at;
-         match = added_.next(text, match.end, false, false))
-        at = std::max(at, match.end);
+    for (std::size_t before = SIZE_MAX; before != at;) {
+        before = at;
+        for (bool normalized : {false, true})
+            for (AddedTokens::Match match = added_.next(text, near, false, normalized);
+                 match.id >= 0 && match.begin < at; match = added_.next(text, match.end, false, normalized))
+                at = std::max(at, match.end);
+    }
     return at;
 }
 
@@ -251,25 +264,22 @@ class Pipeline::Blocks {
     struct Segment {
         std::size_t begin, end;
         TokenId id;
-        bool opens;  // the text, or what follows an added token
+        Place place;
     };
     bool next(std::vector<Segment>& segments) {
         segments.clear();
         for (std::size_t bytes = 0; bytes < block_bytes && at_ < text_.size();) {
-            if (at_ >= stretch_end_) {
-                match_ = owner_.added_.next(text_, at_, options_.parse_special, false, options_.plain);
-                stretch_end_ = match_.id < 0 ? text_.size() : match_.begin;
-                opens_ = at_ > 0 || !options_.continues;
-            }
+            if (at_ >= stretch_end_) find_stretch();
             std::size_t end = stretch_end_;
             if (cut_ && end - at_ > block_bytes - bytes + block_bytes / 4)
                 end = std::min(end, safe_cut(text_, at_ + block_bytes - bytes, !owner_.direct_));
-            if (end > at_) segments.push_back({at_, end, -1, opens_});
+            const Place place{at_ == 0 && !options_.continues, opens_, !match_.joins};
+            if (end > at_ || (place.opens && !place.closes)) segments.push_back({at_, end, -1, place});
             bytes += end - at_ + 1;
             opens_ = false;
             at_ = end;
             if (at_ == stretch_end_ && match_.id >= 0) {
-                segments.push_back({match_.begin, match_.end, match_.id, true});
+                segments.push_back({match_.begin, match_.end, match_.id, {}});
                 at_ = stretch_end_ = match_.end;
             }
         }
@@ -281,18 +291,37 @@ class Pipeline::Blocks {
             if (s.id >= 0)
                 out.push(s.id);
             else
-                owner_.encode_plain(text_.substr(s.begin, s.end - s.begin), s.opens,
-                                    s.begin == 0 && !options_.continues, options_, out, *lease);
+                owner_.encode_plain(text_.substr(s.begin, s.end - s.begin), s.place, options_, out, *lease);
         out.flush();
     }
 
   private:
+    /// The plain text at at_, up to the next added token.
+    void find_stretch() {
+        auto next = [&](std::size_t end, bool normalized) {
+            return owner_.added_.next(text_.substr(0, end), at_, options_.parse_special, normalized,
+                                      options_.plain);
+        };
+        opens_ = !match_.joins && (at_ > 0 || !options_.continues);
+        if (at_ >= searched_) {
+            first_pass_ = next(text_.size(), false);
+            searched_ = first_pass_.id < 0 ? text_.size() : first_pass_.end;
+        }
+        match_ = first_pass_;
+        if (owner_.second_pass_) {
+            const std::size_t left = first_pass_.id < 0 ? text_.size() : first_pass_.begin;
+            if (const AddedTokens::Match match = next(left, true); match.id >= 0) match_ = match;
+        }
+        stretch_end_ = match_.id < 0 ? text_.size() : match_.begin;
+    }
     const Pipeline& owner_;
     std::string_view text_;
     const EncodeOptions& options_;
     const bool cut_;
     std::size_t at_ = 0, stretch_end_ = 0;  // [at, stretch_end) is plain text
-    AddedTokens::Match match_;
+    AddedTokens::Match match_;              // what follows it
+    AddedTokens::Match first_pass_;         // the next of the first pass, which ends at searched_
+    std::size_t searched_ = 0;
     bool opens_ = true;
 };
 

@@ -49,7 +49,6 @@ struct Parts {
     SpecialIds special;
     std::vector<TokenId> ends;  // generation stops at these, beside eos and eot
     std::string ggml_pre;       // tokenizer.ggml.pre, where a name fits
-    std::string charsmap;       // SentencePiece's precompiled normalization, as bytes
     bool scores = false;        // the vocabulary's scores mean something
 };
 
@@ -88,13 +87,20 @@ class Pipeline final : public Tokenizer {
     struct Scratch;
     class Lease;
     class Blocks;
+    /// Of a stretch of plain text: it begins the document; it begins and ends what is normalized as one text.
+    struct Place {
+        bool first, opens, closes;
+    };
     bool may_cut() const;
-    void encode_plain(std::string_view text, bool opens, bool first, const EncodeOptions& options,
-                      IdSink& out, Scratch& scratch) const;
+    void encode_plain(std::string_view text, Place place, const EncodeOptions& options, IdSink& out,
+                      Scratch& scratch) const;
     void build_decoded() const;
 
     Parts parts_;
     AddedTokens added_;
+    /// Some added tokens are matched behind the normalizer. Where there is none, they are matched in the text
+    /// that the other ones leave (`second_pass_`).
+    bool late_added_ = false, second_pass_ = false;
     std::size_t longest_added_ = 0;  // bytes
     std::optional<Split>
         direct_;  // the whole pre-tokenizer is one hand-written splitter and nothing normalizes

@@ -30,7 +30,7 @@ UnigramModel::UnigramModel(const Vocabulary& vocabulary, UnigramOptions options)
         const std::string_view spelling = vocabulary_.spelling(id);
         const TokenType type = vocabulary_.type(id);
         if (int byte = byte_of_spelling(spelling); byte >= 0 && byte_id_[byte] < 0) byte_id_[byte] = id;
-        if (type == TokenType::normal) lowest = std::min<double>(lowest, vocabulary_.score(id));
+        if (type == TokenType::normal) lowest = std::min(lowest, vocabulary_.score(id));
         if (type != TokenType::normal && type != TokenType::user_defined && type != TokenType::unused)
             continue;
         if (spelling.empty() || id == options_.unknown) continue;

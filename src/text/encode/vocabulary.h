@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "text/tokenizer.h"
+#include "text/unicode/byte_alphabet.h"
 
 namespace linnet {
 
@@ -27,7 +28,7 @@ class Vocabulary {
     void reserve(std::size_t tokens, std::size_t bytes);
     /// Adds the next id. Returns the id that already has this spelling, or -1 where it is new. A repeated
     /// spelling is stored too, and find() keeps answering the first.
-    TokenId add(std::string_view spelling, TokenType type = TokenType::normal, float score = 0);
+    TokenId add(std::string_view spelling, TokenType type = TokenType::normal, double score = 0);
 
     TokenId size() const { return static_cast<TokenId>(types_.size()); }
     bool valid(TokenId id) const { return id >= 0 && id < size(); }
@@ -35,9 +36,9 @@ class Vocabulary {
         return {blob_.data() + begin_[id], static_cast<std::size_t>(begin_[id + 1] - begin_[id])};
     }
     TokenType type(TokenId id) const { return types_[id]; }
-    float score(TokenId id) const { return scores_[id]; }
+    double score(TokenId id) const { return scores_[id]; }
     void set_type(TokenId id, TokenType type) { types_[id] = type; }
-    void set_score(TokenId id, float score) { scores_[id] = score; }
+    void set_score(TokenId id, double score) { scores_[id] = score; }
     TokenId find(std::string_view spelling) const;  // -1: none
     /// The same for several: the memory that one look-up waits for is on its way during the others', which
     /// takes half of the time where the vocabulary is larger than the caches. At most `most_at_once`.
@@ -58,7 +59,8 @@ class Vocabulary {
     std::string blob_;
     std::vector<std::uint64_t> begin_ = {0};
     std::vector<TokenType> types_;
-    std::vector<float> scores_;
+    // As their file has them: tokenizer.json's decide between equal sums by the digits that a float lacks.
+    std::vector<double> scores_;
     Slots slots_;
 };
 
@@ -66,16 +68,6 @@ class Vocabulary {
 inline constexpr std::size_t longest_searched = 1024;
 /// Error(Exit::input) where a token that is searched for is longer.
 void refuse_long(std::string_view spelling);
-
-/// GPT-2's printable alphabet for bytes (the "Ġ" of "Ġthe"): every byte is a character of one or two UTF-8
-/// bytes.
-namespace byte_alphabet {
-std::string_view spell(std::uint8_t byte);
-std::string spell(std::string_view bytes);
-void spell(std::string_view bytes, std::string& out);  // appends
-/// Appends the bytes that a spelling stands for; a character outside the alphabet stands for itself.
-void unspell(std::string_view spelling, std::string& out);
-}  // namespace byte_alphabet
 
 /// The byte of a spelling like "<0x0A>", or -1.
 int byte_of_spelling(std::string_view spelling);

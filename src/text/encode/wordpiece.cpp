@@ -21,6 +21,8 @@ WordPieceModel::WordPieceModel(const Vocabulary& vocabulary, WordPieceOptions op
         const TokenType type = vocabulary.type(id);
         if (type == TokenType::control || type == TokenType::unknown || spelling.empty()) continue;
         const bool marked = spelling.starts_with(prefix) && spelling.size() > prefix.size();
+        // A word may itself begin with "##" (with the mark of GGUF's spelling none does).
+        if (marked && !options_.word_mark) first_.add(spelling, id);
         if (marked) spelling.remove_prefix(prefix.size());
         (marked == options_.word_mark ? first_ : rest_).add(spelling, id);
     }

@@ -9,7 +9,8 @@
 namespace linnet {
 
 /// Lines "base64-of-bytes rank". The format names neither pattern nor special tokens; both follow from the
-/// number of ranks where it is a published vocabulary's, else cl100k's pattern and no special tokens.
+/// number of ranks where it is a published vocabulary's, else a note is printed, and cl100k's pattern is
+/// taken without special tokens.
 TokenizerPtr tokenizer_from_tiktoken(std::string_view text, const std::string& file);
 
 /// A ModelProto (google/sentencepiece, src/sentencepiece_model.proto), kinds unigram, bpe and char.

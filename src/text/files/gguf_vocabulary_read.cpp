@@ -1,6 +1,8 @@
-// The vocabulary of a GGUF: tokenizer.ggml.* keys, read and written.
+// The vocabulary of a GGUF: tokenizer.ggml.* keys, read.
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
 
@@ -11,41 +13,14 @@
 #include "text/encode/plain.h"
 #include "text/encode/unigram.h"
 #include "text/encode/wordpiece.h"
+#include "text/files/gguf_keys.h"
 #include "text/files/spm.h"
 #include "text/split/pre_names.h"
 #include "text/unicode/charsmap.h"
 
 namespace linnet {
+using namespace gguf_keys;
 namespace {
-
-const std::string prefix = "tokenizer.ggml.";
-
-struct Role {
-    const char* key;
-    std::optional<TokenId> SpecialIds::*id;
-};
-// Keys of the roles ("seperator" is the specification's own spelling).
-constexpr Role roles[] = {
-    {"bos_token_id", &SpecialIds::bos},         {"eos_token_id", &SpecialIds::eos},
-    {"unknown_token_id", &SpecialIds::unknown}, {"seperator_token_id", &SpecialIds::separator},
-    {"padding_token_id", &SpecialIds::padding}, {"cls_token_id", &SpecialIds::cls},
-    {"mask_token_id", &SpecialIds::mask},       {"eot_token_id", &SpecialIds::eot},
-    {"eom_token_id", &SpecialIds::eom},
-};
-
-// What tokenizer.json can say and GGUF has no key for: other readers pass over these.
-const std::string own_prefix = "linnet.tokenizer.";
-const std::string own_normalizer = own_prefix + "normalizer",
-                  own_ignore_merges = own_prefix + "ignore_merges";
-
-struct Flag {
-    const char* key;  // ids of the added tokens that have it
-    bool AddedToken::*flag;
-};
-constexpr Flag flags[] = {{"lstrip", &AddedToken::lstrip},
-                          {"rstrip", &AddedToken::rstrip},
-                          {"single_word", &AddedToken::single_word},
-                          {"normalized", &AddedToken::normalized}};
 
 /// Phi-3's tokens take the white space behind them along, which llama.cpp knows by the model's name.
 void read_phi3(const Gguf& file, Parts& parts) {
@@ -66,19 +41,6 @@ void read_flags(const Gguf& file, Parts& parts) {
         for (AddedToken& token : parts.added)
             token.*flag.flag = std::binary_search(ids->begin(), ids->end(), token.id);
     }
-}
-
-void write_flags(const std::vector<AddedToken>& added, GgufWriter& out) {
-    for (const Flag& flag : flags) {
-        std::vector<std::int32_t> ids;
-        for (const AddedToken& token : added)
-            if (token.*flag.flag) ids.push_back(token.id);
-        if (!ids.empty()) out.add(own_prefix + flag.key, std::span<const std::int32_t>(ids));
-    }
-}
-
-bool is_nfc(const Normalizer& normalizer) {
-    return normalizer.steps.size() == 1 && normalizer.steps[0].kind == NormalizerStep::Kind::nfc;
 }
 
 void read_tokens(const Gguf& file, Parts& parts) {
@@ -107,9 +69,13 @@ void read_tokens(const Gguf& file, Parts& parts) {
         if (type < 0 || type > 6)
             fail_input(file.path(), prefix + "token_type[" + std::to_string(i) + "]", "0 to 6",
                        std::to_string(type));
+        if (scores && std::isnan((*scores)[i]))
+            fail_input(file.path(), prefix + "scores[" + std::to_string(i) + "]", "a number", "nan");
+        constexpr double most = std::numeric_limits<float>::max();  // some files have infinities
+        const double score = scores ? std::clamp<double>((*scores)[i], -most, most) : 0;
         const TokenId other =
             parts.vocabulary->add((*tokens)[i], type == 0 ? TokenType::normal : static_cast<TokenType>(type),
-                                  scores ? static_cast<float>((*scores)[i]) : 0.0f);
+                                  static_cast<float>(score));
         if (other >= 0 && type != 5 && type != 3)
             fail_input(
                 file.path(), prefix + "tokens[" + std::to_string(i) + "]", "a spelling of its own",
@@ -201,23 +167,7 @@ void use_plain_model(Parts& parts, std::string_view kind) {
 // - characters as "rwkv", the longest of the tokens at each place. (As "gpt2" only ASCII could be written,
 //   and llama.cpp would take the character with id 11, its default end token, for the end of the text.)
 
-/// `spelling` as an rwkv vocabulary writes it: as Python writes bytes. `bytes`: also those of no ASCII
-/// character.
-std::string rwkv_escaped(std::string_view spelling, bool bytes) {
-    std::string out;
-    for (char c : spelling) {
-        const std::size_t at = std::string_view("\n\t\r\\").find(c);
-        const auto byte = static_cast<std::uint8_t>(c);
-        if (at != std::string_view::npos)
-            out += std::string("\\") + "ntr\\"[at];
-        else if (bytes && (byte < 0x20 || byte >= 0x7F))
-            out += std::string("\\x") + "0123456789abcdef"[byte >> 4] + "0123456789abcdef"[byte & 15];
-        else
-            out += c;
-    }
-    return out;
-}
-
+/// As the writer escapes it.
 std::string rwkv_unescaped(std::string_view escaped) {
     std::string out;
     for (std::size_t i = 0; i < escaped.size(); i++) {
@@ -303,15 +253,6 @@ std::string bytes_of(const Gguf& file, const std::string& key) {
     return {reinterpret_cast<const char*>(array->bytes.data()), array->bytes.size()};
 }
 
-/// As `bytes_of` reads it.
-void add_bytes(GgufWriter& out, const std::string& key, std::string_view bytes) {
-    std::string stored;
-    auto put = [&](auto value) { stored.append(reinterpret_cast<const char*>(&value), sizeof value); };
-    put(GgufKind::array), put(GgufKind::u8), put(std::uint64_t{bytes.size()});
-    stored += bytes;
-    out.add_stored(key, std::as_bytes(std::span(stored)));
-}
-
 NormalizerStep spaces_to_marks() {
     NormalizerStep step;
     step.kind = NormalizerStep::Kind::replace;
@@ -327,13 +268,15 @@ NormalizerStep leading_mark() {
     return step;
 }
 
+SpaceMarks marks_of(const Gguf& file) {
+    return {file.boolean(space_prefix_key).value_or(true), file.boolean(collapse_key).value_or(false),
+            bytes_of(file, charsmap_key)};
+}
+
 void read_unigram(const Gguf& file, Parts& parts) {
     if (!parts.scores) fail_input(file.path(), prefix + "scores", "an array of numbers", "nothing");
-    parts.kind = "unigram";
-    parts.charsmap = bytes_of(file, prefix + "precompiled_charsmap");
-    const bool space_prefix = file.boolean(prefix + "add_space_prefix").value_or(true);
-    use_unigram_model(parts, space_prefix, file.boolean(prefix + "remove_extra_whitespaces").value_or(false),
-                      false, file.path(), prefix + "precompiled_charsmap");
+    use_unigram_model(parts, marks_of(file), file.boolean(own_byte_fallback).value_or(false), file.path(),
+                      charsmap_key);
     read_surroundings(file, parts, false, true, false);
 }
 
@@ -351,6 +294,7 @@ void read_wordpiece(const Gguf& file, Parts& parts) {
     WordPieceOptions options;
     options.word_mark = true;
     options.unknown = parts.special.unknown.value_or(-1);
+    options.max_characters = static_cast<std::size_t>(file.integer(own_max_characters).value_or(0));
     parts.model = std::make_unique<WordPieceModel>(*parts.vocabulary, options);
     parts.decoder.kind = Decoder::Kind::pieces;
     parts.decoder.word_mark = parts.decoder.strip_first = parts.decoder.cleanup = true;
@@ -361,45 +305,46 @@ void read_wordpiece(const Gguf& file, Parts& parts) {
 
 }  // namespace
 
-void use_unigram_model(Parts& parts, bool space_prefix, bool collapse, bool byte_fallback,
-                       std::string_view file, std::string_view where) {
+static void use_marks(Parts& parts, const SpaceMarks& marks, std::string_view file, std::string_view where) {
     auto& steps = parts.normalizer.steps;
-    if (!parts.charsmap.empty()) {
+    if (!marks.charsmap.empty()) {
         NormalizerStep map;
         map.kind = NormalizerStep::Kind::precompiled;
-        map.content = parts.charsmap;
-        map.charsmap = std::make_shared<const CharsMap>(parts.charsmap, file, where);
+        map.content = marks.charsmap;
+        map.charsmap = std::make_shared<const CharsMap>(marks.charsmap, file, where);
         steps.push_back(map);
     }
-    if (collapse) {
+    if (marks.collapse) {
         NormalizerStep step;
         step.kind = NormalizerStep::Kind::collapse_spaces;
         steps.push_back(step);
     }
-    if (space_prefix) steps.push_back(leading_mark());
+    if (marks.prefix) steps.push_back(leading_mark());
     steps.push_back(spaces_to_marks());
+    parts.decoder.kind = Decoder::Kind::marks;
+    parts.decoder.strip_first = marks.prefix;
+}
+
+void use_unigram_model(Parts& parts, const SpaceMarks& marks, bool byte_fallback, std::string_view file,
+                       std::string_view where) {
+    use_marks(parts, marks, file, where);
     UnigramOptions options;
     options.unknown = parts.special.unknown.value_or(-1);
     options.byte_fallback = byte_fallback;
     parts.kind = "unigram";
     parts.model = std::make_unique<UnigramModel>(*parts.vocabulary, options);
-    parts.decoder.kind = Decoder::Kind::marks;
-    parts.decoder.strip_first = space_prefix;
 }
 
-void use_spm_model(Parts& parts, bool space_prefix) {
+void use_spm_model(Parts& parts, const SpaceMarks& marks, std::string_view file, std::string_view where) {
     ImpliedMerges implied = implied_merges(*parts.vocabulary, ranks_of_scores(*parts.vocabulary));
     BpeOptions options;
     options.byte_level = false;
-    options.byte_fallback = true;
+    options.byte_fallback = options.fuse_unknown = true;  // unknown: where it has no tokens of bytes
     options.unknown = parts.special.unknown.value_or(-1);
     parts.kind = "spm";
     parts.model = std::make_unique<BpeModel>(*parts.vocabulary, std::move(implied.merges), options,
                                              std::move(implied.extra));
-    if (space_prefix) parts.normalizer.steps.push_back(leading_mark());
-    parts.normalizer.steps.push_back(spaces_to_marks());
-    parts.decoder.kind = Decoder::Kind::marks;
-    parts.decoder.strip_first = space_prefix;
+    use_marks(parts, marks, file, where);
 }
 
 TokenizerPtr tokenizer_from_gguf(const Gguf& file) {
@@ -414,7 +359,7 @@ TokenizerPtr tokenizer_from_gguf(const Gguf& file) {
     if (*model == "gpt2") {
         if (!read_bytes(file, parts)) read_byte_bpe(file, parts);
     } else if (*model == "llama") {
-        use_spm_model(parts, file.boolean(prefix + "add_space_prefix").value_or(true));
+        use_spm_model(parts, marks_of(file), file.path(), charsmap_key);
         read_surroundings(file, parts, true, false, false);
     } else if (*model == "t5") {
         read_unigram(file, parts);
@@ -430,101 +375,6 @@ TokenizerPtr tokenizer_from_gguf(const Gguf& file) {
                    "'" + std::string(*model) + "'");
     }
     return std::make_shared<Pipeline>(std::move(parts));
-}
-
-/// GGUF's WordPiece marks the beginnings of words (U+2581), Hugging Face's the continuations ("##").
-static std::string_view gguf_spelling(const Parts& parts, TokenId id, std::string& memory) {
-    const std::string_view spelling = parts.vocabulary->spelling(id);
-    const TokenType type = parts.vocabulary->type(id);
-    if (parts.kind == "char" || parts.kind == "rwkv")
-        return memory = rwkv_escaped(spelling, parts.kind == "rwkv");
-    if (parts.kind == "byte")
-        return byte_alphabet::spell(static_cast<std::uint8_t>(byte_of_spelling(spelling)));
-    if (parts.kind != "wordpiece" || parts.decoder.word_mark ||
-        (type != TokenType::normal && type != TokenType::unused))
-        return spelling;
-    const std::string& marker = parts.decoder.marker;
-    if (spelling.starts_with(marker) && spelling.size() > marker.size())
-        return spelling.substr(marker.size());
-    return memory.assign(space_mark).append(spelling);
-}
-
-void Pipeline::write(GgufWriter& out) const {
-    const Vocabulary& vocabulary = *parts_.vocabulary;
-    const auto* characters = dynamic_cast<const BpeModel*>(parts_.model.get());
-    if (parts_.kind == "bpe" && (!characters->options().byte_level || parts_.ggml_pre.empty() ||
-                                 !(parts_.normalizer.empty() || is_nfc(parts_.normalizer))))
-        fail_input("tokenizer", "GGUF", "a tokenizer that GGUF has a name for",
-                   "its own normalizer or pre-tokenizer", "tokenizer.json can hold it");
-    constexpr std::pair<std::string_view, const char*> models[] = {
-        {"bpe", "gpt2"},  {"spm", "llama"}, {"unigram", "t5"}, {"wordpiece", "bert"},
-        {"char", "rwkv"}, {"rwkv", "rwkv"}, {"byte", "gpt2"}};
-    for (auto [kind, name] : models)
-        if (parts_.kind == kind) out.add(prefix + "model", name);
-    const bool bytes = parts_.kind == "byte";
-    for (TokenId id = 0; bytes && id < vocabulary.size(); id++)
-        if (byte_of_spelling(vocabulary.spelling(id)) < 0)
-            fail_input("tokenizer", "GGUF", "tokens of one byte each", quoted(vocabulary.spelling(id)));
-    out.add(prefix + "pre", bytes                     ? std::string_view("gpt-2")
-                            : parts_.ggml_pre.empty() ? std::string_view("default")
-                                                      : std::string_view(parts_.ggml_pre));
-    std::vector<std::int32_t> types;
-    std::vector<float> scores;
-    for (TokenId id = 0; id < vocabulary.size(); id++) {
-        types.push_back(static_cast<std::int32_t>(bytes ? TokenType::normal : vocabulary.type(id)));
-        scores.push_back(vocabulary.score(id));
-    }
-    std::string memory;
-    out.add(prefix + "tokens", types.size(),
-            [&](std::size_t id) { return gguf_spelling(parts_, static_cast<TokenId>(id), memory); });
-    if (bytes) out.add(prefix + "merges", 0, [](std::size_t) { return std::string_view(); });
-    if (parts_.scores) out.add(prefix + "scores", std::span<const float>(scores));
-    out.add(prefix + "token_type", std::span<const std::int32_t>(types));
-    if (const auto* bpe = dynamic_cast<const BpeModel*>(parts_.model.get()); bpe && parts_.kind == "bpe") {
-        const std::vector<MergeTable::Ranked> merges = bpe->merges().in_order();
-        out.add(prefix + "merges", merges.size(), [&](std::size_t i) -> std::string_view {
-            return memory.assign(vocabulary.spelling(merges[i].left))
-                .append(" ")
-                .append(vocabulary.spelling(merges[i].right));
-        });
-    }
-    for (const Role& role : roles)
-        if (parts_.special.*role.id)
-            out.add(prefix + role.key, static_cast<std::uint32_t>(*(parts_.special.*role.id)));
-    auto has = [](const std::vector<TokenId>& list, std::optional<TokenId> id) {
-        return id && std::find(list.begin(), list.end(), *id) != list.end();
-    };
-    out.add(prefix + "add_bos_token", has(parts_.prefix, parts_.special.bos));
-    out.add(prefix + "add_eos_token", has(parts_.suffix, parts_.special.eos));
-    out.add(prefix + "add_sep_token", has(parts_.suffix, parts_.special.separator));
-    if (parts_.kind == "spm" || parts_.kind == "unigram")
-        out.add(prefix + "add_space_prefix", parts_.decoder.strip_first);
-    if (parts_.kind == "unigram" && !parts_.charsmap.empty())
-        add_bytes(out, prefix + "precompiled_charsmap", parts_.charsmap);
-    if (parts_.kind == "bpe") {
-        const bool ignores = characters->options().ignore_merges;
-        if (ignores != find_pre_name(parts_.ggml_pre, "tokenizer", "pre").ignore_merges)
-            out.add(own_ignore_merges, ignores);
-        if (is_nfc(parts_.normalizer)) out.add(own_normalizer, "nfc");
-    }
-    write_flags(parts_.added, out);
-    for (const NormalizerStep& step : parts_.normalizer.steps) {
-        if (step.kind == NormalizerStep::Kind::collapse_spaces)
-            out.add(prefix + "remove_extra_whitespaces", true);
-        if (step.kind == NormalizerStep::Kind::bert) {
-            out.add(prefix + "normalizer.lowercase", step.lowercase);
-            out.add(prefix + "normalizer.strip_accents", step.accents);
-        }
-    }
-}
-
-std::string tokenizer_to_gguf(const Tokenizer& tokenizer) {
-    GgufWriter writer;
-    writer.add("general.architecture",
-               tokenizer.kind() == "spm" || tokenizer.kind() == "unigram" ? "llama" : "gpt2");
-    writer.add("general.name", "tokenizer");
-    tokenizer.write(writer);
-    return writer.header();
 }
 
 }  // namespace linnet

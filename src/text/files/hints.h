@@ -15,6 +15,7 @@ struct TokenizerHints {
     std::vector<TokenId> ends;                              // the first ends a text, others a turn
     std::string ends_file;                                  // which says so
     std::optional<bool> add_bos, add_eos;
+    std::vector<AddedToken> added;  // tokens behind those of the tokenizer's own file
 
     /// Before the model is made of the vocabulary. Error(Exit::input) naming `file`.
     void fill(Vocabulary& vocabulary, const std::string& file) const;

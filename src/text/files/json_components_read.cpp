@@ -69,9 +69,15 @@ std::string base64(Value value) {
     return out;
 }
 
+/// What a step behind ByteLevel would see is text in GPT-2's alphabet; of normalizers none is made for that.
+void refuse_behind_byte_level(Value value, std::string_view type, bool byte_level) {
+    if (byte_level) value["type"].fail("no such step behind ByteLevel", "'" + std::string(type) + "'");
+}
+
 void read_normalizer(Value value, std::vector<NormalizerStep>& steps, bool& byte_level) {
     using Kind = NormalizerStep::Kind;
     const std::string_view type = value["type"].string();
+    if (type != "Sequence") refuse_behind_byte_level(value, type, byte_level);
     constexpr std::pair<std::string_view, Kind> simple[] = {{"NFC", Kind::nfc},
                                                             {"NFD", Kind::nfd},
                                                             {"NFKC", Kind::nfkc},
@@ -171,26 +177,35 @@ void read_metaspace(Value value, PreTokenizerStep& step) {
     }
 }
 
-void read_pre_tokenizer(Value value, std::vector<PreTokenizerStep>& steps, bool& byte_level) {
+void read_byte_level(Value value, std::vector<PreTokenizerStep>& steps) {
+    only(value, {"add_prefix_space", "trim_offsets", "use_regex"});
+    PreTokenizerStep step;
+    if (flag(value, "add_prefix_space", true)) {
+        step.kind = PreTokenizerStep::Kind::prefix_space;
+        steps.push_back(step);
+    }
+    if (!flag(value, "use_regex", true)) return;
+    step.kind = PreTokenizerStep::Kind::words;
+    step.words = Split::gpt2;
+    steps.push_back(step);
+}
+
+void read_pre_tokenizer(Value value, PreTokenizer& pre, bool& byte_level) {
     using Kind = PreTokenizerStep::Kind;
     const std::string_view type = value["type"].string();
     PreTokenizerStep step;
     if (type == "Sequence") {
         only(value, {"pretokenizers"});
-        value["pretokenizers"].elements([&](Value v) { read_pre_tokenizer(v, steps, byte_level); });
+        value["pretokenizers"].elements([&](Value v) { read_pre_tokenizer(v, pre, byte_level); });
         return;
     }
+    // These put characters into the text that its bytes' alphabet may lack.
+    if (type == "ByteLevel" || type == "Metaspace") refuse_behind_byte_level(value, type, byte_level);
     if (type == "ByteLevel") {
-        only(value, {"add_prefix_space", "trim_offsets", "use_regex"});
         byte_level = true;
-        if (flag(value, "add_prefix_space", true)) {
-            step.kind = Kind::prefix_space;
-            steps.push_back(step);
-        }
-        if (!flag(value, "use_regex", true)) return;
-        step.kind = Kind::words;
-        step.words = Split::gpt2;
-    } else if (type == "Split") {
+        return read_byte_level(value, pre.steps);
+    }
+    if (type == "Split") {
         only(value, {"pattern", "behavior", "invert"});
         step.kind = Kind::pattern;
         read_pattern(value["pattern"], step.literal, step.regex);
@@ -232,7 +247,8 @@ void read_pre_tokenizer(Value value, std::vector<PreTokenizerStep>& steps, bool&
             "Metaspace CharDelimiterSplit)",
             "'" + std::string(type) + "'");
     }
-    steps.push_back(std::move(step));
+    if (byte_level) pre.spelled_from = std::min(pre.spelled_from, pre.steps.size());
+    pre.steps.push_back(std::move(step));
 }
 
 void read_decoder(Value value, Decoder& decoder) {
@@ -335,11 +351,11 @@ Normalizer normalizer_from_json(Value value, bool& byte_level) {
 PreTokenizer pre_tokenizer_from_json(Value value, bool& byte_level) {
     PreTokenizer pre;
     if (value.is_null()) return pre;
-    read_pre_tokenizer(value, pre.steps, byte_level);
+    read_pre_tokenizer(value, pre, byte_level);
     // Digits one by one and then GPT-2's words: one hand-written splitter does both.
     auto& s = pre.steps;
     using Kind = PreTokenizerStep::Kind;
-    if (s.size() == 2 && s[1].kind == Kind::words && s[1].words == Split::gpt2 &&
+    if (s.size() == 2 && !pre.has_spelled() && s[1].kind == Kind::words && s[1].words == Split::gpt2 &&
         ((s[0].kind == Kind::digits && s[0].each) ||
          (s[0].kind == Kind::pattern && s[0].regex && s[0].regex->pattern() == digit_pattern &&
           s[0].behavior == SplitBehavior::isolated && !s[0].invert))) {

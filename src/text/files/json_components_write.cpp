@@ -1,4 +1,6 @@
 // Our lists of steps as tokenizer.json's component trees.
+#include <algorithm>
+
 #include "base/base64.h"
 #include "text/files/tokenizer_json.h"
 #include "text/unicode/regex.h"
@@ -140,21 +142,22 @@ std::string pre_tokenizer_to_json(const PreTokenizer& pre, bool bytes) {
     bool spelled = false, prefix = false;  // ByteLevel is written; its add_prefix_space is waiting
     for (std::size_t i = 0; i < pre.steps.size(); i++) {
         const PreTokenizerStep& s = pre.steps[i];
-        const bool last = i + 1 == pre.steps.size();
+        const bool last = i + 1 == std::min(pre.spelled_from, pre.steps.size());
+        if (i == pre.spelled_from && !spelled) {
+            parts.push_back(byte_level(prefix, false));
+            spelled = true, prefix = false;
+        }
         if (s.kind == Kind::prefix_space) {
             prefix = true;
             continue;
         }
         if (s.kind == Kind::words && s.words == Split::gpt2_digits)
             parts.push_back(R"({"type": "Digits", "individual_digits": true})");
-        if (bytes && (last || prefix) && s.kind == Kind::words &&
+        if (!spelled && (prefix || (bytes && last)) && s.kind == Kind::words &&
             (s.words == Split::gpt2 || s.words == Split::gpt2_digits)) {
             parts.push_back(byte_level(prefix, true));
             spelled = true;
         } else {
-            if (prefix)
-                parts.push_back(byte_level(true, false));  // behind this step it would do something else
-            spelled |= prefix;
             parts.push_back(pre_step(s));
         }
         prefix = false;

@@ -76,7 +76,7 @@ TokenizerPtr tokenizer_from_llama2c(std::string_view bytes, const std::string& f
         parts.added.push_back(std::move(token));
     }
     parts.scores = true;
-    use_spm_model(parts, true);
+    use_spm_model(parts, {});
     parts.prefix.push_back(begin_id);
     return std::make_shared<Pipeline>(std::move(parts));
 }
@@ -97,7 +97,7 @@ std::string tokenizer_to_llama2c(const Tokenizer& tokenizer) {
                              : id == end_id ? end_spelling
                                             : vocabulary.spelling(id));
         spelling = replaced(spelling, space_mark, " ");
-        put(vocabulary.score(id)), put(static_cast<std::int32_t>(spelling.size()));
+        put(static_cast<float>(vocabulary.score(id))), put(static_cast<std::int32_t>(spelling.size()));
         out += spelling;
         longest = std::max(longest, static_cast<std::int32_t>(spelling.size()));
     }

@@ -5,7 +5,6 @@
 #include "text/encode/bpe.h"
 #include "text/files/foreign.h"
 #include "text/files/spm.h"
-#include "text/unicode/charsmap.h"
 
 namespace linnet {
 namespace {
@@ -122,6 +121,7 @@ void read_piece(std::string_view bytes, const std::string& file, Parts& parts) {
     added.id = parts.vocabulary->size() - 1;
     added.content = spelling;
     added.special = type != 4;
+    added.joins = type == 4;
     parts.added.push_back(std::move(added));
 }
 
@@ -199,26 +199,13 @@ TokenizerPtr tokenizer_from_sentencepiece(std::string_view bytes, const std::str
     parts.special.eos = role(settings.eos);
     parts.special.padding = role(settings.pad);
     parts.scores = true;
-    parts.charsmap = settings.charsmap;
+    const SpaceMarks marks{settings.dummy_prefix, settings.collapse, std::move(settings.charsmap)};
+    constexpr std::string_view map = "normalizer_spec.precompiled_charsmap";
     if (settings.model == 1) {
-        use_unigram_model(parts, settings.dummy_prefix, settings.collapse, settings.byte_fallback, file,
-                          "normalizer_spec.precompiled_charsmap");
+        use_unigram_model(parts, marks, settings.byte_fallback, file, map);
         if (parts.special.eos) parts.suffix.push_back(*parts.special.eos);
     } else if (settings.model == 2 || settings.model == 4) {
-        use_spm_model(parts, settings.dummy_prefix);
-        auto& steps = parts.normalizer.steps;
-        NormalizerStep step;
-        if (settings.collapse) {
-            step.kind = NormalizerStep::Kind::collapse_spaces;
-            steps.insert(steps.begin(), step);
-        }
-        if (!settings.charsmap.empty()) {
-            step.kind = NormalizerStep::Kind::precompiled;
-            step.content = settings.charsmap;
-            step.charsmap = std::make_shared<const CharsMap>(settings.charsmap, file,
-                                                             "normalizer_spec.precompiled_charsmap");
-            steps.insert(steps.begin(), step);
-        }
+        use_spm_model(parts, marks, file, map);
         if (parts.special.bos) parts.prefix.push_back(*parts.special.bos);
     } else {
         fail_input(file, "trainer_spec.model_type", "1 (unigram), 2 (bpe) or 4 (char)",

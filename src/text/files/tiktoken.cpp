@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/terminal.h"
 #include "text/encode/bpe.h"
 #include "text/encode/pipeline.h"
 #include "text/files/foreign.h"
@@ -65,6 +66,14 @@ constexpr Published published[] = {
       {"<|fim_suffix|>", 100260},
       {"<|endofprompt|>", 100276}}},
     {199998, "gpt-4o", {{"<|endoftext|>", 199999}, {"<|endofprompt|>", 200018}}},
+    {200000,
+     "llama4",
+     {{"<|end_of_text|>", 200001},
+      {"<|begin_of_text|>", 200000},
+      {"<|header_start|>", 200005},
+      {"<|header_end|>", 200006},
+      {"<|eom|>", 200007},
+      {"<|eot|>", 200008}}},
     {128000,
      "llama-bpe",
      {{"<|end_of_text|>", 128001},
@@ -174,6 +183,8 @@ void add_tokens(const Ranks& ranks, const Published* known, const std::string& f
             added.content = special->spelling;
             added.special = true;
             parts.added.push_back(added);
+            if (special->spelling.starts_with("<|eot")) parts.special.eot = id;
+            if (special->spelling.starts_with("<|eom")) parts.special.eom = id;
         } else {
             vocabulary.add("<|unused_" + std::to_string(id) + "|>", TokenType::unused);
         }
@@ -194,15 +205,19 @@ TokenizerPtr tokenizer_from_tiktoken(std::string_view text, const std::string& f
     options.ignore_merges = true;  // tiktoken takes a word that is a token as it is
     parts.model = std::make_unique<BpeModel>(*parts.vocabulary, ranked_merges(ranks.token), options);
     const PreName& pre = find_pre_name(known ? known->pre : "dbrx", file, "pattern");
+    if (!known)
+        note(
+            file + ": " + std::to_string(ranks.count) +
+            " ranks are those of no vocabulary that is known here: GPT-4's pattern is taken, and no token is "
+            "special");
     if (known) parts.special.eos = known->special[0].id;
-    parts.special.bos = known && known->special[1].spelling == "<|begin_of_text|>"
-                            ? std::optional(known->special[1].id)
-                            : parts.special.eos;
+    const bool begins = known && known->special[1].spelling == "<|begin_of_text|>";
+    parts.special.bos = begins ? std::optional(known->special[1].id) : parts.special.eos;
     parts.kind = "bpe";
     parts.ggml_pre = std::string(pre.name);
     parts.pre_tokenizer = pre_tokenizer_of(pre);
     parts.decoder.kind = Decoder::Kind::bytes;
-    if (pre.add_bos && parts.special.bos) parts.prefix.push_back(*parts.special.bos);
+    if (begins) parts.prefix.push_back(*parts.special.bos);
     return std::make_shared<Pipeline>(std::move(parts));
 }
 

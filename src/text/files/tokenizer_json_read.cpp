@@ -17,15 +17,18 @@ using Value = Json::Value;
 struct Collected {
     struct Entry {
         std::string_view spelling;
-        float score = 0;
+        double score = 0;
         bool there = false;
     };
     std::vector<Entry> entries;
-    std::size_t most = 0;  // as many as the file lists: ids have no gaps
+    std::size_t listed = 0;  // tokens of the file
 
-    void put(Value value, std::int64_t id, std::string_view spelling, float score = 0) {
-        if (id >= static_cast<std::int64_t>(most))
-            value.fail("an id below " + std::to_string(most) + ", as there are no more tokens",
+    /// Ids may have gaps (GPT-4's do), which cost room: as many as there are tokens, and some more.
+    std::size_t most() const { return listed + std::max<std::size_t>(listed, 1 << 16); }
+    void put(Value value, std::int64_t id, std::string_view spelling, double score = 0) {
+        if (id >= static_cast<std::int64_t>(most()))
+            value.fail("an id below " + std::to_string(most()) + ", as there are but " +
+                           std::to_string(listed) + " tokens",
                        std::to_string(id));
         if (id >= static_cast<std::int64_t>(entries.size())) entries.resize(static_cast<std::size_t>(id) + 1);
         Entry& entry = entries[static_cast<std::size_t>(id)];
@@ -57,7 +60,7 @@ void read_vocabulary(Value model, std::string_view type, Collected& tokens) {
             i++;
         });
         if (i != 2) entry.fail("a token and its score", std::to_string(i) + " elements");
-        tokens.put(entry, id++, spelling, static_cast<float>(score));
+        tokens.put(entry, id++, spelling, score);
     });
 }
 
@@ -211,11 +214,11 @@ void use_scores(Parts& parts) {
         return;
     Vocabulary& vocabulary = *parts.vocabulary;
     bpe.merges().each([&](TokenId, TokenId, std::uint32_t rank, TokenId joined) {
-        const float score = -static_cast<float>(rank + 1);
+        const double score = -static_cast<double>(rank + 1);
         if (vocabulary.score(joined) == 0 || vocabulary.score(joined) < score)
             vocabulary.set_score(joined, score);
     });
-    float next = -static_cast<float>(bpe.merges().size() + 1);
+    double next = -static_cast<double>(bpe.merges().size() + 1);
     for (TokenId id = 0; id < vocabulary.size(); id++)
         if (vocabulary.type(id) == TokenType::normal && vocabulary.score(id) == 0)
             vocabulary.set_score(id, next--);
@@ -272,7 +275,7 @@ TokenizerPtr tokenizer_from_json(std::string_view text, const std::string& file,
     parts.pre_tokenizer = pre_tokenizer_from_json(root["pre_tokenizer"], byte_level);
     parts.decoder = decoder_from_json(root["decoder"]);
     Collected tokens;
-    tokens.most = model["vocab"].size() + root["added_tokens"].size();
+    tokens.listed = model["vocab"].size() + root["added_tokens"].size();
     read_vocabulary(model, type, tokens);
     parts.added = read_added(root["added_tokens"], tokens);
     std::size_t bytes = 0;
@@ -281,10 +284,10 @@ TokenizerPtr tokenizer_from_json(std::string_view text, const std::string& file,
     const bool fallback = !model["byte_fallback"].is_null() && model["byte_fallback"].boolean();
     for (std::size_t id = 0; id < tokens.entries.size(); id++) {
         const auto& entry = tokens.entries[id];
-        if (!entry.there)
-            fail_input(file, "model.vocab",
-                       "a token for every id below " + std::to_string(tokens.entries.size()),
-                       "none for " + std::to_string(id));
+        if (!entry.there) {
+            parts.vocabulary->add("<|unused_" + std::to_string(id) + "|>", TokenType::unused);
+            continue;
+        }
         const bool byte = fallback && byte_of_spelling(entry.spelling) >= 0;
         if (TokenId other = parts.vocabulary->add(entry.spelling, byte ? TokenType::byte : TokenType::normal,
                                                   entry.score);

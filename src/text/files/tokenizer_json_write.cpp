@@ -2,6 +2,7 @@
 #include <charconv>
 
 #include "base/error.h"
+#include "base/terminal.h"
 #include "text/encode/bpe.h"
 #include "text/encode/plain.h"
 #include "text/encode/unigram.h"
@@ -26,6 +27,9 @@ std::vector<std::string> spellings(const Parts& parts) {
         if (parts.decoder.word_mark && piece)
             s = s.starts_with(space_mark) && s.size() > space_mark.size() ? s.substr(space_mark.size())
                                                                           : "##" + s;
+        if (valid_utf8_prefix(s) != s.size())
+            fail_input("tokenizer", "token " + std::to_string(id), "UTF-8, as tokenizer.json holds text",
+                       linnet::quoted(std::string_view(s)));
         out.push_back(std::move(s));
     }
     return out;
@@ -54,12 +58,21 @@ std::string bpe_model(const BpeModel& bpe, const std::vector<std::string>& token
     out += ",\n    \"vocab\": " + vocabulary_object(tokens) + ",\n    \"merges\": [";
     const TokenId size = static_cast<TokenId>(tokens.size());
     const char* separator = "\n      [";
+    std::string last;
+    std::uint32_t rank = 0;
+    std::size_t ties = 0;
     for (const MergeTable::Ranked& merge : bpe.merges().in_order()) {
         if (merge.left >= size || merge.right >= size) continue;
-        out += separator + json_quoted(tokens[static_cast<std::size_t>(merge.left)]) + ", " +
-               json_quoted(tokens[static_cast<std::size_t>(merge.right)]) + "]";
+        const std::string &left = tokens[static_cast<std::size_t>(merge.left)],
+                          &right = tokens[static_cast<std::size_t>(merge.right)];
+        out += separator + json_quoted(left) + ", " + json_quoted(right) + "]";
         separator = ",\n      [";
+        if (merge.rank == rank && !last.empty() && left + right != last) ties++;
+        rank = merge.rank, last = left + right;
     }
+    if (ties > 0)
+        note("tokenizer.json has an order of merges where this vocabulary has " + std::to_string(ties) +
+             " of equal scores, the leftmost of which is first: some texts become other tokens");
     return out + "\n    ]\n  }";
 }
 

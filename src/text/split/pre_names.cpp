@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "base/split.h"
 #include "text/unicode/regex.h"
 
 namespace linnet {
@@ -105,7 +106,9 @@ const PreName& find_pre_name(std::string_view name, std::string_view file, std::
         known.emplace_back(p.name);
     }
     const auto near = nearest(name, known);
-    fail(exit, file, where, "the name of a pre-tokenizer", "'" + std::string(name) + "'",
+    const std::string expected =
+        exit == Exit::usage ? "one of " + joined(known) : std::string("the name of a pre-tokenizer");
+    fail(exit, file, where, expected, "'" + std::string(name) + "'",
          near ? "did you mean '" + *near + "'?" : std::string());
 }
 
@@ -132,6 +135,7 @@ PreTokenizer pre_tokenizer_of(const PreName& name) {
 }
 
 std::string_view pre_name_of(const PreTokenizer& pre, bool ignore_merges) {
+    if (pre.has_spelled()) return {};
     // An expression does not say which of the two it is of.
     auto one = [](Split words) { return words == Split::llama3 ? Split::cl100k : words; };
     auto same = [&](const PreTokenizerStep& step, Split words, std::string_view pattern) {

@@ -1,5 +1,6 @@
 #include "text/split/pre_tokenizer.h"
 
+#include "text/unicode/byte_alphabet.h"
 #include "text/unicode/regex.h"
 
 namespace linnet {
@@ -175,13 +176,38 @@ void rewrite(std::string& text, Words& words, std::string_view lead, std::string
     text.swap(out);
 }
 
+/// The words alone, each as `respell(word, out)` appends it.
+void respell_all(std::string& text, Words& words, void (*respell)(std::string_view, std::string&)) {
+    std::string out;
+    for (auto& [b, e] : words) {
+        const std::size_t begin = out.size();
+        respell(std::string_view(text).substr(b, e - b), out);
+        b = begin, e = out.size();
+    }
+    text.swap(out);
+}
+
+void cut_at_marks(const Step& step, const std::string& text, const Words& words, Words& out) {
+    Cutter cutter(SplitBehavior::merged_with_next, false, out);
+    for (auto [b, e] : words) {
+        cutter.begin(b);
+        const std::string_view piece = std::string_view(text).substr(0, e);
+        for (std::size_t at = b; (at = piece.find(step.literal, at)) != std::string_view::npos;
+             at += step.literal.size())
+            cutter.separator(at, at + step.literal.size());
+        cutter.finish(e);
+    }
+}
+
 }  // namespace
 
 void PreTokenizer::apply(std::string& text, bool first, bool opens, Words& words) const {
     words.clear();
     if (!text.empty()) words.emplace_back(0, text.size());
     Words next;
-    for (const Step& step : steps) {
+    for (std::size_t i = 0; i < steps.size(); i++) {
+        const Step& step = steps[i];
+        if (i == spelled_from) respell_all(text, words, byte_alphabet::spell);
         next.clear();
         switch (step.kind) {
             case Step::Kind::words:
@@ -220,25 +246,16 @@ void PreTokenizer::apply(std::string& text, bool first, bool opens, Words& words
                 const bool always = step.prepend == Step::Prepend::always;
                 rewrite(text, words, step.literal, step.literal, always,
                         opens && (always || (step.prepend == Step::Prepend::first && first)));
-                if (step.each) {
-                    Cutter cutter(SplitBehavior::merged_with_next, false, next);
-                    for (auto [b, e] : words) {
-                        cutter.begin(b);
-                        const std::string_view piece = std::string_view(text).substr(0, e);
-                        for (std::size_t at = b;
-                             (at = piece.find(step.literal, at)) != std::string_view::npos;
-                             at += step.literal.size())
-                            cutter.separator(at, at + step.literal.size());
-                        cutter.finish(e);
-                    }
-                } else {
+                if (step.each)
+                    cut_at_marks(step, text, words, next);
+                else
                     next = words;
-                }
                 break;
             }
         }
         words.swap(next);
     }
+    if (has_spelled()) respell_all(text, words, byte_alphabet::unspell);
 }
 
 }  // namespace linnet

@@ -45,8 +45,12 @@ struct PreTokenizerStep {
 class PreTokenizer {
   public:
     std::vector<PreTokenizerStep> steps;
+    /// The steps from this one on stand behind tokenizer.json's ByteLevel and see GPT-2's alphabet instead of
+    /// the bytes: there a space is the letter U+0120, and byte 0xB2 the number U+00B2.
+    std::size_t spelled_from = SIZE_MAX;
 
-    /// Offsets [begin, end) into `text`, which a metaspace step may rewrite. `first`: the text begins the
+    bool has_spelled() const { return spelled_from < steps.size(); }
+    /// Offsets [begin, end) into `text`, which a step may rewrite. `first`: the text begins the
     /// document; `opens`: it begins a stretch between added tokens.
     using Words = std::vector<std::pair<std::size_t, std::size_t>>;
     void apply(std::string& text, bool first, bool opens, Words& words) const;

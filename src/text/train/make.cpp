@@ -108,7 +108,7 @@ TokenizerPtr trained_spm(Parts parts, const TrainedVocabulary& trained) {
     parts.special.bos = id_of(parts, "<s>");
     parts.special.eos = id_of(parts, "</s>");
     if (parts.special.bos) parts.prefix.push_back(*parts.special.bos);
-    use_spm_model(parts, true);
+    use_spm_model(parts, {});
     return std::make_shared<Pipeline>(std::move(parts));
 }
 

@@ -153,11 +153,11 @@ TrainedVocabulary VocabularyTrainer::finish() {
         s.words += count;
         s.distinct++;
     });
-    if (s.distinct == 0) fail_input("", "tokenizer training", "some text", "none");
+    if (s.distinct == 0) fail_input(s.options.text, "", "some text", "none");
     std::vector<std::string> alphabet = s.kind->alphabet();
     std::size_t least = alphabet.size() + s.kind->reserved();
     if (s.options.vocab_size < 0 || static_cast<std::size_t>(s.options.vocab_size) < least)
-        fail_input("", "vocabulary size",
+        fail_input(s.options.text, "vocabulary size",
                    "at least " + std::to_string(least) + " (" + std::to_string(alphabet.size()) +
                        " characters or bytes, " + std::to_string(s.kind->reserved()) + " others)",
                    std::to_string(s.options.vocab_size));

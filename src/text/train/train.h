@@ -36,6 +36,7 @@ struct TrainOptions {
     /// BpeTrainer. "spm": characters with "▁" for a space and bytes for what is rare, as SentencePiece's BPE.
     /// "wordpiece": characters, "##" inside a word, words as BERT cuts them.
     std::string kind = "bpe";
+    std::string text = "text";  // what messages call it
     TokenId vocab_size = 32000;
     std::uint64_t min_frequency = 2;  // a pair seen less often is not merged
     std::vector<std::string>

@@ -191,11 +191,11 @@ void nmt(std::string& text) {
     });
 }
 
-void collapse_spaces(std::string& text) {
+void collapse_spaces(std::string& text, bool at_begin, bool at_end) {
     std::string out;
     for (char c : text)
-        if (c != ' ' || (!out.empty() && out.back() != ' ')) out += c;
-    if (!out.empty() && out.back() == ' ') out.pop_back();
+        if (c != ' ' || (out.empty() ? !at_begin : out.back() != ' ')) out += c;
+    if (at_end && !out.empty() && out.back() == ' ') out.pop_back();
     text.swap(out);
 }
 
@@ -209,7 +209,7 @@ bool Normalizer::needs_utf8() const {
     return false;
 }
 
-void Normalizer::apply(std::string& text, bool opens) const {
+void Normalizer::apply(std::string& text, bool opens, bool closes) const {
     if (needs_utf8())
         if (std::size_t valid = valid_utf8_prefix(text); valid < text.size()) {
             if (steps[0].kind != Step::Kind::bert || !steps[0].clean_text)
@@ -247,7 +247,7 @@ void Normalizer::apply(std::string& text, bool opens) const {
                 break;
             case Step::Kind::prepend:
                 fits = step.content.size() <= most;
-                if (fits && opens && !text.empty()) text.insert(0, step.content);
+                if (fits && opens && !(text.empty() && closes)) text.insert(0, step.content);
                 break;
             case Step::Kind::bert:
                 bert(text, step);
@@ -259,7 +259,7 @@ void Normalizer::apply(std::string& text, bool opens) const {
                 nmt(text);
                 break;
             case Step::Kind::collapse_spaces:
-                collapse_spaces(text);
+                collapse_spaces(text, opens, closes);
                 break;
         }
         if (!fits || text.size() > most)

@@ -42,9 +42,11 @@ class Normalizer {
     bool empty() const { return steps.empty(); }
     /// Needs valid UTF-8 (replace and prepend take anything).
     bool needs_utf8() const;
-    /// `opens`: the text begins a stretch (prepend has nothing to do in the middle of one).
+    /// `opens`: the text begins a stretch (prepend has nothing to do in the middle of one). `closes`: it ends
+    /// one; where it does not, a token follows that belongs to the text, so that even of an empty beginning
+    /// the stretch is not empty, and spaces before the token stay.
     /// Error(Exit::input) where the text would grow beyond longest(its size).
-    void apply(std::string& text, bool opens) const;
+    void apply(std::string& text, bool opens, bool closes = true) const;
     /// Bytes that a text of `size` may become. (Unicode's own forms make at most 11 of one.)
     static std::size_t longest(std::size_t size) { return 32 * size + 4096; }
 };

@@ -32,55 +32,119 @@ struct Translation {
     std::string_view refused;  // a part that is no such expression's
 };
 
-Translation translated(std::string_view pattern) {
-    // Anchored at the end, this one is tried from every space of a long run; a match always begins where its
-    // run begins, and saying so makes it linear.
-    if (pattern == "\\s+$")
-        return {"(?<![" + std::string(space_members) + "])[" + std::string(space_members) + "]++$", {}};
-    std::string out;
-    bool inside = false;
-    for (std::size_t i = 0; i < pattern.size(); i++) {
-        const char c = pattern[i];
-        if (const std::string_view part = refused_part(pattern.substr(i)); !inside && !part.empty())
-            return {{}, part};
-        if (inside && pattern.substr(i, 2) == "&&") return {{}, "&&"};  // intersections: PCRE2 has none
-        if (c != '\\' || i + 1 == pattern.size()) {
-            if (c == '[' && !inside) {
-                inside = true;
-                out += c;
-                if (pattern.substr(i + 1, 1) == "^") out += pattern[++i];
-                // A bracket right after the opening is itself, to PCRE2 and to Oniguruma.
-                if (pattern.substr(i + 1, 1) == "]") {
-                    out += "\\]";
-                    i++;
-                }
-                continue;
-            }
-            if (c == '[' && pattern.substr(i + 1, 1) != ":") out += '\\';
-            if (c == ']') inside = false;
-            out += c;
-            continue;
+/// Rewrites an expression for PCRE2. Besides classes, these mean something else to Oniguruma: \h (a digit of
+/// a hexadecimal number), \v (U+000B), (?m) (a dot is any character), and ^ and $, which match at every line
+/// (PCRE2_MULTILINE).
+class Translator {
+  public:
+    explicit Translator(std::string_view pattern) : pattern_(pattern) {}
+
+    Translation run() {
+        for (; at_ < pattern_.size(); at_++) {
+            const std::string_view rest = pattern_.substr(at_);
+            if (const std::string_view part = refused_part(rest); !inside_ && !part.empty())
+                return {{}, part};
+            if (inside_ && rest.starts_with("&&")) return {{}, "&&"};  // intersections: PCRE2 has none
+            if (rest.size() > 1 && rest[0] == '\\')
+                escaped(rest[1]);
+            else if (inside_)
+                member(rest);
+            else if (rest[0] == '[')
+                open();
+            else if (rest.starts_with("(?"))
+                group(rest);
+            else
+                out_ += rest[0];
         }
-        const char next = pattern[++i];
-        auto members = [&](std::string_view list, bool negated) {
-            if (!inside) out += negated ? "[^" : "[";
-            out += list;
-            if (!inside) out += "]";
-        };
-        if (next == 's')
-            members(space_members, false);
-        else if (next == 'S' && !inside)
-            members(space_members, true);
-        else if (next == 'w')
-            members(word_members, false);
-        else if (next == 'W' && !inside)
-            members(word_members, true);
-        else if (next == 'S')
-            out += "\\P{White_Space}";
-        else
-            (out += '\\') += next;
+        return {out_, {}};
     }
-    return {out, {}};
+
+  private:
+    void open() {
+        inside_ = true;
+        out_ += '[';
+        if (pattern_.substr(at_ + 1, 1) == "^") out_ += pattern_[++at_];
+        // A bracket right after the opening is itself, to PCRE2 and to Oniguruma.
+        if (pattern_.substr(at_ + 1, 1) == "]") {
+            out_ += "\\]";
+            at_++;
+        }
+    }
+    void member(std::string_view rest) {
+        if (rest[0] == '[') return posix(rest);
+        inside_ = rest[0] != ']';
+        out_ += rest[0];
+    }
+    /// A bracket within a class: that of [:alpha:] and its like, or itself. PCRE2's classes of these names
+    /// are of fewer characters.
+    void posix(std::string_view rest) {
+        constexpr std::pair<std::string_view, std::string_view> classes[] = {
+            {"[:alpha:]", "\\p{Alphabetic}"}, {"[:alnum:]", "\\p{Alphabetic}\\p{Nd}"},
+            {"[:lower:]", "\\p{Lowercase}"},  {"[:upper:]", "\\p{Uppercase}"},
+            {"[:space:]", space_members},     {"[:word:]", word_members}};
+        const std::size_t end = rest.starts_with("[:") ? rest.find(":]") : std::string_view::npos;
+        if (end == std::string_view::npos ||
+            rest.substr(0, end).find_first_of("\\]") != std::string_view::npos) {
+            out_ += "\\[";
+            return;
+        }
+        std::string_view written = rest.substr(0, end + 2);
+        at_ += written.size() - 1;
+        for (const auto& [name, members] : classes)
+            if (written == name) written = members;
+        out_ += written;
+    }
+    /// (?m) and (?m: are PCRE2's (?s) and (?s:.
+    void group(std::string_view rest) {
+        const std::size_t end =
+            std::min(rest.find_first_not_of("-abcdefghijklmnopqrstuvwxyz", 2), rest.size());
+        const bool options = rest.substr(end, 1) == ":" || rest.substr(end, 1) == ")";
+        if (!options) return void(out_ += rest[0]);
+        for (char c : rest.substr(0, end)) out_ += c == 'm' ? 's' : c;
+        at_ += end - 1;
+    }
+    /// A class as a list of its members, and as that of all others.
+    void members(std::string_view list, bool negated) {
+        if (!inside_) out_ += negated ? "[^" : "[";
+        out_ += list;
+        if (!inside_) out_ += "]";
+    }
+    void escaped(char c) {
+        at_++;
+        if (c == 's')
+            members(space_members, false);
+        else if (c == 'S' && !inside_)
+            members(space_members, true);
+        else if (c == 'S')
+            out_ += "\\P{White_Space}";
+        else if (c == 'w')
+            members(word_members, false);
+        else if (c == 'W' && !inside_)
+            members(word_members, true);
+        else if (c == 'h')
+            members("0-9A-Fa-f", false);
+        else if (c == 'H')
+            members(inside_ ? "\\x00-/:-@G-`g-\\x{10FFFF}" : "0-9A-Fa-f", true);
+        else if (c == 'v')
+            out_ += "\\x0B";
+        else
+            (out_ += '\\') += c;
+    }
+
+    std::string_view pattern_;
+    std::string out_;
+    std::size_t at_ = 0;
+    bool inside_ = false;  // a class
+};
+
+Translation translated(std::string_view pattern) {
+    // This one is tried from every space of a long run; but a match always begins where its run begins, and
+    // saying so makes it linear.
+    if (pattern == "\\s+$") {
+        const std::string space = "[" + std::string(space_members) + "]";
+        return {"(?<!" + space + ")(?:" + space + "++\\z|" + space + "+(?=\\n))", {}};
+    }
+    return Translator(pattern).run();
 }
 
 /// Whether a match was given up because it took too many steps.
@@ -149,7 +213,8 @@ Regex::Regex(std::string_view pattern, std::string_view file, std::string_view w
     int error = 0;
     PCRE2_SIZE offset = 0;
     compiled_->code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(),
-                                    PCRE2_UTF | PCRE2_UCP | PCRE2_USE_OFFSET_LIMIT, &error, &offset, nullptr);
+                                    PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_USE_OFFSET_LIMIT, &error,
+                                    &offset, nullptr);
     if (!compiled_->code && error == PCRE2_ERROR_HEAP_FAILED) throw std::bad_alloc();
     if (!compiled_->code)
         fail_input(file, where, "a regular expression", "'" + pattern_ + "'", message_of(error));

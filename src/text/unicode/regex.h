@@ -10,8 +10,9 @@ namespace linnet {
 /// A compiled expression; immutable, usable from many threads at once.
 class Regex {
   public:
-    /// `pattern` in the dialect of Rust's regex and Oniguruma, where \s is White_Space and \w and \d are
-    /// Unicode's. Error(Exit::input) naming `file` and `where` if it does not compile.
+    /// `pattern` in the dialect of Oniguruma (Hugging Face's library takes its default syntax), where \s is
+    /// White_Space, \w and \d are Unicode's, and ^ and $ match at every line. Error(Exit::input) naming
+    /// `file` and `where` if it does not compile.
     Regex(std::string_view pattern, std::string_view file, std::string_view where);
     ~Regex();
     Regex(const Regex&) = delete;

@@ -51,6 +51,36 @@ TEST_CASE("an added token of normalized text is found behind the normalizer, als
     CHECK(t->encode("").empty());
 }
 
+TEST_CASE("without a normalizer, added tokens of normalized text are found in what the others leave") {
+    const TokenizerPtr t = read(
+        R"({"model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "c": 2}, "merges": []},
+            "added_tokens": [{"id": 3, "content": "ab", "normalized": true},
+                             {"id": 4, "content": "bc", "normalized": false},
+                             {"id": 5, "content": "cb", "normalized": true, "special": true}]})");
+    for (const auto& [text, ids] : std::vector<std::pair<std::string, Ids>>{{"abc", {0, 4}},
+                                                                            {"ab", {3}},
+                                                                            {"abab", {3, 3}},
+                                                                            {"abbcab", {3, 4, 3}},
+                                                                            {"cb", {2, 1}},
+                                                                            {"cbc", {2, 4}}}) {
+        const auto& of_text = text;
+        CAPTURE(of_text);
+        CHECK(t->encode(text) == ids);
+    }
+    EncodeOptions special;
+    special.parse_special = true;
+    CHECK(t->encode("cbcbcab", special) == Ids{2, 4, 4, 3});
+    CHECK(t->encode("bccb", special) == Ids{4, 5});
+    const PlainStretches plain{{{2, 4}}, {}};
+    special.plain = &plain;
+    CHECK(t->encode("bccbacb", special) == Ids{4, 2, 1, 0, 5});
+    // A long text is cut into blocks, none of them within a token.
+    std::string text;
+    Ids ids;
+    for (int i = 0; i < 200'000; i++) text += "abc", ids.insert(ids.end(), {0, 4});
+    CHECK(t->encode(text) == ids);
+}
+
 TEST_CASE("ids that are none, and texts that a vocabulary cannot spell, are refused by name") {
     const TokenizerPtr letters = train_tokenizer("char", "ab", 0, 1);
     for (TokenId id : {-1, letters->size()}) {

@@ -227,8 +227,63 @@ TEST_CASE("a unigram vocabulary of a GGUF is read with its character map and its
         CHECK(around(*mapped, "ab") ==
               std::vector<TokenId>{5, 2});  // the end is put unless it is said not to
         for (const TokenizerPtr& t : {mapped, again(mapped)})
-            CHECK(dynamic_cast<const Pipeline&>(*t).parts().charsmap == map);
+            CHECK(dynamic_cast<const Pipeline&>(*t).parts().normalizer.steps[0].content == map);
     }
+}
+
+TEST_CASE("what SentencePiece does to a text before its model is written with it, whichever the model is") {
+    std::string map("\x10\0\0\0", 4);
+    map.resize(21);
+    for (const char* model : {"llama", "t5"}) {
+        Words words;
+        words.model = model, words.tokens.push_back("\xE2\x96\x81"), words.types.push_back(1);
+        words.scores.push_back(-4);
+        words.more = [&](GgufWriter& out) {
+            std::string stored("\x09\0\0\0\0\0\0\0\x15\0\0\0\0\0\0\0", 16);
+            stored += map;
+            out.add_stored(key + "precompiled_charsmap", std::as_bytes(std::span(stored)));
+            out.add(key + "remove_extra_whitespaces", true);
+        };
+        const TokenizerPtr read = words.load();
+        for (const TokenizerPtr& t : {read, again(read)}) {
+            CHECK(dynamic_cast<const Pipeline&>(*t).parts().normalizer.steps[0].content == map);
+            CHECK(t->encode(" a  b ") == t->encode("a b"));
+            CHECK(t->encode("a  b") == t->encode("a b"));
+        }
+    }
+}
+
+TEST_CASE("steps that GGUF has no key for keep a tokenizer out of it, whatever its kind") {
+    const std::string unigram =
+        R"({"model": {"type": "Unigram", "unk_id": 0, "byte_fallback": true, "vocab": [["<unk>", 0], ["a", -1], ["\u2581", -2],
+            ["<0x62>", -3]]}, "pre_tokenizer": {"type": "Metaspace"})";
+    const TokenizerPtr bytes = tokenizer_from_json(unigram + "}", "u.json");
+    CHECK(again(bytes)->encode("ab") == bytes->encode("ab"));
+    CHECK(again(bytes)->encode("ab").back() == 3);
+    const std::string spm =
+        R"({"model": {"type": "BPE", "byte_fallback": true, "vocab": {"<unk>": 0, "a": 1, "\u2581": 2, "\u2581a": 3}, "merges": [["\u2581", "a"]]},
+            "decoder": {"type": "Sequence", "decoders": [{"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "}, {"type": "ByteFallback"}, {"type": "Fuse"}]},
+            "normalizer": {"type": "Sequence", "normalizers": [)";
+    const std::string marks =
+        R"({"type": "Prepend", "prepend": "\u2581"}, {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}]}})";
+    CHECK(tokenizer_from_json(spm + marks, "s.json")->kind() == "spm");
+    CHECK_FALSE(tokenizer_to_gguf(*tokenizer_from_json(spm + marks, "s.json")).empty());
+    const std::string wordpiece =
+        R"({"model": {"type": "WordPiece", "unk_token": "[UNK]", "vocab": {"[UNK]": 0, "un": 1}},
+            "pre_tokenizer": {"type": "BertPreTokenizer"}, "normalizer": )";
+    for (const std::string& json :
+         {unigram + R"(, "normalizer": {"type": "Lowercase"}})", spm + R"({"type": "Lowercase"}, )" + marks,
+          wordpiece + R"({"type": "Lowercase"}})",
+          wordpiece + R"({"type": "BertNormalizer", "handle_chinese_chars": false}})"}) {
+        const TokenizerPtr own = tokenizer_from_json(json, "t.json");
+        CHECK(has(test::refusal([&] { tokenizer_to_gguf(*own); }),
+                  "expected a tokenizer that GGUF has a name for"));
+    }
+    // A word of more than 100 characters is unknown, which GGUF has no key for either.
+    const TokenizerPtr limited = tokenizer_from_json(wordpiece + R"({"type": "BertNormalizer"}})", "w.json");
+    std::string word;
+    for (int i = 0; i < 60; i++) word += "un";
+    CHECK(again(limited)->encode(word) == std::vector<TokenId>{0});
 }
 
 TEST_CASE(

@@ -92,9 +92,9 @@ TEST_CASE("tokens around a text are bounded") {
 
 TEST_CASE("an id far beyond the number of tokens is refused before room is made for it") {
     CHECK(has(message_of(with(R"("added_tokens": [])", R"({"?": 0, "a": 16777215})")),
-              "model.vocab.a: expected an id below 2"));
+              "model.vocab.a: expected an id below 65538, as there are but 2 tokens"));
     CHECK(has(message_of(with(R"("added_tokens": [{"id": 16777215, "content": "b"}])")),
-              "added_tokens[0].id: expected an id below 3"));
+              "added_tokens[0].id: expected an id below 65539, as there are but 3 tokens"));
 }
 
 TEST_CASE("tokens that are searched for at every place of a text are of bounded length") {

@@ -97,6 +97,12 @@ TEST_CASE("a part of tokenizer.json that is unknown or wrong is refused, and its
          "pre_tokenizer.prepend_scheme: expected always, first or never, got last"},
         {R"(, "pre_tokenizer": {"type": "CharDelimiterSplit", "delimiter": ""})",
          "pre_tokenizer.delimiter: expected a character, got an empty string"},
+        {R"(, "pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "ByteLevel"}, {"type": "Metaspace"}]})",
+         "pre_tokenizer.pretokenizers[1].type: expected no such step behind ByteLevel, got 'Metaspace'"},
+        {R"(, "normalizer": {"type": "ByteLevel"}, "pre_tokenizer": {"type": "ByteLevel"})",
+         "pre_tokenizer.type: expected no such step behind ByteLevel, got 'ByteLevel'"},
+        {R"(, "normalizer": {"type": "Sequence", "normalizers": [{"type": "ByteLevel"}, {"type": "NFC"}]})",
+         "normalizer.normalizers[1].type: expected no such step behind ByteLevel, got 'NFC'"},
         {R"(, "decoder": {"type": "Replace", "pattern": {"Regex": "_"}, "content": " "})",
          "decoder: expected a replacement of a mark by a space, got another"},
         {R"(, "decoder": {"type": "Replace", "pattern": {"String": "_"}, "content": "-"})",
@@ -193,6 +199,12 @@ TEST_CASE("every pre-tokenizer of tokenizer.json cuts as it says, and is written
     };
     const std::string split = R"({"type": "Split", "pattern": {"String": "-"}, "behavior": ")";
     const std::string mark = "\xE2\x96\x81";
+    const auto behind = [](const std::string& use_regex, const std::string& steps,
+                           const std::string& before = "") {
+        return R"({"type": "Sequence", "pretokenizers": [)" + before +
+               R"({"type": "ByteLevel", "add_prefix_space": false, "use_regex": )" + use_regex + "}, " +
+               steps + "]}";
+    };
     const std::vector<Case> cases = {
         {split + R"(Removed"})", "a-b--c", {"a", "b", "c"}},
         {split + R"(Isolated"})", "a-b--c", {"a", "-", "b", "-", "-", "c"}},
@@ -245,6 +257,26 @@ TEST_CASE("every pre-tokenizer of tokenizer.json cuts as it says, and is written
         {R"({"type": "Sequence", "pretokenizers": [{"type": "ByteLevel"}, {"type": "Punctuation"}]})",
          "a,b",
          {" a", ",", "b"}},
+        // Behind ByteLevel a space is a letter, and the second byte of U+0432 the number U+00B2.
+        {behind("false", R"({"type": "Split", "pattern": {"String": "\u0120"}, "behavior": "Removed"})"),
+         "a b  c",
+         {"a", "b", "c"}},
+        {behind("false", R"({"type": "WhitespaceSplit"})"), "a b", {"a b"}},
+        {behind("true", R"({"type": "Digits"})"),
+         "\xD0\xB2"
+         "1 a",
+         {"\xD0", "\xB2", "1", " a"}},
+        {behind("false", R"({"type": "Digits"})"),
+         "\xD0\xB2"
+         "1a",
+         {"\xD0",
+          "\xB2"
+          "1",
+          "a"}},
+        {behind("true", R"({"type": "Digits"}, {"type": "Split", "pattern": {"Regex": "[0-9][0-9][0-9]"}})",
+                R"({"type": "Punctuation", "behavior": "Contiguous"}, )"),  // Falcon's
+         "a,! b12345",
+         {"a", ",!", " b", "123", "45"}},
     };
     for (const Case& c : cases) {
         CAPTURE(c.pre);

@@ -120,7 +120,7 @@ TEST_CASE(
     CHECK(unigram->kind() == "unigram");
     CHECK(unigram->bos() == 1);
     CHECK(unigram->eos() == 2);
-    CHECK(around(*unigram, " ab  <|x|>b ") == std::vector<TokenId>{6, 5, 8, 6, 4, 2});
+    CHECK(around(*unigram, " ab  <|x|>b ") == std::vector<TokenId>{6, 5, 6, 8, 4, 2});
     CHECK(unigram->encode("z") == std::vector<TokenId>{6, 0});
     const std::string gguf = tokenizer_to_gguf(*unigram);
     const TokenizerPtr written =
@@ -157,6 +157,47 @@ TEST_CASE(
     for (std::uint64_t type : {1, 2}) {
         const TokenizerPtr mapped = with(number(3, type) + number(35, 1), as_it_is + bytes(2, map));
         CHECK(mapped->encode("ab\xFF") == std::vector<TokenId>{5, 0});
+    }
+}
+
+TEST_CASE(
+    "a user-defined token of a SentencePiece model stands within its text, a control token between two") {
+    using Ids = std::vector<TokenId>;
+    struct Case {
+        std::string settings, text;
+        Ids ids;
+    };
+    const std::string no_prefix = number(3, 0), all_spaces = number(4, 0);
+    const std::vector<Case> cases = {
+        {"", "a<|x|>b", {6, 3, 8, 4}},
+        {"", "a <|x|> b", {6, 3, 6, 8, 6, 4}},
+        {"", " a  <|x|><|x|>  b ", {6, 3, 6, 8, 8, 6, 4}},
+        {"", "<|x|>b", {6, 8, 4}},
+        {"", "  <|x|>  ", {6, 8}},
+        {"", "  ", {}},
+        {"", "a<|x|><s> b", {6, 3, 8, 1, 6, 4}},
+        {"", "a <s><|x|>b", {6, 3, 1, 6, 8, 4}},
+        {no_prefix, " a <|x|>b", {3, 6, 8, 4}},
+        {no_prefix, " <|x|> b", {8, 6, 4}},
+        {all_spaces, "  <|x|>b ", {6, 6, 6, 8, 4, 6}},
+        {no_prefix + all_spaces, " <|x|>b", {6, 8, 4}},
+    };
+    EncodeOptions special;
+    special.parse_special = true;
+    for (std::uint64_t type : {1, 2})
+        for (const Case& c : cases) {
+            CAPTURE(type);
+            CAPTURE(c.text);
+            CHECK(
+                read(pieces() + bytes(2, number(3, type)) + bytes(3, c.settings))->encode(c.text, special) ==
+                c.ids);
+        }
+}
+
+TEST_CASE("a run of characters that a SentencePiece model does not know is one unknown token") {
+    for (std::uint64_t type : {1, 2, 4}) {
+        const TokenizerPtr t = read(pieces() + bytes(2, number(3, type)));
+        CHECK(t->encode("a\xE6\x97\xA5\xE6\x9C\xAC b\xE6\x97\xA5") == std::vector<TokenId>{6, 3, 0, 6, 4, 0});
     }
 }
 

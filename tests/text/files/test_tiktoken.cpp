@@ -11,13 +11,14 @@ using namespace linnet;
 
 namespace {
 
-/// So many ranks: the bytes, then pairs of bytes, then those behind an a. The number `left_out` is no rank.
+/// So many ranks: the bytes, then pairs of bytes, then those behind an a, and behind two. The number
+/// `left_out` is no rank.
 std::string ranks(std::size_t count, std::size_t left_out = SIZE_MAX) {
     std::string file;
     for (std::size_t i = 0, rank = 0; i < count; i++, rank++) {
         std::string token(1, static_cast<char>(i));
         if (i >= 256) token = {static_cast<char>((i - 256) >> 8), static_cast<char>(i)};
-        if (i >= 256 + 65536) token.insert(token.begin(), 'a');
+        if (i >= 256) token.insert(0, (i - 256) / 65536, 'a');
         if (rank == left_out) rank++;
         file += base64(token) + " " + std::to_string(rank) + "\n";
     }
@@ -80,6 +81,12 @@ TEST_CASE(
          128010,
          {{"<|end_of_text|>", 128001}, {"<|begin_of_text|>", 128000}, {"<|eot_id|>", 128009}},
          true},
+        {200000,
+         SIZE_MAX,
+         "llama4",
+         200009,
+         {{"<|end_of_text|>", 200001}, {"<|begin_of_text|>", 200000}, {"<|eot|>", 200008}},
+         true},
     };
     for (const Known& known : table) {
         CAPTURE(known.ranks);
@@ -94,6 +101,7 @@ TEST_CASE(
         }
         CHECK(t->eos() == (known.special.empty() ? std::nullopt : std::optional(known.special[0].second)));
         CHECK(t->encode(std::string("a\0\1", 3)).back() == 257);
+        if (known.begins) CHECK(t->is_end(known.special.back().second));
         if (known.ranks != 128000) continue;
         CHECK(t->piece(128002) == "<|unused_128002|>");
         CHECK(!t->is_control(128002));

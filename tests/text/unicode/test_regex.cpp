@@ -49,6 +49,62 @@ TEST_CASE("an expression has the same matches whatever part of the text it is sh
         }
 }
 
+TEST_CASE("an expression means what it means to Oniguruma") {
+    using Matches = std::vector<std::pair<std::size_t, std::size_t>>;
+    struct Case {
+        const char* pattern;
+        std::string text;
+        Matches matches;
+    };
+    const std::string ka = "\xE0\xA4\x95\xE0\xA4\xBE";  // a letter and a vowel sign, which is alphabetic
+    const std::vector<Case> cases = {
+        {"[[:alpha:]\\s]+", "ab c1", {{0, 4}}},
+        {"[\\s[:alpha:]]+", "1 ab c", {{1, 6}}},
+        {"[^[:alpha:]\\s]+", "ab 12c", {{3, 5}}},
+        {"[[:^alpha:]b]+", "ab12c", {{1, 4}}},
+        {"[[:alpha:]]+", ka + "1", {{0, 6}}},
+        {"[[:alnum:]]+", ka + "1 ", {{0, 7}}},
+        {"[[:word:]]+", ka + "_-", {{0, 7}}},
+        {"[[:upper:]]+|[[:lower:]]", "ABcd", {{0, 2}, {2, 3}, {3, 4}}},
+        {"[[:space:]]+", "a\xE2\x80\xA8 b", {{1, 5}}},
+        {"[[:ab]+", "a[:b]", {{0, 4}}},
+        {"[[a\\]:]+", "[a]:", {{0, 4}}},
+        {"[]a]+", "a]", {{0, 2}}},
+        {"^a", "aa\nab\n", {{0, 1}, {3, 4}}},
+        {"a$", "aa\nba", {{1, 2}, {4, 5}}},
+        {"\\Aa|a\\z", "a\na\na", {{0, 1}, {4, 5}}},
+        {"\\h+", "xfF09 g", {{1, 5}}},
+        {"[\\hx]+", "yxfF09 g", {{1, 6}}},
+        {"\\H+", "afxy", {{2, 4}}},
+        {"[\\Ha]+", "faxy", {{1, 4}}},
+        {"\\v+", "a\x0B\n", {{1, 2}}},
+        {".+", "a\nb", {{0, 1}, {2, 3}}},
+        {"(?m).+", "a\nb", {{0, 3}}},
+        {"(?im:A.)b", "a\nb", {{0, 3}}},
+        {"(?m:a(?-m:.)+)", "ab\n", {{0, 2}}},
+        {"(?:m)+(?=m)", "mmm", {{0, 2}}},
+    };
+    for (const Case& c : cases) {
+        CAPTURE(c.pattern);
+        CHECK(look(c.pattern, c.text).matches == c.matches);
+    }
+}
+
+TEST_CASE("white space that ends a line is found as by its plain expression, which is slower") {
+    Rng rng(7, 1);
+    std::uint64_t drawn = 0;
+    const std::vector<std::string> letters{"a", " ", " ", "\t", "\n", "\n", "\xC2\x85", "\xE3\x80\x80"};
+    for (int round = 0; round < 2000; round++) {
+        std::string text;
+        for (std::uint64_t n = rng.below(12, drawn++); n > 0; n--)
+            text += letters[rng.below(letters.size(), drawn++)];
+        CAPTURE(text);
+        REQUIRE(look("\\s+$", text).matches == look("(?:\\s+$)", text).matches);
+    }
+    CHECK(look("\\s+$", "a \n \nb ").matches ==
+          std::vector<std::pair<std::size_t, std::size_t>>{{1, 4}, {6, 7}});
+}
+
 TEST_CASE("what an expression looks at grows as the text does, or the text is refused") {
     const char* words = "'s|\\p{L}+|\\p{N}{1,3}|[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
     auto looked = [&](const char* pattern, const std::string& unit, std::size_t n) {
