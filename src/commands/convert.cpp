@@ -13,6 +13,7 @@
 #include "model/convert/open.h"
 #include "model/convert/peft.h"
 #include "model/convert/sinks.h"
+#include "model/model.h"
 #include "train/run_model.h"
 
 namespace linnet {
@@ -88,8 +89,10 @@ void refuse_unused(const Options& options, const Conversion& conversion) {
 }
 
 void to_gguf(const Options& options, ModelFormat format, const SourceOptions& wanted) {
-    if (format == ModelFormat::gguf)
+    if (format == ModelFormat::gguf) {
+        const Gguf is_one(options.in);  // what is no other format may be none at all: that comes first
         usage_error("OUT", "another format than IN's", "GGUF twice", "linnet quantize changes GGUF's types");
+    }
     const ModelSource source = open_source(options.in, format, wanted);
     for (const std::string& line : source.notes) note(line);
     require_gguf_tokenizer(options.in, source.tokenizer);
@@ -105,11 +108,13 @@ void to_gguf(const Options& options, ModelFormat format, const SourceOptions& wa
 /// As a folder or a checkpoint.
 void write_model(const Options& options, const OutgoingModel& model, const TokenizerPtr& tokenizer,
                  const SinkOptions& to, Target target) {
+    const Architecture* architecture = nullptr;
+    const ModelConfig config = read_config(model.file(), architecture);
+    require_vocabulary(model.file().path(), config, *tokenizer);
     if (target == Target::folder) return write_folder(model, tokenizer, options.out, to);
     prepare_output(options.out, to.existing);
-    const Architecture* architecture = nullptr;
     // Each says what else it wants of a model; they have no position in common.
-    const bool llmc = read_config(model.file(), architecture).position.kind.at(0) == "learned";
+    const bool llmc = config.position.kind.at(0) == "learned";
     if (llmc && !options.version.empty())
         usage_error("--llama2c-version", "a model for llama2.c", "one for llm.c");
     llmc ? write_llmc(model, options.out, to) : write_llama2c(model, tokenizer, options.out, to);

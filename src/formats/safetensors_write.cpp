@@ -1,9 +1,9 @@
 // Writing safetensors: the header from the tensors' sizes, their bytes streamed behind it.
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
 
 #include "base/checked.h"
+#include "formats/json_append.h"
 #include "formats/parts.h"
 #include "formats/safetensors.h"
 
@@ -16,11 +16,6 @@ const SafetensorsType* type_of(DType type) {
     for (const SafetensorsType& row : safetensors_types())
         if (row.type == type) return &row;
     return nullptr;
-}
-
-/// Adds a member whose key is new to the object: nlohmann's own ways would look through all of them for it.
-void append(ordered_json& object, const std::string& key, ordered_json value) {
-    object.get_ref<ordered_json::object_t&>().emplace_back(key, std::move(value));
 }
 
 }  // namespace

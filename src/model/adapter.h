@@ -48,6 +48,11 @@ std::vector<AdapterTarget> choose_targets(const Model& model, const std::string&
 /// Whether this GGUF file holds an adapter.
 bool is_adapter(const Gguf& file);
 
+/// Whether an adapter's file can say this alpha, which stands there as f32: neither infinite nor, where it is
+/// not 0, rounded to that.
+bool is_alpha(double alpha);
+constexpr const char* expected_alpha = "a finite number of 32 bits";  // for the refusal of another
+
 /// A GGUF adapter, held against the model: its architecture, its tensors' names and shapes.
 /// Error(Exit::input).
 Adapter adapter_of_gguf(const Gguf& file, const Model& base, double scale);
@@ -79,7 +84,7 @@ std::string save_adapter(const std::string& path, const std::string& architectur
 
 /// Writes the model with the adapters' changes added to its weights. Tensors with a change are written in
 /// `type`, or in their own where it is none (Error(Exit::input) where that is quantized); vectors and tensors
-/// without a change as they are.
+/// without a change as they are. Error(Exit::input) for a sum that is not finite, or too large for the type.
 void merge_adapters(const Model& base, const std::vector<Adapter>& adapters, std::optional<DType> type,
                     const std::string& path, Existing existing = Existing::replace);
 

@@ -10,6 +10,27 @@
 #include "model/weights.h"
 
 namespace linnet {
+namespace {
+
+/// What a file says of its model, but for the weights.
+struct Described {
+    const Architecture* architecture = nullptr;
+    ModelConfig config;
+    TokenizerPtr tokenizer;
+    TracedModel traced;
+
+    Described(const Gguf& file, TokenizerPtr beside) : tokenizer(std::move(beside)) {
+        if (is_adapter(file))
+            fail_input(file.path(), "general.type", "a model", "an adapter",
+                       "-m names its model, --lora this file");
+        config = read_config(file, architecture);
+        if (!tokenizer) tokenizer = tokenizer_from_gguf(file);
+        require_vocabulary(file.path(), config, *tokenizer);
+        traced = trace(config, false);
+    }
+};
+
+}  // namespace
 
 struct Model::Impl {
     std::optional<Gguf> file;
@@ -24,17 +45,12 @@ struct Model::Impl {
     std::shared_ptr<const Model> base;                // of a model with adapters
     std::vector<std::shared_ptr<const void>> values;  // … and what their values lie in
 
-    Impl(Gguf gguf, const TokenizerPtr& t)
-        : file(std::move(gguf)), path(file->path()), tokenizer(t), beside(t) {
-        if (is_adapter(*file))
-            fail_input(path, "general.type", "a model", "an adapter", "-m names its model, --lora this file");
-        config = read_config(*file, architecture);
-        if (!tokenizer) tokenizer = tokenizer_from_gguf(*file);
-        if (tokenizer->size() != config.vocabulary && !config.reads_patches())
-            fail_input(path, "token_embd.weight",
-                       std::to_string(tokenizer->size()) + " rows, as many as the vocabulary has tokens",
-                       std::to_string(config.vocabulary));
-        traced = trace(config, false);
+    Impl(Gguf gguf, const TokenizerPtr& t) : file(std::move(gguf)), path(file->path()), beside(t) {
+        Described described(*file, t);
+        architecture = described.architecture;
+        config = std::move(described.config);
+        tokenizer = std::move(described.tokenizer);
+        traced = std::move(described.traced);
         parameters = bind_parameters(traced.graph, *file, *architecture, converted);
     }
 
@@ -119,9 +135,20 @@ std::int64_t Model::parameter_count() const {
     return impl_->traced.graph.parameter_count();
 }
 
+void require_vocabulary(const std::string& path, const ModelConfig& config, const Tokenizer& tokenizer) {
+    if (tokenizer.size() != config.vocabulary && !config.reads_patches())
+        fail_input(path, "token_embd.weight",
+                   std::to_string(tokenizer.size()) + " rows, as many as the vocabulary has tokens",
+                   std::to_string(config.vocabulary));
+}
+
+void require_model(const Gguf& file, const TokenizerPtr& tokenizer) {
+    const Described described(file, tokenizer);
+    find_parameters(described.traced.graph, file, *described.architecture);
+}
+
 void fail_not_finite(const Model& model) {
-    fail_input(model.path(), "", "finite predictions", "some that are not",
-               "its weights are damaged; `linnet inspect --check` looks for those that are not finite");
+    fail_input(model.path(), "", "finite predictions", "some that are not", not_finite_hint);
 }
 
 }  // namespace linnet

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "kernels/kernels.h"
+#include "model/narrow.h"
 #include "model/rewrite.h"
 
 namespace linnet {
@@ -111,9 +112,10 @@ std::vector<ParameterPlace> find_parameters(const Graph& graph, const Gguf& file
             fail_input(file.path_of(*t), stored.name, "shape " + shape_text(stored.shape),
                        shape_text(t->shape));
         // A vector of blocks is nothing that any tool writes.
-        if (!info(t->type).is_weight ||
-            (graph.parameters()[stored.parts[0]].shape.rank == 1 && info(t->type).block > 1))
-            fail_input(file.path_of(*t), stored.name, computed_types(), std::string(info(t->type).name));
+        const bool vector = graph.parameters()[stored.parts[0]].shape.rank == 1;
+        if (!info(t->type).is_weight || (vector && info(t->type).block > 1))
+            fail_input(file.path_of(*t), stored.name,
+                       info(t->type).is_weight ? "f32, f16 or bf16" : computed_types(), t->type_name());
         std::int64_t row = 0;
         for (std::size_t part : stored.parts) {
             places[part] = {t, row};
@@ -153,7 +155,8 @@ std::vector<Tensor> bind_parameters(const Graph& graph, const Gguf& file, const 
     return bound;
 }
 
-void emit_tensor(const Tensor& tensor, DType type, const GgufWriter::Sink& sink) {
+void emit_tensor(const Tensor& tensor, DType type, const GgufWriter::Sink& sink, const std::string& file,
+                 const std::string& name) {
     bool matrix = tensor.shape.rank > 1;
     std::int64_t columns = tensor.shape.dim[matrix ? 1 : 0], rows = tensor.shape.count() / columns;
     Tensor stored{nullptr, type, tensor.shape};
@@ -165,7 +168,8 @@ void emit_tensor(const Tensor& tensor, DType type, const GgufWriter::Sink& sink)
             continue;
         }
         kernels().load(columns, tensor.type, tensor.row(i), values.data());
-        kernels().store(columns, type, values.data(), row.data());
+        if (store_narrowed(columns, type, values.data(), row.data()) < columns)
+            refuse_narrowed(file, name, matrix ? i : 0, type);
         sink(row.data(), row.size());
     }
 }
@@ -182,11 +186,12 @@ std::string save_model(const std::string& path, const ModelConfig& config, const
     for (const StoredTensor& tensor : stored_tensors(graph, a, nullptr)) {
         const Parameter& p = graph.parameters()[tensor.parts[0]];
         DType stored = always_f32(p) ? DType::f32 : type;
-        std::vector<Tensor> parts;
-        for (std::size_t part : tensor.parts) parts.push_back(parameters[part]);
-        out.add_tensor(tensor.name, stored, tensor.shape, [parts, stored](const GgufWriter::Sink& sink) {
-            for (const Tensor& part : parts) emit_tensor(part, stored, sink);
-        });
+        out.add_tensor(tensor.name, stored, tensor.shape,
+                       [&, stored, parts = tensor.parts](const GgufWriter::Sink& sink) {
+                           for (std::size_t part : parts)
+                               emit_tensor(parameters[part], stored, sink, path,
+                                           graph.parameters()[part].name);
+                       });
     }
     return out.write(path, Existing::replace_name);
 }

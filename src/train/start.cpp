@@ -231,7 +231,9 @@ std::string save_trained(const std::string& path, const TrainedModel& model, DTy
                 return std::nullopt;
             const DType to = always_f32(graph.parameters()[at->parts[0]]) ? DType::f32 : type;
             return NewTensor{to, [&, to, parts = at->parts](const GgufWriter::Sink& sink) {
-                                 for (std::size_t part : parts) emit_tensor(parameters[part], to, sink);
+                                 for (std::size_t part : parts)
+                                     emit_tensor(parameters[part], to, sink, path,
+                                                 graph.parameters()[part].name);
                              }};
         },
         true, Existing::replace_name);

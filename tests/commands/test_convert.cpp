@@ -7,6 +7,8 @@
 
 #include "commands/records.h"
 #include "commands/tiny.h"
+#include "formats/gguf.h"
+#include "model/rewrite.h"
 #include "support.h"
 
 using namespace linnet;
@@ -81,6 +83,58 @@ TEST_CASE("convert says what became of which tensor, writes parts, and refuses p
     CHECK(has(adapter.err, "old: expected adapter_model.safetensors, got PyTorch's weights"));
 }
 
+TEST_CASE("what is no other format is refused as GGUF, and GGUF as that already") {
+    Converted place;
+    write_text(place.s / "garbage", "no model at all, but some text");
+    const Outcome garbage = place("$LINNET convert garbage o.gguf");
+    CHECK(garbage.exit == 3);
+    CHECK_MESSAGE(has(garbage.err, "magic: expected 'GGUF'"), garbage.err);
+    const Outcome twice = place("$LINNET convert m.gguf o.gguf");
+    CHECK(twice.exit == 2);
+    CHECK_MESSAGE(has(twice.err, "got GGUF twice"), twice.err);
+}
+
+TEST_CASE("a GGUF whose embedding has other rows than its vocabulary has tokens becomes nothing") {
+    Converted place;
+    const Gguf file(place.s / "m.gguf");
+    GgufWriter out;
+    copy_metadata(file, out, [](std::string_view) { return false; });
+    for (const GgufTensor& t : file.tensors()) {
+        std::vector<std::byte> bytes(t.bytes.begin(), t.bytes.end());
+        Shape shape = t.shape;
+        if (t.name == "token_embd.weight" || t.name == "output.weight") {
+            bytes.resize(bytes.size() / static_cast<std::size_t>(shape.dim[0]) *
+                         static_cast<std::size_t>(shape.dim[0] + 1));
+            shape.dim[0]++;
+        }
+        out.add_tensor(std::string(t.name), t.type, shape,
+                       [bytes](const GgufWriter::Sink& sink) { sink(bytes.data(), bytes.size()); });
+    }
+    out.write(place.s / "more.gguf");
+    for (const char* command :
+         {"convert more.gguf o", "convert more.gguf o.bin", "generate -m more.gguf -p x"}) {
+        CAPTURE(command);
+        const Outcome refused = place(std::string("$LINNET ") + command);
+        CHECK(refused.exit == 3);
+        CHECK(is_one_error_line(refused.err));
+        CHECK_MESSAGE(has(refused.err, "more.gguf: token_embd.weight: expected "), refused.err);
+        CHECK_MESSAGE(has(refused.err, "rows, as many as the vocabulary has tokens"), refused.err);
+    }
+    for (const char* made : {"o", "o.bin"}) CHECK(!std::filesystem::exists(place.s / made));
+}
+
+TEST_CASE("names out of a folder's files cannot make lines of their own") {
+    Converted place;
+    auto config = nlohmann::ordered_json::parse(place.file("hf/config.json"));
+    config["odd\nlinnet: error: forged"] = 1;
+    write_text(place.s / "hf/config.json", config.dump());
+    write_text(place.s / "hf/modules.json", R"([{"type": "a.Odd\nlinnet: error: forged too"}])");
+    const std::string err = place("$LINNET convert hf o.gguf").err;
+    CHECK_MESSAGE(has(err, "odd\\x0alinnet: error: forged"), err);
+    CHECK_MESSAGE(has(err, "the module Odd\\x0alinnet: error: forged too is left out"), err);
+    CHECK_MESSAGE(!has(err, "\nlinnet: error"), err);
+}
+
 TEST_CASE("options that a conversion has no use for are refused, each with the reason") {
     Converted place;
     const char* const adapt =
@@ -121,6 +175,19 @@ TEST_CASE("options that a conversion has no use for are refused, each with the r
     // With a use, each is taken.
     CHECK(has(place("$LINNET convert a.gguf peft --base m.gguf --verbose").err, "attn_qkv.weight -> "));
     CHECK(has(place("$LINNET convert peft b.gguf --base m.gguf --verbose").err, " -> blk.0.attn_qkv.weight"));
+    // A folder is a model's or an adapter's.
+    struct Foreign {
+        const char *line, *says;
+    };
+    for (const Foreign& row :
+         {Foreign{"a.gguf hf --base m.gguf", "hf: expected a folder without config.json"},
+          {"m.gguf peft", "peft: expected a folder without adapter_config.json"}})
+        for (const char* overwrite : {"", " --overwrite"}) {
+            const Outcome refused = place(std::string("$LINNET convert ") + row.line + overwrite);
+            CHECK(refused.exit == 2);
+            CHECK(is_one_error_line(refused.err));
+            CHECK_MESSAGE(has(refused.err, row.says), refused.err);
+        }
     CHECK(place("$LINNET convert m.gguf o.bin --type f32 && $LINNET convert o.bin o -t m.gguf --max-part 4k")
               .exit == 2);
     CHECK(place("$LINNET convert o.bin o -t m.gguf --max-part 0.01M").exit == 0);

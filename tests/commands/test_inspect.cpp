@@ -113,3 +113,54 @@ TEST_CASE("bench machine measures what it promises") {
     const int streams = peaks.at("memory_read_streams").get<int>();
     CHECK((streams == 1 || streams == 4 || streams == 8));
 }
+
+TEST_CASE("inspect --json takes time linear in a file's keys") {
+    Scratch scratch;
+    GgufWriter out;
+    constexpr int keys = 200000;
+    for (int i = 0; i < keys; i++) out.add("general.k" + std::to_string(i), std::uint32_t{1});
+    out.write(scratch / "m.gguf");
+    // Quadratic, it took a minute.
+    const Outcome shown = run_shell("timeout 15 $LINNET inspect --json " + (scratch / "m.gguf"));
+    REQUIRE(shown.exit == 0);
+    CHECK(json::parse(shown.out).at("metadata").size() == keys);
+}
+
+TEST_CASE("inspect --check looks at a folder's model whatever else is there, and refuses what has none") {
+    Workplace place;
+    write_text(place.s / "config", tiny_config());
+    REQUIRE(place("$LINNET train config --data text --out run --steps 1 --threads 1 && "
+                  "$LINNET convert run hf && $LINNET corpus -t run -o corpus text --no-end-tokens")
+                .exit == 0);
+    write_text(place.s / "hf/index.json", "{}");
+    write_text(place.s / "hf/manifest.json", "{}");
+    write_text(place.s / "run/index.json", "{}");
+    const std::string finite = "all weights are finite";
+    CHECK(has(place("$LINNET inspect hf --check").out, finite));
+    CHECK(has(place("$LINNET inspect run --check").out, finite));
+    CHECK(has(place("$LINNET inspect $(ls -d run/checkpoints/step-* | tail -1) --check").out, finite));
+    CHECK(has(place("$LINNET inspect hf").out, "token_embd.weight"));
+    CHECK(has(place("$LINNET inspect run").out, "token_embd.weight"));
+    CHECK(has(place("$LINNET inspect $(ls -d run/checkpoints/step-* | tail -1)").out,
+              "\"sha256\""));  // a checkpoint's manifest
+    CHECK(place("$LINNET inspect corpus").exit == 0);
+    const Outcome refused = place("$LINNET inspect corpus --check");
+    CHECK(refused.exit == 2);
+    CHECK(is_one_error_line(refused.err));
+    CHECK_MESSAGE(
+        has(refused.err, "--check: expected a model, whose weights it looks at, got corpus/index.json"),
+        refused.err);
+}
+
+TEST_CASE("inspect opens a folder once, and says once what it has to say of it") {
+    Workplace place;
+    REQUIRE(place("$LINNET convert " + tiny_model() + " hf && touch hf/pytorch_model.bin").exit == 0);
+    for (const char* option : {"", " --json"}) {
+        const Outcome shown = place(std::string("$LINNET inspect hf") + option);
+        CHECK(has(shown.out, option[0] ? "\"runs\":true" : "runs here"));
+        const std::string note = "PyTorch's weights are there, too";
+        const std::size_t first = shown.err.find(note);
+        REQUIRE(first != std::string::npos);
+        CHECK(shown.err.find(note, first + 1) == std::string::npos);
+    }
+}

@@ -128,6 +128,11 @@ TEST_CASE(
                              logits_of(open_with_adapters(tiny_model(), {{scratch / "one.gguf", 0}}))) == 0);
 }
 
+TEST_CASE("an alpha is one that f32 can be, 0 among them") {
+    for (const double alpha : {0.0, 16.0, -8.0, 3.4028234e38, 1e-44}) CHECK(is_alpha(alpha));
+    for (const double alpha : {1e300, -1e39, 1e-300, double{INFINITY}, double{NAN}}) CHECK(!is_alpha(alpha));
+}
+
 TEST_CASE("adapters of other models are refused, with tensor and shapes") {
     Scratch scratch;
     std::shared_ptr<const Model> base = Model::open(tiny_model());

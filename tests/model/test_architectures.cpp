@@ -358,6 +358,25 @@ TEST_CASE("model files are written byte for byte as they always were") {
     }
 }
 
+TEST_CASE("a vector of blocks is refused by the types that vectors have") {
+    Scratch scratch;
+    ModelConfig config = config_of("llama", 8);
+    config.layers = 1, config.width = 256, config.head_width = 64, config.ffn.width = 256;
+    const TracedModel traced = trace(config, false);
+    GgufWriter out;
+    for (const Parameter& p : traced.graph.parameters()) {
+        const DTypeInfo& type = info(p.name == "output_norm.weight" ? DType::q8_0 : DType::f32);
+        std::vector<char> zeros(static_cast<std::size_t>(p.shape.count() / type.block * type.bytes));
+        out.add_tensor(p.name, type.type, p.shape,
+                       [zeros](const GgufWriter::Sink& sink) { sink(zeros.data(), zeros.size()); });
+    }
+    out.write(scratch / "m.gguf");
+    const Gguf file(scratch / "m.gguf");
+    std::vector<std::vector<float>> converted;
+    CHECK(refusal([&] { bind_parameters(traced.graph, file, architecture_of(config), converted); }) ==
+          scratch / "m.gguf" + ": output_norm.weight: expected f32, f16 or bf16, got q8_0");
+}
+
 TEST_CASE("a model whose matrices have a type without kernels is refused by the type's name") {
     Scratch scratch;
     ModelConfig config = config_of("llama", 8);

@@ -75,6 +75,19 @@ TEST_CASE("rows that are not whole blocks of 256 take llama.cpp's fallback types
     CHECK(type_of("q4_0", "blk.0.ffn_up.weight", 40) == DType::f16);
 }
 
+TEST_CASE("a layer beyond those that a model may have counts as none") {
+    for (auto [number, layers] : {std::pair{"4095", 4096}, {"4096", 0}, {"9223372036854775807", 0}}) {
+        Scratch scratch;
+        GgufWriter out;
+        out.add("general.architecture", "none");
+        const std::vector<char> zeros(64);
+        out.add_tensor("blk." + std::string(number) + ".ffn_down.weight", DType::f32, Shape(1, 16),
+                       [&](const GgufWriter::Sink& sink) { sink(zeros.data(), zeros.size()); });
+        out.write(scratch / "m.gguf");
+        CHECK(quantize_model(Gguf(scratch / "m.gguf")).layers == layers);
+    }
+}
+
 TEST_CASE("a pattern's star is any text") {
     CHECK(matches("*", ""));
     CHECK(matches("*.attn_*.weight", "blk.0.attn_q.weight"));
@@ -117,7 +130,13 @@ TEST_CASE("a quantized file has the types, the metadata and the errors of its pl
 TEST_CASE("weights that are not finite, or too large for the type, are refused with their row") {
     Scratch scratch;
     QuantizeOptions options;
-    for (auto [odd, type] : {std::pair{NAN, "q8_0"}, {INFINITY, "q4_k"}, {1e30f, "q8_0"}, {1e30f, "f16"}}) {
+    for (auto [odd, type] : {std::pair{NAN, "q8_0"},
+                             {INFINITY, "q4_k"},
+                             {1e30f, "q8_0"},
+                             {1e30f, "f16"},
+                             {1e17f, "iq4_nl"},  // where the search for scales overflows, and found 0
+                             {1e17f, "q5_0"},
+                             {-1e17f, "mxfp4"}}) {
         const auto& of_type = type;
         CAPTURE(of_type);
         Gguf file(small_file(scratch, 0.5f, odd));
@@ -127,4 +146,9 @@ TEST_CASE("weights that are not finite, or too large for the type, are refused w
             refusal([&] { write_quantized(file, options, plan, scratch / "out.gguf", nothing); });
         CHECK(line.find("tensor 'blk.0.ffn_up.weight', row 1") != std::string::npos);
     }
+    Gguf large(small_file(scratch, 1e9f, -1e9f));  // mxfp4's scales reach as far
+    options.mix = quantize_mix("mxfp4");
+    std::vector<QuantizedTensor> plan = plan_quantization(large, options);
+    write_quantized(large, options, plan, scratch / "out.gguf", nothing);
+    CHECK(plan[0].error < 0.15);
 }

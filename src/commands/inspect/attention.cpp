@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/json_line.h"
 #include "base/output.h"
+#include "base/signals.h"
 #include "commands/commands.h"
 #include "commands/inspect/attention_page.h"
 #include "commands/options.h"
@@ -156,6 +157,7 @@ void write_page(const Options& options, const Model& model, const LookedAt& text
     const AttentionPage page{"Attention of " + (options.model.empty() ? "the built-in model" : options.model),
                              shown(model.tokenizer(), text.tokens), shown(model.tokenizer(), text.source),
                              std::move(maps)};
+    install_stop_signals();  // the file is written whole
     write_file(options.html, attention_page(page), existing(options.overwrite));
     note_written(options.html);
 }

@@ -17,9 +17,11 @@
 #include "commands/options.h"
 #include "commands/percent.h"
 #include "formats/gguf.h"
+#include "formats/json_append.h"
 #include "model/convert/open.h"
 #include "model/engine/engine.h"
 #include "model/look/finite.h"
+#include "model/model.h"
 #include "train/run_model.h"
 
 namespace linnet {
@@ -130,8 +132,17 @@ std::vector<std::pair<std::string, TypeTotal>> type_totals(const Gguf& file) {
     return sorted;
 }
 
+/// A file, and its tokenizer where that stands beside it.
+struct Opened {
+    TokenizerPtr tokenizer;
+    Gguf file;
+
+    explicit Opened(const std::string& path) : file(open_model_file(path, &tokenizer, UnknownTypes::kept)) {}
+};
+
 /// Why this file is no model that runs here; empty where it is one.
-std::vector<std::string> obstacles(const Gguf& file) {
+std::vector<std::string> obstacles(const Opened& opened) {
+    const Gguf& file = opened.file;
     std::vector<std::string> reasons;
     if (file.tensors().empty())
         return {file.find("tokenizer.ggml.model") ? "it holds a vocabulary alone" : "it holds no tensors"};
@@ -139,7 +150,7 @@ std::vector<std::string> obstacles(const Gguf& file) {
         if (!total.runs)
             reasons.push_back("tensors of type " + type + " (" + std::to_string(total.tensors) + ")");
     try {
-        Model::open(file.path());
+        require_model(file, opened.tokenizer);
     } catch (const Error& error) {
         std::string line = error.what();
         if (line.starts_with(file.path() + ": ")) line.erase(0, file.path().size() + 2);
@@ -151,8 +162,9 @@ std::vector<std::string> obstacles(const Gguf& file) {
     return reasons;
 }
 
-void print_json(const Gguf& file) {
-    const std::vector<std::string> reasons = obstacles(file);
+void print_json(const Opened& opened) {
+    const Gguf& file = opened.file;
+    const std::vector<std::string> reasons = obstacles(opened);
     Json out{{"file", file.path()},
              {"bytes", file.file_bytes()},
              {"parameters", parameters(file)},
@@ -166,7 +178,7 @@ void print_json(const Gguf& file) {
                        {"bits_per_weight", total.bits()},
                        {"runs", total.runs}};
     Json& metadata = out["metadata"] = Json::object();
-    for (const auto& [key, value] : file.values()) metadata[std::string(key)] = shown(value);
+    for (const auto& [key, value] : file.values()) append(metadata, std::string(key), shown(value));
     Json& tensors = out["tensors"] = Json::array();
     for (const GgufTensor& tensor : file.tensors())
         tensors.push_back({{"name", tensor.name},
@@ -215,10 +227,13 @@ std::string totals_line(std::string_view name, const TypeTotal& total) {
 }
 
 /// What kind of file it is, how large, of which types, and whether it runs.
-std::string summary(const Gguf& file) {
+std::string summary(const Opened& opened) {
+    const Gguf& file = opened.file;
     const std::string architecture = printable(file.string("general.architecture").value_or("none"));
-    std::string out =
-        printable(file.path()) + ": GGUF, " + human_bytes(static_cast<double>(file.file_bytes())) + "\n";
+    const ModelFormat format = model_format(file.path());
+    std::string out = printable(file.path()) + ": " + std::string(format_name(format)) + ", " +
+                      human_bytes(static_cast<double>(file.file_bytes())) +
+                      (format == ModelFormat::gguf ? "\n" : " as GGUF\n");
     out += "architecture " + architecture + ", " + human_count(static_cast<double>(parameters(file))) +
            " parameters in " + std::to_string(file.tensors().size()) + " tensors\n";
     TypeTotal all;
@@ -227,14 +242,15 @@ std::string summary(const Gguf& file) {
         all.tensors += total.tensors, all.bytes += total.bytes, all.weights += total.weights;
     }
     if (all.tensors > 0) out += "  " + totals_line("all", all) + "\n";
-    const std::vector<std::string> reasons = obstacles(file);
+    const std::vector<std::string> reasons = obstacles(opened);
     out += reasons.empty() ? "runs here\n" : "does not run here:\n";
     for (const std::string& reason : reasons) out += "  " + printable(reason) + "\n";
     return out;
 }
 
-void print_text(const Gguf& file) {
-    std::string out = summary(file);
+void print_text(const Opened& opened) {
+    const Gguf& file = opened.file;
+    std::string out = summary(opened);
     std::size_t width = 0;
     for (const auto& [key, value] : file.values())
         width = std::max(width, std::min<std::size_t>(key.size(), 44));
@@ -269,6 +285,19 @@ bool exists(const std::string& path) {
     return stat(path.c_str(), &status) == 0;
 }
 
+/// The JSON file by which a folder is shown, where it is a checkpoint (known by its manifest; with --check it
+/// stands for its model) or a corpus; else empty.
+std::string json_of_folder(const Options& options) {
+    const std::string folder = options.path + "/";
+    if (exists(folder + "config.json")) return "";  // of Hugging Face, whatever else is there
+    const bool model = exists(folder + best_model);
+    std::string json;
+    if (exists(folder + "manifest.json") && !(model && options.check)) json = folder + "manifest.json";
+    if (json.empty() && !model && exists(folder + "index.json")) json = folder + "index.json";
+    if (!json.empty() && options.check) usage_error("--check", "a model, whose weights it looks at", json);
+    return json;
+}
+
 /// All weights looked at: an Error where one is not finite.
 void scan(const Gguf& file, const Options& options, const Globals& globals) {
     install_stop_signals();
@@ -294,12 +323,10 @@ int run(const Options& options, const Globals& globals) {
     struct stat status {};
     std::string path = options.path;
     if (stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
-        // A training folder is known by its model, a checkpoint by its manifest, a corpus by its index.
-        for (const char* json : {"manifest.json", "index.json"})
-            if (exists(path + "/" + json)) {
-                print_json_file(path + "/" + json, options.json);
-                return 0;
-            }
+        if (const std::string json = json_of_folder(options); !json.empty()) {
+            print_json_file(json, options.json);
+            return 0;
+        }
         path = model_of_run(path);
         if (path == options.path && !exists(path + "/config.json"))  // of Hugging Face
             fail_input(path, "",
@@ -315,12 +342,12 @@ int run(const Options& options, const Globals& globals) {
             throw Error(Exit::io,
                         path + ": No such file or directory (did you mean linnet inspect " + *near + "?)");
     }
-    Gguf file = open_model_file(path, nullptr, UnknownTypes::kept);
+    const Opened opened(path);
     if (options.check) {
-        scan(file, options, globals);
+        scan(opened.file, options, globals);
         return 0;
     }
-    options.json ? print_json(file) : print_text(file);
+    options.json ? print_json(opened) : print_text(opened);
     return 0;
 }
 

@@ -21,7 +21,7 @@ namespace {
 struct Options {
     std::string model, file;
     std::optional<std::string> prompt;
-    std::int64_t top = 0;
+    std::int64_t top = 0, context = 0;
     DType state = EngineOptions().state;
     bool special = false, keep_newline = false, json = false;
 };
@@ -95,9 +95,10 @@ int run(const Options& options, const Globals& globals) {
     EngineOptions wanted;
     wanted.threads = globals.threads;
     wanted.state = options.state;
-    // Room for the prompt alone: where positions depend on the room (longrope), a short text is a short one.
-    wanted.context =
-        std::clamp<std::int64_t>(static_cast<std::int64_t>(prompt.size()), 1, model->config().context);
+    wanted.context = options.context;
+    if (wanted.context == 0)
+        wanted.context =
+            std::clamp<std::int64_t>(static_cast<std::int64_t>(prompt.size()), 1, model->config().context);
     EngineSource source(model, wanted);
     Generator generator(source, model->tokenizer());
     print(options, model->tokenizer(), generator.read(prompt));
@@ -112,6 +113,9 @@ Action add_inspect_logits(CLI::App& app, const Globals& globals) {
     add_prompt(app, "text before the logits", options->prompt, options->file, options->keep_newline);
     add_integer(app, "--top", options->top, 1, INT64_MAX, "only the N largest: id, token, logit, probability")
         ->default_str("all, one per line in id order, the logit alone");
+    add_context(app, options->context, 1,
+                "room for tokens; where positions depend on it (longrope), so do logits")
+        ->default_str("the text's length");
     add_state_type(app, options->state);
     app.add_flag("--special", options->special, "text that spells a control token is one");
     app.add_flag("--json", options->json, "one JSON object per token: id, token, logit, probability");

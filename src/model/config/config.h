@@ -12,6 +12,8 @@
 
 namespace linnet {
 
+inline constexpr std::int64_t most_layers = 4096;  // that a model may have
+
 /// A setting that differs by layer: a value, or a list that repeats over the layers (`at(layer)`).
 template <class T>
 using PerLayer = Repeating<T>;

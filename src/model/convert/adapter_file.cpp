@@ -1,6 +1,7 @@
 // Adapters' files, held against the models that they are for; models with adapters made part of them.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "base/error.h"
@@ -10,6 +11,7 @@
 #include "base/team.h"
 #include "kernels/kernels.h"
 #include "model/adapter.h"
+#include "model/narrow.h"
 #include "model/quantize/quantize.h"
 #include "model/rewrite.h"
 #include "ops/experts.h"
@@ -98,6 +100,11 @@ bool is_adapter(const Gguf& file) {
     return file.string(general_type) == "adapter";
 }
 
+bool is_alpha(double alpha) {
+    return std::abs(alpha) <= double{std::numeric_limits<float>::max()} &&  // false of NaN
+           (alpha == 0 || static_cast<float>(alpha) != 0);
+}
+
 Adapter adapter_of_gguf(const Gguf& file, const Model& base, double scale) {
     if (!is_adapter(file))
         fail_input(file.path(), general_type, "adapter",
@@ -112,7 +119,7 @@ Adapter adapter_of_gguf(const Gguf& file, const Model& base, double scale) {
         fail_input(file.path(), "general.architecture",
                    base.architecture().name + ", as " + base.path() + " is", made_for);
     const double alpha = file.number(adapter_alpha).value_or(0);
-    if (!std::isfinite(alpha)) fail_input(file.path(), adapter_alpha, "a finite number", "another");
+    if (!is_alpha(alpha)) fail_input(file.path(), adapter_alpha, expected_alpha, "another");
     Adapter adapter;
     auto values = std::make_shared<std::vector<std::vector<float>>>();
     std::size_t used = 0;
@@ -215,28 +222,43 @@ struct Change {
     }
 };
 
-void emit_changed(const GgufTensor& t, DType type, const std::vector<Change>& changes,
-                  const GgufWriter::Sink& sink) {
+/// What is wrong with a row of sums.
+enum class Fault : std::uint8_t { none, not_finite, too_large };
+
+void emit_changed(const std::string& path, const GgufTensor& t, DType type,
+                  const std::vector<Change>& changes, const GgufWriter::Sink& sink) {
     const std::int64_t columns = t.shape.dim[static_cast<std::size_t>(t.shape.rank - 1)],
                        rows = t.shape.count() / columns;
     const std::int64_t some = std::max<std::int64_t>(1, (std::int64_t{1} << 20) / columns);
     const Tensor from{const_cast<std::byte*>(t.bytes.data()), t.type, t.shape};
     std::vector<std::byte> bytes;
+    std::vector<Fault> faults;
     const auto size = static_cast<std::size_t>(columns * info(type).bytes);
     for (std::int64_t begin = 0; begin < rows; begin += some) {
         if (int signal = stop_signal()) throw Stopped{signal};
         const std::int64_t count = std::min(some, rows - begin);
         bytes.resize(static_cast<std::size_t>(count) * size);
+        faults.assign(static_cast<std::size_t>(count), Fault::none);
         run_team(physical_cores(), [&](Worker worker) {
             std::vector<float> values(static_cast<std::size_t>(columns)), sum(values.size());
             const Range range = worker.share(count);
             for (std::int64_t i = range.begin; i < range.end; i++) {
                 kernels().load(columns, t.type, from.row(begin + i), values.data());
                 for (const Change& change : changes) change.add(begin + i, columns, sum, values.data());
-                kernels().store(columns, type, values.data(),
-                                bytes.data() + static_cast<std::size_t>(i) * size);
+                const auto at = static_cast<std::size_t>(i);
+                if (!std::isfinite(kernels().sum_squares(columns, values.data())))
+                    faults[at] = Fault::not_finite;
+                else if (store_narrowed(columns, type, values.data(), bytes.data() + at * size) < columns)
+                    faults[at] = Fault::too_large;
             }
         });
+        for (std::int64_t i = 0; i < count; i++) {
+            const Fault fault = faults[static_cast<std::size_t>(i)];
+            if (fault == Fault::too_large) refuse_narrowed(path, t.name, begin + i, type);
+            if (fault == Fault::not_finite)
+                fail_input(path, "tensor " + quoted(t.name) + ", row " + std::to_string(begin + i),
+                           "finite weights with the adapter's change", "one that is not");
+        }
         sink(bytes.data(), bytes.size());
     }
 }
@@ -266,8 +288,8 @@ void merge_adapters(const Model& base, const std::vector<Adapter>& adapters, std
             std::vector<Change> changes = changes_of(t.name);
             if (changes.empty()) return std::nullopt;
             const DType to = type.value_or(t.type);
-            return NewTensor{to, [&t, to, changes = std::move(changes)](const GgufWriter::Sink& sink) {
-                                 emit_changed(t, to, changes, sink);
+            return NewTensor{to, [&, to, changes = std::move(changes)](const GgufWriter::Sink& sink) {
+                                 emit_changed(base.file()->path_of(t), t, to, changes, sink);
                              }};
         },
         false, existing);

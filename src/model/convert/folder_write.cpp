@@ -128,7 +128,7 @@ struct FolderTensor {
 
 /// Whether every value of a tensor of f32 comes back from `type`.
 bool survives(const ParameterValues& tensor, DType type, Spelling spelling) {
-    WindowReader own(DType::f32), narrow(type);
+    WindowReader own(DType::f32), narrow(type, WindowReader::TooLarge::infinite);
     std::vector<float> back;
     const std::int64_t columns = tensor.columns(), some = rows_at_a_time(columns);
     for (std::int64_t row = 0; row < tensor.rows(); row += some) {
@@ -345,7 +345,8 @@ const NewFolder::Names folder_names{
     },
     // And what transformers or linnet would read beside them.
     {tokenizer_name, settings_name, generation_name, modules_name, pooling_folder, "chat_template.jinja",
-     "special_tokens_map.json", "added_tokens.json", "tokenizer.model", "vocab.json", "merges.txt"}};
+     "special_tokens_map.json", "added_tokens.json", "tokenizer.model", "vocab.json", "merges.txt"},
+    "adapter_config.json"};
 
 }  // namespace
 

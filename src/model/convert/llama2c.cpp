@@ -81,7 +81,8 @@ Header header_of(const MappedFile& file) {
         if (n[i] < 1 || n[i] > 1 << 24)
             fail_input(file.path(), names[i], "1 to 2^24", std::to_string(n[i]),
                        "is it a checkpoint of llama2.c?");
-    if (n[2] > 4096) fail_input(file.path(), "layers", "at most 4096", std::to_string(n[2]));
+    if (n[2] > most_layers)
+        fail_input(file.path(), "layers", "at most " + std::to_string(most_layers), std::to_string(n[2]));
     h.config = config_of(n[0], n[1], n[2], n[3], n[4], n[5], n[6]);
     h.config.tie_embeddings = tied;
     resolve(h.config, file.path());

@@ -62,7 +62,8 @@ ModelSource open_llmc(const std::string& path, const SourceOptions& options) {
         if (n[i] < 1 || n[i] > 1 << 24)
             fail_input(path, names[i], "1 to 2^24", std::to_string(n[i]), "is it a checkpoint of llm.c?");
     }
-    if (n[2] > 4096) fail_input(path, "layers", "at most 4096", std::to_string(n[2]));
+    if (n[2] > most_layers)
+        fail_input(path, "layers", "at most " + std::to_string(most_layers), std::to_string(n[2]));
     if (n[5] < n[1]) fail_input(path, names[5], "at least " + std::to_string(n[1]), std::to_string(n[5]));
     ModelConfig config = config_of(n[0], n[1], n[2], n[3], n[4]);
     resolve(config, path);

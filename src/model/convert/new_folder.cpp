@@ -39,6 +39,9 @@ NewFolder::~NewFolder() {
 }
 
 void NewFolder::refuse_existing() const {
+    if (!names_.foreign.empty() && name_taken(final_ + "/" + std::string(names_.foreign)))
+        fail(Exit::usage, final_, "", "a folder without " + std::string(names_.foreign), "one that has it",
+             "a folder is a model or an adapter, not both");
     refuse_existing_in(final_, existing_, [&](std::string_view name) { return names_.contains(name); });
     for (const std::string& name : names_in(final_)) {
         std::error_code ignored;

@@ -19,10 +19,12 @@ class NewFolder {
         std::string last;                           // the file by which it is one
         bool (*is_weights)(std::string_view name);  // what would be taken for its weights
         std::vector<std::string_view> others;       // what else is written
+        std::string_view foreign = {};              // the file by which a folder is something else
         bool contains(std::string_view name) const;
     };
-    /// Error(Exit::usage) where something of these names is there and is to be kept; Error(Exit::io), also
-    /// where a folder of these names holds more than a config.json. `names` outlives it.
+    /// Error(Exit::usage) where something of these names is there and is to be kept, and always where the
+    /// folder is something else: it would become both. Error(Exit::io), also where a folder of these names
+    /// holds more than a config.json. `names` outlives it.
     NewFolder(const std::string& path, Existing existing, const Names& names);
     ~NewFolder();
     NewFolder(const NewFolder&) = delete;

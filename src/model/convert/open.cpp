@@ -51,6 +51,12 @@ ModelFormat model_format(const std::string& path) {
     return ModelFormat::gguf;
 }
 
+std::string_view format_name(ModelFormat format) {
+    constexpr std::string_view names[] = {"GGUF", "Hugging Face folder", "llama2.c checkpoint",
+                                          "llm.c checkpoint"};
+    return names[static_cast<std::size_t>(format)];
+}
+
 ModelSource open_source(const std::string& path, ModelFormat format, const SourceOptions& options) {
     if (format == ModelFormat::folder) return open_folder(path, options);
     return format == ModelFormat::llama2c ? open_llama2c(path, options) : open_llmc(path, options);

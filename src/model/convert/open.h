@@ -11,6 +11,8 @@ enum class ModelFormat { gguf, folder, llama2c, llmc };
 /// What a path holds. Error(Exit::input) where it is no model: a PyTorch file, whose pickle would execute
 /// code, is named.
 ModelFormat model_format(const std::string& path);
+/// "GGUF", "Hugging Face folder" …
+std::string_view format_name(ModelFormat format);
 
 /// A model of another format than GGUF.
 ModelSource open_source(const std::string& path, ModelFormat format, const SourceOptions& options = {});

@@ -6,6 +6,7 @@
 
 #include "base/signals.h"
 #include "kernels/kernels.h"
+#include "model/narrow.h"
 #include "model/weights.h"
 
 namespace linnet {
@@ -40,7 +41,10 @@ const std::byte* WindowReader::read(const ParameterValues& from, const Window& w
     values_.resize(static_cast<std::size_t>(count));
     kernels().load(count, from.type, own, values_.data());
     write_spelling(spelling, values_);
-    kernels().store(count, type_, values_.data(), out_.data());
+    std::int64_t lost = store_narrowed(count, type_, values_.data(), out_.data());
+    if (spelling != Spelling::same) lost = std::min(lost, first_not_finite(values_));
+    if (lost < count && too_large_ == TooLarge::refused)
+        refuse_narrowed(from.file, from.tensor, from.row + w.begin + lost / w.columns, type_);
     return out_.data();
 }
 
@@ -67,10 +71,13 @@ std::vector<ParameterValues> OutgoingModel::parameters(const Graph& graph, const
     const std::vector<ParameterPlace> places = find_parameters(graph, *file_, architecture);
     for (std::size_t i = 0; i < places.size(); i++) {
         const Parameter& p = graph.parameters()[i];
-        const auto found = places[i].tensor ? made_.find(places[i].tensor->name) : made_.end();
+        const GgufTensor* in = places[i].tensor;
+        const std::string name(in ? in->name : std::string_view(p.name)),
+            path = in ? file_->path_of(*in) : file_->path();
+        const auto found = in ? made_.find(in->name) : made_.end();
         if (found == made_.end()) {
             const Tensor t = bind_parameter(p, places[i], converted);
-            values.push_back({t.type, t.shape, t.as<std::byte>(), nullptr});
+            values.push_back({t.type, t.shape, t.as<std::byte>(), nullptr, path, name, places[i].row});
             continue;
         }
         std::int64_t row = 0;
@@ -81,13 +88,14 @@ std::vector<ParameterValues> OutgoingModel::parameters(const Graph& graph, const
         }
         if (!made || made->rows * made->columns != p.shape.count())
             throw std::logic_error("OutgoingModel: " + p.name + " is made of other rows");
-        values.push_back({places[i].tensor->type, p.shape, nullptr, made});
+        values.push_back({in->type, p.shape, nullptr, made, path, name, places[i].row});
         if (p.shape.rank > 1) continue;
         // Vectors are f32 and there, as bind_parameter has them.
         WindowReader reader(DType::f32);
         const auto* from = reinterpret_cast<const float*>(reader.read(values.back(), {0, made->rows, 0, 1}));
         const std::vector<float>& kept = converted.emplace_back(from, from + made->rows);
-        values.back() = {DType::f32, p.shape, reinterpret_cast<const std::byte*>(kept.data()), nullptr};
+        values.back().type = DType::f32, values.back().made = nullptr;
+        values.back().lying = reinterpret_cast<const std::byte*>(kept.data());
     }
     return values;
 }

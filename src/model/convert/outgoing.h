@@ -3,6 +3,7 @@
 #pragma once
 #include <functional>
 #include <map>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -20,6 +21,8 @@ struct ParameterValues {
     Shape shape;
     const std::byte* lying = nullptr;  // the first of them; null: they are made
     const MadeRows* made = nullptr;
+    std::string file, tensor;  // where they come from, for refusals
+    std::int64_t row = 0;      // of the tensor: the first one
 
     std::int64_t columns() const { return shape.rank > 1 ? shape.dim[1] : 1; }  // of a vector 1
     std::int64_t rows() const { return shape.count() / columns(); }
@@ -28,7 +31,10 @@ struct ParameterValues {
 /// Reads windows of parameters as one type. Keeps its memory from one to the next.
 class WindowReader {
   public:
-    explicit WindowReader(DType type) : type_(type) {}
+    /// What becomes of a finite weight that the type cannot hold: Error(Exit::input), or infinite.
+    enum class TooLarge { refused, infinite };
+    explicit WindowReader(DType type, TooLarge too_large = TooLarge::refused)
+        : type_(type), too_large_(too_large) {}
     /// The window's elements, row after row, until the next call. Of a quantized type, it begins and ends
     /// with blocks.
     const std::byte* read(const ParameterValues& from, const Window& window,
@@ -37,6 +43,7 @@ class WindowReader {
   private:
     const std::byte* stored(const ParameterValues& from, const Window& window);
     DType type_;
+    TooLarge too_large_;
     std::vector<std::byte> stored_, out_;
     std::vector<float> values_;
 };

@@ -14,6 +14,7 @@
 #include "model/convert/sinks.h"
 #include "model/convert/source.h"
 #include "model/convert/tensor_rows.h"
+#include "model/narrow.h"
 
 namespace linnet {
 namespace {
@@ -29,7 +30,8 @@ constexpr std::string_view prefix = "base_model.model.", mark_a = ".lora_A.weigh
 const NewFolder::Names folder_names{
     config_name,
     [](std::string_view name) { return name == std::string(weights_name) + ".safetensors"; },
-    {}};
+    {},
+    "config.json"};
 
 /// Where the rows of the model's parameters stand in the modules of its family.
 struct Modules {
@@ -94,6 +96,7 @@ Settings read_settings(const std::string& path) {
     const json alpha = config.value("lora_alpha", json()), root = config.value("use_rslora", json(false));
     if (!alpha.is_number())
         fail_input(path, "lora_alpha", "a number", alpha.is_null() ? "none" : alpha.dump());
+    if (!is_alpha(alpha.get<double>())) fail_input(path, "lora_alpha", expected_alpha, alpha.dump());
     return {alpha.get<double>(), root == true};
 }
 
@@ -156,9 +159,12 @@ class PeftFile {
         if (!t.type->type || (!info(*t.type->type).is_weight && *t.type->type != DType::f64))
             fail_input(file_.path(), t.name, "F32, F16, BF16 or F64", std::string(t.type->name));
     }
-    static std::vector<float> load(const SafetensorsTensor& t) {
-        std::vector<float> values(static_cast<std::size_t>(t.shape.count()));
-        convert_elements(t.shape.count(), *t.type->type, t.bytes.data(), DType::f32, values.data());
+    std::vector<float> load(const SafetensorsTensor& t) const {
+        const std::int64_t count = t.shape.count();
+        std::vector<float> values(static_cast<std::size_t>(count));
+        const std::int64_t lost =
+            convert_elements(count, *t.type->type, t.bytes.data(), DType::f32, values.data());
+        if (lost < count) refuse_narrowed(file_.path(), t.name, lost / t.shape.dim[1], DType::f32);
         return values;
     }
 

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "model/architectures.h"
 #include "model/convert/tensor_rows.h"
+#include "model/narrow.h"
 #include "model/weights.h"
 
 namespace linnet {
@@ -18,18 +19,25 @@ struct Raw {
 
     void read(std::size_t parameter, std::int64_t first, std::int64_t count, DType to, std::byte* out) const {
         const RawPlace& place = places[parameter];
+        const Parameter& p = graph.parameters()[parameter];
         const std::byte* from = file->bytes().data() + place.begin;
-        if (place.group == 0)
-            return convert_elements(count, place.type, from + first * info(place.type).bytes, to, out);
-        const std::byte* scales = from + graph.parameters()[parameter].shape.count();
-        std::vector<float> values(static_cast<std::size_t>(count));
-        for (std::int64_t i = 0; i < count; i++) {
-            float scale;
-            std::memcpy(&scale, scales + (first + i) / place.group * 4, sizeof scale);
-            values[static_cast<std::size_t>(i)] =
-                scale * static_cast<float>(static_cast<std::int8_t>(std::to_integer<int>(from[first + i])));
+        std::int64_t lost = count;
+        if (place.group == 0) {
+            lost = convert_elements(count, place.type, from + first * info(place.type).bytes, to, out);
+        } else {
+            const std::byte* scales = from + p.shape.count();
+            std::vector<double> values(static_cast<std::size_t>(count));  // exact: no product is beyond them
+            for (std::int64_t i = 0; i < count; i++) {
+                float scale;
+                std::memcpy(&scale, scales + (first + i) / place.group * 4, sizeof scale);
+                values[static_cast<std::size_t>(i)] =
+                    static_cast<double>(scale) *
+                    static_cast<std::int8_t>(std::to_integer<int>(from[first + i]));
+            }
+            lost = convert_elements(count, DType::f64, values.data(), to, out);
         }
-        convert_elements(count, DType::f32, values.data(), to, out);
+        const std::int64_t columns = p.shape.rank > 1 ? p.shape.dim[1] : 1;
+        if (lost < count) refuse_narrowed(file->path(), p.name, (first + lost) / columns, to);
     }
 
     MadeRows made_rows(std::size_t parameter, DType type) const {
@@ -102,7 +110,7 @@ void add_tokenizer(ModelSource& source, const SourceOptions& options, std::int64
 }
 
 void require_matrices(const MappedFile& file, const ModelConfig& config, std::uint64_t bytes) {
-    // Below 2^62: headers have at most 2^24 in a field, and 4096 layers.
+    // Below 2^62: headers have at most 2^24 in a field, and most_layers.
     const auto rows = static_cast<std::uint64_t>(config.vocabulary + config.layers * config.width);
     const std::uint64_t least = rows * static_cast<std::uint64_t>(config.width) * bytes;
     if (file.bytes().size() < least)

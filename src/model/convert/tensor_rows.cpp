@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "kernels/kernels.h"
+#include "model/narrow.h"
 
 namespace linnet {
 namespace {
@@ -174,8 +175,12 @@ void write_spelling(Spelling spelling, std::span<float> values) {
             x = static_cast<float>(std::log(-static_cast<double>(x)));
 }
 
-void convert_elements(std::int64_t count, DType from, const void* source, DType to, void* target,
-                      Spelling spelling) {
+std::int64_t first_not_finite(std::span<const float> values) {
+    return std::ranges::find_if_not(values, [](float x) { return std::isfinite(x); }) - values.begin();
+}
+
+std::int64_t convert_elements(std::int64_t count, DType from, const void* source, DType to, void* target,
+                              Spelling spelling) {
     constexpr std::int64_t some = 4096;
     alignas(64) float values[some];
     alignas(64) std::byte aligned[some * sizeof(double)];
@@ -185,18 +190,19 @@ void convert_elements(std::int64_t count, DType from, const void* source, DType 
         const std::int64_t n = std::min(some, count - i);
         std::memcpy(aligned, static_cast<const std::byte*>(source) + i * size,
                     static_cast<std::size_t>(n * size));
-        if (from == DType::f64) {
-            for (std::int64_t j = 0; j < n; j++) {
-                double value;
-                std::memcpy(&value, aligned + j * 8, sizeof value);
-                values[j] = static_cast<float>(value);
-            }
-        } else {
+        std::int64_t lost = n;
+        if (from == DType::f64)
+            lost = narrow(n, reinterpret_cast<const double*>(aligned), values);
+        else
             k.load(n, from, aligned, values);
-        }
-        read_spelling(spelling, {values, static_cast<std::size_t>(n)});
-        k.store(n, to, values, static_cast<std::byte*>(target) + i * info(to).bytes);
+        const std::span<float> all(values, static_cast<std::size_t>(n));
+        read_spelling(spelling, all);
+        if (spelling != Spelling::same) lost = std::min(lost, first_not_finite(all));
+        lost = std::min(lost,
+                        store_narrowed(n, to, values, static_cast<std::byte*>(target) + i * info(to).bytes));
+        if (lost < n) return i + lost;
     }
+    return count;
 }
 
 namespace {
@@ -230,7 +236,8 @@ void transpose(std::int64_t rows, std::int64_t columns, std::size_t size, const 
     }
 }
 
-ParameterReader::ParameterReader(const Safetensors& file, ParameterRows rows) : rows_(std::move(rows)) {
+ParameterReader::ParameterReader(const Safetensors& file, ParameterRows rows)
+    : file_(file), rows_(std::move(rows)) {
     for (const std::string& name : rows_.tensors) {
         const SafetensorsTensor* t = file.tensor(name);
         if (!t) fail_input(file.path(), name, "a tensor", "none");
@@ -289,12 +296,22 @@ void ParameterReader::gather(const Window& w, std::byte* out) const {
     }
 }
 
+/// Of a window's element that `type` cannot hold, by its place in the file.
+void ParameterReader::refuse(const Window& w, std::int64_t element, DType type) const {
+    const ParameterRows::Place place = rows_.at(w.begin + element / w.columns);
+    const std::int64_t each = rows_.all / rows_.stacks, column = w.column + element % w.columns;
+    const SafetensorsTensor& t = *tensors_[place.tensor];
+    refuse_narrowed(file_.path_of(t), t.name,
+                    rows_.transpose ? place.row / each * rows_.columns + column : place.row, type);
+}
+
 void ParameterReader::read(const Window& w, DType type, std::byte* out) const {
     if (type == type_ && rows_.as_is()) return gather(w, out);
     const std::int64_t count = (w.end - w.begin) * w.columns;
     std::vector<std::byte> stored(static_cast<std::size_t>(count * info(type_).bytes));
     gather(w, stored.data());
-    convert_elements(count, type_, stored.data(), type, out, rows_.spelling);
+    const std::int64_t lost = convert_elements(count, type_, stored.data(), type, out, rows_.spelling);
+    if (lost < count) refuse(w, lost, type);
 }
 
 }  // namespace linnet

@@ -50,9 +50,13 @@ bool is_spare(const HuggingFaceFamily& family, const std::string& tensor, bool p
 void read_spelling(Spelling spelling, std::span<float> values);
 void write_spelling(Spelling spelling, std::span<float> values);
 
-/// Type conversions of whole numbers of elements, read by `spelling`; f64 too, and of any address.
-void convert_elements(std::int64_t count, DType from, const void* source, DType to, void* target,
-                      Spelling spelling = Spelling::same);
+/// The place of the first value that is not finite; their number where there is none.
+std::int64_t first_not_finite(std::span<const float> values);
+
+/// Type conversions of whole numbers of elements, read by `spelling`; f64 too, and of any address. Returns
+/// the place of the first that `to` cannot hold, where it ends; `count` where there is none.
+[[nodiscard]] std::int64_t convert_elements(std::int64_t count, DType from, const void* source, DType to,
+                                            void* target, Spelling spelling = Spelling::same);
 
 /// out[c · out_row + r] = in[r · in_row + c] for all rows r and columns c, of elements of `size` bytes (2, 4
 /// or 8).
@@ -62,18 +66,21 @@ void transpose(std::int64_t rows, std::int64_t columns, std::size_t size, const 
 /// Reads a parameter from the tensors that hold it.
 class ParameterReader {
   public:
-    /// Error(Exit::input) where one is missing, or of another shape or a type that is no weight's.
+    /// Error(Exit::input) where one is missing, or of another shape or a type that is no weight's. `file`
+    /// outlives it.
     ParameterReader(const Safetensors& file, ParameterRows rows);
 
     const ParameterRows& rows() const { return rows_; }
     DType type() const { return type_; }  // as stored
     /// The parameter's bytes where they lie, as `type`; empty where they have to be made.
     std::span<const std::byte> in_place(DType type) const;
-    /// A window as `type`, row after row.
+    /// A window as `type`, row after row. Error(Exit::input) for a weight that it cannot hold.
     void read(const Window& window, DType type, std::byte* out) const;
 
   private:
     void gather(const Window& window, std::byte* out) const;
+    [[noreturn]] void refuse(const Window& window, std::int64_t element, DType type) const;
+    const Safetensors& file_;
     ParameterRows rows_;
     std::vector<const SafetensorsTensor*> tensors_;
     DType type_ = DType::f32;

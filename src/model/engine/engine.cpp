@@ -41,7 +41,7 @@ struct Engine::Impl {
                        config.kind, "linnet embed and linnet predict serve it");
         context = options.context == 0 ? config.context : options.context;
         if (context < 1 || context > config.context)
-            fail(Exit::usage, "", "context", "1 to " + std::to_string(config.context) + ", the model's",
+            fail(Exit::usage, "", "--ctx", "1 to " + std::to_string(config.context) + ", the model's",
                  std::to_string(context));
         batch = std::clamp<std::int64_t>(options.batch, 1, context * options.sequences);
         written = std::max(options.sequences, least_written);

@@ -51,6 +51,12 @@ bool agrees(const json& kept, const Gguf& file) {
 }  // namespace
 
 void add_generation_config(GgufWriter& metadata, std::string_view text, const std::string& path) {
+    const auto require_small = [&](std::size_t bytes) {
+        if (bytes > largest_generation)
+            fail_input(path, "", "at most " + std::to_string(largest_generation) + " bytes",
+                       std::to_string(bytes));
+    };
+    require_small(text.size());
     const json object = parse_json(text, path);
     if (!object.is_object()) fail_input(path, "", "an object", object.type_name());
     for (const SamplingKey& row : sampling_keys) {
@@ -62,11 +68,13 @@ void add_generation_config(GgufWriter& metadata, std::string_view text, const st
         row.whole ? metadata.add(row.gguf, value.get<std::int32_t>())
                   : metadata.add(row.gguf, value.get<float>());
     }
-    metadata.add(kept_generation, std::string_view(ordered_json::parse(text).dump()));
+    const std::string kept = ordered_json::parse(text).dump();
+    require_small(kept.size());  // numbers may have become longer, and it is read again
+    metadata.add(kept_generation, std::string_view(kept));
 }
 
 ordered_json generation_config(const Gguf& file, const SpecialIds& special) {
-    if (const auto kept = file.string(kept_generation)) {
+    if (const auto kept = file.string(kept_generation); kept && kept->size() <= largest_generation) {
         try {
             const json object = parse_json(*kept, kept_generation);
             if (object.is_object() && agrees(object, file)) return ordered_json::parse(*kept);

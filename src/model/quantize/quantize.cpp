@@ -8,6 +8,7 @@
 #include "base/signals.h"
 #include "base/team.h"
 #include "kernels/kernels.h"
+#include "model/narrow.h"
 #include "model/rewrite.h"
 
 namespace linnet {
@@ -45,9 +46,11 @@ class Conversion {
             for (std::int64_t i = range.begin; i < range.end; i++) row(begin + i, i, source, stored, out);
         });
         for (std::size_t i = 0; i < sums_.size(); i++) {
-            if (!std::isfinite(sums_[i].source)) refuse(begin, i, "finite weights", "one that is not");
-            if (!std::isfinite(sums_[i].error))
-                refuse(begin, i, "weights that " + std::string(info(to_).name) + " can hold", "larger ones");
+            const std::int64_t row = begin + static_cast<std::int64_t>(i);
+            if (!std::isfinite(sums_[i].source))
+                fail_input(path_, "tensor " + quoted(from_.name) + ", row " + std::to_string(row),
+                           "finite weights", "one that is not");
+            if (!std::isfinite(sums_[i].error)) refuse_narrowed(path_, from_.name, row, to_);
             total_.error += sums_[i].error, total_.source += sums_[i].source;
         }
     }
@@ -58,12 +61,6 @@ class Conversion {
         double error = 0, source = 0;
     };
 
-    [[noreturn]] void refuse(std::int64_t begin, std::size_t i, const std::string& expected,
-                             const char* got) const {
-        std::string row = std::to_string(begin + static_cast<std::int64_t>(i));
-        fail_input(path_, "tensor " + quoted(from_.name) + ", row " + row, expected, got);
-    }
-
     void row(std::int64_t index, std::int64_t at, std::vector<float>& source, std::vector<float>& stored,
              std::vector<std::byte>& out) {
         const std::byte* from = from_.bytes.data() + index * stored_bytes(from_.type, columns_);
@@ -73,8 +70,11 @@ class Conversion {
         RowSums& sums = sums_[static_cast<std::size_t>(at)];
         sums.source = k.sum_squares(columns_, source.data());
         if (!std::isfinite(sums.source)) return;
-        constexpr double most = 1e38;  // squares are summed in f32 by the search for scales
-        if (info(to_).block > 1 && sums.source > most) {
+        // The search for scales weighs squared errors by magnitudes, and multiplies two sums of such, in f32.
+        // No scale of f16 makes a weight so large; mxfp4's could.
+        constexpr float most = 1e10F;
+        if (info(to_).block > 1 && sums.source > double{most} * double{most} &&
+            std::ranges::any_of(source, [](float x) { return std::abs(x) > most; })) {
             sums.error = INFINITY;
             return;
         }
@@ -113,8 +113,9 @@ DType type_for(const Gguf& file, const QuantizeOptions& options, const QuantizeM
         fail(Exit::usage, "--tensor", t.name,
              "a type whose blocks divide rows of " + std::to_string(columns_of(t.shape)),
              std::string(info(*chosen).name) + ", of blocks of " + std::to_string(info(*chosen).block));
-    DType to =
-        chosen ? *chosen : quantized_type(*options.mix, model, t, options.pure, !options.importance.empty());
+    DType to = chosen ? *chosen
+                      : quantized_type(*options.mix, model, t, options.pure,
+                                       options.by_importance || !options.importance.empty());
     if (info(t.type).block > 1 && to != t.type && !options.requantize)
         fail_input(file.path(), "tensor " + quoted(t.name), "f32, f16 or bf16",
                    std::string(info(t.type).name),

@@ -20,7 +20,8 @@ struct QuantizeOptions {
     bool pure = false;        // every matrix in the mix's base type
     bool requantize = false;  // from tensors that are quantized already, too
     std::vector<std::pair<std::string, DType>>
-        tensors;  // pattern (* is any text) and type: the last that fits
+        tensors;                 // pattern (* is any text) and type: the last that fits
+    bool by_importance = false;  // rules for weighed errors hold; what weighs may be measured after the plan
     Importance importance;
     int threads = 0;  // 0: physical cores
     Existing existing = Existing::replace;

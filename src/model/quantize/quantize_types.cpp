@@ -67,12 +67,12 @@ constexpr Fallback fallbacks[] = {
     {DType::tq2_0, DType::q4_0},
 };
 
-/// The number in "blk.N." or "enc.blk.N."; -1 where there is none.
+/// The number in "blk.N." or "enc.blk.N."; -1 where there is none, or one that no model's layer has.
 std::int64_t layer_of(std::string_view name) {
     std::int64_t layer = -1;
     const std::string number = parts_of(name).layer;
     std::from_chars(number.data(), number.data() + number.size(), layer);
-    return layer;
+    return layer < most_layers ? layer : -1;
 }
 
 bool fits(Layers layers, std::int64_t i, std::int64_t count) {

@@ -356,6 +356,16 @@ TEST_CASE("sampling values go into GGUF's keys and come back with all of generat
     GgufWriter none;
     CHECK(test::refusal([&] { add_generation_config(none, "[]", "g"); }) ==
           "g: expected an object, got array");
+    // Read again in its order, each member costs as much as all before it; numbers may become longer.
+    const std::string long_value = R"({"x": ")" + std::string(65536, 'x') + R"("})";
+    CHECK(test::refusal([&] { add_generation_config(none, long_value, "g"); }) ==
+          "g: expected at most 65536 bytes, got " + std::to_string(long_value.size()));
+    std::string numbers = "[1e9";
+    for (int i = 0; i < 10000; i++) numbers += ",1e9";
+    numbers = R"({"x": )" + numbers + "]}";
+    REQUIRE(numbers.size() < 65536);
+    CHECK(test::has(test::refusal([&] { add_generation_config(none, numbers, "g"); }),
+                    "g: expected at most 65536 bytes, got "));
 }
 
 TEST_CASE("a kept config.json that is not the model's, or damaged, is left for one that is made") {

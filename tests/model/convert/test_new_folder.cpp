@@ -45,6 +45,26 @@ TEST_CASE("a new folder takes the old one's place as a whole, and other files st
     CHECK(test::read_text(path + "/mine") == "mine");
 }
 
+TEST_CASE("a folder that is something else already is refused, also where files may be replaced") {
+    test::Scratch scratch;
+    NewFolder::Names other = names;
+    other.foreign = "other.json";
+    for (const Existing existing : {Existing::keep, Existing::replace}) {
+        const std::string path = scratch / (existing == Existing::keep ? "keep" : "replace");
+        fs::create_directories(path);
+        NewFolder(path, existing, other);
+        test::write_text(path + "/other.json", "mine");
+        CHECK_THROWS_WITH_AS(
+            NewFolder(path, existing, other),
+            (path + ": expected a folder without other.json, got one that has it (a folder is "
+                    "a model or an adapter, not both)")
+                .c_str(),
+            Error);
+        CHECK(fs::exists(path + "/other.json"));
+        CHECK(!fs::exists(path + "/.linnet-new"));
+    }
+}
+
 TEST_CASE("where a file of a new folder cannot have its name, the old one is there again") {
     test::Scratch scratch;
     const std::string path = scratch / "f";

@@ -230,6 +230,8 @@ TEST_CASE("PEFT folders that are no plain LoRA, or another model's, are refused 
         has(with({{"alora_invocation_tokens", {1, 2}}}), "alora_invocation_tokens: expected [], got [1,2]"));
     CHECK(with({{"init_lora_weights", "gaussian"}}) == "accepted");
     CHECK(has(with({{"lora_alpha", nullptr}}), "lora_alpha: expected a number, got none"));
+    for (const double alpha : {1e308, -1e39, 1e-60})  // which no f32 of an adapter's GGUF file can be
+        CHECK(has(with({{"lora_alpha", alpha}}), "lora_alpha: expected a finite number of 32 bits, got "));
     CHECK(has(with({{"alpha_pattern", {{"q_proj", 3}}}}), "alpha_pattern: expected {}"));
     CHECK(with({{"use_rslora", true}}) == "accepted");
     CHECK(open_adapter({s / "a", 1}, *base).shape.targets[0].scale == doctest::Approx(2 / std::sqrt(2.0)));

@@ -140,7 +140,8 @@ TEST_CASE("an adapter's file that is none, or lacks half of a pair, is refused b
     CHECK(says({}) == "accepted");
     CHECK(says({.type = "ia3"}) == "a.gguf: adapter.type: expected lora, got ia3");
     CHECK(says({.type = ""}) == "a.gguf: adapter.type: expected lora, got none");
-    CHECK(says({.alpha = NAN}) == "a.gguf: adapter.lora.alpha: expected a finite number, got another");
+    CHECK(says({.alpha = NAN}) ==
+          "a.gguf: adapter.lora.alpha: expected a finite number of 32 bits, got another");
     CHECK(says({.b = false}) == "a.gguf: " + target + ": expected lora_a and lora_b, got lora_a alone");
     CHECK(says({.a = false}) == "a.gguf: " + target + ": expected lora_a and lora_b, got lora_b alone");
     CHECK(says({.of_a = DType::i32}) == "a.gguf: " + target + ".lora_a: expected weights, got i32");
