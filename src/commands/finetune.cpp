@@ -1,8 +1,10 @@
 // linnet finetune: a model that is there trained further, whole, in part, or by an adapter.
 #include <CLI/CLI.hpp>
 
+#include "base/error.h"
 #include "commands/options.h"
 #include "commands/training_options.h"
+#include "text/unicode/unicode.h"
 #include "train/run_model.h"
 #include "train/start.h"
 
@@ -26,6 +28,13 @@ constexpr Setting settings[] = {
     {"--targets", "finetune.lora.targets"},    {"--lora-dropout", "finetune.lora.dropout"},
 };
 
+/// What the config keeps, a text in UTF-8.
+const std::string& kept(const char* option, const std::string& value) {
+    if (valid_utf8_prefix(value) != value.size())
+        usage_error(option, "a name in UTF-8, as the run's config keeps it", linnet::quoted(value));
+    return value;
+}
+
 }  // namespace
 
 Action add_finetune(CLI::App& app, const Globals& globals) {
@@ -39,9 +48,9 @@ Action add_finetune(CLI::App& app, const Globals& globals) {
              "how conversations are marked: a name (models/templates), or a file like those")
         ->type_name("TEMPLATE")
         ->default_str("the model file's own");
-    add_integer(app, "--layers", options->layers, 1, 1 << 20,
-                "train only so many of the last layers, and what comes behind them")
-        ->default_str("all");
+    auto* layers = add_integer(app, "--layers", options->layers, 1, 1 << 20,
+                               "train only so many of the last layers, and what comes behind them");
+    add_hidden_names(app, "--last", layers->default_str("all"));
     add_real(app, "--layer-decay", options->layer_decay, 1e-3, 1,
              "each layer learns at this share of the rate of the one above it");
     add_integer(app, "--reset-layers", options->reset_layers, 0, 1 << 20,
@@ -50,8 +59,9 @@ Action add_finetune(CLI::App& app, const Globals& globals) {
                 "train an adapter of this rank instead of the weights, which stay as they are")
         ->type_name("R")
         ->default_str("none");
-    add_real(app, "--alpha", options->alpha, 0, 1e6, "the adapter's change counts alpha / rank times")
-        ->default_str("twice the rank");
+    auto* alpha =
+        add_real(app, "--alpha", options->alpha, 0, 1e6, "the adapter's change counts alpha / rank times");
+    add_hidden_names(app, "--lora-alpha", alpha->default_str("twice the rank"));
     add_text(app, "--targets", options->targets,
              "what the adapter changes: names of tensors, or their middles (attn_q), with * for any text, "
              "separated by commas")
@@ -61,12 +71,13 @@ Action add_finetune(CLI::App& app, const Globals& globals) {
     return [options, &globals, &app] {
         std::vector<std::string>& set = options->train.set;
         if (!options->model.empty())
-            set.push_back("finetune.model=" + model_of_run(options->model));
+            set.push_back("finetune.model=" + kept("--model", model_of_run(options->model)));
         else if (!options->train.resume)
             set.insert(set.begin(), std::string("finetune.model=") + built_in);  // --set comes behind it
         for (const Setting& setting : settings)
             if (const CLI::Option* option = app.get_option(setting.option); option->count() > 0)
-                set.push_back(std::string(setting.key) + "=" + option->results().back());
+                set.push_back(std::string(setting.key) + "=" +
+                              kept(setting.option, option->results().back()));
         return run_training(*options, globals);
     };
 }

@@ -40,9 +40,11 @@ void finish_read_options(ReadOptions& read) {
 }
 
 void add_fields(CLI::App& app, std::string& fields) {
-    add_text(app, "--fields", fields, "of JSON lines that hold pairs, classes or tags, separated by commas")
+    add_text(app, "--fields", fields,
+             "of JSON lines that hold pairs, classes, tags or prompts with answers, "
+             "separated by commas")
         ->type_name("NAME")
-        ->default_str("source,target; text,label; words,tags");
+        ->default_str("source,target; text,label; words,tags; prompt,completion");
 }
 
 }  // namespace linnet

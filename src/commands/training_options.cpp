@@ -52,7 +52,7 @@ void add_training_options(CLI::App& app, TrainingArguments& arguments) {
     add_overwrite(app, train.overwrite, "start over in a folder that holds a run")
         ->excludes(app.add_flag("--resume", train.resume,
                                 "go on from the newest checkpoint in --out, with its data and config"));
-    add_integer(app, "--steps", arguments.steps, 1, INT64_MAX, "end after this step")
+    add_integer(app, "--steps", arguments.steps, 1, 1'000'000'000'000, "end after this step")
         ->default_str("train.steps");
     add_real(app, "--epochs", train.epochs, 1e-9, 1e9, "end when the text has been read so many times")
         ->default_str("train.steps")
@@ -60,7 +60,9 @@ void add_training_options(CLI::App& app, TrainingArguments& arguments) {
     add_text(app, "--time", arguments.time,
              "end after this time, such as 90s, 10m, 1.5h, 2d or 1:30 (minutes:seconds)")
         ->type_name("TIME")
-        ->default_str("10m where neither a config nor --steps is given");
+        ->default_str("10m where " + std::string(app.get_option_no_throw("CONFIG")
+                                                     ? "no CONFIG, --steps or --epochs is given"
+                                                     : "neither --steps nor --epochs is given"));
     add_choice(app, "--save", arguments.save, {"gguf", "hf"},
                "hf: write the best model (an adapter: as PEFT has it) as a Hugging Face folder, too, DIR/hf, "
                "where Hugging Face has the model's family")

@@ -7,6 +7,7 @@
 #include "base/fields.h"
 #include "base/hash.h"
 #include "base/sha256.h"
+#include "base/split.h"
 #include "data/documents.h"
 #include "data/line_reader.h"
 
@@ -19,7 +20,20 @@ bool blank(const std::string& line) {
     return line.find_first_not_of(" \t\r") == line.npos;
 }
 
-Example example_of(const json& object, const std::string& path, std::uint64_t number) {
+/// The members that hold an example's prompt and completion.
+struct Names {
+    std::string prompt = "prompt", completion = "completion";
+
+    explicit Names(const std::vector<std::string>& fields) {
+        if (fields.empty()) return;
+        if (fields.size() != 2)
+            fail(Exit::usage, "", "--fields", "those of prompt and completion",
+                 std::to_string(fields.size()));
+        prompt = fields[0], completion = fields[1];
+    }
+};
+
+Example example_of(const json& object, const Names& names, const std::string& path, std::uint64_t number) {
     Example example;
     example.file = path, example.line = number;
     const std::string line = "line " + std::to_string(number);
@@ -31,9 +45,10 @@ Example example_of(const json& object, const std::string& path, std::uint64_t nu
             fail_input(path, line + ", messages", "an answer of the assistant", "none");
         return example;
     }
-    example.prompt = text_member(object, "prompt", path, line + ", ");
-    example.completion = text_member(object, "completion", path, line + ", ");
-    if (example.completion.empty()) fail_input(path, line + ", completion", "a text", "an empty one");
+    example.prompt = text_member(object, names.prompt.c_str(), path, line + ", ");
+    example.completion = text_member(object, names.completion.c_str(), path, line + ", ");
+    if (example.completion.empty())
+        fail_input(path, line + ", " + names.completion, "a text", "an empty one");
     return example;
 }
 
@@ -113,18 +128,29 @@ void take(Example example, Examples& to) {
 
 }  // namespace
 
-bool are_examples(const std::vector<std::string>& inputs, const ReadOptions& options) {
+bool are_examples(const std::vector<std::string>& inputs, const ReadOptions& options,
+                  const std::vector<std::string>& fields) {
+    const std::string prompt = fields.empty() ? "prompt" : fields[0];
     for (const std::string& file : expand_inputs(inputs, options.except)) {
         if (file == "-" || !reads_as_jsonl(file, options.format)) continue;
         const json object = first_object(file);
         if (object.is_null()) continue;
-        return object.is_object() && (object.contains("messages") || object.contains("prompt")) &&
-               !object.contains(options.field);
+        if (!object.is_object() || object.contains(options.field)) return false;
+        if (object.contains("messages") || object.contains(prompt)) return true;
+        if (options.skip_bad || object.empty()) return false;
+        std::vector<std::string> found;
+        for (const auto& member : object.items()) found.push_back(linnet::quoted(member.key()));
+        fail_input(file, "the first object",
+                   linnet::quoted(options.field) + ", or " + linnet::quoted(prompt) +
+                       " and its completion, or 'messages'",
+                   joined(found), "--field names the text's, --fields those of prompt and completion");
     }
     return false;
 }
 
-Examples read_examples(const std::vector<std::string>& inputs, const ReadOptions& options) {
+Examples read_examples(const std::vector<std::string>& inputs, const ReadOptions& options,
+                       const std::vector<std::string>& fields) {
+    const Names names(fields);
     Examples examples;
     Sha256 sum;
     for (const std::string& file : expand_inputs(inputs, options.except)) {
@@ -136,7 +162,8 @@ Examples read_examples(const std::vector<std::string>& inputs, const ReadOptions
             sum.update(line);
             sum.update("\n");
             try {
-                take(example_of(parse_json(line, file, lines.number()), file, lines.number()), examples);
+                take(example_of(parse_json(line, file, lines.number()), names, file, lines.number()),
+                     examples);
             } catch (const Error& error) {
                 if (!options.skip_bad || error.exit() != Exit::input) throw;
                 if (examples.skipped++ == 0) examples.first_skipped = error.what();

@@ -31,12 +31,15 @@ struct Examples {
     std::string first_skipped;  // the error of the first of them
 };
 
-/// Whether the inputs are JSON Lines of examples, by the members of the first object.
-bool are_examples(const std::vector<std::string>& inputs, const ReadOptions& options);
+/// Whether the inputs are JSON Lines of examples, by the members of the first object. `fields`: what a prompt
+/// and its completion are called; empty: so. Error(Exit::input) where it has neither those nor a text.
+bool are_examples(const std::vector<std::string>& inputs, const ReadOptions& options,
+                  const std::vector<std::string>& fields = {});
 
 /// All of them. Errors name file and line: no object, no such members, roles that take no turns, both kinds;
 /// with `skip_bad` such lines are counted instead.
-Examples read_examples(const std::vector<std::string>& inputs, const ReadOptions& options);
+Examples read_examples(const std::vector<std::string>& inputs, const ReadOptions& options,
+                       const std::vector<std::string>& fields = {});
 
 /// Which are held out, of `fraction` of them: many by a hash of each, so that equal ones lie on one side; of
 /// few the last ones.

@@ -24,13 +24,17 @@ void choose_end(const TrainingOptions& options, RunSetup& setup) {
 }
 
 /// A time that is too short for one step and one evaluation is refused.
-void require_time(double step_seconds, double seconds) {
+void require_time(const TrainingOptions& options, double step_seconds, double seconds) {
     const double least = seconds_to_first_loss(step_seconds);
     if (seconds >= least) return;
     char text[2][40];
     std::snprintf(text[0], sizeof text[0], "at least %.2gs", 1.1 * least);
     std::snprintf(text[1], sizeof text[1], "%.2gs", seconds);
-    fail(Exit::usage, "", "--time", text[0], text[1], "a step and an evaluation take as long");
+    const bool given = options.time_limit_s > 0;
+    fail(Exit::usage, "", "--time", text[0], given ? text[1] : "none, which means " + human_seconds(seconds),
+         given
+             ? "a step and an evaluation take as long"
+             : "a step and an evaluation take as long; a smaller train.batch or train.accumulate takes less");
 }
 
 /// As measured when the model was chosen, or now.
@@ -50,7 +54,7 @@ void choose_schedule(const TrainingOptions& options, RunSetup& setup) {
     if (!setup.by_time) return fit_cadence(config, settings);
     setup.step_seconds = step_seconds_of(setup);
     double left = std::max(0.1, setup.time_limit_s - seconds_since(setup.started));
-    if (setup.start.base) require_time(setup.step_seconds, setup.time_limit_s);
+    if (setup.start.base) require_time(options, setup.step_seconds, setup.time_limit_s);
     fit_schedule(config, settings, setup.step_seconds, left, setup.text_size);
     // The end follows the clock only where its steps were ours to choose, and do not change those before.
     setup.by_time = config.train.schedule.kind == "wsd" && config.train.schedule.decay < 1 &&
@@ -63,7 +67,8 @@ void choose_schedule(const TrainingOptions& options, RunSetup& setup) {
 void say_choice(const RunSetup& setup) {
     const ModelConfig& m = setup.config.model;
     const TrainConfig& t = setup.config.train;
-    auto tokens = static_cast<double>(t.batch * t.sequence * t.accumulate * t.steps);
+    const auto step_tokens = static_cast<double>(t.batch * t.sequence * t.accumulate);
+    const double tokens = step_tokens * static_cast<double>(t.steps);
     const double read =
         tokens / static_cast<double>(std::max<std::uint64_t>(setup.text_size.train_tokens, 1));
     char times[32];
@@ -73,9 +78,8 @@ void say_choice(const RunSetup& setup) {
                              std::to_string(m.width) + ", ";
     note("chosen" + (setup.time_limit_s > 0 ? " for " + human_seconds(setup.time_limit_s) : "") + ": " +
          (setup.start.base ? "" : form) + grouped(static_cast<std::uint64_t>(t.steps)) +
-         (t.steps == 1 ? " step of " : " steps of ") +
-         grouped(static_cast<std::uint64_t>(t.batch * t.sequence * t.accumulate)) + " tokens, " +
-         (read < 100 ? times : grouped(static_cast<std::uint64_t>(read))) + " times the text" +
+         (t.steps == 1 ? " step of " : " steps of ") + grouped(static_cast<std::uint64_t>(step_tokens)) +
+         " tokens, " + (read < 100 ? times : grouped(static_cast<std::uint64_t>(read))) + " times the text" +
          (setup.folder ? " (config.json has all of it)" : ""));
 }
 
@@ -113,7 +117,7 @@ RunConfig default_config(const TrainingOptions& options, const RunTexts& data, R
         return seconds_of_step(run, candidate.vocabulary, setup.threads,
                                std::min(1.0, 0.02 * prospect.seconds));
     });
-    require_time(setup.choice.candidates[setup.choice.best].step_seconds, prospect.seconds);
+    require_time(options, setup.choice.candidates[setup.choice.best].step_seconds, prospect.seconds);
     return read(setup.choice.candidates[setup.choice.best].config);
 }
 

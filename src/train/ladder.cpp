@@ -228,6 +228,12 @@ constexpr std::int64_t least_batches = 4;  // but so many batches,
 constexpr double forward_share = 1.0 / 3;  // each of which takes that of a step's time
 constexpr double most_evaluated = 0.1;     // of the time, where a step takes long: then there are fewer
 
+/// Rounded down, in [least, most]; `steps` may be of any size.
+std::int64_t whole_steps(double steps, std::int64_t least, std::int64_t most) {
+    const double within = std::clamp(steps, static_cast<double>(least), static_cast<double>(most));
+    return std::clamp(static_cast<std::int64_t>(within), least, most);
+}
+
 }  // namespace
 
 bool sets(const std::vector<std::string>& given, const std::string& key) {
@@ -245,8 +251,8 @@ void fit_schedule(RunConfig& config, const std::vector<std::string>& given, doub
     };
     // What evaluations take beyond what is reserved for them.
     const double beside = std::max(0.0, evaluation / between_of(seconds) - evaluation_share);
-    auto fitting = static_cast<std::int64_t>(seconds * (1 - reserve) / (step_seconds * (1 + beside)));
-    set_unless(given, "train.steps", t.steps, std::clamp<std::int64_t>(fitting, 1, most_steps(t, text)));
+    const double fitting = seconds * (1 - reserve) / (step_seconds * (1 + beside));
+    set_unless(given, "train.steps", t.steps, whole_steps(fitting, 1, most_steps(t, text)));
     set_unless(given, "train.schedule.warmup", t.schedule.warmup,
                std::clamp<std::int64_t>(t.steps / 20, std::min<std::int64_t>(10, t.steps / 2), 300));
     const double between = between_of(static_cast<double>(t.steps) * step_seconds);
@@ -284,8 +290,8 @@ void fit_cadence(RunConfig& config, const std::vector<std::string>& given) {
 std::int64_t fitting_steps(const TrainConfig& t, std::int64_t done, double elapsed, double seconds,
                            const TextSize& text) {
     double rate = static_cast<double>(done) / elapsed;  // evaluations and all
-    auto fitting = done + static_cast<std::int64_t>((seconds * 0.99 - elapsed) * rate);
-    fitting = std::min(fitting, most_steps(t, text));
+    const double more = (seconds * 0.99 - elapsed) * rate;
+    std::int64_t fitting = whole_steps(static_cast<double>(done) + more, 0, most_steps(t, text));
     // What has been done stays as it would be under the new end: the decay may begin now, but not in the
     // past.
     auto least = static_cast<std::int64_t>(std::ceil(static_cast<double>(done) / (1 - t.schedule.decay)));

@@ -106,6 +106,11 @@ void settle_precision(RunSetup& setup) {
     if (precision == "f32-split" && !kernels().narrow.split)
         note(std::string("f32-split needs matrix units, which ") + kernels().name +
              " has not: products are those of f32");
+    if (precision == "bf16" && !kernels().narrow.rounded)
+        note(std::string("bf16: ") + kernels().name +
+             " has no products of it, so they are those of f32; what is kept for the backward pass takes "
+             "half the "
+             "memory");
     if (precision != "auto") return;
     if (!setup.resumed) {
         precision = fastest_precision(setup.config, setup.threads);

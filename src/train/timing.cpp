@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
+#include "kernels/peaks.h"
 
 namespace linnet {
 
@@ -144,6 +145,13 @@ std::vector<StepShare> profile_steps(const TimedRun& timed, int steps) {
     for (StepShare& share : all) share.seconds /= steps, share.flops /= steps;
     std::ranges::stable_sort(all, std::greater(), &StepShare::seconds);
     return all;
+}
+
+ProductsPeak products_peak(const std::string& precision, int threads, double f32) {
+    if (f32 <= 0) f32 = measured_peak_flops(threads);
+    if (precision != "bf16") return {"f32", f32};
+    const double bf16 = std::max(measured_tile_flops(threads), measured_bf16_flops(threads));
+    return bf16 > f32 ? ProductsPeak{"bf16", bf16} : ProductsPeak{"f32", f32};
 }
 
 }  // namespace linnet

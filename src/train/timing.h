@@ -12,6 +12,14 @@
 
 namespace linnet {
 
+/// The most that the machine makes of products in a config's precision, measured.
+struct ProductsPeak {
+    const char* name;  // of the numbers multiplied: "f32", "bf16"
+    double flops;      // per second, of all threads
+};
+ProductsPeak products_peak(const std::string& precision, int threads,
+                           double f32 = 0);  // f32: where it is known
+
 struct StepTiming {
     double step_ms = 0, update_ms = 0, tokens_per_s = 0, flops_per_s = 0, loss = 0;
 };

@@ -19,7 +19,6 @@
 #include "base/signals.h"
 #include "base/system.h"
 #include "base/terminal.h"
-#include "kernels/peaks.h"
 #include "model/convert/peft.h"
 #include "model/convert/sinks.h"
 #include "train/confusion.h"
@@ -30,6 +29,7 @@
 #include "train/report/report.h"
 #include "train/run_model.h"
 #include "train/setup.h"
+#include "train/timing.h"
 
 namespace linnet {
 namespace {
@@ -40,7 +40,7 @@ double mib(std::size_t bytes) {
     return static_cast<double>(bytes >> 10) / 1024.0;
 }
 
-constexpr double first_look_s = 30;  // the first evaluation comes within a minute
+constexpr double first_look_s = 30;  // the first evaluation comes after the step that ends then
 constexpr int plans = 6;             // how often the clock is asked before the learning rate decays
 
 Learner learner_of(const RunSetup& setup) {
@@ -105,7 +105,7 @@ class Trainer {
             best_sha256_ = setup_.checkpoint.best_sha256;
             if (!setup_.checkpoint.best.empty()) link_or_copy(setup_.checkpoint.best, file(best_name()));
         }
-        peak_ = setup_.peak_flops > 0 ? setup_.peak_flops : measured_peak_flops(setup_.threads);
+        peak_ = products_peak(setup_.config.train.precision, setup_.threads, setup_.peak_flops).flops;
         begun_ = Clock::now();
         first_step_ = step_;
         if (setup_.resumed) {
@@ -135,7 +135,7 @@ class Trainer {
              human_count(static_cast<double>(setup_.tokens(DataSplit::train))) +
              (counts_tokens() ? " training tokens, " : " training examples, ") +
              std::to_string(setup_.threads) + (setup_.threads == 1 ? " thread, " : " threads, ") +
-             kernels().name);
+             kernels().name + ", " + setup_.config.train.precision);
     }
 
     /// After the log has its steps: else one that a kill left would be taken for edited.
@@ -153,6 +153,10 @@ class Trainer {
             rows += work_.rows.count;
             loss += learner_.learn(work_) * work_.loss_scale;
         }
+        // Before anything is learned, weights that came from a model are to blame and not the learning rate.
+        if (step_ == 0 && setup_.start.base && !std::isfinite(loss))
+            fail_input(setup_.start.base->path(), "", "a model that gives the text a finite loss", "nan",
+                       "linnet inspect --check finds weights that are not finite");
         double lr = learning_rate(t, step_);
         StepOptions how;
         how.skip_above = outliers_.limit(t.skip_outliers);
@@ -160,7 +164,7 @@ class Trainer {
         const StepResult done = learner_.update(t, step_ + 1, how);
         if (!std::isfinite(loss) || !std::isfinite(done.norm)) {
             char got[96];
-            std::snprintf(got, sizeof got, "loss %g, gradient norm %g", loss, done.norm);
+            std::snprintf(got, sizeof got, "loss %g, gradient norm %g", std::fabs(loss), done.norm);
             diverged(step_ + 1, loss, got);
         }
         if (t.skip_outliers > 0) outliers_.observe(done.norm);
@@ -571,7 +575,7 @@ void keep_edited_config(const TrainingOptions& options, const RunSetup& setup) {
         kept = options.out + "/config.edited-" + std::to_string(n) + ".json";
     if (int error = rename_file(path, kept)) fail_errno(kept, "", error);
     note(path + " was edited: the run goes on with its own settings; what you wrote is kept as " + kept +
-         " (`linnet train " + kept + " --out " + options.out + " --resume` would go on with it)");
+         " (`linnet train " + kept + " --data DATA --out ANOTHER` starts a run with it)");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // linnet finetune and merge, generate --lora: whole commands.
 #include <doctest/doctest.h>
 
+#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -272,6 +273,20 @@ TEST_CASE("answers are learned from pairs and from conversations") {
     CHECK(has(learned.err, "150 prompts with completions"));
     const std::vector<double> losses = place.losses("pairs");
     CHECK(losses.back() < losses.front());
+    // The same under other names, which are told to be unknown first.
+    for (const char* member : {"prompt", "completion"})
+        for (std::size_t at = 0; (at = pairs.find(member, at)) != std::string::npos; at += 8)
+            pairs.replace(at, std::strlen(member), member == std::string("prompt") ? "question" : "response");
+    write_text(place.s / "others.jsonl", pairs);
+    const Outcome unknown = place("${TUNE/down/others.jsonl} -m m.gguf --out x");
+    CHECK(unknown.exit == 3);
+    CHECK_MESSAGE(
+        has(unknown.err, "got 'question', 'response' (--field names the text's, --fields those of prompt"),
+        unknown.err);
+    const Outcome named =
+        place("${TUNE/down/others.jsonl} -m m.gguf --fields question,response --out others");
+    REQUIRE_MESSAGE(named.exit == 0, named.err);
+    CHECK(place.losses("others") == losses);
     const Outcome none = place("${TUNE/down/chats.jsonl} -m m.gguf --out x");
     CHECK(none.exit == 3);
     CHECK(has(none.err, "chats.jsonl: line 1: messages: expected a model with a chat template"));

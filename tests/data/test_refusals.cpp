@@ -457,7 +457,7 @@ TEST_CASE("JSON Lines are examples by their first object, and others beside them
         {R"({"prompt": "p", "completion": "c"})", true},
         {R"({"messages": []})", true},
         {R"({"text": "t", "prompt": "p"})", false},
-        {R"({"other": 1})", false},
+        {"{}", false},
         {"[]", false},
         {"no JSON", false},
         {"", false},
@@ -466,6 +466,11 @@ TEST_CASE("JSON Lines are examples by their first object, and others beside them
         write_text(s / "b.jsonl", line);
         CHECK(are_examples({s / "t.txt", s / "b.jsonl"}, {}) == are);
     }
+    write_text(s / "o.jsonl", R"({"other": 1, "answer": "a"})");
+    CHECK(named(s.path, [&] { are_examples({s / "o.jsonl"}, {}); }) ==
+          "o.jsonl: the first object: expected 'text', or 'prompt' and its completion, or 'messages', got "
+          "'answer', 'other' (--field names the text's, --fields those of prompt and completion)");
+    CHECK(are_examples({s / "o.jsonl"}, {}, {"other", "answer"}));
     CHECK_FALSE(are_examples({s / "t.txt"}, {}));
     CHECK(are_examples({s / "a.jsonl"}, {}));  // behind blank lines
     CHECK(named(s.path, [&] {

@@ -159,6 +159,11 @@ TEST_CASE("a default schedule fits the time, reads a small text only so often, a
     CHECK(steps / static_cast<double>(slow.train.eval_every) * 4 / 3 < 0.11 * steps);
     CHECK(1.2 * (steps + std::floor(steps / static_cast<double>(slow.train.eval_every)) * 4 / 3) < 40);
 
+    RunConfig endless = chosen(10'000'000, 1e300);  // more steps than an integer holds
+    fit_schedule(endless, {}, 0.05, 1e300, {10'000'000, 3'500'000});
+    CHECK(endless.train.steps > 1000);
+    CHECK(fitting_steps(endless.train, 10, 0.5, 1e300, {10'000'000, 3'500'000}) > 1000);
+
     for (double step : {1e-6, 1.0, 1e4}) {  // a step may be longer than the time
         RunConfig odd = chosen(10'000'000, 1);
         fit_schedule(odd, {}, step, 1, {10'000'000, 3'500'000});

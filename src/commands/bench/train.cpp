@@ -38,17 +38,6 @@ std::int64_t vocabulary_of(const TokenizerConfig& tokenizer) {
     return tokenizer.vocab_size;
 }
 
-/// The most that the machine makes of products in a precision.
-struct ProductsPeak {
-    const char* name;
-    double flops;
-};
-ProductsPeak products_peak(const std::string& precision, int threads, double f32) {
-    if (precision != "bf16") return {"f32", f32};
-    const double bf16 = std::max(measured_tile_flops(threads), measured_bf16_flops(threads));
-    return bf16 > f32 ? ProductsPeak{"bf16", bf16} : ProductsPeak{"f32", f32};
-}
-
 /// A line per op and direction, the longest first.
 std::string profile_text(const std::vector<StepShare>& shares, const ProductsPeak& peak) {
     char line[160];
@@ -120,17 +109,17 @@ int run(Options& options, const Globals& globals) {
     const TimedRun timed = setup ? first_of_run(*setup) : random_run(options, threads);
     const std::string& precision = timed.config.train.precision;
     const std::int64_t vocabulary = timed.vocabulary;
-    double peak = measured_peak_flops(threads);
+    const ProductsPeak peak = products_peak(precision, threads);
     StepTiming timing = time_steps(timed, static_cast<int>(options.steps));
     std::vector<StepShare> shares;
     if (options.profile) shares = profile_steps(timed, static_cast<int>(options.steps));
-    double mfu = peak > 0 ? timing.flops_per_s / peak : 0;
+    const double mfu = peak.flops > 0 ? timing.flops_per_s / peak.flops : 0;
     if (options.json) {
         nlohmann::ordered_json out{{"step_ms", timing.step_ms},
                                    {"tokens_per_s", timing.tokens_per_s},
                                    {"flops_per_s", timing.flops_per_s},
                                    {"mfu", mfu},
-                                   {"peak_flops", peak},
+                                   {"peak_flops", peak.flops},
                                    {"vocabulary", vocabulary},
                                    {"threads", threads},
                                    {"isa", kernels().name},
@@ -143,13 +132,13 @@ int run(Options& options, const Globals& globals) {
     std::snprintf(text, sizeof text,
                   "step        %10.2f ms\n"
                   "tokens      %10.0f per second\n"
-                  "arithmetic  %10.1f GFLOP/s, %.0f%% of the measured f32 peak of %.0f\n"
+                  "arithmetic  %10.1f GFLOP/s, %.0f%% of the measured %s peak of %.0f\n"
                   "(median of %lld steps, vocabulary %lld, %d threads, %s, %s)\n",
-                  timing.step_ms, timing.tokens_per_s, timing.flops_per_s / 1e9, 100 * mfu, peak / 1e9,
-                  static_cast<long long>(options.steps), static_cast<long long>(vocabulary), threads,
-                  kernels().name, precision.c_str());
+                  timing.step_ms, timing.tokens_per_s, timing.flops_per_s / 1e9, 100 * mfu, peak.name,
+                  peak.flops / 1e9, static_cast<long long>(options.steps), static_cast<long long>(vocabulary),
+                  threads, kernels().name, precision.c_str());
     write_stdout(text);
-    if (options.profile) write_stdout(profile_text(shares, products_peak(precision, threads, peak)));
+    if (options.profile) write_stdout(profile_text(shares, peak));
     return 0;
 }
 

@@ -169,7 +169,7 @@ void Optimizer::measure(const Running& run, Worker part) {
 }
 
 Update<float> Optimizer::update_for(const Running& run, const Chunk& c) const {
-    return update_of(*c.kind, run.groups[c.group].optimizer, c.decays, c.rate * run.rate(c.group),
+    return update_of(*c.kind, run.groups[c.group].optimizer, c.decays, c.rate, run.rate(c.group),
                      run.options.step);
 }
 

@@ -68,11 +68,11 @@ double first_factor(const OptimizerKind& kind, const OptimizerConfig& c, std::in
 
 }  // namespace
 
-Update<float> update_of(const OptimizerKind& kind, const OptimizerConfig& c, bool decays, double rate,
-                        std::int64_t step) {
+Update<float> update_of(const OptimizerKind& kind, const OptimizerConfig& c, bool decays, double share,
+                        double rate, std::int64_t step) {
     Update<float> u;
     u.rule = kind.rule;
-    u.lr = static_cast<float>(rate);
+    u.lr = static_cast<float>(share * rate);
     u.beta1 = static_cast<float>(first_factor(kind, c, step));
     u.beta2 = static_cast<float>(c.beta2);
     u.epsilon = static_cast<float>(c.epsilon);

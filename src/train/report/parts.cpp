@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <tuple>
 #include <vector>
 
 #include "base/fields.h"
@@ -67,6 +68,11 @@ std::string line_colours() {
         out += ".line." + name + " { stroke:" + colour + " .dot." + name + ", .name." + name +
                " { fill:" + colour + " .key." + name + " { background:" + colour + "\n";
     }
+    for (const auto& [name, dashes, shown] :
+         {std::tuple{"dashed", "7 4", "60%"}, std::tuple{"dotted", "2 4", "30%"}})
+        out += std::string(".line.") + name + " { stroke-dasharray:" + dashes + " } .key." + name +
+               " { background-image:linear-gradient(90deg,transparent " + shown +
+               ",var(--card) 0); background-size:6px }\n";
     return out;
 }
 

@@ -1,5 +1,6 @@
 // What pages about training runs are made of: charts with their captions, tables, maps of blocks.
 #pragma once
+#include <algorithm>
 #include <string>
 
 #include "train/report/chart.h"
@@ -14,9 +15,10 @@ std::string config_rows(const LogRecord& object, const std::string& prefix = "")
 /// legend.
 std::string figure(const std::string& title, const std::string& caption, const Chart& chart);
 
-/// The style of line `index`; there are eight, in turn.
+/// The style of line `index`: eight colours in turn, whole, then dashed, then dotted.
 inline std::string line_style(std::size_t index) {
-    return std::string(1, static_cast<char>('a' + index % 8));
+    constexpr const char* strokes[] = {"", " dashed", " dotted"};
+    return std::string(1, static_cast<char>('a' + index % 8)) + strokes[std::min<std::size_t>(index / 8, 2)];
 }
 
 /// A line's name behind a piece of its colour.

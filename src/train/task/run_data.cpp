@@ -67,8 +67,8 @@ RunData::RunData(DataOptions options) : options_(std::move(options)) {
         if (!own_tokenizer().empty()) vocabulary_ = load_tokenizer(own_tokenizer())->size();
         return;
     }
-    if (are_examples(inputs, options_.read)) {
-        examples_ = read_examples(inputs, options_.read);
+    if (are_examples(inputs, options_.read, options_.fields)) {
+        examples_ = read_examples(inputs, options_.read, options_.fields);
         sha256_ = examples_->sha256;
         bytes_ = examples_->bytes;
         count_ = examples_->list.size();

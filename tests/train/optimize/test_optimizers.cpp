@@ -94,9 +94,10 @@ struct Reference {
         p[i] -= lr * (u + decay * p[i]);
     }
 
-    void step(const OptimizerConfig& c, double lr, std::int64_t t, std::vector<double> g) {
+    void step(const OptimizerConfig& c, double share, double rate, std::int64_t t, std::vector<double> g) {
         double decay = parameter.shape.rank > 1 ? c.weight_decay : 0;
-        if (c.scaled_decay) decay *= lr / c.lr;
+        if (c.scaled_decay) decay *= rate / c.lr;
+        const double lr = share * rate;
         double momentum = c.momentum;
         if (c.momentum_warmup > 0)
             momentum = c.momentum_start + (c.momentum - c.momentum_start) *
@@ -155,13 +156,16 @@ struct Reference {
     }
 };
 
-/// The largest difference of parameters after some steps, of their root mean square.
-double difference(const OptimizerConfig& config, int steps, ProductKernel products = ProductKernel::panels) {
+/// The largest difference of parameters after some steps, of their root mean square; all learn at `share` of
+/// the rate.
+double difference(const OptimizerConfig& config, int steps, ProductKernel products = ProductKernel::panels,
+                  double share = 1) {
     const Graph graph = small_graph();
     ScheduleConfig schedule;
     schedule.warmup = 3;
     const std::vector<ParameterGroup> groups{{{}, config, schedule}};
-    Optimizer optimizer(graph, groups, 2, {}, products);
+    const std::vector<double> shares(graph.parameters().size(), share);
+    Optimizer optimizer(graph, groups, 2, shares, products);
     std::vector<float> values = random_elements(graph, 0);
     std::vector<Reference> references;
     std::size_t begin = 0;
@@ -188,7 +192,7 @@ double difference(const OptimizerConfig& config, int steps, ProductKernel produc
             std::vector<double> g(given.begin() + std::ptrdiff_t(begin),
                                   given.begin() + std::ptrdiff_t(begin + r.p.size()));
             for (double& x : g) x *= std::min(1.0, 50 / norm);
-            r.step(config, rate, t, g);
+            r.step(config, share, rate, t, g);
             begin += static_cast<std::size_t>(padded(r.parameter.shape.count()));
         }
     }
@@ -226,6 +230,7 @@ TEST_CASE("every optimizer takes the steps of its paper, whatever its settings a
             change(config);
             if (config.cautious_decay && kind.coupled_decay) continue;  // refused
             CHECK(difference(config, 9) < 4e-5);
+            CHECK(difference(config, 9, ProductKernel::panels, 0.5) < 4e-5);  // as of --layer-decay
         }
 }
 

@@ -71,6 +71,17 @@ TEST_CASE("several runs stand over each other on one page, against steps, tokens
     CHECK(has(report_html(log_of(4, 9, true), "one"), "Gradients by block"));
 }
 
+TEST_CASE("every run of many has a line of its own") {
+    std::vector<std::string> logs;
+    for (int i = 0; i < 18; i++) logs.push_back(log_of(4 + i, 5, false));
+    std::vector<NamedLog> many;
+    for (const std::string& log : logs) many.push_back({"run " + std::to_string(many.size()), log});
+    const std::string page = runs_report_html(many);
+    for (const char* style : {"line a\"", "line a dashed\"", "line a dotted\"", "line h dashed\""})
+        CHECK_MESSAGE(has(page, style), style);
+    CHECK(has(page, ".line.dashed { stroke-dasharray"));
+}
+
 TEST_CASE("the table of several runs has a row for each, and the columns that any of them fills") {
     const std::string page =
         runs_report_html({{"first", log_of(4, 9, true)}, {"second", log_of(5, 7, false)}});
