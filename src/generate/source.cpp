@@ -9,7 +9,7 @@
 namespace linnet {
 
 void LogitSource::fail_not_finite(const Work&, Phase) {
-    fail_input("", "logits", "finite numbers", "others", "the model's weights are damaged");
+    fail_input("", "logits", "finite numbers", "others", not_finite_hint);
 }
 
 void LogitSource::encode(std::size_t, std::span<const TokenId>) {
@@ -36,7 +36,7 @@ void EngineSource::fail_not_finite(const Work& work, Phase phase) {
     if (!work.tokens.empty())
         if (auto found = engine_.find_not_finite({&sequence(work.slot), work.tokens, work.every}, phase))
             fail_input(engine_.model().path(), found->node, "finite values",
-                       std::to_string(found->values) + " that are not", "the model's weights are damaged");
+                       std::to_string(found->values) + " that are not", not_finite_hint);
     LogitSource::fail_not_finite(work, phase);
 }
 

@@ -65,6 +65,16 @@ TEST_CASE("every sampler has a name of its own, is in the default order once, an
             for (std::uint64_t step = 0; step < 20; step++)
                 CHECK(Sampler(hard).pick(five, history, step).has_value());
         }
+    // Logits beyond a float's range stay in it: the likeliest stays so, and no weights are damaged.
+    SamplerOptions cold = plain();
+    cold.samplers = "temperature;penalties", cold.temperature = 1e-40, cold.repeat_penalty = 1.1;
+    const std::optional<TokenId> likeliest = Sampler(cold).pick(five, {}, 0);
+    cold.temperature = 1e-30;
+    CHECK(likeliest == Sampler(cold).pick(five, {}, 0));
+    cold.temperature = 1, cold.repeat_penalty = 1e-3;
+    std::vector<float> high(five.begin(), five.end());
+    high[2] = 3e38f;
+    CHECK(Sampler(cold).pick(high, std::vector<TokenId>{2}, 0) == TokenId{2});
     // A temperature of 1 leaves the logits as they are, and then penalties make another the largest.
     SamplerOptions late = plain();
     late.samplers = "temperature;penalties;min_p", late.presence_penalty = 10, late.min_p = 0.5;

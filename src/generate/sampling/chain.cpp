@@ -22,7 +22,7 @@ void penalties(Draw& draw) {
     draw.apply_temperature();
     draw.adjust(seen, [&](int count, float logit) {
         const auto minus = static_cast<float>(count * o.frequency_penalty + o.presence_penalty);
-        return std::max((logit > 0 ? logit / penalty : logit * penalty) - minus, Draw::lowest);
+        return Draw::bounded((logit > 0 ? logit / penalty : logit * penalty) - minus);
     });
 }
 

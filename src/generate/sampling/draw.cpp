@@ -115,8 +115,13 @@ void Draw::keep_top_k(std::size_t k) {
 
 void Draw::apply_temperature() {
     if (temperature == 1) return;
-    for (Candidate& c : list())
-        c.logit = std::max(static_cast<float>(static_cast<double>(c.logit) / temperature), lowest);
+    // A temperature that would take logits beyond a float's range is 0 as far as that can tell: one that
+    // leaves them there keeps their order.
+    double most = 0;
+    for (const Candidate& c : list())
+        if (!banned(c.logit)) most = std::max(most, std::fabs(static_cast<double>(c.logit)));
+    const double divisor = std::max(temperature, most / static_cast<double>(-lowest));
+    for (Candidate& c : list()) c.logit = bounded(static_cast<double>(c.logit) / divisor);
     temperature = 1;
 }
 

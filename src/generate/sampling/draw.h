@@ -1,5 +1,6 @@
 // One draw in the making: the tokens that are still in it, and what every sampler does to them.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -33,6 +34,10 @@ class Draw {
     /// What a ban makes of a logit. Not minus infinity: a banned token stays what is left where all others
     /// are forbidden.
     static constexpr float lowest = std::numeric_limits<float>::lowest();
+    /// What is beyond a float's range, at its end.
+    static float bounded(double logit) {
+        return static_cast<float>(std::clamp<double>(logit, lowest, -lowest));
+    }
     /// Whether a logit is no more than a ban has left of it, also where a temperature has scaled it since.
     static bool banned(float logit) { return logit < lowest * 0x1p-64f; }
 

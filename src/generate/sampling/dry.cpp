@@ -77,7 +77,7 @@ void apply_dry(Draw& draw) {
     draw.adjust(longest, [&](std::size_t length, float logit) {
         const double power = std::min(static_cast<double>(length - allowed), steepest);
         const auto minus = static_cast<float>(o.dry_multiplier * std::pow(o.dry_base, power));
-        return std::max(logit - minus, Draw::lowest);
+        return Draw::bounded(logit - minus);
     });
 }
 
