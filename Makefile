@@ -10,6 +10,8 @@ MACHINE := $(firstword $(subst -, ,$(shell $(CXX) -dumpmachine)))
 CROSS   := $(if $(findstring -linux-gnu-g++,$(CXX)),$(filter-out $(shell uname -m),$(MACHINE)))
 SYSTEM  := $(shell uname -s)
 Q       := $(if $(V),,@)
+# A line that names $(MAKE) runs under `make -n`, too: this makes nothing of it.
+IF_DRY   = $(if $(findstring n,$(filter-out --%,-$(firstword $(MAKEFLAGS)))),: )
 # Without a -j of one's own, the targets that people type use every core.
 CORES   := $(shell nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 2)
 AGAIN    = +@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(CORES))
@@ -174,43 +176,51 @@ $(BUILD)/library.a: $(LIBRARY)
 # The program itself prints its manual pages and completions; build/share mirrors PREFIX/share.
 RUN   := $(if $(CROSS),qemu-$(CROSS)-static )
 SHARE := $(BUILD)/share
-$(SHARE)/made: $(BUILD)/linnet README.md LICENSE $(wildcard models/*.json) models/README.md
+DOCUMENTED := $(wildcard models/*.json models/*.md models/*/README.md models/templates/*.json)
+$(SHARE)/made: $(BUILD)/linnet README.md LICENSE $(DOCUMENTED)
 	@echo "make    $(SHARE)"
 	$(Q)rm -rf $(SHARE)
 	$(Q)cd $(BUILD) && mkdir -p share/man/man1 share/bash-completion/completions share/zsh/site-functions \
-	    share/fish/vendor_completions.d share/doc/linnet/models
+	    share/fish/vendor_completions.d share/doc/linnet/models/templates share/doc/linnet/models/architectures
 	$(Q)for page in $$($(RUN)$(BUILD)/linnet manual --list); do \
 	    $(RUN)$(BUILD)/linnet manual $$page >$(SHARE)/man/man1/$$page.1 || exit 1; done
 	$(Q)$(RUN)$(BUILD)/linnet completion bash >$(SHARE)/bash-completion/completions/linnet
 	$(Q)$(RUN)$(BUILD)/linnet completion zsh >$(SHARE)/zsh/site-functions/_linnet
 	$(Q)$(RUN)$(BUILD)/linnet completion fish >$(SHARE)/fish/vendor_completions.d/linnet.fish
-	$(Q)cp README.md LICENSE $(SHARE)/doc/linnet && cp models/README.md models/*.json $(SHARE)/doc/linnet/models
+	$(Q)for file in LICENSE $(DOCUMENTED); do cp $$file $(SHARE)/doc/linnet/$$file || exit 1; done
+# What README.md links to in the source tree is not installed: the names alone stand there.
+	$(Q)sed -E 's#\[[^]]*\]\(((src|tests)/[^)]*)\)#\1#g' README.md >$(SHARE)/doc/linnet/README.md
 	$(Q)touch $@
 
-# Everything of ours below PREFIX, as uninstall removes it; a test installs, uninstalls and finds nothing left.
+# Everything of ours below PREFIX, as install puts and uninstall removes it; check-install tries both.
 INSTALLED := bin/linnet share/man/man1/linnet.1 share/man/man1/linnet-*.1 share/bash-completion/completions/linnet \
              share/zsh/site-functions/_linnet share/fish/vendor_completions.d/linnet.fish share/doc/linnet
-TO         = $(DESTDIR)$(PREFIX)
+# As a path from the root, as recipes change folders: a relative DESTDIR, or a relative PREFIX without one, is taken from
+# here. No function of make that takes paths apart, as they may have spaces.
+below      = $(if $(filter-out /%,$(firstword $(2))),$(1)/)$(2)
+IN_STAGE   = $(call below,,$(PREFIX))
+TO         = $(call below,$(CURDIR),$(if $(DESTDIR),$(DESTDIR)$(IN_STAGE),$(PREFIX)))
 install:      ## program, manual pages, completions and model configs under PREFIX (/usr/local); DESTDIR stages them
 	$(AGAIN) run-install
 run-install: $(BUILD)/linnet $(SHARE)/made
 	$(Q)install -d "$(TO)/bin" && install -m 755 $(BUILD)/linnet "$(TO)/bin/linnet"
-	$(Q)cd $(SHARE) && for file in $$(find * -type f ! -path made); do \
+	$(Q)cd $(SHARE) && for file in $$(find $(patsubst share/%,%,$(filter share/%,$(INSTALLED))) -type f); do \
 	    install -d "$(TO)/share/$${file%/*}" && install -m 644 $$file "$(TO)/share/$$file" || exit 1; done
 	@echo "installed $(TO)/bin/linnet"
 
 uninstall:    ## remove what install put under PREFIX
-	$(Q)if cd "$(TO)" 2>/dev/null; then rm -rf $(INSTALLED); fi
-	$(if $(DESTDIR),$(Q)if cd "$(TO)" 2>/dev/null; then \
-	    find . -depth -type d -exec rmdir {} + 2>/dev/null; cd "$(DESTDIR)/" && rmdir -p ".$(PREFIX)" 2>/dev/null; fi; true)
+	$(Q)if cd "$(TO)/" 2>/dev/null; then rm -rf $(INSTALLED); fi
+# From a stage also the folders that this leaves empty.
+	$(if $(DESTDIR),$(Q)if cd "$(TO)/" 2>/dev/null; then rmdir -p $(patsubst %/,%,$(sort $(dir $(INSTALLED)))) 2>/dev/null; \
+	    cd "$(call below,$(CURDIR),$(DESTDIR))/" && rmdir -p ".$(IN_STAGE)" 2>/dev/null; fi; true)
 
 deb:          ## build/linnet_VERSION_ARCH.deb, for Debian and its relatives
 	$(AGAIN) run-deb
 run-deb: $(BUILD)/linnet $(SHARE)/made
-	$(Q)MAKE="$(MAKE)" CXX="$(CXX)" STRIP="$(if $(CROSS),$(CROSS)-linux-gnu-)strip" tools/make_deb.sh $(BUILD)
+	$(Q)$(IF_DRY)MAKE="$(MAKE)" CXX="$(CXX)" STRIP="$(if $(CROSS),$(CROSS)-linux-gnu-)strip" tools/make_deb.sh $(BUILD)
 
 check-install: $(BUILD)/linnet  ## install, uninstall, the .deb and the static program, tried in folders that go away
-	$(Q)MAKE="$(MAKE)" tools/check_install.sh $(BUILD)
+	$(Q)$(IF_DRY)MAKE="$(MAKE)" tools/check_install.sh $(BUILD)
 
 static:       ## build/linnet-static, which needs no library of the machine that it runs on
 	$(AGAIN) $(BUILD)/linnet-static

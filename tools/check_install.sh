@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 build=$1
 make=${MAKE:-make}
 scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+trap 'rm -rf "$scratch" "$build/a stage"' EXIT
 wrong() { echo "check_install: $1: expected $2, got ${3:-another}" >&2; exit 1; }
 git status --porcelain >"$scratch/status-before"
 
@@ -25,14 +25,35 @@ for file in bash-completion/completions/linnet zsh/site-functions/_linnet fish/v
     doc/linnet/README.md doc/linnet/LICENSE; do
     [ -s "$share/$file" ] || wrong "$file" "a file" none
 done
+for page in README.md models/README.md models/templates/README.md models/architectures/README.md; do
+    sed -n 's/.*](\([^):#]*\)).*/\1/p' "$share/doc/linnet/$page" | while read -r link; do
+        [ -e "$(dirname "$share/doc/linnet/$page")/$link" ] || wrong "$page" "$link, which it links to" none
+    done
+done
 if command -v bash >/dev/null; then bash -n "$share/bash-completion/completions/linnet"; fi
-mkdir -p "$stage/opt/linnet/share/man/man1" && : >"$stage/opt/linnet/share/man/man1/other.1"
+# What is not ours stays: a page, an empty folder.
+mkdir "$stage/opt/linnet/share/empty" && : >"$stage/opt/linnet/share/man/man1/other.1"
 $make --no-print-directory uninstall DESTDIR="$stage" PREFIX=/opt/linnet
-left=$(cd "$stage" && find . -type f)
-[ "$left" = ./opt/linnet/share/man/man1/other.1 ] || wrong "make uninstall" "only what is not ours left" "$left"
-rm "$stage/opt/linnet/share/man/man1/other.1"
+left=$(cd "$stage/opt/linnet" && find . -type f -o -type d -empty | sort | tr '\n' ' ')
+[ "$left" = "./share/empty ./share/man/man1/other.1 " ] || wrong "make uninstall" "only what is not ours left" "$left"
+rm "$stage/opt/linnet/share/man/man1/other.1" && rmdir "$stage/opt/linnet/share/empty"
 $make --no-print-directory uninstall DESTDIR="$stage" PREFIX=/opt/linnet
 [ -z "$(ls -A "$stage")" ] || wrong "make uninstall" "an empty folder" "$(ls -A "$stage")"
+
+# Relative names are taken from here.
+for to in "DESTDIR=$build/a stage" "PREFIX=$build/a stage/opt"; do
+    $make --no-print-directory run-install PREFIX=opt "$to" >/dev/null
+    for file in bin/linnet share/man/man1/linnet.1; do
+        [ -s "$build/a stage/opt/$file" ] || wrong "make install '$to'" "$file below it" none
+    done
+    $make --no-print-directory uninstall PREFIX=opt "$to"
+    left=$(find "$build/a stage" -type f)
+    [ -z "$left" ] || wrong "make uninstall '$to'" "no file" "$left"
+done
+for target in deb check-install; do
+    said=$($make --no-print-directory -n "$target" | tail -n 1)
+    case $said in ": "*) ;; *) wrong "make -n $target" "to do nothing" "$said" ;; esac
+done
 
 if command -v dpkg-deb >/dev/null; then
     package=$($make --no-print-directory run-deb | tail -n 1)

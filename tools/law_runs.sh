@@ -4,6 +4,7 @@
 # (src/train/ladder.cpp) that read different amounts of TEXT (10 MB or more), one after another, on one thread. Runs that
 # are in DIR already stay.
 set -eu
+[ $# = 2 ] || { sed -n '2s/^# //p' "$0" >&2; exit 2; }
 text=$1 dir=$2
 linnet=${LINNET:-build/linnet}
 mkdir -p "$dir"

@@ -25,7 +25,6 @@ can_build() {
 #include <doctest/doctest.h>
 #include <histedit.h>
 #include <nlohmann/json.hpp>
-#include <omp.h>
 #include <png.h>
 #include <span>
 #include <utf8proc.h>
@@ -37,18 +36,20 @@ can_build() {
 int main() {
     char version[64];
     return pcre2_config(PCRE2_CONFIG_VERSION, version) < 0 || !utf8proc_version() || !zlibVersion() || !png_access_version_number() ||
-           !ZSTD_versionNumber() || !simdjson::get_active_implementation() || !el_init || omp_get_max_threads() < 1;
+           !ZSTD_versionNumber() || !simdjson::get_active_implementation() || !el_init;
 }
 PROBE
     if [ "$(uname -s)" = Darwin ]; then
         brew=$(brew --prefix 2>/dev/null || echo /usr/local)
-        openmp="-Xpreprocessor -fopenmp -I$brew/include -I$brew/opt/libomp/include -L$brew/lib -L$brew/opt/libomp/lib -lomp"
+        flags="-Xpreprocessor -fopenmp -I$brew/include" folders=-L$brew/lib
     else
-        openmp=-fopenmp
+        flags=-fopenmp folders=
     fi
+    # As in the Makefile: OpenMP's pragmas are compiled, its library is not linked.
     # shellcheck disable=SC2086
-    if "$compiler" -std=c++20 -DDOCTEST_CONFIG_DISABLE -o "$dir/probe" "$dir/probe.cpp" $openmp \
-        -lpcre2-8 -lutf8proc -lpng -lz -lzstd -lsimdjson -ledit >"$dir/log" 2>&1; then
+    if { "$compiler" -std=c++20 $flags -DDOCTEST_CONFIG_DISABLE -c -o "$dir/probe.o" "$dir/probe.cpp" &&
+        "$compiler" $folders -o "$dir/probe" "$dir/probe.o" -lpcre2-8 -lutf8proc -lpng -lz -lzstd -lsimdjson -ledit; } \
+        >"$dir/log" 2>&1; then
         rm -rf "$dir"
         return 0
     fi
@@ -76,7 +77,7 @@ install_packages() {
         as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq update &&
             as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install $packages >&2
     elif command -v dnf >/dev/null 2>&1; then
-        packages="gcc-c++ make libgomp cli11-devel json-devel doctest-devel pcre2-devel utf8proc-devel zlib-devel libzstd-devel simdjson-devel libedit-devel libpng-devel"
+        packages="gcc-c++ make cli11-devel json-devel doctest-devel pcre2-devel utf8proc-devel zlib-devel libzstd-devel simdjson-devel libedit-devel libpng-devel"
         say "quickstart: installing with dnf: $packages"
         # shellcheck disable=SC2086
         as_root dnf -y -q install $packages >&2
@@ -86,12 +87,12 @@ install_packages() {
         # shellcheck disable=SC2086
         as_root pacman -Sy --needed --noconfirm $packages >&2
     elif command -v brew >/dev/null 2>&1; then
-        packages="libomp cli11 nlohmann-json doctest pcre2 utf8proc zstd simdjson libpng"
+        packages="cli11 nlohmann-json doctest pcre2 utf8proc zstd simdjson libpng"
         say "quickstart: installing with Homebrew: $packages"
         # shellcheck disable=SC2086
         brew install $packages >&2
     else
-        give_up "found none of apt-get, dnf, pacman and brew; please install a C++20 compiler, make, OpenMP, CLI11," \
+        give_up "found none of apt-get, dnf, pacman and brew; please install a C++20 compiler, make, CLI11," \
             "nlohmann-json, doctest, PCRE2, utf8proc, zlib, zstd, simdjson, libedit and libpng, and run this again"
     fi
 }

@@ -10,9 +10,13 @@
 #include "commands/arguments.h"
 #include "commands/commands.h"
 #include "commands/options.h"
+#include "kernels/kernels.h"
 
 namespace linnet {
 namespace {
+
+/// No command of the table: the words behind it are completed as if it were not there.
+constexpr Command help_word{"help", "print the help of a command", "", nullptr};
 
 struct Place {
     std::string name;  // "", "tokenizer", "tokenizer/train"
@@ -24,10 +28,22 @@ std::string last_word(const Command& command) {
     return replaced(command.name, " ", "/").substr(std::string_view(command.name).rfind(' ') + 1);
 }
 
+/// With the sets of --isa, which are too many to be its value's name in help.
+std::vector<Argument> completed_arguments(const CLI::App& app) {
+    std::vector<Argument> arguments = arguments_of(app);
+    for (Argument& argument : arguments) {
+        if (long_name(argument) != "--isa") continue;
+        argument.offer = Offer::words;
+        for (std::string_view set : split(built_kernels(), ' ')) argument.words.emplace_back(set);
+    }
+    return arguments;
+}
+
 std::vector<Place> places(const CLI::App& root) {
-    std::vector<Place> all{{"", arguments_of(root), {}}};
+    std::vector<Place> all{{"", completed_arguments(root), {}}};
     for (const Command& command : commands())
-        all.push_back({replaced(command.name, " ", "/"), arguments_of(app_of(root, command.name)), {}});
+        all.push_back(
+            {replaced(command.name, " ", "/"), completed_arguments(app_of(root, command.name)), {}});
     for (const Command& command : commands()) {
         std::string name = replaced(command.name, " ", "/");
         std::string parent = name.find('/') == name.npos ? "" : name.substr(0, name.rfind('/'));
@@ -35,6 +51,7 @@ std::vector<Place> places(const CLI::App& root) {
             return place.name == parent;
         })->children.push_back(&command);
     }
+    all[0].children.push_back(&help_word);
     return all;
 }
 
@@ -43,7 +60,7 @@ std::string steps(const std::vector<Place>& all) {
     std::string text;
     for (const Place& place : all)
         for (const Command* child : place.children)
-            text += (text.empty() ? "" : "|") + place.name + "/" + last_word(*child);
+            if (child != &help_word) text += (text.empty() ? "" : "|") + place.name + "/" + last_word(*child);
     return text;
 }
 

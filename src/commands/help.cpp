@@ -1,5 +1,6 @@
 #include "commands/help.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <string_view>
 
@@ -111,8 +112,8 @@ std::string program_help(const CLI::App& root) {
     std::string codes;
     for (const ExitCode& exit : exit_codes()) codes += entry(exit.code, exit.meaning, 17);
     return folded(std::string("linnet: ") + one_line, width()) +
-           "\nusage: linnet [OPTIONS] COMMAND …\n\ncommands:\n" + command_list("") +
-           option_group(arguments_of(root), true, "options, before or after the command") +
+           "\nusage: linnet [OPTIONS] COMMAND …\n       linnet help [COMMAND …]\n\ncommands:\n" +
+           command_list("") + option_group(arguments_of(root), true, "options, before or after the command") +
            "\nexample:\n"
            "  linnet generate -p \"ROMEO:\" -n 200\n"
            "\n" +
@@ -131,6 +132,7 @@ std::string command_help(const CLI::App& app, const Command& command) {
     if (!positional.empty()) text += "\narguments:\n" + positional;
     text += option_group(arguments, false, "options");
     text += option_group(arguments, true, "options of every command");
+    if (const std::string note = app.get_footer(); !note.empty()) text += "\n" + folded(note, width()) + "\n";
     text += "\nexample:\n" + example_lines(command.example);
     return text;
 }

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/nearest.h"
+#include "base/split.h"
 #include "commands/arguments.h"
 #include "commands/commands.h"
 #include "commands/help.h"
@@ -24,6 +25,19 @@ constexpr Variable environment[] = {
     {"NO_COLOR", "set to anything: no colours on a terminal"},
     {"COLUMNS", "width of the terminal, where the terminal does not tell it"},
     {"TMPDIR", "where `tokenizer train` puts what its memory cannot hold (/tmp)"},
+    {"XDG_STATE_HOME", "where `chat` keeps what was typed, in linnet/chat_history (~/.local/state)"},
+};
+
+/// What is installed for a command beside the program.
+struct InstalledFile {
+    std::string_view command;
+    const char* path;  // below the folder that bin/linnet is in
+    const char* meaning;
+};
+constexpr InstalledFile installed_files[] = {
+    {"train", "share/doc/linnet/models/", "configs to begin from; README.md there explains every setting"},
+    {"finetune", "share/doc/linnet/models/templates/", "chat templates; README.md there explains them"},
+    {"chat", "share/doc/linnet/models/templates/", "chat templates; README.md there explains them"},
 };
 
 /// Text as roff reads it: no character of it is a command.
@@ -115,6 +129,13 @@ std::string command_items(std::string_view under) {
     return out;
 }
 
+std::string files_of(std::string_view command) {
+    std::string out;
+    for (const InstalledFile& file : installed_files)
+        if (file.command == command) out += item(bold(file.path), file.meaning);
+    return out.empty() ? "" : roff("Below the folder that bin/linnet is installed in:") + "\n" + out;
+}
+
 std::string head(const std::string& name, std::string_view summary) {
     std::string title = name;
     std::transform(title.begin(), title.end(), title.begin(),
@@ -128,8 +149,9 @@ std::string program_page(const CLI::App& root) {
     for (const ExitCode& exit : exit_codes()) exits += item(bold(exit.code), exit.meaning);
     for (const Variable& variable : environment) variables += item(bold(variable.name), variable.meaning);
     return head("linnet", "from a text file to a language model, on the CPU you own") +
-           section("SYNOPSIS",
-                   bold("linnet") + " [" + italic("OPTIONS") + "] " + italic("COMMAND") + " ...\n") +
+           section("SYNOPSIS", bold("linnet") + " [" + italic("OPTIONS") + "] " + italic("COMMAND") +
+                                   " ...\n.br\n" + bold("linnet help") + " [" + italic("COMMAND") +
+                                   " ...]\n") +
            section(
                "DESCRIPTION",
                roff(
@@ -147,7 +169,9 @@ std::string program_page(const CLI::App& root) {
 }
 
 std::string command_page(const CLI::App& root, const Command& command) {
-    const std::vector<Argument> arguments = arguments_of(app_of(root, command.name));
+    const CLI::App& app = app_of(root, command.name);
+    const std::vector<Argument> arguments = arguments_of(app);
+    const std::string note = app.get_footer();
     std::string synopsis, also = ".BR linnet (1)";
     if (command.add)
         synopsis = bold("linnet " + std::string(command.name)) + roff(usage_of(arguments)) + "\n";
@@ -162,11 +186,26 @@ std::string command_page(const CLI::App& root, const Command& command) {
             also += ",\n.BR " + roff(page_name(of)) + " (1)";
     }
     return head(page_name(name), command.summary) + section("SYNOPSIS", synopsis) +
+           section("DESCRIPTION", note.empty() ? "" : roff(note) + "\n") +
            section("COMMANDS", command_items(name)) + section("ARGUMENTS", options(arguments, true, false)) +
            section("OPTIONS", options(arguments, false, false)) +
            section("OPTIONS OF EVERY COMMAND", options(arguments, false, true)) +
+           section("FILES", files_of(name)) +
            section("EXIT STATUS", roff("0: done; see linnet(1) for the others.") + "\n") +
            section("EXAMPLES", example(command.example)) + section("SEE ALSO", also + "\n");
+}
+
+/// "bench train" of "bench train", "bench-train" or "linnet-bench-train"; null is linnet itself.
+const Command* command_named(const std::string& typed) {
+    constexpr std::string_view program = "linnet";
+    std::string name = replaced(typed, "-", " ");
+    if (name == program) name.clear();
+    if (name.starts_with(std::string(program) + " ")) name.erase(0, program.size() + 1);
+    if (name.empty()) return nullptr;
+    for (const Command& command : commands())
+        if (name == command.name) return &command;
+    usage_error("COMMAND", "a command or a page of --list", linnet::quoted(typed),
+                did_you_mean(name, names_of(commands())));
 }
 
 struct Wanted {
@@ -175,22 +214,14 @@ struct Wanted {
 };
 
 int run(const Wanted& wanted, const CLI::App& root) {
-    std::vector<std::string> names{page_name("")};
-    for (const Command& command : commands()) names.push_back(page_name(command.name));
     if (wanted.list) {
-        std::string out;
-        for (const std::string& name : names) out += name + "\n";
+        std::string out = page_name("") + "\n";
+        for (const Command& command : commands()) out += page_name(command.name) + "\n";
         write_stdout(out);
         return 0;
     }
-    std::string name;
-    for (const std::string& word : wanted.words) name += (name.empty() ? "" : "-") + word;
-    if (!name.starts_with("linnet")) name = page_name(name);
-    std::size_t at = static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
-    if (at == names.size())
-        usage_error("COMMAND", "a command or a page of --list", linnet::quoted(name),
-                    did_you_mean(name, names));
-    write_stdout(at == 0 ? program_page(root) : command_page(root, commands()[at - 1]));
+    const Command* command = command_named(joined(wanted.words, " "));
+    write_stdout(command ? command_page(root, *command) : program_page(root));
     return 0;
 }
 

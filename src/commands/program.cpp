@@ -183,15 +183,33 @@ void choose_kernels(const Globals& globals) {
                 linnet::quoted(isa));
 }
 
+/// `linnet help train`, as people type it, is `linnet train --help`.
+void take_help(const CLI::App& root, std::vector<std::string>& words) {
+    if (words.empty() || words.front() != "help") return;
+    words.erase(words.begin());
+    const CLI::App* app = &root;
+    for (const std::string& word : words) {
+        if (word.starts_with('-')) continue;
+        std::vector<std::string> names;
+        const CLI::App* next = nullptr;
+        for (const CLI::App* child : app->get_subcommands(nullptr)) {
+            names.push_back(child->get_name());
+            if (word == child->get_name()) next = child;
+        }
+        if (!next)
+            usage_error("help", names.empty() ? "no further word" : "a known command", linnet::quoted(word),
+                        did_you_mean(word, names, "see linnet --help"));
+        app = next;
+    }
+    words.push_back("--help");
+}
+
 int dispatch(int argc, char** argv) {
     Globals globals;
     CLI::App root("", "linnet");
     std::vector<Node> nodes = build(root, globals);
     std::vector<std::string> words(argv + 1, argv + argc);
-    if (!words.empty() && words.front() == "help") {  // `linnet help train` as people type it
-        words.erase(words.begin());
-        words.push_back("--help");
-    }
+    take_help(root, words);
     refuse_options_as_values(root, words);
     std::reverse(words.begin(), words.end());  // CLI11 takes them last first
     try {

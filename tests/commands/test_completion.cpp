@@ -138,6 +138,10 @@ void check_shell(const Completer& completer) {
     questions.push_back({"linnet corpus -o ", {"a folder/"}, {"text.txt"}});
     questions.push_back({"linnet --threads 2 bench tr", {"train"}, {}});
     questions.push_back({"linnet train --set model.ffn.w", {"model.ffn.width="}, {}});
+    questions.push_back({"linnet he", {"help"}, {}});
+    questions.push_back({"linnet help be", {"bench"}, {}});
+    questions.push_back({"linnet help bench tr", {"train"}, {}});
+    questions.push_back({"linnet eval --isa sc", {"scalar"}, {}});
     std::vector<std::string> lines;
     for (const Question& question : questions) lines.push_back(question.line);
     const std::vector<std::string> replies = completer.complete(lines);
@@ -190,6 +194,7 @@ TEST_CASE("bash completes values after '=', which it takes for a word of its own
     CHECK(complete("linnet generate --format = ''") == "text ids jsonl\n");
     CHECK(complete("linnet generate --format =") == "text ids jsonl\n");
     CHECK(complete("linnet generate --format = js") == "jsonl\n");
+    CHECK(complete("linnet train --isa = sc") == "scalar\n");
     CHECK(complete("linnet train --set tokenizer.kind = b") == "bpe byte\n");
     CHECK(complete("linnet train --set = tokenizer.kind = b") == "bpe byte\n");
 }
@@ -255,10 +260,25 @@ TEST_CASE("manual pages name every command, option and choice, and groff reads t
     CHECK_MESSAGE((read.exit == 0 && read.err.empty()), read.err);
 }
 
+TEST_CASE("manual pages say what is installed for a command, and where it keeps what") {
+    auto page = [](const char* command) { return unescaped(run_linnet({"manual", command}).out); };
+    CHECK(has(page("train"), "\n.SH FILES\n"));
+    CHECK(has(page("train"), "share/doc/linnet/models/\n"));
+    CHECK(has(page("chat"), "share/doc/linnet/models/templates/\n"));
+    CHECK_FALSE(has(page("eval"), "\n.SH FILES\n"));
+    CHECK(has(page("linnet"), "XDG_STATE_HOME\n"));
+    for (const std::string& said : {page("chat"), run_linnet({"chat", "--help"}).out}) {
+        CHECK(has(said, "/help"));
+        CHECK(has(said, "~/.local/state/linnet/chat_history"));
+    }
+}
+
 TEST_CASE("a page or a shell that does not exist is answered with the nearest") {
     Outcome page = run_linnet({"manual", "trian"});
     CHECK(page.exit == 2);
-    CHECK(has(page.err, "did you mean linnet-train?"));
+    CHECK(has(page.err, "got 'trian' (did you mean train?)"));
+    CHECK(has(run_linnet({"manual", "linnet-trian"}).err, "got 'linnet-trian' (did you mean train?)"));
+    CHECK(has(run_linnet({"manual", "no", "such"}).err, "got 'no such'\n"));
     Outcome shell = run_linnet({"completion", "fisch"});
     CHECK(shell.exit == 2);
     CHECK(has(shell.err, "did you mean fish?"));

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
+#include <map>
 #include <sstream>
 
 #include "commands/commands.h"
@@ -9,6 +10,7 @@
 #include "commands/tiny.h"
 #include "model/architectures.h"
 #include "support.h"
+#include "train/task/config.h"
 
 using namespace linnet;
 using namespace linnet::test;
@@ -44,7 +46,43 @@ void run_block(const std::string& block) {
     }
 }
 
+/// The keys of models/README.md's table and what stands in brackets behind each. A row's keys begin as its
+/// first one does: `train.clip` [1] `skip_outliers` [0].
+std::map<std::string, std::string> keys_of_readme() {
+    const std::string readme = read_text((root() / "models/README.md").string());
+    std::istringstream lines(readme.substr(readme.find("\n## Keys\n")));
+    std::map<std::string, std::string> keys;
+    for (std::string line; std::getline(lines, line);) {
+        if (!line.starts_with("| `")) continue;
+        const std::string cell = line.substr(2, line.find(" | ") - 2);
+        std::string before;
+        for (std::size_t end, at = 0; (at = cell.find('`', at)) != cell.npos; at = end + 1) {
+            end = cell.find('`', at + 1);
+            REQUIRE_MESSAGE(end != cell.npos, line);
+            const std::string key = before + cell.substr(at + 1, end - at - 1);
+            if (before.empty()) before = key.substr(0, key.rfind('.') + 1);
+            const bool bracket = cell.compare(end + 1, 2, " [") == 0;
+            keys[key] = bracket ? cell.substr(end + 3, cell.find(']', end) - end - 3) : "";
+        }
+    }
+    return keys;
+}
+
 }  // namespace
+
+TEST_CASE("models/README.md has every key, and the defaults that it tells are those of the program") {
+    RunConfig config;
+    const std::map<std::string, std::string> keys = keys_of_readme();
+    for (const Field& field : run_fields(config)) {
+        CAPTURE(field.key);
+        const auto found = keys.find(field.key);
+        REQUIRE(found != keys.end());
+        const std::string told = found->second;
+        if (field.key.starts_with("model.") && told.empty()) continue;
+        const nlohmann::json value = nlohmann::json::parse(told, nullptr, false);
+        CHECK((value.is_discarded() ? nlohmann::json(told) : value) == nlohmann::json(value_of(field)));
+    }
+}
 
 TEST_CASE("README's commands run on a text of one's own" * doctest::test_suite("long")) {
     run_block(block_after(read_text((root() / "README.md").string()), "<!-- tested -->"));

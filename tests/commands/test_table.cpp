@@ -24,6 +24,11 @@ std::vector<std::string> with(std::vector<std::string> args, const std::string& 
     return args;
 }
 
+std::vector<std::string> with_first(const std::string& first, std::vector<std::string> args) {
+    args.insert(args.begin(), first);
+    return args;
+}
+
 }  // namespace
 
 TEST_CASE("every command has help: its line, its options, an example of itself") {
@@ -39,9 +44,36 @@ TEST_CASE("every command has help: its line, its options, an example of itself")
         CHECK(has(help.out.substr(example), "linnet " + std::string(command.name)));
         CHECK(has(help.out, "--threads N"));
         // `linnet help NAME` is the same page.
-        std::vector<std::string> other = words(command.name);
-        other.insert(other.begin(), "help");
-        CHECK(run_linnet(other).out == help.out);
+        CHECK(run_linnet(with_first("help", words(command.name))).out == help.out);
+    }
+}
+
+TEST_CASE("help takes commands and nothing else") {
+    const Outcome whole = run_linnet({"help"});
+    CHECK(whole.out == run_linnet({"--help"}).out);
+    CHECK(has(whole.out, "linnet help [COMMAND"));
+    for (const auto& [rest, told] : {std::pair<const char*, const char*>{"trian", "did you mean train?"},
+                                     {"train nosuch", "expected no further word, got 'nosuch'"},
+                                     {"bench trian", "did you mean train?"},
+                                     {"bench train x", "expected no further word, got 'x'"}}) {
+        CAPTURE(rest);
+        const Outcome outcome = run_linnet(with_first("help", words(rest)));
+        CHECK(outcome.exit == 2);
+        CHECK(outcome.out.empty());
+        CHECK(is_one_error_line(outcome.err));
+        CHECK_MESSAGE(has(outcome.err, told), outcome.err);
+    }
+}
+
+TEST_CASE("commands that need an encoder, which the built-in model is not, want a model") {
+    for (const char* command : {"embed", "predict"}) {
+        CAPTURE(command);
+        const Outcome outcome = run_linnet({command, "-p", "one"});
+        CHECK(outcome.exit == 2);
+        CHECK(has(outcome.err, "--model: expected a value, got none"));
+        const std::string help = run_linnet({command, "--help"}).out;
+        CHECK(has(help, "usage: linnet " + std::string(command) + " --model MODEL"));
+        CHECK_FALSE(has(help, "built-in"));
     }
 }
 

@@ -15,7 +15,6 @@ kinds=${5:-$file_kinds $thread_kinds $memory_kinds} most=${6:-40}
 place=$(mktemp -d "${TMPDIR:-/tmp}/linnet-faults-XXXXXX")
 trap 'rm -rf "$place"' EXIT
 cd "$place" || exit 1
-export OMP_NUM_THREADS=2
 
 for i in $(seq 200); do echo "one two three four five six seven eight nine ten"; done > text
 { cat text text; echo eleven; } > more
@@ -80,21 +79,21 @@ table=(
     "convert to PEFT, fresh@@$to_peft@$to_peft --overwrite"
     "convert to PEFT, over another@$to_peft; echo old > out/adapter_model.safetensors@$to_peft --overwrite@$to_peft --overwrite"
     "convert to GGUF, over another@mkdir out; echo old > out/x.gguf; $linnet --quiet convert $m hf@$linnet --quiet convert hf out/x.gguf --overwrite@$linnet --quiet convert hf out/x.gguf --overwrite"
-    "quantize, fresh@@$linnet --quiet quantize $m out/x.gguf --type q8_0@$linnet --quiet quantize $m out/x.gguf --type q8_0 --overwrite"
-    "tokenizer train, fresh@@$linnet --quiet tokenizer train --vocab-size 270 -o out/x.json text@$linnet --quiet tokenizer train --vocab-size 270 --overwrite -o out/x.json text"
+    "quantize, fresh@@$linnet --quiet --threads 2 quantize $m out/x.gguf --type q8_0@$linnet --quiet --threads 2 quantize $m out/x.gguf --type q8_0 --overwrite"
+    "tokenizer train, fresh@@$linnet --quiet --threads 2 tokenizer train --vocab-size 270 -o out/x.json text@$linnet --quiet --threads 2 tokenizer train --vocab-size 270 --overwrite -o out/x.json text"
     "tokenizer convert, over another@mkdir out; echo old > out/x.gguf@$linnet --quiet tokenizer convert t.json out/x.gguf --overwrite@$linnet --quiet tokenizer convert t.json out/x.gguf --overwrite"
-    "quantize, over another@mkdir out; echo old > out/x.gguf@$linnet --quiet quantize $m out/x.gguf --type q4_0 --overwrite@$linnet --quiet quantize $m out/x.gguf --type q4_0 --overwrite"
-    "tokenizer train, over another@mkdir out; echo old > out/x.gguf@$linnet --quiet tokenizer train --kind char --overwrite -o out/x.gguf text@$linnet --quiet tokenizer train --kind char --overwrite -o out/x.gguf text"
+    "quantize, over another@mkdir out; echo old > out/x.gguf@$linnet --quiet --threads 2 quantize $m out/x.gguf --type q4_0 --overwrite@$linnet --quiet --threads 2 quantize $m out/x.gguf --type q4_0 --overwrite"
+    "tokenizer train, over another@mkdir out; echo old > out/x.gguf@$linnet --quiet --threads 2 tokenizer train --kind char --overwrite -o out/x.gguf text@$linnet --quiet --threads 2 tokenizer train --kind char --overwrite -o out/x.gguf text"
     "tokenizer convert, fresh@@$linnet --quiet tokenizer convert t.json out/x.gguf@$linnet --quiet tokenizer convert t.json out/x.gguf --overwrite"
-    "tokenize --html, fresh@@$linnet --quiet tokenize -m t.json --html out/x.html text@$linnet --quiet tokenize -m t.json --html out/x.html --overwrite text"
-    "tokenize --html, over another@mkdir out; echo old > out/x.html@$linnet --quiet tokenize -m t.json --html out/x.html --overwrite text@$linnet --quiet tokenize -m t.json --html out/x.html --overwrite text"
+    "tokenize --html, fresh@@$linnet --quiet --threads 2 tokenize -m t.json --html out/x.html text@$linnet --quiet --threads 2 tokenize -m t.json --html out/x.html --overwrite text"
+    "tokenize --html, over another@mkdir out; echo old > out/x.html@$linnet --quiet --threads 2 tokenize -m t.json --html out/x.html --overwrite text@$linnet --quiet --threads 2 tokenize -m t.json --html out/x.html --overwrite text"
     "train --save hf, fresh@@$run --save hf $own@$run --save hf $own --resume || $run --save hf $own --overwrite"
     "train an encoder, fresh@@$run $encoder@$run $encoder --resume || $run $encoder --overwrite"
     "train an encoder beside a generator, fresh@@$run $replaced@$run $replaced --resume || $run $replaced --overwrite"
     "finetune, fresh@@$whole@$whole --resume || $whole --overwrite"
-    "merge, fresh@@$linnet --quiet merge -m $m --lora a.gguf -o out/x.gguf@$linnet --quiet merge -m $m --lora a.gguf -o out/x.gguf --overwrite"
-    "merge, over another@mkdir out; echo old > out/x.gguf@$linnet --quiet merge -m $m --lora a.gguf -o out/x.gguf --overwrite@$linnet --quiet merge -m $m --lora a.gguf -o out/x.gguf --overwrite"
-    "embed, fresh@@$linnet --quiet embed -m $e --truncate -f few -o out/x.npy@$linnet --quiet embed -m $e --truncate -f few -o out/x.npy --overwrite"
+    "merge, fresh@@$linnet --quiet --threads 2 merge -m $m --lora a.gguf -o out/x.gguf@$linnet --quiet --threads 2 merge -m $m --lora a.gguf -o out/x.gguf --overwrite"
+    "merge, over another@mkdir out; echo old > out/x.gguf@$linnet --quiet --threads 2 merge -m $m --lora a.gguf -o out/x.gguf --overwrite@$linnet --quiet --threads 2 merge -m $m --lora a.gguf -o out/x.gguf --overwrite"
+    "embed, fresh@@$linnet --quiet --threads 2 embed -m $e --truncate -f few -o out/x.npy@$linnet --quiet --threads 2 embed -m $e --truncate -f few -o out/x.npy --overwrite"
     "report, fresh@@$linnet --quiet report base/log.jsonl -o out/x.html@$linnet --quiet report base/log.jsonl -o out/x.html --overwrite"
     "report, over another@mkdir out; echo old > out/x.html@$linnet --quiet report base/log.jsonl -o out/x.html --overwrite@$linnet --quiet report base/log.jsonl -o out/x.html --overwrite"
     "inspect attention --html, fresh@@$linnet --quiet inspect attention -m $m -p one --html out/x.html@$linnet --quiet inspect attention -m $m -p one --html out/x.html --overwrite"
@@ -108,16 +107,16 @@ readers=(
     "generate, many prompts@$linnet --quiet generate -m $m --batch-file prompts -n 4 --temp 0 --seed 1 --threads 2"
     "generate, guesses@$linnet --quiet generate -m $m -p one -n 8 --temp 0 --speculate --threads 2"
     "generate, a grammar@$linnet --quiet generate -m $m -p one -n 8 --temp 0 --grammar grammar"
-    "chat@$linnet --quiet chat -m $m -n 4 --temp 0"
+    "chat@$linnet --quiet --threads 2 chat -m $m -n 4 --temp 0"
     "eval@$linnet --quiet eval -m $m --file text --threads 2 --windows 2"
-    "tokenize@$linnet --quiet tokenize -m t.json text"
-    "tokenize stdin@$linnet --quiet tokenize -m t.json -"
+    "tokenize@$linnet --quiet --threads 2 tokenize -m t.json text"
+    "tokenize stdin@$linnet --quiet --threads 2 tokenize -m t.json -"
     "detokenize@$linnet --quiet detokenize -m t.json ids"
     "inspect@$linnet --quiet inspect $m"
-    "embed@$linnet --quiet embed -m $e --truncate -f few"
-    "predict@$linnet --quiet predict -m $e -f masked"
-    "bench@$linnet --quiet bench -m $m -n 4"
-    "bench tokenize@$linnet --quiet bench tokenize -m t.json few"
+    "embed@$linnet --quiet --threads 2 embed -m $e --truncate -f few"
+    "predict@$linnet --quiet --threads 2 predict -m $e -f masked"
+    "bench@$linnet --quiet --threads 2 bench -m $m -n 4"
+    "bench tokenize@$linnet --quiet --threads 2 bench tokenize -m t.json few"
 )
 
 declare -A tried=()  # calls and faults, by what they are of

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/signals.h"
+#include "base/split.h"
 #include "base/terminal.h"
 #include "commands/adapter_options.h"
 #include "commands/chat/line_editor.h"
@@ -109,7 +110,8 @@ Action add_chat(CLI::App& app, const Globals& globals) {
     add_text(app, "--system", options->system,
              "text that stands before the conversation: who answers, and how");
     add_text(app, "--template", options->form,
-             "how the model's conversations are marked: a name (models/templates), or a file like those")
+             "how the model's conversations are marked: a name, of " +
+                 joined(names_of(chat_templates()), " ") + ", or a file of their form")
         ->type_name("TEMPLATE")
         ->default_str("the model file's own");
     add_text(app, "--load", options->load,
@@ -122,6 +124,10 @@ Action add_chat(CLI::App& app, const Globals& globals) {
     app.remove_option(app.get_option("--" + std::string(unused_setting)));
     add_context(app, options->context, 1, "tokens to have room for");
     add_state_type(app, options->state);
+    app.footer("A message that begins with / is one of these commands, which /help explains: " +
+               joined(chat_command_names()) +
+               ". What is typed on a terminal is kept, for you alone to read, in "
+               "~/.local/state/linnet/chat_history (below XDG_STATE_HOME, where it is set).");
     return [options, &globals, &app] {
         options->length_given = app.count("--tokens") > 0;
         return run(*options, globals);

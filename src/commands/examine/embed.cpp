@@ -136,7 +136,7 @@ class Embedding {
 
 Action add_embed(CLI::App& app, const Globals& globals) {
     auto options = std::make_shared<Options>();
-    add_model(app, options->model);
+    add_model(app, options->model)->required();  // the built-in one is no encoder
     add_prompt(app, "texts, one per line", options->prompt, options->file, options->keep_newline);
     add_choice(app, "--pool", options->pool, {pooling_names.begin(), pooling_names.end()},
                "how the rows of a text become one vector")

@@ -225,7 +225,7 @@ class Predictor {
 
 Action add_predict(CLI::App& app, const Globals& globals) {
     auto options = std::make_shared<Options>();
-    add_model(app, options->model);
+    add_model(app, options->model)->required();  // the built-in one is no encoder
     add_prompt(app, "texts, one per line (pairs: separated by a tab)", options->prompt, options->file,
                options->keep_newline);
     add_integer(app, "--top", options->top, 1, 1 << 20, "so many guesses, the likeliest first")
