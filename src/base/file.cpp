@@ -214,6 +214,7 @@ AtomicFile::AtomicFile(std::string path, Existing existing)
             std::free(real);
         }
     }
+    buffer_.reserve(write_size);  // first: where memory lacks, no file is left
     static std::atomic<unsigned> serial{0};
     do {
         temporary_ = parent_of(target_) + "/" + std::string(uncommitted_prefix) + std::to_string(::getpid()) +
@@ -222,7 +223,6 @@ AtomicFile::AtomicFile(std::string path, Existing existing)
     } while (fd_ < 0 && errno == EEXIST);  // left by a killed process that had our number
     if (fd_ < 0) fail_errno(path_, "", errno);
     if (mode) (void)!::fchmod(fd_, mode);
-    buffer_.reserve(write_size);
 }
 
 AtomicFile::~AtomicFile() {

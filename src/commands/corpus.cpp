@@ -152,7 +152,7 @@ Action add_corpus(CLI::App& app, const Globals& globals) {
                "of the files: llm.c's shards, nanoGPT's train.bin and val.bin, Megatron-LM's .bin and .idx");
     add_real(app, "--validation", corpus.validation_fraction, 0, 1,
              "share of the documents kept for validation");
-    add_integer(app, "--shard-tokens", options->shard_tokens, 1, 2'147'483'647, "tokens per shard");
+    add_integer(app, "--shard-tokens", options->shard_tokens, 256, 2'147'483'647, "tokens per shard");
     add_choice(
         app, "--invalid", corpus.read.invalid, {"error", "replace", "keep"},
         "bytes that are no UTF-8: stop, put U+FFFD, or leave them (not in JSON lines, which must be UTF-8)");

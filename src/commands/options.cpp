@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "base/split.h"
 #include "model/engine/states.h"
 #include "train/run_model.h"
 
@@ -190,7 +191,7 @@ CLI::Option* add_files(CLI::App& app, const std::string& name, std::vector<std::
 CLI::Option* add_context(CLI::App& app, std::int64_t& context, std::int64_t min, const std::string& help) {
     CLI::Option* option =
         add_integer(app, "--ctx", context, min, INT64_MAX, help)->default_str("the model's own");
-    add_hidden_names(app, "-c", option);
+    add_hidden_names(app, "-c,--ctx-size", option);
     return option;
 }
 
@@ -250,6 +251,13 @@ double parse_duration(const std::string& option, const std::string& text) {
         usage_error(option, "a time such as 90s, 10m, 1.5h, 2d or 1:30 (minutes:seconds)",
                     linnet::quoted(text));
     return *seconds;
+}
+
+void require_beside(const CLI::App& app, const std::string& option, const std::vector<std::string>& others) {
+    if (app.get_option(option)->count() == 0) return;
+    for (const std::string& other : others)
+        if (app.get_option(other)->count() > 0) return;
+    usage_error(option, joined(others, " or ") + " beside it, which it is for", "none");
 }
 
 }  // namespace linnet

@@ -102,4 +102,7 @@ double parse_duration(const std::string& option, const std::string& text);
 [[noreturn]] void usage_error(const std::string& option, const std::string& expected, const std::string& got,
                               const std::string& hint = {});
 
+/// After parsing: a usage error where `option` is given and none of `others`, without which it means nothing.
+void require_beside(const CLI::App& app, const std::string& option, const std::vector<std::string>& others);
+
 }  // namespace linnet

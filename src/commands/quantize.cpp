@@ -8,8 +8,10 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json_line.h"
+#include "base/nearest.h"
 #include "base/output.h"
 #include "base/signals.h"
+#include "base/split.h"
 #include "base/terminal.h"
 #include "commands/commands.h"
 #include "commands/divergence_text.h"
@@ -30,16 +32,26 @@ constexpr std::int64_t longest_window = 2048;  // where --ctx is left out
 struct Options {
     std::string in, out, type, importance, check;
     std::vector<std::string> tensors;
-    std::int64_t context = 0;
+    std::int64_t context = 0, windows = 0;
     bool pure = false, requantize = false, overwrite = false, json = false;
 };
 
-/// What --type (or, `single`, one tensor) may be, for messages.
-std::string type_names(bool single) {
-    std::string list;
+/// What --type (or, `single`, one tensor) may be.
+std::vector<std::string> all_names(bool single) {
+    std::vector<std::string> names;
     for (const QuantizeMix& mix : quantize_mixes())
-        if (!single || dtype_from_name(mix.name)) list += (list.empty() ? "" : ", ") + std::string(mix.name);
-    return list;
+        if (!single || dtype_from_name(mix.name)) names.emplace_back(mix.name);
+    return names;
+}
+std::string type_names(bool single) {
+    return joined(all_names(single));
+}
+
+/// A type as llama.cpp spells it: Q4_K_M; Q4_K_S, whose rules are those of q4_k here.
+std::string our_name(std::string type) {
+    for (char& c : type) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+    if (type.ends_with("_k_s")) type.resize(type.size() - 2);
+    return type;
 }
 
 /// "PATTERN=TYPE".
@@ -47,7 +59,7 @@ std::pair<std::string, DType> tensor_choice(const std::string& text) {
     std::size_t equals = text.rfind('=');
     if (equals == text.npos || equals == 0) usage_error("--tensor", "PATTERN=TYPE", quoted(text));
     std::string name = text.substr(equals + 1);
-    std::optional<DType> type = dtype_from_name(name);
+    std::optional<DType> type = dtype_from_name(our_name(name));
     if (!type || !info(*type).is_weight)
         usage_error("--tensor", "a type of " + type_names(true), linnet::quoted(name));
     return {text.substr(0, equals), *type};
@@ -69,6 +81,9 @@ Windows windows_of(const Options& options, const Globals& globals, const Model& 
                     std::to_string(windows.size));
     if (windows.size == 0) windows.size = std::min<std::int64_t>(model.config().context, longest_window);
     require_window(text, windows.ids.size(), windows.size);
+    if (const auto most = static_cast<std::size_t>(options.windows);
+        most > 0 && windows.ids.size() / static_cast<std::size_t>(windows.size) > most)
+        windows.ids.resize(most * static_cast<std::size_t>(windows.size));
     return windows;
 }
 
@@ -163,8 +178,10 @@ std::string json_report(const Options& options, const std::vector<QuantizedTenso
 int run(Options& options, const Globals& globals) {
     install_stop_signals();
     QuantizeOptions wanted;
-    wanted.mix = quantize_mix(options.type);
-    if (!wanted.mix) usage_error("--type", "one of " + type_names(false), linnet::quoted(options.type));
+    wanted.mix = quantize_mix(our_name(options.type));
+    if (!wanted.mix)
+        usage_error("--type", "one of " + type_names(false), linnet::quoted(options.type),
+                    did_you_mean(our_name(options.type), all_names(false)));
     wanted.pure = options.pure, wanted.requantize = options.requantize, wanted.threads = globals.threads;
     for (const std::string& text : options.tensors) wanted.tensors.push_back(tensor_choice(text));
     if (options.check == "-" && options.importance == "-")
@@ -178,15 +195,17 @@ int run(Options& options, const Globals& globals) {
     require_gguf_tokenizer(options.in, beside);
     if (file.tensors().empty())
         fail_input(options.in, "tensors", "at least one", "none (a vocabulary without a model?)");
+    // All that can be refused is, before the measuring that may take hours.
+    wanted.by_importance = weighed != nullptr;
+    std::vector<QuantizedTensor> tensors = plan_quantization(file, wanted);
+    wanted.existing = existing(options.overwrite);
+    prepare_output(options.out, wanted.existing);
     std::optional<Check> checked;
     if (text || weighed) {
         const std::shared_ptr<const Model> source = Model::open(options.in);
         if (text) checked = prepare_check(options, globals, source, *text);
         if (weighed) wanted.importance = importance(options, globals, *source, *weighed);
     }
-    std::vector<QuantizedTensor> tensors = plan_quantization(file, wanted);
-    wanted.existing = existing(options.overwrite);
-    prepare_output(options.out, wanted.existing);
     Percent percent("quantized");
     write_quantized(file, wanted, tensors, options.out, std::ref(percent));
     percent.clear();
@@ -222,9 +241,16 @@ Action add_quantize(CLI::App& app, const Globals& globals) {
         ->type_name("FILE");
     add_context(app, options->context, 2, "tokens per window of --check and --importance")
         ->default_str("the model's own, 2048 at most");
-    add_overwrite(app, options->overwrite, "replace OUT where there is such a file");
+    add_integer(app, "--windows", options->windows, 1, INT64_MAX,
+                "windows of --check and --importance at most")
+        ->default_str("all");
+    add_overwrite(app, options->overwrite, "replace OUT where there is such a file; OUT may be FILE itself");
     app.add_flag("--json", options->json, "one JSON object: every tensor's type, bytes, relative error");
-    return [options, &globals] { return run(*options, globals); };
+    return [options, &globals, &app] {
+        for (const char* option : {"--ctx", "--windows"})
+            require_beside(app, option, {"--check", "--importance"});
+        return run(*options, globals);
+    };
 }
 
 }  // namespace linnet

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/output.h"
+#include "base/signals.h"
 #include "commands/commands.h"
 #include "commands/options.h"
 #include "train/report/runs.h"
@@ -48,6 +49,7 @@ int run(const Options& options) {
     for (std::size_t i = 0; i < logs.size(); i++)  // those of one name by their paths
         for (std::size_t j = 0; j < logs.size(); j++)
             if (i != j && found[i].first == found[j].first) logs[i].name = options.runs[i];
+    install_stop_signals();  // the file is written whole
     write_file(options.out, runs_report_html(logs), existing(options.overwrite));
     note_written(options.out);
     return 0;

@@ -352,7 +352,7 @@ TEST_CASE("tokenizer train ended by Ctrl-C says so in a line, and writes nothing
             "cd \"$(mktemp -d)\"; mkfifo words; yes 'some words of a long text' > words 2>/dev/null &\n"
             "env --default-signal=INT $LINNET tokenizer train --kind " +
             std::string(kind) +
-            " --vocab-size 300 -o t.json - < words & pid=$!\n"
+            " -o t.json - < words & pid=$!\n"
             // It catches the signal: bit 1 of the mask.
             "until [ \"$(readlink /proc/$pid/exe)\" = \"$(readlink -f $LINNET)\" ] && grep -q "
             "'SigCgt:.*[2367abef]$' /proc/$pid/status; do sleep 0.05; done\n"
@@ -377,21 +377,23 @@ TEST_CASE("tokenizer train makes special tokens of the kinds that have such, and
     }
     const Outcome none = run_shell(train + "bpe --overwrite --pretokenizer gpt2");
     CHECK(none.exit == 2);
-    CHECK_MESSAGE(has(none.err, "--pretokenizer: expected the name of a pre-tokenizer, got 'gpt2' (did you"),
-                  none.err);
+    CHECK_MESSAGE(has(none.err, "--pretokenizer: expected one of default, gpt-2, "), none.err);
+    CHECK_MESSAGE(has(none.err, "got 'gpt2' (did you mean"), none.err);
     const Outcome bytes = run_shell(train + "byte --overwrite");
     CHECK(bytes.exit == 2);
-    CHECK_MESSAGE(has(bytes.err, "--special: expected a --kind that has special tokens, got byte"),
+    CHECK_MESSAGE(has(bytes.err, "--special: expected --kind bpe or spm or wordpiece or char, got byte"),
                   bytes.err);
+    const Outcome size = run_shell(train + "char --overwrite --vocab-size 300");
+    CHECK(size.exit == 2);
+    CHECK_MESSAGE(has(size.err, "--vocab-size: expected --kind bpe or spm or wordpiece, got char"), size.err);
 }
 
 TEST_CASE("tokenizer train reads the same files whatever it is to make") {
     Workplace place;
     REQUIRE(place("mkdir texts && cp text texts/a.txt && gzip -k text && mv text.gz b.txt.gz").exit == 0);
-    for (const char* kind : {"bpe", "char", "byte"}) {
+    for (const char* kind : {"bpe --vocab-size 270", "char", "byte"}) {
         CAPTURE(kind);
-        const std::string line =
-            std::string("$LINNET tokenizer train --vocab-size 270 --kind ") + kind + " --overwrite -o ";
+        const std::string line = std::string("$LINNET tokenizer train --kind ") + kind + " --overwrite -o ";
         for (const char* files : {"text", "texts", "b.txt.gz", "- < text"}) {
             const Outcome made = place(line + "t.gguf " + files);
             CHECK_MESSAGE(made.exit == 0, made.err);
@@ -525,4 +527,25 @@ TEST_CASE("a dumb terminal gets no escapes; a narrow one gets notes, errors and 
         "$LINNET generate -m " + tiny_model() + " -p one -n 99 --temp 0 2>&1 >/dev/null", 40, "dumb");
     CHECK(has(full, "the context of 32 tokens"));
     fits(full, 40);
+}
+
+TEST_CASE("an option that another one gives its meaning is refused without it") {
+    Scratch scratch;
+    write_text(scratch / "text", "one two");
+    const std::string model = tiny_model(), text = scratch / "text";
+    const struct {
+        std::string command, expected;
+    } cases[] = {
+        {"quantize --type q8_0 --ctx 8 " + model + " " + (scratch / "out.gguf"),
+         "--ctx: expected --check or --importance beside it, which it is for, got none"},
+        {"generate -m " + model + " -p one --length-penalty 2",
+         "--length-penalty: expected --beams beside it"},
+        {"eval -m " + model + " -f " + text + " --length-penalty 2",
+         "--length-penalty: expected --beams beside it"},
+    };
+    for (const auto& c : cases) {
+        const Outcome outcome = run_shell("$LINNET " + c.command);
+        CHECK(outcome.exit == 2);
+        CHECK_MESSAGE(has(outcome.err, c.expected), outcome.err);
+    }
 }

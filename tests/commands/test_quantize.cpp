@@ -126,11 +126,25 @@ TEST_CASE("quantize refuses what it cannot do, with one line and the documented 
     CHECK(code({"--type", "q8_0"}, scratch / "missing") == 4);
     CHECK(run_linnet({"quantize", tiny_model(), scratch / "q.gguf", "--type", "q8_0"}).exit == 0);
     CHECK(code({"--type", "q4_0"}, scratch / "q.gguf") == 3);
+    // As llama.cpp spells it.
+    for (const char* type : {"Q8_0", "Q4_K_M", "q5_k_s"})
+        CHECK(
+            run_linnet({"quantize", tiny_model(), scratch / "t.gguf", "--type", type, "--overwrite"}).exit ==
+            0);
     // What --check needs is there before anything is written.
     write_text(scratch / "long", counting_text());
     CHECK(code({"--type", "q8_0", "--check", scratch / "text"}) == 3);
     CHECK(code({"--type", "q8_0", "--check", scratch / "long", "--ctx", "4096"}) == 2);
     CHECK_FALSE(std::filesystem::exists(scratch / "out.gguf"));
+    // What is refused is so before errors are weighed.
+    const Outcome late = run_linnet({"quantize", tiny_model(), scratch / "q.gguf", "--type", "q8_0",
+                                     "--importance", scratch / "long", "--ctx", "16"});
+    CHECK(late.exit == 2);
+    CHECK_FALSE(has(late.err, "weighed"));
+    CHECK(code({"--type", "q8_0", "--windows", "2"}) == 2);
+    CHECK(run_linnet({"quantize", tiny_model(), scratch / "w.gguf", "--type", "q8_0", "--check",
+                      scratch / "long", "--ctx", "16", "--windows", "2", "--json"})
+              .out.find("\"tokens\":30") != std::string::npos);
     run_linnet({"tokenizer", "convert", tiny_model(), "-o", scratch / "vocabulary.gguf"});
     CHECK(code({"--type", "q8_0"}, scratch / "vocabulary.gguf") == 3);
 }

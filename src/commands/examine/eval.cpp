@@ -177,7 +177,10 @@ Action add_eval(CLI::App& app, const Globals& globals) {
     app.add_flag("--resize", options->resize, "make pictures of another size as large as the model's");
     app.add_flag("--json", options->json,
                  "one JSON object: nll, ppl, bpb, tokens; or accuracy, exact, word_error, chrf, …");
-    return [options, &globals] { return run(*options, globals); };
+    return [options, &globals, &app] {
+        require_beside(app, "--length-penalty", {"--beams"});
+        return run(*options, globals);
+    };
 }
 
 }  // namespace linnet

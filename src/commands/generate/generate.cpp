@@ -314,7 +314,10 @@ Action add_generate(CLI::App& app, const Globals& globals) {
     auto* format = add_choice(app, "--format", options->format, {"text", "ids", "jsonl"}, "what to print")
                        ->default_str("text; of a batch file jsonl");
     app.add_flag("--json", options->json, "JSON objects, one per line (--format jsonl)")->excludes(format);
-    return [options, &globals] { return run(*options, globals); };
+    return [options, &globals, &app] {
+        require_beside(app, "--length-penalty", {"--beams"});
+        return run(*options, globals);
+    };
 }
 
 }  // namespace linnet

@@ -70,6 +70,7 @@ struct Shown {
     const char *key, *type, *value, *also;
 };
 constexpr Shown shown[] = {
+    {"tokens", nullptr, nullptr, "--n-predict"},
     {"top-k", "K", nullptr, nullptr},
     {"top-p", "P", nullptr, nullptr},
     {"min-p", "P", nullptr, nullptr},

@@ -166,6 +166,7 @@ void write_page(const Tokenizer& tokenizer, const TextInput& input, const Option
         title += " (" + share + ")";
         note("linnet: the page shows " + share);
     }
+    install_stop_signals();  // the file is written whole
     write_file(options.html, pieces_page(tokenizer, part, tokenizer.encode(part, encode), title),
                existing(options.overwrite));
     note_written(options.html);

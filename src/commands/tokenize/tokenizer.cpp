@@ -10,6 +10,7 @@
 #include "base/json_line.h"
 #include "base/output.h"
 #include "base/signals.h"
+#include "base/split.h"
 #include "base/team.h"
 #include "base/terminal.h"
 #include "base/utf8.h"
@@ -43,6 +44,7 @@ struct Output {
         prepare_output(path, existing(overwrite));
     }
     void save(const Tokenizer& tokenizer) const {
+        install_stop_signals();  // a file is written whole, or with a second Ctrl-C not at all
         if (path.ends_with(".json")) {
             const auto* pipeline = dynamic_cast<const Pipeline*>(&tokenizer);
             if (!pipeline)
@@ -99,14 +101,36 @@ std::string progress_text(std::uint64_t done, std::uint64_t total, double second
            " left at most";
 }
 
+/// Options of some kinds of vocabulary: given for another kind they are usage errors.
+struct KindOption {
+    const char *option, *kinds;
+};
+constexpr KindOption kind_options[] = {
+    {"--vocab-size", "bpe spm wordpiece"},
+    {"--min-frequency", "bpe spm wordpiece"},
+    {"--pretokenizer", "bpe"},
+    {"--mem", "bpe spm wordpiece"},
+    {"--lowercase", "wordpiece"},
+    {"--special", "bpe spm wordpiece char"},
+};
+
+void check_kind(const CLI::App& app, const std::string& kind) {
+    for (const KindOption& only : kind_options) {
+        if (app.get_option(only.option)->count() == 0) continue;
+        const std::vector<std::string_view> kinds = split(only.kinds, ' ');
+        if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end())
+            usage_error(only.option, "--kind " + joined(kinds, " or "), kind);
+    }
+}
+
 /// Special tokens that the vocabulary can have beside all others, as far as that is known before it is made.
 void check_special(const TrainArguments& arguments) {
-    if (arguments.kind == "byte" && !arguments.special.empty())
-        usage_error("--special", "a --kind that has special tokens", "byte");
     std::set<std::string> seen;
     for (const std::string& token : arguments.special) {
         if (!seen.insert(token).second) usage_error("--special", "each token once", quoted(token) + " twice");
         const char *begin = token.data(), *end = begin + token.size();
+        if (valid_utf8_prefix(token) != token.size())
+            usage_error("--special", "tokens in UTF-8", quoted(token));
         if (decode_utf8(begin, end).size == token.size())
             usage_error("--special", "tokens of several characters", quoted(token));
     }
@@ -119,6 +143,9 @@ int run_train(const TrainArguments& arguments, const Globals& globals) {
     const int threads = threads_or_cores(globals.threads);
     TrainOptions options;
     options.kind = arguments.kind;
+    options.text = input_name(arguments.files[0]);
+    if (const std::size_t more = arguments.files.size() - 1)
+        options.text += " and " + std::to_string(more) + " more";
     options.vocab_size = static_cast<TokenId>(arguments.vocab_size);
     options.min_frequency = static_cast<std::uint64_t>(arguments.min_frequency);
     options.special = arguments.special;
@@ -253,7 +280,7 @@ Action add_tokenizer_train(CLI::App& app, const Globals& globals) {
                 "a pair seen less often is not merged");
     add_texts(app, "--special", options->special, "a special token (several times; the first ends a text)");
     add_text(app, "--pretokenizer", options->pre,
-             "how bpe cuts words: gpt-2, llama-bpe, qwen2, gpt-4o, starcoder, …")
+             "how bpe cuts words: gpt-2, llama-bpe, qwen2, gpt-4o, starcoder, … (a wrong name lists all)")
         ->type_name("PRE");
     add_text(app, "--mem", options->memory, "memory for counting; the rest goes to disk")->type_name("SIZE");
     app.add_flag("--lowercase", options->lowercase, "wordpiece: lower-case the text, without accents");
@@ -265,7 +292,10 @@ Action add_tokenizer_train(CLI::App& app, const Globals& globals) {
     add_files(app, "FILE", options->files,
               "texts or folders of them (.txt, .jsonl, also .gz or .zst; - is stdin)")
         ->required();
-    return [options, &globals] { return run_train(*options, globals); };
+    return [options, &globals, &app] {
+        check_kind(app, options->kind);
+        return run_train(*options, globals);
+    };
 }
 
 Action add_tokenizer_convert(CLI::App& app, const Globals&) {
