@@ -11,7 +11,7 @@ CROSS   := $(if $(findstring -linux-gnu-g++,$(CXX)),$(filter-out $(shell uname -
 SYSTEM  := $(shell uname -s)
 Q       := $(if $(V),,@)
 # A line that names $(MAKE) runs under `make -n`, too: this makes nothing of it.
-IF_DRY   = $(if $(findstring n,$(filter-out --%,-$(firstword $(MAKEFLAGS)))),: )
+IF_DRY   = $(if $(findstring n,$(filter-out --%,-$(firstword $(filter-out $(MAKEOVERRIDES),$(MAKEFLAGS))))),: )
 # Without a -j of one's own, the targets that people type use every core.
 CORES   := $(shell nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 2)
 AGAIN    = +@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(CORES))

@@ -1,10 +1,8 @@
 // linnet finetune: a model that is there trained further, whole, in part, or by an adapter.
 #include <CLI/CLI.hpp>
 
-#include "base/error.h"
 #include "commands/options.h"
 #include "commands/training_options.h"
-#include "text/unicode/unicode.h"
 #include "train/run_model.h"
 #include "train/start.h"
 
@@ -28,10 +26,9 @@ constexpr Setting settings[] = {
     {"--targets", "finetune.lora.targets"},    {"--lora-dropout", "finetune.lora.dropout"},
 };
 
-/// What the config keeps, a text in UTF-8.
+/// What the config keeps.
 const std::string& kept(const char* option, const std::string& value) {
-    if (valid_utf8_prefix(value) != value.size())
-        usage_error(option, "a name in UTF-8, as the run's config keeps it", linnet::quoted(value));
+    require_utf8(option, "a name in UTF-8, as the run's config keeps it", value);
     return value;
 }
 

@@ -11,6 +11,7 @@
 #include "base/nearest.h"
 #include "base/split.h"
 #include "model/engine/states.h"
+#include "text/unicode/unicode.h"
 #include "train/run_model.h"
 
 namespace linnet {
@@ -247,10 +248,15 @@ std::optional<double> number_of_unit(std::string_view text, std::span<const Unit
 double parse_duration(const std::string& option, const std::string& text) {
     constexpr Unit units[] = {{"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}, {"", 1}};
     const auto seconds = text.find(':') == std::string::npos ? number_of_unit(text, units) : clock_time(text);
-    if (!seconds || *seconds <= 0)
+    constexpr double most = 1e10;  // three centuries
+    if (!seconds || *seconds <= 0 || *seconds > most)
         usage_error(option, "a time such as 90s, 10m, 1.5h, 2d or 1:30 (minutes:seconds)",
                     linnet::quoted(text));
     return *seconds;
+}
+
+void require_utf8(const std::string& option, const std::string& expected, const std::string& value) {
+    if (valid_utf8_prefix(value) != value.size()) usage_error(option, expected, linnet::quoted(value));
 }
 
 void require_beside(const CLI::App& app, const std::string& option, const std::vector<std::string>& others) {

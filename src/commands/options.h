@@ -102,6 +102,9 @@ double parse_duration(const std::string& option, const std::string& text);
 [[noreturn]] void usage_error(const std::string& option, const std::string& expected, const std::string& got,
                               const std::string& hint = {});
 
+/// A usage error where a value is not UTF-8: `expected` says what it is for.
+void require_utf8(const std::string& option, const std::string& expected, const std::string& value);
+
 /// After parsing: a usage error where `option` is given and none of `others`, without which it means nothing.
 void require_beside(const CLI::App& app, const std::string& option, const std::vector<std::string>& others);
 

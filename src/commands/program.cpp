@@ -187,9 +187,10 @@ void choose_kernels(const Globals& globals) {
 void take_help(const CLI::App& root, std::vector<std::string>& words) {
     if (words.empty() || words.front() != "help") return;
     words.erase(words.begin());
+    if (words == std::vector<std::string>{"help"}) words.clear();
     const CLI::App* app = &root;
     for (const std::string& word : words) {
-        if (word.starts_with('-')) continue;
+        if (word.starts_with('-')) break;  // an option, of which the parser knows
         std::vector<std::string> names;
         const CLI::App* next = nullptr;
         for (const CLI::App* child : app->get_subcommands(nullptr)) {

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <filesystem>
 
 #include "base/error.h"
 #include "base/processors.h"
@@ -118,10 +117,7 @@ TokenizerPtr open_tokenizer(const std::string& path) {
         std::shared_ptr<const Model> model = Model::open("");
         return TokenizerPtr(model, &model->tokenizer());
     }
-    std::error_code ignored;
-    for (const char* file : {"/tokenizer.json", "/tokenizer.model"})
-        if (std::filesystem::is_regular_file(path + file, ignored)) return open_folder_tokenizer(path);
-    return load_tokenizer(tokenizer_of_run(path));
+    return tokenizer_at(tokenizer_of_run(path));
 }
 
 }  // namespace linnet

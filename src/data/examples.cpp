@@ -135,7 +135,9 @@ bool are_examples(const std::vector<std::string>& inputs, const ReadOptions& opt
         if (file == "-" || !reads_as_jsonl(file, options.format)) continue;
         const json object = first_object(file);
         if (object.is_null()) continue;
-        if (!object.is_object() || object.contains(options.field)) return false;
+        if (!object.is_object()) return false;
+        if (!fields.empty() && object.contains(prompt)) return true;  // asked for by name
+        if (object.contains(options.field)) return false;
         if (object.contains("messages") || object.contains(prompt)) return true;
         if (options.skip_bad || object.empty()) return false;
         std::vector<std::string> found;

@@ -8,6 +8,7 @@
 #include "base/log_sum.h"
 #include "base/signals.h"
 #include "generate/continuation.h"
+#include "generate/source.h"
 
 namespace linnet {
 namespace {

@@ -13,6 +13,12 @@ namespace linnet {
 
 /// Several sequences, each in a slot of its own: those of an engine, or anything else that keeps some (a
 /// test's own). The members are Engine's and Sequence's.
+/// What makes logits that are not finite, as a hint for errors.
+inline constexpr char not_finite_hint[] =
+    "the model's weights are damaged, which `linnet inspect --check` finds, or its keys and values too large "
+    "for f16: "
+    "--kv-type f32";
+
 class LogitSource {
   public:
     struct Work {

@@ -148,7 +148,8 @@ void require_model(const Gguf& file, const TokenizerPtr& tokenizer) {
 }
 
 void fail_not_finite(const Model& model) {
-    fail_input(model.path(), "", "finite predictions", "some that are not", not_finite_hint);
+    fail_input(model.path(), "", "finite predictions", "some that are not",
+               "its weights are damaged; `linnet inspect --check` looks for those that are not finite");
 }
 
 }  // namespace linnet

@@ -58,12 +58,6 @@ void require_vocabulary(const std::string& path, const ModelConfig& config, cons
 /// All that Model::open would say against a file that is open already. Errors as its own.
 void require_model(const Gguf& file, const TokenizerPtr& tokenizer);
 
-/// What makes numbers that are not finite, as a hint for errors.
-inline constexpr char not_finite_hint[] =
-    "the model's weights are damaged (`linnet inspect --check` finds those that are not finite), or its keys "
-    "and "
-    "values too large for f16 (--kv-type f32)";
-
 /// Error(Exit::input): what the model predicts is no number.
 [[noreturn]] void fail_not_finite(const Model& model);
 

@@ -47,8 +47,9 @@ std::string model_of_run(const std::string& path) {
 
 std::string tokenizer_of_run(const std::string& path) {
     std::error_code ignored;
-    const std::string file = path + "/tokenizer.json";
-    return is_folder(path) && std::filesystem::exists(file, ignored) ? file : model_of_run(path);
+    for (const char* file : {"/tokenizer.json", "/tokenizer.model"})
+        if (std::filesystem::is_regular_file(path + file, ignored)) return path;
+    return model_of_run(path);
 }
 
 std::string adapter_of_run(const std::string& path) {

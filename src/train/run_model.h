@@ -12,7 +12,7 @@ inline constexpr const char* last_model = "last.gguf";
 /// its newest checkpoint, or of the run that it is to replace; Error(Exit::input) where it has none either.
 /// Any other path is itself.
 std::string model_of_run(const std::string& path);
-/// The same of a path that names a tokenizer; a Hugging Face folder stands for its tokenizer.json.
+/// The same of a path that names a tokenizer; a Hugging Face folder is itself (tokenizer_at).
 std::string tokenizer_of_run(const std::string& path);
 /// The same of a path that names an adapter.
 std::string adapter_of_run(const std::string& path);

@@ -149,7 +149,7 @@ std::vector<StepShare> profile_steps(const TimedRun& timed, int steps) {
 
 ProductsPeak products_peak(const std::string& precision, int threads, double f32) {
     if (f32 <= 0) f32 = measured_peak_flops(threads);
-    if (precision != "bf16") return {"f32", f32};
+    if (precision != "bf16" || !kernels().narrow.rounded) return {"f32", f32};
     const double bf16 = std::max(measured_tile_flops(threads), measured_bf16_flops(threads));
     return bf16 > f32 ? ProductsPeak{"bf16", bf16} : ProductsPeak{"f32", f32};
 }

@@ -40,7 +40,7 @@ double mib(std::size_t bytes) {
     return static_cast<double>(bytes >> 10) / 1024.0;
 }
 
-constexpr double first_look_s = 30;  // the first evaluation comes after the step that ends then
+constexpr double first_look_s = 30;  // the first evaluation comes after the step that ends later
 constexpr int plans = 6;             // how often the clock is asked before the learning rate decays
 
 Learner learner_of(const RunSetup& setup) {
@@ -154,9 +154,7 @@ class Trainer {
             loss += learner_.learn(work_) * work_.loss_scale;
         }
         // Before anything is learned, weights that came from a model are to blame and not the learning rate.
-        if (step_ == 0 && setup_.start.base && !std::isfinite(loss))
-            fail_input(setup_.start.base->path(), "", "a model that gives the text a finite loss", "nan",
-                       "linnet inspect --check finds weights that are not finite");
+        if (step_ == 0 && setup_.start.base && !std::isfinite(loss)) fail_not_finite(*setup_.start.base);
         double lr = learning_rate(t, step_);
         StepOptions how;
         how.skip_above = outliers_.limit(t.skip_outliers);
@@ -575,7 +573,10 @@ void keep_edited_config(const TrainingOptions& options, const RunSetup& setup) {
         kept = options.out + "/config.edited-" + std::to_string(n) + ".json";
     if (int error = rename_file(path, kept)) fail_errno(kept, "", error);
     note(path + " was edited: the run goes on with its own settings; what you wrote is kept as " + kept +
-         " (`linnet train " + kept + " --data DATA --out ANOTHER` starts a run with it)");
+         " (`linnet train " + kept + " --out " + options.out +
+         " --resume` goes on with it where the model and its batches are the same; --data DATA --out ANOTHER "
+         "starts "
+         "a run with it)");
 }
 
 }  // namespace

@@ -296,8 +296,8 @@ TEST_CASE("times are written as people write them") {
         const char* of = text;
         CHECK_MESSAGE(parse_duration("--time", of) == seconds, of);
     }
-    for (const char* text :
-         {"", "s", "1:", ":30", "1:60", "1:2:3:4", "-1:30", "1.5:30", "5w", "0", "1:30m", "nan"})
+    for (const char* text : {"", "s", "1:", ":30", "1:60", "1:2:3:4", "-1:30", "1.5:30", "5w", "0", "1:30m",
+                             "nan", "1e20", "1e9d"})
         CHECK_THROWS_WITH_AS_MESSAGE(parse_duration("--time", text),
                                      doctest::Contains("--time: expected a time such as 90s"), std::exception,
                                      text);

@@ -214,8 +214,9 @@ TEST_CASE("a resume keeps an edited config.json beside the run's own, and goes o
         const Outcome resumed = run(resume + std::to_string(35 + round));
         CHECK(resumed.exit == 0);
         const std::string kept = round == 0 ? "out/config.edited.json" : "out/config.edited-2.json";
-        CHECK_MESSAGE(has(resumed.err, "kept as " + kept + " (`linnet train " + kept + " --data DATA --out "),
-                      resumed.err);
+        CHECK_MESSAGE(
+            has(resumed.err, "kept as " + kept + " (`linnet train " + kept + " --out out --resume` goes on"),
+            resumed.err);
         CHECK(run.file(kept) == edited.dump());
         CHECK(json::parse(run.file("out/config.json"))["train"]["optimizer"]["lr"] == 0.01);
     }

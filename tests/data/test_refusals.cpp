@@ -471,6 +471,9 @@ TEST_CASE("JSON Lines are examples by their first object, and others beside them
           "o.jsonl: the first object: expected 'text', or 'prompt' and its completion, or 'messages', got "
           "'answer', 'other' (--field names the text's, --fields those of prompt and completion)");
     CHECK(are_examples({s / "o.jsonl"}, {}, {"other", "answer"}));
+    write_text(s / "o.jsonl", R"({"other": "o", "answer": "a", "text": "t"})");
+    CHECK(are_examples({s / "o.jsonl"}, {}, {"other", "answer"}));
+    CHECK_FALSE(are_examples({s / "o.jsonl"}, {}));
     CHECK_FALSE(are_examples({s / "t.txt"}, {}));
     CHECK(are_examples({s / "a.jsonl"}, {}));  // behind blank lines
     CHECK(named(s.path, [&] {

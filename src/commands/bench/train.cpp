@@ -14,6 +14,7 @@
 #include "data/labelled/lines.h"
 #include "kernels/kernels.h"
 #include "kernels/peaks.h"
+#include "model/convert/source.h"
 #include "text/tokenizer.h"
 #include "train/precision.h"
 #include "train/run_model.h"
@@ -32,7 +33,7 @@ struct Options {
 
 /// What the config's tokenizer would have; a character vocabulary depends on the text, so a play's is taken.
 std::int64_t vocabulary_of(const TokenizerConfig& tokenizer) {
-    if (tokenizer.kind == "file") return load_tokenizer(tokenizer_of_run(tokenizer.file))->size();
+    if (tokenizer.kind == "file") return tokenizer_at(tokenizer_of_run(tokenizer.file))->size();
     if (tokenizer.kind == "byte") return 256;
     if (tokenizer.kind == "char") return 65;
     return tokenizer.vocab_size;
@@ -120,6 +121,7 @@ int run(Options& options, const Globals& globals) {
                                    {"flops_per_s", timing.flops_per_s},
                                    {"mfu", mfu},
                                    {"peak_flops", peak.flops},
+                                   {"peak", peak.name},
                                    {"vocabulary", vocabulary},
                                    {"threads", threads},
                                    {"isa", kernels().name},

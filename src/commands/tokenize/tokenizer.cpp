@@ -129,8 +129,7 @@ void check_special(const TrainArguments& arguments) {
     for (const std::string& token : arguments.special) {
         if (!seen.insert(token).second) usage_error("--special", "each token once", quoted(token) + " twice");
         const char *begin = token.data(), *end = begin + token.size();
-        if (valid_utf8_prefix(token) != token.size())
-            usage_error("--special", "tokens in UTF-8", quoted(token));
+        require_utf8("--special", "tokens in UTF-8", token);
         if (decode_utf8(begin, end).size == token.size())
             usage_error("--special", "tokens of several characters", quoted(token));
     }

@@ -189,7 +189,9 @@ std::vector<AddedToken> added_tokens(const std::string& folder, const OptionalJs
     return tokens;
 }
 
-TokenizerPtr tokenizer_of(const std::string& folder, TokenId size, const OptionalJson& settings) {
+/// `size`: of the embedding; 0: not known. What is left out is added to `notes`.
+TokenizerPtr tokenizer_of(const std::string& folder, TokenId size, const OptionalJson& settings,
+                          std::vector<std::string>& notes) {
     TokenizerHints hints;
     hints.size = size;
     hints.bos = spelling(settings, "bos_token"), hints.eos = spelling(settings, "eos_token");
@@ -201,6 +203,12 @@ TokenizerPtr tokenizer_of(const std::string& folder, TokenId size, const Optiona
     if (there(json)) return tokenizer_from_json(read_file(json), json, hints);
     if (there(pieces)) {
         hints.added = added_tokens(folder, settings);
+        std::erase_if(hints.added, [&](const AddedToken& token) {
+            if (size == 0 || token.id < size) return false;
+            notes.push_back(folder + ": added token " + linnet::quoted(printable(token.content)) + ", " +
+                            std::to_string(token.id) + ", has no row in the embedding and is left out");
+            return true;
+        });
         return tokenizer_from_sentencepiece(read_file(pieces), pieces, hints);
     }
     fail_input(folder, "", "tokenizer.json or tokenizer.model", "neither");
@@ -338,8 +346,11 @@ void refuse_unsaid(const HuggingFaceConfig& file, const ModelConfig& config) {
 
 }  // namespace
 
-TokenizerPtr open_folder_tokenizer(const std::string& folder) {
-    return tokenizer_of(folder, 0, OptionalJson(folder + "/tokenizer_config.json"));
+TokenizerPtr tokenizer_at(const std::string& path) {
+    std::error_code ignored;
+    if (!std::filesystem::is_directory(path, ignored)) return load_tokenizer(path);
+    std::vector<std::string> none;
+    return tokenizer_of(path, 0, OptionalJson(path + "/tokenizer_config.json"), none);
 }
 
 ModelSource open_folder(const std::string& path, const SourceOptions& options) {
@@ -389,7 +400,7 @@ ModelSource open_folder(const std::string& path, const SourceOptions& options) {
     write_config(source.metadata, *family.gguf, config);
     source.metadata.add("general.name", last_name(path));
     const OptionalJson settings(path + "/tokenizer_config.json");
-    TokenizerPtr tokenizer = tokenizer_of(path, static_cast<TokenId>(vocabulary), settings);
+    TokenizerPtr tokenizer = tokenizer_of(path, static_cast<TokenId>(vocabulary), settings, source.notes);
     try {
         tokenizer->write(source.metadata);
     } catch (const Error&) {  // no name for its pre-tokenizer

@@ -102,7 +102,7 @@ void add_raw_tensors(ModelSource& source, std::shared_ptr<const MappedFile> file
 
 void add_tokenizer(ModelSource& source, const SourceOptions& options, std::int64_t tokens,
                    const std::string& path) {
-    const TokenizerPtr tokenizer = load_tokenizer(options.tokenizer);
+    const TokenizerPtr tokenizer = tokenizer_at(options.tokenizer);
     if (tokenizer->size() != tokens)
         fail_input(options.tokenizer, "", std::to_string(tokens) + " tokens, as many as " + path + " has",
                    std::to_string(tokenizer->size()));

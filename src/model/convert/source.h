@@ -56,9 +56,9 @@ struct SourceOptions {
 
 /// The model of a folder with config.json and safetensors. Error(Exit::input).
 ModelSource open_folder(const std::string& path, const SourceOptions& options);
-/// Its tokenizer alone: tokenizer.json or tokenizer.model, with what the files beside it say.
-/// Error(Exit::input).
-TokenizerPtr open_folder_tokenizer(const std::string& folder);
+/// The tokenizer of a file of any kind, or of such a folder: tokenizer.json or tokenizer.model, with what the
+/// files beside it say. Error(Exit::input).
+TokenizerPtr tokenizer_at(const std::string& path);
 /// llama2.c's checkpoint, version 0 to 2; the tokenizer is tokenizer.bin beside it. Error(Exit::input).
 ModelSource open_llama2c(const std::string& path, const SourceOptions& options);
 /// llm.c's checkpoint of a GPT-2, versions 3 and 5; the tokenizer is tokenizer_in() its folder.

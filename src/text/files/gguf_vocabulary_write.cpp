@@ -10,6 +10,7 @@
 #include "text/files/gguf_keys.h"
 #include "text/files/spm.h"
 #include "text/split/pre_names.h"
+#include "text/unicode/regex.h"
 
 namespace linnet {
 using namespace gguf_keys;
@@ -54,11 +55,17 @@ void add_bytes(GgufWriter& out, const std::string& key, std::string_view bytes) 
     out.add_stored(key, std::as_bytes(std::span(stored)));
 }
 
-/// White space that becomes one space, or goes at the ends.
-bool collapses(const Parts& parts) {
+/// remove_extra_whitespaces, or the step of tokenizer.json's that stands for it.
+bool is_collapse(const NormalizerStep& step) {
     using Kind = NormalizerStep::Kind;
-    for (const NormalizerStep& step : parts.normalizer.steps)
-        if (step.kind == Kind::collapse_spaces || (step.kind == Kind::replace && step.regex)) return true;
+    return step.kind == Kind::collapse_spaces ||
+           (step.kind == Kind::replace && step.regex && step.regex->pattern() == " {2,}" &&
+            (step.content == space_mark || step.content == " "));
+}
+
+/// Whether several spaces are one.
+bool collapses(const Parts& parts) {
+    if (std::ranges::any_of(parts.normalizer.steps, is_collapse)) return true;
     for (const PreTokenizerStep& step : parts.pre_tokenizer.steps)
         if (step.kind == PreTokenizerStep::Kind::whitespace_split) return true;
     return false;
@@ -79,12 +86,11 @@ bool puts_mark_first(const Parts& parts) {
 bool has_only_marks(const Parts& parts) {
     using Kind = NormalizerStep::Kind;
     for (const NormalizerStep& step : parts.normalizer.steps) {
-        const bool replaces_spaces = step.kind == Kind::replace && step.pattern.starts_with(' ') &&
-                                     (step.content == space_mark || step.content == " ");
-        const bool prepends = step.kind == Kind::prepend && step.content == space_mark;
-        if (!replaces_spaces && !prepends && step.kind != Kind::precompiled &&
-            step.kind != Kind::collapse_spaces && step.kind != Kind::strip)
-            return false;
+        const bool marks = step.content == space_mark &&
+                           (step.kind == Kind::prepend ||
+                            (step.kind == Kind::replace && !step.regex && step.pattern == " "));
+        const bool strips = step.kind == Kind::strip && collapses(parts);  // which goes for the ends, too
+        if (!marks && !strips && !is_collapse(step) && step.kind != Kind::precompiled) return false;
     }
     return std::ranges::all_of(parts.pre_tokenizer.steps, [](const PreTokenizerStep& step) {
         return step.kind == PreTokenizerStep::Kind::metaspace ||
@@ -99,15 +105,18 @@ bool has_only_bert_steps(const Parts& parts) {
            before[0].cjk && words.size() == 1 && words[0].kind == PreTokenizerStep::Kind::bert;
 }
 
-/// True where GGUF's keys, and our own, say all that is done to a text before its model sees it.
-bool can_be_written(const Parts& parts) {
-    if (parts.kind == "spm" || parts.kind == "unigram") return has_only_marks(parts);
-    if (parts.kind == "wordpiece") return has_only_bert_steps(parts);
-    if (parts.kind != "bpe") return true;
-    const auto& model = dynamic_cast<const BpeModel&>(*parts.model);
-    const BpeOptions& o = model.options();
-    return o.byte_level && o.continuing_prefix.empty() && o.end_suffix.empty() && !parts.ggml_pre.empty() &&
-           (parts.normalizer.empty() || is_nfc(parts.normalizer));
+/// What GGUF's keys, and our own, have no word for; empty: they say all that is done to a text.
+std::string_view obstacle(const Parts& parts) {
+    constexpr std::string_view steps = "its own normalizer or pre-tokenizer";
+    if (parts.kind == "spm" || parts.kind == "unigram") return has_only_marks(parts) ? "" : steps;
+    if (parts.kind == "wordpiece") return has_only_bert_steps(parts) ? "" : steps;
+    if (parts.kind != "bpe") return "";
+    const BpeOptions& o = dynamic_cast<const BpeModel&>(*parts.model).options();
+    if (!o.continuing_prefix.empty() || !o.end_suffix.empty())
+        return "tokens that say where a word begins or ends";
+    const bool known =
+        o.byte_level && !parts.ggml_pre.empty() && (parts.normalizer.empty() || is_nfc(parts.normalizer));
+    return known ? "" : steps;
 }
 
 void write_model(const Parts& parts, GgufWriter& out) {
@@ -207,9 +216,9 @@ void write_steps(const Parts& parts, GgufWriter& out) {
 }  // namespace
 
 void Pipeline::write(GgufWriter& out) const {
-    if (!can_be_written(parts_))
-        fail_input("tokenizer", "GGUF", "a tokenizer that GGUF has a name for",
-                   "its own normalizer or pre-tokenizer", "tokenizer.json can hold it");
+    if (const std::string_view other = obstacle(parts_); !other.empty())
+        fail_input("tokenizer", "GGUF", "a tokenizer that GGUF has a name for", std::string(other),
+                   "tokenizer.json can hold it");
     write_model(parts_, out);
     write_tokens(parts_, out);
     write_roles(parts_, out);

@@ -147,6 +147,10 @@ std::string tokenizer_to_json(const Pipeline& tokenizer) {
     if (dynamic_cast<const LongestModel*>(parts.model.get()))
         fail_input("tokenizer", "tokenizer.json", "a tokenizer that it can express",
                    "the longest token at each place (" + parts.kind + ")", "GGUF can hold it");
+    if (std::ranges::any_of(parts.added, &AddedToken::joins))
+        note(
+            "tokenizer.json cannot say that added tokens stand within a text: a mark for a space goes behind "
+            "them");
     const std::vector<std::string> tokens = spellings(parts);
     const auto* bpe = dynamic_cast<const BpeModel*>(parts.model.get());
     std::string out =

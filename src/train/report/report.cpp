@@ -117,8 +117,9 @@ std::string figures(const LoggedRun& run) {
         out +=
             figure("Speed", "Tokens trained per second.", {"step", "tokens per second", {speed}, 200, true});
     if (any(mfu))
-        out += figure("Share of the machine's peak", "Arithmetic done over the measured f32 peak.",
-                      {"step", "percent", {mfu}, 200, true});
+        out +=
+            figure("Share of the machine's peak", "Arithmetic done over the measured peak of the precision.",
+                   {"step", "percent", {mfu}, 200, true});
     return out;
 }
 

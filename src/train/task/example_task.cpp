@@ -12,6 +12,7 @@
 #include "base/terminal.h"
 #include "data/labelled/picture_folders.h"
 #include "data/permutation.h"
+#include "model/convert/source.h"
 #include "model/encode/encoder_text.h"
 #include "text/naming.h"
 #include "text/train/make.h"
@@ -261,7 +262,7 @@ std::string ExampleData::description() const {
 }
 
 TokenizerPtr ExampleData::tokenizer(const RunConfig& config, int threads) const {
-    if (config.tokenizer.kind == "file") return load_tokenizer(config.tokenizer.file);
+    if (config.tokenizer.kind == "file") return tokenizer_at(config.tokenizer.file);
     if (pictures_.count() > 0) return byte_tokenizer();
     std::string text;
     for (const std::vector<std::uint32_t>& part : order_) {

@@ -10,6 +10,7 @@
 #include "base/team.h"
 #include "base/terminal.h"
 #include "data/corpus_check.h"
+#include "model/convert/source.h"
 #include "text/naming.h"
 #include "text/train/make.h"
 
@@ -177,7 +178,7 @@ TokenizerPtr RunData::tokenizer(const RunConfig& run, int threads) const {
         fail_input(first_chat(), "",
                    "texts, or prompts with completions, for a model that begins from nothing",
                    "a conversation", "linnet finetune learns from those");
-    if (config.kind == "file") return load_tokenizer(config.file);
+    if (config.kind == "file") return tokenizer_at(config.file);
     if (corpus_) {  // its tokens are made, whatever the config would have made
         const std::string path = own_tokenizer();
         if (!name_taken(path))

@@ -41,10 +41,10 @@ TEST_CASE(
     "tokens that a folder adds to its tokenizer.model are tokens, by either of the files that name them") {
     test::Scratch s;
     test::write_text(s / "tokenizer.model", model());
-    const TokenizerPtr plain = open_folder_tokenizer(s.path);
+    const TokenizerPtr plain = tokenizer_at(s.path);
     CHECK(plain->size() == 7);
     test::write_text(s / "added_tokens.json", R"({"<|im_end|>": 9, "<sep>": 7})");
-    const TokenizerPtr older = open_folder_tokenizer(s.path);
+    const TokenizerPtr older = tokenizer_at(s.path);
     CHECK(older->size() == 10);  // the row between them is no token's
     CHECK(encoded(*older, "ab<sep>ab<|im_end|>").back() == 9);
     CHECK(encoded(*older, "ab<sep>ab")[2] == 7);
@@ -53,7 +53,7 @@ TEST_CASE(
                      R"({"add_bos_token": true, "added_tokens_decoder": {
                          "1": {"content": "<s>", "special": true},
                          "7": {"content": "<sep>", "special": true, "rstrip": true}}})");
-    const TokenizerPtr newer = open_folder_tokenizer(s.path);
+    const TokenizerPtr newer = tokenizer_at(s.path);
     CHECK(newer->encode("<sep>").size() > 1);
     CHECK(encoded(*newer, "<sep>  ab").front() == 7);
     // As GGUF they are the same.
@@ -66,7 +66,7 @@ TEST_CASE(
 TEST_CASE("added tokens that cannot be are refused with the token's place") {
     test::Scratch s;
     test::write_text(s / "tokenizer.model", model());
-    auto refusal = [&] { return test::refusal([&] { open_folder_tokenizer(s.path); }); };
+    auto refusal = [&] { return test::refusal([&] { tokenizer_at(s.path); }); };
     test::write_text(s / "added_tokens.json", R"({"<far>": 2000000000})");
     CHECK_MESSAGE(test::has(refusal(), "added token '<far>': expected an id below "), refusal());
     test::write_text(s / "added_tokens.json", R"({"ab": 7})");

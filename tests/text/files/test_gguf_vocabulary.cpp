@@ -268,6 +268,31 @@ TEST_CASE("steps that GGUF has no key for keep a tokenizer out of it, whatever i
         R"({"type": "Prepend", "prepend": "\u2581"}, {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}]}})";
     CHECK(tokenizer_from_json(spm + marks, "s.json")->kind() == "spm");
     CHECK_FALSE(tokenizer_to_gguf(*tokenizer_from_json(spm + marks, "s.json")).empty());
+    // As tokenizer.json has what SentencePiece does to spaces: of XLM-R, of T5, and as linnet writes it.
+    const std::string vocabulary =
+        R"({"model": {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0], ["a", -1], ["b", -1], ["\u2581", -2]]}, )";
+    const std::string runs = R"({"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": )",
+                      mark = R"("pre_tokenizer": {"type": "Metaspace"}})";
+    for (
+        const std::string& steps :
+        {R"("pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, {"type": "Metaspace"}]}})" +
+             std::string(),
+         R"("normalizer": {"type": "Sequence", "normalizers": [{"type": "Strip", "strip_left": false}, )" +
+             runs + "\"\xE2\x96\x81\"}]}, " + mark,
+         R"("normalizer": {"type": "Sequence", "normalizers": [{"type": "Strip"}, )" + runs + "\" \"}]}, " +
+             mark}) {
+        const TokenizerPtr own = tokenizer_from_json(vocabulary + steps, "x.json");
+        for (const char* text : {"a b", " a  b ", "ab   a"}) {
+            CAPTURE(text);
+            CHECK(again(own)->encode(text) == own->encode(text));
+        }
+    }
+    for (const char* steps :
+         {R"("normalizer": {"type": "Strip"}, )",
+          R"("normalizer": {"type": "Replace", "pattern": {"Regex": " x"}, "content": " "}, )"}) {
+        const TokenizerPtr own = tokenizer_from_json(vocabulary + steps + mark, "x.json");
+        CHECK(has(test::refusal([&] { tokenizer_to_gguf(*own); }), "a tokenizer that GGUF has a name for"));
+    }
     const std::string wordpiece =
         R"({"model": {"type": "WordPiece", "unk_token": "[UNK]", "vocab": {"[UNK]": 0, "un": 1}},
             "pre_tokenizer": {"type": "BertPreTokenizer"}, "normalizer": )";

@@ -188,9 +188,11 @@ TEST_CASE(
         for (const Case& c : cases) {
             CAPTURE(type);
             CAPTURE(c.text);
-            CHECK(
-                read(pieces() + bytes(2, number(3, type)) + bytes(3, c.settings))->encode(c.text, special) ==
-                c.ids);
+            const TokenizerPtr t = read(pieces() + bytes(2, number(3, type)) + bytes(3, c.settings));
+            CHECK(t->encode(c.text, special) == c.ids);
+            const std::string file = tokenizer_to_gguf(*t);
+            const Gguf gguf(MappedFile::view(std::as_bytes(std::span(file)), "m.gguf"));
+            CHECK(tokenizer_from_gguf(gguf)->encode(c.text, special) == c.ids);
         }
 }
 
