@@ -206,8 +206,9 @@ LineEditor::LineEditor(const std::string& history) : impl_(std::make_unique<Impl
     el_set(edit, EL_HIST, ::history, impl_->history);
     el_set(edit, EL_PROMPT_ESC, &Impl::show_prompt, '\1');
     el_set(edit, EL_GETCFN, &Impl::next);
-    el_set(edit, EL_ADDFN, "linnet-paste", "Insert what is pasted", &Impl::paste);
-    el_set(edit, EL_ADDFN, "linnet-line-end", "Begin a further line", &Impl::line_end);
+    // As wide characters: of others libedit keeps copies that it never frees.
+    el_wset(edit, EL_ADDFN, L"linnet-paste", L"Insert what is pasted", &Impl::paste);
+    el_wset(edit, EL_ADDFN, L"linnet-line-end", L"Begin a further line", &Impl::line_end);
     el_set(edit, EL_BIND, "\x1b[200~", "linnet-paste", nullptr);
     for (const char* alt_enter : {"\x1b\r", "\x1b\n"})
         el_set(edit, EL_BIND, alt_enter, "linnet-line-end", nullptr);
