@@ -130,7 +130,7 @@ void take(Example example, Examples& to) {
 
 bool are_examples(const std::vector<std::string>& inputs, const ReadOptions& options,
                   const std::vector<std::string>& fields) {
-    const std::string prompt = fields.empty() ? "prompt" : fields[0];
+    const std::string prompt = fields.empty() ? Names({}).prompt : fields[0];
     for (const std::string& file : expand_inputs(inputs, options.except)) {
         if (file == "-" || !reads_as_jsonl(file, options.format)) continue;
         const json object = first_object(file);

@@ -158,16 +158,14 @@ std::string chat_template(const std::string& folder, const OptionalJson& setting
 /// what is special about them {"id": {"content": …}} in tokenizer_config.json.
 std::vector<AddedToken> added_tokens(const std::string& folder, const OptionalJson& settings) {
     std::map<TokenId, AddedToken> by_id;
-    auto take = [&](TokenId id, std::string_view content) -> AddedToken& {
-        AddedToken& token = by_id[id];
-        token.id = id, token.content = content;
-        return token;
-    };
     const OptionalJson older(folder + "/added_tokens.json");
     if (const auto root = older.root())
-        root->members([&](std::string_view content, Json::Value id) {
-            take(static_cast<TokenId>(id.integer(0, INT32_MAX)), content).special =
-                content.starts_with("<|") && content.ends_with("|>");  // it does not say, so by its looks
+        root->members([&](std::string_view content, Json::Value value) {
+            const auto id = static_cast<TokenId>(value.integer(0, INT32_MAX));
+            AddedToken& token = by_id[id];
+            token.id = id, token.content = content;
+            // It does not say whether a token is special, but some look so.
+            token.special = content.starts_with("<|") && content.ends_with("|>");
         });
     if (const auto list = settings["added_tokens_decoder"])
         list->members([&](std::string_view number, Json::Value value) {
@@ -175,14 +173,10 @@ std::vector<AddedToken> added_tokens(const std::string& folder, const OptionalJs
             const char* end = number.data() + number.size();
             if (std::from_chars(number.data(), end, id).ptr != end || id < 0)
                 value.fail("an id as its key", linnet::quoted(number));
-            AddedToken& token = take(id, value["content"].string());
-            constexpr std::pair<const char*, bool AddedToken::*> flags[] = {
-                {"special", &AddedToken::special},
-                {"single_word", &AddedToken::single_word},
-                {"lstrip", &AddedToken::lstrip},
-                {"rstrip", &AddedToken::rstrip}};
-            for (auto [key, flag] : flags)
-                if (const Json::Value given = value[key]; !given.is_null()) token.*flag = given.boolean();
+            AddedToken token = added_token_from_json(value, id);
+            if (value["special"].is_null()) token.special = by_id[id].special;
+            token.normalized = false;  // a .model's normalizer is not for them
+            by_id[id] = std::move(token);
         });
     std::vector<AddedToken> tokens;
     for (auto& [id, token] : by_id) tokens.push_back(std::move(token));

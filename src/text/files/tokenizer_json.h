@@ -16,6 +16,9 @@ TokenizerPtr tokenizer_from_json(std::string_view text, const std::string& file,
 /// The same tokenizer for Hugging Face's library. Error(Exit::input) where that has no model of its kind.
 std::string tokenizer_to_json(const Pipeline& tokenizer);
 
+/// An added token as tokenizer.json and tokenizer_config.json write it: {"content": …, "special": …}.
+AddedToken added_token_from_json(Json::Value value, TokenId id);
+
 // The component trees, one file each way (json_components_read.cpp, json_components_write.cpp).
 Normalizer normalizer_from_json(Json::Value value, bool& byte_level);
 PreTokenizer pre_tokenizer_from_json(Json::Value value, bool& byte_level);

@@ -68,17 +68,7 @@ std::vector<AddedToken> read_added(Value list, Collected& tokens) {
     std::vector<AddedToken> added;
     if (list.is_null()) return added;
     list.elements([&](Value v) {
-        AddedToken token;
-        token.id = static_cast<TokenId>(v["id"].integer(0, max_id));
-        token.content = v["content"].string();
-        auto flag = [&](std::string_view key, bool otherwise) {
-            return v[key].is_null() ? otherwise : v[key].boolean();
-        };
-        token.special = flag("special", false);
-        token.single_word = flag("single_word", false);
-        token.lstrip = flag("lstrip", false);
-        token.rstrip = flag("rstrip", false);
-        token.normalized = flag("normalized", !token.special);
+        AddedToken token = added_token_from_json(v, static_cast<TokenId>(v["id"].integer(0, max_id)));
         tokens.put(v["id"], token.id, v["content"].string());
         added.push_back(std::move(token));
     });
@@ -260,6 +250,21 @@ std::string_view type_of(Value model) {
 }
 
 }  // namespace
+
+AddedToken added_token_from_json(Value value, TokenId id) {
+    AddedToken token;
+    token.id = id;
+    token.content = value["content"].string();
+    auto flag = [&](std::string_view key, bool otherwise) {
+        return value[key].is_null() ? otherwise : value[key].boolean();
+    };
+    token.special = flag("special", false);
+    token.single_word = flag("single_word", false);
+    token.lstrip = flag("lstrip", false);
+    token.rstrip = flag("rstrip", false);
+    token.normalized = flag("normalized", !token.special);
+    return token;
+}
 
 TokenizerPtr tokenizer_from_json(std::string_view text, const std::string& file,
                                  const TokenizerHints& hints) {

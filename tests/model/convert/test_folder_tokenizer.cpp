@@ -30,9 +30,7 @@ std::string model() {
 }
 
 std::vector<TokenId> encoded(const Tokenizer& tokenizer, std::string_view text) {
-    EncodeOptions options;
-    options.parse_special = true;
-    return tokenizer.encode(text, options);
+    return tokenizer.encode(text, {.parse_special = true});
 }
 
 }  // namespace
