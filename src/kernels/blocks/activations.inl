@@ -15,7 +15,6 @@ struct alignas(32) ActivationBlock {
     Whole q[run_length];
     float d[8];
     float first[8], second[8];  // d · Σ q over the first and the second half of each group
-    int32_t whole[8];           // Σ q over each group
 };
 
 /// 256 activations with one scale.
@@ -100,7 +99,6 @@ inline void quantize_group(const float* x, int group, ActivationBlock& to) {
     to.d[group] = scale.back;
     to.first[group] = scale.back * static_cast<float>(sums.first);
     to.second[group] = scale.back * static_cast<float>(sums.second);
-    to.whole[group] = sums.first + sums.second;
 }
 
 /// Rows of k activations, a multiple of 256.
@@ -125,7 +123,6 @@ inline void quantize_activations(const float* x, int64_t k, ActivationBlock* to)
             } else {
                 __builtin_memset(to->q + 32 * group, 0, 32);
                 to->d[group] = to->first[group] = to->second[group] = 0;
-                to->whole[group] = 0;
             }
         }
     }

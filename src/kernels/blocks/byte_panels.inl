@@ -15,9 +15,6 @@
 namespace linnet {
 namespace {
 
-using Floats4 = float __attribute__((vector_size(16)));
-using Ints4 = int32_t __attribute__((vector_size(16)));
-
 constexpr int64_t byte_rows = 128, byte_depth = 1024;  // of A, in L2 as bytes
 constexpr int64_t byte_columns = 4;                    // of W at a time: two pairs, as many rows of A
 constexpr int64_t groups_of_run = run_length / 32, pieces_of_group = 4;

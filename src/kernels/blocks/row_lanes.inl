@@ -1,11 +1,24 @@
-// How many groups of 32 weights a vector holds in the product of writing (rows.inl): one, or two where
-// vectors of 512 bits multiply bytes (AVX-512 with VNNI), which takes fewer instructions: of the time on Zen
-// 5, in cache, q8_0 and q4_0 keep 0.75, q4_k 0.8 and q6_k 0.5. The sums are whole numbers, the same of both.
+// The vectors of the product of writing (rows.inl): of 32 bytes, or of 64 where AVX-512 multiplies bytes
+// (VNNI). Both give the same sums.
+//
+// Where groups of 32 codes have scales of their own (row_groups.inl), vectors hold eight codes of a group
+// beside eight of the fourth group after it: four such vectors, with those of a row of activations in the
+// same order, add up to two neighbouring words per group, which become floats and meet their scale with no
+// shuffle between. Sums to one word per group took 1.5 times the time in cache (q4_0 on Zen 4).
 #pragma once
 #include "kernels/blocks/activations.inl"
 
 namespace linnet {
 namespace {
+
+/// A run's bytes in another order, `Piece` by `Piece`: from(i) is the one that comes to place i.
+template <class Piece, class From>
+inline void arrange(Whole* q, From from) {
+    constexpr int count = run_length / sizeof(Piece);
+    Piece pieces[count];
+    for (int i = 0; i < count; i++) pieces[i] = get_vector<Piece>(q + sizeof(Piece) * from(i));
+    __builtin_memcpy(q, pieces, sizeof pieces);
+}
 
 /// Of each half (of 16 bytes) of two vectors: their first two words in turn, or the last two; their first
 /// pairs of words, or the second ones. As floats: integers GCC moves across halves, which takes longer.
@@ -35,19 +48,7 @@ inline Floats16 last_pairs(Floats16 a, Floats16 b) {
     return __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
 }
 #endif
-/// Four vectors in fours of words, which are matrices: each becomes its transpose.
-template <class Floats, class Codes>
-LINNET_INLINE void transpose_fours(Codes* v) {
-    auto at = [v](int i) LINNET_LAMBDA_INLINE { return reinterpret_cast<Floats>(v[i]); };
-    const Floats low = first_words(at(0), at(1)), high = last_words(at(0), at(1)),
-                 low2 = first_words(at(2), at(3)), high2 = last_words(at(2), at(3));
-    v[0] = reinterpret_cast<Codes>(first_pairs(low, low2));
-    v[1] = reinterpret_cast<Codes>(last_pairs(low, low2));
-    v[2] = reinterpret_cast<Codes>(first_pairs(high, high2));
-    v[3] = reinterpret_cast<Codes>(last_pairs(high, high2));
-}
-
-/// The sums of the fours of v[0], v[1], v[2], v[3] in turn.
+/// In each half of a vector: the sums of the four words of v[0], v[1], v[2] and v[3] there.
 template <class Floats, class Ints>
 LINNET_INLINE Ints sums_of_fours(const Ints* v) {
     auto sums_of_twos = [v](int i) LINNET_LAMBDA_INLINE {
@@ -58,17 +59,60 @@ LINNET_INLINE Ints sums_of_fours(const Ints* v) {
     const Floats low = sums_of_twos(0), high = sums_of_twos(2);
     return reinterpret_cast<Ints>(first_pairs(low, high)) + reinterpret_cast<Ints>(last_pairs(low, high));
 }
+/// The sums of four vectors.
+LINNET_INLINE Ints4 totals(const Ints8* v) {
+    const Ints8 sums = sums_of_fours<Floats8>(v);
+    return lower_half(sums) + upper_half(sums);
+}
+/// The same of floats, each in the order of total().
+LINNET_INLINE Floats4 totals(const Floats8* v) {
+    Floats4 four[4];
+    for (int i = 0; i < 4; i++) four[i] = lower_half(v[i]) + upper_half(v[i]);
+    auto sums_of_twos = [&four](int i) LINNET_LAMBDA_INLINE {
+        return __builtin_shufflevector(four[i], four[i + 1], 0, 1, 4, 5) +
+               __builtin_shufflevector(four[i], four[i + 1], 2, 3, 6, 7);
+    };
+    const Floats4 low = sums_of_twos(0), high = sums_of_twos(2);
+    return __builtin_shufflevector(low, high, 0, 2, 4, 6) + __builtin_shufflevector(low, high, 1, 3, 5, 7);
+}
 
-/// One group per vector.
-struct OneGroup {
-    static constexpr int groups = 1;
+#ifndef LINNET_WIDE_BYTES
+
+struct NarrowLanes {
     using Codes = Bytes32;
     using Ints = Ints8;
+    using Floats = Floats8;
+    static constexpr int parts = 2;  // of the two words per group of a run
 
-    template <class Block, int g>
-    static LINNET_INLINE Codes codes(const char* run) {
-        return Block::template codes<g>(run);
+    /// Codes of a part as the instruction wants them; they stand for their value less `bias`.
+    template <class Block, int p>
+    static LINNET_INLINE PartCodes codes(const char* run) {
+        return Block::template codes_of_part<p>(run);
     }
+    /// The activations in the order of PartCodes.
+    static void arrange_groups(Whole* q) {
+        arrange<uint64_t>(q, [](int i) { return 4 * (i / 16 * 2 + i / 2 % 2 + i % 2 * 4) + i / 4 % 4; });
+    }
+    template <class Block>
+    static constexpr int bias = Block::zero;
+    /// sums + the products of four vectors with the bytes at `a`.
+    template <class Block>
+    static LINNET_INLINE Ints add(Ints sums, const PartCodes& codes, const Whole* a) {
+        const Codes bytes[4] = {get_vector<Codes>(a), get_vector<Codes>(a + 32), get_vector<Codes>(a + 64),
+                                get_vector<Codes>(a + 96)};
+        if constexpr (!Block::is_signed) return add_small_codes(sums, codes.of, bytes);
+        LINNET_UNROLL
+        for (int k = 0; k < 4; k++) sums = add_signed(sums, codes.of[k], bytes[k]);
+        return sums;
+    }
+    /// Numbers of the groups, each for its two words of part p.
+    template <int p>
+    static LINNET_INLINE Floats spread(Floats8 v) {
+        constexpr int a = 2 * p, b = a + 4, c = a + 1, d = a + 5;
+        return __builtin_shufflevector(v, v, a, a, b, b, c, c, d, d);
+    }
+    static LINNET_INLINE Floats8 join(const Floats (&sums)[2]) { return sums[0] + sums[1]; }
+
     /// Whole numbers of the first halves of eight groups and of their second ones: each in both halves of a
     /// word. Spread as floats: of integers GCC makes vectors one by one.
     template <bool halves>
@@ -92,96 +136,110 @@ struct OneGroup {
             return reinterpret_cast<Ints8>(spread);
         }
     };
-    /// Codes as the instruction wants them; they stand for their value less `bias`.
-    template <class Block>
-    static LINNET_INLINE Codes factor(Codes codes) {
-        return codes;
+    /// Adds the scaled products of the runs of C columns with R rows, `apart` runs one from another, to
+    /// sums[c · R + r].
+    template <class Block, int R, int C>
+    static LINNET_INLINE void add_runs(const char* const (&run)[C], const WholeScales (&scales)[C],
+                                       const ActivationRun* a, int64_t apart, Ints* sums) {
+        SpreadWords<Block::group == 16> spread[C];
+        LINNET_UNROLL
+        for (int c = 0; c < C; c++) spread[c].set(scales[c].scale);
+        each_group([&]<int g>() LINNET_LAMBDA_INLINE {
+            LINNET_UNROLL
+            for (int c = 0; c < C; c++) {
+                const Codes codes = Block::template codes<g>(run[c]);
+                const Ints by = spread[c].template get<g>();
+                LINNET_UNROLL
+                for (int r = 0; r < R; r++)
+                    sums[c * R + r] = add_scaled_codes(sums[c * R + r], codes,
+                                                       get_vector<Codes>(a[r * apart].q + 32 * g), by);
+            }
+        });
     }
     template <class Block>
-    static constexpr int bias = Block::zero;
-    template <class Block>
-    static LINNET_INLINE Ints add(Ints sums, Codes factor, Codes a) {
-        return Block::is_signed ? add_signed(sums, factor, a) : add_codes(sums, factor, a);
-    }
-    /// The words of eight groups, so that those of a group stand in one lane, or two, of four vectors.
-    static LINNET_INLINE void regroup(Codes (&v)[8]) {
-        transpose_fours<Floats8>(v);
-        transpose_fours<Floats8>(v + 4);
-    }
-    /// Of sums of four vectors each, the groups' sums.
-    static LINNET_INLINE Ints8 of_groups(const Ints (&v)[2]) {
-        return __builtin_shufflevector(v[0], v[1], 0, 1, 2, 3, 8, 9, 10, 11) +
-               __builtin_shufflevector(v[0], v[1], 4, 5, 6, 7, 12, 13, 14, 15);
-    }
-    /// Of sums that are a group's each, the groups' sums.
-    static LINNET_INLINE Ints8 of_groups(const Ints (&v)[8]) {
-        const Ints both[2] = {sums_of_fours<Floats8>(v), sums_of_fours<Floats8>(v + 4)};
-        return of_groups(both);
-    }
-    static Ints8 total_of(const Ints (&chains)[2]) { return chains[0] + chains[1]; }
+    static void arrange_run(Whole*) {}
+    static LINNET_INLINE Ints first(Ints8 sums) { return sums; }
 };
 
-#ifndef LINNET_WIDE_BYTES
-using RowLanes = OneGroup;
+using RowLanes = NarrowLanes;
+
 #else
 
-/// Groups 2p and 2p + 1 in the halves of vector p.
-struct TwoGroups {
-    static constexpr int groups = 2;
+/// The sums of four vectors.
+LINNET_INLINE Ints4 totals(const Ints16* v) {
+    const Ints16 sums = sums_of_fours<Floats16>(v);
+    const Ints8 both = lower_half(sums) + upper_half(sums);
+    return lower_half(both) + upper_half(both);
+}
+
+struct WideLanes {
     using Codes = Bytes64;
     using Ints = Ints16;
+    using Floats = Floats16;
+    static constexpr int parts = 1;
 
-    template <class Block, int p>
-    static LINNET_INLINE Codes codes(const char* run) {
-        if constexpr (requires { Block::template codes_of_two<p>(run); })
-            return Block::template codes_of_two<p>(run);
-        else
-            return join(Block::template codes<2 * p>(run), Block::template codes<2 * p + 1>(run));
-    }
-    template <bool>
-    struct SpreadWords {
-        Shorts16 numbers;
-
-        LINNET_INLINE void set(Shorts16 v) { numbers = v; }
-        template <int p>
-        LINNET_INLINE Ints get() const {
-            return spread_words_of_two<2 * p>(numbers);
-        }
-    };
     /// The instruction wants codes without a sign: signed ones get 128 more.
-    template <class Block>
-    static LINNET_INLINE Codes factor(Codes codes) {
-        return Block::is_signed ? codes ^ 128 : codes;
+    template <class Block, int p>
+    static LINNET_INLINE PartCodes codes(const char* run) {
+        PartCodes codes = Block::template codes_of_part<p>(run);
+        if constexpr (Block::is_signed)
+            for (Codes& of : codes.of) of ^= 128;
+        return codes;
+    }
+    static void arrange_groups(Whole* q) {
+        arrange<uint64_t>(q, [](int i) { return 4 * (i / 2 % 4 + i % 2 * 4) + i / 8; });
     }
     template <class Block>
     static constexpr int bias = Block::is_signed ? 128 : Block::zero;
     template <class Block>
-    static LINNET_INLINE Ints add(Ints sums, Codes factor, Codes a) {
-        return add_dots(sums, factor, a);
+    static LINNET_INLINE Ints add(Ints sums, const PartCodes& codes, const Whole* a) {
+        LINNET_UNROLL
+        for (int k = 0; k < 4; k++) sums = add_dots(sums, codes.of[k], get_vector<Codes>(a + 64 * k));
+        return sums;
     }
-    static LINNET_INLINE void regroup(Codes (&v)[4]) { transpose_fours<Floats16>(v); }
-    static LINNET_INLINE Ints8 of_groups(const Ints (&v)[1]) {
-        // In fours: parts of groups 0 2 4 6, twice, and of 1 3 5 7, twice.
-        return __builtin_shufflevector(v[0], v[0], 0, 8, 1, 9, 2, 10, 3, 11) +
-               __builtin_shufflevector(v[0], v[0], 4, 12, 5, 13, 6, 14, 7, 15);
+    template <int>
+    static LINNET_INLINE Floats spread(Floats8 v) {
+        return spread_groups(v);
     }
-    static LINNET_INLINE Ints8 of_groups(const Ints (&v)[4]) {
-        const Ints all[1] = {sums_of_fours<Floats16>(v)};
-        return of_groups(all);
+    static LINNET_INLINE Floats8 join(const Floats (&sums)[1]) {
+        return lower_half(sums[0]) + upper_half(sums[0]);
     }
-    static Ints8 total_of(const Ints (&chains)[1]) { return lower_group(chains[0]) + upper_group(chains[0]); }
-};
-using RowLanes = TwoGroups;
-#endif
 
-/// Calls f.operator()<p>() for the vectors of a run.
-template <class F>
-LINNET_INLINE void each_part(F f) {
-    [&]<int... p>(std::integer_sequence<int, p...>) LINNET_LAMBDA_INLINE {
-        (f.template operator()<p>(), ...);
+    /// Products of four codes, which are at most 63, with bytes fit into 16 bits: those of two vectors become
+    /// one, and meet their scales together.
+    template <class Block, int R, int C>
+    static LINNET_INLINE void add_runs(const char* const (&run)[C], const WholeScales (&scales)[C],
+                                       const ActivationRun* a, int64_t apart, Ints* sums) {
+        each_of<2>([&]<int pair>() LINNET_LAMBDA_INLINE {
+            constexpr int p = 2 * pair;
+            LINNET_UNROLL
+            for (int c = 0; c < C; c++) {
+                const Codes first = Block::template codes_of_two<p>(run[c]),
+                            second = Block::template codes_of_two<p + 1>(run[c]);
+                const Ints by = spread_scales<first_of_two<Block>(p), first_of_two<Block>(p + 1),
+                                              Block::apart, Block::group == 16>(scales[c].scale);
+                LINNET_UNROLL
+                for (int r = 0; r < R; r++) {
+                    const Whole* q = a[r * apart].q;
+                    sums[c * R + r] = add_scaled_dots(
+                        sums[c * R + r], add_dots(Ints{}, first, get_vector<Codes>(q + 64 * p)),
+                        add_dots(Ints{}, second, get_vector<Codes>(q + 64 * (p + 1))), by);
+                }
+            }
+        });
     }
-    (std::make_integer_sequence<int, run_length / 32 / RowLanes::groups>());
-}
+    /// The activations in the order of codes_of_two.
+    template <class Block>
+    static void arrange_run(Whole* q) {
+        arrange<Bytes16>(q, [](int i) {
+            const int half = i % 4;
+            return 2 * (first_of_two<Block>(i / 4) + half / 2 * Block::apart) + half % 2;
+        });
+    }
+    static LINNET_INLINE Ints first(Ints8 sums) { return widened(sums); }
+};
+using RowLanes = WideLanes;
+#endif
 
 }  // namespace
 }  // namespace linnet

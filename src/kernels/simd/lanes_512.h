@@ -1,5 +1,5 @@
-// Vectors of 64 bytes beside those of lanes.h, where AVX-512 multiplies bytes (VNNI): two groups of weights
-// at a time (blocks/row_lanes.inl).
+// Vectors of 64 bytes beside those of lanes.h, where AVX-512 multiplies bytes (VNNI): the codes of four
+// halves of groups at a time (blocks/row_lanes.inl).
 #pragma once
 #include "kernels/simd/lanes_x86.h"
 
@@ -16,128 +16,173 @@ inline Bytes64 join(Bytes32 low, Bytes32 high) {
     return reinterpret_cast<Bytes64>(_mm512_inserti64x4(
         _mm512_castsi256_si512(reinterpret_cast<__m256i>(low)), reinterpret_cast<__m256i>(high), 1));
 }
-inline Ints8 lower_group(Ints16 v) {
+inline Ints8 lower_half(Ints16 v) {
     return reinterpret_cast<Ints8>(_mm512_castsi512_si256(reinterpret_cast<__m512i>(v)));
 }
-inline Ints8 upper_group(Ints16 v) {
+inline Ints8 upper_half(Ints16 v) {
     return reinterpret_cast<Ints8>(_mm512_extracti64x4_epi64(reinterpret_cast<__m512i>(v), 1));
 }
-inline Floats16 join(Floats8 low, Floats8 high) {
-    return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+inline Floats8 lower_half(Floats16 v) {
+    return reinterpret_cast<Floats8>(lower_half(reinterpret_cast<Ints16>(v)));
 }
-/// Of the fours of two vectors: the first and third of both, then the second and fourth added to them.
-template <class V>
-inline V sums_of_neighbours(V a, V b) {
-    auto x = reinterpret_cast<__m512i>(a), y = reinterpret_cast<__m512i>(b);
-    return reinterpret_cast<V>(_mm512_shuffle_i32x4(x, y, 0x88)) +
-           reinterpret_cast<V>(_mm512_shuffle_i32x4(x, y, 0xDD));
+inline Floats8 upper_half(Floats16 v) {
+    return reinterpret_cast<Floats8>(upper_half(reinterpret_cast<Ints16>(v)));
 }
-/// In each four: sums of neighbours of a's four, then of b's. They must fit into 16 bits.
-inline Ints16 sums_of_small_twos(Ints16 a, Ints16 b) {
-    const __m512i both = _mm512_packs_epi32(reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b));
-    return reinterpret_cast<Ints16>(_mm512_madd_epi16(both, _mm512_set1_epi16(1)));
+/// v, then zeros.
+inline Ints16 widened(Ints8 v) {
+    return reinterpret_cast<Ints16>(_mm512_zextsi256_si512(reinterpret_cast<__m256i>(v)));
 }
-/// v[i] in the halves of four words, v[8 + i] in four, then v[i + 1] and v[8 + i + 1] likewise.
-template <int i>
-inline Ints16 spread_words_of_two(Shorts16 v) {
-    constexpr int32_t twice = 0x10001;
-    constexpr int32_t a = i * twice, b = (8 + i) * twice, c = (i + 1) * twice, d = (9 + i) * twice;
-    const __m512i places = _mm512_setr_epi32(a, a, a, a, b, b, b, b, c, c, c, c, d, d, d, d);
-    return reinterpret_cast<Ints16>(
-        _mm512_permutexvar_epi16(places, _mm512_castsi256_si512(reinterpret_cast<__m256i>(v))));
+/// v[0], v[4], v[1], v[5], …, each twice.
+inline Floats16 spread_groups(Floats8 v) {
+    const __m512i places = _mm512_setr_epi32(0, 0, 4, 4, 1, 1, 5, 5, 2, 2, 6, 6, 3, 3, 7, 7);
+    return reinterpret_cast<Floats16>(
+        _mm512_permutexvar_ps(places, _mm512_castps256_ps512(reinterpret_cast<__m256>(v))));
 }
 
-/// The same 32 bytes, twice; 16 bytes twice, then 16 others twice.
+/// 16 bytes, four times, `stride` bytes apart.
+template <int64_t stride>
+inline Bytes64 gather_16(const void* p, Bytes64*) {
+    auto at = [p](int64_t i) {
+        return reinterpret_cast<const __m128i*>(static_cast<const char*>(p) + i * stride);
+    };
+    if constexpr (stride == 16) return reinterpret_cast<Bytes64>(_mm512_loadu_si512(p));
+    auto two = [&](int64_t i) {
+        return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(at(i))),
+                                       _mm_loadu_si128(at(i + 1)), 1);
+    };
+    return join(reinterpret_cast<Bytes32>(two(0)), reinterpret_cast<Bytes32>(two(2)));
+}
+inline Pairs<Bytes64> by_eights(Bytes64 a, Bytes64 b) {
+    const auto x = reinterpret_cast<__m512i>(a), y = reinterpret_cast<__m512i>(b);
+    return {reinterpret_cast<Bytes64>(_mm512_unpacklo_epi64(x, y)),
+            reinterpret_cast<Bytes64>(_mm512_unpackhi_epi64(x, y))};
+}
+/// The same 32 bytes, twice.
 inline Bytes64 twice(const void* p) {
     return reinterpret_cast<Bytes64>(
         _mm512_broadcast_i64x4(_mm256_loadu_si256(static_cast<const __m256i*>(p))));
 }
-inline Bytes64 twice(const void* first, const void* second) {
-    auto at = [](const void* p) { return _mm_loadu_si128(static_cast<const __m128i*>(p)); };
-    return reinterpret_cast<Bytes64>(
-        _mm512_mask_broadcast_i64x2(_mm512_broadcast_i64x2(at(first)), 0xF0, at(second)));
+/// Bits of every byte, moved down by `bits`; `mask` says which of them, where they arrive.
+template <int bits>
+inline Bytes64 bits_down(Bytes64 v, int mask) {
+    __m512i moved = reinterpret_cast<__m512i>(v);
+    if constexpr (bits > 0) moved = _mm512_srli_epi16(moved, bits);
+    return reinterpret_cast<Bytes64>(_mm512_and_si512(moved, _mm512_set1_epi8(static_cast<char>(mask))));
 }
-/// In words of 64 bits of a group's lower half, of its upper half, then of the other group's.
-template <int a, int b, int c, int d>
-inline Bytes64 shifted_right(Bytes64 v) {
-    return reinterpret_cast<Bytes64>(
-        _mm512_srlv_epi64(reinterpret_cast<__m512i>(v), _mm512_setr_epi64(a, a, b, b, c, c, d, d)));
-}
-/// Rotated by `first` in the first group and by `second` in the other one; negative numbers: to the right.
+/// Words of 64 bits rotated by `first` in the lower half and by `second` in the upper one; negative numbers:
+/// to the right.
 template <int first, int second>
 inline Bytes64 rotated_left(Bytes64 v) {
     constexpr int a = first & 63, b = second & 63;
     return reinterpret_cast<Bytes64>(
         _mm512_rolv_epi64(reinterpret_cast<__m512i>(v), _mm512_setr_epi64(a, a, a, a, b, b, b, b)));
 }
-inline Bytes64 and_bytes(Bytes64 v, int mask) {
+/// `more` added to the bytes whose bit is set.
+inline Bytes64 add_where(Bytes64 v, uint64_t bits, int more) {
+    const auto x = reinterpret_cast<__m512i>(v);
     return reinterpret_cast<Bytes64>(
-        _mm512_and_si512(reinterpret_cast<__m512i>(v), _mm512_set1_epi8(static_cast<char>(mask))));
+        _mm512_mask_add_epi8(x, bits, x, _mm512_set1_epi8(static_cast<char>(more))));
+}
+/// table[places[i]], places below 16.
+inline Bytes64 look_up(Bytes16 table, Bytes64 places) {
+    return reinterpret_cast<Bytes64>(_mm512_shuffle_epi8(
+        _mm512_broadcast_i32x4(reinterpret_cast<__m128i>(table)), reinterpret_cast<__m512i>(places)));
 }
 
-/// Whether eight numbers of 16 bits, `stride` bytes apart, lie in the first 128 or 256 of 8 · stride bytes.
-template <int64_t stride>
-constexpr bool picks_shorts = (7 * stride + 2 <= 128 && 8 * stride >= 128) ||
-                              (stride > 18 && 7 * stride + 2 <= 256 && 8 * stride >= 256);
-/// Which of the eight lie behind the first 128 bytes.
-template <int64_t stride>
-constexpr int behind_128 = 256 - (1 << (127 / stride + 1));
-/// Them, by one shuffle of two vectors, or by two: inserted one by one they were a quarter of q4_0's time.
+/// Eight numbers of 16 bits, `stride` bytes apart, by shuffles of two vectors: inserted one by one they were
+/// a quarter of q4_0's time. Reads nothing behind the last of them, nor before the first.
 template <int64_t stride>
 inline Halves8 pick_shorts(const char* p) {
-    static_assert(stride % 2 == 0 && picks_shorts<stride>);
-    auto at = [p](int i) { return _mm512_loadu_si512(p + 64 * i); };
-    constexpr auto place = [](int64_t i) { return static_cast<short>(i * stride / 2 % 64); };
-    const __m512i places = _mm512_castsi128_si512(
-        _mm_setr_epi16(place(0), place(1), place(2), place(3), place(4), place(5), place(6), place(7)));
-    const __m128i low = _mm512_castsi512_si128(_mm512_permutex2var_epi16(at(0), places, at(1)));
-    if constexpr (8 * stride < 256) return reinterpret_cast<Halves8>(low);
-    const __m128i high = _mm512_castsi512_si128(_mm512_permutex2var_epi16(at(2), places, at(3)));
-    return reinterpret_cast<Halves8>(_mm_mask_blend_epi16(behind_128<stride>, low, high));
-}
-
-/// Those at a, then those at b, as floats: as words of 32 bits, of which shuffles take a third of the time.
-template <int64_t stride>
-inline Floats16 pick_halves(const char* a, const char* b) {
-    static_assert(stride % 2 == 0 && picks_shorts<stride>);
-    constexpr auto word = [](int64_t i) { return static_cast<int>(i * stride / 4 % 32); };
-    constexpr auto shift = [](int64_t i) { return static_cast<int>(i * stride % 4 * 8); };
-    const __m512i places = _mm512_broadcast_i32x8(
-        _mm256_setr_epi32(word(0), word(1), word(2), word(3), word(4), word(5), word(6), word(7)));
-    auto words = [&](const char* p) {
-        return _mm512_permutex2var_epi32(_mm512_loadu_si512(p), places, _mm512_loadu_si512(p + 64));
+    constexpr int64_t bytes = 7 * stride + 2;
+    static_assert(stride % 2 == 0 && bytes >= 128 && bytes <= 256);
+    auto from = [p](int64_t begin) {
+        constexpr auto place = [](int64_t at) { return static_cast<short>(at / 2 % 64); };
+        const __m512i places = _mm512_castsi128_si512(_mm_setr_epi16(
+            place(0 - begin + 128), place(stride - begin + 128), place(2 * stride - begin + 128),
+            place(3 * stride - begin + 128), place(4 * stride - begin + 128), place(5 * stride - begin + 128),
+            place(6 * stride - begin + 128), place(7 * stride - begin + 128)));
+        return _mm512_castsi512_si128(_mm512_permutex2var_epi16(_mm512_loadu_si512(p + begin), places,
+                                                                _mm512_loadu_si512(p + begin + 64)));
     };
-    __m512i all = _mm512_mask_mov_epi32(words(a), 0xFF00, words(b));
-    if constexpr (8 * stride >= 256) {
-        constexpr int behind = behind_128<stride>;
-        all = _mm512_mask_mov_epi32(all, behind, words(a + 128));
-        all = _mm512_mask_mov_epi32(all, behind << 8, words(b + 128));
-    }
-    all = _mm512_srlv_epi32(
-        all, _mm512_broadcast_i32x8(_mm256_setr_epi32(shift(0), shift(1), shift(2), shift(3), shift(4),
-                                                      shift(5), shift(6), shift(7))));
-    return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(all));
+    const __m128i low = from(0);
+    if constexpr (bytes == 128) return reinterpret_cast<Halves8>(low);
+    constexpr int behind_128 = 256 - (1 << (126 / stride + 1));  // which of them are not in the first 128
+    return reinterpret_cast<Halves8>(_mm_mask_mov_epi16(low, behind_128, from(bytes - 128)));
 }
 
-// The products of lanes_x86.h, of two groups.
+/// sums + four neighbouring products of a code without sign and a signed byte.
 inline Ints16 add_dots(Ints16 sums, Bytes64 codes, Bytes64 a) {
     return reinterpret_cast<Ints16>(_mm512_dpbusd_epi32(
         reinterpret_cast<__m512i>(sums), reinterpret_cast<__m512i>(codes), reinterpret_cast<__m512i>(a)));
 }
-inline Ints16 add_scaled_codes(Ints16 sums, Bytes64 codes, Bytes64 a, Ints16 by) {
-    const __m512i pairs =
-        _mm512_maddubs_epi16(reinterpret_cast<__m512i>(codes), reinterpret_cast<__m512i>(a));
+// Of four columns, two of them in each of two vectors of sums: pairs of words, of column 0 at pair 0, 1 at 4,
+// 2 at 1, 3 at 5.
+/// Words 0 and 2, and words 1 and 3, of a column's eight.
+inline Ints16 sums_by_pairs(Ints16 a, Ints16 b) {
+    const auto x = reinterpret_cast<__m512i>(a), y = reinterpret_cast<__m512i>(b);
+    const __m512i sums = _mm512_add_epi32(_mm512_unpacklo_epi64(x, y), _mm512_unpackhi_epi64(x, y));
+    return reinterpret_cast<Ints16>(_mm512_add_epi32(sums, _mm512_shuffle_i64x2(sums, sums, 0xB1)));
+}
+/// Of columns 0, 2, 1 and 3 a number each.
+inline Floats16 by_pairs(Floats8 v) {
+    const __m512i places = _mm512_setr_epi32(0, 0, 1, 1, 0, 0, 1, 1, 2, 2, 3, 3, 2, 2, 3, 3);
+    return reinterpret_cast<Floats16>(
+        _mm512_permutexvar_ps(places, _mm512_castps256_ps512(reinterpret_cast<__m256>(v))));
+}
+/// Two words, eight times.
+inline Ints16 eight_times(const int32_t* two) {
+    return reinterpret_cast<Ints16>(_mm512_set1_epi64(get_vector<int64_t>(two)));
+}
+/// Pair `from` at pair `to`, and zeros.
+inline Floats16 moved_pair(Floats16 v, int from, int64_t to) {
+    return reinterpret_cast<Floats16>(_mm512_maskz_permutexvar_pd(
+        static_cast<__mmask8>(1 << to), _mm512_set1_epi64(from), reinterpret_cast<__m512d>(v)));
+}
+/// sums + such products, which fit into 16 bits, of two vectors, times numbers of 16 bits: in every four
+/// words those of `first`, then those of `second`, two neighbours together.
+inline Ints16 add_scaled_dots(Ints16 sums, Ints16 first, Ints16 second, Ints16 by) {
+    const __m512i both =
+        _mm512_packs_epi32(reinterpret_cast<__m512i>(first), reinterpret_cast<__m512i>(second));
     return reinterpret_cast<Ints16>(
-        _mm512_dpwssd_epi32(reinterpret_cast<__m512i>(sums), pairs, reinterpret_cast<__m512i>(by)));
+        _mm512_dpwssd_epi32(reinterpret_cast<__m512i>(sums), both, reinterpret_cast<__m512i>(by)));
 }
-inline void move_signs(Bytes64& codes, Bytes64& a) {
-    auto x = reinterpret_cast<__m512i>(codes), y = reinterpret_cast<__m512i>(a);
-    codes = reinterpret_cast<Bytes64>(_mm512_abs_epi8(x));
-    a = reinterpret_cast<Bytes64>(_mm512_mask_sub_epi8(y, _mm512_movepi8_mask(x), _mm512_setzero_si512(), y));
+/// For it: v[g] is the number of group g, and of its second half v[8 + g] where `halves`; `first` has groups
+/// a and a + apart, `second` b and b + apart.
+template <int a, int b, int apart, bool halves>
+inline Ints16 spread_scales(Shorts16 v) {
+    constexpr auto two = [](int i) { return i * 0x10001; };
+    constexpr int c = a + apart, d = b + apart, second = halves ? 8 : 0;
+    const __m512i places = _mm512_setr_epi32(
+        two(a), two(a), two(b), two(b), two(second + a), two(second + a), two(second + b), two(second + b),
+        two(c), two(c), two(d), two(d), two(second + c), two(second + c), two(second + d), two(second + d));
+    return reinterpret_cast<Ints16>(
+        _mm512_permutexvar_epi16(places, _mm512_castsi256_si512(reinterpret_cast<__m256i>(v))));
 }
-inline Ints16 add_scaled_signed(Ints16 sums, Bytes64 codes, Bytes64 a, Ints16 by) {
-    move_signs(codes, a);
-    return add_scaled_codes(sums, codes, a, by);
+
+/// 16 bytes at each of four places.
+inline Bytes64 join(const char* a, const char* b, const char* c, const char* d) {
+    auto at = [](const char* p) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); };
+    return join(reinterpret_cast<Bytes32>(_mm256_inserti128_si256(_mm256_castsi128_si256(at(a)), at(b), 1)),
+                reinterpret_cast<Bytes32>(_mm256_inserti128_si256(_mm256_castsi128_si256(at(c)), at(d), 1)));
+}
+/// Of words 1, 2 and 3 of every four, which hold scales and minima of 6 bits (types/parts.inl): eight scales,
+/// then eight minima.
+inline Bytes64 six_bits(Bytes64 v) {
+    const auto all = reinterpret_cast<__m512i>(v);
+    auto bits = [](__m512i x, int mask) {
+        return _mm512_and_si512(x, _mm512_set1_epi8(static_cast<char>(mask)));
+    };
+    const __m512i two = _mm512_shuffle_epi32(all, _MM_PERM_DDCB);  // words 1 and 2
+    const __m512i four =
+        _mm512_srlv_epi32(_mm512_shuffle_epi32(all, _MM_PERM_DDDD), _mm512_set1_epi64(int64_t{4} << 32));
+    const __m512i last = _mm512_or_si512(bits(four, 15), bits(_mm512_srli_epi32(two, 2), 48));
+    return reinterpret_cast<Bytes64>(_mm512_unpacklo_epi32(bits(two, 63), last));
+}
+/// 16 bytes of v, from 16i on, as numbers of 16 bits.
+template <int i>
+inline Shorts16 widen_quarter(Bytes64 v) {
+    return reinterpret_cast<Shorts16>(
+        _mm256_cvtepu8_epi16(_mm512_extracti32x4_epi32(reinterpret_cast<__m512i>(v), i)));
 }
 
 }  // namespace

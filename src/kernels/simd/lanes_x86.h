@@ -50,7 +50,22 @@ inline Ints8 add_codes(Ints8 sums, Bytes32 codes, Bytes32 a) {
         _mm256_add_epi32(s, _mm256_madd_epi16(_mm256_maddubs_epi16(x, y), _mm256_set1_epi16(1))));
 #endif
 }
-/// sums + the same products, those of lane l times the whole number in the low half of by's lane l, which
+/// sums + the products of four vectors; codes below 32: then pairs of all four fit into 16 bits.
+inline Ints8 add_small_codes(Ints8 sums, const Bytes32 (&codes)[4], const Bytes32 (&a)[4]) {
+#if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
+    for (int i = 0; i < 4; i++) sums = add_codes(sums, codes[i], a[i]);
+    return sums;
+#else
+    auto pairs = [&](int i) {
+        return _mm256_maddubs_epi16(reinterpret_cast<__m256i>(codes[i]), reinterpret_cast<__m256i>(a[i]));
+    };
+    const __m256i all =
+        _mm256_add_epi16(_mm256_add_epi16(pairs(0), pairs(1)), _mm256_add_epi16(pairs(2), pairs(3)));
+    return reinterpret_cast<Ints8>(
+        _mm256_add_epi32(reinterpret_cast<__m256i>(sums), _mm256_madd_epi16(all, _mm256_set1_epi16(1))));
+#endif
+}
+/// sums + products as above, those of lane l times the whole number in the low half of by's lane l, which
 /// stands in its high half too.
 inline Ints8 add_scaled_codes(Ints8 sums, Bytes32 codes, Bytes32 a, Ints8 by) {
     __m256i pairs = _mm256_maddubs_epi16(reinterpret_cast<__m256i>(codes), reinterpret_cast<__m256i>(a));
@@ -78,10 +93,6 @@ inline void move_signs(Bytes32& codes, Bytes32& a) {
 inline Ints8 add_signed(Ints8 sums, Bytes32 codes, Bytes32 a) {
     move_signs(codes, a);
     return add_codes(sums, codes, a);
-}
-inline Ints8 add_scaled_signed(Ints8 sums, Bytes32 codes, Bytes32 a, Ints8 by) {
-    move_signs(codes, a);
-    return add_scaled_codes(sums, codes, a, by);
 }
 
 }  // namespace

@@ -16,6 +16,10 @@ struct BlockIQ4_NL {
     static Bytes32 codes(const char* from) {
         return table_32(iq4_values, bytes_at(from, g * bytes + 2));
     }
+    template <int p>
+    static PartCodes codes_of_part(const char* from) {
+        return table_of_part<p, bytes>(iq4_values, bytes_at(from, 2));
+    }
     static Scales scales(const char* from) {
         return {{halves_at<bytes>(from), all_of(0)}, {all_of(0), all_of(0)}};
     }

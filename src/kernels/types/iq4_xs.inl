@@ -12,11 +12,15 @@ struct BlockIQ4_XS : WholeScaled<BlockIQ4_XS> {
     static constexpr DType type = DType::iq4_xs;
     static constexpr int64_t elements = 256, bytes = 136, group = 32;
     static constexpr bool is_signed = true, has_offset = false;
-    static constexpr int zero = 0;
+    static constexpr int zero = 0, halves = 0;
 
     template <int g>
     static Bytes32 codes(const char* from) {
         return table_32(iq4_values, bytes_at(from, 8 + 16 * g));
+    }
+    template <int p>
+    static PartCodes codes_of_part(const char* from) {
+        return table_of_part<p, 16>(iq4_values, bytes_at(from, 8));
     }
     static WholeScales whole_scales(const char* from) {
         uint64_t low = get_vector<uint32_t>(from + 4), high = get_vector<uint16_t>(from + 2);
@@ -26,7 +30,7 @@ struct BlockIQ4_XS : WholeScaled<BlockIQ4_XS> {
         high = (high | high << 24) & 0x000000FF000000FFu, high = (high | high << 12) & 0x000F000F000F000Fu;
         high = (high | high << 6) & 3 * every_byte;
         Shorts8 scales = widen_bytes8(low | high << 4) - 32;
-        return {join(scales, scales), Shorts16{}, half_at(from), 0};
+        return {join(scales, Shorts8{}), Shorts16{}, half_at(from), 0};
     }
 
     using Levels = Table<iq4_values, 16>;

@@ -21,6 +21,10 @@ struct BlockMXFP4 {
     static Bytes32 codes(const char* from) {
         return table_32(mxfp4_values, bytes_at(from, g * bytes + 1));
     }
+    template <int p>
+    static PartCodes codes_of_part(const char* from) {
+        return table_of_part<p, bytes>(mxfp4_values, bytes_at(from, 1));
+    }
     static Scales scales(const char* from) {
         auto e = [from](int g) { return static_cast<int32_t>(bytes_at(from, g * bytes)[0]); };
         Ints8 exponent = {e(0), e(1), e(2), e(3), e(4), e(5), e(6), e(7)};

@@ -7,11 +7,15 @@
 //     halves                    of blocks of 32: half-precision numbers that a block begins with: its scale,
 //                               and where there are 2 its offset; 0: the scale is another number
 //     codes<g>(from)            the codes of weights 32g … 32g + 31 of the 256 that begin at `from`
-//     codes_of_two<p>(from)     those of groups 2p and 2p + 1, where it is faster than joining two (optional;
-//                               simd/lanes_512.h alone)
 //     scales(from)              the scales and offsets of those 256 weights
 // or, where a block of 256 has scales that are whole multiples of one number,
 //     whole_scales(from)        those multiples, of which scales(from) follows (WholeScaled)
+// Where groups have scales of their own, or codes have signs,
+//     codes_of_part<p>(from)    the codes in the order of PartCodes
+// else, for vectors of 64 bytes (simd/lanes_512.h),
+//     apart, codes_of_two<p>(from)  of two groups that lie together, the second one `apart` behind the first
+//                               (first_of_two)
+//     whole_scales_of_four      whole_scales of four blocks, where that is faster (optional)
 // and whatever reads blocks follows from it (load_run below, blocks/). Codes stay in registers: as
 // bytes in memory, stored in pieces of 16 and loaded in pieces of 32, they waited for the stores and took
 // twice the time. Layouts: ggml-common.h (the structs block_*), their meaning: ggml-quants.c
@@ -53,12 +57,12 @@ inline Scales first_scales(Scales s, int64_t groups) {
     return s;
 }
 
-/// Scales and minima of 256 weights as whole numbers: of the eight groups of 32, first of their first halves,
-/// then of the second ones (the same numbers again where a group of the type has 32 weights). A weight is d ·
-/// scale · (code - zero) - dmin · minimum.
+/// Scales and minima of 256 weights as whole numbers. A weight is d · scale · (code - zero) - dmin · minimum.
 struct WholeScales {
-    Shorts16 scale, minimum;
-    float d, dmin;
+    Shorts16 scale;    // of groups of 16: of the first halves of each 32 weights, then of the second ones; of
+                       // groups of 32: their scales, then their minima
+    Shorts16 minimum;  // of groups of 16, likewise
+    uint16_t d, dmin;  // in half precision
 };
 inline Shorts16 join(Shorts8 first, Shorts8 second) {
     return __builtin_shufflevector(first, second, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
@@ -72,13 +76,20 @@ inline Shorts8 second_half(Shorts16 v) {
 inline Floats8 floats_of(Shorts8 v) {
     return __builtin_convertvector(widen_shorts(v), Floats8);
 }
+/// Where the groups of a run lie in pairs, the second `apart` behind the first, the first one of pair p.
+template <class Block>
+constexpr int first_of_two(int p) {
+    return p / Block::apart * 2 * Block::apart + p % Block::apart;
+}
 /// What a type with whole scales inherits.
 template <class Block>
 struct WholeScaled {
     static Scales scales(const char* from) {
         const WholeScales w = Block::whole_scales(from);
-        const Floats8 d = all_of(w.d), dmin = all_of(-w.dmin);
-        return {{d * floats_of(first_half(w.scale)), d * floats_of(second_half(w.scale))},
+        const Floats8 d = all_of(one_half(w.d)), dmin = all_of(-one_half(w.dmin));
+        const Floats8 first = floats_of(first_half(w.scale)), second = floats_of(second_half(w.scale));
+        if constexpr (Block::group == 32) return {{d * first, d * first}, {dmin * second, dmin * second}};
+        return {{d * first, d * second},
                 {dmin * floats_of(first_half(w.minimum)), dmin * floats_of(second_half(w.minimum))}};
     }
 };
@@ -95,23 +106,38 @@ LINNET_INLINE Floats8 code_offset(const Scales& s, int half) {
     return s.scale[half] * all_of(-Block::zero);
 }
 
+/// Calls f.operator()<i>() for i below `count`.
+template <int count, class F>
+LINNET_INLINE void each_of(F f) {
+    [&]<int... i>(std::integer_sequence<int, i...>) LINNET_LAMBDA_INLINE {
+        (f.template operator()<i>(), ...);
+    }
+    (std::make_integer_sequence<int, count>());
+}
+
+/// The same for the eight groups of a run.
+template <class F>
+LINNET_INLINE void each_group(F f) {
+    each_of<run_length / 32>(f);
+}
+
 /// The half-precision number at `p`, which may be misaligned.
-inline float half_at(const char* p) {
-    return static_cast<float>(one_half(get_vector<uint16_t>(p)));
+inline uint16_t half_at(const char* p) {
+    return get_vector<uint16_t>(p);
 }
 /// Eight of them, `stride` bytes apart.
 template <int64_t stride>
 inline Floats8 halves_at(const char* p) {
 #ifdef LINNET_WIDE_BYTES
-    if constexpr (picks_shorts<stride>) return widen_halves(pick_shorts<stride>(p));
-#endif
-    auto half = [p](int i) { return get_vector<uint16_t>(p + i * stride); };
+    return widen_halves(pick_shorts<stride>(p));
+#else
+    auto half = [p](int i) { return half_at(p + i * stride); };
     return widen_halves(Halves8{half(0), half(1), half(2), half(3), half(4), half(5), half(6), half(7)});
+#endif
 }
 
 // Bits of every byte: shifts move 64 bits at a time, and the mask takes away what came over from the
 // neighbours.
-using Longs4 = uint64_t __attribute__((vector_size(32)));
 constexpr uint64_t every_byte = 0x0101010101010101u;
 
 /// Bits of `v` from bit `from` on, moved to bit `to`; `mask` says which of them, where they arrive.
@@ -120,6 +146,10 @@ inline Bytes32 bits(Bytes32 v, uint64_t mask) {
     auto wide = reinterpret_cast<Longs4>(v);
     wide = from < to ? wide << (from < to ? to - from : 0) : wide >> (from < to ? 0 : from - to);
     return reinterpret_cast<Bytes32>(wide & mask * every_byte);
+}
+template <int down>
+inline Bytes32 bits_down(Bytes32 v, uint64_t mask) {
+    return bits<down, 0>(v, mask);
 }
 inline Bytes32 get_32(const Byte* p) {
     return get_vector<Bytes32>(p);
@@ -135,27 +165,74 @@ inline Bytes32 nibbles_32(const Byte* p) {
     return bits < high ? 4 : 0, 0 > (get_32(p), 15);
 }
 
-#ifdef LINNET_WIDE_BYTES
-// The same of two groups: each in 16 bytes; the low and the high nibbles of 32.
-inline Bytes64 nibbles_of_two_16(const Byte* first, const Byte* second) {
-    return and_bytes(shifted_right<0, 4, 0, 4>(twice(first, second)), 15);
-}
-inline Bytes64 nibbles_of_two_32(const Byte* p) {
-    return and_bytes(shifted_right<0, 0, 4, 4>(twice(p)), 15);
-}
-#endif
-
 /// 32 weights of 5 bits: 16 bytes as above, and four bytes with the fifth bit of weight i at bit i.
 inline Bytes32 five_bits_32(const Byte* fifth, const Byte* four) {
-    constexpr uint64_t bit_i = 0x8040201008040201u;  // of byte i
-    auto all = get_vector<int32_t>(fifth);
-    auto four_times = reinterpret_cast<Bytes32>(Ints8{all, all, all, all, all, all, all, all});
-    auto spread = reinterpret_cast<Longs4>(
-        __builtin_shufflevector(four_times, four_times, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 18,
-                                18, 18, 18, 18, 18, 18, 18, 19, 19, 19, 19, 19, 19, 19, 19));
-    auto set = reinterpret_cast<Bytes32>(reinterpret_cast<Bytes32>(spread & bit_i) != 0);
-    return nibbles_16(four) | (set & 16);
+    return add_where(nibbles_16(four), get_vector<uint32_t>(fifth), 16);
 }
+
+#ifdef LINNET_WIDE_BYTES
+using CodeVector = Bytes64;
+#else
+using CodeVector = Bytes32;
+#endif
+/// 16 bytes, as often as fits, `stride` bytes apart.
+template <int64_t stride>
+inline CodeVector gather_16(const Byte* from) {
+    return gather_16<stride>(from, static_cast<CodeVector*>(nullptr));
+}
+/// A vector holds codes of so many groups beside codes of the fourth group after each.
+constexpr int groups_of_vector = sizeof(CodeVector) / 16;
+/// The codes of part p of a run: of[k] has codes 8k … 8k + 7 of groups g, g + 4, g + 1, g + 5, …, where g is
+/// groups_of_vector · p.
+struct PartCodes {
+    CodeVector of[4];
+};
+/// 16 bytes of each group, whose blocks are `stride` bytes apart: the first eight of each, and the others.
+template <int p, int64_t stride>
+inline Pairs<CodeVector> eights(const Byte* from) {
+    from += groups_of_vector * p * stride;
+    return by_eights(gather_16<stride>(from), gather_16<stride>(from + 4 * stride));
+}
+/// Codes of 8 bits.
+template <int p, int64_t stride>
+inline PartCodes bytes_of_part(const Byte* from) {
+    const auto first = eights<p, stride>(from), second = eights<p, stride>(from + 16);
+    return {{first.low, first.high, second.low, second.high}};
+}
+/// nibbles_16 of the groups.
+template <int p, int64_t stride>
+inline PartCodes nibbles_of_part(const Byte* from) {
+    const auto all = eights<p, stride>(from);
+    return {{bits_down<0>(all.low, 15), bits_down<0>(all.high, 15), bits_down<4>(all.low, 15),
+             bits_down<4>(all.high, 15)}};
+}
+/// five_bits_32 of the groups.
+template <int p, int64_t stride>
+inline PartCodes five_bits_of_part(const Byte* fifth, const Byte* four) {
+    CodeVector first[2], second[2];  // halves of the codes of groups_of_vector groups
+    for (int i = 0; i < 2; i++) {
+        const int64_t at = (groups_of_vector * p + 4 * i) * stride;
+        uint64_t low = 0, high = 0;
+        for (int g = groups_of_vector - 1; g >= 0; g--) {
+            low = low << 16 | get_vector<uint16_t>(fifth + at + g * stride);
+            high = high << 16 | get_vector<uint16_t>(fifth + at + g * stride + 2);
+        }
+        const auto all = gather_16<stride>(four + at);
+        first[i] = add_where(bits_down<0>(all, 15), low, 16);
+        second[i] = add_where(bits_down<4>(all, 15), high, 16);
+    }
+    const auto a = by_eights(first[0], first[1]), b = by_eights(second[0], second[1]);
+    return {{a.low, a.high, b.low, b.high}};
+}
+
+#ifdef LINNET_WIDE_BYTES
+/// 64 weights of 4 bits in 64 bytes, the low or the high ones.
+template <bool high>
+inline Bytes64 nibbles_64(const Byte* p) {
+    constexpr int down = high ? 4 : 0;
+    return bits_down<down>(get_vector<Bytes64>(p), 15);
+}
+#endif
 
 /// Eight scales and eight minima of 6 bits in 12 bytes (q4_k, q5_k), of blocks that begin with d and dmin.
 /// Those of groups 0 to 3 are the low bits of bytes 0–3 and 4–7; those of groups 4 to 7 have their low four
@@ -168,9 +245,17 @@ inline WholeScales scales_and_minima(const char* from) {
     auto both = [](uint32_t low, uint32_t high) { return uint64_t{high} << 32 | low; };
     uint64_t scale = both(first & low_6, (third & low_4) | (first >> 2 & two_on_top));
     uint64_t minimum = both(second & low_6, (third >> 4 & low_4) | (second >> 2 & two_on_top));
-    Shorts8 scales = widen_bytes8(scale), minima = widen_bytes8(minimum);
-    return {join(scales, scales), join(minima, minima), half_at(from), half_at(from + 2)};
+    return {join(widen_bytes8(scale), widen_bytes8(minimum)), Shorts16{}, half_at(from), half_at(from + 2)};
 }
+#ifdef LINNET_WIDE_BYTES
+/// The same of four blocks.
+inline void scales_and_minima_of_four(const char* const (&from)[4], WholeScales (&to)[4]) {
+    const Bytes64 all = six_bits(join(from[0], from[1], from[2], from[3]));
+    each_of<4>([&]<int i>() LINNET_LAMBDA_INLINE {
+        to[i] = {widen_quarter<i>(all), Shorts16{}, half_at(from[i]), half_at(from[i] + 2)};
+    });
+}
+#endif
 
 // The same the other way: from whole numbers to bytes. q + zero is not negative.
 template <int n>
@@ -216,13 +301,12 @@ inline Bytes32 table_32(const Whole (&table)[16], const Byte* p) {
     return look_up(get_vector<Bytes16>(table), nibbles_16(p));
 }
 
-/// Calls f.operator()<g>() for the eight groups of a run.
-template <class F>
-LINNET_INLINE void each_group(F f) {
-    [&]<int... g>(std::integer_sequence<int, g...>) LINNET_LAMBDA_INLINE {
-        (f.template operator()<g>(), ...);
-    }
-    (std::make_integer_sequence<int, run_length / 32>());
+/// table_32 of the groups.
+template <int p, int64_t stride>
+inline PartCodes table_of_part(const Whole (&table)[16], const Byte* from) {
+    PartCodes codes = nibbles_of_part<p, stride>(from);
+    for (CodeVector& of : codes.of) of = look_up(get_vector<Bytes16>(table), of);
+    return codes;
 }
 
 /// Bytes of a run of 256 weights.

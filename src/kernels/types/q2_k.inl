@@ -18,6 +18,13 @@ struct BlockQ2_K : WholeScaled<BlockQ2_K> {
     static Bytes32 codes(const char* from) {
         return bits<g % 4 * 2, 0>(get_32(bytes_at(from, 16 + g / 4 * 32)), 3);
     }
+#ifdef LINNET_WIDE_BYTES
+    static constexpr int apart = 4;
+    template <int p>
+    static Bytes64 codes_of_two(const char* from) {
+        return bits_down<2 * p>(get_vector<Bytes64>(from + 16), 3);
+    }
+#endif
     static WholeScales whole_scales(const char* from) {
         auto packed = get_vector<Halves8>(from);
         auto shorts = [](Halves8 v) { return reinterpret_cast<Shorts8>(v); };

@@ -21,6 +21,14 @@ struct BlockQ3_K : WholeScaled<BlockQ3_K> {
         Bytes32 two = get_32(bytes_at(from, 32 + g / 4 * 32)), third = get_32(bytes_at(from, 0));
         return bits<g % 4 * 2, 0>(two, 3) | bits<g, 2>(third, 4);
     }
+#ifdef LINNET_WIDE_BYTES
+    static constexpr int apart = 4;
+    template <int p>
+    static Bytes64 codes_of_two(const char* from) {
+        const Bytes64 third = rotated_left<2 - p, -2 - p>(twice(from));
+        return bits_down<2 * p>(get_vector<Bytes64>(from + 32), 3) | bits_down<0>(third, 4);
+    }
+#endif
     static WholeScales whole_scales(const char* from) {
         auto low = get_vector<uint64_t>(from + 96);
         uint64_t high = get_vector<uint32_t>(from + 104);

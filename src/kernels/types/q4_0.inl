@@ -16,12 +16,10 @@ struct BlockQ4_0 {
     static Bytes32 codes(const char* from) {
         return nibbles_16(bytes_at(from, g * bytes + 2));
     }
-#ifdef LINNET_WIDE_BYTES
     template <int p>
-    static Bytes64 codes_of_two(const char* from) {
-        return nibbles_of_two_16(bytes_at(from, 2 * p * bytes + 2), bytes_at(from, (2 * p + 1) * bytes + 2));
+    static PartCodes codes_of_part(const char* from) {
+        return nibbles_of_part<p, bytes>(bytes_at(from, 2));
     }
-#endif
     static Scales scales(const char* from) {
         return {{halves_at<bytes>(from), all_of(0)}, {all_of(0), all_of(0)}};
     }

@@ -16,6 +16,10 @@ struct BlockQ4_1 {
     static Bytes32 codes(const char* from) {
         return nibbles_16(bytes_at(from, g * bytes + 4));
     }
+    template <int p>
+    static PartCodes codes_of_part(const char* from) {
+        return nibbles_of_part<p, bytes>(bytes_at(from, 4));
+    }
     static Scales scales(const char* from) {
         return {{halves_at<bytes>(from), all_of(0)}, {halves_at<bytes>(from + 2), all_of(0)}};
     }

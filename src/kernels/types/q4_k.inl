@@ -18,14 +18,20 @@ struct BlockQ4_K : WholeScaled<BlockQ4_K> {
         return nibbles_32<g % 2 == 1>(bytes_at(from, 16 + g / 2 * 32));
     }
 #ifdef LINNET_WIDE_BYTES
+    static constexpr int apart = 2;
     template <int p>
     static Bytes64 codes_of_two(const char* from) {
-        return nibbles_of_two_32(bytes_at(from, 16 + 32 * p));
+        return nibbles_64<p % 2 == 1>(bytes_at(from, 16 + p / 2 * 64));
     }
 #endif
     static WholeScales whole_scales(const char* from) {
         return scales_and_minima(from);
     }
+#ifdef LINNET_WIDE_BYTES
+    static void whole_scales_of_four(const char* const (&from)[4], WholeScales (&to)[4]) {
+        scales_and_minima_of_four(from, to);
+    }
+#endif
 
     using Levels = Steps<0, 15>;
     static void quantize(const Real* x, const Real* importance, char* block) {

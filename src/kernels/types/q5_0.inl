@@ -16,6 +16,10 @@ struct BlockQ5_0 {
     static Bytes32 codes(const char* from) {
         return five_bits_32(bytes_at(from, g * bytes + 2), bytes_at(from, g * bytes + 6));
     }
+    template <int p>
+    static PartCodes codes_of_part(const char* from) {
+        return five_bits_of_part<p, bytes>(bytes_at(from, 2), bytes_at(from, 6));
+    }
     static Scales scales(const char* from) {
         return {{halves_at<bytes>(from), all_of(0)}, {all_of(0), all_of(0)}};
     }

@@ -17,6 +17,10 @@ struct BlockQ5_1 {
     static Bytes32 codes(const char* from) {
         return five_bits_32(bytes_at(from, g * bytes + 4), bytes_at(from, g * bytes + 8));
     }
+    template <int p>
+    static PartCodes codes_of_part(const char* from) {
+        return five_bits_of_part<p, bytes>(bytes_at(from, 4), bytes_at(from, 8));
+    }
     static Scales scales(const char* from) {
         return {{halves_at<bytes>(from), all_of(0)}, {halves_at<bytes>(from + 2), all_of(0)}};
     }

@@ -20,15 +20,22 @@ struct BlockQ5_K : WholeScaled<BlockQ5_K> {
         return nibbles_32<g % 2 == 1>(bytes_at(from, 48 + g / 2 * 32)) | bits<g, 4>(fifth, 16);
     }
 #ifdef LINNET_WIDE_BYTES
+    static constexpr int apart = 2;
     template <int p>
     static Bytes64 codes_of_two(const char* from) {
-        const Bytes64 fifth = rotated_left<4 - 2 * p, 3 - 2 * p>(twice(from + 16));
-        return nibbles_of_two_32(bytes_at(from, 48 + 32 * p)) | and_bytes(fifth, 16);
+        constexpr int g = first_of_two<BlockQ5_K>(p);
+        const Bytes64 fifth = rotated_left<4 - g, 2 - g>(twice(from + 16));
+        return nibbles_64<p % 2 == 1>(bytes_at(from, 48 + p / 2 * 64)) | bits_down<0>(fifth, 16);
     }
 #endif
     static WholeScales whole_scales(const char* from) {
         return scales_and_minima(from);
     }
+#ifdef LINNET_WIDE_BYTES
+    static void whole_scales_of_four(const char* const (&from)[4], WholeScales (&to)[4]) {
+        scales_and_minima_of_four(from, to);
+    }
+#endif
 
     using Levels = Steps<0, 31>;
     static void quantize(const Real* x, const Real* importance, char* block) {

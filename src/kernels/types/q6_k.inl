@@ -22,13 +22,12 @@ struct BlockQ6_K : WholeScaled<BlockQ6_K> {
                bits<2 * part, 4>(two, 48);
     }
 #ifdef LINNET_WIDE_BYTES
+    static constexpr int apart = 1;
     template <int p>
     static Bytes64 codes_of_two(const char* from) {
         constexpr int part = 2 * p % 4;  // of the four whose upper two bits share 32 bytes
-        const auto four = get_vector<Bytes64>(from + p / 2 * 64);
         const Bytes64 two = rotated_left<4 - 2 * part, 2 - 2 * part>(twice(from + 128 + p / 2 * 32));
-        return and_bytes(shifted_right<2 * part, 2 * part, 2 * part, 2 * part>(four), 15) |
-               and_bytes(two, 48);
+        return nibbles_64<part == 2>(bytes_at(from, p / 2 * 64)) | bits_down<0>(two, 48);
     }
 #endif
     static WholeScales whole_scales(const char* from) {

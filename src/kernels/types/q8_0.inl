@@ -15,6 +15,10 @@ struct BlockQ8_0 {
     static Bytes32 codes(const char* from) {
         return get_32(bytes_at(from, g * bytes + 2));
     }
+    template <int p>
+    static PartCodes codes_of_part(const char* from) {
+        return bytes_of_part<p, bytes>(bytes_at(from, 2));
+    }
     static Scales scales(const char* from) {
         return {{halves_at<bytes>(from), all_of(0)}, {all_of(0), all_of(0)}};
     }

@@ -16,6 +16,13 @@ struct BlockTQ2_0 : WholeScaled<BlockTQ2_0> {
     static Bytes32 codes(const char* from) {
         return bits<g % 4 * 2, 0>(get_32(bytes_at(from, g / 4 * 32)), 3);
     }
+#ifdef LINNET_WIDE_BYTES
+    static constexpr int apart = 4;
+    template <int p>
+    static Bytes64 codes_of_two(const char* from) {
+        return bits_down<2 * p>(get_vector<Bytes64>(from), 3);
+    }
+#endif
     static WholeScales whole_scales(const char* from) {
         return {Shorts16{} + 1, Shorts16{}, half_at(from + 64), 0};
     }

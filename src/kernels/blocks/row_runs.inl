@@ -1,0 +1,93 @@
+// Writing with types whose scales are whole multiples of one number, and whose codes have no sign: all 256
+// scaled products of a run are summed as one integer, and its minima times sums of activations as another.
+//
+// An output is two chains of additions in the order of K: of the integers times the number, and of those of
+// the minima.
+#pragma once
+#include "kernels/blocks/row_lanes.inl"
+
+namespace linnet {
+namespace {
+
+template <class Block>
+struct RunSums {
+    using Activations = ActivationRun;
+    using Ints = RowLanes::Ints;
+    static constexpr bool minima_behind = Block::has_offset && Block::group == 32;
+
+    /// A row of k activations, a multiple of 256.
+    static void quantize(const Real* x, int64_t k, Activations* to) {
+        quantize_activations(x, k, to);
+        for (; k > 0; k -= run_length, to++) {
+            RowLanes::arrange_run<Block>(to->q);
+            if constexpr (minima_behind)  // scales count nothing there
+                to->sums = join(Shorts8{}, first_half(to->sums) + second_half(to->sums));
+        }
+    }
+
+    /// The outputs of R rows and C columns, four and four.
+    template <int R, int C>
+    class Tile {
+      public:
+        LINNET_INLINE void add(const char* const (&run)[C], const Activations* a, int64_t apart) {
+            WholeScales scales[C];
+            Ints whole[4 * fours] = {};
+            if constexpr (C == 4 && requires { Block::whole_scales_of_four(run, scales); })
+                Block::whole_scales_of_four(run, scales);
+            else
+                for (int c = 0; c < C; c++) scales[c] = Block::whole_scales(run[c]);
+            LINNET_UNROLL
+            for (int c = 0; c < C; c++) {
+                if constexpr (Block::zero != 0) {
+                    const Shorts16 by = scales[c].scale * int16_t{-Block::zero};
+                    LINNET_UNROLL
+                    for (int r = 0; r < R; r++)
+                        whole[c * R + r] = RowLanes::first(dot_pairs(by, a[r * apart].sums));
+                }
+            }
+            RowLanes::add_runs<Block, R, C>(run, scales, a, apart, whole);
+            Ints8 minima[4 * fours] = {};
+            if constexpr (Block::has_offset) {
+                LINNET_UNROLL
+                for (int i = 0; i < n; i++)
+                    minima[i] = dot_pairs(minima_behind ? scales[i / R].scale : scales[i / R].minimum,
+                                          a[i % R * apart].sums);
+            }
+            LINNET_UNROLL
+            for (int f = 0; f < fours; f++) {
+                Halves8 halves{};  // of d, then of dmin: converted together
+                Floats4 by{};
+                LINNET_UNROLL
+                for (int lane = 0; lane < lanes; lane++) {
+                    const int i = 4 * f + lane;
+                    halves[lane] = scales[i / R].d;
+                    if constexpr (Block::has_offset) halves[4 + lane] = scales[i / R].dmin;
+                    by[lane] = a[i % R * apart].d;
+                }
+                const Floats8 d = widen_halves(halves);
+                products_[f] +=
+                    __builtin_convertvector(totals(whole + 4 * f), Floats4) * (lower_half(d) * by);
+                if constexpr (Block::has_offset)
+                    offsets_[f] +=
+                        __builtin_convertvector(totals(minima + 4 * f), Floats4) * (upper_half(d) * by);
+            }
+        }
+        /// Rows are whole runs.
+        LINNET_INLINE void add_last(const char* const (&)[C], const Activations*, int64_t, int64_t) {}
+        /// to[c · R + r]
+        LINNET_INLINE void sums(Real (&to)[C * R]) const {
+            LINNET_UNROLL
+            for (int i = 0; i < n; i++) {
+                to[i] = products_[i / 4][i % 4];
+                if constexpr (Block::has_offset) to[i] -= offsets_[i / 4][i % 4];
+            }
+        }
+
+      private:
+        static constexpr int n = R * C, fours = (n + 3) / 4, lanes = n < 4 ? n : 4;
+        Floats4 products_[fours] = {}, offsets_[fours] = {};
+    };
+};
+
+}  // namespace
+}  // namespace linnet
