@@ -1,6 +1,7 @@
 #include "graph/executor.h"
 
 #include <algorithm>
+#include <limits>
 #include <stdexcept>
 
 #include "base/clock.h"
@@ -190,16 +191,19 @@ void Executor<Real>::admit(const Batch& batch) {
     reach(last + std::int64_t{1});
 }
 
-/// Fills what tables of positions lack of [0, end).
+/// Fills what tables of positions lack of [0, end). They are made many positions at a time, so that few of
+/// the tokens that are written one by one come to look at the plan again.
 template <class Real>
 void Executor<Real>::reach(std::int64_t end) {
     if (end <= reached_) return;
+    std::int64_t ready = std::numeric_limits<std::int64_t>::max();  // of a plan without such tables
     for (const PlanStep& step : plan_.steps) {
         const Node& node = graph_.node(step.node);
         if (node.op->position_table && step.kind != StepKind::convert)
-            binding_.tables->reach(graph_, node, plan_.lowering.positions, binding_.parameters, end);
+            ready = std::min(ready, binding_.tables->reach(graph_, node, plan_.lowering.positions,
+                                                           binding_.parameters, end));
     }
-    reached_ = end;
+    reached_ = std::max(end, ready);
 }
 
 namespace {

@@ -86,7 +86,7 @@ class Executor {
     Plan plan_;
     Binding<Real> binding_;
     int threads_;
-    std::int64_t reached_ = 0;                 // positions that its tables hold
+    std::int64_t reached_ = 0;                 // positions that all its tables hold
     std::vector<Call<Real>> calls_;            // one per step, all but batch, rows and worker filled in
     ById<const Rows*> rows_;                   // of each space in this run; null where it has no sequences
     ById<std::int64_t> counts_;                // of each space in this run

@@ -54,8 +54,8 @@ const Real* Tables<Real>::get(const Graph& graph, const Node& node, std::int64_t
 }
 
 template <class Real>
-void Tables<Real>::reach(const Graph& graph, const Node& node, std::int64_t context,
-                         std::span<const Tensor> parameters, std::int64_t end) {
+std::int64_t Tables<Real>::reach(const Graph& graph, const Node& node, std::int64_t context,
+                                 std::span<const Tensor> parameters, std::int64_t end) {
     Table& table = tables_.at(table_key(graph, node, context));
     while (table.ready < std::min(end, context)) {
         const Range next{table.ready, std::min(table.ready + positions_at_once, context)};
@@ -65,6 +65,7 @@ void Tables<Real>::reach(const Graph& graph, const Node& node, std::int64_t cont
             static_cast<Real*>(table.memory.get()) + static_cast<std::size_t>(table.ready) * table.elements);
         table.ready = next.end;
     }
+    return table.ready;
 }
 
 std::size_t table_elements(const Graph& graph, const std::vector<const Plan*>& plans) {

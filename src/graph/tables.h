@@ -19,10 +19,11 @@ class Tables {
     /// for positions [0, context), and holds those that were reached.
     const Real* get(const Graph& graph, const Node& node, std::int64_t context,
                     std::span<const Tensor> parameters);
-    /// Positions [0, end) of a table that `get` was asked for, and some more of it: a context of a million
-    /// positions has room for 512 MB of angles, which took seconds where all were made at the start.
-    void reach(const Graph& graph, const Node& node, std::int64_t context, std::span<const Tensor> parameters,
-               std::int64_t end);
+    /// Makes positions [0, end) of a table that `get` was asked for, and some more of it: a context of a
+    /// million positions has room for 512 MB of angles, which took seconds where all were made at the start.
+    /// Returns how many there are now, of `context` at most.
+    std::int64_t reach(const Graph& graph, const Node& node, std::int64_t context,
+                       std::span<const Tensor> parameters, std::int64_t end);
 
   private:
     struct Table {

@@ -27,7 +27,7 @@ void each_gradient(const Call<Real>& call, const Gradient& gradient) {
     Range part = share(call);
     Real* dx = call.din[0];
     for (std::int64_t i = part.begin; i < part.end; i++)
-        dx[i] = (call.accumulate[0] ? dx[i] : Real(0)) + gradient(i);
+        dx[i] = accumulated(call.accumulate[0], dx[i], gradient(i));
 }
 
 template <class Real>

@@ -139,7 +139,8 @@ void shift_backward(Call<Real>& call) {
             const Real* dy = call.dout + (s.first + t) * row;
             Real* dx = call.din[0] + (s.first + t) * row;
             for (std::int64_t i = c.begin; i < c.end; i++)
-                dx[i] = put(call.accumulate[0], dx[i], (t + 1 < s.length ? dy[row + i] : Real(0)) - dy[i]);
+                dx[i] = accumulated(call.accumulate[0], dx[i],
+                                    (t + 1 < s.length ? dy[row + i] : Real(0)) - dy[i]);
         }
 }
 

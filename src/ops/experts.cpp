@@ -11,6 +11,7 @@
 //   gate    [R,C]    y · sigmoid(g), g [R,1]: of an expert that all tokens share.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 
 #include "ops/experts.h"
@@ -26,6 +27,7 @@ std::int64_t used_width(const NodeShape& s) {
     return used;
 }
 
+/// Keeps the best experts so far by rank, and puts each further one in its place among them.
 template <class Real>
 void choose(Call<Real>& call) {
     std::int64_t experts = call.in_width[0], used = call.width;
@@ -33,13 +35,12 @@ void choose(Call<Real>& call) {
     for (std::int64_t r = rows.begin; r < rows.end; r++) {
         const Real* scores = call.in[0] + r * experts;
         std::int32_t* choice = call.out_integers() + r * used;
-        for (std::int64_t k = 0; k < used; k++) {
-            std::int64_t best = -1;
-            for (std::int64_t e = 0; e < experts; e++) {
-                bool taken = std::find(choice, choice + k, static_cast<std::int32_t>(e)) != choice + k;
-                if (!taken && (best < 0 || scores[e] > scores[best])) best = e;
-            }
-            choice[k] = static_cast<std::int32_t>(best);
+        std::int64_t kept = 0;
+        for (std::int64_t e = 0; e < experts; e++) {
+            if (kept == used && !(scores[e] > scores[choice[used - 1]])) continue;
+            std::int64_t k = kept < used ? kept++ : used - 1;
+            for (; k > 0 && scores[e] > scores[choice[k - 1]]; k--) choice[k] = choice[k - 1];
+            choice[k] = static_cast<std::int32_t>(e);
         }
     }
 }
@@ -108,7 +109,7 @@ void weigh_backward(Call<Real>& call) {
             Real s = scores.at(e), d = -along * s;
             for (std::int64_t k = 0; k < used; k++)
                 if (choice[k] == e) d += ds(k) * s * (scores.sigmoid ? 1 - s : Real(1));
-            dx[e] = call.accumulate[0] ? dx[e] + d : d;
+            dx[e] = accumulated(call.accumulate[0], dx[e], d);
         }
     }
 }
@@ -120,18 +121,25 @@ std::int64_t one_wide(const NodeShape&) {
     return 1;
 }
 
-/// in: the choice, [R·K] integers. A counting sort; the places of an expert are in the order of tokens.
+std::int64_t places_scratch(const NodeShape& s, std::int64_t) {
+    return s.attributes.integer("experts");
+}
+
+/// in: the choice, [R·K] integers. A counting sort: the places of an expert are in the order of tokens.
 template <class Real>
 void sort_places(Call<Real>& call) {
     if (call.worker.index != 0) return;
     const std::int32_t* choice = call.integers(0);
-    std::int64_t experts = call.attributes->integer("experts"), place = 0;
-    for (std::int64_t e = 0; e < experts; e++)
-        for (std::int64_t slot = 0; slot < call.rows; slot++)
-            if (choice[slot] == e) {
-                call.out_integers()[2 * place] = static_cast<std::int32_t>(slot);
-                call.out_integers()[2 * slot + 1] = static_cast<std::int32_t>(place++);
-            }
+    std::int64_t experts = call.attributes->integer("experts");
+    auto* next = reinterpret_cast<std::int32_t*>(call.scratch);  // of each expert, its next free place
+    std::fill_n(next, experts, 0);
+    for (std::int64_t slot = 0; slot < call.rows; slot++) next[choice[slot]]++;
+    std::exclusive_scan(next, next + experts, next, 0);
+    for (std::int64_t slot = 0; slot < call.rows; slot++) {
+        const std::int32_t place = next[choice[slot]]++;
+        call.out_integers()[2 * place] = static_cast<std::int32_t>(slot);
+        call.out_integers()[2 * slot + 1] = place;
+    }
 }
 
 template <class Real>
@@ -181,7 +189,8 @@ template <class Real, class Visit>
 void each_expert(const Call<Real>& call, const Visit& visit) {
     const std::int32_t* bounds = call.integers(1);
     const Tensor& w = call.parameter[0];
-    for (std::int64_t e = 0; e < call.attributes->integer("experts"); e++)
+    const std::int64_t experts = call.attributes->integer("experts");
+    for (std::int64_t e = 0; e < experts; e++)
         if (bounds[e + 1] > bounds[e])
             visit(e, Tensor{w.row(e * call.width), w.type, Shape(call.width, call.in_width[0])}, bounds[e],
                   bounds[e + 1] - bounds[e]);
@@ -236,13 +245,11 @@ void bring_back_backward(Call<Real>& call) {
         const Real *y = call.in[0] + place, *dout = call.dout + slot / k * call.width;
         if (call.din[0])
             for (std::int64_t i = 0; i < call.width; i++) {
-                Real d = call.in[1][slot] * dout[i];
-                call.din[0][place + i] = call.accumulate[0] ? call.din[0][place + i] + d : d;
+                Real& dy = call.din[0][place + i];
+                dy = accumulated(call.accumulate[0], dy, call.in[1][slot] * dout[i]);
             }
-        if (!call.din[1]) continue;
-        Real d = 0;
-        for (std::int64_t i = 0; i < call.width; i++) d += y[i] * dout[i];
-        call.din[1][slot] = call.accumulate[1] ? call.din[1][slot] + d : d;
+        if (call.din[1])
+            call.din[1][slot] = accumulated(call.accumulate[1], call.din[1][slot], dot(call.width, y, dout));
     }
 }
 
@@ -267,9 +274,9 @@ void gate_backward(Call<Real>& call) {
         for (std::int64_t i = r * call.width; i < (r + 1) * call.width; i++) {
             d += call.dout[i] * call.in[0][i];
             if (call.din[0])
-                call.din[0][i] = (call.accumulate[0] ? call.din[0][i] : Real(0)) + s * call.dout[i];
+                call.din[0][i] = accumulated(call.accumulate[0], call.din[0][i], s * call.dout[i]);
         }
-        if (call.din[1]) call.din[1][r] = (call.accumulate[1] ? call.din[1][r] : Real(0)) + d * s * (1 - s);
+        if (call.din[1]) call.din[1][r] = accumulated(call.accumulate[1], call.din[1][r], d * s * (1 - s));
     }
 }
 
@@ -304,6 +311,7 @@ const Op expert_places_op = {
     .forward = [](auto& call) { sort_places(call); },
     .undifferentiated = 1,
     .integers = true,
+    .scratch = places_scratch,
 };
 
 const Op expert_bounds_op = {

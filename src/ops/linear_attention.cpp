@@ -5,8 +5,8 @@
 // [N].
 #include "kernels/scan.h"
 
-#include "ops/dot.h"
 #include "ops/recurrent.h"
+#include "ops/rules.h"
 
 namespace linnet {
 namespace {

@@ -5,6 +5,7 @@
 // state is h and c. Products are those of writing in every phase: a row by itself, whatever stands beside it.
 #include "ops/matmul.h"
 #include "ops/recurrent.h"
+#include "ops/rules.h"
 
 namespace linnet {
 namespace {
@@ -193,7 +194,8 @@ void finish_backward(Call<Real>& call) {
         for (std::int64_t r = rows.begin; call.din[gate] && r < rows.end; r++) {
             Real* to = call.din[gate] + r * width;
             const Real* from = call.scratch + (r * 6 + static_cast<std::int64_t>(gate)) * width;
-            for (std::int64_t i = 0; i < width; i++) to[i] = put(call.accumulate[gate], to[i], from[i]);
+            for (std::int64_t i = 0; i < width; i++)
+                to[i] = accumulated(call.accumulate[gate], to[i], from[i]);
         }
 }
 

@@ -1,5 +1,7 @@
 // y = a ∘ x + b ∘ z.  x, z, y [R,C]; a and b are learned: [C], or [1] for all columns alike.
-#include "ops/recurrent.h"
+#include <stdexcept>
+
+#include "ops/rules.h"
 
 namespace linnet {
 namespace {
@@ -58,7 +60,7 @@ void backward(Call<Real>& call) {
             for (std::int64_t c = columns.begin; grad && c < columns.end; c++) sums[c] += dy[c] * x[c];
             Real* dx = call.din[i] ? call.din[i] + r * width : nullptr;
             for (std::int64_t c = columns.begin; dx && c < columns.end; c++)
-                dx[c] = put(call.accumulate[i], dx[c], factor[c] * dy[c]);
+                dx[c] = accumulated(call.accumulate[i], dx[c], factor[c] * dy[c]);
         }
     }
 }

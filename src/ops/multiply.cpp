@@ -3,7 +3,9 @@
 // weigh: y = x ∘ w, w a parameter, [C], or [H] likewise.
 // group_sum: y [R,H], the sums of the H parts ("heads") of a row.
 // repeat: y [R,H·P] from x [R,G·P]: head h ("heads" of them) is part h / (H / G) ("groups" of them).
-#include "ops/recurrent.h"
+#include <stdexcept>
+
+#include "ops/rules.h"
 
 namespace linnet {
 namespace {
@@ -58,9 +60,10 @@ void multiply_backward(Call<Real>& call) {
         for (std::int64_t k = i * part; k < (i + 1) * part; k++) {
             sum += call.dout[k] * call.in[0][k];
             if (call.din[0])
-                call.din[0][k] = put(call.accumulate[0], call.din[0][k], call.dout[k] * call.in[1][i]);
+                call.din[0][k] =
+                    accumulated(call.accumulate[0], call.din[0][k], call.dout[k] * call.in[1][i]);
         }
-        if (call.din[1]) call.din[1][i] = put(call.accumulate[1], call.din[1][i], sum);
+        if (call.din[1]) call.din[1][i] = accumulated(call.accumulate[1], call.din[1][i], sum);
     }
 }
 
@@ -77,7 +80,7 @@ void weigh_rows(const Call<Real>& call, const Real* x, Real* y, bool accumulate)
         }
         for (std::int64_t i = 0; i < parts; i++)
             for (std::int64_t k = at + i * part; k < at + (i + 1) * part; k++)
-                y[k] = put(accumulate, y[k], x[k] * w[i]);
+                y[k] = accumulated(accumulate, y[k], x[k] * w[i]);
     }
 }
 
@@ -121,7 +124,7 @@ void sum_backward(Call<Real>& call) {
     Range work = call.worker.share(call.rows * call.width, 16);
     for (std::int64_t i = work.begin; i < work.end; i++)
         for (std::int64_t k = i * part; k < (i + 1) * part; k++)
-            call.din[0][k] = put(call.accumulate[0], call.din[0][k], call.dout[i]);
+            call.din[0][k] = accumulated(call.accumulate[0], call.din[0][k], call.dout[i]);
 }
 
 template <class Real>
@@ -143,7 +146,7 @@ void repeat_backward(Call<Real>& call) {
             Real sum = 0;
             for (std::int64_t h = 0; h < each; h++) sum += call.dout[(i * each + h) * part + k];
             Real& to = call.din[0][i * part + k];
-            to = put(call.accumulate[0], to, sum);
+            to = accumulated(call.accumulate[0], to, sum);
         }
 }
 

@@ -25,10 +25,4 @@ void each_head(const Call<Real>& call, std::int64_t heads, const Visit& visit) {
     }
 }
 
-/// x or x + y.
-template <class Real>
-Real put(bool accumulate, Real x, Real y) {
-    return accumulate ? x + y : y;
-}
-
 }  // namespace linnet

@@ -79,7 +79,7 @@ void backward(Call<Real>& call) {
         for (std::int64_t e = 0; e < row.experts; e++) {
             Real d = balance * row.p(e) * (row.load(e) - mean) * (row.sigmoid ? 1 - row.raw(e) : Real(1));
             d = scale * (d + along * std::exp(row.x[e] - row.most));
-            dx[e] = call.accumulate[0] ? dx[e] + d : d;
+            dx[e] = accumulated(call.accumulate[0], dx[e], d);
         }
     }
 }

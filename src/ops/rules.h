@@ -1,4 +1,4 @@
-// Rules that many ops have.
+// Rules and small sums that many ops have.
 #pragma once
 #include "ops/op.h"
 
@@ -11,6 +11,20 @@ inline std::int64_t input_width(const NodeShape& s) {
 /// An op that only moves numbers.
 inline double no_flops(const NodeShape&, double) {
     return 0;
+}
+
+/// A gradient beside those that came before: x + y, or y where it is the first.
+template <class Real>
+Real accumulated(bool accumulate, Real x, Real y) {
+    return accumulate ? x + y : y;
+}
+
+/// A sum of products in the order of its elements, for ops whose rows are short.
+template <class Real>
+Real dot(std::int64_t n, const Real* x, const Real* y) {
+    Real sum = 0;
+    for (std::int64_t i = 0; i < n; i++) sum += x[i] * y[i];
+    return sum;
 }
 
 }  // namespace linnet

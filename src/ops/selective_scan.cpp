@@ -4,6 +4,7 @@
 #include "kernels/scan.h"
 
 #include "ops/recurrent.h"
+#include "ops/rules.h"
 
 namespace linnet {
 namespace {
@@ -94,7 +95,7 @@ void backward(Call<Real>& call) {
                 for (std::int64_t i = 0; i < blocks; i++)
                     sum += call.scratch[i * part + (2 * r + static_cast<std::int64_t>(which)) * states + n];
                 Real& to = call.din[2 + which][r * states + n];
-                to = put(call.accumulate[2 + which], to, sum);
+                to = accumulated(call.accumulate[2 + which], to, sum);
             }
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/rng.h"
 #include "ops/experts.h"
+#include "ops/rules.h"
 
 using namespace linnet;
 
@@ -279,6 +280,18 @@ TEST_CASE("every op has a case here") {
             op->undifferentiated != 0;  // ops that read integers: test_blocks.cpp, test_generator.cpp
         for (const Case& c : cases()) found |= c.op == op;
         CHECK_MESSAGE(found, op->name);
+    }
+}
+
+TEST_CASE("every op tells what it computes for a row: products two for each weight") {
+    for (const Case& c : cases()) {
+        CAPTURE(c.op->name);
+        const NodeShape shape{c.inputs, c.parameters, c.attributes};
+        const double flops = c.op->flops(shape, 16);
+        if (c.op->flops != no_flops) CHECK(flops > 0);
+        if (c.op == &linear_op || c.op == &conv_op)
+            CHECK(flops == 2.0 * static_cast<double>(c.parameters[0].count()));
+        if (c.op == &lstm_op) CHECK(flops > 2.0 * static_cast<double>(c.parameters[0].count()));
     }
 }
 

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "ops/attention/call.h"
-#include "ops/dot.h"
+#include "ops/rules.h"
 
 namespace linnet {
 namespace {

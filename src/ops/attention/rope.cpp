@@ -8,7 +8,7 @@
 #include <numbers>
 #include <stdexcept>
 
-#include "ops/op.h"
+#include "ops/rules.h"
 
 namespace linnet {
 namespace {
@@ -104,7 +104,7 @@ void rotate(const Call<Real>& call, const Real* from, Real* to, Real sign, bool 
         for (std::int64_t c = r * call.width; c < (r + 1) * call.width; c += head) {
             call.kernels->rope(turned, halves, table, sign, from + c, to + c, accumulate);
             for (std::int64_t i = c + turned; i < c + head; i++)
-                to[i] = accumulate ? to[i] + from[i] : from[i];
+                to[i] = accumulated(accumulate, to[i], from[i]);
         }
     }
 }
