@@ -53,9 +53,9 @@ nlohmann::ordered_json value_of(const Field& field);
 /// The fields as an object of nested objects, but those that are silent.
 nlohmann::ordered_json to_json(const std::vector<Field>& fields);
 
-/// JSON text of at most 1 MiB to a value; Error(Exit::input) with file, line (the first one is
-/// `first_line`) and column. Duplicate keys, numbers beyond a double and nesting deeper than 100 are errors.
-nlohmann::json parse_json(std::string_view text, std::string_view file, std::size_t first_line = 1);
+/// JSON text of at most 1 MiB to a value; Error(Exit::input) with file, line and column. Duplicate keys,
+/// numbers beyond a double and nesting deeper than 100 are errors. `first_line`: that of the text; 0: a file.
+nlohmann::json parse_json(std::string_view text, std::string_view file, std::size_t first_line = 0);
 
 /// Arrays and objects stand more than 100 deep in each other. nlohmann reads such a text, but copies and
 /// prints its value by recursion: code that parses without parse_json asks this first.

@@ -180,6 +180,10 @@ bool name_taken(const std::string& path) {
     return ::lstat(path.c_str(), &status) == 0;
 }
 
+bool path_exists(const std::string& path) {
+    return ::access(path.c_str(), F_OK) == 0;
+}
+
 void refuse_existing(const std::string& path, Existing existing) {
     struct stat status;
     if (existing == Existing::keep && ::lstat(path.c_str(), &status) == 0 &&
@@ -308,7 +312,7 @@ void make_directories(const std::string& path) {
     do std::filesystem::create_directories(path, error);
     while (error == std::errc::interrupted);
     if (error) fail_errno(path, "", error.value());
-    if (!std::filesystem::is_directory(path, error)) fail_errno(path, "", ENOTDIR);
+    if (!is_folder(path)) fail_errno(path, "", ENOTDIR);
 }
 
 std::vector<std::string> names_in(const std::string& folder) {
@@ -366,12 +370,10 @@ void sync_directory(const std::string& path) {
     if (int error = sync_file(folder.fd)) fail_errno(path, "", error);
 }
 
-namespace {
-std::string& stdout_buffer() {
+static std::string& stdout_buffer() {
     static std::string buffer;
     return buffer;
 }
-}  // namespace
 
 void write_stdout(std::string_view text) {
     stdout_buffer() += text;
@@ -393,11 +395,9 @@ void prepare_standard_streams() {
     report_lost_pages();
     for (int fd = 0; fd < 3; fd++) {
         if (::fcntl(fd, F_GETFD) != -1 || errno != EBADF) continue;
-        // Opened the wrong way round on purpose for stdout: writing still answers EBADF, as a closed one
-        // should.
-        uninterrupted([&] {
-            return ::open("/dev/null", fd == 2 ? O_WRONLY : O_RDONLY);
-        });  // takes the lowest free number: fd
+        // This takes the lowest free number: fd. The wrong way round on purpose for stdout: writing still
+        // answers EBADF, as a closed one should.
+        uninterrupted([&] { return ::open("/dev/null", fd == 2 ? O_WRONLY : O_RDONLY); });
     }
 }
 

@@ -74,6 +74,8 @@ std::string last_name(const std::string& path);
 
 /// Whether anything has that name, a link to nowhere too.
 bool name_taken(const std::string& path);
+/// Whether there is anything, or a link to something.
+bool path_exists(const std::string& path);
 /// Whether there is a folder, or a link to one.
 bool is_folder(const std::string& path);
 

@@ -33,9 +33,7 @@ std::string holder(int fd) {
 /// The folders of `path` that are not there, outermost first.
 std::vector<std::string> missing_folders(const std::string& path) {
     std::vector<std::string> missing;
-    std::error_code ignored;
-    for (std::filesystem::path at(path); !at.empty() && !std::filesystem::exists(at, ignored);
-         at = at.parent_path())
+    for (std::filesystem::path at(path); !at.empty() && !path_exists(at); at = at.parent_path())
         if (at.has_filename()) missing.insert(missing.begin(), at.string());
     return missing;
 }
@@ -71,8 +69,7 @@ void FolderLock::acquire() {
                             0666);
         }));
         if (file.fd < 0) fail_errno(folder_, lock_name, errno);
-        struct stat held {
-        }, named{};
+        struct stat held = {}, named = {};
         if (::fstat(file.fd, &held) != 0 || !S_ISREG(held.st_mode) || held.st_nlink > 1)
             fail(Exit::io, folder_, lock_name, "a lock made by linnet", "something else");
         const int status = uninterrupted([&] { return ::flock(file.fd, LOCK_EX | LOCK_NB); });

@@ -41,10 +41,10 @@ void lost_page(int signal_number, siginfo_t* info, void*) {
         const std::uintptr_t begin = range->begin.load(std::memory_order_acquire);
         if (begin == 0 || at < begin || at - begin >= range->size.load(std::memory_order_relaxed)) continue;
         while (reporting.exchange(true)) ::pause();
-        static constexpr char before[] = "linnet: error: ",
-                              after[] =
-                                  ": expected a file that stays as it is, got one that became shorter "
-                                  "while it was read, or a disk that fails\n";
+        static constexpr char before[] = "linnet: error: ";
+        static constexpr char after[] =
+            ": expected a file that stays as it is, got one that became shorter "
+            "while it was read, or a disk that fails\n";
         say(before, sizeof before - 1);
         say(range->name, std::strlen(range->name));
         say(after, sizeof after - 1);

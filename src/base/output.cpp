@@ -16,27 +16,26 @@ void prepare_output(const std::string& path, Existing existing) {
     AtomicFile probe(path, existing);
 }
 
-std::string written_line(const std::string& path) {
-    std::error_code ignored;
-    std::uintmax_t bytes = 0;
-    auto add = [&](const fs::directory_entry& entry) {
+std::uint64_t bytes_at(const std::string& path) {
+    const auto size_of = [](const fs::directory_entry& entry) -> std::uint64_t {
         std::error_code error;
         const std::uintmax_t size = entry.is_regular_file(error) ? entry.file_size(error) : 0;
-        if (!error) bytes += size;
+        return error ? 0 : size;
     };
-    if (fs::is_directory(path, ignored))
-        for (fs::recursive_directory_iterator
-                 at(path, fs::directory_options::skip_permission_denied, ignored),
-             end;
-             !ignored && at != end; at.increment(ignored))
-            add(*at);
-    else
-        add(fs::directory_entry(path, ignored));
-    return "wrote " + printable(path) + ", " + human_bytes(static_cast<double>(bytes));
+    std::error_code error;
+    std::uint64_t bytes = size_of(fs::directory_entry(path, error));
+    fs::recursive_directory_iterator at(path, fs::directory_options::skip_permission_denied, error), end;
+    for (; !error && at != end; at.increment(error)) bytes += size_of(*at);
+    return bytes;
 }
 
-void note_written(const std::string& path) {
-    note(written_line(path));
+std::string written_line(const std::string& path, std::optional<std::uint64_t> bytes) {
+    return "wrote " + printable(path) + ", " +
+           human_bytes(static_cast<double>(bytes ? *bytes : bytes_at(path)));
+}
+
+void note_written(const std::string& path, std::optional<std::uint64_t> bytes) {
+    note(written_line(path, bytes));
 }
 
 }  // namespace linnet

@@ -190,12 +190,6 @@ std::string human_seconds(double seconds) {
     return text;
 }
 
-std::string grouped(std::uint64_t count) {
-    std::string digits = std::to_string(count);
-    for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, 1, ' ');
-    return digits;
-}
-
 std::string human_count(double count) {
     static const char* const units[] = {"", "k", "M", "G", "T"};
     int unit = 0;

@@ -1,6 +1,6 @@
 // What a person sees: is there a terminal, numbers in human units, one live line of progress.
 #pragma once
-#include <cstdint>
+#include <concepts>
 #include <string>
 #include <string_view>
 
@@ -42,10 +42,14 @@ void note(std::string_view line, bool faint = false);
 /// The same where quiet, too: what was asked for.
 void tell(std::string_view line, bool faint = false);
 
-std::string human_bytes(double bytes);      // "512 B", "1.2 GB" (powers of 1000)
-std::string human_seconds(double seconds);  // "0.8s", "3m 20s", "2h 05m", "3d 04h"
-std::string grouped(std::uint64_t count);   // "950", "50 257"
-std::string human_count(double count);      // "950", "12.3k", "1.24M"
+std::string human_bytes(double bytes);           // "512 B", "1.2 GB" (powers of 1000)
+std::string human_seconds(double seconds);       // "0.8s", "3m 20s", "2h 05m", "3d 04h"
+std::string human_count(double count);           // "950", "12.3k", "1.24M"
+std::string grouped(std::integral auto count) {  // "950", "50 257"
+    std::string digits = std::to_string(count);
+    for (std::size_t at = digits.size(); at > (digits[0] == '-' ? 4U : 3U);) digits.insert(at -= 3, 1, ' ');
+    return digits;
+}
 
 /// One line of progress on stderr that overwrites itself: redrawn at most 10 times per second on a terminal,
 /// and elsewhere (a log file) printed as a line of its own at most every `log_seconds` (0: never). Nothing

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/team.h"
+#include "data/document_marks.h"
 #include "data/permutation.h"
 #include "data/shards.h"
 #include "text/naming.h"
@@ -35,12 +36,13 @@ constexpr std::uint64_t window_stream = 0x77696e646f77;  // "window": this purpo
 /// begin and end tokens (a vocabulary without an end token: at least a newline parts it from the next).
 void encode_document(const Tokenizer& tokenizer, std::string_view text, bool mark, int threads,
                      std::vector<TokenId>& ids) {
+    const DocumentMarks marks(tokenizer);
     EncodeOptions options;
     options.threads = threads;
-    if (mark && tokenizer.add_bos() && tokenizer.bos()) ids.push_back(*tokenizer.bos());
+    if (mark && marks.begin) ids.push_back(*marks.begin);
     tokenizer.encode(text, ids, options);
-    if (mark && tokenizer.eos())
-        ids.push_back(*tokenizer.eos());
+    if (mark && marks.end)
+        ids.push_back(*marks.end);
     else if (mark && !text.ends_with('\n'))
         tokenizer.encode("\n", ids, {});
 }

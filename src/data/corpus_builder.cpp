@@ -22,6 +22,7 @@
 #include "base/team.h"
 #include "data/corpus_folder.h"
 #include "data/corpus_progress.h"
+#include "data/document_marks.h"
 #include "data/documents.h"
 #include "data/layouts.h"
 
@@ -210,16 +211,15 @@ void Builder::encode(Batch& batch) const {
         store_tokens(ids, token_bytes_,
                      batch.add_tokens(ids.size() * static_cast<std::size_t>(token_bytes_)));
     };
-    const std::optional<TokenId> bos = tokenizer_.add_bos() ? tokenizer_.bos() : std::nullopt;
-    const std::optional<TokenId> eos = tokenizer_.eos();
+    const DocumentMarks marks(tokenizer_);
     for (const DocumentPart& part : batch.parts) {
         std::string_view text = std::string_view(batch.text).substr(part.begin, part.end - part.begin);
         const std::size_t begin = batch.token_bytes;
-        if (part.first && bos) store({&*bos, 1});
+        if (part.first && marks.begin) store({&*marks.begin, 1});
         EncodeOptions encode;
         encode.continues = !part.first;
         if (!text.empty()) tokenizer_.encode_blocks(text, encode, store);
-        if (part.last && options_.end_tokens) store({&*eos, 1});
+        if (part.last && options_.end_tokens) store({&*marks.end, 1});
         const bool stays = layout_.cuts_one_text && part.hash == first_hash_;  // it may be the only one
         const int split = !stays && held_out(part.hash, options_.validation_fraction) ? 1 : 0;
         if (batch.runs.empty() || batch.runs.back().split != split) batch.runs.push_back({split, {}});
@@ -332,8 +332,8 @@ CorpusResult Builder::finish() {
     index.tokenizer = options_.tokenizer_name;
     index.tokenizer_sha256 = progress_.settings[0].second;
     index.validation_fraction = options_.validation_fraction;
-    index.skipped = reader_.skipped();
-    result.first_skipped = reader_.first_skipped();
+    index.skipped = reader_.skipped().skipped;
+    result.first_skipped = reader_.skipped().first_skipped;
     result.stopped = stopped_;
     settle();
     if (!stopped_ && layout_.cuts_one_text) cut_one_text();

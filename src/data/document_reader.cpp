@@ -143,7 +143,7 @@ bool DocumentReader::next(std::string& text, DocumentPart& part) {
 bool DocumentReader::bad(const std::string& line) {
     if (!options_.skip_bad)
         throw Error(Exit::input, printable(line) + " (--skip-bad passes over such documents)");
-    if (skipped_++ == 0) first_skipped_ = printable(line);
+    skipped_.skip(printable(line));
     return true;
 }
 

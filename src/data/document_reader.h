@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "data/skipped.h"
+
 namespace linnet {
 
 class ByteSource;
@@ -55,10 +57,9 @@ class DocumentReader {
     /// Appends the next part to `text`; false after the last.
     bool next(std::string& text, DocumentPart& part);
 
-    std::uint64_t skipped() const { return skipped_; }                   // bad documents
-    const std::string& first_skipped() const { return first_skipped_; }  // why the first was bad
-    std::uint64_t bytes_read() const;                                    // of the files, compressed or not
-    std::uint64_t bytes_total() const { return total_; }                 // 0: unknown
+    const Skipped& skipped() const { return skipped_; }   // bad documents
+    std::uint64_t bytes_read() const;                     // of the files, compressed or not
+    std::uint64_t bytes_total() const { return total_; }  // 0: unknown
 
   private:
     bool open_next();
@@ -82,8 +83,8 @@ class DocumentReader {
     std::size_t start_ = 0, scanned_ = 0;
     std::uint64_t offset_ = 0, line_ = 0;     // of buffer_[start_] in the (decompressed) file
     bool inside_ = false, dropping_ = false;  // a long document has begun; its rest is passed over
-    std::uint64_t hash_ = 0, skipped_ = 0, done_bytes_ = 0, total_ = 0;
-    std::string first_skipped_;
+    std::uint64_t hash_ = 0, done_bytes_ = 0, total_ = 0;
+    Skipped skipped_;
 };
 
 }  // namespace linnet

@@ -45,11 +45,10 @@ Documents read_documents(const std::vector<std::string>& inputs, ReadOptions opt
         if (part.first) documents.hashes.push_back(part.hash);
         if (part.last) documents.ends.push_back(documents.text.size());
     }
-    documents.skipped = reader.skipped();
-    documents.first_skipped = reader.first_skipped();
+    static_cast<Skipped&>(documents) = reader.skipped();
     if (documents.count() == 0)
         fail_input(inputs_name(inputs[0], inputs.size()), "", "a text",
-                   documents.skipped > 0  ? "bad ones alone: " + documents.first_skipped
+                   documents.skipped > 0  ? documents.bad_alone()
                    : documents.files == 1 ? "an empty file"
                                           : "files without text");
     return documents;

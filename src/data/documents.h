@@ -11,13 +11,11 @@
 namespace linnet {
 
 /// Documents end to end.
-struct Documents {
+struct Documents : Skipped {
     std::string text;
     std::vector<std::size_t> ends;      // of each in `text`, ascending
     std::vector<std::uint64_t> hashes;  // DocumentPart::hash of each
     std::uint64_t files = 0;
-    std::uint64_t skipped = 0;  // bad ones
-    std::string first_skipped;  // why the first was bad
 
     std::size_t count() const { return ends.size(); }
     std::string_view operator[](std::size_t i) const {

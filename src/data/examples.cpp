@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/sha256.h"
 #include "base/split.h"
+#include "data/document_marks.h"
 #include "data/documents.h"
 #include "data/line_reader.h"
 
@@ -163,17 +164,13 @@ Examples read_examples(const std::vector<std::string>& inputs, const ReadOptions
             if (blank(line)) continue;
             sum.update(line);
             sum.update("\n");
-            try {
+            examples.act_or_skip(options.skip_bad, [&] {
                 take(example_of(parse_json(line, file, lines.number()), names, file, lines.number()),
                      examples);
-            } catch (const Error& error) {
-                if (!options.skip_bad || error.exit() != Exit::input) throw;
-                if (examples.skipped++ == 0) examples.first_skipped = error.what();
-            }
+            });
         }
     }
-    if (examples.list.empty())
-        fail_input(inputs[0], "", "at least one example", "bad ones alone: " + examples.first_skipped);
+    if (examples.list.empty()) fail_input(inputs[0], "", "at least one example", examples.bad_alone());
     examples.sha256 = sum.hex();
     return examples;
 }
@@ -199,23 +196,25 @@ std::vector<bool> held_out_examples(const Examples& examples, double fraction) {
 }
 
 PackedText encode_whole(const Tokenizer& tokenizer, std::string_view document) {
+    const DocumentMarks marks(tokenizer);
     PackedText text;
-    if (tokenizer.add_bos() && tokenizer.bos()) text.ids.push_back(*tokenizer.bos());
+    if (marks.begin) text.ids.push_back(*marks.begin);
     tokenizer.encode(document, text.ids);
-    if (tokenizer.eos()) text.ids.push_back(*tokenizer.eos());
+    if (marks.end) text.ids.push_back(*marks.end);
     text.scored.assign(text.ids.size(), 1);
     return text;
 }
 
 PackedText encode_example(const Tokenizer& tokenizer, const Example& example, const ChatTemplate* form) {
     if (!example.messages.empty()) return encode_chat_example(tokenizer, example, *form);
+    const DocumentMarks marks(tokenizer);
     PackedText text;
-    if (tokenizer.add_bos() && tokenizer.bos()) text.ids.push_back(*tokenizer.bos());
+    if (marks.begin) text.ids.push_back(*marks.begin);
     tokenizer.encode(example.prompt, text.ids);
     text.scored.assign(text.ids.size(), 0);
     const std::vector<TokenId> completion = ids_of(tokenizer, example.completion, !example.prompt.empty());
     text.ids.insert(text.ids.end(), completion.begin(), completion.end());
-    if (tokenizer.eos()) text.ids.push_back(*tokenizer.eos());
+    if (marks.end) text.ids.push_back(*marks.end);
     text.scored.resize(text.ids.size(), 1);
     return text;
 }

@@ -6,6 +6,7 @@
 
 #include "data/document_reader.h"
 #include "data/packing.h"
+#include "data/skipped.h"
 #include "text/chat/messages.h"
 #include "text/chat/template.h"
 #include "text/tokenizer.h"
@@ -22,13 +23,11 @@ struct Example {
     std::string place() const { return file + ": line " + std::to_string(line); }  // for an error
 };
 
-struct Examples {
+struct Examples : Skipped {
     std::vector<Example> list;
-    bool chats = false;         // else pairs
-    std::uint64_t bytes = 0;    // of text
-    std::string sha256;         // of the lines
-    std::uint64_t skipped = 0;  // bad ones
-    std::string first_skipped;  // the error of the first of them
+    bool chats = false;       // else pairs
+    std::uint64_t bytes = 0;  // of text
+    std::string sha256;       // of the lines
 };
 
 /// Whether the inputs are JSON Lines of examples, by the members of the first object. `fields`: what a prompt

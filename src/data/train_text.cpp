@@ -51,7 +51,7 @@ std::uint64_t train_on_files(VocabularyTrainer& trainer, const std::vector<std::
     auto next = aside([&] { return read_block(reader); });
     for (;;) {
         Block block = next.get();
-        if (block.documents.empty()) return reader.skipped();
+        if (block.documents.empty()) return reader.skipped().skipped;
         next = aside([&] { return read_block(reader); });
         std::vector<std::string_view> texts;
         for (const DocumentPart& part : block.documents)

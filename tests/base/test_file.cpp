@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/output.h"
 #include "base/signals.h"
 #include "support.h"
 
@@ -170,6 +171,30 @@ TEST_CASE("folders are made with their parents; a file in the way is told") {
     write_file(scratch / "file", "");
     CHECK(refusal([&] { make_directories(scratch / "file"); }).first == Exit::io);
     CHECK(refusal([&] { make_directories(scratch / "file/x"); }).first == Exit::io);
+}
+
+TEST_CASE("a name may stand for a file, a folder, or a link to nowhere") {
+    test::Scratch scratch;
+    write_file(scratch / "file", "");
+    fs::create_symlink(scratch / "file", scratch / "link");
+    fs::create_symlink(scratch / "nowhere", scratch / "lost");
+    for (const char* name : {"file", "link", "."}) CHECK(path_exists(scratch / name));
+    for (const char* name : {"lost", "absent", "file/x"}) CHECK_FALSE(path_exists(scratch / name));
+    CHECK(name_taken(scratch / "lost"));
+}
+
+TEST_CASE("what was written is told with its size, in a folder that holds other files too") {
+    test::Scratch scratch;
+    const std::string folder = scratch / "made";
+    make_directories(folder + "/inner");
+    write_file(folder + "/a", std::string(700, 'a'));
+    write_file(folder + "/inner/b", std::string(800, 'b'));
+    CHECK(bytes_at(folder + "/a") == 700);
+    CHECK(bytes_at(folder) == 1500);
+    CHECK(bytes_at(scratch / "absent") == 0);
+    CHECK(written_line(folder + "/a") == "wrote " + folder + "/a, 700 B");
+    CHECK(written_line(folder) == "wrote " + folder + ", 1.5 kB");
+    CHECK(written_line(folder, 800) == "wrote " + folder + ", 800 B");
 }
 
 TEST_CASE("stdout that is closed or full is an I/O error; a pipe without a reader is its own thing") {

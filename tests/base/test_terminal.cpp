@@ -26,6 +26,12 @@ TEST_CASE("numbers are told in human units") {
     CHECK(human_count(99999) == "100k");
     CHECK(human_count(999999) == "1.00M");
     CHECK(human_count(3.14159) == "3.14");
+    CHECK(grouped(0) == "0");
+    CHECK(grouped(950U) == "950");
+    CHECK(grouped(std::int64_t{50257}) == "50 257");
+    CHECK(grouped(std::uint64_t{1000000}) == "1 000 000");
+    CHECK(grouped(-950) == "-950");
+    CHECK(grouped(-50257) == "-50 257");
 }
 
 TEST_CASE("what is printable steers no terminal: C0, DEL, C1 and bytes that are no UTF-8 are spelled out") {

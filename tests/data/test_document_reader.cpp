@@ -79,8 +79,8 @@ Documents read_documents(const std::vector<std::string>& files, ReadOptions opti
         open = !part.last;
     }
     CHECK_FALSE(open);
-    out.skipped = reader.skipped();
-    out.first_skipped = reader.first_skipped();
+    out.skipped = reader.skipped().skipped;
+    out.first_skipped = reader.skipped().first_skipped;
     return out;
 }
 

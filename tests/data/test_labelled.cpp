@@ -1,6 +1,8 @@
 // Labelled lines, pictures and scores: what is read, what is refused and where.
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "base/error.h"
 #include "base/split.h"
 #include "data/labelled/images.h"
@@ -144,4 +146,7 @@ TEST_CASE("answers are scored as the literature does") {
     CHECK(part.bleu() == 0);  // no four words in a row
     CHECK(part.chrf() > 50);
     CHECK(part.chrf() < 90);
+    AnswerScores brief;  // all of its runs of words are right: the brevity penalty is what is left
+    brief.add("the cat sat on", {"the cat sat on the mat"});
+    CHECK(brief.bleu() == doctest::Approx(100 * std::exp(1 - 6.0 / 4)));
 }

@@ -61,3 +61,19 @@ TEST_CASE("one text is read as it is without weights") {
     }
     CHECK(mixture.drawn(0, 77) == 77);
 }
+
+TEST_CASE("texts that are alike give windows that are not") {
+    TokenizerPtr tokenizer = train_tokenizer("byte", "abc", 256, 1);
+    std::string text;
+    for (int i = 0; i < 500; i++) text += static_cast<char>('a' + i * i % 23);
+    const TokenSource source = TokenSource::from_documents({{text}, {}}, false, *tokenizer, 1);
+    const WindowMixture mixture({source, source}, {1, 1}, 5, 8);
+    std::vector<std::int32_t> a(8), b(8), targets(8);
+    int same = 0;
+    for (std::uint64_t i = 0; i < 100; i += 2) {
+        mixture.train_window(i, a, targets);
+        mixture.train_window(i + 1, b, targets);
+        same += a == b;
+    }
+    CHECK(same < 25);
+}

@@ -83,6 +83,15 @@ TEST_CASE("packed texts fill bins without padding; each is a segment that begins
     }
 }
 
+TEST_CASE("bins come in another order in every epoch") {
+    std::vector<PackedText> texts[2];
+    for (int i = 0; i < 12; i++) texts[0].push_back(text(20 * i, 9));
+    const PackedTexts packed(texts, true, *bytes(), 7, 8, "test");
+    std::vector<std::uint64_t> orders[2];
+    for (std::uint64_t i = 0; i < 24; i++) orders[i / 12].push_back(packed.train_bin(i));
+    CHECK(orders[0] != orders[1]);
+}
+
 TEST_CASE("examples longer than a bin lose their ends, and what is left without an answer is left out") {
     std::vector<PackedText> texts[2];
     texts[0] = {text(0, 12), text(50, 4), text(100, 12)};
@@ -118,6 +127,15 @@ TEST_CASE("a completion and an answer are learned with what ends them, prompts a
             "Yes?<|im_end|>\n" +
             std::string(std::string("<|im_start|>user\nBye<|im_end|>\n<|im_start|>assistant\n").size(), '.') +
             "So.<|im_end|>\n");
+}
+
+TEST_CASE("a completion without a prompt begins as a text does") {
+    const auto path = shared_data("data/vocab/ggml-vocab-llama-spm.gguf");
+    if (!path) return;
+    const TokenizerPtr tokenizer = load_tokenizer(*path);
+    Example alone;
+    alone.completion = "one two";
+    CHECK(encode_example(*tokenizer, alone, nullptr).ids == encode_whole(*tokenizer, "one two").ids);
 }
 
 TEST_CASE("bad lines are counted where that is asked for; lines too long for examples may be documents") {
@@ -157,6 +175,8 @@ TEST_CASE("examples that cannot be are refused, and file and line are named") {
     CHECK(has(read(R"({"prompt": "x", "completion": ""})"), "line 3, completion: expected a text"));
     CHECK(has(read("[1]"), "line 3: expected a JSON object, got array"));
     CHECK(has(read("{\"prompt\": "), "a.jsonl: line 3"));
+    write_text(scratch / "a.jsonl", R"({"prompt": "a", "prompt": "b", "completion": "c"})");
+    CHECK(has(refusal(scratch / "a.jsonl"), "a.jsonl: line 1: prompt: expected each key once"));
     const std::string user = R"({"role": "user", "content": "u"})",
                       answer = R"({"role": "assistant", "content": "a"})";
     CHECK(has(read("{\"messages\": [" + user + ", " + answer + "]}"),

@@ -362,3 +362,12 @@ TEST_CASE("scores of nothing are 0, and pictures are compared and counted by the
     const std::uint8_t pixels[] = {255, 0, 0, 255};
     CHECK(patches_of({2, 2, 1}, pixels, 2, false) == std::vector<float>{1, 0, 0, 1});
 }
+
+TEST_CASE("conversations are held out by their words, wherever they stand") {
+    Examples chats;
+    chats.list.resize(200), chats.chats = true;
+    for (std::size_t i = 0; i < 200; i++)
+        chats.list[i].messages = {{"user", std::to_string(i)}, {"assistant", "a"}};
+    const std::vector<bool> held = held_out_examples(chats, 0.1);
+    CHECK(std::find(held.begin(), held.begin() + 100, true) != held.begin() + 100);
+}

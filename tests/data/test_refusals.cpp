@@ -367,7 +367,9 @@ TEST_CASE("JSON lines that are no labelled examples are refused by line and fiel
          "a.jsonl: line 1: expected a string in the field target, got number"},
         {R"({"source": "a", "target": " \t"})",
          "a.jsonl: line 1: expected a text in the field target, got an empty one"},
-        {"{", "a.jsonl: line 1, column 2: expected JSON, got the end of the file"},
+        {"{", "a.jsonl: line 1, column 2: expected JSON, got the end of the line"},
+        {R"({"source": "a", "source": "b"})",
+         "a.jsonl: line 1: source: expected each key once, got a second one"},
     };
     for (const auto& [text, line] : rows) CHECK(says(LabelledKind::pairs, text) == line);
     write_text(s / "a.jsonl", R"({"words": "a b", "tags": "X Y"})");

@@ -40,27 +40,17 @@ class Reader {
                 sum.update(line), sum.update("\n");
                 found_.bytes += line.size() + 1;
                 line_ = lines.number();
-                if (!line.empty()) take_or_skip(line, jsonl);
+                if (!line.empty()) found_.act_or_skip(options_.skip_bad, [&] { take(line, jsonl); });
             }
         }
         found_.sha256 = sum.hex();
         if (found_.all.empty())
             fail_input(options_.inputs.size() == 1 ? options_.inputs[0] : "--data", "",
-                       "at least one example",
-                       found_.skipped == 0 ? "none" : "bad ones alone: " + found_.first_skipped);
+                       "at least one example", found_.bad_alone());
         return std::move(found_);
     }
 
   private:
-    void take_or_skip(std::string_view line, bool jsonl) {
-        try {
-            take(line, jsonl);
-        } catch (const Error& error) {
-            if (!options_.skip_bad || error.exit() != Exit::input) throw;
-            if (found_.skipped++ == 0) found_.first_skipped = error.what();
-        }
-    }
-
     [[noreturn]] void bad(const std::string& expected, const std::string& got) const {
         fail_input(found_.files.back(), "line " + std::to_string(line_), expected, got);
     }

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "data/skipped.h"
+
 namespace linnet {
 
 enum class LabelledKind : std::uint8_t { pairs, classes, tags };
@@ -30,11 +32,11 @@ struct LabelledOptions {
     bool skip_bad = false;            // count bad lines instead of stopping at the first
 };
 
-struct LabelledData {
+struct LabelledData : Skipped {
     std::vector<LabelledExample> all;  // in the order of the files
     std::vector<std::string> files;
-    std::uint64_t bytes = 0, skipped = 0;
-    std::string sha256, first_skipped;
+    std::uint64_t bytes = 0;
+    std::string sha256;
 
     /// "FILE: line 12", for an error.
     std::string place(const LabelledExample& example) const;

@@ -1,8 +1,10 @@
 #include "data/labelled/picture_folders.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <map>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -39,12 +41,25 @@ void check_name(const Entry& entry) {
         fail_input(entry.path, "name", "UTF-8", utf8_fault_name(entry.name, valid));
 }
 
-/// The files of each class.
-std::map<std::string, std::vector<std::string>> files_of(const std::vector<std::string>& folders) {
+// Not all that read folders of pictures have the option.
+constexpr std::string_view way_out = "in training, --skip-bad passes over such files";
+
+/// The files of each class. A file beside the classes' folders is bad; where there is none of them, the
+/// folder is another one than it should be.
+std::map<std::string, std::vector<std::string>> files_of(const std::vector<std::string>& folders,
+                                                         bool skip_bad, Skipped& skipped) {
     std::map<std::string, std::vector<std::string>> classes;
-    for (const std::string& folder : folders)
-        for (const Entry& entry : entries_of(folder)) {
-            if (!entry.folder) fail_input(entry.path, "", "a folder for each class of pictures", "a file");
+    for (const std::string& folder : folders) {
+        const std::vector<Entry> entries = entries_of(folder);
+        const bool any = std::any_of(entries.begin(), entries.end(), [](const Entry& e) { return e.folder; });
+        for (const Entry& entry : entries) {
+            if (!entry.folder) {
+                skipped.act_or_skip(
+                    skip_bad && any,
+                    [&] { fail_input(entry.path, "", "a folder for each class of pictures", "a file"); },
+                    any ? way_out : "");
+                continue;
+            }
             check_name(entry);
             std::vector<std::string>& files = classes[entry.name];
             for (const Entry& file : entries_of(entry.path)) {
@@ -52,6 +67,7 @@ std::map<std::string, std::vector<std::string>> files_of(const std::vector<std::
                 files.push_back(file.path);
             }
         }
+    }
     return classes;
 }
 
@@ -61,18 +77,16 @@ LabelledPictures read_picture_folders(const std::vector<std::string>& folders, c
                                       bool resize, bool skip_bad) {
     LabelledPictures all;
     all.pictures.shape = wanted;
-    for (const auto& [name, files] : files_of(folders)) {
+    for (const auto& [name, files] : files_of(folders, skip_bad, all)) {
         const std::size_t before = all.labels.size();
+        const auto number = static_cast<std::int32_t>(all.classes.size());
         for (const std::string& file : files) {
-            try {
+            const auto take = [&] {
                 const Pictures read = read_pictures_file(file, wanted, resize);
                 all.pictures.pixels.insert(all.pictures.pixels.end(), read.pixels.begin(), read.pixels.end());
-                all.labels.insert(all.labels.end(), read.count(),
-                                  static_cast<std::int32_t>(all.classes.size()));
-            } catch (const Error& bad) {
-                if (!skip_bad || bad.exit() != Exit::input) throw;
-                if (all.skipped++ == 0) all.first_skipped = bad.what();
-            }
+                all.labels.insert(all.labels.end(), read.count(), number);
+            };
+            all.act_or_skip(skip_bad, take, way_out);
         }
         if (all.labels.size() == before) fail_input(folders[0], name, "pictures of this class", "none");
         all.classes.push_back(name);

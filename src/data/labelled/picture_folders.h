@@ -5,20 +5,19 @@
 #include <vector>
 
 #include "data/labelled/images.h"
+#include "data/skipped.h"
 
 namespace linnet {
 
-struct LabelledPictures {
+struct LabelledPictures : Skipped {
     Pictures pictures;
     std::vector<std::int32_t> labels;  // of each: its class
     std::vector<std::string> classes;  // the folders' names, sorted
-    std::uint64_t skipped = 0;         // files that are no pictures, or bad ones
-    std::string first_skipped;         // what was wrong with the first
 };
 
 /// The pictures (PNG, PGM, PPM) in folders with a folder for each class, by class and name; classes of the
 /// same name are one. Names that begin with a dot are passed over. Error(Exit::input) for what is neither,
-/// and as read_pictures_file; `skip_bad` leaves files out instead.
+/// and as read_pictures_file; `skip_bad` counts files that are no pictures, or bad ones, instead.
 LabelledPictures read_picture_folders(const std::vector<std::string>& folders, const PictureShape& wanted,
                                       bool resize, bool skip_bad);
 

@@ -61,14 +61,30 @@ TEST_CASE("folders of pictures that hold other things are refused by name") {
     std::filesystem::create_directories(s / "a/cat");
     CHECK(refused(s) == "a: cat: expected pictures of this class, got none");
     put(s, "a/cat/x.jpg", "\xFF\xD8\xFF\xE0");
+    const std::string way_out = " (in training, --skip-bad passes over such files)";
     CHECK(refused(s) ==
-          "a/cat/x.jpg: expected a picture: PNG, PGM (P5), PPM (P6) or IDX, got a JPEG picture");
+          "a/cat/x.jpg: expected a picture: PNG, PGM (P5), PPM (P6) or IDX, got a JPEG picture" + way_out);
     CHECK(refused(s, true) == "a: cat: expected pictures of this class, got none");
     put(s, "a/cat/x.jpg", "P5 2 1 255 \x01\x02");  // told by its bytes
     CHECK(refused(s) == "accepted");
     put(s, "a/list.txt", "cat");
-    CHECK(refused(s) == "a/list.txt: expected a folder for each class of pictures, got a file");
+    CHECK(refused(s) == "a/list.txt: expected a folder for each class of pictures, got a file" + way_out);
+    put(s, "a/cat/Thumbs.db", std::string("\xD0\xCF\x11\xE0\0", 5));
+    const LabelledPictures rest = read_picture_folders({s / "a"}, {2, 1, 1}, false, true);
+    CHECK(rest.skipped == 2);
+    CHECK(rest.first_skipped == s / "a/list.txt: expected a folder for each class of pictures, got a file");
+    CHECK(rest.pictures.count() == 1);
     std::filesystem::remove(s / "a/list.txt");
+    CHECK(refused(s) ==
+          "a/cat/Thumbs.db: expected a picture: PNG, PGM (P5), PPM (P6) or IDX, got another file" + way_out);
+    std::filesystem::remove(s / "a/cat/Thumbs.db");
+    put(s, "b/1.png", "");  // a class's folder itself: none of its files is meant to be left out
+    for (const bool skip_bad : {false, true})
+        CHECK_THROWS_WITH(read_picture_folders({s / "b"}, {2, 1, 1}, false, skip_bad),
+                          (s / "b/1.png: expected a folder for each class of pictures, got a file").c_str());
+    put(s, "a/cat/x.gz", "\x1f\x8b");  // with a hint of its own
+    CHECK(refused(s).ends_with("got a gzip file (gunzip unpacks it)"));
+    std::filesystem::remove(s / "a/cat/x.gz");
     std::filesystem::create_directories(s / "a/cat/more");
     CHECK(refused(s) == "a/cat/more: expected a picture, got a folder in a class's folder");
     std::filesystem::remove(s / "a/cat/more");
