@@ -20,6 +20,8 @@ struct alignas(64) GroupedActivations {
 template <class Block>
 struct GroupSums {
     static_assert(Block::group == 32);
+    static_assert(Block::is_signed || Block::Levels::high + Block::zero < 32,
+                  "add_small_codes sums in 16 bits");
     using Activations = GroupedActivations;
     using Ints = RowLanes::Ints;
     using Floats = RowLanes::Floats;

@@ -11,6 +11,7 @@ namespace {
 
 template <class Block>
 struct RunSums {
+    static_assert(Block::Levels::high + Block::zero < 64, "add_scaled_dots has products in 16 bits");
     using Activations = ActivationRun;
     using Ints = RowLanes::Ints;
     static constexpr bool minima_behind = Block::has_offset && Block::group == 32;

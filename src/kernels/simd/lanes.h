@@ -43,7 +43,7 @@ inline Floats4 upper_half(Floats8 v) {
     return __builtin_shufflevector(v, v, 4, 5, 6, 7);
 }
 
-/// 16 bytes, twice, `stride` bytes apart.
+/// 16 bytes, twice, `stride` bytes apart; the second argument chooses the width.
 template <int64_t stride>
 inline Bytes32 gather_16(const void* p, Bytes32*) {
     const auto at = static_cast<const char*>(p);

@@ -39,7 +39,7 @@ inline Floats16 spread_groups(Floats8 v) {
         _mm512_permutexvar_ps(places, _mm512_castps256_ps512(reinterpret_cast<__m256>(v))));
 }
 
-/// 16 bytes, four times, `stride` bytes apart.
+/// 16 bytes, four times, `stride` bytes apart; the second argument chooses the width.
 template <int64_t stride>
 inline Bytes64 gather_16(const void* p, Bytes64*) {
     auto at = [p](int64_t i) {

@@ -121,7 +121,7 @@ LINNET_INLINE void each_group(F f) {
     each_of<run_length / 32>(f);
 }
 
-/// The half-precision number at `p`, which may be misaligned.
+/// The bits of the half-precision number at `p`, which may be misaligned.
 inline uint16_t half_at(const char* p) {
     return get_vector<uint16_t>(p);
 }
