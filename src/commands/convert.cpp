@@ -1,5 +1,7 @@
 // linnet convert: a model in another format.
+#include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -51,7 +53,12 @@ struct Conversion {
     std::optional<ModelFormat> from;
     Target to;
 
-    std::string text() const {
+    std::string in() const {
+        constexpr const char* formats[] = {"a model (GGUF)", "a model's folder", "a checkpoint of llama2.c",
+                                           "a checkpoint of llm.c"};
+        return from ? formats[static_cast<std::size_t>(*from)] : "an adapter";
+    }
+    std::string both() const {
         constexpr const char* formats[] = {"GGUF", "a folder", "a checkpoint of llama2.c",
                                            "a checkpoint of llm.c"};
         constexpr const char* targets[] = {"GGUF", "a folder", "a checkpoint"};
@@ -65,28 +72,33 @@ struct Use {
     const char* option;
     std::string Options::*value;
     bool (*used)(const Conversion&);
-    const char *expected, *why;
+    const char* expected;
+    std::string (Conversion::*got)() const;
+    const char* why;
 };
 constexpr Use uses[] = {
-    {"--type", &Options::type, [](const Conversion& c) { return c.from.has_value(); }, "a model to convert",
-     "adapters are of f32"},
+    {"--type", &Options::type, [](const Conversion& c) { return c.from.has_value(); }, "a model as IN",
+     &Conversion::in, "adapters are of f32"},
     {"--llama2c-version", &Options::version,
      [](const Conversion& c) { return c.from && c.to == Target::checkpoint; }, "an OUT that ends in .bin",
-     "it is of llama2.c's checkpoints"},
+     &Conversion::both, "it is of llama2.c's checkpoints"},
     {"--tokenizer", &Options::tokenizer,
      [](const Conversion& c) { return c.from == ModelFormat::llama2c || c.from == ModelFormat::llmc; },
-     "a checkpoint of llama2.c or llm.c as IN", "others have one of their own"},
+     "a checkpoint of llama2.c or llm.c as IN", &Conversion::in, "others have one of their own"},
     {"--base", &Options::base, [](const Conversion& c) { return !c.from; }, "an adapter as IN",
-     "a model stands alone"},
+     &Conversion::in, ""},
     {"--max-part", &Options::max_part, [](const Conversion& c) { return c.from && c.to == Target::folder; },
-     "a model to write as a folder", "safetensors alone come in parts"},
+     "a model to write as a folder", &Conversion::both, "safetensors alone come in parts"},
 };
 
 void refuse_unused(const Options& options, const Conversion& conversion) {
     for (const Use& use : uses)
         if (!(options.*use.value).empty() && !use.used(conversion))
-            usage_error(use.option, use.expected, conversion.text(), use.why);
+            usage_error(use.option, use.expected, (conversion.*use.got)(), use.why);
 }
+
+/// Bytes of what was written, where that stands in a folder that may hold other files; else none.
+using Written = std::optional<std::uint64_t>;
 
 void to_gguf(const Options& options, ModelFormat format, const SourceOptions& wanted) {
     if (format == ModelFormat::gguf) {
@@ -106,8 +118,8 @@ void to_gguf(const Options& options, ModelFormat format, const SourceOptions& wa
 }
 
 /// As a folder or a checkpoint.
-void write_model(const Options& options, const OutgoingModel& model, const TokenizerPtr& tokenizer,
-                 const SinkOptions& to, Target target) {
+Written write_model(const Options& options, const OutgoingModel& model, const TokenizerPtr& tokenizer,
+                    const SinkOptions& to, Target target) {
     const Architecture* architecture = nullptr;
     const ModelConfig config = read_config(model.file(), architecture);
     require_vocabulary(model.file().path(), config, *tokenizer);
@@ -118,24 +130,28 @@ void write_model(const Options& options, const OutgoingModel& model, const Token
     if (llmc && !options.version.empty())
         usage_error("--llama2c-version", "a model for llama2.c", "one for llm.c");
     llmc ? write_llmc(model, options.out, to) : write_llama2c(model, tokenizer, options.out, to);
+    return {};
 }
 
-void from_gguf(const Options& options, ModelFormat format, const SourceOptions& from, SinkOptions to,
-               Target target) {
+Written from_gguf(const Options& options, ModelFormat format, const SourceOptions& from, SinkOptions to,
+                  Target target) {
     if (options.verbose) to.mapped = [](const std::string& line) { note(line); };
     Percent progress("converted", true);
     to.progress = std::ref(progress);
+    Written written;
     if (format == ModelFormat::gguf) {
         const Gguf file(options.in);
-        write_model(options, file, tokenizer_from_gguf(file), to, target);
+        written = write_model(options, file, tokenizer_from_gguf(file), to, target);
     } else {
         const ModelSource source = open_source(options.in, format, {{}, from.tokenizer});
         for (const std::string& line : source.notes) note(line);
         const OutgoingModel model(source);
-        write_model(options, model, source.tokenizer ? source.tokenizer : tokenizer_from_gguf(model.file()),
-                    to, target);
+        written =
+            write_model(options, model,
+                        source.tokenizer ? source.tokenizer : tokenizer_from_gguf(model.file()), to, target);
     }
     progress.clear();
+    return written;
 }
 
 /// Whether IN is an adapter: a PEFT folder or a GGUF file.
@@ -161,14 +177,15 @@ int convert_adapter(const Options& options) {
         for (const auto& [tensor, module] : peft_modules(adapter, *base))
             note(folder ? module + " -> " + tensor : tensor + " -> " + module);
     const Existing found = existing(options.overwrite);
+    Written written;
     if (target == Target::folder) {
-        write_peft_folder(adapter, *base, options.out, found);
+        written = write_peft_folder(adapter, *base, options.out, found);
     } else {
         prepare_output(options.out, found);
         save_adapter(options.out, base->architecture().name, adapter.shape.targets, adapter.pairs,
                      adapter.alpha, last_name(options.in), {}, found);
     }
-    note_written(options.out);
+    note_written(options.out, written);
     return 0;
 }
 
@@ -186,8 +203,12 @@ int run(Options options) {
     const ModelFormat format = model_format(options.in);
     refuse_unused(options, {format, target});
     if (!options.version.empty()) to.version = options.version[0] - '0';
-    target == Target::gguf ? to_gguf(options, format, from) : from_gguf(options, format, from, to, target);
-    note_written(options.out);
+    Written written;
+    if (target == Target::gguf)
+        to_gguf(options, format, from);
+    else
+        written = from_gguf(options, format, from, to, target);
+    note_written(options.out, written);
     return 0;
 }
 
@@ -207,12 +228,12 @@ Action add_convert(CLI::App& app, const Globals&) {
     add_choice(app, "--type", options->type, {"f32", "f16", "bf16"}, "type of the weights")
         ->default_str("as stored");
     add_choice(app, "--llama2c-version", options->version, {"0", "1", "2"},
-               "of llama2.c's checkpoint; 2 has weights of 8 bits")
+               "llama2.c format; 2 has 8-bit weights")
         ->default_str("0");
     add_text(app, "-t,--tokenizer", options->tokenizer, "tokenizer for a checkpoint of llama2.c or llm.c")
         ->type_name("FILE")
         ->default_str("what lies beside it: tokenizer.bin; tokenizer.gguf, .json or .model");
-    add_text(app, "--base", options->base, "of an adapter: the model that it is for")->type_name("MODEL");
+    add_text(app, "--base", options->base, "the model that the adapter IN is for")->type_name("MODEL");
     add_text(app, "--max-part", options->max_part,
              "largest safetensors file; a larger model is written in parts")
         ->type_name("SIZE");

@@ -40,9 +40,15 @@ std::int64_t narrow(std::int64_t count, const double* values, float* target) {
     return first_beyond(count, values, beyond_f32);
 }
 
-void refuse_narrowed(std::string_view file, std::string_view tensor, std::int64_t row, DType type) {
+void refuse_row(std::string_view file, std::string_view tensor, std::int64_t row, const std::string& expected,
+                const std::string& got) {
     fail_input(file, (tensor.empty() ? "" : "tensor " + quoted(tensor) + ", ") + "row " + std::to_string(row),
-               "weights that " + std::string(info(type).name) + " can hold", "larger ones");
+               expected, got);
+}
+
+void refuse_narrowed(std::string_view file, std::string_view tensor, std::int64_t row, DType type) {
+    refuse_row(file, tensor, row, "weights that " + std::string(info(type).name) + " can hold",
+               "larger ones");
 }
 
 }  // namespace linnet

@@ -2,6 +2,7 @@
 // infinite.
 #pragma once
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "tensor/dtype.h"
@@ -14,7 +15,10 @@ namespace linnet {
 /// The same of doubles as f32.
 [[nodiscard]] std::int64_t narrow(std::int64_t count, const double* values, float* target);
 
-/// Error(Exit::input): a tensor's row has a weight that `type` cannot hold. An empty name is left out.
+/// Error(Exit::input) of a tensor's row; an empty name is left out.
+[[noreturn]] void refuse_row(std::string_view file, std::string_view tensor, std::int64_t row,
+                             const std::string& expected, const std::string& got);
+/// The same where it has a weight that `type` cannot hold.
 [[noreturn]] void refuse_narrowed(std::string_view file, std::string_view tensor, std::int64_t row,
                                   DType type);
 

@@ -56,6 +56,20 @@ TEST_CASE("what a folder has beside its weights is said on stderr, by every comm
         CHECK(has(place(std::string("$LINNET ") + command).err, "PyTorch's weights are there, too"));
 }
 
+TEST_CASE("what convert says that it wrote does not count the other files of a folder") {
+    Converted place;
+    const std::string alone = place("$LINNET convert m.gguf alone").err;
+    std::filesystem::create_directories(place.s / "shared/more");
+    write_text(place.s / "shared/more/photo", std::string(1000000, 'x'));
+    write_text(place.s / "shared/notes", std::string(1000000, 'x'));
+    for (const char* more : {"", " --overwrite"}) {
+        const Outcome made = place(std::string("$LINNET convert m.gguf shared") + more);
+        CHECK_MESSAGE(made.exit == 0, made.err);
+        CHECK(made.err.substr(made.err.find(',')) == alone.substr(alone.find(',')));
+    }
+    CHECK(std::filesystem::file_size(place.s / "shared/notes") == 1000000);
+}
+
 TEST_CASE("convert says what became of which tensor, writes parts, and refuses pickles with nothing left") {
     Converted place;
     CHECK(has(place("$LINNET convert hf v.gguf --verbose").err, " -> blk.0.attn_q"));
@@ -151,14 +165,15 @@ TEST_CASE("options that a conversion has no use for are refused, each with the r
          "--max-part: expected a model to write as a folder, got GGUF to a checkpoint (safetensors alone"},
         {"a.gguf o --base m.gguf --max-part 1M",
          "--max-part: expected a model to write as a folder, got an adapter to a folder"},
-        {"m.gguf o -t m.gguf", "--tokenizer: expected a checkpoint of llama2.c or llm.c as IN, got GGUF to"},
+        {"m.gguf o -t m.gguf",
+         "--tokenizer: expected a checkpoint of llama2.c or llm.c as IN, got a model (GGUF"},
         {"hf o.gguf -t m.gguf",
-         "--tokenizer: expected a checkpoint of llama2.c or llm.c as IN, got a folder"},
+         "--tokenizer: expected a checkpoint of llama2.c or llm.c as IN, got a model's folder"},
         {"a.gguf o --base m.gguf -t m.gguf", "--tokenizer: expected a checkpoint of llama2.c or llm.c as IN"},
-        {"m.gguf o --base m.gguf", "--base: expected an adapter as IN, got GGUF to a folder (a model stands"},
-        {"hf o.gguf --base m.gguf", "--base: expected an adapter as IN, got a folder to GGUF"},
+        {"m.gguf o --base m.gguf", "--base: expected an adapter as IN, got a model (GGUF)"},
+        {"hf o.gguf --base m.gguf", "--base: expected an adapter as IN, got a model's folder"},
         {"a.gguf o --base m.gguf --type f16",
-         "--type: expected a model to convert, got an adapter to a folder"},
+         "--type: expected a model as IN, got an adapter (adapters are of f32)"},
         {"m.gguf o --llama2c-version 1",
          "--llama2c-version: expected an OUT that ends in .bin, got GGUF to a"},
         {"a.gguf o --base m.gguf --llama2c-version 1",

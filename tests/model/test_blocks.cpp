@@ -118,6 +118,8 @@ TEST_CASE("a mixture's gradients agree with central differences") {
           {"model.experts.renormalize", false},
           {"model.experts.count", {4, 0}}});
     with({{"model.experts.leading_dense", 1}, {"model.experts.shared", 4}});
+    with({{"model.ffn.gated", false}, {"model.experts.shared", 4}});
+    with({{"model.experts.used", 1}, {"model.experts.renormalize", false}, {"model.ffn.gated", false}});
     with({{"model.experts.balance_loss", 0.7}, {"model.experts.z_loss", 0.2}});
     with({{"model.experts.balance_loss", 0.7}, {"model.experts.score", "sigmoid"}});
     with({{"model.experts.z_loss", 0.3}, {"model.tie_layers", 1}});

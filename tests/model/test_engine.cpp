@@ -519,3 +519,31 @@ TEST_CASE("a sequence whose state was carried over goes on with the same bits") 
         CHECK(to.read({prompt.data(), 4}) == from.read({prompt.data(), 4}));
     }
 }
+
+TEST_CASE("a fork, and a state carried over, know what their windows have forgotten") {
+    Made made("linnet", 1200, 9);
+    auto model = Model::view(made.config, made.tokenizer, made.parameters);
+    std::vector<TokenId> ids;
+    for (int i = 0; i < 1100; i++) ids.push_back((i * 31 + i / 7) % 256);
+    Alone round(model, {0, 2, 64, 2}), carried(model, {0, 2, 64, 2});
+    round.read(ids);
+    Sequence other = round.sequence.fork();
+    CHECK(other.rewind(500) == 0);
+    carried.sequence.set_position(1100);
+    CHECK(carried.sequence.rewind(500) == 0);
+}
+
+TEST_CASE("every product is among the operations of a run") {
+    for (const char* kind : all_kinds) {
+        CAPTURE(kind);
+        const Made made(kind);
+        double weights = 0;
+        for (const Parameter& p : made.traced.graph.parameters())
+            if (p.shape.rank == 2 && !p.name.starts_with("token_embd") && !p.name.starts_with("position") &&
+                !p.name.starts_with("value"))
+                weights += static_cast<double>(p.shape.count());
+        if (made.config.tie_embeddings)
+            weights += static_cast<double>(made.config.vocabulary * made.config.width);
+        CHECK(forward_flops(made.traced, 16) >= 2 * weights);
+    }
+}

@@ -182,7 +182,7 @@ void check_rotation(ModelConfig& c, std::string_view file) {
 
 void check_experts(ModelConfig& c, std::string_view file) {
     std::int64_t count = 0;
-    for (std::int64_t layer = 0; layer < c.layers; layer++) {
+    for (std::int64_t layer = 0; layer < c.deepest(); layer++) {
         std::int64_t here = c.experts.count.at(layer);
         if (here != 0 && count != 0 && here != count)
             fail_input(file, "model.experts.count", "one number, or 0", std::to_string(here));
@@ -192,15 +192,16 @@ void check_experts(ModelConfig& c, std::string_view file) {
         c.experts = {};
         return;
     }
-    if (c.experts.leading_dense > 0 && (c.experts.count.is_list() || c.experts.leading_dense >= c.layers))
+    const std::int64_t fewest = std::min(c.layers, c.decoder_depth());
+    if (c.experts.leading_dense > 0 && (c.experts.count.is_list() || c.experts.leading_dense >= fewest))
         fail_input(file, "model.experts.leading_dense",
-                   "fewer than layers (" + std::to_string(c.layers) + "), beside one count",
+                   std::string("fewer than ") + (fewest < c.layers ? "decoder_layers (" : "layers (") +
+                       std::to_string(fewest) + "), beside one count",
                    std::to_string(c.experts.leading_dense));
     if (c.experts.used < 1 || c.experts.used > count)
         fail_input(file, "model.experts.used", "1 to count (" + std::to_string(count) + ")",
                    std::to_string(c.experts.used));
-    if (!c.ffn.gated || c.ffn.bias)
-        fail_input(file, "model.experts.count", "0, or ffn.gated without ffn.bias", std::to_string(count));
+    if (c.ffn.bias) fail_input(file, "model.experts.count", "0, or no ffn.bias", std::to_string(count));
 }
 
 /// Tables of values for tokens: layers without attention have none, and those that share one need rows of
@@ -329,8 +330,6 @@ void check_kind(ModelConfig& c, std::string_view file) {
          c.kind);
     only(!both || c.residual.kind == "sequential", "model.residual.kind",
          "sequential, as model.kind is " + c.kind, c.residual.kind);
-    only(!both || c.norm.placement != "deep", "model.norm.placement", "another, as model.kind is " + c.kind,
-         c.norm.placement);
     only(!c.has_encoder() || c.ffn.kind != "channel-mix", "model.ffn.kind",
          "another, as model.kind is " + c.kind, c.ffn.kind);
     if (c.head.kind == "tokens") c.head.classes = 0;
@@ -464,13 +463,27 @@ void resolve(ModelConfig& c, std::string_view file) {
     check_tied_layers(c, file);
     check_positions(c, file);
     std::int64_t limit = std::int64_t{1} << 40;
+    const std::int64_t blocks = c.layers + (c.kind == "encoder-decoder" ? c.decoder_depth() : 0);
     const std::int64_t last = c.last_width(), merged = last > c.width ? 2 * last : 0;  // a merge's product
     for (std::int64_t width : c.ffn.width.list()) {
         auto elements = checked_mul(last, std::max(width, merged));
-        if (elements) elements = checked_mul(*elements, 3 * c.layers);
+        if (elements) elements = checked_mul(*elements, 3 * blocks);
         if (!elements || *elements >= limit)
             fail_input(file, "model.width", "a model of fewer than 2^40 parameters", "more");
     }
+}
+
+void require_learnable(const ModelConfig& c, std::string_view file) {
+    const std::vector<std::int64_t>& counts = c.experts.count.list();
+    const bool routes = std::ranges::any_of(counts, [](std::int64_t count) { return count > 1; });
+    if (routes && c.experts.used == 1 && c.experts.renormalize && c.experts.balance_loss == 0)
+        fail_input(file, "model.experts.renormalize", "false, as model.experts.used is 1", "true",
+                   "the one weight of a token would always be 1, and its router would learn nothing");
+    const auto& p = c.position;
+    if (p.factors || p.long_factors)
+        fail_input(file, std::string("model.position.") + (p.factors ? "factors" : "long_factors"),
+                   "false in a model that begins from nothing", "true",
+                   "its factors would all be 1; model.position.scaling.kind stretches a context");
 }
 
 }  // namespace linnet

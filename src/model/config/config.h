@@ -140,6 +140,8 @@ struct ModelConfig {
     std::int64_t original_context() const {
         return position.scaling.original ? position.scaling.original : context;
     }
+    /// Layers of an encoder–decoder's decoder; of others, all.
+    std::int64_t decoder_depth() const { return decoder_layers > 0 ? decoder_layers : layers; }
     /// Layers of the deeper side.
     std::int64_t deepest() const { return std::max(layers, decoder_layers); }
     /// Merges before the layer's block, of which each halves a picture's sides and doubles the stream's
@@ -167,11 +169,15 @@ std::vector<std::string> activation_names();
 /// tokenizer's).
 std::vector<Field> model_fields(ModelConfig& config);
 
-/// Makes every list as short as it can be and say the same of config.layers layers.
+/// Makes every list as short as it can be and say the same of config.deepest() layers.
 void shorten_lists(ModelConfig& config);
 
 /// Fills in what was left out, makes lists as short as they can be and checks that nothing contradicts:
 /// Error(Exit::input) naming the key.
 void resolve(ModelConfig& config, std::string_view file);
+
+/// Refuses what a file may have but a model that begins from nothing could not learn: Error(Exit::input)
+/// naming the key. `config` must be resolved.
+void require_learnable(const ModelConfig& config, std::string_view file);
 
 }  // namespace linnet

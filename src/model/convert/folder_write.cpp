@@ -360,8 +360,8 @@ std::optional<std::string> folder_class(const Gguf& file) {
     return family ? std::optional(family->class_name) : std::nullopt;
 }
 
-void write_folder(const OutgoingModel& values, const TokenizerPtr& tokenizer, const std::string& path,
-                  const SinkOptions& options) {
+std::uint64_t write_folder(const OutgoingModel& values, const TokenizerPtr& tokenizer,
+                           const std::string& path, const SinkOptions& options) {
     Outgoing model(values);
     const Gguf& file = values.file();
     if (!choose_family(model))
@@ -391,7 +391,7 @@ void write_folder(const OutgoingModel& values, const TokenizerPtr& tokenizer, co
     writer.write(folder.path(), "model", options.max_part);
     write_config_json(model, *words, matrix_type(model, options), folder.path());
     write_tokenizer(model, *words, folder.path());
-    folder.finish();
+    return folder.finish();
 }
 
 }  // namespace linnet

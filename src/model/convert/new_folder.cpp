@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/output.h"
 #include "base/system.h"
 
 namespace linnet {
@@ -65,8 +66,9 @@ void NewFolder::restore(const std::vector<std::string>& set_aside) const {
         rename_file(old_ + "/" + name, final_ + "/" + name);
 }
 
-void NewFolder::finish() {
+std::uint64_t NewFolder::finish() {
     refuse_existing();  // what came while this was made
+    const std::uint64_t bytes = bytes_at(new_);
     make_directories(old_);
     std::vector<std::string> set_aside, made;
     auto move = [this](const std::string& from, const std::string& to, const std::string& name,
@@ -87,6 +89,7 @@ void NewFolder::finish() {
     }
     sync_directory(final_);
     remove_all(old_);
+    return bytes;
 }
 
 }  // namespace linnet

@@ -1,5 +1,6 @@
 // A folder of files that are one thing: a model, an adapter.
 #pragma once
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -31,8 +32,9 @@ class NewFolder {
     NewFolder& operator=(const NewFolder&) = delete;
     /// Where to write the files.
     const std::string& path() const { return new_; }
-    /// Gives them their names; what was there of `names` goes. Errors as the constructor's.
-    void finish();
+    /// Gives them their names; what was there of `names` goes. Returns their bytes. Errors as the
+    /// constructor's.
+    std::uint64_t finish();
 
   private:
     void refuse_existing() const;

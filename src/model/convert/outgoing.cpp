@@ -43,8 +43,13 @@ const std::byte* WindowReader::read(const ParameterValues& from, const Window& w
     write_spelling(spelling, values_);
     std::int64_t lost = store_narrowed(count, type_, values_.data(), out_.data());
     if (spelling != Spelling::same) lost = std::min(lost, first_not_finite(values_));
-    if (lost < count && too_large_ == TooLarge::refused)
-        refuse_narrowed(from.file, from.tensor, from.row + w.begin + lost / w.columns, type_);
+    if (lost < count && too_large_ == TooLarge::refused) {
+        const std::int64_t row = from.row + w.begin + lost / w.columns;
+        if (spelling == Spelling::log)
+            refuse_row(from.file, from.tensor, row, "negative numbers, whose logarithms are written",
+                       "others");
+        refuse_narrowed(from.file, from.tensor, row, type_);
+    }
     return out_.data();
 }
 

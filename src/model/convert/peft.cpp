@@ -330,8 +330,8 @@ std::vector<std::pair<std::string, std::string>> peft_modules(const Adapter& ada
     return names;
 }
 
-void write_peft_folder(const Adapter& adapter, const Model& base, const std::string& path,
-                       Existing existing) {
+std::uint64_t write_peft_folder(const Adapter& adapter, const Model& base, const std::string& path,
+                                Existing existing) {
     const Modules modules(base, has_head(base));
     const std::map<std::string, OutModule> out = out_modules(adapter, base, modules);
     NewFolder folder(path, existing, folder_names);
@@ -382,7 +382,7 @@ void write_peft_folder(const Adapter& adapter, const Model& base, const std::str
     writer.write(folder.path(), weights_name);
     write_file(folder.path() + "/" + config_name,
                config.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
-    folder.finish();
+    return folder.finish();
 }
 
 }  // namespace linnet

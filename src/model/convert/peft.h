@@ -19,9 +19,10 @@ bool is_peft_folder(const std::string& path);
 /// shapes.
 Adapter adapter_of_folder(const std::string& path, const Model& base, double scale);
 
-/// Writes an adapter as such a folder. Error(Exit::input) where no family has the model, or the adapter
-/// changes experts.
-void write_peft_folder(const Adapter& adapter, const Model& base, const std::string& path, Existing existing);
+/// Writes an adapter as such a folder, and returns the bytes written. Error(Exit::input) where no family has
+/// the model, or the adapter changes experts.
+std::uint64_t write_peft_folder(const Adapter& adapter, const Model& base, const std::string& path,
+                                Existing existing);
 
 /// The tensors that an adapter changes, and the modules of such a folder that they are of.
 std::vector<std::pair<std::string, std::string>> peft_modules(const Adapter& adapter, const Model& base);

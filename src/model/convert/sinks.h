@@ -23,10 +23,10 @@ struct SinkOptions {
 
 /// A Hugging Face folder: config.json, safetensors, tokenizer.json, tokenizer_config.json,
 /// generation_config.json; of an encoder also 1_Pooling/config.json and modules.json. Nothing has its name
-/// before all is written; the folder is locked. `tokenizer`: null for the file's. Error(Exit::input) where no
-/// family can say the model, or weights are quantized and no type is given.
-void write_folder(const OutgoingModel& model, const TokenizerPtr& tokenizer, const std::string& path,
-                  const SinkOptions& options);
+/// before all is written; the folder is locked. `tokenizer`: null for the file's. Returns the bytes written.
+/// Error(Exit::input) where no family can say the model, or weights are quantized and no type is given.
+std::uint64_t write_folder(const OutgoingModel& model, const TokenizerPtr& tokenizer, const std::string& path,
+                           const SinkOptions& options);
 
 /// llama2.c's checkpoint (version 0, which its run.c reads, 1, or 2, whose 8-bit matrices runq.c reads) and
 /// tokenizer.bin beside it. Error(Exit::input) for a model that llama2.c cannot run.

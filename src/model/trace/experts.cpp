@@ -3,19 +3,11 @@
 #include "ops/experts.h"
 
 namespace linnet {
-namespace {
-
-Attributes activation_of(const ModelConfig& c) {
-    return {{"kind", static_cast<double>(activation_from_name(c.ffn.activation))}};
-}
-
-}  // namespace
 
 NodeId ExpertsTracer::trace(const std::string& blk, NodeId x, double std) {
     const ModelConfig& c = parts_.config();
     const std::int64_t layer = parts_.layer(), experts = c.experts_at(layer), out = c.width_at(layer);
     const std::string path = blk + ".ffn";
-    const Attributes activation = activation_of(c);
     const auto& e = c.experts;
     auto count = static_cast<double>(experts), used = static_cast<double>(e.used);
     SpaceId tokens = parts_.graph().node(x).space;
@@ -48,25 +40,21 @@ NodeId ExpertsTracer::trace(const std::string& blk, NodeId x, double std) {
         return parts_.with_adapters(w, y);
     };
     std::int64_t width = e.width ? e.width : c.ffn.width.at(layer);
-    NodeId gate = product("gate", there, width, std), up = product("up", there, width, std);
-    NodeId y = parts_.graph().add(gated_op, path + ".gated", {gate, up}, {}, activation);
+    const NodeId gate = c.ffn.gated ? product("gate", there, width, std) : none;
+    NodeId y = parts_.activated(path, gate, product("up", there, width, std));
     y = product("down", y, out, parts_.residual_std());
     y = parts_.graph().add(from_experts_op, path + ".back", {y, weights, places}, {}, {}, {tokens});
-    if (e.shared > 0) y = parts_.graph().add(add_op, path + ".both", {y, shared(blk, x, std)});
+    if (e.shared > 0) y = parts_.graph().add(add_op, path + ".both", {y, shared(blk, x)});
     return y;
 }
 
-NodeId ExpertsTracer::shared(const std::string& blk, NodeId x, double std) {
+NodeId ExpertsTracer::shared(const std::string& blk, NodeId x) {
     const ModelConfig& c = parts_.config();
-    const std::int64_t out = c.width_at(parts_.layer());
     const std::string path = blk + ".ffn.shared";
-    const Attributes activation = activation_of(c);
-    NodeId gate = parts_.linear(path + ".gate", blk + ".ffn_gate_shexp", x, c.experts.shared, false, std);
-    NodeId up = parts_.linear(path + ".up", blk + ".ffn_up_shexp", x, c.experts.shared, false, std);
-    NodeId y = parts_.graph().add(gated_op, path + ".gated", {gate, up}, {}, activation);
-    y = parts_.linear(path + ".down", blk + ".ffn_down_shexp", y, out, false, parts_.residual_std());
+    const NodeId y = parts_.feed_forward_layer(path, blk, "_shexp", x, c.experts.shared, false);
     if (!c.experts.shared_gate) return y;
-    ParameterId w = parts_.parameter(blk + ".ffn_gate_inp_shexp.weight", Shape(1, out), 0, c.init_std, 1);
+    ParameterId w = parts_.parameter(blk + ".ffn_gate_inp_shexp.weight", Shape(1, c.width_at(parts_.layer())),
+                                     0, c.init_std, 1);
     NodeId open = parts_.with_adapters(w, parts_.graph().add(linear_op, path + ".open", {x}, {w}));
     return parts_.graph().add(row_gate_op, path + ".gate_result", {y, open});
 }

@@ -17,7 +17,7 @@ class ExpertsTracer {
     NodeId trace(const std::string& blk, NodeId x, double std);
 
   private:
-    NodeId shared(const std::string& blk, NodeId x, double std);
+    NodeId shared(const std::string& blk, NodeId x);
 
     BlockParts& parts_;
     TracedModel& model_;  // gets the routers' losses, and how experts were used

@@ -18,6 +18,21 @@ PerLayer<std::int64_t> parts_of(const PerLayer<std::int64_t>& whole, double shar
     return PerLayer<std::int64_t>(std::move(parts));
 }
 
+/// Mamba's channels, and Mamba-2's heads of the same width.
+void narrow_ssm(ModelConfig& c, double share) {
+    auto& ssm = c.ssm;
+    if (ssm.inner == 0) return;  // no layer has one
+    if (ssm.rank > 0) ssm.rank = part_of(ssm.rank, share);
+    const std::int64_t head = ssm.heads > 0 ? ssm.inner / ssm.heads : 0;
+    if (head == 0) {
+        ssm.inner = part_of(ssm.inner, share);
+        return;
+    }
+    ssm.heads = part_of(ssm.heads, share);
+    while (ssm.heads % ssm.groups != 0) ssm.groups--;
+    ssm.inner = ssm.heads * head;
+}
+
 }  // namespace
 
 ModelConfig generator_config(const ModelConfig& encoder, double share) {
@@ -33,6 +48,7 @@ ModelConfig generator_config(const ModelConfig& encoder, double share) {
         kv_heads.push_back(heads / each);
     }
     c.kv_heads = PerLayer<std::int64_t>(std::move(kv_heads));
+    narrow_ssm(c, share);
     c.experts = {};
     c.attention.value_embedding = 0;
     return c;

@@ -10,7 +10,7 @@
 namespace linnet {
 
 struct GeneratorShape {
-    double share = 0.25;   // of the encoder's width, heads and feed-forward width
+    double share = 0.25;   // of the encoder's width, heads, feed-forward width and Mamba's channels
     double masked = 0.15;  // of the tokens: as many as the batch masks, about
     double weight = 50;    // of the encoder's loss; that of the generator has 1, each a mean over its rows
 };

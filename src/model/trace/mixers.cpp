@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "base/split.h"
+#include "model/trace/trace.h"
 
 namespace linnet {
 namespace {
@@ -40,6 +41,14 @@ class Mixer {
     ParameterId ramp(const std::string& own, std::int64_t n, double first, double last,
                      std::int64_t row = 0) {
         return parts_.parameter(own, Shape(n), first, last, row, true);
+    }
+    /// Mamba's A, from -1 to `last` in each of its rows. Files hold it, not the logarithm of -A that its
+    /// authors train; so do we, and keep it from becoming 0 or positive, where states would grow.
+    ParameterId decays(std::int64_t n, double last, std::int64_t row) {
+        constexpr double slowest = -1e-4;
+        const ParameterId a = ramp(name("ssm_a"), n, -1, last, row);
+        parts_.at_most(a, slowest);
+        return a;
     }
     NodeId linear(const char* to, const char* own, NodeId x, std::int64_t out, double std) {
         return parts_.linear(path(to), name(own), x, out, false, std);
@@ -151,8 +160,8 @@ NodeId Mixer::mamba(NodeId x) {
     const double std = 1 / std::sqrt(3 * static_cast<double>(m.rank));
     ParameterId w = parts_.parameter(name("ssm_dt.weight"), Shape(m.inner, m.rank), 0, std);
     dt = product("dt", dt, w, ramp(name("ssm_dt.bias"), m.inner, first_step, last_step));
-    // Files hold A itself, which starts as -1 … -N (Gu et al. 2022, S4D-Real), not its logarithm; so do we.
-    ParameterId a = ramp(name("ssm_a"), m.inner * m.state, -1, -static_cast<double>(m.state), m.state);
+    // A starts as -1 … -N (Gu et al. 2022, S4D-Real).
+    ParameterId a = decays(m.inner * m.state, -static_cast<double>(m.state), m.state);
     NodeId y = graph().add(selective_scan_op, path("scan"), {u, dt, b, c},
                            {a, vector(name("ssm_d"), m.inner, 1)}, {}, state("scan", m.state, m.inner));
     return linear("out", "ssm_out", gated(gate, y), c_.width, parts_.residual_std());
@@ -174,7 +183,7 @@ NodeId Mixer::mamba2(NodeId x) {
     NodeId dt = biased("dt", "ssm_in_dt", x, m.heads, c_.init_std,
                        ramp(name("ssm_dt.bias"), m.heads, first_step, last_step));
     dt = activation("dt.act", dt, Activation::softplus);
-    ParameterId a = parts_.parameter(name("ssm_a"), Shape(m.heads), -1, -16, 1, true);
+    ParameterId a = decays(m.heads, -16, 1);
     NodeId decay = activation("decay", weighed("decay.log", dt, a), Activation::exp);
     NodeId y = graph().add(linear_scan_op, path("scan"), {c, decay, b, multiply("u.dt", u, dt)}, {},
                            {{"heads", heads}}, state("scan", m.heads * m.state, m.inner / m.heads));
@@ -321,6 +330,22 @@ const std::vector<std::string>& mixer_names() {
 
 bool mixer_has_heads(std::string_view name) {
     return std::ranges::any_of(mixers, [&](const MixerRow& row) { return row.heads && row.name == name; });
+}
+
+NodeId BlockParts::feed_forward_layer(const std::string& path, const std::string& blk, const std::string& of,
+                                      NodeId x, std::int64_t width, bool bias) {
+    auto product = [&](const char* own, NodeId in, std::int64_t out, double std) {
+        return linear(path + "." + own, blk + ".ffn_" + own + of, in, out, bias, std);
+    };
+    const NodeId gate = config().ffn.gated ? product("gate", x, width, branch_std()) : none;
+    const NodeId between = activated(path, gate, product("up", x, width, branch_std()));
+    return product("down", between, config().width_at(layer()), residual_std());
+}
+
+NodeId BlockParts::activated(const std::string& path, NodeId gate, NodeId up) {
+    const Attributes kind{{"kind", static_cast<double>(activation_from_name(config().ffn.activation))}};
+    if (gate == none) return graph().add(activation_op, path + ".act", {up}, {}, kind);
+    return graph().add(gated_op, path + ".gated", {gate, up}, {}, kind);
 }
 
 NodeId trace_mixer(BlockParts& parts, const std::string& blk, NodeId x) {

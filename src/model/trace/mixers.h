@@ -19,6 +19,7 @@ class BlockParts {
     virtual bool keeps_states() const = 0;    // of what is traced now
     virtual bool both_ways() const = 0;       // rows may look ahead: an encoder's
     virtual double residual_std() const = 0;  // of first weights that end a branch
+    virtual double branch_std() const = 0;    // … of others in one, but of queries and keys
     /// As Graph::parameter; layers that share weights get the same one.
     virtual ParameterId parameter(std::string name, Shape shape, double mean, double std,
                                   std::int64_t parts = 0, bool ramp = false) = 0;
@@ -27,6 +28,15 @@ class BlockParts {
                           bool bias, double std) = 0;
     /// `product`, a node that multiplies with `weight`, and what adapters add to it.
     virtual NodeId with_adapters(ParameterId weight, NodeId product) = 0;
+    /// Training is to leave none of the parameter's values above this one.
+    virtual void at_most(ParameterId parameter, double value) = 0;
+
+    /// The products of a feed-forward layer, `width` wide within, of the parameters `blk`.ffn_up`of` and so
+    /// on: down(act(up x)); with ffn.gated down(act(gate x) ∘ up x) (Shazeer 2020, "GLU variants").
+    NodeId feed_forward_layer(const std::string& path, const std::string& blk, const std::string& of,
+                              NodeId x, std::int64_t width, bool bias);
+    /// What stands between them; `gate`: none without ffn.gated.
+    NodeId activated(const std::string& path, NodeId gate, NodeId up);
 
     NodeId first_values[2] = {none, none};  // rwkv7: those of the first layer that has some, each way
 };

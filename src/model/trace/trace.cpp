@@ -8,6 +8,7 @@
 
 #include "graph/plan.h"
 #include "model/trace/adapters.h"
+#include "model/trace/deep_norm.h"
 #include "model/trace/experts.h"
 #include "model/trace/generator.h"
 #include "model/trace/mixers.h"
@@ -49,7 +50,7 @@ class Tracer : public BlockParts {
             if (generator_) replace(table, {tokens, ids}, outputs.space);
             side_ = {"", false, false, 0};
         }
-        NodeId x = blocks(embedded(table, {tokens, ids}), c_.decoder_layers ? c_.decoder_layers : c_.layers);
+        NodeId x = blocks(embedded(table, {tokens, ids}), c_.decoder_depth());
         if (c_.is_encoder())
             encoder_head(table, x, targets, outputs);
         else
@@ -72,11 +73,16 @@ class Tracer : public BlockParts {
     bool training() const override { return training_; }
     bool keeps_states() const override { return !training_ && side_.states; }
     bool both_ways() const override { return !side_.causal; }
-    /// Projections that end a residual branch start smaller, so that the stream's variance does not grow with
-    /// depth (Radford et al. 2019, GPT-2, section 2.3).
+    double branch_std() const override {
+        return deep() ? c_.init_std * deep_norm(c_, encoded_ != none).beta : c_.init_std;
+    }
+    /// Projections that end a residual branch start smaller, by the root of how many branches the stack has,
+    /// so that the stream's variance does not grow with depth (Radford et al. 2019, GPT-2, section 2.3).
     double residual_std() const override {
         if (c_.zero_init) return 0;
-        return deep() ? branch_std() : c_.init_std / std::sqrt(2.0 * static_cast<double>(c_.layers));
+        if (deep()) return branch_std();
+        const int each = 1 + (encoded_ != none ? 1 : 0) + (c_.ffn.kind != "none" ? 1 : 0);
+        return c_.init_std / std::sqrt(static_cast<double>(each * layers_));
     }
 
     /// A parameter. A layer whose weights are another's takes that layer's, a generator the encoder's
@@ -108,6 +114,10 @@ class Tracer : public BlockParts {
         return beside_.add(graph(), weight, product, training_);
     }
 
+    void at_most(ParameterId id, double value) override {
+        model_.upper_bounds.emplace_back(id, static_cast<float>(value));
+    }
+
   private:
     NodeId embedded(ParameterId table, Placement input) {
         const std::string& side = side_.prefix;
@@ -137,6 +147,7 @@ class Tracer : public BlockParts {
         value_tables_.clear();
         rope_.begin(graph(), c_);
         begin_score_bias();
+        layers_ = layers;
         for (layer_ = 0; layer_ < layers; layer_++) {
             width_ = c_.width_at(layer_);
             graph().begin_block(static_cast<int>(side_.first_block + layer_));
@@ -355,12 +366,6 @@ class Tracer : public BlockParts {
 
     bool deep() const { return c_.norm.placement == "deep"; }
     bool norm_ends_branch() const { return c_.norm.placement == "post" || deep(); }
-    /// DeepNorm (Wang et al. 2022, "DeepNet", figure 2, decoder): x + f(x) becomes α x + f(x), and what makes
-    /// f(x) linearly (values, outputs, feed-forward layers) starts β times as large.
-    double deep_alpha() const { return std::pow(2.0 * static_cast<double>(c_.layers), 0.25); }
-    double branch_std() const {
-        return deep() ? c_.init_std * std::pow(8.0 * static_cast<double>(c_.layers), -0.25) : c_.init_std;
-    }
 
     NodeId clamped(NodeId x) {
         if (c_.attention.clamp == 0) return x;
@@ -485,18 +490,8 @@ class Tracer : public BlockParts {
             return dropout(blk + ".ffn.dropout", experts_.trace(blk, x, branch_std()));
         std::string path = blk + ".ffn";
         if (c_.ffn.kind == "channel-mix") return dropout(path + ".dropout", trace_channel_mix(*this, blk, x));
-        std::int64_t width = c_.ffn.width.at(layer_);
-        NodeId h;
-        if (c_.ffn.gated) {
-            NodeId gate = linear(path + ".gate", blk + ".ffn_gate", x, width, c_.ffn.bias, branch_std());
-            NodeId up = linear(path + ".up", blk + ".ffn_up", x, width, c_.ffn.bias, branch_std());
-            h = graph().add(gated_op, path + ".gated", {gate, up}, {}, activation());
-        } else {
-            NodeId up = linear(path + ".up", blk + ".ffn_up", x, width, c_.ffn.bias, branch_std());
-            h = graph().add(activation_op, path + ".act", {up}, {}, activation());
-        }
-        NodeId y = linear(path + ".down", blk + ".ffn_down", h, width_, c_.ffn.bias, residual_std());
-        return dropout(path + ".dropout", y);
+        return dropout(path + ".dropout",
+                       feed_forward_layer(path, blk, "", x, c_.ffn.width.at(layer_), c_.ffn.bias));
     }
 
     /// pre: x + s f(norm x).  post: norm(x + s f x).  sandwich: x + s norm(f(norm x)) (Ding et al. 2021,
@@ -508,7 +503,7 @@ class Tracer : public BlockParts {
         NodeId y = branch(before ? norm(path + ".norm", name + "_norm", x) : x);
         if (placement == "sandwich" || placement == "res-post")
             y = norm(path + ".post_norm", name + "_post_norm", y);
-        x = add(path, deep() ? scaled(path + ".carry", x, deep_alpha()) : x, y);
+        x = add(path, deep() ? scaled(path + ".carry", x, deep_norm(c_, encoded_ != none).alpha) : x, y);
         return norm_ends_branch() ? norm(path + ".norm", name + "_norm", x) : x;
     }
 
@@ -561,8 +556,9 @@ class Tracer : public BlockParts {
         /// How those of its embedding begin, which a generator has not of its own.
         std::string embedding() const { return prefix == generator_prefix ? "" : prefix; }
     } side_;
-    std::int64_t layer_ = 0;  // the block being traced
-    std::int64_t width_ = 0;  // … and its stream's
+    std::int64_t layers_ = 0;  // of that stack
+    std::int64_t layer_ = 0;   // the block being traced
+    std::int64_t width_ = 0;   // … and its stream's
     TracedModel model_;
     std::unordered_map<std::string, ParameterId> by_name_;  // the graph's, where parameters are shared
     NodeId encoded_ = none;                                 // the encoder's rows, in a decoder beside one

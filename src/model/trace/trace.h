@@ -31,6 +31,8 @@ struct TracedModel {
     std::vector<NodeId> router_losses;  // in training, where the config has them; [R, 1] each
     /// Of each layer with experts: its number, and where each expert's places begin, [experts + 1, 1].
     std::vector<std::pair<std::int64_t, NodeId>> expert_bounds;
+    /// Parameters of which training is to leave no value above a number.
+    std::vector<std::pair<ParameterId, float>> upper_bounds;
 };
 
 /// Entries of the stream "next", beside -1: the second text follows the first, or is from elsewhere.

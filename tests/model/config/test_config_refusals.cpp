@@ -27,6 +27,10 @@ const json mixture = {{"model.experts.count", 4},
                       {"model.experts.used", 2},
                       {"model.ffn.gated", true},
                       {"model.ffn.bias", false}};
+const json deeper = {{"model.kind", "encoder-decoder"}, {"model.layers", 1},
+                     {"model.decoder_layers", 2},       {"model.experts.count", 4},
+                     {"model.experts.used", 2},         {"model.ffn.gated", true},
+                     {"model.ffn.bias", false}};
 const json rope = {{"model.position.kind", "rope"}};
 
 }  // namespace
@@ -69,12 +73,15 @@ TEST_CASE("a config that contradicts itself is refused by the setting's name") {
          "model.experts.leading_dense: expected fewer than layers (2), beside one count, got 1"},
         {mixture, {{"model.experts.used", 0}}, "model.experts.used: expected 1 to count (4), got 0"},
         {mixture, {{"model.experts.used", 5}}, "model.experts.used: expected 1 to count (4), got 5"},
-        {mixture,
-         {{"model.ffn.gated", false}},
-         "model.experts.count: expected 0, or ffn.gated without ffn.bias, got 4"},
-        {mixture,
-         {{"model.ffn.bias", true}},
-         "model.experts.count: expected 0, or ffn.gated without ffn.bias, got 4"},
+        {mixture, {{"model.ffn.bias", true}}, "model.experts.count: expected 0, or no ffn.bias, got 4"},
+        {deeper, {{"model.experts.count", {4, 8}}}, "model.experts.count: expected one number, or 0, got 8"},
+        {deeper, {{"model.experts.count", {8, 4}}}, "model.experts.count: expected one number, or 0, got 4"},
+        {deeper,
+         {{"model.experts.leading_dense", 1}},
+         "model.experts.leading_dense: expected fewer than layers (1), beside one count, got 1"},
+        {deeper,
+         {{"model.layers", 3}, {"model.experts.leading_dense", 2}},
+         "model.experts.leading_dense: expected fewer than decoder_layers (2), beside one count, got 2"},
         {plain,
          {{"model.attention.value_embedding", 1}, {"model.kv_heads", {2, 1}}},
          "model.attention.value_embedding: expected another table for layer 1, as kv_heads differ, got 1"},
@@ -133,9 +140,6 @@ TEST_CASE("a config that contradicts itself is refused by the setting's name") {
         {plain,
          {{"model.image.patch", 2}},
          "model.kind: expected encoder, as model.image.patch is given, got decoder"},
-        {plain,
-         {{"model.kind", "encoder-decoder"}, {"model.norm.placement", "deep"}},
-         "model.norm.placement: expected another, as model.kind is encoder-decoder, got deep"},
         {plain,
          {{"model.attention.score", "dot"}, {"model.attention.scale", 2}},
          "model.attention.score: expected scaled beside attention.scale and attention.qk_norm, got dot"},
@@ -228,6 +232,34 @@ TEST_CASE("a config that contradicts itself is refused by the setting's name") {
                   c.width = std::int64_t{1} << (layers == 2 ? 40 : 22), c.layers = layers, c.head_width = 64;
                   c.ffn.width = c.width;
               }) == "f: model.width: expected a model of fewer than 2^40 parameters, got more");
+    CHECK(direct([](ModelConfig& c) {
+              c.kind = "encoder-decoder", c.layers = 1, c.decoder_layers = most_layers;
+              c.width = std::int64_t{1} << 14, c.head_width = 64, c.ffn.width = c.width;
+          }) == "f: model.width: expected a model of fewer than 2^40 parameters, got more");
+}
+
+TEST_CASE("what a model that begins from nothing could not learn is refused, and a file may have it") {
+    auto learnable = [](const json& base, const json& more) {
+        json settings = base;
+        settings.update(more);
+        return refusal([&] { require_learnable(config_of(settings), "f"); });
+    };
+    CHECK(learnable(mixture, json::object()) == "accepted");
+    CHECK(
+        learnable(mixture, {{"model.experts.used", 1}}) ==
+        "f: model.experts.renormalize: expected false, as model.experts.used is 1, got true (the one weight "
+        "of a token would always be 1, and its router would learn nothing)");
+    for (const json& more : {json{{"model.experts.renormalize", false}},
+                             json{{"model.experts.balance_loss", 0.01}}, json{{"model.experts.count", 1}}}) {
+        json one = more;
+        one["model.experts.used"] = 1;
+        CHECK_MESSAGE(learnable(mixture, one) == "accepted", one.dump());
+    }
+    for (const std::string key : {"model.position.factors", "model.position.long_factors"})
+        CHECK(
+            learnable(rope, {{key, true}})
+                .starts_with("f: " + key + ": expected false in a model that begins from nothing, got true"));
+    CHECK(learnable(rope, {{"model.position.scaling.factor", 4.0}}) == "accepted");
 }
 
 TEST_CASE("settings that say nothing beside others become their defaults") {
@@ -254,6 +286,10 @@ TEST_CASE("settings that say nothing beside others become their defaults") {
     CHECK(config_of(scaled).position.scaling.original == 3);
     CHECK(config_of({{"model.position.factors", true}}).position.factors == false);  // of rope alone
     CHECK(config_of(mixture).experts.count.at(1) == 4);
+    json decoder = deeper;
+    decoder["model.experts.count"] = {0, 4};  // in its second layer, which the encoder lacks
+    CHECK(config_of(decoder).experts_at(0) == 0);
+    CHECK(config_of(decoder).experts_at(1) == 4);
     CHECK(config_of({{"model.attention.value_embedding", 1}}).attention.value_embedding.at(1) == 1);
     CHECK(config_of({{"model.attention.buckets", 8}}).attention.buckets == 8);
 }

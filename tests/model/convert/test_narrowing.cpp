@@ -10,6 +10,7 @@
 #include "formats/safetensors.h"
 #include "kernels/kernels.h"
 #include "model/adapter_support.h"
+#include "model/convert/outgoing.h"
 #include "model/convert/sinks.h"
 #include "model/convert/source.h"
 #include "model/convert/tensor_rows.h"
@@ -142,6 +143,17 @@ TEST_CASE("doubles beyond f32 are refused where a folder's tensors are narrowed"
               reader.read({0, 2, 0, 3}, DType::f32, reinterpret_cast<std::byte*>(to));
           }) ==
           s / "m.safetensors" + ": tensor 'w', row 1: expected weights that f32 can hold, got larger ones");
+}
+
+TEST_CASE("a number whose logarithm a folder is to hold is refused where it is not negative") {
+    const float values[] = {-1, -2, -1e-4F, 0.5F};
+    ParameterValues from{DType::f32, Shape(4), reinterpret_cast<const std::byte*>(values), nullptr, "m", "a"};
+    WindowReader reader(DType::f32);
+    const auto* logs = reinterpret_cast<const float*>(reader.read(from, {0, 3, 0, 1}, Spelling::log));
+    CHECK(logs[1] == static_cast<float>(std::log(2.0)));
+    CHECK(refusal([&] {
+              reader.read(from, {0, 4, 0, 1}, Spelling::log);
+          }) == "m: tensor 'a', row 3: expected negative numbers, whose logarithms are written, got others");
 }
 
 TEST_CASE("merging refuses sums that are not finite, or that the type cannot hold") {

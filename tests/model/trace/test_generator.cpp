@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <tuple>
 
 #include "graph/small_graphs.h"
 #include "model/small_models.h"
@@ -162,4 +163,29 @@ TEST_CASE("a generator is as deep as the encoder and a share as wide, with heads
     CHECK(generator_config(config, 0.5).heads.list() == std::vector<std::int64_t>{3, 2});
     CHECK(generator_config(config, 0.5).kv_heads.list() == std::vector<std::int64_t>{3, 1});
     CHECK(generator_config(config, 1).kv_heads.list() == std::vector<std::int64_t>{3, 2});
+}
+
+TEST_CASE("a generator's recurrences are a share as wide, with heads of the same width") {
+    auto config = [](const nlohmann::json& mixer, std::int64_t groups) {
+        return config_of({{"model.mixer", mixer},
+                          {"model.width", 48},
+                          {"model.position.kind", "none"},
+                          {"model.ssm.state", 4},
+                          {"model.ssm.heads", 6},
+                          {"model.ssm.groups", groups}});
+    };
+    const ModelConfig one = generator_config(config("mamba", 1), 0.25);
+    CHECK(one.ssm.inner == 24);
+    CHECK(one.ssm.rank == 1);
+    for (const auto& [share, heads, groups] : {std::tuple{0.5, 3, 3}, {0.25, 2, 2}, {1.0, 6, 3}}) {
+        const ModelConfig part = generator_config(config("mamba2", 3), share);
+        CHECK(part.ssm.heads == heads);
+        CHECK(part.ssm.groups == groups);
+        CHECK(part.ssm.inner == heads * 16);
+    }
+    const Graph both = trace_with_generator(config({"mamba", "mamba2"}, 1), {}, half).graph;
+    const auto& all = both.parameters();
+    CHECK(all[static_cast<ParameterId>(index_of(both, "gen.blk.0.ssm_a"))].shape.count() == 48 * 4);
+    CHECK(all[static_cast<ParameterId>(index_of(both, "gen.blk.1.ssm_a"))].shape.count() == 3);
+    CHECK(all[static_cast<ParameterId>(index_of(both, "blk.1.ssm_a"))].shape.count() == 6);
 }
