@@ -19,17 +19,17 @@ AdapterChoice adapter_choice(const std::string& text) {
 
 }  // namespace
 
-CLI::Option* add_adapters(CLI::App& app, std::vector<AdapterChoice>& adapters) {
+CLI::Option* add_adapters(CLI::App& app, std::vector<AdapterChoice>& adapters, const std::string& what) {
     auto take = [&adapters](const std::vector<std::string>& all) {
         adapters.clear();
         for (const std::string& text : all) adapters.push_back(adapter_choice(text));
     };
     return app
-        .add_option_function<std::vector<std::string>>(
-            "--lora", take,
-            "adapter to run beside the weights: GGUF, a PEFT folder, or the folder of a run that trained "
-            "one; with "
-            "=SCALE its change counts so many times; may be given several times")
+        .add_option_function<std::vector<std::string>>("--lora", take,
+                                                       what +
+                                                           ": GGUF, a PEFT folder, or the folder of a run "
+                                                           "that trained one; =SCALE multiplies its effect; "
+                                                           "may be given several times")
         ->allow_extra_args(false)
         ->type_name("FILE")
         ->default_str("");

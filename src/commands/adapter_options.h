@@ -1,5 +1,6 @@
-// --lora, of commands that run a model.
+// --lora, of commands that run a model or change its weights.
 #pragma once
+#include <string>
 #include <vector>
 
 #include "model/adapter.h"
@@ -11,7 +12,8 @@ class Option;
 
 namespace linnet {
 
-/// --lora FILE or FILE=SCALE, as often as wanted: they add up.
-CLI::Option* add_adapters(CLI::App& app, std::vector<AdapterChoice>& adapters);
+/// --lora FILE or FILE=SCALE, as often as wanted: they add up. `what` begins the help.
+CLI::Option* add_adapters(CLI::App& app, std::vector<AdapterChoice>& adapters,
+                          const std::string& what = "adapter to run beside the weights");
 
 }  // namespace linnet

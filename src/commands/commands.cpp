@@ -41,7 +41,7 @@ constexpr Command table[] = {
      "linnet embed -m bert.gguf -p \"A cat sat on the mat.\"\n"
      "linnet embed -m nomic-bert.gguf -f lines.txt -o vectors.npy",
      add_embed},
-    {"predict", "fill masks, name classes and tags, with probabilities",
+    {"predict", "fill masks, classify texts and pictures, tag words; with probabilities",
      "linnet predict -m bert.gguf -p \"The cat [MASK] on the mat.\" --top 3\n"
      "linnet predict -m clothes.gguf -f shirt.png",
      add_predict},

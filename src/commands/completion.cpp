@@ -92,36 +92,9 @@ std::string bash_offer(const Argument& argument) {
     return "kind=nothing";
 }
 
-/// bash divides words at '=' too, so "--set model.layers=4" and "--format=ids" are put together again; what
-/// is offered then replaces the part after the last '='.
-std::string bash_script(const std::vector<Place>& all) {
-    std::string out =
-        "# bash completion for linnet, made by `linnet completion bash`\n"
-        "_linnet() {\n"
-        "    local word option='' place='' kind='' words='' options='' i n=-1\n"
-        "    local -a line=()\n"
-        "    for ((i = 0; i <= COMP_CWORD; i++)); do\n"
-        "        word=${COMP_WORDS[i]}\n"
-        "        if ((i > 1)) && [[ $word == = || ${COMP_WORDS[i - 1]} == = ]]; then\n"
-        "            line[n]+=$word\n"
-        "        else\n"
-        "            line[++n]=$word\n"
-        "        fi\n"
-        "    done\n"
-        "    word=${line[n]}\n"
-        "    for ((i = 1; i < n; i++)); do\n"
-        "        case $place/${line[i]} in\n"
-        "            " +
-        steps(all) +
-        ")\n"
-        "                place=${place:+$place/}${line[i]} ;;\n"
-        "        esac\n"
-        "    done\n"
-        "    case $word in\n"
-        "        --*=*) option=${word%%=*} word=${word#*=} ;;\n"
-        "        *) ((n > 0)) && option=${line[n - 1]} ;;\n"
-        "    esac\n"
-        "    case $place:$option in\n";
+/// The case arms of options that take a value: what is offered for it.
+std::string bash_values(const std::vector<Place>& all) {
+    std::string out;
     for (const Place& place : all) {
         for (const Argument& argument : place.arguments) {
             if (argument.positional || argument.value.empty()) continue;
@@ -131,9 +104,12 @@ std::string bash_script(const std::vector<Place>& all) {
             out += "        " + pattern + ") " + bash_offer(argument) + " ;;\n";
         }
     }
-    out +=
-        "        *)\n"
-        "            case $place in\n";
+    return out;
+}
+
+/// The case arms of places: their options, and what else may stand there.
+std::string bash_places(const std::vector<Place>& all) {
+    std::string out;
     for (const Place& place : all) {
         std::string options, words, offer;
         for (const Argument& argument : place.arguments)
@@ -148,7 +124,42 @@ std::string bash_script(const std::vector<Place>& all) {
         out += "                " + (place.name.empty() ? "''" : place.name) +
                ") options=" + in_quotes(options) + "; words=" + in_quotes(words) + offer + " ;;\n";
     }
-    return out +
+    return out;
+}
+
+/// bash divides words at '=' too, so "--set model.layers=4" and "--format=ids" are put together again; what
+/// is offered then replaces the part after the last '='.
+std::string bash_script(const std::vector<Place>& all) {
+    return "# bash completion for linnet, made by `linnet completion bash`\n"
+           "_linnet() {\n"
+           "    local word option='' place='' kind='' words='' options='' i n=-1\n"
+           "    local -a line=()\n"
+           "    for ((i = 0; i <= COMP_CWORD; i++)); do\n"
+           "        word=${COMP_WORDS[i]}\n"
+           "        if ((i > 1)) && [[ $word == = || ${COMP_WORDS[i - 1]} == = ]]; then\n"
+           "            line[n]+=$word\n"
+           "        else\n"
+           "            line[++n]=$word\n"
+           "        fi\n"
+           "    done\n"
+           "    word=${line[n]}\n"
+           "    for ((i = 1; i < n; i++)); do\n"
+           "        case $place/${line[i]} in\n"
+           "            " +
+           steps(all) +
+           ")\n"
+           "                place=${place:+$place/}${line[i]} ;;\n"
+           "        esac\n"
+           "    done\n"
+           "    case $word in\n"
+           "        --*=*) option=${word%%=*} word=${word#*=} ;;\n"
+           "        *) ((n > 0)) && option=${line[n - 1]} ;;\n"
+           "    esac\n"
+           "    case $place:$option in\n" +
+           bash_values(all) +
+           "        *)\n"
+           "            case $place in\n" +
+           bash_places(all) +
            "            esac\n"
            "            [[ $word == -* ]] && words=$options kind='' ;;\n"
            "    esac\n"

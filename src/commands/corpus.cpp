@@ -148,8 +148,9 @@ Action add_corpus(CLI::App& app, const Globals& globals) {
               "texts or folders of them (.txt, .jsonl, also .gz or .zst; - is stdin)")
         ->required();
     add_read_options(app, corpus.read);
-    add_choice(app, "--format", corpus.layout, layout_names(),
-               "of the files: llm.c's shards, nanoGPT's train.bin and val.bin, Megatron-LM's .bin and .idx");
+    add_choice(
+        app, "--format", corpus.layout, layout_names(),
+        "layout of the files: llm.c's shards, nanoGPT's train.bin and val.bin, Megatron-LM's .bin and .idx");
     add_real(app, "--validation", corpus.validation_fraction, 0, 1,
              "share of the documents kept for validation");
     add_integer(app, "--shard-tokens", options->shard_tokens, 256, 2'147'483'647, "tokens per shard");

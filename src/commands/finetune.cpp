@@ -1,5 +1,7 @@
 // linnet finetune: a model that is there trained further, whole, in part, or by an adapter.
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <variant>
 
 #include "commands/options.h"
 #include "commands/training_options.h"
@@ -18,18 +20,35 @@ struct Options : TrainingArguments {
 /// An option and the setting of the config that it stands for.
 struct Setting {
     const char *option, *key;
+    std::variant<std::string Options::*, std::int64_t Options::*, double Options::*> value;
 };
 constexpr Setting settings[] = {
-    {"--template", "finetune.template"},       {"--layers", "finetune.layers"},
-    {"--layer-decay", "finetune.layer_decay"}, {"--reset-layers", "finetune.reset_layers"},
-    {"--lora", "finetune.lora.rank"},          {"--alpha", "finetune.lora.alpha"},
-    {"--targets", "finetune.lora.targets"},    {"--lora-dropout", "finetune.lora.dropout"},
+    {"--template", "finetune.template", &Options::form},
+    {"--layers", "finetune.layers", &Options::layers},
+    {"--layer-decay", "finetune.layer_decay", &Options::layer_decay},
+    {"--reset-layers", "finetune.reset_layers", &Options::reset_layers},
+    {"--lora", "finetune.lora.rank", &Options::rank},
+    {"--alpha", "finetune.lora.alpha", &Options::alpha},
+    {"--targets", "finetune.lora.targets", &Options::targets},
+    {"--lora-dropout", "finetune.lora.dropout", &Options::dropout},
 };
 
 /// What the config keeps.
 const std::string& kept(const char* option, const std::string& value) {
     require_utf8(option, "a name in UTF-8, as the run's config keeps it", value);
     return value;
+}
+
+/// As the config takes it: a number as JSON, however it was written (.5, 007).
+std::string config_value(const Setting& setting, const Options& options) {
+    return std::visit(
+        [&](auto member) {
+            if constexpr (std::is_same_v<decltype(member), std::string Options::*>)
+                return kept(setting.option, options.*member);
+            else
+                return nlohmann::json(options.*member).dump();
+        },
+        setting.value);
 }
 
 }  // namespace
@@ -46,25 +65,24 @@ Action add_finetune(CLI::App& app, const Globals& globals) {
         ->type_name("TEMPLATE")
         ->default_str("the model file's own");
     auto* layers = add_integer(app, "--layers", options->layers, 1, 1 << 20,
-                               "train only so many of the last layers, and what comes behind them");
+                               "train only the last N layers and what follows them");
     add_hidden_names(app, "--last", layers->default_str("all"));
     add_real(app, "--layer-decay", options->layer_decay, 1e-3, 1,
-             "each layer learns at this share of the rate of the one above it");
-    add_integer(app, "--reset-layers", options->reset_layers, 0, 1 << 20,
-                "reinitialise so many of the last layers");
+             "learning rate of a layer as a share of the next one's");
+    add_integer(app, "--reset-layers", options->reset_layers, 0, 1 << 20, "reinitialise the last N layers");
     add_integer(app, "--lora", options->rank, 1, 4096,
                 "train an adapter of this rank instead of the weights, which stay as they are")
         ->type_name("R")
         ->default_str("none");
     auto* alpha =
-        add_real(app, "--alpha", options->alpha, 0, 1e6, "the adapter's change counts alpha / rank times");
+        add_real(app, "--alpha", options->alpha, 1e-3, 1e6, "the adapter is scaled by alpha / rank");
     add_hidden_names(app, "--lora-alpha", alpha->default_str("twice the rank"));
     add_text(app, "--targets", options->targets,
              "what the adapter changes: names of tensors, or their middles (attn_q), with * for any text, "
              "separated by commas")
         ->type_name("LIST")
         ->default_str("every linear layer of the blocks");
-    add_real(app, "--lora-dropout", options->dropout, 0, 0.95, "dropout of what goes into the adapter");
+    add_real(app, "--lora-dropout", options->dropout, 0, 0.95, "dropout on the adapter's input");
     return [options, &globals, &app] {
         std::vector<std::string>& set = options->train.set;
         if (!options->model.empty())
@@ -73,8 +91,7 @@ Action add_finetune(CLI::App& app, const Globals& globals) {
             set.insert(set.begin(), std::string("finetune.model=") + built_in);  // --set comes behind it
         for (const Setting& setting : settings)
             if (const CLI::Option* option = app.get_option(setting.option); option->count() > 0)
-                set.push_back(std::string(setting.key) + "=" +
-                              kept(setting.option, option->results().back()));
+                set.push_back(std::string(setting.key) + "=" + config_value(setting, *options));
         return run_training(*options, globals);
     };
 }

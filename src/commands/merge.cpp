@@ -37,7 +37,7 @@ int run(const Options& options) {
 Action add_merge(CLI::App& app, const Globals&) {
     auto options = std::make_shared<Options>();
     add_model(app, options->model);
-    add_adapters(app, options->adapters)->required();
+    add_adapters(app, options->adapters, "adapter to merge into the weights")->required();
     add_output(app, "-o,--out", options->out, "GGUF file to write")->required();
     add_choice(app, "--type", options->type, {"f32", "f16", "bf16"}, "type of the tensors that change")
         ->default_str("their own; quantized ones need it");

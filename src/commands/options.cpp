@@ -263,7 +263,7 @@ void require_beside(const CLI::App& app, const std::string& option, const std::v
     if (app.get_option(option)->count() == 0) return;
     for (const std::string& other : others)
         if (app.get_option(other)->count() > 0) return;
-    usage_error(option, joined(others, " or ") + " beside it, which it is for", "none");
+    usage_error(option, joined(others, " or ") + " as well", others.size() == 2 ? "neither" : "none");
 }
 
 }  // namespace linnet

@@ -15,9 +15,10 @@
 #include "base/terminal.h"
 #include "commands/commands.h"
 #include "commands/divergence_text.h"
+#include "commands/measured_text.h"
 #include "commands/options.h"
 #include "commands/percent.h"
-#include "commands/text_input.h"
+#include "commands/read_options.h"
 #include "model/convert/open.h"
 #include "model/model.h"
 #include "model/quantize/importance.h"
@@ -32,6 +33,7 @@ constexpr std::int64_t longest_window = 2048;  // where --ctx is left out
 struct Options {
     std::string in, out, type, importance, check;
     std::vector<std::string> tensors;
+    ReadOptions read;  // of what --importance and --check name
     std::int64_t context = 0, windows = 0;
     bool pure = false, requantize = false, overwrite = false, json = false;
 };
@@ -72,7 +74,7 @@ struct Windows {
 };
 
 Windows windows_of(const Options& options, const Globals& globals, const Model& model,
-                   const TextInput& text) {
+                   const MeasuredText& text) {
     Windows windows;
     windows.ids = encode_for_windows(model.tokenizer(), text, globals.threads);
     windows.size = options.context;
@@ -88,7 +90,7 @@ Windows windows_of(const Options& options, const Globals& globals, const Model& 
 }
 
 Importance importance(const Options& options, const Globals& globals, const Model& source,
-                      const TextInput& text) {
+                      const MeasuredText& text) {
     const Windows windows = windows_of(options, globals, source, text);
     Percent percent("weighed");
     Importance measured =
@@ -105,7 +107,7 @@ struct Check {
 };
 
 Check prepare_check(const Options& options, const Globals& globals, std::shared_ptr<const Model> source,
-                    const TextInput& text) {
+                    const MeasuredText& text) {
     if (source->config().has_encoder())
         fail_input(options.in, "", "a model that predicts a text, for --check", "one with an encoder");
     Windows windows = windows_of(options, globals, *source, text);
@@ -186,9 +188,10 @@ int run(Options& options, const Globals& globals) {
     for (const std::string& text : options.tensors) wanted.tensors.push_back(tensor_choice(text));
     if (options.check == "-" && options.importance == "-")
         usage_error("--importance", "another file than --check's", "stdin twice");
-    std::unique_ptr<TextInput> text, weighed;
-    if (!options.check.empty()) text = std::make_unique<TextInput>(options.check);
-    if (!options.importance.empty()) weighed = std::make_unique<TextInput>(options.importance);
+    std::unique_ptr<MeasuredText> text, weighed;
+    if (!options.check.empty()) text = std::make_unique<MeasuredText>(options.check, options.read);
+    if (!options.importance.empty())
+        weighed = std::make_unique<MeasuredText>(options.importance, options.read);
     options.in = model_of_run(options.in);
     TokenizerPtr beside;
     const Gguf file = open_model_file(options.in, &beside);
@@ -232,10 +235,10 @@ Action add_quantize(CLI::App& app, const Globals& globals) {
         ->required();
     add_texts(app, "--tensor", options->tensors, "another type for matrices of this name; * is any text")
         ->type_name("PATTERN=TYPE");
-    app.add_flag("--pure", options->pure, "every matrix in the type itself, without rules");
-    app.add_flag("--requantize", options->requantize, "read matrices that are quantized already, too");
+    app.add_flag("--pure", options->pure, "give every matrix TYPE itself, without llama.cpp's rules");
+    app.add_flag("--requantize", options->requantize, "also quantize matrices that are quantized already");
     add_text(app, "--importance", options->importance,
-             "text by which errors are weighed, as the model's activations on it are large; -: stdin")
+             "text whose activations weigh the errors (importance matrix); -: stdin")
         ->type_name("FILE");
     add_text(app, "--check", options->check, "text on which to compare the result with the source; -: stdin")
         ->type_name("FILE");
@@ -244,11 +247,14 @@ Action add_quantize(CLI::App& app, const Globals& globals) {
     add_integer(app, "--windows", options->windows, 1, INT64_MAX,
                 "windows of --check and --importance at most")
         ->default_str("all");
+    add_read_options(app, options->read);
     add_overwrite(app, options->overwrite, "replace OUT where there is such a file; OUT may be FILE itself");
     app.add_flag("--json", options->json, "one JSON object: every tensor's type, bytes, relative error");
     return [options, &globals, &app] {
-        for (const char* option : {"--ctx", "--windows"})
-            require_beside(app, option, {"--check", "--importance"});
+        for (const std::string& option :
+             {std::string("--ctx"), std::string("--windows"), given_read_option(app)})
+            if (!option.empty()) require_beside(app, option, {"--check", "--importance"});
+        finish_read_options(options->read);
         return run(*options, globals);
     };
 }

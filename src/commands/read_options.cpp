@@ -27,12 +27,19 @@ std::string unescaped(const std::string& text) {
 CLI::Option* add_read_options(CLI::App& app, ReadOptions& read) {
     CLI::Option* format = add_choice(app, "--input-format", read.format, {"auto", "text", "jsonl"},
                                      "what the files hold; auto: by the name");
-    add_text(app, "--field", read.field, "of a JSON line that holds the document")->type_name("NAME");
-    add_text(app, "--separator", read.separator, "between the documents of a text file, such as '\\n\\n'")
+    add_text(app, "--field", read.field, "JSON key of the document, in JSON Lines")->type_name("NAME");
+    add_text(app, "--separator", read.separator, "text between the documents of a file, such as '\\n\\n'")
         ->type_name("TEXT")
         ->default_str("none: a file is a document");
-    app.add_flag("--skip-bad", read.skip_bad, "count bad documents instead of stopping at the first");
+    app.add_flag("--skip-bad", read.skip_bad,
+                 "skip and count bad documents instead of stopping at the first");
     return format;
+}
+
+std::string given_read_option(const CLI::App& app) {
+    for (const char* name : {"--input-format", "--field", "--separator", "--skip-bad"})
+        if (app.get_option(name)->count() > 0) return name;
+    return {};
 }
 
 void finish_read_options(ReadOptions& read) {
@@ -41,9 +48,8 @@ void finish_read_options(ReadOptions& read) {
 
 void add_fields(CLI::App& app, std::string& fields) {
     add_text(app, "--fields", fields,
-             "of JSON lines that hold pairs, classes, tags or prompts with answers, "
-             "separated by commas")
-        ->type_name("NAME")
+             "JSON keys of pairs, classes, tags or prompts with answers, in JSON Lines, separated by commas")
+        ->type_name("LIST")
         ->default_str("source,target; text,label; words,tags; prompt,completion");
 }
 

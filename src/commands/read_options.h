@@ -12,6 +12,9 @@ namespace linnet {
 /// --input-format --field --separator --skip-bad; returns the first.
 CLI::Option* add_read_options(CLI::App& app, ReadOptions& read);
 
+/// Which of these options was given, the first of them; empty where none was.
+std::string given_read_option(const CLI::App& app);
+
 /// Call after parsing: "\n", "\t" and "\\" in --separator become what they mean.
 void finish_read_options(ReadOptions& read);
 

@@ -1,11 +1,17 @@
 #include "commands/text_input.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdint>
+#include <filesystem>
 
+#include "base/descriptor.h"
 #include "base/error.h"
-#include "base/processors.h"
+#include "base/signals.h"
+#include "base/system.h"
 #include "commands/options.h"
 #include "data/utf8_check.h"
 #include "model/convert/source.h"
@@ -15,11 +21,41 @@
 
 namespace linnet {
 
+bool named_as_packed(std::string_view path) {
+    return path.ends_with(".gz") || path.ends_with(".zst");
+}
+
+std::string read_pipe(const std::string& path) {
+    std::error_code ignored;
+    if (!std::filesystem::is_fifo(path, ignored)) return {};
+    const Descriptor pipe(open_file(path, O_RDONLY | O_NONBLOCK));
+    if (pipe.fd < 0) fail_errno(path, "", errno);
+    constexpr std::size_t step = std::size_t{1} << 16;
+    for (std::string text;;) {
+        const std::size_t size = text.size();
+        text.resize(size + step);
+        const ssize_t done = uninterrupted([&] { return ::read(pipe.fd, text.data() + size, step); });
+        const int error = errno;
+        text.resize(size + static_cast<std::size_t>(std::max<ssize_t>(done, 0)));
+        if (done > 0) continue;
+        if (done == 0 && text.empty())
+            fail_input(path, "", "a text", "a FIFO without one", "pipe into stdin and name it -");
+        if (done == 0) return text;
+        if (error != EAGAIN && error != EWOULDBLOCK) fail_errno(path, "", error);
+        wait_for_input(pipe.fd);
+    }
+}
+
 TextInput::TextInput(const std::string& path, std::string_view invalid) : name_(input_name(path)) {
-    if (path == "-") {
+    if (named_as_packed(path))
+        fail_input(path, "", "a text", "a compressed file by its name",
+                   "pipe what zcat or zstdcat makes of it into stdin, -; `linnet corpus` reads it as it is");
+    if (path == "-")
         buffer_ = read_stdin(SIZE_MAX);
-        text_ = buffer_;
-    } else {
+    else
+        buffer_ = read_pipe(path);
+    text_ = buffer_;
+    if (path != "-" && buffer_.empty()) {
         file_ = MappedFile(path);
         text_ = file_.text();
     }
@@ -60,7 +96,8 @@ std::string prompt_text(const std::optional<std::string>& prompt, const std::str
     if (prompt) return *prompt;
     const bool from_file = !file.empty() && file != "-";
     if (!from_file && file.empty() && ::isatty(STDIN_FILENO)) return {};
-    std::string text = read_input(from_file ? file : "-");
+    std::string text = from_file ? read_pipe(file) : std::string();
+    if (text.empty()) text = read_input(from_file ? file : "-");
     refuse_wide_encoding(prompt_name(prompt, file), text);
     if (text.starts_with(byte_order_mark)) text.erase(0, byte_order_mark.size());
     if (!keep_newline && text.ends_with('\n')) {
@@ -75,6 +112,7 @@ std::string prompt_lines(const std::optional<std::string>& prompt, const std::st
     if (!prompt && file.empty() && ::isatty(STDIN_FILENO))
         usage_error("--prompt", "a text, or -f - to type it", "none");
     std::string text = prompt_text(prompt, file, keep_newline);
+    if (text.empty()) fail_input(prompt_name(prompt, file), "", "a text", "none");
     const std::size_t fault = valid_utf8_prefix(text);
     if (fault == text.size()) return text;
     const auto line = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(fault), '\n') + 1;
@@ -96,20 +134,6 @@ std::vector<std::string_view> lines_of(std::string_view text) {
         begin = end + 1;
     }
     return lines;
-}
-
-std::vector<TokenId> encode_for_windows(const Tokenizer& tokenizer, const TextInput& text, int threads) {
-    EncodeOptions encode;
-    encode.threads = threads_or_cores(threads);
-    std::vector<TokenId> ids;
-    tokenizer.encode(text.text(), ids, encode);
-    return ids;
-}
-
-void require_window(const TextInput& text, std::size_t tokens, std::int64_t size) {
-    if (tokens < static_cast<std::size_t>(size))
-        fail_input(text.name(), "", "a text of at least one window, " + std::to_string(size) + " tokens",
-                   std::to_string(tokens) + " tokens", "--ctx makes windows smaller");
 }
 
 TokenizerPtr open_tokenizer(const std::string& path) {

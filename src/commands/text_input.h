@@ -15,8 +15,16 @@ class App;
 
 namespace linnet {
 
-/// A regular file, mapped, or stdin ("-"), read whole. UTF-16 is refused by name (Exit::input). Bytes that
-/// are no UTF-8: `invalid` "keep" leaves them, "replace" puts U+FFFD for each, "error" refuses the first.
+/// Whether a file's name says that it is compressed.
+bool named_as_packed(std::string_view path);
+
+/// All that comes out of a FIFO, such as <(…) of a shell; one that nobody writes to is refused, not waited
+/// for. Nothing where `path` is something else.
+std::string read_pipe(const std::string& path);
+
+/// A regular file, mapped, or stdin ("-") or a pipe, read whole. UTF-16 and names of compressed files are
+/// refused (Exit::input). Bytes that are no UTF-8: `invalid` "keep" leaves them, "replace" puts U+FFFD for
+/// each, "error" refuses the first.
 class TextInput {
   public:
     explicit TextInput(const std::string& path, std::string_view invalid = "keep");
@@ -45,7 +53,8 @@ void add_prompt(CLI::App& app, const std::string& what, std::optional<std::strin
 /// nobody is kept waiting). Of a file and of stdin a byte order mark is dropped, and unless `keep_newline`
 /// one line end at the end, which is the editor's or echo's. Error(Exit::input) for UTF-16 and UTF-32.
 std::string prompt_text(const std::optional<std::string>& prompt, const std::string& file, bool keep_newline);
-/// The same where there must be one: Exit::usage where stdin is a terminal, Exit::input where it is no UTF-8.
+/// The same where there must be one: Exit::usage where stdin is a terminal, Exit::input where it
+/// is empty or no UTF-8.
 std::string prompt_lines(const std::optional<std::string>& prompt, const std::string& file,
                          bool keep_newline);
 
@@ -55,13 +64,6 @@ std::string prompt_name(const std::optional<std::string>& prompt, const std::str
 /// The lines of a text, without their ends; what stands behind the last line end is one where it is not
 /// empty, or where there is no other.
 std::vector<std::string_view> lines_of(std::string_view text);
-
-/// The text as a model reads it in windows: no begin token, as windows start anywhere, and peers measure it
-/// so.
-std::vector<TokenId> encode_for_windows(const Tokenizer& tokenizer, const TextInput& text, int threads);
-
-/// Error(Exit::input) where the text has not one window of `size` tokens.
-void require_window(const TextInput& text, std::size_t tokens, std::int64_t size);
 
 /// load_tokenizer of what `path` stands for (tokenizer_of_run), or the built-in model's where it is empty.
 TokenizerPtr open_tokenizer(const std::string& path);

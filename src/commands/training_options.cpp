@@ -23,13 +23,12 @@ void take_weights(DataOptions& data) {
 }  // namespace
 
 void add_data(CLI::App& app, DataOptions& data) {
-    add_texts(app, "--data", data.inputs,
-              "text to learn: a file (.txt, .jsonl, also .gz or .zst), a folder of them, - for stdin, or a "
-              "folder made by `linnet corpus` or of other programs' token files; for classes of pictures IDX "
-              "files, or a "
-              "folder with a folder of them (PNG, PGM, PPM) for each class; may be given several times. With "
-              "weights (a.txt=2) each makes up its weight's share of what is trained on, and is evaluated by "
-              "itself")
+    add_texts(
+        app, "--data", data.inputs,
+        "text to learn: a file (.txt, .jsonl, also .gz or .zst), a folder of them, - for stdin, or a "
+        "folder of tokens made by `linnet corpus` or another program; for classes of pictures IDX files, "
+        "or a folder with one subfolder of pictures (PNG, PGM, PPM) per class; may be given several "
+        "times. With weights (a.txt=2) each is sampled in proportion and evaluated by itself")
         ->type_name("PATH");
 }
 
@@ -54,7 +53,7 @@ void add_training_options(CLI::App& app, TrainingArguments& arguments) {
                                 "go on from the newest checkpoint in --out, with its data and config"));
     add_integer(app, "--steps", arguments.steps, 1, 1'000'000'000'000, "end after this step")
         ->default_str("train.steps");
-    add_real(app, "--epochs", train.epochs, 1e-9, 1e9, "end when the text has been read so many times")
+    add_real(app, "--epochs", train.epochs, 1e-9, 1e9, "end when the text has been read X times")
         ->default_str("train.steps")
         ->excludes("--steps");
     add_text(app, "--time", arguments.time,
@@ -63,16 +62,17 @@ void add_training_options(CLI::App& app, TrainingArguments& arguments) {
         ->default_str("10m where " + std::string(app.get_option_no_throw("CONFIG")
                                                      ? "no CONFIG, --steps or --epochs is given"
                                                      : "neither --steps nor --epochs is given"));
-    add_choice(app, "--save", arguments.save, {"gguf", "hf"},
-               "hf: write the best model (an adapter: as PEFT has it) as a Hugging Face folder, too, DIR/hf, "
-               "where Hugging Face has the model's family")
+    add_choice(
+        app, "--save", arguments.save, {"gguf", "hf"},
+        "hf: also write the best model as a Hugging Face folder, DIR/hf (an adapter as a PEFT folder), "
+        "if Hugging Face has the model's family")
         ->default_str("gguf");
-    app.add_flag("--resize", train.data.resize, "make pictures of another size as large as the model's");
+    app.add_flag("--resize", train.data.resize, "scale pictures of another size to the model's");
     app.add_flag("--verify", train.verify, "check all of a corpus's checksums, not a sample of 128 MiB");
     add_hidden_names(app, "--format", add_read_options(app, train.data.read));
     app.add_flag_callback(
         "--no-early-stop", [&train] { train.early_stop = false; },
-        "go on also where the text is being memorised");
+        "do not stop early when the model overfits");
     app.add_flag("--dry-run", train.dry_run, "only say what would be trained, and the memory it takes");
     app.add_flag("--json", train.json, "progress as one JSON object per line on stdout");
 }

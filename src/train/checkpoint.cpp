@@ -126,6 +126,70 @@ void read_helpers(const std::string& path, const std::vector<Tensor>& helpers) {
     }
 }
 
+/// A count out of a manifest, exact as a double, too.
+std::uint64_t count_of(const json& manifest, const char* key, const std::string& path) {
+    const json value = manifest.is_object() ? manifest.value(key, json()) : json();
+    if (!value.is_number_unsigned() || value.get<std::uint64_t>() > std::uint64_t{1} << 53)
+        fail_input(path, key, "a count",
+                   value.is_number() ? value.dump()
+                   : value.is_null() ? "none"
+                                     : value.type_name());
+    return value.get<std::uint64_t>();
+}
+
+/// What a manifest says of its checkpoint. json::exception where it says it in another form.
+Checkpoint parsed_manifest(const json& m, const std::string& path) {
+    Checkpoint state;
+    state.step = static_cast<std::int64_t>(count_of(m, "step", path));
+    state.log_bytes = count_of(m, "log_bytes", path);
+    state.name = m.value("name", "");
+    state.config = m.at("config");
+    for (const char* at : {"", "/train", "/train/optimizer"}) {
+        const json::json_pointer member(at);
+        if (!state.config.contains(member) || !state.config.at(member).is_object())
+            fail_input(path, std::string("config") + at, "an object", "other JSON");
+    }
+    state.data = m.at("data").get<std::string>();
+    state.seconds = m.at("seconds").get<double>();
+    state.isa = m.value("isa", "");
+    state.base = m.value("base", "");
+    state.early_stop = m.value("early_stop", true);
+    state.memorised = m.value("memorised", false);
+    if (m.contains("read")) state.inputs = DataOptions::from_json(m.at("read"));
+    if (m.contains("evaluations")) state.keeper = Keeper::from_json(m.at("evaluations"));
+    if (m.contains("texts")) state.texts = m.at("texts");
+    if (m.contains("norms")) state.outliers = OutlierGate::from_json(m.at("norms"));
+    return state;
+}
+
+/// Holds a checkpoint's files against the checksums of its manifest (at `path`), and finds its best model.
+void verify_files(const json& sums, const std::string& folder, const std::string& path, Checkpoint& state) {
+    if (!sums.is_object()) fail_input(path, "sha256", "an object", sums.type_name());
+    const char* weights = sums.contains(best_adapter) ? best_adapter : best_model;
+    for (const auto& [name, ignored] : sums.items())
+        if (name != weights && name != moments_name && name != helpers_name && name != best_name)
+            fail_input(path, "sha256", std::string(weights) + " and " + moments_name, name);
+    const auto check = [&](const std::string& name, const std::string& hint) {
+        if (!sums.contains(name)) fail_input(path, "sha256", "a checksum of " + name, "none");
+        const std::string expected = sums.at(name).get<std::string>();
+        const MappedFile file(folder + "/" + name);
+        std::string found = sha256(file.text());
+        if (found != expected) fail_input(file.path(), "sha256", expected, found, hint);
+        return found;
+    };
+    for (const char* name : {weights, moments_name, helpers_name})
+        if (name != helpers_name || sums.contains(name)) check(name, "the checkpoint is damaged");
+    const std::string best = folder + "/" + best_name;
+    if (!name_taken(best)) {
+        state.keeper = {};
+        return;
+    }
+    state.best = best;
+    state.best_sha256 = sums.contains(best_name)
+                            ? check(best_name, "the checkpoint is damaged; without this file it goes on")
+                            : sha256(MappedFile(best).text());  // of an older version
+}
+
 }  // namespace
 
 void link_or_copy(const std::string& from, const std::string& to) {
@@ -218,67 +282,15 @@ Checkpoint read_newest_checkpoint(const std::string& folder, std::string& path) 
 }
 
 Checkpoint read_checkpoint(const std::string& folder) {
-    std::string path = folder + "/manifest.json";
-    json m = parse_json(read_file(path), path);
-    Checkpoint state;
-    auto count = [&](const char* key) {
-        const json value = m.is_object() ? m.value(key, json()) : json();
-        if (!value.is_number_unsigned() || value.get<std::uint64_t>() > std::uint64_t{1} << 53)
-            fail_input(path, key, "a count",
-                       value.is_number() ? value.dump()
-                       : value.is_null() ? "none"
-                                         : value.type_name());
-        return value.get<std::uint64_t>();
-    };
+    const std::string path = folder + "/manifest.json";
+    const json manifest = parse_json(read_file(path), path);
     try {
-        state.step = static_cast<std::int64_t>(count("step"));
-        state.log_bytes = count("log_bytes");
-        state.name = m.value("name", "");
-        state.config = m.at("config");
-        for (const char* at : {"", "/train", "/train/optimizer"}) {
-            const json::json_pointer member(at);
-            if (!state.config.contains(member) || !state.config.at(member).is_object())
-                fail_input(path, std::string("config") + at, "an object", "other JSON");
-        }
-        state.data = m.at("data").get<std::string>();
-        state.seconds = m.at("seconds").get<double>();
-        state.isa = m.value("isa", "");
-        state.base = m.value("base", "");
-        state.early_stop = m.value("early_stop", true);
-        state.memorised = m.value("memorised", false);
-        if (m.contains("read")) state.inputs = DataOptions::from_json(m.at("read"));
-        if (m.contains("evaluations")) state.keeper = Keeper::from_json(m.at("evaluations"));
-        if (m.contains("texts")) state.texts = m.at("texts");
-        if (m.contains("norms")) state.outliers = OutlierGate::from_json(m.at("norms"));
-        const json sums = m.value("sha256", json::object());
-        if (!sums.is_object()) fail_input(path, "sha256", "an object", sums.type_name());
-        const char* weights = sums.contains(best_adapter) ? best_adapter : best_model;
-        for (const auto& [name, ignored] : sums.items())
-            if (name != weights && name != moments_name && name != helpers_name && name != best_name)
-                fail_input(path, "sha256", std::string(weights) + " and " + moments_name, name);
-        auto check = [&](const std::string& name, const std::string& hint) {
-            if (!sums.contains(name)) fail_input(path, "sha256", "a checksum of " + name, "none");
-            const std::string expected = sums.at(name).get<std::string>();
-            const MappedFile file(folder + "/" + name);
-            std::string found = sha256(file.text());
-            if (found != expected) fail_input(file.path(), "sha256", expected, found, hint);
-            return found;
-        };
-        for (const char* name : {weights, moments_name, helpers_name})
-            if (name != helpers_name || sums.contains(name)) check(name, "the checkpoint is damaged");
-        if (const std::string best = folder + "/" + best_name; name_taken(best)) {
-            state.best = best;
-            state.best_sha256 =
-                sums.contains(best_name)
-                    ? check(best_name, "the checkpoint is damaged; without this file it goes on")
-                    : sha256(MappedFile(best).text());  // of an older version
-        } else {
-            state.keeper = {};
-        }
+        Checkpoint state = parsed_manifest(manifest, path);
+        verify_files(manifest.value("sha256", json::object()), folder, path, state);
+        return state;
     } catch (const json::exception&) {
         fail_input(path, "", "a checkpoint's manifest", "other JSON");
     }
-    return state;
 }
 
 void load_checkpoint(const std::string& folder, Learner& learner, const TrainingStart& start) {

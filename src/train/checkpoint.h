@@ -1,7 +1,7 @@
 // A training checkpoint: a folder "step-N" of model.gguf (float32, usable by itself; of a run that trains an
-// adapter: adapter.gguf), optimizer.bin (what the optimizer keeps), best.gguf (the best model so far, a hard
-// link) and manifest.json (step, config, checksums). It is written beside the others and renamed into place;
-// two are kept.
+// adapter: adapter.gguf), optimizer.bin (what the optimizer keeps), generator.bin (of the objective replaced:
+// what stands beside the model), best.gguf (the best model so far, a hard link) and manifest.json (step,
+// config, checksums). It is written beside the others and renamed into place; two are kept.
 #pragma once
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -9,9 +9,9 @@
 #include <string>
 
 #include "train/keeper.h"
-#include "train/learner.h"
 #include "train/outliers.h"
 #include "train/start.h"
+#include "train/step/learner.h"
 #include "train/task/run_data.h"
 
 namespace linnet {

@@ -9,18 +9,44 @@
 #include "kernels/peaks.h"
 #include "model/encode/encoder_text.h"
 #include "train/ladder.h"
-#include "train/timing.h"
+#include "train/step/precision.h"
+#include "train/step/timing.h"
 
 namespace linnet {
 namespace {
 
 using nlohmann::json;
 
+// A model that has learned already reads a text tuning_epochs times at most. Of a small one that would be a
+// few large steps, which learn less than a hundred small ones (500 short prompts with answers: 5.0 and 1.4
+// nats).
+constexpr std::int64_t least_steps_of_a_reading = 16;
+
 /// Whether the end of a run whose config is ours follows the clock: then there is a time.
 void choose_end(const TrainingOptions& options, RunSetup& setup) {
-    setup.by_time =
-        options.time_limit_s > 0 || (!sets(settings_of(options), "train.steps") && options.epochs == 0);
+    setup.by_time = options.time_limit_s > 0 ||
+                    (!last_setting(settings_of(options), "train.steps") && options.epochs == 0);
     if (setup.by_time && setup.time_limit_s == 0) setup.time_limit_s = default_seconds;
+}
+
+/// Whether steps that were made stay as they are where the run's end moves: no learning rate depends on it
+/// before all decay together.
+bool end_may_move(const TrainConfig& t) {
+    bool may = t.schedule.kind == "wsd" && t.schedule.decay < 1;
+    for (const ParameterGroup& group : groups_of(t))
+        may &= !schedule_kind(group.schedule.kind).to_the_end && group.schedule.decay == t.schedule.decay;
+    return may;
+}
+
+/// A given config's steps are the most that its end may be moved to: those that the time allows, if fewer.
+void follow_clock_within(const TrainingOptions& options, RunSetup& setup) {
+    const TrainConfig& t = setup.config.train;
+    setup.by_time = options.time_limit_s > 0 && options.epochs == 0 && !setup.resumed &&
+                    !last_setting(settings_of(options), "train.steps") && end_may_move(t);
+    if (!setup.by_time) return;
+    const auto tokens = static_cast<double>(std::max<std::uint64_t>(setup.text_size.train_tokens, 1));
+    setup.text_size.epochs = static_cast<double>(t.steps) * static_cast<double>(t.step_tokens()) / tokens;
+    note("the schedule ends with the time, after " + grouped(t.steps) + " steps at most (--steps keeps it)");
 }
 
 /// A time that is too short for one step and one evaluation is refused.
@@ -56,18 +82,14 @@ void choose_schedule(const TrainingOptions& options, RunSetup& setup) {
     double left = std::max(0.1, setup.time_limit_s - seconds_since(setup.started));
     if (setup.start.base) require_time(options, setup.step_seconds, setup.time_limit_s);
     fit_schedule(config, settings, setup.step_seconds, left, setup.text_size);
-    // The end follows the clock only where its steps were ours to choose, and do not change those before.
-    setup.by_time = config.train.schedule.kind == "wsd" && config.train.schedule.decay < 1 &&
-                    !sets(settings, "train.steps");
-    for (const ParameterGroup& group : groups_of(config.train))
-        setup.by_time &= !schedule_kind(group.schedule.kind).to_the_end &&
-                         group.schedule.decay == config.train.schedule.decay;
+    // The end follows the clock only where its steps were ours to choose.
+    setup.by_time = end_may_move(config.train) && !last_setting(settings, "train.steps");
 }
 
 void say_choice(const RunSetup& setup) {
     const ModelConfig& m = setup.config.model;
     const TrainConfig& t = setup.config.train;
-    const auto step_tokens = static_cast<double>(t.batch * t.sequence * t.accumulate);
+    const auto step_tokens = static_cast<double>(t.step_tokens());
     const double tokens = step_tokens * static_cast<double>(t.steps);
     const double read =
         tokens / static_cast<double>(std::max<std::uint64_t>(setup.text_size.train_tokens, 1));
@@ -93,7 +115,7 @@ std::vector<std::string> settings_of(const TrainingOptions& options) {
 
 RunConfig default_config(const TrainingOptions& options, const RunTexts& data, RunSetup& setup) {
     const std::vector<std::string> settings = settings_of(options);
-    const auto read = [&](const json& config) { return read_run_config(config, "default config", settings); };
+    const auto read = [&](const json& config) { return read_run_config(config, "", settings); };
     if (const RunData* only = data.only(); only && only->has_examples())
         fail_input(only->name(), "", "texts, where no config is given", "examples with answers",
                    "CONFIG says what model learns from those, or linnet finetune goes on from one");
@@ -110,15 +132,21 @@ RunConfig default_config(const TrainingOptions& options, const RunTexts& data, R
     setup.peak_flops = measured_peak_flops(setup.threads);
     prospect.seconds = setup.time_limit_s;
     prospect.flops = usual_share * setup.peak_flops;
-    setup.choice = choose(prospect, [&](const Candidate& candidate) {
-        const RunConfig run = read(candidate.config);
+    setup.choice = choose(prospect, [&](Candidate& candidate) {
+        RunConfig run = read(candidate.config);
         if (run.model.has_encoder() || run.train.objective != "next")
             return 0.0;  // their data is not read yet
+        std::string& precision = run.train.precision;
+        if (precision == "auto") precision = fastest_precision(run, setup.threads);
+        candidate.precision = precision;
         return seconds_of_step(run, candidate.vocabulary, setup.threads,
                                std::min(1.0, 0.02 * prospect.seconds));
     });
-    require_time(options, setup.choice.candidates[setup.choice.best].step_seconds, prospect.seconds);
-    return read(setup.choice.candidates[setup.choice.best].config);
+    const Candidate& best = setup.choice.candidates[setup.choice.best];
+    require_time(options, best.step_seconds, prospect.seconds);
+    RunConfig config = read(best.config);
+    if (best.measured) config.train.precision = best.precision;
+    return config;
 }
 
 RunConfig tuning_config(const std::string& model, const TrainingOptions& options, RunSetup& setup) {
@@ -126,21 +154,26 @@ RunConfig tuning_config(const std::string& model, const TrainingOptions& options
     choose_end(options, setup);
     open_base(model, setup.start);
     const Model& base = *setup.start.base;
-    const bool adapter = std::any_of(settings.begin(), settings.end(), [](const std::string& s) {
-        return s.starts_with("finetune.lora.rank=") && s != "finetune.lora.rank=0";
-    });
+    const bool adapter = last_setting(settings, "finetune.lora.rank").value_or("0") != "0";
     json chosen = choose_tuning(base.config(), adapter);
     if (labels_of(base) == replaced_labels()) chosen["train"]["objective"] = "replaced";
-    return begin_from(model, chosen, "default config", settings, setup.start);
+    return begin_from(model, chosen, "", settings, setup.start);
 }
 
 void choose_held_out(const TrainingOptions& options, std::uint64_t bytes, RunSetup& setup) {
-    if (!setup.chosen || sets(settings_of(options), "train.validation_fraction")) return;
+    if (!setup.chosen || last_setting(settings_of(options), "train.validation_fraction")) return;
     setup.config.train.validation_fraction = usual_held_out(bytes);
 }
 
+void choose_batch(const TrainingOptions& options, RunSetup& setup) {
+    if (!setup.chosen || !setup.start.base || last_setting(settings_of(options), "train.batch")) return;
+    TrainConfig& t = setup.config.train;
+    const auto most = static_cast<std::int64_t>(setup.text_size.train_tokens) / least_steps_of_a_reading;
+    while (t.batch > 1 && t.step_tokens() > most) t.batch /= 2;
+}
+
 void choose_rest(const TrainingOptions& options, RunSetup& setup) {
-    if (!setup.chosen) return;
+    if (!setup.chosen) return follow_clock_within(options, setup);
     if (setup.by_time && options.time_limit_s == 0)
         note("no --time given: training takes " + human_seconds(default_seconds) + " at most");
     choose_schedule(options, setup);

@@ -23,8 +23,12 @@ RunConfig tuning_config(const std::string& model, const TrainingOptions& options
 /// In a run from a model without a config: sets the share of a text of so many bytes that is held out.
 void choose_held_out(const TrainingOptions& options, std::uint64_t bytes, RunSetup& setup);
 
-/// Once the data is read: steps, warm-up and evaluations, by the clock or for the steps that are given. Does
-/// nothing where there is a config. Error(Exit::usage) for too short a time.
+/// In a run from a model without a config, once its tokens are known: makes the batch smaller for a small
+/// text.
+void choose_batch(const TrainingOptions& options, RunSetup& setup);
+
+/// Once the data is read: steps, warm-up and evaluations, by the clock or for the steps that are given. Of a
+/// given config only whether its end follows the clock. Error(Exit::usage) for too short a time.
 void choose_rest(const TrainingOptions& options, RunSetup& setup);
 
 }  // namespace linnet

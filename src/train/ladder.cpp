@@ -88,10 +88,6 @@ json config_of(const Rung& rung, const TextRow& text, std::int64_t vocabulary) {
               {"validation_fraction", text.held_out}}}};
 }
 
-double tokens_per_step(const TrainConfig& t) {
-    return static_cast<double>(t.batch * t.sequence * t.accumulate);
-}
-
 /// Of matrices; `ffn`: the widths of a feed-forward layer's.
 double parameters_of(std::int64_t width, std::int64_t layers, std::int64_t ffn, std::int64_t vocabulary) {
     return static_cast<double>(width) * static_cast<double>(layers * (4 * width + ffn) + vocabulary);
@@ -100,13 +96,13 @@ double parameters_of(std::int64_t width, std::int64_t layers, std::int64_t ffn, 
 Candidate candidate_of(const Rung& rung, const TextRow& text, const Prospect& prospect) {
     Candidate c;
     c.config = config_of(rung, text, std::min(text.vocabulary, rung.vocabulary));
-    const RunConfig run = read_run_config(c.config, "default config", prospect.settings);
+    const RunConfig run = read_run_config(c.config, "", prospect.settings);
     const ModelConfig& m = run.model;
     c.vocabulary = prospect.vocabulary > 0        ? prospect.vocabulary
                    : run.tokenizer.kind == "byte" ? 256
                                                   : run.tokenizer.vocab_size;
     c.parameters = parameters_of(m.width, m.layers, m.ffn.width.at(0) * (m.ffn.gated ? 3 : 2), c.vocabulary);
-    c.step_tokens = tokens_per_step(run.train);
+    c.step_tokens = static_cast<double>(run.train.step_tokens());
     // Attention sees half of the sequence: two products of it.
     const double attention = 2.0 * static_cast<double>(m.layers * m.width * run.train.sequence);
     c.step_flops = 3 * (2 * c.parameters + attention) * c.step_tokens;
@@ -212,12 +208,12 @@ double most_tokens(const TextSize& text) {
     return epochs * static_cast<double>(text.train_tokens);
 }
 std::int64_t most_steps(const TrainConfig& t, const TextSize& text) {
-    return std::max<std::int64_t>(1, std::llround(most_tokens(text) / tokens_per_step(t)));
+    return std::max<std::int64_t>(1, std::llround(most_tokens(text) / static_cast<double>(t.step_tokens())));
 }
 
 template <class T>
 void set_unless(const std::vector<std::string>& given, const std::string& key, T& to, T value) {
-    if (!sets(given, key)) to = value;
+    if (!last_setting(given, key)) to = value;
 }
 
 constexpr double reserve = 0.05;           // of the time: evaluations, samples, the last model's writing
@@ -235,11 +231,6 @@ std::int64_t whole_steps(double steps, std::int64_t least, std::int64_t most) {
 }
 
 }  // namespace
-
-bool sets(const std::vector<std::string>& given, const std::string& key) {
-    return std::ranges::any_of(given,
-                               [&](const std::string& setting) { return setting.starts_with(key + "="); });
-}
 
 void fit_schedule(RunConfig& config, const std::vector<std::string>& given, double step_seconds,
                   double seconds, const TextSize& text) {

@@ -31,6 +31,7 @@ struct Candidate {
     double parameters = 0;        // matrices alone
     double step_flops = 0, step_tokens = 0;
     bool measured = false;
+    std::string precision;     // that it was measured in; empty: it was not
     double step_seconds = 0;   // measured, or by what others reach
     double tokens = 0;         // that fit the time and the text
     double bits_per_byte = 0;  // of the law's own text, so many read (law.h)
@@ -41,8 +42,9 @@ struct Choice {
     std::size_t best = 0;
 };
 
-/// Seconds of an optimizer step of a candidate on this machine; 0: it cannot be told.
-using MeasureStep = std::function<double(const Candidate&)>;
+/// Seconds of an optimizer step of a candidate on this machine; 0: it cannot be told. Says in which
+/// precision.
+using MeasureStep = std::function<double(Candidate&)>;
 
 /// All candidates for the text and the time, and the one that the law expects to end lowest. Where there is
 /// `measure`, the best one has been measured, and the others by it are held to the speed of the measured one
@@ -65,9 +67,6 @@ struct TextSize {
     std::uint64_t bytes = 0, train_tokens = 0;
     double epochs = 0;  // the most that the text is read; 0: by its size
 };
-
-/// Whether one of `given` ("key=value") sets `key`.
-bool sets(const std::vector<std::string>& given, const std::string& key);
 
 /// Sets what depends on the speed of a step and on the text's tokens: steps (so that they end within
 /// `seconds`, and before a small text is seen too often), warm-up, how often to evaluate and save. Keys in

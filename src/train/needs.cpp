@@ -1,17 +1,66 @@
 #include "train/needs.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdint>
+#include <fstream>
+#include <utility>
+#include <vector>
 
 #include "base/memory_use.h"
 #include "model/trace/trace.h"
-#include "train/learner.h"
+#include "train/step/learner.h"
 
 namespace linnet {
+namespace {
+
+/// Pages [first, second) of the address space.
+using Pages = std::pair<std::uint64_t, std::uint64_t>;
+
+/// How many of `pages`, whole ones of which some stand in several ranges, are not in memory for this process:
+/// those of a mapped file that it has not read. All, where the system does not say (all but Linux).
+std::uint64_t absent(std::vector<Pages> pages) {
+    std::ranges::sort(pages);
+    std::ifstream table("/proc/self/pagemap", std::ios::binary);
+    std::vector<std::uint64_t> entries;  // the kernel's, one a page; its highest bit: present
+    std::uint64_t count = 0, counted = 0;
+    for (auto [begin, end] : pages) {
+        begin = std::max(begin, counted);
+        if (begin >= end) continue;
+        counted = end;
+        entries.assign(end - begin, 0);
+        const std::size_t entry = sizeof entries[0];
+        table.clear(), table.seekg(static_cast<std::streamoff>(begin * entry));
+        table.read(reinterpret_cast<char*>(entries.data()),
+                   static_cast<std::streamsize>(entries.size() * entry));
+        count += static_cast<std::uint64_t>(
+            std::ranges::count_if(entries, [](std::uint64_t bits) { return bits >> 63 == 0; }));
+    }
+    return count;
+}
+
+/// What a run from a model still has to read of the file that is mapped: all that its plan, or the first
+/// copy of what is trained, will.
+std::size_t unread_weights(const LearnerStart& start) {
+    const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+    std::vector<Pages> pages;
+    for (const ParameterStart& parameter : start.own) {
+        const Tensor& stored = parameter.stored;
+        if (!stored.data) continue;
+        const auto begin = reinterpret_cast<std::uintptr_t>(stored.data);
+        const auto size = static_cast<std::uint64_t>(stored_bytes(stored.type, stored.shape.count()));
+        pages.emplace_back(begin / page, (begin + size + page - 1) / page);
+    }
+    return absent(std::move(pages)) * page;
+}
+
+}  // namespace
 
 std::size_t memory_with_learner(const RunSetup& setup, const RunConfig& config) {
-    return current_memory() + Learner::bytes(config.model, config.train.batch * config.train.sequence,
-                                             setup.threads, groups_of(config.train), setup.start.learner,
-                                             numbers_of(config, setup.threads));
+    return current_memory() + unread_weights(setup.start.learner) +
+           Learner::bytes(config.model, config.train.batch * config.train.sequence, setup.threads,
+                          groups_of(config.train), setup.start.learner, numbers_of(config));
 }
 
 std::size_t peak_memory_of_run(const RunSetup& setup, const RunConfig& config) {

@@ -13,8 +13,8 @@
 #include "model/convert/open.h"
 #include "model/encode/encoder_text.h"
 #include "train/chosen.h"
-#include "train/precision.h"
 #include "train/run_model.h"
+#include "train/step/precision.h"
 #include "train/task/example_task.h"
 
 namespace linnet {
@@ -50,11 +50,17 @@ RunConfig read_given(const GivenConfig& given, const TrainingOptions& options, R
                                : begin_from(given.model, given.config, given.name, settings, setup.start);
 }
 
+void note_rates(const RunSetup& setup) {
+    const std::string stays = rate_that_stays(groups_of(setup.config.train));
+    if (!stays.empty()) note(stays);
+}
+
 /// The optimizer of each parameter: what a checkpoint holds depends on it.
-std::vector<std::string> optimizers_of(const TrainConfig& train, const Graph& graph) {
+std::vector<std::string> optimizers_of(const TrainConfig& train, const Graph& graph,
+                                       const std::string& name) {
     const std::vector<ParameterGroup> groups = groups_of(train);
     std::vector<std::string> kinds;
-    for (std::size_t group : assign_groups(groups, graph, "config"))
+    for (std::size_t group : assign_groups(groups, graph, name))
         kinds.push_back(groups[group].optimizer.kind);
     return kinds;
 }
@@ -76,8 +82,9 @@ void check_resume(const RunSetup& setup, const TrainingOptions& options, const G
     auto optimizer = [](const json& config) { return config["train"]["optimizer"].value("kind", ""); };
     if (optimizer(was) != optimizer(now))
         fail(Exit::diverged, options.out, "train.optimizer.kind", optimizer(was), optimizer(now), keeps);
-    if (optimizers_of(read_run_config(setup.checkpoint.config, *setup.resumed, {}).train, graph) !=
-        optimizers_of(setup.config.train, graph))
+    const RunConfig then = read_run_config(setup.checkpoint.config, *setup.resumed, {});
+    if (optimizers_of(then.train, graph, *setup.resumed) !=
+        optimizers_of(setup.config.train, graph, setup.config_name))
         fail(Exit::diverged, options.out, "train.groups", "the same optimizer for each parameter",
              "another one for some", keeps);
     for (const char* key : {"batch", "sequence", "accumulate", "seed", "objective", "replaced", "masked",
@@ -96,7 +103,7 @@ void check_resume(const RunSetup& setup, const TrainingOptions& options, const G
 /// That groups match parameters, and that a resumed run may go on; `data` is for messages.
 void check_groups(const RunSetup& setup, const TrainingOptions& options, const std::string& data) {
     const TracedModel traced = training_graph(setup.config.model, setup.start.learner);
-    assign_groups(groups_of(setup.config.train), traced.graph, "config");
+    assign_groups(groups_of(setup.config.train), traced.graph, setup.config_name);
     if (setup.resumed) check_resume(setup, options, traced.graph, data);
 }
 
@@ -134,7 +141,7 @@ void check_positions(const RunSetup& setup, const TrainingOptions& options) {
 void set_steps(RunSetup& setup, double epochs) {
     TrainConfig& t = setup.config.train;
     const double all = epochs * static_cast<double>(setup.text_size.train_tokens);
-    const double steps = std::ceil(all / static_cast<double>(setup.rows() * t.accumulate));
+    const double steps = std::ceil(all / static_cast<double>(t.step_tokens()));
     t.steps = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::min(steps, 1e12)));
     setup.config_json = whole_config(setup.config);
 }
@@ -227,6 +234,27 @@ void note_names(const RunSetup& setup) {
             "runtimes\", has those that it has)");
 }
 
+/// The tokenizer, and with it all of the model and in which numbers it computes; whether a resumed run may go
+/// on so. `data` (called `name`) makes a vocabulary where there is none yet.
+template <class Data>
+void settle_model(const TrainingOptions& options, const Data& data, const std::string& name,
+                  RunSetup& setup) {
+    check_base(setup, options);
+    settle_tokenizer_file(setup);
+    setup.tokenizer = setup.start.base ? setup.start.base->shared_tokenizer()
+                      : setup.resumed  ? tokenizer_from_gguf(Gguf(*setup.resumed + "/model.gguf"))
+                                       : data.tokenizer(setup.config, setup.threads);
+    ModelConfig& model = setup.config.model;
+    if (!model.reads_patches()) model.vocabulary = setup.tokenizer->size();
+    // A run that began before this was asked goes on as it is.
+    if (!setup.resumed && !setup.start.base) require_learnable(model, setup.config_name);
+    settle_generator(setup);
+    fix_tokenizer(setup, name);
+    settle_precision(setup);
+    setup.config_json = whole_config(setup.config);
+    check_groups(setup, options, name);
+}
+
 /// A run of labelled examples.
 void set_up_examples(const TrainingOptions& options, RunSetup& setup) {
     if (!options.data.weights.empty())
@@ -240,20 +268,12 @@ void set_up_examples(const TrainingOptions& options, RunSetup& setup) {
     setup.labels = data.labels();
     if (setup.config.train.objective == "classes" && !setup.config.model.reads_patches())
         setup.two_texts = data.two_texts();
-    check_base(setup, options);
-    settle_tokenizer_file(setup);
-    setup.tokenizer = setup.start.base ? setup.start.base->shared_tokenizer()
-                      : setup.resumed  ? tokenizer_from_gguf(Gguf(*setup.resumed + "/model.gguf"))
-                                       : data.tokenizer(setup.config, setup.threads);
-    if (!setup.config.model.reads_patches()) setup.config.model.vocabulary = setup.tokenizer->size();
-    fix_tokenizer(setup, name);
-    settle_precision(setup);
-    setup.config_json = whole_config(setup.config);
-    check_groups(setup, options, name);
+    settle_model(options, data, name, setup);
     setup.task = data.task(setup.config, setup.tokenizer, tokenizer_name(setup, name));
     // Each example takes a sequence, however long it is.
     const auto length = static_cast<std::uint64_t>(setup.config.train.sequence);
     setup.text_size = {data.bytes(), setup.task->size(DataSplit::train) * length, tuning_epochs};
+    choose_batch(options, setup);
     if (options.epochs > 0) set_steps(setup, options.epochs);
     note(name + ": " + description);
     note_names(setup);
@@ -317,9 +337,9 @@ void add_sequence(const RunSetup& setup, DataSplit split, std::size_t part, std:
 /// Rows with a loss in all micro-batches of a step, of which `work` is one.
 std::int64_t step_targets(const RunSetup& setup, std::int64_t step, const Batch& work) {
     const TrainConfig& t = setup.config.train;
-    if (!setup.task && !setup.packed) return t.batch * t.sequence * t.accumulate;
+    if (!setup.task && !setup.packed) return t.step_tokens();
     if (t.accumulate == 1) return std::max<std::int64_t>(1, target_count(work));
-    if (setup.task) return setup.task->targets(step);
+    if (setup.task) return setup.task->targets(step, t.batch * t.accumulate);
     std::int64_t targets = 0;
     for (std::int64_t i = 0; i < t.batch * t.accumulate; i++) {
         const auto index = static_cast<std::uint64_t>(step * t.accumulate * t.batch + i);
@@ -359,10 +379,15 @@ RunSetup set_up(const TrainingOptions& options) {
     open_folder(options, setup);
     GivenConfig given = given_config(options, setup);
     setup.chosen = given.config.is_null();
+    setup.config_name = given.name;
     const bool from_nothing = setup.chosen && given.model.empty();
     if (!from_nothing) {
         setup.config =
             setup.chosen ? tuning_config(given.model, options, setup) : read_given(given, options, setup);
+        // A run that began before this was asked goes on as it is.
+        if (setup.start.base && !setup.resumed && setup.config.finetune.form.empty())
+            setup.config.finetune.form = trained_template(*setup.start.base->file());
+        note_rates(setup);
         if (reads_examples(setup.config.train)) {
             set_up_examples(options, setup);
             return setup;
@@ -372,30 +397,23 @@ RunSetup set_up(const TrainingOptions& options) {
     setup.data = data.options();
     setup.data_hash = data.sha256();
     const std::vector<std::string> descriptions = data.descriptions();  // said once nothing is refused
-    if (from_nothing)
+    if (from_nothing) {
         setup.config = default_config(options, data, setup);
-    else
+        note_rates(setup);
+    } else {
         choose_held_out(options, data.bytes(), setup);
-    check_base(setup, options);
-    settle_tokenizer_file(setup);
+    }
     const TrainConfig& t = setup.config.train;
     if (reads_examples(t))
         fail(Exit::usage, "", "CONFIG", "a config, as train.objective is " + t.objective, "none");
-    setup.tokenizer = setup.start.base ? setup.start.base->shared_tokenizer()
-                      : setup.resumed  ? tokenizer_from_gguf(Gguf(*setup.resumed + "/model.gguf"))
-                                       : data.tokenizer(setup.config, setup.threads);
-    setup.config.model.vocabulary = setup.tokenizer->size();
-    settle_generator(setup);
-    fix_tokenizer(setup, data.name());
-    settle_precision(setup);
-    setup.config_json = whole_config(setup.config);
-    check_groups(setup, options, data.name());
+    settle_model(options, data, data.name(), setup);
     if (setup.start.base && !data.own_tokenizer().empty())
         require_vocabulary(setup.start, *load_tokenizer(data.own_tokenizer()), data.own_tokenizer());
     data.check(options.verify);
     prepare_tokens(data, setup);
     prepare_task(data, setup);
     if (setup.resumed) check_positions(setup, options);
+    choose_batch(options, setup);
     if (options.epochs > 0) set_steps(setup, options.epochs);
     for (const std::string& description : descriptions) note(description);
     note_names(setup);

@@ -8,12 +8,12 @@
 #include "data/mixture.h"
 #include "train/checkpoint.h"
 #include "train/ladder.h"
+#include "train/options.h"
 #include "train/run_folder.h"
 #include "train/start.h"
 #include "train/task/config.h"
 #include "train/task/run_texts.h"
 #include "train/task/task.h"
-#include "train/trainer.h"
 
 namespace linnet {
 
@@ -22,10 +22,11 @@ struct RunSetup {
     double time_limit_s = 0;            // from then; 0: none
     std::unique_ptr<RunFolder> folder;  // where the run writes; null for a dry run
     RunConfig config;
+    std::string config_name;     // in errors; empty: none was given
     nlohmann::json config_json;  // whole, as checkpoints and provenance keep it
     bool chosen = false;         // the config is ours: none was given
     Choice choice;               // … and out of these; empty where the model is given
-    bool by_time = false;        // … and its end follows the clock
+    bool by_time = false;        // the run's end follows the clock
     double peak_flops = 0;       // measured already; 0: not yet
     double step_seconds = 0;     // of a run that is chosen by time, measured
     TrainingStart start;         // of a run from a model

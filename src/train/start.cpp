@@ -6,12 +6,14 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/fields.h"
 #include "kernels/kernels.h"
 #include "model/adapter.h"
 #include "model/convert/open.h"
 #include "model/fingerprint.h"
 #include "model/rewrite.h"
 #include "model/trace/trace.h"
+#include "text/chat/template.h"
 
 namespace linnet {
 namespace {
@@ -24,10 +26,7 @@ std::string said(const json& config, const std::vector<std::string>& settings, c
     std::string text;
     if (config.is_object() && config.contains(section) && config[section].is_object())
         if (const json& value = config[section].value(key, json()); value.is_string()) text = value;
-    const std::string start = section + "." + key + "=";
-    for (const std::string& setting : settings)
-        if (setting.starts_with(start)) text = setting.substr(start.size());
-    return text;
+    return last_setting(settings, section + "." + key).value_or(text);
 }
 
 /// Whether an encoder that told something else is to tell classes or tags: then its head begins anew.
@@ -119,7 +118,8 @@ LearnerStart learner_start(const Model& base, const RunConfig& config, bool new_
         return start;
     }
     AdapterShape& adapter = start.adapters.emplace_back();
-    adapter.targets = choose_targets(base, f.lora.targets, deepest, name + ": finetune.lora.targets");
+    adapter.targets = choose_targets(base, f.lora.targets, deepest,
+                                     (name.empty() ? "" : name + ": ") + "finetune.lora.targets");
     adapter.dropout = f.lora.dropout;
     for (AdapterTarget& target : adapter.targets) {
         target.rank = f.lora.rank;
@@ -146,6 +146,18 @@ std::string start_model(const json& config, const std::vector<std::string>& sett
 void open_base(const std::string& model, TrainingStart& start) {
     start.base = Model::open(model == built_in ? "" : model);
     start.fingerprint = fingerprint(*start.base);
+}
+
+std::string trained_template(const Gguf& file) {
+    const auto config = file.string("linnet.train.config");
+    if (file.string("tokenizer.chat_template") || !config || nests_too_deep(*config)) return {};
+    const json parsed = json::parse(*config, nullptr, false);
+    const json::json_pointer key("/finetune/template");
+    if (!parsed.contains(key) || !parsed.at(key).is_string()) return {};
+    const std::string name = parsed.at(key);
+    // No other: a model's file is not to choose which files are read.
+    const auto named = [&](const ChatTemplate& known) { return known.name == name; };
+    return std::ranges::any_of(chat_templates(), named) ? name : "";
 }
 
 RunConfig begin_from(const std::string& model, json config, const std::string& name,

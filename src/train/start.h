@@ -7,7 +7,7 @@
 
 #include "model/model.h"
 #include "model/weights.h"
-#include "train/learner.h"
+#include "train/step/learner.h"
 #include "train/task/config.h"
 
 namespace linnet {
@@ -29,6 +29,10 @@ std::string start_model(const nlohmann::json& config, const std::vector<std::str
 
 /// Opens the model that a run begins from: start.base and its fingerprint. Errors as Model::open.
 void open_base(const std::string& model, TrainingStart& start);
+
+/// The built-in chat template by which the run that made a file marked its conversations (finetune.template);
+/// empty: none, or the file has a template of its own.
+std::string trained_template(const Gguf& file);
 
 /// Of a base that is open: reads the config with the model's own settings under "model", and decides what is
 /// trained: also a new head, where an encoder is to tell classes or tags. Error(Exit::input) where the config

@@ -4,32 +4,29 @@
 #include <cmath>
 #include <csignal>
 #include <cstdio>
-#include <filesystem>
 #include <numeric>
 #include <optional>
-#include <sstream>
 
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/fields.h"
 #include "base/file.h"
 #include "base/memory_use.h"
 #include "base/output.h"
 #include "base/signals.h"
-#include "base/system.h"
 #include "base/terminal.h"
 #include "model/convert/peft.h"
 #include "model/convert/sinks.h"
 #include "train/confusion.h"
-#include "train/learner.h"
+#include "train/edited_config.h"
 #include "train/live.h"
 #include "train/log.h"
 #include "train/needs.h"
 #include "train/report/report.h"
 #include "train/run_model.h"
 #include "train/setup.h"
-#include "train/timing.h"
+#include "train/step/learner.h"
+#include "train/step/timing.h"
 
 namespace linnet {
 namespace {
@@ -47,7 +44,7 @@ Learner learner_of(const RunSetup& setup) {
     try {
         return Learner(setup.config.model, setup.rows(), setup.threads,
                        static_cast<std::uint64_t>(setup.config.train.seed), groups_of(setup.config.train),
-                       setup.start.learner, numbers_of(setup.config, setup.threads));
+                       setup.start.learner, numbers_of(setup.config));
     } catch (const MemoryRefused& refused) {
         throw MemoryRefused(refused.bytes(), refused.use(), memory_with_learner(setup, setup.config));
     }
@@ -70,11 +67,11 @@ class Trainer {
         start();
         const TrainConfig& t = setup_.config.train;
         int signal = 0;
-        while (step_ < t.steps && !memorised_ && !(signal = stop_signal()) &&
+        while (!ended() && !memorised_ && !(signal = stop_signal()) &&
                (step_ == first_step_ || !out_of_time())) {
             train_step();
             if (t.eval_every > 0 && step_ % t.eval_every == 0) evaluate(true);
-            if (step_ < t.steps && t.checkpoint_every > 0 && step_ % t.checkpoint_every == 0) save();
+            if (!ended() && t.checkpoint_every > 0 && step_ % t.checkpoint_every == 0) save();
             if (!keeper_.any() && evaluated_ < 0 && seconds_since(begun_) >= first_look_s) evaluate(false);
             if (setup_.by_time) follow_clock();
         }
@@ -90,6 +87,7 @@ class Trainer {
   private:
     double elapsed() const { return seconds_since(setup_.started); }
     double seconds() const { return setup_.checkpoint.seconds + seconds_since(begun_); }
+    bool ended() const { return step_ >= setup_.config.train.steps; }
     bool out_of_time() const { return setup_.time_limit_s > 0 && elapsed() >= setup_.time_limit_s; }
     std::string file(const char* name) const { return options_.out + "/" + name; }
     const char* best_name() const { return setup_.start.adapts() ? best_adapter : best_model; }
@@ -113,7 +111,9 @@ class Trainer {
                         {"step", step_},
                         {"steps", setup_.config.train.steps},
                         {"config", setup_.config_json}});
-            note("resuming at step " + grouped(static_cast<std::uint64_t>(step_)));
+            const std::string step = grouped(static_cast<std::uint64_t>(step_));
+            note(ended() ? "the run has ended at step " + step + "; --steps or --epochs goes on"
+                         : "resuming at step " + step);
         } else {
             log_.write({{"event", "start"},
                         {"config", setup_.config_json},
@@ -136,6 +136,20 @@ class Trainer {
              (counts_tokens() ? " training tokens, " : " training examples, ") +
              std::to_string(setup_.threads) + (setup_.threads == 1 ? " thread, " : " threads, ") +
              kernels().name + ", " + setup_.config.train.precision);
+        say_whether_held_out();
+    }
+
+    /// Without an evaluation there is no best model, and no end where the text is being memorised.
+    void say_whether_held_out() {
+        for (std::size_t part = 0; part < setup_.texts(); part++)
+            if (fill_validation(setup_, part, 0, 1, work_)) return;
+        const auto window =
+            static_cast<std::uint64_t>(setup_.config.train.sequence) + 1;  // with what follows
+        note("too little is held out" +
+             (setup_.windows ? " (" + grouped(setup_.tokens(DataSplit::validation)) +
+                                   " tokens, a window takes " + grouped(window) + ")"
+                             : "") +
+             ": no evaluation, " + best_name() + " is the last");
     }
 
     /// After the log has its steps: else one that a kill left would be taken for edited.
@@ -188,7 +202,7 @@ class Trainer {
         if (!t.groups.empty()) record["group_lr"] = group_rates();
         log_.write(record);
         if (done.applied) log_blocks(done.blocks);
-        double left = setup_.time_limit_s > 0 ? setup_.time_limit_s - elapsed() : INFINITY;
+        double left = setup_.time_limit_s > 0 ? std::max(0.0, setup_.time_limit_s - elapsed()) : INFINITY;
         live_.step(step_, t.steps, loss, lr, speed, share, left);
     }
 
@@ -221,7 +235,7 @@ class Trainer {
                     {"update", updates}});
     }
 
-    /// A default run's steps are held against the clock while its learning rate is still constant: they end
+    /// Steps of a run by time are held against the clock while its learning rate is still constant: they end
     /// on time also where other work slows the machine down. What has been done is the same under the new
     /// end, and config.json tells it, so the run can be had again.
     void follow_clock() {
@@ -339,9 +353,8 @@ class Trainer {
     /// Whether the whole text has been read: nothing is memorised before, however the losses of a few batches
     /// rise and fall.
     bool read_once() const {
-        const TrainConfig& t = setup_.config.train;
-        const std::int64_t step = setup_.rows() * t.accumulate;
-        return static_cast<std::uint64_t>(step_ * step) >= setup_.text_size.train_tokens;
+        const std::int64_t read = step_ * setup_.config.train.step_tokens();
+        return static_cast<std::uint64_t>(read) >= setup_.text_size.train_tokens;
     }
     /// Else the training data are counted in examples.
     bool counts_tokens() const { return setup_.windows || setup_.packed; }
@@ -447,10 +460,10 @@ class Trainer {
                             {"step", step_},
                             {"seconds", with_digits(seconds(), 7)},
                             {"peak_memory_mib", with_digits(mib(peak_memory()), 5)},
-                            {"reason", signal                               ? "signal"
-                                       : memorised_                         ? "memorised"
-                                       : step_ == setup_.config.train.steps ? "steps"
-                                                                            : "time"}};
+                            {"reason", signal       ? "signal"
+                                       : memorised_ ? "memorised"
+                                       : ended()    ? "steps"
+                                                    : "time"}};
         if (setup_.config.train.skip_outliers > 0) end["skipped"] = outliers_.skipped();
         log_.write(end);
         if (outliers_.skipped() > 0)
@@ -458,6 +471,7 @@ class Trainer {
                  " steps were skipped, as their gradient norms were outliers");
         write_report(file("report.html"), file("log.jsonl"));
         if (setup_.config.train.save == "hf") write_hub_folder();
+        if (end["reason"] == "time") say_rate_that_stayed();
         for (const char* name : {best_name(), last_model, "report.html"}) note_written(file(name));
         auto shown = [](std::int64_t n) { return grouped(static_cast<std::uint64_t>(n)); };
         note("step " + shown(step_) + " of " + shown(setup_.config.train.steps) + " in " +
@@ -465,9 +479,23 @@ class Trainer {
              (best_is_last_ || !keeper_.any()
                   ? ""
                   : "; " + std::string(best_name()) + " is of step " + shown(keeper_.best_step())) +
-             (step_ == setup_.config.train.steps ? ""
-              : memorised_                       ? " (--resume --no-early-stop goes on)"
-                                                 : " (--resume goes on)"));
+             (ended()      ? ""
+              : memorised_ ? " (--resume --no-early-stop goes on)"
+                           : " (--resume goes on)"));
+    }
+
+    /// Where the time was up before the learning rate of a schedule that ends with the run had fallen.
+    void say_rate_that_stayed() const {
+        const ScheduleConfig& schedule = setup_.config.train.schedule;
+        RateSpan span = rate_span(setup_.config.train);
+        const double rate = scheduled_rate(schedule, span, step_ - 1),
+                     much = 0.05 * largest_rate(schedule, span);
+        span.steps = static_cast<double>(step_);  // as if these had been all
+        if (rate - scheduled_rate(schedule, span, step_ - 1) < much) return;
+        char text[32];
+        std::snprintf(text, sizeof text, "%.2g", rate);
+        note("the learning rate was still " + std::string(text) + " when the time was up: --steps " +
+             std::to_string(step_) + " would have let it fall");
     }
 
     /// The best model as a Hugging Face folder, whole though a signal ended the run.
@@ -519,7 +547,7 @@ int dry_run(const RunSetup& setup, bool as_json) {
     ordered_json out = {{"parameters", traced.graph.parameter_count()},
                         {"train_tokens", setup.tokens(DataSplit::train)},
                         {"validation_tokens", setup.tokens(DataSplit::validation)},
-                        {"tokens_per_step", setup.rows() * setup.config.train.accumulate},
+                        {"tokens_per_step", setup.config.train.step_tokens()},
                         {"steps", setup.config.train.steps},
                         {"peak_memory_mib", mib(peak)}};
     if (as_json)
@@ -528,55 +556,6 @@ int dry_run(const RunSetup& setup, bool as_json) {
         for (const auto& [key, value] : out.items()) write_stdout(key + " " + value.dump() + "\n");
     flush_stdout();
     return 0;
-}
-
-/// JSON that a run has written, as far as it is that still; else a value that equals none.
-nlohmann::json parsed(const std::string& text) {
-    using nlohmann::json;
-    return nests_too_deep(text) ? json(json::value_t::discarded) : json::parse(text, nullptr, false);
-}
-
-/// Whether a run with this log wrote that config: at its start, at a resume, or when its steps were planned
-/// anew.
-bool wrote_config(const std::string& log, const nlohmann::json& found) {
-    nlohmann::json own;
-    std::istringstream lines(log);
-    for (std::string line; std::getline(lines, line);) {
-        const bool plan = line.starts_with("{\"event\":\"plan\"");
-        if (!plan && !line.starts_with("{\"event\":\"start\"") && !line.starts_with("{\"event\":\"resume\""))
-            continue;
-        const nlohmann::json record = parsed(line);
-        if (!record.is_object()) continue;  // cut by a kill
-        if (record.contains("config")) own = record["config"];
-        if (plan && own.is_object() && own.contains("train") && own["train"].is_object())
-            own["train"]["steps"] = record.value("steps", nlohmann::json());
-        if (own == found) return true;
-    }
-    return false;
-}
-
-/// A resumed run goes on with the checkpoint's settings, or those of the config that it is given, and writes
-/// them to config.json: what its user has written there is kept beside it.
-void keep_edited_config(const TrainingOptions& options, const RunSetup& setup) {
-    const std::string path = options.out + "/config.json";
-    std::error_code ignored;
-    if (!std::filesystem::is_regular_file(path, ignored) ||
-        std::filesystem::equivalent(path, options.config_path, ignored))
-        return;
-    const std::string log = options.out + "/log.jsonl";
-    const nlohmann::json found = parsed(read_file(path));
-    if (found == setup.checkpoint.config ||
-        (std::filesystem::exists(log, ignored) && wrote_config(read_file(log), found)))
-        return;
-    std::string kept = options.out + "/config.edited.json";
-    for (int n = 2; name_taken(kept); n++)
-        kept = options.out + "/config.edited-" + std::to_string(n) + ".json";
-    if (int error = rename_file(path, kept)) fail_errno(kept, "", error);
-    note(path + " was edited: the run goes on with its own settings; what you wrote is kept as " + kept +
-         " (`linnet train " + kept + " --out " + options.out +
-         " --resume` goes on with it where the model and its batches are the same; --data DATA --out ANOTHER "
-         "starts "
-         "a run with it)");
 }
 
 }  // namespace

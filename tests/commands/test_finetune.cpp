@@ -1,6 +1,7 @@
 // linnet finetune and merge, generate --lora: whole commands.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -250,6 +251,163 @@ TEST_CASE("--set names the model, adapters' settings want --lora, and an epoch i
     const double held = number_of(epochs.out, "validation_tokens"),
                  all = number_of(epochs.out, "train_tokens");
     CHECK(number_of(epochs.out, "steps") >= 2 * 64 * all / (all + held) / 8 - 1);
+}
+
+TEST_CASE("the rate that is chosen is of what is trained: the last setting says whether that is an adapter") {
+    Place place;
+    const auto rate = [&](const std::string& settings) {
+        const Outcome tuned = place(
+            "$LINNET finetune -m m.gguf --data down --threads 1 --steps 1 --overwrite --out r " + settings);
+        REQUIRE_MESSAGE(tuned.exit == 0, tuned.err);
+        return nlohmann::json::parse(place.file("r/config.json"))["train"]["optimizer"]["lr"].get<double>();
+    };
+    const double whole = rate("");
+    CHECK(rate("--lora 8") == doctest::Approx(10 * whole));
+    CHECK(rate("--set finetune.lora.rank=8 --set finetune.lora.rank=0") == whole);
+    CHECK(fs::exists(place.s / "r/model.gguf"));
+    CHECK(rate("--set finetune.lora.rank=0 --set finetune.lora.rank=8") == doctest::Approx(10 * whole));
+}
+
+TEST_CASE("what is refused of an option is named by its setting, and by no file where there is none") {
+    Place place;
+    const std::pair<const char*, const char*> rows[] = {
+        {"--lora 4 --layers 99", "finetune.layers: expected at most the model's 1, got 99"},
+        {"--lora 4 --targets attn_x", "finetune.lora.targets: expected names of linear layers"},
+        {"--set train.sequence=64", "train.sequence: expected at most model.context (32), got 64"},
+        {"--set model.width=32", "model.width: expected 16, as m.gguf has it, got 32"}};
+    for (const auto& [options, said] : rows) {
+        CAPTURE(std::string(options));
+        const Outcome refused =
+            place("$LINNET finetune -m m.gguf --data down --out x " + std::string(options));
+        CHECK(refused.exit == 3);
+        CHECK_MESSAGE(refused.err.starts_with("linnet: error: " + std::string(said)), refused.err);
+    }
+}
+
+TEST_CASE("numbers of options are taken as they are written; an alpha of 0 is none") {
+    Place place;
+    const Outcome tuned =
+        place("$TUNE -m m.gguf --steps 1 --out t --lora 02 --alpha .5 --lora-dropout .25 --layer-decay .5");
+    REQUIRE_MESSAGE(tuned.exit == 0, tuned.err);
+    const auto config = nlohmann::json::parse(place.file("t/config.json"))["finetune"];
+    CHECK(config["lora"]["rank"] == 2);
+    CHECK(config["lora"]["alpha"] == 0.5);
+    CHECK(config["lora"]["dropout"] == 0.25);
+    CHECK(config["layer_decay"] == 0.5);
+    const Outcome none = place("$TUNE -m m.gguf --steps 1 --out n --lora 2 --alpha 0");
+    CHECK(none.exit == 2);
+    CHECK_MESSAGE(none.err.starts_with("linnet: error: --alpha: expected a number "), none.err);
+}
+
+TEST_CASE("an adapter's rates fall from layer to layer, too") {
+    Place place;
+    REQUIRE(place("$LINNET train --data text --threads 1 --steps 1 --set model.width=32 --set model.layers=3 "
+                  "--set model.heads=4 --set train.sample_tokens=0 --out base")
+                .exit == 0);
+    REQUIRE(place("$TUNE -m base --lora 2 --layer-decay 0.1 --steps 1 --out t").exit == 0);
+    const std::vector<nlohmann::json> blocks = records(place.file("t/log.jsonl"), "blocks");
+    REQUIRE(blocks.size() == 1);
+    REQUIRE(blocks[0]["names"] == nlohmann::json({"blk.0", "blk.1", "blk.2"}));
+    const auto updates = blocks[0]["update"].get<std::vector<double>>();
+    for (std::size_t i : {0, 1}) CHECK(updates[i] == doctest::Approx(0.1 * updates[i + 1]).epsilon(0.4));
+}
+
+TEST_CASE("a run that was to pass over bad documents does so when it is resumed") {
+    Place place;
+    std::string lines = "{\"text\": 7}\n";
+    for (int i = 0; i < 9; i++)
+        lines += R"({"text": "ten nine eight seven six five four three two one"})"
+                 "\n";
+    write_text(place.s / "docs.jsonl", lines);
+    const std::string tune = "$LINNET finetune --threads 1 --out t --data docs.jsonl ";
+    CHECK(place(tune + "-m m.gguf --steps 1").exit == 3);
+    REQUIRE(place(tune + "-m m.gguf --steps 1 --skip-bad").exit == 0);
+    const Outcome resumed = place("$LINNET finetune --threads 1 --out t --resume --steps 2");
+    CHECK_MESSAGE(resumed.exit == 0, resumed.err);
+}
+
+TEST_CASE("weights that a run's last update has spoiled are no checkpoint") {
+    Place place;
+    // Positions that no sequence of the run reaches: nothing but the decay changes them, and no loss shows
+    // them.
+    const Gguf model(place.s / "m.gguf");
+    const GgufTensor* positions = model.tensor("position_embd.weight");
+    REQUIRE(positions);
+    const auto* bytes = reinterpret_cast<const char*>(positions->bytes.data());
+    std::string file = place.file("m.gguf");
+    const std::size_t at = file.find(std::string(bytes, positions->bytes.size()));
+    REQUIRE(at != std::string::npos);
+    const float large = 3e38F;
+    std::memcpy(file.data() + at + positions->bytes.size() - sizeof large, &large, sizeof large);
+    write_text(place.s / "large.gguf", file);
+    const Outcome spoiled = place(
+        "$TUNE -m large.gguf --out t --steps 1 --set train.sequence=16 --set train.eval_every=0 --set "
+        "train.checkpoint_every=0 --set train.clip=0 --set 'train.groups=[{\"match\":"
+        "\"position_embd.weight\",\"kind\":\"sgd\",\"lr\":100,\"weight_decay\":10}]'");
+    CHECK(spoiled.exit == 5);
+    CHECK_MESSAGE(has(spoiled.err, "expected finite numbers, got weights that are not"), spoiled.err);
+    CHECK_FALSE(fs::exists(place.s / "t/model.gguf"));
+}
+
+TEST_CASE("of a small text a step reads a small share, unless the batch is set") {
+    Place place;
+    const auto dry = [&](const std::string& options) {
+        const Outcome told = place("$LINNET finetune -m m.gguf --threads 1 --dry-run --out x " + options);
+        REQUIRE_MESSAGE(told.exit == 0, told.err);
+        return told.out;
+    };
+    const std::string small = dry("--data down --epochs 2");
+    const double text = number_of(small, "train_tokens"), step = number_of(small, "tokens_per_step");
+    CHECK(step <= text / 16);
+    CHECK(step > text / 32);
+    CHECK(number_of(small, "steps") == std::ceil(2 * text / step));
+    CHECK(number_of(dry("--data down --steps 4 --set train.batch=128"), "tokens_per_step") == 4096);
+    CHECK(number_of(dry("--data down --steps 4 --set train.accumulate=4"), "tokens_per_step") == step);
+    std::string long_text;
+    while (long_text.size() < 200'000) long_text += counting_down();
+    write_text(place.s / "long", long_text);
+    CHECK(number_of(dry("--data long --steps 4"), "tokens_per_step") == 4096);
+    write_text(place.s / "one.jsonl", R"({"prompt": "one", "completion": "two"})"
+                                      "\n"
+                                      R"({"prompt": "two", "completion": "one"})");
+    CHECK(number_of(dry("--data one.jsonl --steps 4"), "tokens_per_step") == 32);
+}
+
+TEST_CASE("a model, and an adapter, that was tuned with a template of the program's keeps to it") {
+    Place place;
+    std::string chats;
+    for (int i = 0; i < 40; i++)
+        chats +=
+            R"({"messages": [{"role": "user", "content": "one"}, {"role": "assistant", "content": "two"}]})"
+            "\n";
+    write_text(place.s / "chats.jsonl", chats);
+    write_text(place.s / "form.json",
+               R"({"user": {"before": "u ", "after": "\n"}, "assistant": {"before": "a ", "after": "\n"}})");
+    REQUIRE(place("$LINNET train --data text --threads 1 --steps 1 --out base").exit == 0);
+    const std::string tune = "$LINNET finetune --data chats.jsonl --threads 1 --steps 2 ";
+    REQUIRE(place(tune + "-m base --template chatml --out tuned").exit == 0);
+    REQUIRE(place(tune + "-m base --template chatml --lora 2 --out adapted").exit == 0);
+    REQUIRE(place(tune + "-m base --template form.json --out formed").exit == 0);
+    REQUIRE(place("$LINNET quantize tuned small.gguf --type q8_0").exit == 0);
+    const auto chat = [&](const std::string& options) {
+        const Outcome answer = place("printf one | $LINNET chat --temp 0 -n 4 " + options);
+        REQUIRE_MESSAGE(answer.exit == 0, answer.err);
+        return answer;
+    };
+    for (const std::string model : {"-m tuned", "-m small.gguf", "-m base --lora adapted"}) {
+        CAPTURE(model);
+        const Outcome answer = chat(model);
+        CHECK_MESSAGE(answer.err.empty(), answer.err);
+        CHECK(answer.out == chat(model + " --template chatml").out);
+    }
+    // A file that was named by its path is not looked for.
+    CHECK(has(chat("-m formed").err, "continues text and does not answer"));
+    CHECK(has(chat("-m base").err, "continues text and does not answer"));
+    // Tuned once more it needs no name, nor if that text has no conversations.
+    REQUIRE(place(tune + "-m tuned --out twice").exit == 0);
+    REQUIRE(place("$LINNET finetune -m twice --data text --threads 1 --steps 1 --out thrice").exit == 0);
+    CHECK(nlohmann::json::parse(place.file("thrice/config.json"))["finetune"]["template"] == "chatml");
+    CHECK(chat("-m thrice").err.empty());
 }
 
 TEST_CASE("answers are learned from pairs and from conversations") {

@@ -187,23 +187,30 @@ TEST_CASE("a bad line of a batch is named before anything is written") {
          "(did you mean temp?)"},
         {"{\"prompt\": \"a\", \"top-p\": 2}", "p.jsonl: line 3: top-p: expected 0 to 1, got 2"},
         {"{\"prompt\": \"a\", \"n\": 1, \"tokens\": 2}", "p.jsonl: line 3: "},
+        {"{\"prompt\": \"a\", \"seed\": 1, \"seed\": 2}",
+         "p.jsonl: line 3: seed: expected each key once, got a second one"},
         {"{\"prompt\": \"a\", \"seed\": -1}", "p.jsonl: line 3: seed: expected"},
+        {"{\"prompt\": \"a\", \"seed\": 18446744073709551615}",
+         "p.jsonl: line 3: seed: expected 0 to 9200000000000000000, got 18446744073709551615"},
         {"{\"prompt\": \"a\", \"stop\": [1]}", "p.jsonl: line 3: stop[0]: expected a string, got 1"},
         {"{\"prompt\": \"a\", \"stop\": \"\"}", "p.jsonl: line 3: stop: expected a value, got an empty text"},
         {"{\"prompt\": \"\xff\"}", "p.jsonl: line 3: expected UTF-8, got byte 0xFF"},
         {"{\"prompt\": \"\u00e9\"}", "p.jsonl: line 3: "},
         {"{\"prompt\": \"one two three four five six seven eight nine ten\"}",
          "p.jsonl: line 3: prompt: expected at most 32 tokens, got 48"}};
-    for (const auto& [line, message] : bad) {
-        const auto& of_line = line;
-        CAPTURE(of_line);
-        write_text(path, good + "\n" + line + "\n" + good);
-        const Outcome outcome = run_linnet({"generate", "-m", tiny_model(), "--batch-file", path});
-        CHECK(outcome.exit == 3);
-        CHECK(outcome.out.empty());
-        CHECK(is_one_error_line(outcome.err));
-        CHECK_MESSAGE(has(outcome.err, message), outcome.err);
-    }
+    for (const auto& [line, message] : bad)
+        for (const char* number : {"3", "1"}) {
+            const auto& of_line = line;
+            CAPTURE(of_line);
+            std::string named = message;
+            named.replace(named.find("line 3") + 5, 1, number);
+            write_text(path, (*number == '3' ? good + "\n" : "") + line + "\n" + good);
+            const Outcome outcome = run_linnet({"generate", "-m", tiny_model(), "--batch-file", path});
+            CHECK(outcome.exit == 3);
+            CHECK(outcome.out.empty());
+            CHECK(is_one_error_line(outcome.err));
+            CHECK_MESSAGE(has(outcome.err, named), outcome.err);
+        }
     write_text(path, "\n\n");
     CHECK(run_linnet({"generate", "-m", tiny_model(), "--batch-file", path}).exit == 3);
     CHECK(run_linnet({"generate", "-m", tiny_model(), "--batch-file", path, "-p", "one"}).exit == 2);
@@ -325,7 +332,14 @@ TEST_CASE("bench --profile has a line for each op and type of weights, in shares
         CHECK(shares > 99);
         CHECK(shares < 101);
     }
-    CHECK(run_linnet({"bench", "-m", tiny_model(), "--profile", "--json"}).exit == 2);
+    const json record = json::parse(
+        run_linnet({"bench", "-m", tiny_model(), "-p", "16", "-n", "2", "-r", "1", "--profile", "--json"})
+            .out);
+    for (const char* part : {"reading", "writing"}) {
+        double share = 0;
+        for (const json& row : record.at("profile").at(part)) share += row.at("share").get<double>();
+        CHECK(share == doctest::Approx(1));
+    }
 }
 
 TEST_CASE("a model that becomes shorter while it is in use ends the program with one line") {

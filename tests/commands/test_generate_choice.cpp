@@ -116,6 +116,8 @@ TEST_CASE("a text is one of its grammar, whatever the samplers are, and says whe
     const json whole = records(made({"--grammar", s / "g", "-n", "25", "--json"})).back();
     CHECK(whole["end"] == "grammar");
     CHECK(whole["complete"] == true);
+    for (const json& one : records(made({"--grammar", s / "g", "-n", "5", "--json", "--samples", "2"})))
+        CHECK(one["complete"] == false);
     CHECK(has(run_linnet({"generate", "-m", tiny_model(), "-p", "one", "--grammar", s / "g", "-n", "5"}).err,
               "the text was cut before the end"));
 }

@@ -50,6 +50,8 @@ TEST_CASE("one line end at the end of a prompt from stdin or a file is dropped, 
     CHECK(made({"--keep-newline"}, "one two\n") == with);
     write_text(scratch / "prompt", "one two \n");
     CHECK(made({"-f", scratch / "prompt"}) == text);
+    write_text(scratch / "prompt", "\xEF\xBB\xBFone two \n");  // a byte order mark is none of the text
+    CHECK(made({"-f", scratch / "prompt"}) == text);
     write_text(scratch / "prompt", "one two\n");
     CHECK(made({"-f", scratch / "prompt", "--keep-newline"}) == with);
     const auto logits = [](const std::vector<std::string>& arguments, const std::string& input) {
@@ -537,11 +539,11 @@ TEST_CASE("an option that another one gives its meaning is refused without it") 
         std::string command, expected;
     } cases[] = {
         {"quantize --type q8_0 --ctx 8 " + model + " " + (scratch / "out.gguf"),
-         "--ctx: expected --check or --importance beside it, which it is for, got none"},
+         "--ctx: expected --check or --importance as well, got neither"},
         {"generate -m " + model + " -p one --length-penalty 2",
-         "--length-penalty: expected --beams beside it"},
+         "--length-penalty: expected --beams as well, got none"},
         {"eval -m " + model + " -f " + text + " --length-penalty 2",
-         "--length-penalty: expected --beams beside it"},
+         "--length-penalty: expected --beams as well, got none"},
     };
     for (const auto& c : cases) {
         const Outcome outcome = run_shell("$LINNET " + c.command);

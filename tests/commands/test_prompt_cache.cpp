@@ -96,6 +96,9 @@ TEST_CASE("a prompt cache that is cut short, damaged or another model's is refus
     const Outcome small = generate({"-p", "one", "--ctx", "4", "--prompt-cache", cache});
     CHECK(small.exit == 3);
     CHECK_MESSAGE(has(small.err, "tokens: expected 1 to 4, the context, got 7"), small.err);
+    const Outcome stored = generate({"-p", "one two", "--kv-type", "f32", "--prompt-cache", cache});
+    CHECK(stored.exit == 3);
+    CHECK_MESSAGE(has(stored.err, "keys and values stored as here, got stored in another way"), stored.err);
     write_text(scratch / "text", counting_text());
     write_text(scratch / "config", tiny_config());
     REQUIRE(run_linnet({"train", scratch / "config", "--data", scratch / "text", "--out", scratch / "other",
@@ -138,6 +141,10 @@ TEST_CASE("--speculate and --draft write the text that is written without them, 
         generate({"-p", "one two three ", "-n", "17", "--temp", "0", "--json", "--draft", tiny_model()}).out);
     CHECK(end["accepted"] == end["drafted"]);  // its own draft is always right
     CHECK(end["drafted"].get<int>() > 10);
+    const json drawn = last_record(generate({"-p", "one two three ", "-n", "40", "--temp", "2", "--ctx-shift",
+                                             "--json", "--draft", tiny_model()})
+                                       .out);
+    CHECK(drawn["accepted"] == drawn["drafted"]);  // also with the random numbers of its own places
     const Outcome built_in = generate({"-p", "one", "--draft", scratch / "draft/model.gguf"});
     CHECK(built_in.exit == 0);
     write_text(scratch / "text", counting_text() + "ZZZ");
@@ -160,6 +167,15 @@ TEST_CASE("a full context ends the text with a reason, and --ctx-shift goes on b
     CHECK(generate({"-p", "one two ", "-n", "60", "--slide", "--json"}).exit == 0);
     CHECK(generate({"-p", "one two ", "-n", "60", "--ctx-shift", "--keep", "8"}).out !=
           generate({"-p", "one two ", "-n", "60", "--ctx-shift"}).out);
+    // What is kept leaves room for two tokens behind it.
+    CHECK(generate({"-p", "one two ", "-n", "60", "--ctx-shift", "--keep", "30"}).exit == 0);
+    const Outcome most = generate({"-p", "one two ", "-n", "60", "--ctx-shift", "--keep", "31"});
+    CHECK(most.exit == 2);
+    CHECK_MESSAGE(has(most.err, "--keep: expected at most 30 in a context of 32 tokens, got 31"), most.err);
+    CHECK(generate({"-p", "one", "--ctx-shift", "--keep", "15", "--ctx", "16"}).exit == 2);
+    const Outcome alone = generate({"-p", "one two ", "--keep", "8"});
+    CHECK(alone.exit == 2);
+    CHECK_MESSAGE(has(alone.err, "--keep: expected --ctx-shift as well, got none"), alone.err);
     const std::string prompt = counting_text().substr(0, 100);
     const Outcome longer = generate({"-p", prompt, "-n", "4"});
     CHECK(longer.exit == 3);

@@ -48,6 +48,8 @@ TEST_CASE("eval --against tells of two models what quantize --check tells") {
     const Outcome small = against(scratch / "small.gguf", {"--json"});
     REQUIRE_MESSAGE(small.exit == 0, small.err);
     CHECK(json::parse(small.out) == json::parse(made.out).at("check"));
+    CHECK(json::parse(small.out).at("kl_p99") > 0);
+    CHECK(json::parse(small.out).at("kl_p99") >= json::parse(small.out).at("kl_mean"));
     const json same = json::parse(against(tiny_model(), {"--json", "--ctx", "16", "--windows", "3"}).out);
     CHECK(same.at("tokens") == 3 * 15);
     CHECK(same.at("kl_mean") == 0);
@@ -157,4 +159,59 @@ TEST_CASE("a model that takes its source's place is compared with what stood the
                                      "--overwrite", "--check", scratch / "text", "--json"});
     REQUIRE_MESSAGE(made.exit == 0, made.err);
     CHECK(json::parse(made.out).at("check").at("kl_mean") > 0);
+}
+
+TEST_CASE("the perplexities of a comparison are those that eval tells of each model") {
+    Scratch scratch;
+    write_text(scratch / "text", counting_text());
+    auto eval = [&](std::vector<std::string> more) {
+        std::vector<std::string> all{"eval",           "-m",     tiny_model(), "--file",
+                                     scratch / "text", "--json", "--ctx",      "16"};
+        all.insert(all.end(), more.begin(), more.end());
+        const Outcome outcome = run_linnet(all);
+        REQUIRE_MESSAGE(outcome.exit == 0, outcome.err);
+        return json::parse(outcome.out);
+    };
+    const double own = eval({}).at("ppl");
+    const json both = eval({"--against", tiny_model()});
+    for (const char* key : {"source_ppl", "ppl"})
+        CHECK(both.at(key).get<double>() == doctest::Approx(own).epsilon(1e-4));
+}
+
+TEST_CASE("an importance matrix changes the types of some tensors, as llama.cpp's rules say") {
+    Scratch scratch;
+    write_text(scratch / "text", counting_text());
+    write_text(scratch / "config", tiny_config());
+    REQUIRE(run_linnet({"train", scratch / "config", "--data", scratch / "text", "--out", scratch / "run",
+                        "--steps", "1", "--set", "model.layers=8"})
+                .exit == 0);
+    auto quantize = [&](std::vector<std::string> more) {
+        std::vector<std::string> all{
+            "quantize", scratch / "run/model.gguf", scratch / "q.gguf", "--type", "q4_0", "--overwrite"};
+        all.insert(all.end(), more.begin(), more.end());
+        const Outcome outcome = run_linnet(all);
+        REQUIRE_MESSAGE(outcome.exit == 0, outcome.err);
+        return outcome.out;
+    };
+    auto type_of = [](const json& report, const std::string& name) {
+        for (const json& tensor : report.at("tensors"))
+            if (tensor.at("name") == name) return tensor.at("type").get<std::string>();
+        return std::string("none");
+    };
+    const json plain = json::parse(quantize({"--json"}));
+    const json weighed =
+        json::parse(quantize({"--json", "--importance", scratch / "text", "--windows", "2"}));
+    CHECK(type_of(plain, "blk.0.ffn_down.weight") == "q4_0");
+    CHECK(type_of(weighed, "blk.0.ffn_down.weight") == "q4_1");
+    CHECK(type_of(weighed, "blk.1.ffn_down.weight") == "q4_0");
+    double weights = 0;
+    for (const json& tensor : plain.at("tensors")) {
+        double count = 1;
+        for (const json& size : tensor.at("shape")) count *= size.get<double>();
+        weights += count;
+    }
+    char line[64];
+    std::snprintf(line, sizeof line, ", %.2f bits per weight\n",
+                  8 * plain.at("bytes").get<double>() / weights);
+    CHECK(has(quantize({}), line));
 }

@@ -72,3 +72,24 @@ TEST_CASE("Ctrl-C ends generation with the text so far and exit code 130; SIGTER
         CHECK(has(outcome.out, "\\n"));
     }
 }
+
+TEST_CASE("what is written leaves as it comes, also into a file or a pipe") {
+    Scratch scratch;
+    run_shell(killed_at("\"$LINNET\" generate -m " + tiny_model() +
+                            " -p one -n 100000000 --ctx-shift --seed 1 >" + (scratch / "out"),
+                        " ", scratch / "out"));
+    CHECK(read_text(scratch / "out").size() < 4096);
+}
+
+TEST_CASE("Ctrl-C ends quantize with exit code 130, the model written") {
+    Scratch scratch;
+    std::string text;
+    for (int i = 0; i < 300; i++) text += counting_text();  // 3 MB: its comparison takes a while
+    write_text(scratch / "text", text);
+    const Outcome outcome =
+        shell("cd " + scratch.path +
+              "; env --default-signal=INT $LINNET quantize $MODEL q.gguf --type q8_0 --check text & pid=$!\n"
+              "while ! [ -e q.gguf ] && kill -0 $pid; do sleep 0.01; done\nkill -INT $pid; wait $pid");
+    CHECK_MESSAGE(outcome.exit == 130, outcome.err);
+    CHECK(run_linnet({"inspect", scratch / "q.gguf"}).exit == 0);
+}

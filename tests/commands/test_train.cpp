@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands/commands.h"
+#include "commands/pseudo_terminal.h"
 #include "commands/records.h"
 #include "commands/tiny.h"
 #include "support.h"
@@ -168,6 +169,36 @@ TEST_CASE("--json puts the log on stdout; --dry-run writes nothing; --time ends 
     Outcome timed = run("$TRAIN timed --time 1s --set train.steps=1000000");
     CHECK(timed.exit == 0);
     CHECK(std::filesystem::exists(run.s / "timed/model.gguf"));
+    CHECK_MESSAGE(has(timed.err, "the learning rate was still 0.01 when the time was up: --steps "),
+                  timed.err);
+}
+
+TEST_CASE(
+    "under --time a config's own schedule wsd ends with the time, and with its own steps at the latest") {
+    Run run;
+    json config = json::parse(tiny_config());
+    config["train"]["schedule"]["kind"] = "wsd";
+    config["train"]["eval_every"] = config["train"]["checkpoint_every"] = 0;
+    config["train"]["steps"] = 1000000;
+    write_text(run.s / "long.json", config.dump());
+    config["train"]["steps"] = 60;
+    write_text(run.s / "short.json", config.dump());
+    const std::string rest = " --data text --threads 1 --set train.precision=f32 --out ";
+    const Outcome timed = run("$LINNET train long.json --time 3s" + rest + "timed");
+    REQUIRE_MESSAGE(timed.exit == 0, timed.err);
+    const std::vector<json> plans = records(run.file("timed/log.jsonl"), "plan"),
+                            steps = records(run.file("timed/log.jsonl"), "step");
+    REQUIRE(!plans.empty());
+    CHECK(plans.back()["steps"] < 1000000);
+    CHECK(steps.back()["lr"] < 0.005);
+    CHECK(json::parse(run.file("timed/config.json"))["train"]["steps"] == plans.back()["steps"]);
+    REQUIRE(run("$LINNET train short.json --time 100s" + rest + "in-time").exit == 0);
+    CHECK(records(run.file("in-time/log.jsonl"), "plan").empty());
+    REQUIRE(run("$LINNET train short.json" + rest + "free").exit == 0);
+    CHECK(run.file("in-time/model.gguf") == run.file("free/model.gguf"));
+    const Outcome set = run("$LINNET train long.json --time 0.5s --steps 2000000" + rest + "set");
+    CHECK(records(run.file("set/log.jsonl"), "plan").empty());
+    CHECK_MESSAGE(has(set.err, "the learning rate was still 0.01 when the time was up"), set.err);
 }
 
 TEST_CASE("every end of a run evaluates, writes a sample, and renews the report") {
@@ -303,6 +334,57 @@ TEST_CASE("without a config one is chosen that ends on time, and config.json giv
     CHECK(steps.exit == 0);
     CHECK(has(steps.err, "step 3 of 3"));
     CHECK(json::parse(run.file("f/config.json"))["train"]["steps"] == 3);
+    const Outcome refused = run("$LINNET train --data text --out g --steps 3 --set model.kv_heads=7");
+    CHECK(refused.exit == 3);
+    CHECK_MESSAGE(refused.err.starts_with("linnet: error: model.kv_heads: expected"), refused.err);
+}
+
+TEST_CASE("a resumed run that has no steps left says so, and what goes on with it") {
+    Run run;
+    REQUIRE(run("$TRAIN out --steps 20").exit == 0);
+    const std::string resume = "$LINNET train --out out --resume --threads 1 ",
+                      ended = "the run has ended at step 20; --steps or --epochs goes on";
+    for (const char* more : {"--time 5s", "--steps 10", "", "--set train.steps=20"}) {
+        CAPTURE(more);
+        const Outcome resumed = run(resume + more);
+        CHECK(resumed.exit == 0);
+        CHECK_MESSAGE(has(resumed.err, ended), resumed.err);
+        CHECK_FALSE(has(resumed.err, "resuming"));
+        CHECK_FALSE(has(resumed.err, "(--resume goes on)"));
+        CHECK(records(run.file("out/log.jsonl")).back()["reason"] == "steps");
+    }
+    const Outcome on = run(resume + "--steps 30");
+    CHECK(on.exit == 0);
+    CHECK(has(on.err, "resuming at step 20"));
+    CHECK(has(on.err, "step 30 of 30"));
+    CHECK_FALSE(has(on.err, "has ended"));
+}
+
+TEST_CASE("a run with nothing to evaluate on says so") {
+    Run run;
+    CHECK_FALSE(has(run("$TRAIN usual --steps 2").err, "too little is held out"));
+    const Outcome none = run("$TRAIN none --steps 2 --set train.validation_fraction=0");
+    CHECK(none.exit == 0);
+    CHECK_MESSAGE(
+        has(none.err,
+            "too little is held out (0 tokens, a window takes 33): no evaluation, model.gguf is the last"),
+        none.err);
+    write_text(run.s / "text", counting_text().substr(0, 200));
+    const Outcome little = run("$TRAIN little --steps 2");
+    CHECK(little.exit == 0);
+    CHECK_MESSAGE(has(little.err, "tokens, a window takes 33): no evaluation"), little.err);
+    CHECK_FALSE(has(little.err, "(0 tokens"));
+}
+
+TEST_CASE("the live line of a run whose time is up has no time left") {
+    Run run;
+    PseudoTerminal terminal(
+        {"train", run.s / "config", "--data", run.s / "text", "--out", run.s / "out", "--threads", "1",
+         "--steps", "1000000", "--time", "0.3s", "--no-early-stop", "--set", "train.eval_every=0"},
+        {"LANG=C.UTF-8"});
+    CHECK(terminal.exit() == 0);
+    CHECK_MESSAGE(has(terminal.printed(), "0.0s left"), terminal.printed());
+    CHECK_FALSE(has(terminal.printed(), "? left"));
 }
 
 TEST_CASE("a resume needs no --data, and a run's folder stands for its model, also after kill -9") {

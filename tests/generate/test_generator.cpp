@@ -2,6 +2,8 @@
 
 #include "base/error.h"
 #include "generate/fakes.h"
+#include "generate/grammar/constraint.h"
+#include "generate/grammar/gbnf.h"
 
 using namespace linnet;
 using namespace linnet::test;
@@ -398,4 +400,24 @@ TEST_CASE("a shift keeps the first tokens that it is told to, and a long prompt 
                        }()})[0]
                   .ids.size() == 12);
     }
+}
+
+TEST_CASE("a grammar allows no end token where those are ignored, and a text that was stopped is not whole") {
+    FakeTokenizer tokenizer({"a", "b", ""});
+    tokenizer.end = 2;
+    GenerateOptions options = up_to(5);
+    options.grammar =
+        std::make_shared<TokenConstraint>(read_gbnf("root ::= \"a\" | \"a\" root", "g"), tokenizer,
+                                          std::make_shared<GrammarVocabulary>(tokenizer), "g");
+    FakeSource ends(100, 3, recite({2})), goes_on(100, 3, recite({0}));
+    const Told ended = tell(ends, tokenizer, {1}, options);
+    CHECK(ended.ids == std::vector<TokenId>{0, 2});
+    CHECK(ended.result.complete == true);
+    options.ignore_end = true;
+    CHECK(tell(ends, tokenizer, {1}, options).ids == std::vector<TokenId>(5, 0));
+    options.ignore_end = false;
+    options.stops = {"aa"};
+    const Told stopped = tell(goes_on, tokenizer, {1}, options);
+    CHECK(stopped.result.end == GenerateEnd::stop);
+    CHECK(stopped.result.complete == false);
 }

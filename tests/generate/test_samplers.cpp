@@ -435,3 +435,33 @@ TEST_CASE("guesses change nothing where a sampler learns from its picks") {
     };
     CHECK(told(true) == told(false));
 }
+
+TEST_CASE("what a sampler cuts off counts for none of those behind it") {
+    SamplerOptions o = plain();
+    o.samplers = "xtc;min_p";
+    o.xtc_probability = 1, o.xtc_threshold = 0.2;  // 1 goes: 3 is the likeliest then
+    o.min_p = 0.3;                                 // of 3's: 2, with 0.37 of it, stays
+    CHECK(drawn(o, five) == std::set<TokenId>{3, 2});
+    std::vector<float> logits(11, std::log(0.08f));  // ten alike, and an untypical one of 0.2, which goes
+    logits[10] = std::log(0.2f);
+    o = plain();
+    o.samplers = "typical_p;min_p", o.typical_p = 0.7, o.min_p = 0.9;
+    CHECK(drawn(o, logits).size() > 1);
+    o = plain();
+    o.samplers = "top_k;penalties;temperature", o.top_k = 3, o.repeat_penalty = 10;
+    CHECK(first_choice(o, five, {1, 1}) == 3);
+}
+
+TEST_CASE("a temperature before DRY is one: the same draws as of divided logits") {
+    SamplerOptions first = plain(), scaled = plain();
+    first.samplers = "temperature;dry", scaled.samplers = "dry";
+    first.temperature = 0.25;
+    for (SamplerOptions* o : {&first, &scaled})
+        o->dry_multiplier = 1, o->dry_base = 1, o->dry_allowed_length = 1;
+    std::vector<float> four;
+    for (float x : five) four.push_back(x * 4);
+    const std::vector<TokenId> history{2, 1, 2};
+    Sampler a(first), b(scaled);
+    for (std::uint64_t step = 0; step < 3000; step++)
+        REQUIRE(a.pick(five, history, step) == b.pick(four, history, step));
+}

@@ -70,8 +70,9 @@ TEST_CASE("the best of the candidates is the one that ends lowest, and it was me
     CHECK(unmeasured.candidates[unmeasured.best].config == choose_config(prospect));
     for (double speed : {0.01, 1.0, 100.0}) {  // times what was thought
         std::vector<std::int64_t> asked;
-        const Choice choice = choose(prospect, [&](const Candidate& candidate) {
+        const Choice choice = choose(prospect, [&](Candidate& candidate) {
             asked.push_back(candidate.config["model"]["width"]);
+            candidate.precision = "bf16";
             // Narrow models reach less.
             return candidate.step_flops / (speed * 3e9 * static_cast<double>(asked.back()));
         });
@@ -82,6 +83,7 @@ TEST_CASE("the best of the candidates is the one that ends lowest, and it was me
         CHECK(asked.size() <= choice.candidates.size());
         CHECK(best.step_seconds == doctest::Approx(best.step_flops / (speed * 3e9 * double(width))));
         for (const Candidate& candidate : choice.candidates) {
+            CHECK(candidate.precision == (candidate.measured ? "bf16" : ""));
             CHECK(candidate.bits_per_byte >= best.bits_per_byte);
             CHECK(candidate.tokens > 0);
         }
@@ -195,4 +197,16 @@ TEST_CASE(
     for (std::int64_t step = 0; step < done; step++)
         CHECK(learning_rate(late, step) == learning_rate(t, step));
     CHECK(fitting_steps(t, planned * 7 / 10, 99.0, 100, text) == planned);  // it decays: left as it is
+}
+
+TEST_CASE("the rate of a run from a model falls with its width, and is bounded for narrow ones") {
+    const auto rate = [](std::int64_t width, bool adapter) {
+        ModelConfig model;
+        model.width = width;
+        return choose_tuning(model, adapter)["train"]["optimizer"]["lr"].get<double>();
+    };
+    CHECK(rate(2048, false) == doctest::Approx(0.1 / 2048).epsilon(0.05));
+    CHECK(rate(2048, true) == doctest::Approx(1.0 / 2048).epsilon(0.05));
+    CHECK(rate(16, false) == doctest::Approx(5e-4));
+    CHECK(rate(16, true) == doctest::Approx(5e-3));
 }

@@ -102,6 +102,25 @@ TEST_CASE("--dry-run counts what the optimizer keeps") {
     CHECK(muon > lion);
 }
 
+TEST_CASE("a learning rate that its schedule's floor keeps constant is told") {
+    Run run;
+    auto told = [&](const std::string& setting) {
+        Outcome outcome = run("$TRAIN --out out --overwrite --steps 2 " + setting);
+        CHECK(outcome.exit == 0);
+        return outcome.err;
+    };
+    CHECK(
+        has(told("--set train.optimizer.lr=5e-5"),
+            "train.optimizer.lr 5e-05 stays constant: train.schedule.min_lr, to which kind cosine falls, is "
+            "0.0001\n"));
+    CHECK(
+        has(told("--set 'train.groups=[{\"match\":\"blk.*\",\"lr\":1e-4,\"schedule\":{\"kind\":\"wsd\"}}]'"),
+            "train.groups[0].lr 0.0001 stays constant: train.groups[0].schedule.min_lr"));
+    CHECK_FALSE(has(told("--set train.optimizer.lr=5e-5 --set train.schedule.kind=constant "
+                         "--set 'train.groups=[{\"match\":\"blk.*\",\"lr\":0}]'"),
+                    "stays constant"));
+}
+
 TEST_CASE("settings of an optimizer that contradict each other, and groups without parameters, are refused") {
     Run run;
     auto refused = [&](const std::string& setting, int code, const std::string& part) {
@@ -130,6 +149,31 @@ TEST_CASE("settings of an optimizer that contradict each other, and groups witho
     CHECK(moved.exit == 5);
     CHECK(has(moved.err, "train.groups: expected the same optimizer for each parameter"));
     CHECK(run("$TRAIN --out groups --resume --steps 9" + lion("blk.0.attn_q.weight")).exit == 0);
+}
+
+TEST_CASE("a pattern of a group that matches nothing is named by the config's file, or by none") {
+    Run run;
+    json config = json::parse(tiny_config());
+    config["train"]["groups"] = json::parse(R"([{"match": "blk.9.*"}])");
+    write_text(run.s / "grouped.json", config.dump());
+    const Outcome given = run("$LINNET train grouped.json --data text --out out");
+    CHECK(given.exit == 3);
+    CHECK_MESSAGE(
+        given.err.starts_with("linnet: error: grouped.json: train.groups[0].match: expected a pattern"),
+        given.err);
+    const Outcome none =
+        run("$LINNET train --data text --out out --steps 2 --set "
+            "'train.groups=[{\"match\":\"blk.99.*\"}]'");
+    CHECK(none.exit == 3);
+    CHECK_MESSAGE(none.err.starts_with("linnet: error: train.groups[0].match: expected a pattern"), none.err);
+}
+
+TEST_CASE("the rate that the log has of a group is that of the same step") {
+    Run run;
+    REQUIRE(run("$TRAIN --out out --steps 12 --set 'train.groups=[{\"match\":\"blk.*\"}]'").exit == 0);
+    const std::vector<json> steps = run.log("out", "step");
+    REQUIRE(steps.size() == 12);
+    for (const json& step : steps) CHECK(step["group_lr"][0] == step["lr"]);
 }
 
 TEST_CASE("a group keeps the schedule that it takes over from its run") {

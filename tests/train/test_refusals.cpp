@@ -424,3 +424,11 @@ TEST_CASE("the model that a run begins from is named by the last setting, or by 
     CHECK(start_model(named, {"finetune.model=b", "finetune.model=c"}) == "c");
     CHECK(start_model(named, {"finetune.model="}).empty());
 }
+
+TEST_CASE("of several settings of a key the last one counts, and no longer key is taken for it") {
+    const std::vector<std::string> settings = {"train.batch=1", "train.batch=2=3", "train.batch_size=4"};
+    CHECK(last_setting(settings, "train.batch") == "2=3");
+    CHECK(last_setting(settings, "train.bat") == std::nullopt);
+    CHECK(last_setting({"train.batch="}, "train.batch") == "");
+    CHECK(last_setting({"train.batch"}, "train.batch") == std::nullopt);
+}

@@ -74,6 +74,31 @@ TEST_CASE("a corpus and a text are trained on together, with the corpus's tokeni
     CHECK(texts.back()["name"] == "other=b");
 }
 
+TEST_CASE("a run of several texts goes on with all of them as they were") {
+    Run run;
+    const std::string train = "$TRAIN --out out --data text=2 --data other=b=1 ";
+    REQUIRE(run(train + "--steps 3").exit == 0);
+    std::string other = run.file("other=b");
+    other.replace(0, 6, "twelve");
+    write_text(run.s / "other=b", other);
+    const Outcome refused = run(train + "--resume --steps 6");
+    CHECK(refused.exit == 5);
+    CHECK_MESSAGE(has(refused.err, "expected the text that the run began with"), refused.err);
+}
+
+TEST_CASE("a corpus with another tokenizer than made it is refused, though that has as many tokens") {
+    Run run;
+    REQUIRE(run("$LINNET tokenizer train --vocab-size 270 -o t.json text && "
+                "$LINNET tokenizer train --vocab-size 270 -o u.json other=b && "
+                "$LINNET corpus -t t.json -o shards text && $LINNET corpus -t u.json -o others text && "
+                "cp others/tokenizer.gguf shards/tokenizer.gguf")
+                .exit == 0);
+    const Outcome refused = run("$TRAIN --out out --data shards --steps 3");
+    CHECK(refused.exit == 3);
+    CHECK_MESSAGE(has(refused.err, "shards/tokenizer.gguf: sha256: expected "), refused.err);
+    CHECK_MESSAGE(has(refused.err, ", which made the corpus, got "), refused.err);
+}
+
 TEST_CASE("--epochs ends when all has been read so often; weights that are none are refused") {
     Run run;
     Outcome dry = run("$TRAIN --out dry --data text --epochs 3 --dry-run");

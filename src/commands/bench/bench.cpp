@@ -111,7 +111,9 @@ Measured measure(Engine& engine, Sequence& sequence, const BenchText& text, std:
     return m;
 }
 
-void print(const Measured& m, const BenchText& text, const ModelOptions& options, const Globals& globals) {
+/// `profile`: what --profile asked for, or null.
+void print(const Measured& m, const BenchText& text, const ModelOptions& options, const Globals& globals,
+           const ModelProfile* profile) {
     const std::size_t prompt = text.prompt.size(), tokens = text.tokens.size();
     const double flops = prompt > 0 ? m.prompt_flops / static_cast<double>(prompt) * m.read.median() : 0,
                  bytes = m.token_bytes * m.write.median();
@@ -130,6 +132,7 @@ void print(const Measured& m, const BenchText& text, const ModelOptions& options
                                    {"tokens", tokens},
                                    {"threads", threads_or_cores(globals.threads)},
                                    {"isa", kernels().name}};
+        if (profile) out["profile"] = profile_json(*profile);
         write_stdout(out.dump() + "\n");
         return;
     }
@@ -144,6 +147,7 @@ void print(const Measured& m, const BenchText& text, const ModelOptions& options
                   m.write.median(), m.write.least(), m.write.most(), bytes / 1e9, m.load_s, peak_rss_mib(),
                   static_cast<long long>(options.repeats), threads_or_cores(globals.threads), kernels().name);
     write_stdout(lines);
+    if (profile) write_stdout(profile_text(*profile, threads_or_cores(globals.threads)));
 }
 
 int run_model(const ModelOptions& options, const Globals& globals) {
@@ -164,9 +168,9 @@ int run_model(const ModelOptions& options, const Globals& globals) {
     const BenchText text(options, sequence.context(), model->config().vocabulary);
     Measured measured = measure(engine, sequence, text, options.repeats);
     measured.load_s = load;
-    print(measured, text, options, globals);
-    if (options.profile)
-        write_stdout(profile_text(take_profile(engine, sequence, text), threads_or_cores(globals.threads)));
+    std::optional<ModelProfile> profile;
+    if (options.profile) profile = take_profile(engine, sequence, text);
+    print(measured, text, options, globals, profile ? &*profile : nullptr);
     return 0;
 }
 
@@ -224,11 +228,10 @@ Action add_bench(CLI::App& app, const Globals& globals) {
     add_integer(app, "-n,--tokens", options->tokens, 0, 1 << 24, "tokens to write");
     add_integer(app, "-r,--repeats", options->repeats, 1, 1000, "rounds; the median is printed");
     add_state_type(app, options->state);
-    auto* json =
-        app.add_flag("--json", options->json, "one JSON object: pp_tps, tg_tps, load_s, peak_rss_mib, …");
+    app.add_flag("--json", options->json,
+                 "one JSON object: pp_tps (tokens/s of the prompt), tg_tps (of writing), load_s, …");
     app.add_flag("--profile", options->profile,
-                 "then where the time goes, by op and type of weights, and shares of the machine's limits")
-        ->excludes(json);
+                 "also where the time goes, by op and type of weights, and shares of the machine's limits");
     return [options, &globals] { return run_model(*options, globals); };
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 #include "kernels/kernels.h"
 #include "kernels/peaks.h"
@@ -34,28 +35,45 @@ double peak_of(const std::string& weights, const Peaks& peaks) {
     return 0;
 }
 
-std::string share(double rate, double limit) {
-    char text[32] = "";
-    if (limit > 0) std::snprintf(text, sizeof text, "%.0f %%", 100 * rate / limit);
-    return text;
+/// The longest first: each op's time divided by `count`, and of products `amount` by second.
+std::vector<ProfileRow> rows_of(const std::vector<OpTime>& ops, int count, double OpTime::*amount) {
+    std::vector<ProfileRow> rows;
+    for (const OpTime& op : ops)
+        rows.push_back({op.op, op.weights, op.seconds / count,
+                        op.weights.empty() ? 0 : op.*amount / std::max(op.seconds, 1e-9), 0});
+    std::ranges::stable_sort(rows, std::greater(), &ProfileRow::seconds);
+    return rows;
 }
 
-/// A line per op, the longest first: its time divided by `count`, and for products the billions of `amount` a
-/// second with `decimals` and their share of limit(op).
-template <class Limit>
-std::string table(std::vector<OpTime>& ops, int count, double OpTime::*amount, int decimals, Limit limit) {
-    std::ranges::stable_sort(ops, std::greater(), &OpTime::seconds);
+std::vector<ProfileRow> reading_rows(const ModelProfile& profile) {
+    return rows_of(profile.reading, 1, &OpTime::flops);
+}
+std::vector<ProfileRow> writing_rows(const ModelProfile& profile) {
+    return rows_of(profile.writing, profile.written, &OpTime::bytes);
+}
+
+}  // namespace
+
+double seconds_of(const std::vector<ProfileRow>& rows) {
+    double sum = 0;
+    for (const ProfileRow& row : rows) sum += row.seconds;
+    return sum;
+}
+
+std::string profile_table(const std::vector<ProfileRow>& rows, int decimals) {
     std::string text;
-    const double all = seconds_of(ops);
-    for (const OpTime& op : ops) {
+    const double all = seconds_of(rows);
+    for (const ProfileRow& row : rows) {
         char line[160];
-        std::snprintf(line, sizeof line, "  %-16s %-8s %10.3f ms %5.1f %%", op.op.c_str(), op.weights.c_str(),
-                      op.seconds / count * 1e3, 100 * op.seconds / all);
+        std::snprintf(line, sizeof line, "  %-18s %-8s %10.3f ms %5.1f %%", row.op.c_str(), row.kind.c_str(),
+                      row.seconds * 1e3, 100 * row.seconds / all);
         text += line;
-        if (!op.weights.empty()) {
-            const double rate = op.*amount / op.seconds;
-            std::snprintf(line, sizeof line, " %10.*f %6s", decimals, rate / 1e9,
-                          share(rate, limit(op)).c_str());
+        if (row.amount > 0) {
+            std::snprintf(line, sizeof line, " %10.*f", decimals, row.amount / 1e9);
+            text += line;
+        }
+        if (row.amount > 0 && row.limit > 0) {
+            std::snprintf(line, sizeof line, " %4.0f %%", 100 * row.amount / row.limit);
             text += line;
         }
         text += "\n";
@@ -63,29 +81,47 @@ std::string table(std::vector<OpTime>& ops, int count, double OpTime::*amount, i
     return text;
 }
 
-}  // namespace
+nlohmann::ordered_json profile_json(const std::vector<ProfileRow>& rows, const char* kind,
+                                    const char* amount) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    const double all = seconds_of(rows);
+    for (const ProfileRow& row : rows)
+        list.push_back({{"op", row.op},
+                        {kind, row.kind},
+                        {"ms", row.seconds * 1e3},
+                        {"share", row.seconds / all},
+                        {amount, row.amount}});
+    return list;
+}
 
-std::string profile_text(ModelProfile profile, int threads) {
+std::string profile_text(const ModelProfile& profile, int threads) {
     std::string text;
     char line[160];
     if (!profile.reading.empty()) {
         const Peaks peaks{measured_peak_flops(threads), measured_tile_flops(threads),
                           measured_int8_ops(threads)};
+        std::vector<ProfileRow> rows = reading_rows(profile);
+        for (ProfileRow& row : rows) row.limit = peak_of(row.kind, peaks);
         std::snprintf(line, sizeof line,
                       "\nreading op by op, %.3f s; GFLOP/s, of the peak for such weights\n",
-                      seconds_of(profile.reading));
-        text += line + table(profile.reading, 1, &OpTime::flops, 1,
-                             [&](const OpTime& op) { return peak_of(op.weights, peaks); });
+                      seconds_of(rows));
+        text += line + profile_table(rows, 1);
     }
-    if (profile.written) {
+    if (profile.written > 0) {
         const ReadBandwidth memory = measured_read_bandwidth(threads);
+        std::vector<ProfileRow> rows = writing_rows(profile);
+        for (ProfileRow& row : rows) row.limit = memory.bytes_per_s;
         std::snprintf(line, sizeof line,
                       "\nwriting op by op, %.3f s per token; GB/s, of %.1f that the memory delivers\n",
-                      seconds_of(profile.writing) / profile.written, memory.bytes_per_s / 1e9);
-        text += line + table(profile.writing, profile.written, &OpTime::bytes, 2,
-                             [&](const OpTime&) { return memory.bytes_per_s; });
+                      seconds_of(rows), memory.bytes_per_s / 1e9);
+        text += line + profile_table(rows, 2);
     }
     return text;
+}
+
+nlohmann::ordered_json profile_json(const ModelProfile& profile) {
+    return {{"reading", profile_json(reading_rows(profile), "weights", "flops_per_s")},
+            {"writing", profile_json(writing_rows(profile), "weights", "bytes_per_s")}};
 }
 
 }  // namespace linnet

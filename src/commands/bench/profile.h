@@ -1,5 +1,6 @@
-// linnet bench --profile: where a model's time goes, op by op.
+// linnet bench --profile, bench train --profile: where the time goes, op by op.
 #pragma once
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -7,13 +8,22 @@
 
 namespace linnet {
 
-/// Of a list of ops' times.
-template <class Op>
-double seconds_of(const std::vector<Op>& ops) {
-    double sum = 0;
-    for (const Op& op : ops) sum += op.seconds;
-    return sum;
-}
+struct ProfileRow {
+    std::string op, kind;  // "linear"; the type of its weights, or "backward"
+    double seconds = 0;
+    double amount = 0;  // of products, per second: floating-point operations, or bytes; 0 where it is none
+    double limit = 0;   // what the machine can at most of that; 0: unknown
+};
+
+double seconds_of(const std::vector<ProfileRow>& rows);
+
+/// A line per row: its time and share of all, and of a product the billions of `amount` with `decimals`, and
+/// the share of the limit.
+std::string profile_table(const std::vector<ProfileRow>& rows, int decimals);
+
+/// An object per row: op, the kind and the amount by these names, ms, share.
+nlohmann::ordered_json profile_json(const std::vector<ProfileRow>& rows, const char* kind,
+                                    const char* amount);
 
 struct ModelProfile {
     std::vector<OpTime> reading, writing;
@@ -22,6 +32,8 @@ struct ModelProfile {
 
 /// Two tables, the longest first. Measures the machine's limits for them, with `threads` threads: a few
 /// seconds.
-std::string profile_text(ModelProfile profile, int threads);
+std::string profile_text(const ModelProfile& profile, int threads);
+/// The same rows as lists "reading" and "writing".
+nlohmann::ordered_json profile_json(const ModelProfile& profile);
 
 }  // namespace linnet

@@ -16,10 +16,10 @@
 #include "kernels/peaks.h"
 #include "model/convert/source.h"
 #include "text/tokenizer.h"
-#include "train/precision.h"
 #include "train/run_model.h"
 #include "train/setup.h"
-#include "train/timing.h"
+#include "train/step/precision.h"
+#include "train/step/timing.h"
 
 namespace linnet {
 namespace {
@@ -39,38 +39,21 @@ std::int64_t vocabulary_of(const TokenizerConfig& tokenizer) {
     return tokenizer.vocab_size;
 }
 
-/// A line per op and direction, the longest first.
-std::string profile_text(const std::vector<StepShare>& shares, const ProductsPeak& peak) {
-    char line[160];
-    const double all = seconds_of(shares);
-    std::snprintf(line, sizeof line,
-                  "\nop by op, %.2f ms per step; GFLOP/s, of the measured %s peak of %.0f\n", all * 1e3,
-                  peak.name, peak.flops / 1e9);
-    std::string text = line;
-    for (const StepShare& share : shares) {
-        std::snprintf(line, sizeof line, "  %-18s %-8s %10.3f ms %5.1f %%", share.op.c_str(),
-                      share.direction.c_str(), share.seconds * 1e3, 100 * share.seconds / all);
-        text += line;
-        const double rate = share.flops / share.seconds;
-        if (share.flops > 0) {
-            std::snprintf(line, sizeof line, " %10.1f %4.0f %%", rate / 1e9,
-                          peak.flops > 0 ? 100 * rate / peak.flops : 0);
-            text += line;
-        }
-        text += "\n";
-    }
-    return text;
+/// A row per op and direction.
+std::vector<ProfileRow> rows_of(const std::vector<StepShare>& shares, const ProductsPeak& peak) {
+    std::vector<ProfileRow> rows;
+    for (const StepShare& share : shares)
+        rows.push_back({share.op, share.direction, share.seconds, share.flops / std::max(share.seconds, 1e-9),
+                        peak.flops});
+    return rows;
 }
 
-nlohmann::ordered_json profile_json(const std::vector<StepShare>& shares) {
-    nlohmann::ordered_json list = nlohmann::ordered_json::array();
-    for (const StepShare& share : shares)
-        list.push_back({{"op", share.op},
-                        {"direction", share.direction},
-                        {"ms", share.seconds * 1e3},
-                        {"share", share.seconds / seconds_of(shares)},
-                        {"flops_per_s", share.flops / share.seconds}});
-    return list;
+std::string profile_text(const std::vector<ProfileRow>& rows, const ProductsPeak& peak) {
+    char line[160];
+    std::snprintf(line, sizeof line,
+                  "\nop by op, %.2f ms per step; GFLOP/s, of the measured %s peak of %.0f\n",
+                  seconds_of(rows) * 1e3, peak.name, peak.flops / 1e9);
+    return line + profile_table(rows, 1);
 }
 
 /// A step on random tokens. Of other kinds and objectives only their data says what a step reads.
@@ -112,8 +95,8 @@ int run(Options& options, const Globals& globals) {
     const std::int64_t vocabulary = timed.vocabulary;
     const ProductsPeak peak = products_peak(precision, threads);
     StepTiming timing = time_steps(timed, static_cast<int>(options.steps));
-    std::vector<StepShare> shares;
-    if (options.profile) shares = profile_steps(timed, static_cast<int>(options.steps));
+    std::vector<ProfileRow> profile;
+    if (options.profile) profile = rows_of(profile_steps(timed, static_cast<int>(options.steps)), peak);
     const double mfu = peak.flops > 0 ? timing.flops_per_s / peak.flops : 0;
     if (options.json) {
         nlohmann::ordered_json out{{"step_ms", timing.step_ms},
@@ -126,7 +109,7 @@ int run(Options& options, const Globals& globals) {
                                    {"threads", threads},
                                    {"isa", kernels().name},
                                    {"precision", precision}};
-        if (options.profile) out["profile"] = profile_json(shares);
+        if (options.profile) out["profile"] = profile_json(profile, "direction", "flops_per_s");
         write_stdout(out.dump() + "\n");
         return 0;
     }
@@ -140,7 +123,7 @@ int run(Options& options, const Globals& globals) {
                   peak.flops / 1e9, static_cast<long long>(options.steps), static_cast<long long>(vocabulary),
                   threads, kernels().name, precision.c_str());
     write_stdout(text);
-    if (options.profile) write_stdout(profile_text(shares, peak));
+    if (options.profile) write_stdout(profile_text(profile, peak));
     return 0;
 }
 
@@ -155,7 +138,7 @@ Action add_bench_train(CLI::App& app, const Globals& globals) {
         ->type_name("KEY=VALUE");
     add_integer(app, "--steps", options->steps, 1, 10000, "steps to time, after one to warm up");
     add_integer(app, "--vocabulary", options->vocabulary, 1, 1 << 24, "tokens in the vocabulary")
-        ->default_str("as tokenizer.vocab_size says; 65 characters");
+        ->default_str("tokenizer.vocab_size; 65 for tokenizer.kind char");
     app.add_flag("--profile", options->profile, "also where the time goes, by op and direction");
     app.add_flag("--json", options->json, "one JSON object: step_ms, tokens_per_s, flops_per_s, mfu, …");
     return [options, &globals] { return run(*options, globals); };

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/signals.h"
 #include "base/split.h"
 #include "base/terminal.h"
@@ -15,6 +16,8 @@
 #include "commands/commands.h"
 #include "commands/options.h"
 #include "commands/text_input.h"
+#include "formats/gguf.h"
+#include "train/start.h"
 
 namespace linnet {
 namespace {
@@ -31,13 +34,18 @@ struct Options {
     bool length_given = false;
 };
 
-/// What --template names, else what the file's own template means; a file without one is of a model that
-/// continues text.
+/// What --template names, else what the file's own template means, or where it has none that which an
+/// adapter's run or the model's own marked conversations by. Else the model continues text.
 ChatTemplate template_of(const Options& options, const Model& model) {
     if (!options.form.empty()) return open_chat_template(options.form, "--template");
     const auto source = model.file() ? model.file()->string("tokenizer.chat_template") : std::nullopt;
     if (source) return recognise_chat_template(*source, chat_templates(), model.path());
-    return open_chat_template("plain", "--template");
+    std::string trained = model.file() ? trained_template(*model.file()) : "";
+    for (const AdapterChoice& adapter : options.adapters)
+        if (const std::string its = is_folder(adapter.path) ? "" : trained_template(Gguf(adapter.path));
+            !its.empty())
+            trained = its;
+    return open_chat_template(trained.empty() ? "plain" : trained, "--template");
 }
 
 void introduce(const Model& model, const ChatTemplate& form, std::int64_t context, bool asks) {

@@ -141,8 +141,8 @@ Action add_embed(CLI::App& app, const Globals& globals) {
     add_choice(app, "--pool", options->pool, {pooling_names.begin(), pooling_names.end()},
                "how the rows of a text become one vector")
         ->default_str("the model's own");
-    app.add_flag("--raw", options->raw, "vectors as they are, not of length 1");
-    app.add_flag("--truncate", options->truncate, "of a text longer than the context, drop the rest");
+    app.add_flag("--raw", options->raw, "leave vectors as they are instead of scaling them to length 1");
+    app.add_flag("--truncate", options->truncate, "drop the end of a text that is longer than the context");
     auto* json = app.add_flag("--json", options->json, "JSON objects, one per line: text, embedding");
     add_output(app, "-o,--out", options->out, "write a NumPy array instead, .npy")->excludes(json);
     add_overwrite(app, options->overwrite, "replace FILE where there is one");

@@ -11,8 +11,8 @@
 #include "base/split.h"
 #include "base/team.h"
 #include "base/terminal.h"
+#include "commands/measured_text.h"
 #include "commands/options.h"
-#include "commands/text_input.h"
 #include "data/labelled/images.h"
 #include "data/labelled/lines.h"
 #include "data/labelled/picture_folders.h"
@@ -111,11 +111,11 @@ int eval_masks(const std::shared_ptr<const Model>& model, const ExampleEval& opt
     if (config.model.head.next && config.train.sequence < shortest_pair)
         usage_error("--ctx", "at least " + std::to_string(shortest_pair) + ", as the model reads two texts",
                     std::to_string(config.train.sequence));
-    const TextInput file(options.file);
+    const MeasuredText text(options.file, options.read);
     TextSplit split;
-    split.train = split.validation = {file.text()};
-    TokenSource source = TokenSource::from_documents(split, false, model->tokenizer(),
-                                                     threads_or_cores(globals.threads), file.name());
+    split.train = split.validation = text.documents();
+    TokenSource source = TokenSource::from_documents(split, text.documents().size() > 1, model->tokenizer(),
+                                                     threads_or_cores(globals.threads), text.name());
     auto task = window_task(config, WindowSampler(std::move(source), 0, config.train.sequence),
                             model->shared_tokenizer(), model->path());
     std::vector<EncoderInput> inputs;

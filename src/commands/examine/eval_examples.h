@@ -4,12 +4,14 @@
 #include <string>
 
 #include "commands/commands.h"
+#include "data/document_reader.h"
 #include "generate/beam.h"
 
 namespace linnet {
 
 struct ExampleEval {
     std::string file, fields;
+    ReadOptions read;                    // of texts
     std::int64_t context = 0, most = 0;  // most: examples or windows at most, 0: all
     BeamOptions beam{.beams = 1};
     DType state = EngineOptions().state;

@@ -228,9 +228,9 @@ Action add_predict(CLI::App& app, const Globals& globals) {
     add_model(app, options->model)->required();  // the built-in one is no encoder
     add_prompt(app, "texts, one per line (pairs: separated by a tab)", options->prompt, options->file,
                options->keep_newline);
-    add_integer(app, "--top", options->top, 1, 1 << 20, "so many guesses, the likeliest first")
+    add_integer(app, "--top", options->top, 1, 1 << 20, "how many guesses to print, the likeliest first")
         ->default_str("5 for masks, 1 for classes and tags");
-    app.add_flag("--resize", options->resize, "make pictures of another size as large as the model's");
+    app.add_flag("--resize", options->resize, "scale pictures of another size to the model's");
     app.add_flag("--json", options->json, "JSON objects, one for each text or picture");
     return [options, &globals] {
         install_stop_signals();

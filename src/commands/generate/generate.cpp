@@ -133,6 +133,16 @@ void encode(Answer& answer, const TextSettings& settings, const Options& options
     }
 }
 
+/// Two tokens of the context are for what comes behind those that stay.
+void require_room_behind(std::int64_t keep, std::int64_t context) {
+    const std::int64_t most = std::max<std::int64_t>(context - 2, 0);
+    if (keep > most)
+        usage_error(
+            "--keep",
+            "at most " + std::to_string(most) + " in a context of " + std::to_string(context) + " tokens",
+            std::to_string(keep));
+}
+
 /// The settings of a task, checked against the model.
 void prepare(Task& task, const Options& options, GrammarFiles& grammars) {
     const bool batch = task.answer.prompts > 0;
@@ -250,6 +260,7 @@ int run(Options& options, const Globals& globals) {
     engine.state = options.state;
     engine.sequences = std::min<std::int64_t>(options.parallel, static_cast<std::int64_t>(answers.size()));
     EngineSource source(model, engine);
+    require_room_behind(options.text.generate.keep, source.context());
     std::unique_ptr<Engine> draft;
     if (!options.draft.empty()) draft = open_draft(options, *model, engine);
     Generator generator(source, model->tokenizer(), drafter_of(options, draft.get()));
@@ -289,26 +300,26 @@ Action add_generate(CLI::App& app, const Globals& globals) {
     for (const char* other : {"--prompt", "--file"}) batch->excludes(app.get_option(other));
     add_text_options(app, options->text);
     add_integer(app, "--samples", options->samples, 1, most_samples,
-                "texts to write after the prompt, each with random numbers of its own");
+                "texts to write after the prompt, each with its own random numbers");
     add_integer(app, "--parallel", options->parallel, 1, 1024, "texts written at a time");
     add_integer(
         app, "--beams", options->beams, 1, 256,
         "encoder-decoders: answers kept at a time, the likeliest of which is printed; nothing is drawn");
     add_real(app, "--length-penalty", options->length_penalty, -10, 10,
-             "of beams: log probability is divided by length to this power");
+             "of --beams: log probabilities are divided by length to the power X");
     add_context(app, options->context, 1, "tokens to have room for");
     add_state_type(app, options->state);
     auto* shift = app.add_flag("--ctx-shift", options->text.generate.shift,
                                "when the context is full, drop the oldest part of the text and go on");
     add_hidden_names(app, "--slide", shift);
     add_integer(app, "--keep", options->text.generate.keep, 0, most_kept,
-                "first tokens that --ctx-shift never drops (a begin token it never does)");
+                "tokens at the beginning that --ctx-shift never drops, besides a begin token");
     app.add_flag("--speculate", options->speculate,
                  "guess from the text so far and verify several tokens at once: the same text, sooner");
     add_text(app, "--draft", options->draft, "guess by this smaller model of the same vocabulary")
         ->type_name("MODEL");
     add_output(app, "--prompt-cache", options->prompt_cache,
-               "keep the prompt's state in FILE, which is made where it is missing")
+               "reuse the prompt's state from FILE, or create FILE")
         ->excludes(batch);
     app.add_flag("--echo", options->echo, "print the prompt, too");
     auto* format = add_choice(app, "--format", options->format, {"text", "ids", "jsonl"}, "what to print")
@@ -316,6 +327,7 @@ Action add_generate(CLI::App& app, const Globals& globals) {
     app.add_flag("--json", options->json, "JSON objects, one per line (--format jsonl)")->excludes(format);
     return [options, &globals, &app] {
         require_beside(app, "--length-penalty", {"--beams"});
+        require_beside(app, "--keep", {"--ctx-shift"});
         return run(*options, globals);
     };
 }

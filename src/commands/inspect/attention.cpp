@@ -205,7 +205,8 @@ Action add_inspect_attention(CLI::App& app, const Globals& globals) {
     add_output(app, "--html", options->html, "write a page of pictures instead of printing numbers")
         ->type_name("OUT");
     add_overwrite(app, options->overwrite, "replace OUT where there is one");
-    app.add_flag("--special", options->special, "text that spells a control token is one");
+    app.add_flag("--special", options->special,
+                 "read control tokens that the text spells as such, not as text");
     app.add_flag("--json", options->json, "one JSON object per head, with its weights");
     return [options, &globals] { return run(*options, globals); };
 }

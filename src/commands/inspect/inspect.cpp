@@ -13,6 +13,7 @@
 #include "base/nearest.h"
 #include "base/signals.h"
 #include "base/terminal.h"
+#include "base/utf8.h"
 #include "commands/commands.h"
 #include "commands/options.h"
 #include "commands/percent.h"
@@ -204,9 +205,7 @@ std::string line_of(const Json& value) {
     if (!value.is_object()) {
         std::string text = dumped(value);
         if (text.size() <= 100) return text;
-        std::size_t cut = 97;
-        while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xC0) == 0x80) cut--;
-        return text.substr(0, cut) + "…";
+        return text.substr(0, character_start(text, 97)) + "…";
     }
     std::string text = dumped(value["count"]) + " × " + value["type"].get<std::string>() + ":";
     for (const Json& one : value["first"]) {

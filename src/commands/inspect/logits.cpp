@@ -117,7 +117,8 @@ Action add_inspect_logits(CLI::App& app, const Globals& globals) {
                 "room for tokens; where positions depend on it (longrope), so do logits")
         ->default_str("the text's length");
     add_state_type(app, options->state);
-    app.add_flag("--special", options->special, "text that spells a control token is one");
+    app.add_flag("--special", options->special,
+                 "read control tokens that the text spells as such, not as text");
     app.add_flag("--json", options->json, "one JSON object per token: id, token, logit, probability");
     return [options, &globals] { return run(*options, globals); };
 }

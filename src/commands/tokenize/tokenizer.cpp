@@ -142,9 +142,7 @@ int run_train(const TrainArguments& arguments, const Globals& globals) {
     const int threads = threads_or_cores(globals.threads);
     TrainOptions options;
     options.kind = arguments.kind;
-    options.text = input_name(arguments.files[0]);
-    if (const std::size_t more = arguments.files.size() - 1)
-        options.text += " and " + std::to_string(more) + " more";
+    options.text = inputs_name(input_name(arguments.files[0]), arguments.files.size());
     options.vocab_size = static_cast<TokenId>(arguments.vocab_size);
     options.min_frequency = static_cast<std::uint64_t>(arguments.min_frequency);
     options.special = arguments.special;
@@ -202,9 +200,8 @@ struct VerifyArguments {
 };
 
 std::string quoted_context(std::string_view text, std::size_t begin, std::size_t end) {
-    std::size_t from = begin > 30 ? begin - 30 : 0, to = std::min(text.size(), end + 30);
-    while (from > 0 && (static_cast<unsigned char>(text[from]) & 0xC0) == 0x80) from--;
-    while (to < text.size() && (static_cast<unsigned char>(text[to]) & 0xC0) == 0x80) to++;
+    const std::size_t from = character_start(text, begin > 30 ? begin - 30 : 0),
+                      to = std::max(end, character_start(text, std::min(text.size(), end + 30)));
     return printable(json_quoted(text.substr(from, begin - from)) + " [" +
                      json_quoted(text.substr(begin, end - begin)) + "] " +
                      json_quoted(text.substr(end, to - end)));
@@ -277,7 +274,8 @@ Action add_tokenizer_train(CLI::App& app, const Globals& globals) {
                 "tokens, special ones included");
     add_integer(app, "--min-frequency", options->min_frequency, 1, INT64_MAX,
                 "a pair seen less often is not merged");
-    add_texts(app, "--special", options->special, "a special token (several times; the first ends a text)");
+    add_texts(app, "--special", options->special,
+              "a special token (may be given several times; the first marks the end of a text)");
     add_text(app, "--pretokenizer", options->pre,
              "how bpe cuts words: gpt-2, llama-bpe, qwen2, gpt-4o, starcoder, … (a wrong name lists all)")
         ->type_name("PRE");

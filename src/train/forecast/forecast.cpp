@@ -57,7 +57,7 @@ class Outlook {
         row.parameters = trace(config.model, false).graph.parameter_count();
         row.steps = t.steps;
         row.batch = t.batch * t.accumulate;
-        row.tokens = t.steps * row.batch * t.sequence;
+        row.tokens = t.steps * t.step_tokens();
         row.epochs = static_cast<double>(row.tokens) /
                      static_cast<double>(std::max<std::uint64_t>(1, text.train_tokens));
         row.seconds = std::min(setup_.time_limit_s, prepared_ + seconds_of_steps(t.steps, step_seconds));
@@ -84,10 +84,11 @@ class Outlook {
 
     RunConfig config_of(const Candidate& candidate, const TextSize& text) const {
         const Candidate& best = setup_.choice.candidates[setup_.choice.best];
-        RunConfig config = read_run_config(candidate.config, "default config", settings_);
+        RunConfig config = read_run_config(candidate.config, "", settings_);
         config.model.vocabulary =
             candidate.vocabulary == best.vocabulary ? setup_.config.model.vocabulary : candidate.vocabulary;
-        if (config.train.precision == "auto") config.train.precision = setup_.config.train.precision;
+        if (config.train.precision == "auto")
+            config.train.precision = candidate.measured ? candidate.precision : setup_.config.train.precision;
         fit_schedule(config, settings_, candidate.step_seconds, left(), text);
         return config;
     }

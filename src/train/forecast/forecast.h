@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "train/trainer.h"
+#include "train/options.h"
 
 namespace linnet {
 

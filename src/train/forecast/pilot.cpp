@@ -7,9 +7,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/terminal.h"
-#include "train/learner.h"
-#include "train/precision.h"
-#include "train/timing.h"
+#include "train/step/learner.h"
+#include "train/step/precision.h"
+#include "train/step/timing.h"
 
 namespace linnet {
 namespace {
@@ -24,7 +24,7 @@ RunConfig pilot_config(const RunSetup& setup, double seconds, double flops_per_s
     chosen["train"]["sequence"] = planned.train.sequence;
     chosen["train"]["batch"] = std::max<std::int64_t>(
         1, chosen["train"]["batch"].get<std::int64_t>() * own / planned.train.sequence);
-    RunConfig config = read_run_config(chosen, "default config", {});
+    RunConfig config = read_run_config(chosen, "", {});
     config.model.vocabulary = planned.model.vocabulary;
     config.train.seed = planned.train.seed;
     config.train.precision = fastest_precision(config, setup.threads);
@@ -38,7 +38,7 @@ class Pilot {
           seconds_(seconds),
           learner_(setup.config.model, setup.rows(), setup.threads,
                    static_cast<std::uint64_t>(setup.config.train.seed), groups_of(setup.config.train), {},
-                   numbers_of(setup.config, setup.threads)) {}
+                   numbers_of(setup.config)) {}
 
     PilotResult run() {
         TrainConfig& t = setup_.config.train;
@@ -59,7 +59,7 @@ class Pilot {
         line.clear();
         result.seconds = seconds_since(begun);
         result.parameters = learner_.parameter_count();
-        result.tokens = t.steps * setup_.rows() * t.accumulate;
+        result.tokens = t.steps * t.step_tokens();
         say(result);
         return result;
     }

@@ -47,6 +47,12 @@ double group_rate(const ParameterGroup& group, RateSpan span, std::int64_t step)
     return scheduled_rate(group.schedule, span, step);
 }
 
+double group_rate_share(const ParameterGroup& group, RateSpan span, std::int64_t step) {
+    span.peak = group.optimizer.lr;
+    const double largest = largest_rate(group.schedule, span);
+    return largest > 0 ? scheduled_rate(group.schedule, span, step) / largest : 1;
+}
+
 std::vector<Field> optimizer_fields(OptimizerConfig& o, const std::string& prefix) {
     OptimizerConfig defaults;
     std::vector<Field> fields = optimizer_rows(o, prefix);
@@ -85,6 +91,20 @@ std::vector<ParameterGroup> parameter_groups(const OptimizerConfig& optimizer, c
         check_optimizer(group.optimizer, file, place + ".");
     }
     return all;
+}
+
+std::string rate_that_stays(const std::vector<ParameterGroup>& groups) {
+    for (std::size_t g = 0; g < groups.size(); g++) {
+        const auto& [match, optimizer, schedule] = groups[g];
+        // A rate of 0 is to stay so.
+        if (!schedule_kind(schedule.kind).to_floor || optimizer.lr == 0 || schedule.min_lr < optimizer.lr)
+            continue;
+        const std::string place = g == 0 ? "train." : "train.groups[" + std::to_string(g - 1) + "].";
+        return place + (g == 0 ? "optimizer.lr " : "lr ") + json(optimizer.lr).dump() +
+               " stays constant: " + place + "schedule.min_lr, to which kind " + schedule.kind +
+               " falls, is " + json(schedule.min_lr).dump();
+    }
+    return {};
 }
 
 std::vector<std::size_t> assign_groups(const std::vector<ParameterGroup>& groups, const Graph& graph,

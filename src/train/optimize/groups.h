@@ -21,6 +21,8 @@ struct ParameterGroup {
 
 /// The learning rate of a group at step `step` (0-based); the span's peak is its own.
 double group_rate(const ParameterGroup& group, RateSpan span, std::int64_t step);
+/// The same as a share of the largest that its schedule comes to; 1 where that is 0.
+double group_rate_share(const ParameterGroup& group, RateSpan span, std::int64_t step);
 
 /// The fields of OptimizerConfig and ScheduleConfig, their keys beginning with `optimizer` and `schedule`
 /// (each with its dot; may be empty).
@@ -31,6 +33,10 @@ std::vector<Field> schedule_fields(ScheduleConfig& config, const std::string& pr
 /// Error(Exit::input) for what contradicts itself, naming `file` and the place.
 std::vector<ParameterGroup> parameter_groups(const OptimizerConfig& optimizer, const ScheduleConfig& schedule,
                                              const nlohmann::json& groups, std::string_view file);
+
+/// What to say of the first learning rate that does not fall, as min_lr is no less, though its schedule is of
+/// a kind that falls; empty: there is none.
+std::string rate_that_stays(const std::vector<ParameterGroup>& groups);
 
 /// The group of each of the graph's parameters: the last entry that matches its name, else 0.
 /// Error(Exit::input) where a pattern matches none.

@@ -48,12 +48,15 @@ struct Optimizer::Running {
     bool applied = false;
     float gradient_scale = 1;
 
-    double rate(std::size_t group) const { return group_rate(groups[group], options.span, options.step - 1); }
+    CurrentRate rate(std::size_t group) const {
+        return {group_rate(groups[group], options.span, options.step - 1),
+                group_rate_share(groups[group], options.span, options.step - 1)};
+    }
 };
 
 Optimizer::Optimizer(const Graph& graph, const std::vector<ParameterGroup>& groups,
                      const std::vector<double>& rates, LayoutOnly) {
-    const std::vector<std::size_t> group_of = assign_groups(groups, graph, "config");
+    const std::vector<std::size_t> group_of = assign_groups(groups, graph, "");
     std::map<std::string, std::size_t> blocks;
     std::int64_t begin = 0;
     std::vector<int> moments;  // of each parameter; -1: it is not trained

@@ -69,15 +69,15 @@ double first_factor(const OptimizerKind& kind, const OptimizerConfig& c, std::in
 }  // namespace
 
 Update<float> update_of(const OptimizerKind& kind, const OptimizerConfig& c, bool decays, double share,
-                        double rate, std::int64_t step) {
+                        CurrentRate now, std::int64_t step) {
     Update<float> u;
     u.rule = kind.rule;
-    u.lr = static_cast<float>(share * rate);
+    u.lr = static_cast<float>(share * now.rate);
     u.beta1 = static_cast<float>(first_factor(kind, c, step));
     u.beta2 = static_cast<float>(c.beta2);
     u.epsilon = static_cast<float>(c.epsilon);
     // Defazio 2025, "Why gradients rapidly increase near the end of training": decay in step with the rate.
-    double decay = c.scaled_decay && c.lr > 0 ? c.weight_decay * (rate / c.lr) : c.weight_decay;
+    const double decay = c.scaled_decay ? c.weight_decay * now.of_largest : c.weight_decay;
     if (decays) (kind.coupled_decay ? u.l2 : u.weight_decay) = static_cast<float>(decay);
     u.nesterov = kind.has_momentum && c.nesterov;
     u.cautious = c.cautious_decay;

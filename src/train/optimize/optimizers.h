@@ -30,9 +30,14 @@ const OptimizerKind& optimizer_kind(std::string_view name);
 /// Numbers that this config's optimizer keeps for each element of a parameter (sgd without momentum: none).
 int moments_of(const OptimizerKind& kind, const OptimizerConfig& config);
 
+/// A schedule's learning rate at a step.
+struct CurrentRate {
+    double rate, of_largest;  // of_largest: as a share of the largest that the schedule comes to
+};
+
 /// A step of this optimizer on a parameter that decays (or does not), at its `share` of the schedule's
-/// learning rate `rate`. Clipping is left to the caller.
+/// learning rate. Clipping is left to the caller.
 Update<float> update_of(const OptimizerKind& kind, const OptimizerConfig& config, bool decays, double share,
-                        double rate, std::int64_t step);
+                        CurrentRate now, std::int64_t step);
 
 }  // namespace linnet

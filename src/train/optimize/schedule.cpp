@@ -45,9 +45,9 @@ double wsd(const Config& c, const Span& s, double floor, double now) {
 }
 
 constexpr ScheduleKind kinds[] = {
-    {"cosine", false, true, cosine},      {"linear", false, true, linear},
-    {"constant", false, false, constant}, {"inverse-sqrt", false, false, inverse_sqrt},
-    {"noam", true, false, noam},          {"wsd", false, false, wsd},
+    {"cosine", false, true, true, cosine},       {"linear", false, true, true, linear},
+    {"constant", false, false, false, constant}, {"inverse-sqrt", false, false, true, inverse_sqrt},
+    {"noam", true, false, false, noam},          {"wsd", false, false, true, wsd},
 };
 
 }  // namespace
@@ -71,6 +71,11 @@ double scheduled_rate(const ScheduleConfig& c, const RateSpan& span, std::int64_
     auto warmup = static_cast<double>(c.warmup), now = static_cast<double>(step);
     if (!kind.own_warmup && now < warmup) return span.peak * (now + 1) / (warmup + 1);
     return kind.rate(c, span, std::min(c.min_lr, span.peak), now);
+}
+
+double largest_rate(const ScheduleConfig& c, const RateSpan& span) {
+    if (!schedule_kind(c.kind).own_warmup) return span.peak;
+    return scheduled_rate(c, span, std::max<std::int64_t>(0, c.warmup - 1));  // where its warm-up ends
 }
 
 double decay_begin(const ScheduleConfig& c, double steps) {

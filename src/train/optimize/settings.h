@@ -13,7 +13,7 @@ struct OptimizerConfig {
     std::int64_t momentum_warmup = 0;  // steps in which momentum rises from momentum_start
     double momentum_start = 0.85;
     bool cautious_decay = false;  // decay only where update and parameter have the same sign
-    bool scaled_decay = false;    // decay also follows the schedule: times rate / lr
+    bool scaled_decay = false;    // decay also follows the schedule: times rate / its largest
 };
 
 struct ScheduleConfig {

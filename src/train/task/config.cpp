@@ -241,6 +241,13 @@ RunConfig read_run_config(const nlohmann::json& json, const std::string& name,
     return config;
 }
 
+std::optional<std::string> last_setting(const std::vector<std::string>& settings, std::string_view key) {
+    const std::string start = std::string(key) + "=";
+    for (auto setting = settings.rbegin(); setting != settings.rend(); ++setting)
+        if (setting->starts_with(start)) return setting->substr(start.size());
+    return std::nullopt;
+}
+
 double decay_begin(const TrainConfig& c) {
     return decay_begin(c.schedule, static_cast<double>(c.steps));
 }

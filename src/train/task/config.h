@@ -3,7 +3,9 @@
 #pragma once
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/fields.h"
@@ -49,6 +51,9 @@ struct TrainConfig {
     std::int64_t eval_every = 250, eval_batches = 20, checkpoint_every = 500, sample_tokens = 200;
     double validation_fraction = 0.1;
     std::int64_t model_width = 1;  // for schedule noam; read_run_config sets it
+
+    /// Rows that an optimizer step reads.
+    std::int64_t step_tokens() const { return batch * sequence * accumulate; }
 };
 
 /// Where a run begins from a model: which, and what of it is trained.
@@ -84,6 +89,9 @@ std::vector<Field> run_fields(RunConfig& config);
 /// data. Error(Exit::input) names file and key.
 RunConfig read_run_config(const nlohmann::json& json, const std::string& name,
                           const std::vector<std::string>& settings);
+
+/// What `settings` ("key=value") say of `key`: the last one counts, as when a config is read.
+std::optional<std::string> last_setting(const std::vector<std::string>& settings, std::string_view key);
 
 /// What an objective asks of a vocabulary that is made for it: control tokens in the place of its kind's own.
 /// None: those. `answers`: what is learned are answers, which end.

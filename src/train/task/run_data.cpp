@@ -90,9 +90,6 @@ std::string RunData::name() const {
 std::uint64_t RunData::bytes() const {
     return bytes_;
 }
-std::uint64_t RunData::documents() const {
-    return count_;
-}
 
 bool RunData::jsonl() const {
     if (options_.read.format != "auto") return options_.read.format == "jsonl";

@@ -31,10 +31,9 @@ class RunData {
     /// in it.
     explicit RunData(DataOptions options);
 
-    std::string name() const;                              // of the input, for messages
-    const std::string& sha256() const { return sha256_; }  // of the text, or of the corpus's index
-    std::uint64_t bytes() const;                           // of text, both splits
-    std::uint64_t documents() const;
+    std::string name() const;                                // of the input, for messages
+    const std::string& sha256() const { return sha256_; }    // of the text, or of the corpus's index
+    std::uint64_t bytes() const;                             // of text, both splits
     std::int64_t vocabulary() const { return vocabulary_; }  // of a corpus; 0: none yet
     /// "23 410 documents of the field text, 45.1 MB"
     std::string description() const;

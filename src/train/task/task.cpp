@@ -8,13 +8,12 @@ std::int64_t target_count(const Batch& batch) {
     return std::count_if(batch.targets.begin(), batch.targets.end(), [](std::int32_t t) { return t >= 0; });
 }
 
-std::int64_t Task::targets(std::int64_t step) const {
+std::int64_t Task::targets(std::int64_t step, std::int64_t examples) const {
     if (counted_ == step) return targets_;
-    const std::int64_t each = config_.train.batch * config_.train.accumulate;
     targets_ = 0;
-    for (std::int64_t i = 0; i < each; i++) {
+    for (std::int64_t i = 0; i < examples; i++) {
         Batch one;
-        add(DataSplit::train, static_cast<std::uint64_t>(step * each + i), one);
+        add(DataSplit::train, static_cast<std::uint64_t>(step * examples + i), one);
         targets_ += target_count(one);
     }
     counted_ = step;

@@ -20,8 +20,8 @@ class Task {
     /// ones are [0, held_out()).
     virtual void add(DataSplit split, std::uint64_t index, Batch& work) const = 0;
     virtual std::uint64_t held_out() const = 0;
-    /// Rows that have a loss in all micro-batches of a step, at least 1. The last step's are kept.
-    std::int64_t targets(std::int64_t step) const;
+    /// Rows that have a loss in the `examples` of a step, at least 1. The last step's are kept.
+    std::int64_t targets(std::int64_t step, std::int64_t examples) const;
 
     /// Tokens (of windows) or examples of a split.
     virtual std::uint64_t size(DataSplit split) const = 0;

@@ -9,6 +9,8 @@
 #include "base/rng.h"
 #include "model/encode/encoder_text.h"
 #include "model/trace/trace.h"
+#include "text/encode/pipeline.h"
+#include "text/unicode/unicode.h"
 #include "train/task/task.h"
 
 namespace linnet {
@@ -50,6 +52,24 @@ class Draws {
     Rng rng_;
     std::uint64_t next_;
 };
+
+/// Whether a token begins a word. WordPiece's spelling tells, as its decoder takes away the space before
+/// punctuation; others begin words with the space before them.
+bool begins_word(const Tokenizer& tokenizer, TokenId id) {
+    const auto* pipeline = dynamic_cast<const Pipeline*>(&tokenizer);
+    if (pipeline && pipeline->parts().decoder.kind == Decoder::Kind::pieces) {
+        const Decoder& decoder = pipeline->parts().decoder;
+        const TokenType type = pipeline->parts().vocabulary->type(id);
+        const std::string_view piece = tokenizer.piece(id);
+        if (type != TokenType::normal && type != TokenType::unused) return true;
+        if (decoder.word_mark) return piece.starts_with(space_mark);
+        return decoder.marker.empty() || !piece.starts_with(decoder.marker) ||
+               piece.size() == decoder.marker.size();
+    }
+    std::string text;
+    tokenizer.decode(id, false, text);
+    return text.empty() || text[0] == ' ' || text[0] == '\n';
+}
 
 class WindowTask : public Task {
   public:
@@ -102,13 +122,10 @@ class MaskedTask : public WindowTask {
                        "none", "linnet tokenizer train --kind wordpiece makes one that has it");
         if (config.model.head.next && (!marks_.first || !marks_.separator))
             fail_input(name, "vocabulary", "[CLS] and [SEP], as model.head.next is true", "none of them");
-        std::string text;
         for (TokenId id = 0; id < tokenizer->size(); id++) {
             control_.push_back(tokenizer->is_control(id));
             if (!control_.back()) plain_.push_back(id);
-            text.clear();
-            tokenizer->decode(id, false, text);
-            begins_.push_back(text.empty() || text[0] == ' ' || text[0] == '\n');
+            begins_.push_back(begins_word(*tokenizer, id));
         }
     }
 

@@ -94,9 +94,11 @@ struct Reference {
         p[i] -= lr * (u + decay * p[i]);
     }
 
-    void step(const OptimizerConfig& c, double share, double rate, std::int64_t t, std::vector<double> g) {
+    /// `largest`: of the schedule's rates.
+    void step(const OptimizerConfig& c, double share, double rate, double largest, std::int64_t t,
+              std::vector<double> g) {
         double decay = parameter.shape.rank > 1 ? c.weight_decay : 0;
-        if (c.scaled_decay) decay *= rate / c.lr;
+        if (c.scaled_decay) decay *= rate / largest;
         const double lr = share * rate;
         double momentum = c.momentum;
         if (c.momentum_warmup > 0)
@@ -159,10 +161,11 @@ struct Reference {
 /// The largest difference of parameters after some steps, of their root mean square; all learn at `share` of
 /// the rate.
 double difference(const OptimizerConfig& config, int steps, ProductKernel products = ProductKernel::panels,
-                  double share = 1) {
+                  double share = 1, const std::string& schedule_kind = "cosine") {
     const Graph graph = small_graph();
     ScheduleConfig schedule;
-    schedule.warmup = 3;
+    schedule.kind = schedule_kind, schedule.warmup = 3;
+    const double largest = schedule_kind == "noam" ? config.lr / std::sqrt(3) : config.lr;
     const std::vector<ParameterGroup> groups{{{}, config, schedule}};
     const std::vector<double> shares(graph.parameters().size(), share);
     Optimizer optimizer(graph, groups, 2, shares, products);
@@ -192,7 +195,7 @@ double difference(const OptimizerConfig& config, int steps, ProductKernel produc
             std::vector<double> g(given.begin() + std::ptrdiff_t(begin),
                                   given.begin() + std::ptrdiff_t(begin + r.p.size()));
             for (double& x : g) x *= std::min(1.0, 50 / norm);
-            r.step(config, share, rate, t, g);
+            r.step(config, share, rate, largest, t, g);
             begin += static_cast<std::size_t>(padded(r.parameter.shape.count()));
         }
     }
@@ -232,6 +235,20 @@ TEST_CASE("every optimizer takes the steps of its paper, whatever its settings a
             CHECK(difference(config, 9) < 4e-5);
             CHECK(difference(config, 9, ProductKernel::panels, 0.5) < 4e-5);  // as of --layer-decay
         }
+}
+
+TEST_CASE("weight decay that follows the schedule is whole at its largest rate, of every kind") {
+    OptimizerConfig config;
+    config.lr = 0.01, config.weight_decay = 0.3, config.scaled_decay = true;
+    for (const ScheduleKind& kind : schedule_kinds()) {
+        CAPTURE(kind.name);
+        CHECK(difference(config, 9, ProductKernel::panels, 1, std::string(kind.name)) < 4e-5);
+        ParameterGroup group{{}, config, {.kind = std::string(kind.name)}};
+        double largest = 0;
+        for (std::int64_t step = 0; step < 1000; step++)
+            largest = std::max(largest, group_rate_share(group, {1, 1000, 64}, step));
+        CHECK(largest == doctest::Approx(1));
+    }
 }
 
 TEST_CASE("a run in bf16 makes matrices orthogonal in bf16, as far as the machine has such products") {
@@ -406,4 +423,9 @@ TEST_CASE("every schedule rises and falls as its formula says, and ends where it
     CHECK(at("noam", 399) == doctest::Approx(0.5 / 8 / 20));
     CHECK(at("wsd", 750) == doctest::Approx(0.5));
     CHECK(at("wsd", 875) == doctest::Approx(0.275));
+    c.min_lr = 0.2;
+    CHECK(at("inverse-sqrt", 999) == doctest::Approx(0.2));
+    c.min_lr = 0.8;  // above the peak: the rate stays at that
+    for (const char* kind : {"cosine", "linear", "inverse-sqrt", "wsd"})
+        CHECK(at(kind, 999) == doctest::Approx(0.5));
 }

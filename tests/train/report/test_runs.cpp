@@ -148,3 +148,24 @@ TEST_CASE("bench train --profile tells time, arithmetic and share by op and dire
     for (const auto& entry : record["profile"]) share += entry["share"].get<double>();
     CHECK(share == doctest::Approx(1));
 }
+
+TEST_CASE("bench train counts the arithmetic of whole steps as its profile does op by op, experts' too") {
+    Workplace work;
+    write_text(work.s / "config", tiny_config());
+    for (const char* more :
+         {"", " --set train.accumulate=3",
+          " --set model.experts.count=8 --set model.experts.used=2 --set model.experts.width=16 "
+          "--set model.ffn.bias=false"}) {
+        CAPTURE(more);
+        const Outcome timed =
+            work("$LINNET bench train config --steps 1 --threads 1 --profile --json" + std::string(more));
+        REQUIRE_MESSAGE(timed.exit == 0, timed.err);
+        const auto record = nlohmann::json::parse(timed.out);
+        double flops = 0;
+        for (const auto& entry : record["profile"])
+            flops += entry["ms"].get<double>() * entry["flops_per_s"].get<double>();
+        CHECK(flops > 0);
+        CHECK(flops ==
+              doctest::Approx(record["step_ms"].get<double>() * record["flops_per_s"].get<double>()));
+    }
+}

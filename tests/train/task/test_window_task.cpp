@@ -54,7 +54,7 @@ TEST_CASE(
     REQUIRE(labels.size() == given.size());
     CHECK(batch.outputs.size() == given.size());
     CHECK(target_count(batch) == 5 * 24);
-    CHECK(replaced->targets(0) == 12 * 24);
+    CHECK(replaced->targets(0, 12) == 12 * 24);
     std::size_t k = 0;
     for (std::size_t row = 0; row < given.size(); row++) {
         CHECK(batch.outputs[row] == static_cast<std::int32_t>(row));

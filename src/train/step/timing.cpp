@@ -1,4 +1,4 @@
-#include "train/timing.h"
+#include "train/step/timing.h"
 
 #include <algorithm>
 #include <functional>
@@ -47,7 +47,7 @@ struct Bench {
           length(mean_length(batch.rows)),
           learner(run.model, run.train.batch * run.train.sequence, timed.threads,
                   static_cast<std::uint64_t>(run.train.seed), groups_of(run.train), timed.start,
-                  numbers_of(run, timed.threads)) {}
+                  numbers_of(run)) {}
 
     static double mean_length(const Rows& rows) {
         double squares = 0;
@@ -64,25 +64,35 @@ StepShare& entry(std::vector<StepShare>& all, std::string_view op, std::string_v
     return all.emplace_back(StepShare{std::string(op), std::string(direction)});
 }
 
-/// Arithmetic of a step of the plan; backward takes twice what forward does.
-double flops_of(const Graph& graph, double length, const Executor<float>::Watched& watched) {
-    const Node& node = graph.node(watched.step.node);
-    const double forward = graph.tokens(node.space, watched.rows) * graph.flops(node, length);
-    if (watched.step.kind == StepKind::convert) return 0;
-    if (watched.step.kind == StepKind::backward) return (node.op->loss ? 3 : 2) * forward;
+/// Arithmetic of a step of the plan, for the batch that was learned last; backward takes twice what forward
+/// does.
+double flops_of(const Bench& bench, const PlanStep& step) {
+    if (step.kind == StepKind::convert) return 0;
+    const Graph& graph = bench.learner.traced().graph;
+    const Node& node = graph.node(step.node);
+    const double tokens = graph.tokens(node.space, bench.learner.rows(node.space)),
+                 forward = tokens * graph.flops(node, bench.length);
+    if (step.kind == StepKind::backward) return (node.op->loss ? 3 : 2) * forward;
     return forward;
 }
 
+/// That of the whole plan; what is computed again does not count.
+double flops_of_batch(const Bench& bench) {
+    double flops = 0;
+    for (const PlanStep& step : bench.learner.plan().steps)
+        if (step.kind != StepKind::recompute) flops += flops_of(bench, step);
+    return flops;
+}
+
 /// Adds a step of the plan to the shares.
-void add_watched(const Graph& graph, double length, const Executor<float>::Watched& watched,
-                 std::vector<StepShare>& all) {
-    const Op& op = *graph.node(watched.step.node).op;
+void add_watched(const Bench& bench, const Executor<float>::Watched& watched, std::vector<StepShare>& all) {
+    const Op& op = *bench.learner.traced().graph.node(watched.step.node).op;
     const StepKind kind = watched.step.kind;
     StepShare& share = kind == StepKind::convert     ? entry(all, "convert", "")
                        : kind == StepKind::backward  ? entry(all, op.name, op.loss ? "both" : "backward")
                        : kind == StepKind::recompute ? entry(all, op.name, "again")
                                                      : entry(all, op.name, "forward");
-    share.seconds += watched.seconds, share.flops += flops_of(graph, length, watched);
+    share.seconds += watched.seconds, share.flops += flops_of(bench, watched.step);
 }
 
 }  // namespace
@@ -90,11 +100,6 @@ void add_watched(const Graph& graph, double length, const Executor<float>::Watch
 StepTiming time_steps(const TimedRun& timed, int steps, double seconds) {
     Bench bench(timed);
     const TrainConfig& train = bench.run.train;
-    const Graph& graph = bench.learner.traced().graph;
-    double flops = 0;  // what is computed again does not count
-    bench.learner.watch(bench.batch, [&](const Executor<float>::Watched& watched) {
-        if (watched.step.kind != StepKind::recompute) flops += flops_of(graph, bench.length, watched);
-    });
     std::vector<double> times, updates;
     StepTiming timing;
     Clock::time_point first = Clock::now();
@@ -112,7 +117,7 @@ StepTiming time_steps(const TimedRun& timed, int steps, double seconds) {
     const double median = times[times.size() / 2], micros = static_cast<double>(train.accumulate);
     timing.step_ms = median * 1e3, timing.update_ms = updates[updates.size() / 2] * 1e3;
     timing.tokens_per_s = static_cast<double>(bench.batch.rows.count) * micros / median;
-    timing.flops_per_s = flops * micros / median;
+    timing.flops_per_s = flops_of_batch(bench) * micros / median;
     return timing;
 }
 
@@ -130,13 +135,12 @@ double seconds_of_step(const RunConfig& config, std::int64_t vocabulary, int thr
 std::vector<StepShare> profile_steps(const TimedRun& timed, int steps) {
     Bench bench(timed);
     const TrainConfig& train = bench.run.train;
-    const Graph& graph = bench.learner.traced().graph;
     std::vector<StepShare> all;
     for (int step = -1; step < steps; step++) {
         if (step == 0) all.clear();  // the first warms up
         for (std::int64_t micro = 0; micro < train.accumulate; micro++)
             bench.learner.watch(bench.batch, [&](const Executor<float>::Watched& watched) {
-                add_watched(graph, bench.length, watched, all);
+                add_watched(bench, watched, all);
             });
         Clock::time_point begin = Clock::now();
         bench.learner.update(train, step + 2);

@@ -9,7 +9,7 @@
 #include "graph/executor.h"
 #include "model/trace/generator.h"
 #include "train/optimize/optimizer.h"
-#include "train/precision.h"
+#include "train/step/precision.h"
 #include "train/task/config.h"
 
 namespace linnet {
@@ -35,7 +35,8 @@ struct LearnerStart {
     std::optional<GeneratorShape> generator{};
 };
 
-/// The graph that a Learner of these has.
+/// The graph that a Learner of these has. Error(Exit::input) for what a model that begins from nothing could
+/// not learn.
 TracedModel training_graph(const ModelConfig& config, const LearnerStart& start);
 
 class Learner {
@@ -74,12 +75,14 @@ class Learner {
     /// Likewise [sequences, next_classes], where model.head.next is true.
     std::span<const float> next_logits() const { return scored(traced_.next_logits); }
     /// One step of the optimizer on the gradients gathered, which are then zero; optimize/optimizer.h tells
-    /// when it is not taken. `step` counts from 1.
+    /// when it is not taken. `step` counts from 1. Values above TracedModel::upper_bounds are set to them.
     StepResult update(const TrainConfig& config, std::int64_t step, StepOptions options = {});
     const std::vector<ParameterGroup>& groups() const { return groups_; }
 
     const TracedModel& traced() const { return traced_; }
     const Plan& plan() const { return learner_->plan(); }
+    /// Rows of a space of the graph in the batch that was learned last.
+    std::int64_t rows(SpaceId space) const { return learner_->rows(space); }
     std::vector<Tensor> parameters() const;
     std::int64_t parameter_count() const { return traced_.graph.parameter_count(); }
     std::int64_t trained_count() const;

@@ -1,5 +1,6 @@
-#include "train/learner.h"
+#include "train/step/learner.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/rng.h"
@@ -245,8 +246,16 @@ std::span<const std::int32_t> Learner::class_targets(const Batch& batch) const {
 
 StepResult Learner::update(const TrainConfig& config, std::int64_t step, StepOptions options) {
     options.step = step, options.span = rate_span(config), options.clip = config.clip;
-    return optimizer_->step(groups_, options, static_cast<float*>(values_.get()),
-                            static_cast<float*>(gradients_.get()));
+    StepResult result = optimizer_->step(groups_, options, static_cast<float*>(values_.get()),
+                                         static_cast<float*>(gradients_.get()));
+    for (const auto& [parameter, most] : traced_.upper_bounds) {
+        const auto i = static_cast<std::size_t>(parameter);
+        if (!result.applied || !trains(i)) continue;
+        float* values = static_cast<float*>(values_.get()) + offsets_[i];
+        const std::int64_t count = traced_.graph.parameters()[i].shape.count();
+        for (std::int64_t k = 0; k < count; k++) values[k] = std::min(values[k], most);
+    }
+    return result;
 }
 
 }  // namespace linnet

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "train/learner.h"
+#include "train/step/learner.h"
 #include "train/task/config.h"
 
 namespace linnet {
@@ -26,7 +26,7 @@ struct StepTiming {
 
 /// What is timed. What `start` stores must outlive it.
 struct TimedRun {
-    RunConfig config;
+    RunConfig config;  // with the precision that "auto" stands for
     std::int64_t vocabulary = 0;
     int threads = 1;
     LearnerStart start{};

@@ -1,4 +1,4 @@
-#include "train/precision.h"
+#include "train/step/precision.h"
 
 #include <algorithm>
 #include <limits>
@@ -92,9 +92,8 @@ std::string fastest_precision(const RunConfig& config, int threads) {
     return f32 > worth * bf16 ? "bf16" : "f32";
 }
 
-LearnerNumbers numbers_of(const RunConfig& config, int threads) {
-    std::string precision = config.train.precision;
-    if (precision == "auto") precision = fastest_precision(config, threads);
+LearnerNumbers numbers_of(const RunConfig& config) {
+    const std::string& precision = config.train.precision;
     LearnerNumbers numbers;
     if (precision == "f32-split") numbers.products = ProductKernel::split;
     if (precision == "bf16") numbers.products = ProductKernel::bf16, numbers.activation = DType::bf16;

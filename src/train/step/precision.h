@@ -19,8 +19,9 @@ struct LearnerNumbers {
     std::optional<DType> activation;  // as Lowering says
     bool recompute = false;
 };
-/// Of a config; "auto" is asked of fastest_precision.
-LearnerNumbers numbers_of(const RunConfig& config, int threads);
+/// Of a config that says its precision: what "auto" stands for is found once (fastest_precision), as two
+/// measurements may differ.
+LearnerNumbers numbers_of(const RunConfig& config);
 
 /// "f32" or "bf16": whichever makes the products of one feed-forward layer of this model sooner, in some
 /// milliseconds. f32 where the difference is small.
