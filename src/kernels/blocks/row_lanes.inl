@@ -89,7 +89,8 @@ struct NarrowLanes {
     static LINNET_INLINE PartCodes codes(const char* run) {
         return Block::template codes_of_part<p>(run);
     }
-    /// The activations in the order of PartCodes.
+    /// The activations in the order of PartCodes: place i has eight numbers k = i / 4 % 4 of group
+    /// 2 · (i / 16) + i / 2 % 2 + 4 · (i % 2).
     static void arrange_groups(Whole* q) {
         arrange<uint64_t>(q, [](int i) { return 4 * (i / 16 * 2 + i / 2 % 2 + i % 2 * 4) + i / 4 % 4; });
     }
@@ -186,6 +187,7 @@ struct WideLanes {
             for (Codes& of : codes.of) of ^= 128;
         return codes;
     }
+    /// Place i has eight numbers k = i / 8 of group i / 2 % 4 + 4 · (i % 2).
     static void arrange_groups(Whole* q) {
         arrange<uint64_t>(q, [](int i) { return 4 * (i / 2 % 4 + i % 2 * 4) + i / 8; });
     }
