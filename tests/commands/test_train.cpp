@@ -166,7 +166,7 @@ TEST_CASE("--json puts the log on stdout; --dry-run writes nothing; --time ends 
     CHECK_MESSAGE(resumed.exit == 0, resumed.err);
     CHECK(has(resumed.out, "steps 70"));
     CHECK(run("$LINNET train --out none --resume --dry-run").exit == 5);
-    Outcome timed = run("$TRAIN timed --time 1s --set train.steps=1000000");
+    Outcome timed = run("$TRAIN timed --time 1s --set train.steps=1000000 --no-early-stop");
     CHECK(timed.exit == 0);
     CHECK(std::filesystem::exists(run.s / "timed/model.gguf"));
     CHECK_MESSAGE(has(timed.err, "the learning rate was still 0.01 when the time was up: --steps "),
