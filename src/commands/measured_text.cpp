@@ -37,8 +37,7 @@ MeasuredText::MeasuredText(const std::string& path, ReadOptions read) : name_(in
     refuse_examples(path, read);
     read.invalid = "keep";
     read_ = read_documents({path}, std::move(read));
-    if (read_.skipped > 0)
-        note(grouped(read_.skipped) + " bad documents skipped, the first: " + read_.first_skipped);
+    if (read_.skipped > 0) note(read_.told("documents"));
     for (std::size_t i = 0; i < read_.count(); i++) documents_.push_back(read_[i]);
 }
 

@@ -13,6 +13,7 @@
 #include "base/signals.h"
 #include "base/system.h"
 #include "commands/options.h"
+#include "data/document_reader.h"
 #include "data/utf8_check.h"
 #include "model/convert/source.h"
 #include "model/model.h"
@@ -20,10 +21,6 @@
 #include "train/run_model.h"
 
 namespace linnet {
-
-bool named_as_packed(std::string_view path) {
-    return path.ends_with(".gz") || path.ends_with(".zst");
-}
 
 std::string read_pipe(const std::string& path) {
     std::error_code ignored;

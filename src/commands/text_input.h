@@ -15,9 +15,6 @@ class App;
 
 namespace linnet {
 
-/// Whether a file's name says that it is compressed.
-bool named_as_packed(std::string_view path);
-
 /// All that comes out of a FIFO, such as <(…) of a shell; one that nobody writes to is refused, not waited
 /// for. Nothing where `path` is something else.
 std::string read_pipe(const std::string& path);

@@ -39,11 +39,18 @@ void list_folder(const std::string& folder, const std::string& except, std::vect
     }
 }
 
+constexpr std::string_view packed_endings[] = {".gz", ".zst"};
+
 }  // namespace
+
+bool named_as_packed(std::string_view path) {
+    return std::ranges::any_of(packed_endings,
+                               [&](std::string_view packed) { return path.ends_with(packed); });
+}
 
 bool reads_as_jsonl(std::string_view path, std::string_view format) {
     if (format != "auto") return format == "jsonl";
-    for (std::string_view packed : {".gz", ".zst"})
+    for (std::string_view packed : packed_endings)
         if (path.ends_with(packed)) path.remove_suffix(packed.size());
     return path.ends_with(".jsonl") || path.ends_with(".ndjson");
 }

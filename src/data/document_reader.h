@@ -43,6 +43,8 @@ struct DocumentPart {
 /// what is not there.
 std::vector<std::string> expand_inputs(const std::vector<std::string>& paths, const std::string& except = "");
 
+/// Whether a file's name says that it is compressed.
+bool named_as_packed(std::string_view path);
 /// Whether a file is read as JSON Lines: `format` says so ("jsonl"), or ("auto") its name.
 bool reads_as_jsonl(std::string_view path, std::string_view format);
 

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/terminal.h"
 
 namespace linnet {
 
@@ -28,6 +29,10 @@ struct Skipped {
             if (hint.empty() || line.ends_with(')')) throw;
             throw Error(Exit::input, line + " (" + std::string(hint) + ")");
         }
+    }
+    /// "3 bad `what` skipped, the first: …"
+    std::string told(std::string_view what) const {
+        return grouped(skipped) + " bad " + std::string(what) + " skipped, the first: " + first_skipped;
     }
     /// What there is where nothing good is, for an error.
     std::string bad_alone() const { return skipped == 0 ? "none" : "bad ones alone: " + first_skipped; }

@@ -78,6 +78,12 @@ std::vector<Kind> kinds() {
     };
 }
 
+std::vector<std::string> set(std::initializer_list<const char*> settings) {
+    std::vector<std::string> all;
+    for (const char* setting : settings) all.insert(all.end(), {"--set", setting});
+    return all;
+}
+
 Kind kind_named(const std::string& name) {
     for (const Kind& kind : kinds())
         if (kind.name == name) return kind;

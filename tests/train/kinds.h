@@ -1,5 +1,6 @@
 // A small config of every kind of model with data that it learns from, and a folder to train it in.
 #pragma once
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,9 @@ struct Kind {
 std::vector<Kind> kinds();
 /// That of this name.
 Kind kind_named(const std::string& name);
+
+/// Each behind a --set of its own.
+std::vector<std::string> set(std::initializer_list<const char*> settings);
 
 /// A folder with a kind's config and data.
 struct Place {

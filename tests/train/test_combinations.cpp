@@ -15,12 +15,6 @@ using namespace linnet::test;
 
 namespace {
 
-std::vector<std::string> set(std::initializer_list<const char*> settings) {
-    std::vector<std::string> all;
-    for (const char* setting : settings) all.insert(all.end(), {"--set", setting});
-    return all;
-}
-
 /// Of a run of a few steps.
 double last_loss(const Place& place, const std::string& out, const std::vector<std::string>& more) {
     const Outcome trained = place.train(out, 3, more);

@@ -203,7 +203,7 @@ void ExampleData::read_pictures(const RunConfig& config) {
     pictures_ = std::move(read.pictures);
     picture_labels_ = std::move(read.labels);
     labels_ = std::move(read.classes);
-    examples_.skipped = read.skipped, examples_.first_skipped = read.first_skipped;
+    static_cast<Skipped&>(examples_) = read;
     bytes_ = pictures_.pixels.size();
     Sha256 sum;
     sum.update(pictures_.pixels.data(), pictures_.pixels.size());
@@ -255,9 +255,7 @@ std::string ExampleData::description() const {
         grouped(order_[0].size() + order_[1].size()) + (pictures_.count() > 0 ? " pictures" : " examples");
     if (!labels_.empty()) said += " of " + grouped(labels_.size()) + " classes";
     said += ", " + human_bytes(static_cast<double>(bytes_));
-    if (examples_.skipped > 0)
-        said +=
-            "; " + grouped(examples_.skipped) + " bad ones skipped, the first: " + examples_.first_skipped;
+    if (examples_.skipped > 0) said += "; " + examples_.told("ones");
     return said;
 }
 

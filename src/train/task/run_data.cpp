@@ -103,18 +103,15 @@ std::string RunData::description() const {
         return grouped(corpus_->index.tokens) + " tokens in the layout of " + corpus_->index.layout;
     std::string size = human_bytes(static_cast<double>(bytes_));
     std::string said = count_ == 1 ? "one document" : grouped(count_) + " documents";
-    auto skipped = [](std::uint64_t count, const std::string& first) {
-        return count == 0 ? "" : "; " + grouped(count) + " bad ones skipped, the first: " + first;
-    };
+    auto skipped = [](const Skipped& bad) { return bad.skipped == 0 ? "" : "; " + bad.told("ones"); };
     if (examples_)
         return grouped(count_) + (examples_->chats ? " conversation" : " prompt") + (count_ == 1 ? "" : "s") +
-               (examples_->chats ? ", " : " with completions, ") + size +
-               skipped(examples_->skipped, examples_->first_skipped);
+               (examples_->chats ? ", " : " with completions, ") + size + skipped(*examples_);
     if (corpus_) return said + ", " + grouped(corpus_->index.tokens) + " tokens of " + size + " of text";
     if (jsonl()) said += " of the field " + options_.read.field;
     if (documents_ && documents_->files > 1) said += " in " + grouped(documents_->files) + " files";
     said += ", " + size;
-    return documents_ ? said + skipped(documents_->skipped, documents_->first_skipped) : said;
+    return documents_ ? said + skipped(*documents_) : said;
 }
 
 void RunData::check(bool whole) const {

@@ -6,16 +6,6 @@
 
 using namespace linnet::test;
 
-namespace {
-
-std::vector<std::string> set(std::initializer_list<const char*> settings) {
-    std::vector<std::string> all;
-    for (const char* setting : settings) all.insert(all.end(), {"--set", setting});
-    return all;
-}
-
-}  // namespace
-
 TEST_CASE("experts of a decoder that is deeper than its encoder: lists are checked to their end") {
     const Place place(kind_named("pairs"));
     auto with = [&](const char* count) {
