@@ -112,7 +112,6 @@ std::vector<float> made_llama3(const MadeInput& in) {
 
 /// LongRoPE's scale of turned queries and keys (transformers, _compute_longrope_parameters).
 std::vector<float> made_longrope(const MadeInput& in) {
-    const auto& scaling = in.config.position.scaling;
     if (auto given = in.values.find(in.from + ".attention_factor"); given != in.values.end())
         return {static_cast<float>(in.number("attention_factor"))};
     const double original = static_cast<double>(in.config.original_context());
