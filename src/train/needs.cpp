@@ -22,7 +22,10 @@ using Pages = std::pair<std::uint64_t, std::uint64_t>;
 /// those of a mapped file that it has not read. All, where the system does not say (all but Linux).
 std::uint64_t absent(std::vector<Pages> pages) {
     std::ranges::sort(pages);
-    std::ifstream table("/proc/self/pagemap", std::ios::binary);
+    std::ifstream table;
+    table.rdbuf()->pubsetbuf(nullptr,
+                             0);  // Linux refuses to read part of an entry, as a buffer would ask for
+    table.open("/proc/self/pagemap", std::ios::binary);
     std::vector<std::uint64_t> entries;  // the kernel's, one a page; its highest bit: present
     std::uint64_t count = 0, counted = 0;
     for (auto [begin, end] : pages) {
