@@ -22,7 +22,7 @@ CPPFLAGS += -Isrc -MMD -MP
 CPPFLAGS += '-DJSON_ASSERT(condition)=((condition) ? (void)0 : std::terminate())'
 CXXFLAGS += -std=c++20 -Wall -Wextra -fopenmp -g1 -ffp-contract=off
 LDFLAGS  += -pthread
-LDLIBS   += -lpcre2-8 -lutf8proc -lpng -lz -lzstd -ledit
+LDLIBS   += -lpcre2-8 -lutf8proc -lpng -lz -lzstd -ledit -lsimdjson
 ifeq ($(SYSTEM),Darwin)
 # Homebrew has the packages; bench-kernels alone needs its OpenMP to link.
 BREW     := $(shell brew --prefix 2>/dev/null)
@@ -30,8 +30,6 @@ CPPFLAGS += -I$(BREW)/include -I$(BREW)/opt/libomp/include
 CXXFLAGS := $(patsubst -fopenmp,-Xpreprocessor -fopenmp,$(CXXFLAGS))
 LDFLAGS  += -L$(BREW)/lib -L$(BREW)/opt/libomp/lib
 endif
-
-LDLIBS   += -lsimdjson
 
 OPT.release  := -O2
 OPT.debug    := -O0 -g3 -D_GLIBCXX_ASSERTIONS
@@ -41,7 +39,7 @@ OPT.tsan     := -O1 -g1 -fsanitize=thread -D_GLIBCXX_ASSERTIONS
 OPT.coverage := -O1 -Wno-pass-failed
 COUNTED.coverage := -fprofile-instr-generate -fcoverage-mapping -fcoverage-compilation-dir=.
 OPT.fuzz     := -O1 -g1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -D_GLIBCXX_ASSERTIONS
-CXXFLAGS += $(or $(OPT.$(VARIANT)),$(error VARIANT must be release, debug, asan, tsan or coverage))
+CXXFLAGS += $(or $(OPT.$(VARIANT)),$(error VARIANT must be release, debug, asan, tsan, coverage or fuzz))
 LDFLAGS  += $(filter -fsanitize% -fprofile%,$(OPT.$(VARIANT)) $(COUNTED.$(VARIANT))) $(if $(CROSS),-static)
 $(BUILD)/obj/src/%.o: CXXFLAGS += $(COUNTED.$(VARIANT))
 ifeq ($(VARIANT),coverage)

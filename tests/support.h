@@ -1,9 +1,21 @@
 // What several tests need: real data where it is present, scratch folders, whole commands.
 #pragma once
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
+
+namespace linnet {
+class Tokenizer;
+
+/// A "byte" or "char" tokenizer, or a byte-level "bpe" of `vocab_size` tokens that `text` is counted for.
+/// (text/train_tokenizer.cpp: the kernels' tests, which link this, have no tokenizers.)
+std::shared_ptr<const Tokenizer> train_tokenizer(std::string_view kind, std::string_view text,
+                                                 std::int32_t vocab_size, int threads);
+}  // namespace linnet
 
 namespace linnet::test {
 

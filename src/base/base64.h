@@ -5,6 +5,7 @@
 
 namespace linnet {
 
+inline constexpr char base64_digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 std::string base64(std::string_view bytes);
 
 }  // namespace linnet

@@ -33,8 +33,6 @@ std::string number_text(double x) {
     fail_input(file, key, "a known key", "an unknown one", did_you_mean(key, keys));
 }
 
-constexpr std::size_t largest_json = std::size_t{1} << 20;
-
 template <class T>
 constexpr bool repeats = requires {
     typename T::Element;
@@ -148,8 +146,7 @@ bool holds_text(const Field& field) {
 json text_value(const Field& field, const std::string& text) {
     if (std::holds_alternative<std::string*>(field.target) || !text.starts_with('[') || !text.ends_with(']'))
         return text;
-    if (nests_too_deep(text)) return text;
-    json list = json::parse(text, nullptr, false);
+    json list = parse_or_discard(text);
     if (!list.is_discarded()) return list;
     list = json::array();
     for (std::size_t begin = 1; begin < text.size();) {
@@ -201,11 +198,7 @@ void apply_setting(std::vector<Field>& fields, std::string_view setting, std::st
     std::string key(setting.substr(0, equals)), text(setting.substr(equals + 1));
     const Field* field = find(fields, key);
     if (!field) unknown_key(fields, place, key);
-    json value = json(text);
-    if (holds_text(*field))
-        value = text_value(*field, text);
-    else if (!nests_too_deep(text))
-        value = json::parse(text, nullptr, false);
+    json value = holds_text(*field) ? text_value(*field, text) : parse_or_discard(text);
     if (value.is_discarded()) value = json(text);  // the field says what it expected
     store(*field, value, place);
 }

@@ -53,12 +53,19 @@ nlohmann::ordered_json value_of(const Field& field);
 /// The fields as an object of nested objects, but those that are silent.
 nlohmann::ordered_json to_json(const std::vector<Field>& fields);
 
+inline constexpr std::size_t largest_json = std::size_t{1} << 20;  // that parse_json takes
+
 /// JSON text of at most 1 MiB to a value; Error(Exit::input) with file, line and column. Duplicate keys,
 /// numbers beyond a double and nesting deeper than 100 are errors. `first_line`: that of the text; 0: a file.
 nlohmann::json parse_json(std::string_view text, std::string_view file, std::size_t first_line = 0);
 
 /// Arrays and objects stand more than 100 deep in each other. nlohmann reads such a text, but copies and
-/// prints its value by recursion: code that parses without parse_json asks this first.
+/// prints its value by recursion.
 bool nests_too_deep(std::string_view json_text);
+/// The value of text that may be anything: discarded where it is no JSON or nests too deep.
+template <class Json = nlohmann::json>
+Json parse_or_discard(std::string_view text) {
+    return nests_too_deep(text) ? Json(Json::value_t::discarded) : Json::parse(text, nullptr, false);
+}
 
 }  // namespace linnet

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "base/system.h"
 #include "base/utf8.h"
 
 namespace linnet {
@@ -36,11 +37,7 @@ int width_of(int fd) {
 
 /// To stderr. Errors are ignored: there is nowhere else to report them.
 void put(std::string_view text) {
-    while (!text.empty()) {
-        ssize_t done = ::write(STDERR_FILENO, text.data(), text.size());
-        if (done <= 0) return;
-        text.remove_prefix(static_cast<std::size_t>(done));
-    }
+    (void)write_all(STDERR_FILENO, text.data(), text.size());
 }
 
 /// The first `columns` characters; a character is taken to be one column wide.

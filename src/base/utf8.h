@@ -15,10 +15,15 @@ struct Char {
     bool valid;
 };
 
+/// Whether it is a byte of a character and not its first.
+constexpr bool is_tail(char c) {
+    return (static_cast<std::uint8_t>(c) & 0xC0) == 0x80;
+}
+
 /// The character at p (p < end).
 inline Char decode_utf8(const char* p, const char* end) {
     auto byte = [&](int i) { return static_cast<std::uint8_t>(p[i]); };
-    auto tail = [&](int i) { return (byte(i) & 0xC0) == 0x80; };
+    auto tail = [&](int i) { return is_tail(p[i]); };
     const std::uint32_t b = byte(0);
     const std::ptrdiff_t left = end - p;
     if (b < 0x80) return {b, 1, true};
@@ -37,8 +42,7 @@ inline Char decode_utf8(const char* p, const char* end) {
 
 /// `at`, moved back to where the character begins that it lies in.
 inline std::size_t character_start(std::string_view text, std::size_t at) {
-    auto tail = [&](std::size_t i) { return (static_cast<std::uint8_t>(text[i]) & 0xC0) == 0x80; };
-    for (int i = 0; i < 3 && at > 0 && at < text.size() && tail(at); i++) at--;
+    for (int i = 0; i < 3 && at > 0 && at < text.size() && is_tail(text[at]); i++) at--;
     return at;
 }
 

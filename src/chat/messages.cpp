@@ -3,23 +3,15 @@
 #include "base/fields.h"
 
 namespace linnet {
-namespace {
-
-constexpr std::size_t largest_file = 1 << 20;  // what parse_json() takes
-
-}  // namespace
 
 std::vector<ChatMessage> parse_messages(std::string_view json, const std::string& path) {
-    nlohmann::json list = parse_json(json, path);
-    if (list.is_object() && list.contains("messages")) {
-        nlohmann::json inner = list["messages"];
-        list = std::move(inner);
-    }
+    const nlohmann::json list = parse_json(json, path);
+    if (list.is_object() && list.contains("messages")) return messages_of(list["messages"], path, "messages");
     return messages_of(list, path);
 }
 
 std::vector<ChatMessage> load_messages(const std::string& path) {
-    return parse_messages(read_input(path, largest_file), input_name(path));
+    return parse_messages(read_input(path, largest_json), input_name(path));
 }
 
 void save_messages(const std::string& path, const std::vector<ChatMessage>& messages, Existing existing) {

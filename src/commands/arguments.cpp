@@ -87,11 +87,7 @@ void set_offer(Argument& argument, const std::string& owner) {
     if (argument.value.empty()) return;
     if (argument.value.find('|') != std::string::npos) {  // the choices themselves: see add_choice
         argument.offer = Offer::words;
-        for (std::size_t begin = 0; begin <= argument.value.size();) {
-            std::size_t end = std::min(argument.value.find('|', begin), argument.value.size());
-            argument.words.push_back(argument.value.substr(begin, end - begin));
-            begin = end + 1;
-        }
+        for (std::string_view word : split(argument.value, '|')) argument.words.emplace_back(word);
         return;
     }
     for (const Kind& kind : kinds) {

@@ -56,7 +56,7 @@ Totals totals_of(const CorpusIndex& index, std::string_view split) {
 }
 
 void print_result(const Options& options, const CorpusIndex& index, double seconds, std::uint64_t bytes_now) {
-    Totals train = totals_of(index, "train"), validation = totals_of(index, "validation");
+    Totals train = totals_of(index, split_names[0]), validation = totals_of(index, split_names[1]);
     double tokens = static_cast<double>(index.tokens), bytes = static_cast<double>(index.bytes);
     double per_token = bytes / std::max(tokens, 1.0);
     double per_document = tokens / std::max(static_cast<double>(index.documents), 1.0);
@@ -121,10 +121,8 @@ int run(Options options, const Globals& globals) {
         return 128 + stop_signal();
     }
     if (result.was_done) note(corpus.folder + " holds a finished corpus already");
-    if (result.index.skipped > 0 && !result.first_skipped.empty())
-        note(std::to_string(result.index.skipped) +
-             " bad documents skipped, the first: " + result.first_skipped);
-    if (corpus.validation_fraction > 0 && totals_of(result.index, "validation").tokens == 0)
+    if (result.skipped.skipped > 0) note(result.skipped.told("documents"));
+    if (corpus.validation_fraction > 0 && totals_of(result.index, split_names[1]).tokens == 0)
         note(
             "no document fell into the validation split (it is chosen by each document's hash); --separator "
             "divides a "

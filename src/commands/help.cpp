@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/split.h"
 #include "base/terminal.h"
 #include "commands/arguments.h"
 #include "commands/commands.h"
@@ -47,11 +48,7 @@ std::string option_group(const std::vector<Argument>& arguments, bool everywhere
 
 std::string example_lines(std::string_view examples) {
     std::string text;
-    for (std::size_t begin = 0; begin < examples.size();) {
-        std::size_t end = std::min(examples.find('\n', begin), examples.size());
-        text += "  " + std::string(examples.substr(begin, end - begin)) + "\n";
-        begin = end + 1;
-    }
+    for (std::string_view line : split(examples, '\n')) text += "  " + std::string(line) + "\n";
     return text;
 }
 

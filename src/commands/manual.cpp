@@ -103,11 +103,7 @@ std::string options(const std::vector<Argument>& arguments, bool positional, boo
 
 std::string example(std::string_view lines) {
     std::string out = ".nf\n";
-    for (std::size_t begin = 0; begin < lines.size();) {
-        std::size_t end = std::min(lines.find('\n', begin), lines.size());
-        out += roff(lines.substr(begin, end - begin)) + "\n";
-        begin = end + 1;
-    }
+    for (std::string_view line : split(lines, '\n')) out += roff(line) + "\n";
     return out + ".fi\n";
 }
 

@@ -121,7 +121,7 @@ TokenSource TokenSource::from_documents(const TextSplit& split, bool mark, const
 TokenSource TokenSource::open_files(const TokenFiles& files, const Tokenizer& tokenizer, double fraction) {
     const CorpusIndex& index = files.index;
     if (files.ours && index.vocab_size != tokenizer.size())
-        fail_input(files.folder + "/index.json", "vocab_size",
+        fail_input(files.folder + "/" + corpus_index_name, "vocab_size",
                    std::to_string(tokenizer.size()) + " (the model's vocabulary)",
                    std::to_string(index.vocab_size), "made with another tokenizer: run linnet corpus again");
     TokenSource source;
@@ -130,7 +130,7 @@ TokenSource TokenSource::open_files(const TokenFiles& files, const Tokenizer& to
     std::shared_ptr<Stream> streams[2] = {std::make_shared<Stream>(), std::make_shared<Stream>()};
     for (const CorpusShard& shard : index.shards) {
         const std::string path = files.folder + "/" + shard.file;
-        Stream& stream = *streams[shard.split == "train" ? 0 : 1];
+        Stream& stream = *streams[shard.split == split_names[0] ? 0 : 1];
         stream.shards.push_back(std::make_shared<TokenShard>(path, *find_layout(index.layout)));
         if (stream.shards.back()->size() != shard.tokens)
             fail_input(path, "header", std::to_string(shard.tokens) + " tokens (index.json)",

@@ -192,10 +192,6 @@ class ZstdSource : public ByteSource {
     bool between_ = false;  // two frames
 };
 
-bool ends_with(std::string_view path, std::string_view suffix) {
-    return path.ends_with(suffix);
-}
-
 }  // namespace
 
 std::unique_ptr<ByteSource> open_source(const std::string& path) {
@@ -205,11 +201,10 @@ std::unique_ptr<ByteSource> open_source(const std::string& path) {
     if (head.starts_with("\x1F\x8B")) return std::make_unique<GzipSource>(std::move(input));
     bool skippable = head.size() == 4 && (head[0] & 0xF0) == 0x50 && head.substr(1) == "\x2A\x4D\x18";
     if (head == "\x28\xB5\x2F\xFD" || skippable) return std::make_unique<ZstdSource>(std::move(input));
-    if (ends_with(path, ".gz"))
-        input.refuse("gzip data (the name ends in .gz)", head.empty() ? "an empty file" : "something else");
-    if (ends_with(path, ".zst"))
-        input.refuse("Zstandard data (the name ends in .zst)",
-                     head.empty() ? "an empty file" : "something else");
+    for (const PackedEnding& packed : packed_endings)
+        if (path.ends_with(packed.ending))
+            input.refuse(std::string(packed.data) + " (the name ends in " + std::string(packed.ending) + ")",
+                         head.empty() ? "an empty file" : "something else");
     return std::make_unique<PlainSource>(std::move(input));
 }
 

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace linnet {
 
@@ -17,6 +18,12 @@ class ByteSource {
     virtual std::uint64_t bytes_read() const = 0;
     virtual std::uint64_t bytes_total() const = 0;
 };
+
+/// How the names of compressed files end, and what they hold.
+struct PackedEnding {
+    std::string_view ending, data;
+};
+inline constexpr PackedEnding packed_endings[] = {{".gz", "gzip data"}, {".zst", "Zstandard data"}};
 
 /// The file's kind is told by its first bytes: gzip (members may follow each other), Zstandard (frames may),
 /// or plain. "-" is stdin, where a stop signal ends the wait (Stopped, base/signals.h). A directory, a FIFO

@@ -25,6 +25,7 @@
 #include "data/document_marks.h"
 #include "data/documents.h"
 #include "data/layouts.h"
+#include "text/naming.h"
 
 namespace linnet {
 namespace {
@@ -37,6 +38,8 @@ struct Batch {
     std::uint64_t index = 0;
     std::uint64_t input_hash = 0;  // of this batch and all before it
     std::uint64_t bytes_read = 0;
+    // Before it: documents that have begun, and bytes of the last of them.
+    std::uint64_t documents_before = 0, bytes_before = 0;
     bool skip = false;  // an earlier run has written it
     bool end = false;   // no batch follows
 
@@ -85,7 +88,9 @@ class Builder {
     }
     std::vector<std::pair<std::string, std::string>> settings() const;
     void prepare_folder();
+    void check_counts() const;
     bool read(Batch& batch);
+    std::string place(std::uint64_t document) const;
     void encode(Batch& batch) const;
     bool write(const Batch& batch);
     void append(const Batch& batch);
@@ -105,14 +110,15 @@ class Builder {
     std::vector<std::string> files_;
     DocumentReader reader_;
     std::uint64_t batches_read_ = 0, hash_read_ = 0;
-    std::uint64_t first_hash_ = 0;  // of the first document
+    std::uint64_t documents_read_ = 0, document_bytes_ = 0;  // that have begun; of the last of them
+    std::uint64_t first_hash_ = 0;                           // of the first document
     bool read_whole_ = false;
     CorpusProgress progress_;
     std::uint64_t resume_at_ = 0, resume_hash_ = 0;
     Clock::time_point last_checkpoint_;
     std::unique_ptr<ShardWriter> writers_[2];
-    std::future<void> checkpoint_;  // one at a time
-    CorpusOptions::Progress shown_;
+    std::future<void> checkpoint_;           // one at a time
+    CorpusOptions::Progress shown_, again_;  // again_: of what an earlier run has written
     bool stopped_ = false;
     bool whole_ = true;  // the writers stand between two batches
 };
@@ -152,7 +158,7 @@ void Builder::prepare_folder() {
                                        [&](const auto& s) { return s.first == key; });
             std::string had = before == old.settings.end() ? "nothing" : before->second;
             if (had != value)
-                fail(Exit::diverged, folder + "/progress.json", key, had, value,
+                fail(Exit::diverged, folder + "/" + corpus_progress_name, key, had, value,
                      "the run to resume had another setting; --overwrite begins again");
         }
         progress_ = std::move(old);
@@ -165,14 +171,26 @@ void Builder::prepare_folder() {
             for (const CorpusShard& shard : split.finished) count(shard);
             count(split.open);
         }
+        if (progress_.batches == 0) check_counts();
     } else {
         progress_.replaces = folder_->beside();
         write_corpus_progress(folder, progress_);
     }
-    static constexpr const char* names[2] = {"train", "validation"};
     for (int i = 0; i < 2; i++)
-        writers_[i] = std::make_unique<ShardWriter>(folder, names[i], layout_, token_bytes_,
+        writers_[i] = std::make_unique<ShardWriter>(folder, split_names[i], layout_, token_bytes_,
                                                     options_.shard_tokens, progress_.splits[i]);
+}
+
+/// What progress.json says of the text that was written is what that text has, read again.
+void Builder::check_counts() const {
+    auto told = [](const CorpusOptions::Progress& p) {
+        return std::to_string(p.documents) + " documents of " + std::to_string(p.bytes) + " bytes";
+    };
+    const bool tokens_of_nothing = progress_.batches == 0 && shown_.tokens > 0;
+    if (shown_.documents != again_.documents || shown_.bytes != again_.bytes || tokens_of_nothing)
+        fail(Exit::diverged, folder_->path() + "/" + corpus_progress_name, "", told(again_),
+             tokens_of_nothing ? std::to_string(shown_.tokens) + " tokens" : told(shown_),
+             "--overwrite begins again");
 }
 
 /// The hash of all input up to and with this batch. Most documents are short, and their own hash covers them.
@@ -190,10 +208,14 @@ std::uint64_t hash_of(const Batch& batch, std::uint64_t before) {
 bool Builder::read(Batch& batch) {
     if (read_whole_) return false;
     batch.clear();
+    batch.documents_before = documents_read_, batch.bytes_before = document_bytes_;
     DocumentPart part;
     while (!read_whole_ && batch.text.size() < batch_bytes && batch.parts.size() < 65536) {
         read_whole_ = !reader_.next(batch.text, part);
-        if (!read_whole_) batch.parts.push_back(part);
+        if (read_whole_) break;
+        batch.parts.push_back(part);
+        if (part.first) documents_read_++, document_bytes_ = 0;
+        document_bytes_ += part.end - part.begin;
     }
     if (batches_read_ == 0 && !batch.parts.empty()) first_hash_ = batch.parts[0].hash;
     hash_read_ = hash_of(batch, hash_read_);
@@ -205,6 +227,15 @@ bool Builder::read(Batch& batch) {
     return true;
 }
 
+/// Of a text that cannot be encoded. (The reader knows no file of a document, nor its line.)
+std::string Builder::place(std::uint64_t document) const {
+    const std::vector<std::string>& inputs = options_.inputs;
+    const bool only = files_.size() == 1 && options_.read.separator.empty() &&
+                      !reads_as_jsonl(files_[0], options_.read.format);
+    return inputs_name(input_name(inputs[0]), inputs.size()) +
+           (only ? "" : ": document " + std::to_string(document));
+}
+
 void Builder::encode(Batch& batch) const {
     if (batch.skip) return;
     const BlockSink store = [&](std::span<const TokenId> ids) {
@@ -212,13 +243,18 @@ void Builder::encode(Batch& batch) const {
                      batch.add_tokens(ids.size() * static_cast<std::size_t>(token_bytes_)));
     };
     const DocumentMarks marks(tokenizer_);
+    std::uint64_t document = batch.documents_before, before = batch.bytes_before;
     for (const DocumentPart& part : batch.parts) {
+        if (part.first) document++, before = 0;
         std::string_view text = std::string_view(batch.text).substr(part.begin, part.end - part.begin);
         const std::size_t begin = batch.token_bytes;
         if (part.first && marks.begin) store({&*marks.begin, 1});
         EncodeOptions encode;
         encode.continues = !part.first;
-        if (!text.empty()) tokenizer_.encode_blocks(text, encode, store);
+        if (!text.empty())
+            naming([&] { return place(document); },
+                   [&] { behind(before, [&] { tokenizer_.encode_blocks(text, encode, store); }); });
+        before += text.size();
         if (part.last && options_.end_tokens) store({&*marks.end, 1});
         const bool stays = layout_.cuts_one_text && part.hash == first_hash_;  // it may be the only one
         const int split = !stays && held_out(part.hash, options_.validation_fraction) ? 1 : 0;
@@ -270,7 +306,13 @@ bool Builder::write(const Batch& batch) {
     if (changed || (batch.end && batch.index + 1 < resume_at_))
         fail(Exit::diverged, options_.folder, "resume", "the text of the first run", "another",
              "the input has changed; --overwrite begins again");
-    if (!batch.skip) {
+    if (batch.skip) {
+        for (const DocumentPart& part : batch.parts) {
+            again_.documents += part.first ? 1 : 0;
+            again_.bytes += part.end - part.begin;
+        }
+        if (batch.index + 1 == resume_at_) check_counts();
+    } else {
         whole_ = false;
         append(batch);
         progress_.batches = batch.index + 1;
@@ -332,8 +374,8 @@ CorpusResult Builder::finish() {
     index.tokenizer = options_.tokenizer_name;
     index.tokenizer_sha256 = progress_.settings[0].second;
     index.validation_fraction = options_.validation_fraction;
-    index.skipped = reader_.skipped().skipped;
-    result.first_skipped = reader_.skipped().first_skipped;
+    result.skipped = reader_.skipped();
+    index.skipped = result.skipped.skipped;
     result.stopped = stopped_;
     settle();
     if (!stopped_ && layout_.cuts_one_text) cut_one_text();
@@ -351,10 +393,9 @@ CorpusResult Builder::finish() {
     if (index.documents == 0) {
         folder_->abandon();
         fail_input(files_.size() == 1 ? files_[0] : std::to_string(files_.size()) + " files", "",
-                   "at least one document", "none",
-                   index.skipped > 0 ? "all were bad: " + result.first_skipped : "");
+                   "at least one document", result.skipped.bad_alone());
     }
-    write_file(folder_->path() + "/index.json", corpus_index_json(index), Existing::replace_name);
+    write_file(folder_->path() + "/" + corpus_index_name, corpus_index_json(index), Existing::replace_name);
     folder_->finish();
     remove_corpus_progress(folder_->path());
     return result;

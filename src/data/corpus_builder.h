@@ -4,7 +4,8 @@
 //
 // Output depends on the documents and the options alone. The folder holds progress.json while work is
 // unfinished: a batch number and where each split stands after it. A resumed run reads the input again from
-// its beginning, checks that it is the same up to that batch (a running hash), and encodes from there.
+// its beginning, checks that it is the same up to that batch (a running hash, and as many documents and bytes
+// as were noted), and encodes from there.
 #pragma once
 #include <functional>
 #include <string>
@@ -12,6 +13,7 @@
 
 #include "data/corpus_index.h"
 #include "data/document_reader.h"
+#include "data/skipped.h"
 #include "text/tokenizer.h"
 
 namespace linnet {
@@ -42,7 +44,7 @@ struct CorpusResult {
     CorpusIndex index;
     bool stopped = false;   // by progress(); resume goes on
     bool was_done = false;  // resume found a finished corpus
-    std::string first_skipped;
+    Skipped skipped;        // of documents; none where it was
 };
 
 /// Throws Error: Exit::usage for a folder in use (without resume or overwrite), Exit::diverged where resume

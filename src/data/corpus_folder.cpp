@@ -26,7 +26,8 @@ bool is_shard(std::string_view name) {
 }
 
 bool is_corpus(std::string_view name) {
-    return is_shard(name) || name == "index.json" || name == "progress.json" || name == corpus_tokenizer;
+    return is_shard(name) || name == corpus_index_name || name == corpus_progress_name ||
+           name == corpus_tokenizer;
 }
 
 /// The names that `linnet corpus` makes; all else in the folder is the user's.
@@ -36,7 +37,7 @@ bool is_ours(std::string_view name) {
 
 void remove_corpus(const std::string& folder, bool tokenizer) {
     // First what says that there is a corpus.
-    for (const char* name : {"index.json", "progress.json"}) remove_all(folder + "/" + name);
+    for (const char* name : {corpus_index_name, corpus_progress_name}) remove_all(folder + "/" + name);
     for (const std::string& name : names_in(folder))
         if (is_ours(name) && !name.ends_with(".lock") && (tokenizer || name != corpus_tokenizer))
             remove_all(folder + "/" + name);
@@ -84,8 +85,8 @@ CorpusFolder::CorpusFolder(const std::string& folder, CorpusStart start) : folde
         if (!unfinished_beside) clear_beside();
     }
     // The index is written last: where it is, the corpus is whole.
-    const bool done = name_taken(folder + "/index.json");
-    const bool begun = !done && name_taken(folder + "/progress.json");
+    const bool done = name_taken(folder + "/" + corpus_index_name);
+    const bool begun = !done && name_taken(folder + "/" + corpus_progress_name);
     if (start == CorpusStart::fresh && (done || begun || unfinished_beside))
         fail(Exit::usage, folder, "", "a new or empty folder",
              done ? "one with a corpus" : "one with an unfinished corpus",
@@ -119,7 +120,7 @@ CorpusFolder::~CorpusFolder() {
 }
 
 bool CorpusFolder::finished() const {
-    return !beside() && name_taken(folder_ + "/index.json");
+    return !beside() && name_taken(folder_ + "/" + corpus_index_name);
 }
 
 void CorpusFolder::abandon() const {

@@ -15,7 +15,6 @@ namespace linnet {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr const char* split_names[2] = {"train", "validation"};
 
 /// Typed access that names FILE and the key in what it refuses.
 struct Fields {
@@ -61,7 +60,7 @@ CorpusShard read_shard(const Json& json, const std::string& file, const std::str
     if (shard.file.find('/') != std::string::npos)
         fail_input(file, where + "file", "a name inside the folder", shard.file);
     if (shard.split != split_names[0] && shard.split != split_names[1])
-        fail_input(file, where + "split", "train or validation", shard.split);
+        fail_input(file, where + "split", joined(split_names, " or "), shard.split);
     return shard;
 }
 
@@ -72,7 +71,7 @@ Json shard_json(const CorpusShard& shard) {
 
 Json parse(const std::string& file) {
     const std::string text = read_file(file, std::size_t{1} << 28);
-    Json json = nests_too_deep(text) ? Json() : Json::parse(text, nullptr, false);
+    Json json = parse_or_discard<Json>(text);
     if (!json.is_object())
         fail_input(file, "", "JSON", "something else", "a folder that linnet corpus wrote");
     return json;
@@ -83,13 +82,13 @@ std::string dump(const Json& json) {
 }
 
 std::string progress_path(const std::string& folder) {
-    return folder + "/progress.json";
+    return folder + "/" + corpus_progress_name;
 }
 
 }  // namespace
 
 CorpusIndex read_corpus_index(const std::string& folder) {
-    std::string file = folder + "/index.json";
+    std::string file = folder + "/" + corpus_index_name;
     Json json = parse(file);
     Fields fields{json, file, ""};
     if (fields.text("format") != corpus_format)

@@ -10,10 +10,11 @@
 namespace linnet {
 
 inline constexpr std::string_view corpus_format = "linnet-corpus";  // what index.json says of itself
+inline constexpr const char* corpus_index_name = "index.json";      // in the folder
 inline constexpr const char* corpus_tokenizer = "tokenizer.gguf";   // in the folder: what its ids mean
 
 struct CorpusShard {
-    std::string file, split;                             // a name inside the folder; "train" or "validation"
+    std::string file, split;                             // a name inside the folder; one of split_names
     std::uint64_t documents = 0, tokens = 0, bytes = 0;  // documents: that begin here; bytes: of text
     std::string sha256;
 };
@@ -28,8 +29,8 @@ struct CorpusIndex {
     std::vector<CorpusShard> shards;
 };
 
-/// FOLDER/index.json, checked: Error(Exit::input) names the key that is missing, of another type, or out of
-/// range.
+/// The folder's index.json, checked: Error(Exit::input) names the key that is missing, of another type, or
+/// out of range.
 CorpusIndex read_corpus_index(const std::string& folder);
 std::string corpus_index_json(const CorpusIndex& index);
 

@@ -9,6 +9,8 @@
 
 namespace linnet {
 
+inline constexpr const char* corpus_progress_name = "progress.json";  // in the folder
+
 struct CorpusProgress {
     std::vector<std::pair<std::string, std::string>>
         settings;                  // all that the output depends on, but for the text

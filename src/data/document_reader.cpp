@@ -39,19 +39,17 @@ void list_folder(const std::string& folder, const std::string& except, std::vect
     }
 }
 
-constexpr std::string_view packed_endings[] = {".gz", ".zst"};
-
 }  // namespace
 
 bool named_as_packed(std::string_view path) {
     return std::ranges::any_of(packed_endings,
-                               [&](std::string_view packed) { return path.ends_with(packed); });
+                               [&](const PackedEnding& packed) { return path.ends_with(packed.ending); });
 }
 
 bool reads_as_jsonl(std::string_view path, std::string_view format) {
     if (format != "auto") return format == "jsonl";
-    for (std::string_view packed : packed_endings)
-        if (path.ends_with(packed)) path.remove_suffix(packed.size());
+    for (const PackedEnding& packed : packed_endings)
+        if (path.ends_with(packed.ending)) path.remove_suffix(packed.ending.size());
     return path.ends_with(".jsonl") || path.ends_with(".ndjson");
 }
 
@@ -146,12 +144,11 @@ bool DocumentReader::next(std::string& text, DocumentPart& part) {
     }
 }
 
-/// A bad document: counted where that was asked for (true), else the error.
-bool DocumentReader::bad(const std::string& line) {
+/// A bad document: counted where that was asked for, else the error.
+void DocumentReader::bad(const std::string& line) {
     if (!options_.skip_bad)
         throw Error(Exit::input, printable(line) + " (--skip-bad passes over such documents)");
     skipped_.skip(printable(line));
-    return true;
 }
 
 bool DocumentReader::next_line(std::string& text, DocumentPart& part) {

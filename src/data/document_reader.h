@@ -69,7 +69,7 @@ class DocumentReader {
     bool next_text(std::string& text, DocumentPart& part);
     bool take(std::string& text, DocumentPart& part, std::size_t size, std::size_t drop, bool last);
     bool fill(std::size_t size);
-    bool bad(const std::string& line);
+    void bad(const std::string& line);
     std::string_view ahead() const { return std::string_view(buffer_).substr(start_); }
     void drop(std::size_t n);
 

@@ -59,7 +59,7 @@ json first_object(const std::string& file) {
     LineReader lines(file);
     try {
         for (std::string line; lines.next(line);)
-            if (!blank(line)) return json::parse(line, nullptr, false);
+            if (!blank(line)) return parse_or_discard(line);
     } catch (const Error& error) {
         if (error.exit() != Exit::input) throw;
         return json(json::value_t::discarded);
@@ -165,8 +165,8 @@ Examples read_examples(const std::vector<std::string>& inputs, const ReadOptions
             sum.update(line);
             sum.update("\n");
             examples.act_or_skip(options.skip_bad, [&] {
-                take(example_of(parse_json(line, file, lines.number()), names, file, lines.number()),
-                     examples);
+                const json object = parse_json(line, lines.path(), lines.number());
+                take(example_of(object, names, lines.path(), lines.number()), examples);
             });
         }
     }

@@ -10,7 +10,7 @@
 namespace linnet {
 namespace {
 
-constexpr std::string_view train_name = "train", validation_name = "val";
+constexpr std::string_view files_of_splits[2] = {"train", "val"};  // how their names begin
 
 }  // namespace
 
@@ -43,7 +43,7 @@ int CorpusLayout::token_bytes(TokenId vocab_size) const {
 }
 
 std::string CorpusLayout::file(std::string_view split, std::size_t number) const {
-    std::string out(split == train_name ? train_name : validation_name);
+    std::string out(files_of_splits[split == split_names[0] ? 0 : 1]);
     for (char c : stem) {
         char digits[24];
         std::snprintf(digits, sizeof digits, "%06zu", number);
@@ -60,7 +60,7 @@ bool CorpusLayout::owns(std::string_view name) const {
     const std::string_view suffix = name.substr(dot);
     if (suffix != ".bin" && suffix != ".part" && (!index || (suffix != ".idx" && suffix != ".starts")))
         return false;
-    for (std::string_view split : {train_name, validation_name}) {
+    for (std::string_view split : files_of_splits) {
         if (!name.starts_with(split)) continue;
         std::string_view rest = name.substr(split.size(), dot - split.size());
         if (!many_shards()) return rest == stem;

@@ -27,6 +27,9 @@ struct LlmcHeader {
 };
 inline constexpr LlmcHeader llmc_headers[] = {{20240520, 1, 2}, {20240801, 7, 4}};
 
+/// The parts of a corpus.
+inline constexpr const char* split_names[2] = {"train", "validation"};
+
 struct CorpusLayout {
     std::string_view name;
     std::string_view stem;  // of a file's name behind its split's; '#' stands for the shard's number
@@ -39,7 +42,7 @@ struct CorpusLayout {
     bool many_shards() const { return stem.find('#') != stem.npos; }
     /// Error(Exit::usage) for a vocabulary that the layout has no room for.
     int token_bytes(TokenId vocab_size) const;
-    /// A shard's name without its suffix; `split` "train" or "validation".
+    /// A shard's name without its suffix; `split` is one of split_names.
     std::string file(std::string_view split, std::size_t number) const;
     /// Whether `name` is that of a file of this layout, finished (.bin, .idx) or not (.part, .starts).
     bool owns(std::string_view name) const;

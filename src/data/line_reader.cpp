@@ -4,13 +4,14 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/fields.h"
 #include "base/file.h"
 #include "data/utf8_check.h"
 
 namespace linnet {
 namespace {
 
-constexpr std::size_t longest_line = std::size_t{1} << 20;  // what parse_json takes
+constexpr std::size_t longest_line = largest_json;
 constexpr std::size_t piece = std::size_t{1} << 16;
 
 }  // namespace

@@ -76,7 +76,13 @@ void write_megatron_index(const std::string& path, const std::string& starts, st
                           : at<std::int64_t>(file.bytes(), i * sizeof(std::int64_t));
     };
     std::uint64_t sequences = 0;
+    if (count > 0 && start(0) != 0)
+        fail_input(starts, "document 0", "0, where it begins", std::to_string(start(0)));
     for (std::uint64_t i = 0; i < count; i++) {
+        if (start(i + 1) < start(i))
+            fail_input(starts, "document " + std::to_string(i),
+                       "at most " + std::to_string(start(i + 1)) + ", where the next one begins",
+                       std::to_string(start(i)));
         if (start(i + 1) - start(i) > std::numeric_limits<std::int32_t>::max())
             fail_input(path, "document " + std::to_string(i), "at most 2147483647 tokens",
                        std::to_string(start(i + 1) - start(i)));

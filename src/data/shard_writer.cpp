@@ -13,6 +13,20 @@
 #include "data/megatron_index.h"
 
 namespace linnet {
+namespace {
+
+/// An AppendFile would lengthen a shorter file with zeros.
+void require_held(const std::string& path, std::uint64_t bytes) {
+    struct stat status {};
+    const bool there = ::stat(path.c_str(), &status) == 0;
+    if (!there && errno != ENOENT) fail_errno(path, "", errno);
+    if (there && static_cast<std::uint64_t>(status.st_size) >= bytes) return;
+    fail(Exit::diverged, path, "", "at least " + std::to_string(bytes) + " bytes",
+         there ? std::to_string(status.st_size) : "no file",
+         "what the first run wrote is gone: begin again with --overwrite");
+}
+
+}  // namespace
 
 ShardWriter::ShardWriter(std::string folder, std::string split, const CorpusLayout& layout, int token_bytes,
                          std::uint64_t shard_tokens, SplitState state)
@@ -22,10 +36,26 @@ ShardWriter::ShardWriter(std::string folder, std::string split, const CorpusLayo
       token_bytes_(token_bytes),
       shard_tokens_(layout.many_shards() ? shard_tokens : std::uint64_t{1} << 53),
       state_(std::move(state)) {
+    require_state();
     if (state_.open.tokens > 0) open();
-    if (layout.index && state_.finished.empty())
-        starts_ =
-            std::make_unique<AppendFile>(path(0, ".starts"), state_.open.documents * sizeof(std::int64_t));
+    if (layout.index && state_.finished.empty()) {
+        const std::uint64_t bytes = state_.open.documents * sizeof(std::int64_t);
+        if (bytes > 0) require_held(path(0, ".starts"), bytes);
+        starts_ = std::make_unique<AppendFile>(path(0, ".starts"), bytes);
+    }
+}
+
+/// The state that an earlier run has noted is one that a writer comes to, and its shards are there.
+void ShardWriter::require_state() const {
+    const std::size_t begun = state_.open.tokens > 0 ? 1 : 0, shards = state_.finished.size() + begun;
+    if (!layout_->many_shards() && shards > 1)
+        fail(Exit::diverged, folder_, split_, "one file", std::to_string(shards),
+             "begin again with --overwrite");
+    if (state_.open.tokens >= shard_tokens_)
+        fail(Exit::diverged, folder_, split_, "fewer than " + std::to_string(shard_tokens_) + " tokens begun",
+             std::to_string(state_.open.tokens), "begin again with --overwrite");
+    for (std::size_t i = 0; i < state_.finished.size(); i++)
+        require_held(path(i, ".bin"), bytes_of(state_.finished[i]));
 }
 
 std::string ShardWriter::path(std::size_t index, std::string_view suffix) const {
@@ -52,16 +82,11 @@ void ShardWriter::open() {
         hash_.emplace().update(first);
         return;
     }
-    struct stat status {};
     // A crash may fall between a shard's renaming and the note of it: then it is taken back and finished
     // again.
-    if (::stat(part.c_str(), &status) != 0) (void)rename_file(whole, part);
-    if (::stat(part.c_str(), &status) != 0) fail_errno(part, "", errno);
-    const std::uint64_t size = open_bytes();
-    if (static_cast<std::uint64_t>(status.st_size) < size)
-        fail(Exit::diverged, part, "", "at least " + std::to_string(size) + " bytes",
-             std::to_string(status.st_size), "the unfinished shard is gone: begin again with --overwrite");
-    file_ = std::make_unique<AppendFile>(part, size);
+    if (!name_taken(part)) (void)rename_file(whole, part);
+    require_held(part, bytes_of(state_.open));
+    file_ = std::make_unique<AppendFile>(part, bytes_of(state_.open));
 }
 
 void ShardWriter::write(std::string_view tokens, std::span<const Part> parts) {
@@ -103,18 +128,19 @@ void ShardWriter::note_starts(std::span<const Part> parts) {
     }
 }
 
-std::uint64_t ShardWriter::open_bytes() const {
-    return layout_->header_bytes + state_.open.tokens * static_cast<std::uint64_t>(token_bytes_);
+std::uint64_t ShardWriter::bytes_of(const CorpusShard& shard) const {
+    return layout_->header_bytes + shard.tokens * static_cast<std::uint64_t>(token_bytes_);
 }
 
 /// The file is cut when the shard is closed: until the caller has noted the new state, the old one holds.
 std::string ShardWriter::take_tail(std::uint64_t tokens) {
     file_->sync().get();
-    const std::uint64_t all = open_bytes();
+    const std::uint64_t all = bytes_of(state_.open);
     state_.open.tokens -= tokens;
     hash_.reset();
+    const std::uint64_t left = bytes_of(state_.open);
     const MappedFile part(path(state_.finished.size(), ".part"));
-    return std::string(part.text().substr(open_bytes(), all - open_bytes()));
+    return std::string(part.text().substr(left, all - left));
 }
 
 /// The open shard's hash, where its header is not the one that writing and hashing began with: the shard ends
@@ -132,8 +158,8 @@ void ShardWriter::close_shard() {
     std::size_t index = state_.finished.size();
     std::string part = path(index, ".part"), whole = path(index, ".bin");
     CorpusShard shard = state_.open;
-    if (file_->size() > open_bytes())
-        file_ = std::make_unique<AppendFile>(part, open_bytes());  // take_tail()
+    if (file_->size() > bytes_of(shard))
+        file_ = std::make_unique<AppendFile>(part, bytes_of(shard));  // take_tail()
     const bool hashed = hash_ && (layout_->header_bytes == 0 || shard.tokens == shard_tokens_);
     shard.sha256 = hashed ? hash_->hex() : rehash(part);
     shard.file = whole.substr(whole.rfind('/') + 1);

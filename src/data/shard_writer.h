@@ -26,7 +26,8 @@ struct SplitState {
 class ShardWriter {
   public:
     /// Goes on from `state`: the open shard's file is cut to its tokens, what lies behind is written again.
-    /// A layout with one file per split has it whatever `shard_tokens` is.
+    /// A layout with one file per split has it whatever `shard_tokens` is. Error(Exit::diverged) where the
+    /// files have less than the state says.
     ShardWriter(std::string folder, std::string split, const CorpusLayout& layout, int token_bytes,
                 std::uint64_t shard_tokens, SplitState state);
     ShardWriter(const ShardWriter&) = delete;
@@ -52,8 +53,9 @@ class ShardWriter {
   private:
     std::string path(std::size_t index, std::string_view suffix) const;
     std::string header(std::uint64_t tokens) const;
+    void require_state() const;
     void open();
-    std::uint64_t open_bytes() const;  // that the open shard should have
+    std::uint64_t bytes_of(const CorpusShard& shard) const;  // of its file
     void note_starts(std::span<const Part> parts);
     std::string rehash(const std::string& part);
     void close_shard();

@@ -55,7 +55,7 @@ bool is_validation(const std::string& name) {
 /// Whether a folder's index.json is, or was before it was damaged, that of a corpus of ours: other programs
 /// have files of this name too.
 bool is_corpus(const std::string& folder) {
-    const std::string path = folder + "/index.json";
+    const std::string path = folder + "/" + corpus_index_name;
     return is_file(path) && MappedFile(path).text().substr(0, 4096).find(corpus_format) != std::string::npos;
 }
 
@@ -71,7 +71,7 @@ TokenFiles files_of(const std::string& folder, const std::vector<std::string>& n
         if (!its || its != layout) continue;
         CorpusShard shard;
         shard.file = name;
-        shard.split = is_validation(name) ? "validation" : "train";
+        shard.split = split_names[is_validation(name) ? 1 : 0];
         shard.tokens = TokenShard(path, *layout).size();
         found.index.tokens += shard.tokens;
         found.index.shards.push_back(std::move(shard));
@@ -87,7 +87,7 @@ std::string TokenFiles::tokenizer() const {
 }
 
 std::string TokenFiles::sha256() const {
-    if (ours) return linnet::sha256(MappedFile(folder + "/index.json").text());
+    if (ours) return linnet::sha256(MappedFile(folder + "/" + corpus_index_name).text());
     constexpr std::size_t end = std::size_t{1} << 20;
     Sha256 sum;
     for (const CorpusShard& shard : index.shards) {

@@ -34,6 +34,41 @@ enum class GgufKind : std::uint32_t {
     f64
 };
 
+/// As the specification's readers write it: "u8", "string".
+std::string_view gguf_kind_name(GgufKind kind);
+
+/// Calls `see` with a zero of the C++ type of the kind's values; false where they are no numbers.
+template <class See>
+bool with_number_type(GgufKind kind, const See& see) {
+    switch (kind) {
+        case GgufKind::u8:
+            return see(std::uint8_t{}), true;
+        case GgufKind::i8:
+            return see(std::int8_t{}), true;
+        case GgufKind::u16:
+            return see(std::uint16_t{}), true;
+        case GgufKind::i16:
+            return see(std::int16_t{}), true;
+        case GgufKind::u32:
+            return see(std::uint32_t{}), true;
+        case GgufKind::i32:
+            return see(std::int32_t{}), true;
+        case GgufKind::f32:
+            return see(float{}), true;
+        case GgufKind::u64:
+            return see(std::uint64_t{}), true;
+        case GgufKind::i64:
+            return see(std::int64_t{}), true;
+        case GgufKind::f64:
+            return see(double{}), true;
+        case GgufKind::boolean:
+        case GgufKind::string:
+        case GgufKind::array:
+            break;
+    }
+    return false;
+}
+
 /// An array value: its elements still in the file (checked), decoded on request.
 struct GgufArray {
     GgufKind kind = GgufKind::u8;  // of the elements; nested arrays are refused

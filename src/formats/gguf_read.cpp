@@ -3,9 +3,11 @@
 #include <bit>
 #include <cstring>
 #include <numeric>
+#include <type_traits>
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/terminal.h"
 #include "formats/gguf.h"
 
 namespace linnet {
@@ -20,6 +22,7 @@ struct KindInfo {
     std::uint32_t bytes;  // of one value; 0: it varies
 };
 constexpr KindInfo kinds[] = {
+    // in the order of their numbers
     {GgufKind::u8, "u8", 1},       {GgufKind::i8, "i8", 1},        {GgufKind::u16, "u16", 2},
     {GgufKind::i16, "i16", 2},     {GgufKind::u32, "u32", 4},      {GgufKind::i32, "i32", 4},
     {GgufKind::f32, "f32", 4},     {GgufKind::boolean, "bool", 1}, {GgufKind::string, "string", 0},
@@ -29,22 +32,6 @@ constexpr KindInfo kinds[] = {
 
 const KindInfo& info(GgufKind kind) {
     return kinds[static_cast<std::size_t>(kind)];
-}
-
-/// Names must be printable UTF-8: no control bytes, no stray continuation bytes.
-bool is_plain_text(std::string_view text) {
-    std::size_t expected = 0;
-    for (unsigned char c : text) {
-        if (expected > 0) {
-            if ((c & 0xC0) != 0x80) return false;
-            expected--;
-        } else if (c < 0x20 || c == 0x7F || (c >= 0x80 && c < 0xC2) || c > 0xF4) {
-            return false;
-        } else {
-            expected = c < 0x80 ? 0 : c < 0xE0 ? 1 : c < 0xF0 ? 2 : 3;
-        }
-    }
-    return expected == 0;
 }
 
 /// A cursor over the header; every step says what it was reading.
@@ -86,7 +73,8 @@ class Reader {
         std::string_view text = string(where);
         if (text.empty()) refuse(where, "a name", "an empty one");
         if (text.size() > 65535) refuse(where, "a name of at most 65535 bytes", std::to_string(text.size()));
-        if (!is_plain_text(text)) refuse(where, "a name in UTF-8", quoted(text));
+        if (printable(text) != text)
+            refuse(where, "a name in UTF-8 without control characters", quoted(text));
         return text;
     }
 
@@ -128,35 +116,17 @@ class Reader {
     }
 
     GgufValue value(GgufKind kind, const std::string& where) {
-        switch (kind) {
-            case GgufKind::u8:
-                return std::uint64_t{number<std::uint8_t>(where)};
-            case GgufKind::u16:
-                return std::uint64_t{number<std::uint16_t>(where)};
-            case GgufKind::u32:
-                return std::uint64_t{number<std::uint32_t>(where)};
-            case GgufKind::u64:
-                return number<std::uint64_t>(where);
-            case GgufKind::i8:
-                return std::int64_t{number<std::int8_t>(where)};
-            case GgufKind::i16:
-                return std::int64_t{number<std::int16_t>(where)};
-            case GgufKind::i32:
-                return std::int64_t{number<std::int32_t>(where)};
-            case GgufKind::i64:
-                return number<std::int64_t>(where);
-            case GgufKind::f32:
-                return double{number<float>(where)};
-            case GgufKind::f64:
-                return number<double>(where);
-            case GgufKind::boolean:
-                return boolean(where);
-            case GgufKind::string:
-                return string(where);
-            case GgufKind::array:
-                return array(where);
-        }
-        refuse(where, "a value kind from 0 to 12", std::to_string(static_cast<std::uint32_t>(kind)));
+        GgufValue value;
+        auto take = [&](auto like) {
+            using T = decltype(like);
+            using Whole = std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>;
+            using Stored = std::conditional_t<std::is_floating_point_v<T>, double, Whole>;
+            value = Stored{number<T>(where)};
+        };
+        if (with_number_type(kind, take)) return value;
+        if (kind == GgufKind::boolean) return boolean(where);
+        if (kind == GgufKind::string) return string(where);
+        return array(where);
     }
 
   private:
@@ -329,6 +299,10 @@ Gguf::Gguf(MappedFile file, UnknownTypes unknown) : file_(std::move(file)) {
         tensors_.size(), [&](std::uint32_t i) { return tensors_[i].name; }, in, "tensor");
 }
 
+std::string_view gguf_kind_name(GgufKind kind) {
+    return info(kind).name;
+}
+
 const GgufValue* Gguf::find(std::string_view key) const {
     auto index = find_in(value_order_, key, [&](std::uint32_t i) { return values_[i].first; });
     return index ? &values_[*index].second : nullptr;
@@ -349,7 +323,7 @@ std::string described(const GgufValue& value) {
         std::string operator()(bool v) const { return v ? "true" : "false"; }
         std::string operator()(std::string_view v) const { return "the string " + quoted(v); }
         std::string operator()(const GgufArray& v) const {
-            return "an array of " + std::to_string(v.count) + " " + std::string(info(v.kind).name);
+            return "an array of " + std::to_string(v.count) + " " + std::string(gguf_kind_name(v.kind));
         }
     } describe;
     return std::visit(describe, value);
@@ -360,54 +334,17 @@ std::string described(const GgufValue& value) {
     fail_input(file.path(), "key " + quoted(key), expected, described(value));
 }
 
-/// Decodes an array's elements one after another, handing each to `take` as its own C++ type.
-template <class T, class Take>
-void each(const GgufArray& array, const Take& take) {
-    for (std::uint64_t i = 0; i < array.count; i++) {
-        T value;
-        std::memcpy(&value, array.bytes.data() + i * sizeof value, sizeof value);
-        take(value);
-    }
-}
-
-/// False where the elements are not numbers (or, with `integers_only`, not integers).
+/// Decodes an array's elements one after another, handing each to `take` as its own C++ type. False where
+/// the elements are not numbers (or, with `integers_only`, not integers).
 template <class Take>
 bool each_number(const GgufArray& array, bool integers_only, const Take& take) {
-    switch (array.kind) {
-        case GgufKind::u8:
-            each<std::uint8_t>(array, take);
-            return true;
-        case GgufKind::i8:
-            each<std::int8_t>(array, take);
-            return true;
-        case GgufKind::u16:
-            each<std::uint16_t>(array, take);
-            return true;
-        case GgufKind::i16:
-            each<std::int16_t>(array, take);
-            return true;
-        case GgufKind::u32:
-            each<std::uint32_t>(array, take);
-            return true;
-        case GgufKind::i32:
-            each<std::int32_t>(array, take);
-            return true;
-        case GgufKind::u64:
-            each<std::uint64_t>(array, take);
-            return true;
-        case GgufKind::i64:
-            each<std::int64_t>(array, take);
-            return true;
-        case GgufKind::f32:
-            return integers_only ? false : (each<float>(array, take), true);
-        case GgufKind::f64:
-            return integers_only ? false : (each<double>(array, take), true);
-        case GgufKind::boolean:
-        case GgufKind::string:
-        case GgufKind::array:
-            break;
-    }
-    return false;
+    if (integers_only && (array.kind == GgufKind::f32 || array.kind == GgufKind::f64)) return false;
+    return with_number_type(array.kind, [&](auto value) {
+        for (std::uint64_t i = 0; i < array.count; i++) {
+            std::memcpy(&value, array.bytes.data() + i * sizeof value, sizeof value);
+            take(value);
+        }
+    });
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/fields.h"
 
 namespace linnet {
 namespace {
@@ -210,7 +211,7 @@ json said(const ArchitectureKey& row, const json& fields) {
     if (row.values.is_null()) return value;
     for (const auto& [says, meaning] : row.values.items()) {
         if (meaning != value) continue;
-        json plain = json::parse(says, nullptr, false);
+        json plain = parse_or_discard(says);
         const bool kept =
             plain.is_array() || (plain.is_primitive() && !plain.is_discarded() && !plain.is_null());
         return kept ? plain : json(says);

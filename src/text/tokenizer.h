@@ -111,8 +111,4 @@ TokenizerPtr load_tokenizer(const std::string& path);
 /// tokenizer.json or tokenizer.model; empty where there is none.
 std::string tokenizer_in(const std::string& folder);
 
-/// A tokenizer made of a text: one token per character (`kind` "char"), one per byte ("byte"), or byte-level
-/// BPE ("bpe": 256 bytes, vocab_size - 257 merges, <|endoftext|>).
-TokenizerPtr train_tokenizer(std::string_view kind, std::string_view text, TokenId vocab_size, int threads);
-
 }  // namespace linnet

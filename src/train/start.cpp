@@ -148,13 +148,16 @@ void open_base(const std::string& model, TrainingStart& start) {
     start.fingerprint = fingerprint(*start.base);
 }
 
-std::string trained_template(const Gguf& file) {
+json config_of_run(const Gguf& file) {
     const auto config = file.string("linnet.train.config");
-    if (file.string("tokenizer.chat_template") || !config || nests_too_deep(*config)) return {};
-    const json parsed = json::parse(*config, nullptr, false);
+    return config ? parse_or_discard(*config) : json();
+}
+
+std::string trained_template(const Gguf& file) {
+    const json config = config_of_run(file);
     const json::json_pointer key("/finetune/template");
-    if (!parsed.contains(key) || !parsed.at(key).is_string()) return {};
-    const std::string name = parsed.at(key);
+    if (!config.contains(key) || !config.at(key).is_string()) return {};
+    const std::string name = config.at(key);
     // No other: a model's file is not to choose which files are read.
     const auto named = [&](const ChatTemplate& known) { return known.name == name; };
     return std::ranges::any_of(chat_templates(), named) ? name : "";

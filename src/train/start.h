@@ -30,8 +30,11 @@ std::string start_model(const nlohmann::json& config, const std::vector<std::str
 /// Opens the model that a run begins from: start.base and its fingerprint. Errors as Model::open.
 void open_base(const std::string& model, TrainingStart& start);
 
-/// The built-in chat template by which the run that made a file marked its conversations (finetune.template);
-/// empty: none, or the file has a template of its own.
+/// The config of the run that made a file; where that says none, a value that has no members.
+nlohmann::json config_of_run(const Gguf& file);
+
+/// The built-in chat template by which the run that made a file was told to mark conversations
+/// (finetune.template), whatever template the file has from its base; empty: none.
 std::string trained_template(const Gguf& file);
 
 /// Of a base that is open: reads the config with the model's own settings under "model", and decides what is

@@ -155,3 +155,11 @@ TEST_CASE("a hundred levels of JSON are read; brackets in strings are no levels"
     CHECK_THROWS_AS(parse_json(nested(101), "f"), Error);
     CHECK(parse_json("\"\\\"" + std::string(500, '[') + "\"", "f").is_string());
 }
+
+TEST_CASE("text that may be anything is a value, or discarded where it is no JSON or nests too deep") {
+    CHECK(parse_or_discard("[1]") == nlohmann::json({1}));
+    CHECK(parse_or_discard<nlohmann::ordered_json>(R"({"b": 1, "a": 2})").dump() == R"({"b":1,"a":2})");
+    for (const std::string& text :
+         {std::string(), std::string("{"), std::string(101, '[') + std::string(101, ']')})
+        CHECK(parse_or_discard(text).is_discarded());
+}

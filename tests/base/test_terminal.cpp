@@ -1,4 +1,8 @@
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <future>
 
 #include "base/terminal.h"
 #include "support.h"
@@ -60,4 +64,25 @@ TEST_CASE("a status line never writes to a stderr that is no terminal unless a l
     CHECK(!stderr_colours());
     StatusLine status(0);
     for (int i = 0; i < 1000; i++) status.show("never seen");
+}
+
+TEST_CASE("a note comes whole to a stderr that does not block and is slowly read") {
+    int ends[2];
+    REQUIRE(::pipe(ends) == 0);
+    REQUIRE(::fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0);
+    const std::string line(std::size_t{1} << 20, 'x');  // more than a pipe holds
+    auto read = std::async(std::launch::async, [&] {
+        std::string all;
+        std::string part(4096, ' ');
+        for (ssize_t n; (n = ::read(ends[0], part.data(), part.size())) > 0;)
+            all.append(part, 0, static_cast<std::size_t>(n));
+        return all;
+    });
+    const int kept = ::dup(STDERR_FILENO);
+    ::dup2(ends[1], STDERR_FILENO);
+    tell(line);
+    ::dup2(kept, STDERR_FILENO);
+    for (int fd : {kept, ends[1]}) ::close(fd);
+    CHECK((read.get() == line + "\n"));  // as one value: neither is to be printed
+    ::close(ends[0]);
 }

@@ -49,6 +49,9 @@ TEST_CASE("a conversation's file that is none is refused, with the place") {
          "c.json: [1].role: expected assistant, got 'user'"},
         {R"([{"role": "system", "content": "x"}, {"role": "system", "content": "y"}])",
          "c.json: [1].role: expected user, got 'system'"},
+        {R"({"messages": [{"role": "tool", "content": "x"}]})",
+         "c.json: messages[0].role: expected system or user, got 'tool'"},
+        {R"({"messages": 3})", "c.json: messages: expected a list of messages, got number"},
         {"[{\"role\": \"user\", \"content\": \"\xFF\"}]", "c.json: line 1"},
         {deep, "c.json"},
     };

@@ -86,6 +86,11 @@ TEST_CASE("corpus refuses what it cannot read, in one line and by name") {
     CHECK(skipped.exit == 0);
     CHECK(has(skipped.out, "1 bad ones skipped"));
     CHECK(has(skipped.err, "line 6"));
+    std::string bad;
+    for (int i = 0; i < 1000; i++) bad += "7\n";
+    write_text(t.s / "many.jsonl", quoted_lines(5) + bad);
+    Outcome many = t.corpus({"-o", t.s / "many", "--skip-bad", t.s / "many.jsonl"});
+    CHECK_MESSAGE(has(many.err, "1 000 bad documents skipped, the first: "), many.err);
     Outcome again = t.corpus({"-o", t.s / "out", t.s / "bad.jsonl"});
     CHECK(again.exit == 2);
     CHECK(has(again.err, "--overwrite"));

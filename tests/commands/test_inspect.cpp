@@ -46,6 +46,24 @@ TEST_CASE("inspect totals tensors, bytes and bits per weight by type, and tells 
           "all weights are finite: 3 tensors, 38 blocks; 1 tensors are of types that do not run here\n");
 }
 
+TEST_CASE("inspect shows an array by its kind, its length and its first eight elements") {
+    Scratch scratch;
+    GgufWriter out;
+    out.add("a.ints", std::vector<std::int32_t>{1, -2, 3, 4, 5, 6, 7, 8, 9});
+    out.add("a.floats", std::vector<float>{0.5F, -1.0F});
+    out.add("a.bools", std::vector<bool>{true, false});
+    out.add("a.texts", 2, [](std::size_t i) -> std::string_view { return i == 0 ? "" : "one"; });
+    out.write(scratch / "m.gguf");
+    const json shown = json::parse(run_linnet({"inspect", scratch / "m.gguf", "--json"}).out).at("metadata");
+    auto array = [](const char* type, int count, const json& first) {
+        return json{{"type", type}, {"count", count}, {"first", first}};
+    };
+    CHECK(shown.at("a.ints") == array("i32", 9, {1, -2, 3, 4, 5, 6, 7, 8}));
+    CHECK(shown.at("a.floats") == array("f32", 2, {0.5, -1.0}));
+    CHECK(shown.at("a.bools") == array("bool", 2, {true, false}));
+    CHECK(shown.at("a.texts") == array("string", 2, {"", "one"}));
+}
+
 TEST_CASE("inspect opens a file whose tensors are of a type that has no name here") {
     Scratch scratch;
     GgufWriter out;

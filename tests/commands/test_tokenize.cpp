@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "commands/tiny.h"
 #include "support.h"
 
 using namespace linnet::test;
@@ -99,4 +100,46 @@ TEST_CASE("tokenizer convert keeps every id, and verify says so") {
     const Outcome differ = run_linnet({"tokenizer", "verify", t.json, other, t.text});
     CHECK(differ.exit != 0);
     CHECK(has(differ.out + differ.err, t.text));
+}
+
+TEST_CASE("a text that a vocabulary cannot spell is named, with the byte, by whatever command encodes it") {
+    Workplace at;
+    std::string many;
+    for (int i = 0; i < 540; i++) many += counting_text();  // stdin comes in parts of 2 MiB, a corpus in less
+    REQUIRE(many.size() > (5u << 20));
+    write_text(at.s / "many.txt", many + "Q");
+    write_text(at.s / "q.txt", "one two Q\n");
+    write_text(at.s / "q.jsonl", "{\"text\": \"one\"}\n{\"text\": \"two Q\"}\n");
+    const std::string end = "many.txt: byte " + std::to_string(many.size());
+    const std::string corpus = "corpus --no-end-tokens -t $M -o ", file = "q.txt: byte 8";
+    const std::vector<std::pair<std::string, std::string>> cases = {
+        {"tokenize -t $M q.txt", file},
+        {"tokenize -t $M --format count --threads 3 many.txt", end},
+        {"tokenize -t $M --format count <many.txt", "stdin: byte " + std::to_string(many.size())},
+        {"tokenizer verify $M $M text q.txt", file},
+        {"tokenizer verify $M $M many.txt", end},
+        {"bench tokenize -t $M -r 1 q.txt", file},
+        {corpus + "a q.txt", file},
+        {corpus + "b --threads 3 many.txt", end},
+        {corpus + "c q.jsonl", "q.jsonl: document 2: byte 4"},
+        {corpus + "d text q.txt", "text and 1 more: document 2: byte 8"},
+        {corpus + "e - <q.txt", "stdin: byte 8"},
+        {"inspect logits -m $M -f q.txt", "q.txt: byte 8"},
+        {"inspect logits -m $M -p 'one Q'", "--prompt: byte 4"},
+        {"inspect attention -m $M -f q.txt", "q.txt: byte 8"},
+        {"inspect attention -m $M -p 'one Q'", "--prompt: byte 4"},
+        {"inspect graph -m $M --check -f q.txt", "q.txt: byte 8"},
+        {"inspect graph -m $M --check -p 'one Q'", "--prompt: byte 4"},
+    };
+    for (const auto& [line, place] : cases) {
+        const Outcome refused = at("M='" + tiny_model() + "'; \"$LINNET\" " + line);
+        CAPTURE(refused.err);
+        CHECK(refused.exit == 3);
+        CHECK(has(refused.err,
+                  "linnet: error: " + place + ": expected a character of the vocabulary, got 'Q' ("));
+    }
+    write_text(at.s / "bad.txt", "ab\xFF");
+    const Outcome none = at("\"$LINNET\" tokenizer train --kind char -o t.json bad.txt");
+    CHECK(none.exit == 3);
+    CHECK(has(none.err, "linnet: error: bad.txt: byte 2: expected UTF-8, got <0xFF>"));
 }

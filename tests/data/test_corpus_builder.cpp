@@ -5,6 +5,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/rng.h"
@@ -213,6 +214,69 @@ TEST_CASE("resuming is refused for other settings and for another input") {
     CHECK(refused(options, "input has changed"));
     test::write_text(s / "in.jsonl", text.substr(0, text.find('\n') + 1));
     CHECK(refused(options, "input has changed"));
+}
+
+TEST_CASE("a corpus is not gone on with where its files or its text have not what progress.json says") {
+    using nlohmann::json;
+    test::Scratch s;
+    make_documents(s / "in.jsonl", 1200);
+    for (const std::string layout : {"llmc", "nanogpt", "megatron"}) {
+        CAPTURE(layout);
+        CorpusOptions options = basic(s, "whole-" + layout);
+        options.layout = layout;
+        build_corpus(Bytes(), options);
+        options.folder = s / layout;
+        int batches = 0;
+        options.progress = [&](const CorpusOptions::Progress&) { return ++batches == 5; };
+        REQUIRE(build_corpus(Bytes(), options).stopped);
+        options.progress = nullptr, options.resume = true;
+        const auto copy = std::filesystem::copy_options::recursive;
+        std::filesystem::copy(options.folder, s / ("kept-" + layout), copy);
+        auto refused = [&](const std::function<void()>& spoil) -> std::string {
+            std::filesystem::remove_all(options.folder);
+            std::filesystem::copy(s / ("kept-" + layout), options.folder, copy);
+            spoil();
+            try {
+                build_corpus(Bytes(), options);
+            } catch (const Error& error) {
+                CHECK(error.exit() == Exit::diverged);
+                // Nor was a file made as long as the number says.
+                for (const auto& entry : std::filesystem::directory_iterator(options.folder))
+                    CHECK(entry.file_size() < 100'000'000);
+                return error.what();
+            }
+            return "accepted";
+        };
+        const std::string path = options.folder + "/progress.json";
+        const json good = json::parse(test::read_text(path));
+        auto refused_saying = [&](const json& progress) {
+            return refused([&] { test::write_text(path, progress.dump()); });
+        };
+        for (const std::string place : {"/train/open/documents", "/train/open/tokens", "/train/open/bytes",
+                                        "/validation/open/documents", "/batches"})
+            for (const std::uint64_t number : {std::uint64_t{0}, std::uint64_t{1} << 40}) {
+                if (number == 0 && place.ends_with("tokens")) continue;  // less, and written again
+                json changed = good;
+                changed[json::json_pointer(place)] = number;
+                const std::string line = refused_saying(changed);
+                CHECK_MESSAGE(test::has(line, "begin"), place << " " << number << ": " << line);
+            }
+        json shards = good;
+        shards["train"]["finished"].push_back(good["train"]["open"]);
+        CHECK(test::has(refused_saying(shards), "begin again with --overwrite"));
+        const std::string file = options.folder + (layout == "llmc"      ? "/train_000000.bin"
+                                                   : layout == "nanogpt" ? "/train.part"
+                                                                         : "/train_text_document.starts");
+        const std::string bytes = test::read_text(file),
+                          wanted =
+                              file + ": expected at least " + std::to_string(bytes.size()) + " bytes, got ";
+        const std::string gone = refused([&] { std::filesystem::remove(file); }),
+                          less = refused([&] { test::write_text(file, bytes.substr(8)); });
+        CHECK_MESSAGE(gone.starts_with(wanted + "no file (what the first run wrote is gone"), gone);
+        CHECK_MESSAGE(less.starts_with(wanted + std::to_string(bytes.size() - 8)), less);
+        CHECK(refused([] {}) == "accepted");
+        CHECK(folder_bytes(s / ("whole-" + layout)) == folder_bytes(options.folder));
+    }
 }
 
 TEST_CASE("a bad line stops the run; mended, it goes on from there") {

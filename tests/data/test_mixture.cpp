@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "text/train/make.h"
+
 using namespace linnet;
 
 namespace {
@@ -18,7 +20,7 @@ TokenSource source_of(const Tokenizer& tokenizer, char letter, std::size_t size)
 }  // namespace
 
 TEST_CASE("texts are mixed by their weights, evenly, each read on from where it was") {
-    TokenizerPtr tokenizer = train_tokenizer("byte", "abc", 256, 1);
+    TokenizerPtr tokenizer = byte_tokenizer();
     for (const std::vector<double>& weights :
          {std::vector<double>{2, 1}, {1, 1, 1}, {0.5, 3, 0.25}, {1, 1e-3}, {7, 2, 1, 5}}) {
         std::vector<TokenSource> sources;
@@ -47,7 +49,7 @@ TEST_CASE("texts are mixed by their weights, evenly, each read on from where it 
 }
 
 TEST_CASE("one text is read as it is without weights") {
-    TokenizerPtr tokenizer = train_tokenizer("byte", "abc", 256, 1);
+    TokenizerPtr tokenizer = byte_tokenizer();
     std::string text;
     for (int i = 0; i < 500; i++) text += static_cast<char>('a' + i * i % 23);
     TokenSource source = TokenSource::from_documents({{text}, {}}, false, *tokenizer, 1);
@@ -63,7 +65,7 @@ TEST_CASE("one text is read as it is without weights") {
 }
 
 TEST_CASE("texts that are alike give windows that are not") {
-    TokenizerPtr tokenizer = train_tokenizer("byte", "abc", 256, 1);
+    TokenizerPtr tokenizer = byte_tokenizer();
     std::string text;
     for (int i = 0; i < 500; i++) text += static_cast<char>('a' + i * i % 23);
     const TokenSource source = TokenSource::from_documents({{text}, {}}, false, *tokenizer, 1);

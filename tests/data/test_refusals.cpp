@@ -252,6 +252,23 @@ TEST_CASE("an index of Megatron-LM has room for 2^31 - 1 tokens in a document, n
     CHECK_FALSE(std::filesystem::exists(s / "a.idx"));
 }
 
+TEST_CASE("an index of Megatron-LM is made only of documents that begin one behind the other") {
+    Scratch s;
+    auto made_of = [&](const std::vector<std::int64_t>& starts) {
+        write_text(s / "starts",
+                   {reinterpret_cast<const char*>(starts.data()), starts.size() * sizeof(std::int64_t)});
+        return named(s.path, [&] { write_megatron_index(s / "a.idx", s / "starts", 9, 2); });
+    };
+    CHECK(made_of({0, 5, 4}) == "starts: document 1: expected at most 4, where the next one begins, got 5");
+    CHECK(made_of({0, 10}) == "starts: document 1: expected at most 9, where the next one begins, got 10");
+    CHECK(made_of({0, 5, INT64_MIN}) ==
+          "starts: document 1: expected at most -9223372036854775808, where the next one begins, got 5");
+    CHECK(made_of({3, 5}) == "starts: document 0: expected 0, where it begins, got 3");
+    CHECK_FALSE(std::filesystem::exists(s / "a.idx"));
+    CHECK(made_of({0, 5, 5}) == "accepted");
+    CHECK(read_megatron_index(s / "a.idx", 18).sequences == 2);
+}
+
 TEST_CASE("compressed inputs that are something else are named, with what is wrong") {
     Scratch s;
     struct Row {
@@ -415,6 +432,11 @@ TEST_CASE("pictures and labels whose heads lie are refused by the place in them"
         {"P5 1 1 256 a", "p: largest value: expected 1 to 255, got 256"},
         {"P6 1 1 255", "p: pixels: expected 3 bytes, got 0"},
         {"P6 1 1 255 ab", "p: pixels: expected 3 bytes, got 2"},
+        {"P51 1 255 a", "p: head: expected white space behind P5, got '1'"},
+        {"P6x 1 1 255 abc", "p: head: expected white space behind P6, got 'x'"},
+        {"P5 1 1 255a", "p: head: expected white space before the pixels, got 'a'"},
+        {"P5 1 1 255#a", "p: head: expected white space before the pixels, got '#'"},
+        {"P5#c\n1#c\n1\t255\nab", "accepted"},
         {idx + big_endian(0) + big_endian(1), "p: dimension 1: expected 1 to 16384, got 0"},
         {idx + big_endian(1) + big_endian(16385), "p: dimension 2: expected 1 to 16384, got 16385"},
         {"P6 1 2 255 abcdef", "p: size: expected 1 x 1 pixels, got 1 x 2 pixels (--resize changes it)"},
@@ -491,6 +513,11 @@ TEST_CASE("JSON Lines are examples by their first object, and others beside them
                R"({"messages": [{"role": "user", "content": "u"}, {"role": "assistant", "content": ""}]})");
     CHECK(named(s.path, [&] { read_examples({s / "c.jsonl"}, {}); }) ==
           "c.jsonl: line 1, messages: expected an answer of the assistant, got none");
+    const test::Outcome piped = test::run_linnet({"train", "--data", s / "a.jsonl", "--data", "-", "--format",
+                                                  "jsonl", "--steps", "1", "--out", s / "run"},
+                                                 "{\"prompt\": \"p\"}\n");
+    CHECK_MESSAGE(test::has(piped.err, "error: stdin: line 1, completion: expected a string, got nothing"),
+                  piped.err);
     Examples few;
     few.list.resize(4);
     CHECK(held_out_examples(few, 0.5) == std::vector<bool>{false, false, true, true});

@@ -340,11 +340,17 @@ TEST_CASE("malformed values are refused: kinds, nested arrays, bools, names, twi
     CHECK(contains(reading(value("k", 9).u32(99).u64(0).bytes), "got 99"));
     CHECK(reading(value("k", 7).put(char{2}).bytes) == "key 'k': expected a bool of 0 or 1, got 2");
     CHECK(contains(reading(value("", 4).u64(0).bytes), "expected a name, got an empty one"));
-    CHECK(contains(reading(value("a\nb", 4).u32(0).bytes), "expected a name in UTF-8, got 'a\\x0ab'"));
+    CHECK(contains(reading(value("a\nb", 4).u32(0).bytes),
+                   "expected a name in UTF-8 without control characters, got 'a\\x0ab'"));
     CHECK(contains(reading(value("\xff", 4).u32(0).bytes), "expected a name in UTF-8"));
-    for (const char* bad : {"\xc3", "\xc3z", "a\x80", "\xc1\x80", "\x7f", "\xe4\xb8", "\xf5\x80\x80\x80"})
+    // Truncated, stray, overlong, a surrogate, beyond U+10FFFF, and controls: DEL, U+0080 and U+009B.
+    for (const char* bad : {"\xc3", "\xc3z", "a\x80", "\xc1\x80", "\x7f", "\xe4\xb8", "\xf5\x80\x80\x80",
+                            "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xc2\x80",
+                            "\xc2\x9b"
+                            "2J"})
         CHECK(contains(reading(value(bad, 4).u32(0).bytes), "expected a name in UTF-8"));
-    for (const char* good : {"é", "中", "😀", "~"}) CHECK(reading(value(good, 4).u32(0).bytes) == "");
+    for (const char* good : {"é", "中", "😀", "~", "\xc2\xa0", "\\x0a"})
+        CHECK(reading(value(good, 4).u32(0).bytes) == "");
     CHECK(contains(reading(value(std::string(70000, 'k'), 4).u32(0).bytes), "at most 65535 bytes"));
     CHECK(reading(Raw().head(0, 2).text("k").u32(4).u32(1).text("k").u32(4).u32(2).bytes) ==
           "key 'k': expected once, got twice");

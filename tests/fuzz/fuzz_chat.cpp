@@ -4,14 +4,14 @@
 #include "chat/messages.h"
 #include "input.h"
 #include "text/chat/template.h"
-#include "text/tokenizer.h"
+#include "text/train/make.h"
 
 namespace {
 
 using namespace linnet;
 
 void lay_out(const ChatTemplate& form) {
-    static const TokenizerPtr tokenizer = train_tokenizer("byte", "", 0, 1);
+    static const TokenizerPtr tokenizer = byte_tokenizer();
     const ChatTurn turns[] = {{"Who is there?", ChatTurn::Answer{"Nobody.", {}}}, {" Ok ", {}}};
     encode_chat(*tokenizer, chat_parts(form, "Be short.", turns));
     end_tokens(*tokenizer, form);

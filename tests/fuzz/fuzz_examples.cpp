@@ -4,12 +4,12 @@
 #include "folder.h"
 #include "input.h"
 #include "text/chat/template.h"
-#include "text/tokenizer.h"
+#include "text/train/make.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace linnet;
     static fuzz::Folder folder;
-    static const TokenizerPtr tokenizer = train_tokenizer("byte", "", 0, 1);
+    static const TokenizerPtr tokenizer = byte_tokenizer();
     const std::string path = folder.with("examples.jsonl", fuzz::Input(data, size).rest());
     try {
         are_examples({path}, {});

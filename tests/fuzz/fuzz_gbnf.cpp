@@ -8,11 +8,11 @@
 #include "base/error.h"
 #include "generate/grammar/constraint.h"
 #include "generate/grammar/gbnf.h"
-#include "text/tokenizer.h"
+#include "text/train/make.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace linnet;
-    static const TokenizerPtr tokenizer = train_tokenizer("byte", "", 0, 1);
+    static const TokenizerPtr tokenizer = byte_tokenizer();
     static const auto vocabulary = std::make_shared<GrammarVocabulary>(*tokenizer);
     try {
         const Grammar grammar = read_gbnf({reinterpret_cast<const char*>(data), size}, "fuzz");

@@ -5,11 +5,11 @@
 #include "base/error.h"
 #include "generate/grammar/json_schema.h"
 #include "generate/grammar/program.h"
-#include "text/tokenizer.h"
+#include "text/train/make.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace linnet;
-    static const TokenizerPtr tokenizer = train_tokenizer("byte", "", 0, 1);
+    static const TokenizerPtr tokenizer = byte_tokenizer();
     static const GrammarVocabulary vocabulary(*tokenizer);
     try {
         const Grammar grammar = read_json_schema({reinterpret_cast<const char*>(data), size}, "fuzz");

@@ -14,7 +14,7 @@
 #include "generate/grammar/program.h"
 #include "growth.h"
 #include "text/chat/template.h"
-#include "text/tokenizer.h"
+#include "text/train/make.h"
 #include "train/checkpoint.h"
 #include "train/report/report.h"
 
@@ -115,7 +115,7 @@ Act conversation(std::size_t n) {
 }
 
 Act laid_out(std::size_t n) {
-    const TokenizerPtr tokenizer = train_tokenizer("byte", "", 0, 1);
+    const TokenizerPtr tokenizer = byte_tokenizer();
     return [tokenizer, turns = std::vector<ChatTurn>(n, {"Why?", ChatTurn::Answer{"So.", {}}})] {
         encode_chat(*tokenizer, chat_parts(chat_templates()[0], "Be short.", turns));
     };
@@ -123,7 +123,7 @@ Act laid_out(std::size_t n) {
 
 /// Grammars, and the program that follows them.
 Act compiled(const Grammar& grammar) {
-    const TokenizerPtr tokenizer = train_tokenizer("byte", "", 0, 1);
+    const TokenizerPtr tokenizer = byte_tokenizer();
     auto vocabulary = std::make_shared<GrammarVocabulary>(*tokenizer);
     return [tokenizer, vocabulary, grammar] { const GrammarProgram program(grammar, *vocabulary, "growth"); };
 }

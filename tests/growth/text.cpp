@@ -8,7 +8,7 @@
 #include "text/files/foreign.h"
 #include "text/files/rwkv_vocabulary.h"
 #include "text/files/tokenizer_json.h"
-#include "text/tokenizer.h"
+#include "text/train/make.h"
 
 namespace linnet::growth {
 namespace {
@@ -232,11 +232,11 @@ Act load_sentencepiece(std::size_t n) {
 Act train_bpe(std::size_t n) {
     std::string text;
     for (std::size_t i = 0; i < n; i++) text += word(i * 7919 % 18278) + " ";
-    return [text] { train_tokenizer("bpe", text, 300, 1); };
+    return [text] { made_tokenizer("bpe", text, 300, false, {}, 1); };
 }
 
 Act encode_characters(std::size_t n) {
-    return [text = repeated("a\u00e9\u4e16", n)] { train_tokenizer("char", text, 0, 1)->encode(text); };
+    return [text = repeated("a\u00e9\u4e16", n)] { char_tokenizer(text)->encode(text); };
 }
 
 }  // namespace

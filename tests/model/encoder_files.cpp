@@ -50,7 +50,7 @@ class Maker {
     /// BERT's words, or 256 bytes.
     void vocabulary() {
         if (f_.arch.starts_with("t5")) {
-            auto bytes = train_tokenizer("byte", "text", 256, 1);
+            auto bytes = byte_tokenizer();
             bytes->write(out_);
             v_ = bytes->size();
             return;

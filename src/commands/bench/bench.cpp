@@ -16,6 +16,7 @@
 #include "commands/text_input.h"
 #include "kernels/kernels.h"
 #include "model/engine/engine.h"
+#include "text/naming.h"
 
 namespace linnet {
 namespace {
@@ -193,7 +194,7 @@ int run_tokenize(const TokenizeOptions& options, const Globals& globals) {
     for (std::int64_t i = 0; i < options.repeats; i++) {
         ids.clear();
         auto start = Clock::now();
-        tokenizer->encode(file.text(), ids, encode);
+        naming(file.name(), [&] { tokenizer->encode(file.text(), ids, encode); });
         speeds.push_back(static_cast<double>(file.text().size()) / seconds_since(start) / 1e6);
     }
     // The first round is that of a new process: no word is known yet, no memory has been touched.

@@ -21,6 +21,7 @@
 #include "model/encode/encoder_text.h"
 #include "model/trace/trace.h"
 #include "text/naming.h"
+#include "train/start.h"
 #include "train/task/task.h"
 
 namespace linnet {
@@ -87,8 +88,7 @@ void each_row(Encoder& encoder, std::span<const EncoderInput> inputs, const See&
 
 /// What the model's own run masked, where its file says that.
 void take_masking(const Model& model, TrainConfig& train) {
-    const auto said = model.file() ? model.file()->string("linnet.train.config") : std::nullopt;
-    const nlohmann::json config = said ? nlohmann::json::parse(*said, nullptr, false) : nlohmann::json();
+    const nlohmann::json config = model.file() ? config_of_run(*model.file()) : nlohmann::json();
     const nlohmann::json::json_pointer share("/train/masked/share"), words("/train/masked/words");
     if (config.contains(share) && config.at(share).is_number())
         train.masked.share = std::clamp(config.at(share).get<double>(), 0.001, 1.0);

@@ -17,6 +17,7 @@
 #include "generate/generator.h"
 #include "model/encode/encoder_text.h"
 #include "text/inspect/show_pieces.h"
+#include "text/naming.h"
 
 namespace linnet {
 namespace {
@@ -40,19 +41,21 @@ LookedAt looked_at(const std::shared_ptr<const Model>& model, const Options& opt
     const std::string& kind = model->config().kind;
     if (kind != "encoder-decoder" && !options.answer.empty())
         usage_error("--answer", "an encoder-decoder", "a model of kind " + kind);
-    if (kind == "decoder") {
-        at.tokens = encode_prompt(tokenizer, text, options.special);
-    } else if (kind == "encoder") {
-        at.tokens = text_input(tokenizer, text, options.special).tokens;
+    std::vector<TokenId> ids = naming(prompt_name(options.prompt, options.file), [&] {
+        return kind == "decoder" ? encode_prompt(tokenizer, text, options.special)
+                                 : text_input(tokenizer, text, options.special).tokens;
+    });
+    if (kind != "encoder-decoder") {
+        at.tokens = std::move(ids);
     } else {
-        at.source = text_input(tokenizer, text, options.special).tokens;
+        at.source = std::move(ids);
         const AnswerMarks marks = answer_marks(tokenizer, model->config(), model->path());
         at.tokens = {marks.start};
         std::vector<TokenId> answer;
         if (!options.answer.empty()) {
             EncodeOptions encode;
             encode.parse_special = options.special;
-            answer = tokenizer.encode(options.answer, encode);
+            answer = naming("--answer", [&] { return tokenizer.encode(options.answer, encode); });
         } else if (!at.source.empty()) {
             EngineOptions engine;
             engine.threads = globals.threads;
@@ -74,7 +77,7 @@ std::vector<std::string> shown(const Tokenizer& tokenizer, const std::vector<Tok
     std::vector<std::string> all;
     for (TokenId id : ids) {
         std::string text;
-        for (char c : token_text(tokenizer, id, false))
+        for (char c : shown_token(tokenizer, id, false))
             text += c == ' ' ? "␣" : c == '\n' ? "↵" : c == '\t' ? "⇥" : std::string(1, c);
         all.push_back(text);
     }

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -13,6 +14,7 @@
 #include "generate/generator.h"
 #include "model/look/look.h"
 #include "model/trace/trace.h"
+#include "text/naming.h"
 
 namespace linnet {
 namespace {
@@ -58,8 +60,12 @@ void put_plan(const Graph& graph, const Plan& plan) {
 
 void check(const Model& model, const Options& options) {
     const Graph& graph = model.traced().graph;
-    const std::string prompt = options.file.empty() ? options.prompt : prompt_text({}, options.file, false);
-    const LookedAt text{encode_prompt(model.tokenizer(), prompt, false), {}};
+    std::optional<std::string> given;
+    if (options.file.empty()) given = options.prompt;
+    const std::string prompt = prompt_text(given, options.file, false);
+    const LookedAt text{naming(prompt_name(given, options.file),
+                               [&] { return encode_prompt(model.tokenizer(), prompt, false); }),
+                        {}};
     look_at_values(model, text, [&](const Executor<float>::Watched& made) {
         if (made.values.empty()) return;
         double low = INFINITY, high = -INFINITY;

@@ -17,6 +17,7 @@
 #include "commands/commands.h"
 #include "commands/options.h"
 #include "commands/percent.h"
+#include "data/corpus_index.h"
 #include "formats/gguf.h"
 #include "formats/json_append.h"
 #include "model/convert/open.h"
@@ -37,49 +38,14 @@ struct Options {
 
 constexpr std::size_t first_elements = 8;  // of an array that are shown
 
-const char* name(GgufKind kind) {
-    constexpr const char* names[] = {"u8",   "i8",     "u16",   "i16", "u32", "i32", "f32",
-                                     "bool", "string", "array", "u64", "i64", "f64"};
-    return names[static_cast<std::size_t>(kind)];
-}
-
-template <class T>
-Json element(const std::byte* at) {
-    T value;
-    std::memcpy(&value, at, sizeof value);
-    return value;
-}
-
-/// Element i of a number array.
-Json number(const GgufArray& array, std::size_t i) {
-    std::size_t size = array.bytes.size() / static_cast<std::size_t>(array.count);
-    const std::byte* at = array.bytes.data() + i * size;
-    switch (array.kind) {
-        case GgufKind::u8:
-            return element<std::uint8_t>(at);
-        case GgufKind::i8:
-            return element<std::int8_t>(at);
-        case GgufKind::u16:
-            return element<std::uint16_t>(at);
-        case GgufKind::i16:
-            return element<std::int16_t>(at);
-        case GgufKind::u32:
-            return element<std::uint32_t>(at);
-        case GgufKind::i32:
-            return element<std::int32_t>(at);
-        case GgufKind::f32:
-            return element<float>(at);
-        case GgufKind::boolean:
-            return element<std::uint8_t>(at) != 0;
-        case GgufKind::u64:
-            return element<std::uint64_t>(at);
-        case GgufKind::i64:
-            return element<std::int64_t>(at);
-        case GgufKind::f64:
-            return element<double>(at);
-        default:
-            return nullptr;
-    }
+/// Element i of an array that has no strings.
+Json element(const GgufArray& array, std::size_t i) {
+    Json shown = array.bytes[i] != std::byte{0};  // where they are booleans
+    with_number_type(array.kind, [&](auto value) {
+        std::memcpy(&value, array.bytes.data() + i * sizeof value, sizeof value);
+        shown = value;
+    });
+    return shown;
 }
 
 /// An array by its kind, its length and its beginning; any other value as it is.
@@ -87,8 +53,8 @@ Json shown(const GgufValue& value) {
     if (const auto* array = std::get_if<GgufArray>(&value)) {
         Json first = Json::array();
         for (std::size_t i = 0; i < std::min<std::size_t>(array->count, first_elements); i++)
-            first.push_back(array->kind == GgufKind::string ? Json(array->strings[i]) : number(*array, i));
-        return {{"type", name(array->kind)}, {"count", array->count}, {"first", first}};
+            first.push_back(array->kind == GgufKind::string ? Json(array->strings[i]) : element(*array, i));
+        return {{"type", gguf_kind_name(array->kind)}, {"count", array->count}, {"first", first}};
     }
     return std::visit(
         [](const auto& plain) -> Json {
@@ -292,7 +258,7 @@ std::string json_of_folder(const Options& options) {
     const bool model = exists(folder + best_model);
     std::string json;
     if (exists(folder + "manifest.json") && !(model && options.check)) json = folder + "manifest.json";
-    if (json.empty() && !model && exists(folder + "index.json")) json = folder + "index.json";
+    if (json.empty() && !model && exists(folder + corpus_index_name)) json = folder + corpus_index_name;
     if (!json.empty() && options.check) usage_error("--check", "a model, whose weights it looks at", json);
     return json;
 }

@@ -14,6 +14,7 @@
 #include "commands/terminal_text.h"
 #include "commands/text_input.h"
 #include "generate/generator.h"
+#include "text/naming.h"
 
 namespace linnet {
 namespace {
@@ -91,7 +92,9 @@ void print(const Options& options, const Tokenizer& tokenizer, std::span<const f
 int run(const Options& options, const Globals& globals) {
     const std::string text = prompt_text(options.prompt, options.file, options.keep_newline);
     std::shared_ptr<const Model> model = Model::open(options.model);
-    std::vector<TokenId> prompt = encode_prompt(model->tokenizer(), text, options.special);
+    std::vector<TokenId> prompt = naming(prompt_name(options.prompt, options.file), [&] {
+        return encode_prompt(model->tokenizer(), text, options.special);
+    });
     EngineOptions wanted;
     wanted.threads = globals.threads;
     wanted.state = options.state;

@@ -133,6 +133,7 @@ class StdinParts {
 void print_stdin(const Tokenizer& tokenizer, const Options& options, EncodeOptions encode) {
     Printer printer(tokenizer, "-", options);
     StdinParts parts(tokenizer);
+    std::size_t before = 0;
     for (std::string part, repaired; parts.next(part); encode.continues = true) {
         if (!encode.continues) refuse_wide_encoding("stdin", part);
         if (options.invalid == "replace") {
@@ -140,7 +141,8 @@ void print_stdin(const Tokenizer& tokenizer, const Options& options, EncodeOptio
             append_repaired(part, repaired);
             part.swap(repaired);
         }
-        printer.add(part, encode);
+        behind(before, [&] { printer.add(part, encode); });
+        before += part.size();
     }
     printer.end();
 }

@@ -22,6 +22,7 @@
 #include "text/encode/merges.h"
 #include "text/files/tokenizer_json.h"
 #include "text/inspect/verify.h"
+#include "text/naming.h"
 #include "text/split/pre_names.h"
 #include "text/split/splitter.h"
 #include "text/train/make.h"
@@ -163,7 +164,9 @@ int run_train(const TrainArguments& arguments, const Globals& globals) {
         finish_read_options(read);
         if (arguments.kind == "char" || arguments.kind == "byte") {
             const std::string text = training_text(arguments.files, read);
-            arguments.out.save(*made_tokenizer(arguments.kind, text, 0, false, arguments.special, threads));
+            arguments.out.save(*naming(options.text, [&] {
+                return made_tokenizer(arguments.kind, text, 0, false, arguments.special, threads);
+            }));
             return 0;
         }
         VocabularyTrainer trainer(options);
@@ -256,7 +259,8 @@ int run_verify(const VerifyArguments& arguments, const Globals& globals) {
     std::size_t all = 0;
     for (const std::string& path : arguments.files) {
         const TextInput input(path);
-        const Comparison c = compare_tokenizers(*a, *b, input.text(), threads);
+        const Comparison c =
+            naming(input.name(), [&] { return compare_tokenizers(*a, *b, input.text(), threads); });
         all += c.differences;
         write_stdout(arguments.json ? verdict_json(input, c) : verdict(arguments, *a, *b, input, c));
     }

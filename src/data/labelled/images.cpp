@@ -57,7 +57,9 @@ std::vector<std::int64_t> idx_dimensions(const MappedFile& file, std::uint8_t ra
 /// The head of a PGM or PPM: numbers separated by white space, comments between them.
 class NetpbmHead {
   public:
-    explicit NetpbmHead(const MappedFile& file) : file_(file), text_(file.text()) {}
+    explicit NetpbmHead(const MappedFile& file) : file_(file), text_(file.text()) {
+        if (!text_.substr(at_).starts_with('#')) require_space("behind " + std::string(text_.substr(0, at_)));
+    }
     std::int64_t number(const char* what, std::int64_t most) {
         skip();
         std::int64_t value = 0;
@@ -69,17 +71,22 @@ class NetpbmHead {
                        at_ == begin ? "nothing" : std::to_string(value));
         return value;
     }
-    std::size_t pixels() const { return at_ + 1; }  // one white space stands before them
+    /// Where they begin: one white space stands before them.
+    std::size_t pixels() const {
+        require_space("before the pixels");
+        return at_ + 1;
+    }
 
   private:
+    bool is_space() const { return std::isspace(static_cast<unsigned char>(text_[at_])) != 0; }
+    /// Where the file does not end.
+    void require_space(const std::string& where) const {
+        if (at_ < text_.size() && !is_space())
+            fail_input(file_.path(), "head", "white space " + where, quoted(text_.substr(at_, 1)));
+    }
     void skip() {
-        while (at_ < text_.size() &&
-               (std::isspace(static_cast<unsigned char>(text_[at_])) || text_[at_] == '#')) {
-            if (text_[at_] == '#')
-                while (at_ < text_.size() && text_[at_] != '\n') at_++;
-            else
-                at_++;
-        }
+        for (; at_ < text_.size() && (is_space() || text_[at_] == '#'); at_++)
+            if (text_[at_] == '#') at_ = std::min(text_.find('\n', at_), text_.size() - 1);
     }
     const MappedFile& file_;
     std::string_view text_;
@@ -93,11 +100,11 @@ Pictures read_netpbm(const MappedFile& file) {
     picture.shape.width = head.number("width", most_picture_side);
     picture.shape.height = head.number("height", most_picture_side);
     const std::int64_t most = head.number("largest value", 255);
-    const std::size_t size = file.bytes().size(), wanted = picture.shape.bytes();
-    if (size < head.pixels() || size - head.pixels() < wanted)
+    const std::size_t size = file.bytes().size(), wanted = picture.shape.bytes(), begin = head.pixels();
+    if (size < begin || size - begin < wanted)
         fail_input(file.path(), "pixels", std::to_string(wanted) + " bytes",
-                   std::to_string(size < head.pixels() ? 0 : size - head.pixels()));
-    const auto* bytes = reinterpret_cast<const std::uint8_t*>(file.bytes().data()) + head.pixels();
+                   std::to_string(size < begin ? 0 : size - begin));
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(file.bytes().data()) + begin;
     picture.pixels.assign(bytes, bytes + wanted);
     if (most < 255)
         for (std::uint8_t& p : picture.pixels)

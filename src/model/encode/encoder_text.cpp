@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/fields.h"
 #include "base/split.h"
 
 namespace linnet {
@@ -96,7 +97,7 @@ std::vector<std::string> labels_of(const Model& model) {
     std::vector<std::string> labels;
     if (model.file())
         if (auto text = model.file()->string("linnet.labels")) {
-            auto list = nlohmann::json::parse(*text, nullptr, false);
+            const nlohmann::json list = parse_or_discard(*text);
             if (!list.is_array() || list.size() != count)
                 fail_input(model.path(), "linnet.labels", std::to_string(count) + " names, as JSON",
                            "something else");

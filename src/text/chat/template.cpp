@@ -14,8 +14,6 @@
 namespace linnet {
 namespace {
 
-constexpr std::size_t largest_file = 1 << 20;
-
 std::vector<std::string> list_of(const Repeating<std::string>& field, const std::string& path,
                                  const char* key) {
     std::vector<std::string> list;
@@ -86,7 +84,7 @@ ChatTemplate open_chat_template(const std::string& name_or_path, std::string_vie
         if (each.name == name_or_path) return each;
     std::error_code ignored;
     if (std::filesystem::exists(name_or_path, ignored))
-        return parse_chat_template(read_file(name_or_path, largest_file), name_or_path);
+        return parse_chat_template(read_file(name_or_path, largest_json), name_or_path);
     const std::vector<std::string> names = names_of(chat_templates());
     fail_input("", option, "the name of a file, or one of " + joined(names), quoted(name_or_path),
                did_you_mean(name_or_path, names));

@@ -12,7 +12,7 @@ namespace {
 /// The start of the character that ends before `at`.
 std::size_t previous_start(std::string_view text, std::size_t at) {
     do at--;
-    while (at > 0 && (static_cast<std::uint8_t>(text[at]) & 0xC0) == 0x80);
+    while (at > 0 && is_tail(text[at]));
     return at;
 }
 

@@ -205,7 +205,7 @@ template <class F>
 void BpeModel::each_piece(const char* p, std::size_t size, F&& f) const {
     std::size_t begin = 0;
     for (std::size_t i = 1; i < size && may_cut_; i++) {
-        if (!options_.byte_level && (static_cast<std::uint8_t>(p[i]) & 0xC0) == 0x80) continue;
+        if (!options_.byte_level && is_tail(p[i])) continue;
         if (!borders_.safe({p, size}, i)) continue;
         f(p + begin, i - begin);
         begin = i;

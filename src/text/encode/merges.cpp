@@ -115,6 +115,73 @@ bool Merger::is_crossed(const MergeTable& table, std::size_t begin, std::size_t 
     return beside_.size() != 2 || beside_[1].begin != border;
 }
 
+namespace {
+
+/// The pairs of a row in turn: by rank, then by position. Positions wait in a list per rank, which is sorted
+/// when its turn comes; those that a merge adds at a rank that is not above the current one (possible with
+/// scores, not with trained ranks) go through `urgent_`.
+class Turns {
+  public:
+    /// A pair of the row as it was.
+    void wait(std::uint32_t rank, std::int32_t at) {
+        if (rank != last_rank_ || !last_list_) {
+            auto [it, fresh] = waiting_.try_emplace(rank);
+            if (fresh) ranks_.push(rank);
+            last_rank_ = rank;
+            last_list_ = &it->second;
+        }
+        last_list_->push_back(at);
+    }
+    /// A pair that a merge has made.
+    void add(std::uint32_t rank, std::int32_t at) {
+        if (rank <= current_)
+            urgent_.push(std::uint64_t{rank} << 32 | static_cast<std::uint32_t>(at));
+        else
+            wait(rank, at);
+    }
+    /// The next pair, which may be gone by now; false where there is none.
+    bool next(std::uint32_t& rank, std::int32_t& at) {
+        if (next_ == list_.size() && urgent_.empty() && !next_list()) return false;
+        const std::uint64_t turn =
+            next_ < list_.size() ? std::uint64_t{current_} << 32 | static_cast<std::uint32_t>(list_[next_])
+                                 : UINT64_MAX;
+        rank = current_;
+        if (!urgent_.empty() && urgent_.top() < turn) {
+            rank = static_cast<std::uint32_t>(urgent_.top() >> 32);
+            at = static_cast<std::int32_t>(urgent_.top() & 0xFFFFFFFFu);
+            urgent_.pop();
+        } else {
+            at = list_[next_++];
+        }
+        return true;
+    }
+
+  private:
+    bool next_list() {
+        if (ranks_.empty()) return false;
+        current_ = ranks_.top();
+        ranks_.pop();
+        const auto it = waiting_.find(current_);
+        list_ = std::move(it->second);
+        waiting_.erase(it);
+        last_list_ = nullptr;
+        next_ = 0;
+        if (!std::is_sorted(list_.begin(), list_.end())) std::sort(list_.begin(), list_.end());
+        return true;
+    }
+
+    std::unordered_map<std::uint32_t, std::vector<std::int32_t>, KeyedHash> waiting_;
+    std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> ranks_;
+    std::priority_queue<std::uint64_t, std::vector<std::uint64_t>, std::greater<>> urgent_;
+    std::uint32_t last_rank_ = no_merge;
+    std::vector<std::int32_t>* last_list_ = nullptr;  // of that rank, where it waits still
+    std::vector<std::int32_t> list_;                  // whose turn it is, of rank `current_`, from next_
+    std::size_t next_ = 0;
+    std::uint32_t current_ = 0;
+};
+
+}  // namespace
+
 /// The symbols in [begin, end) as a row of their own.
 void Merger::merge(const MergeTable& table, std::size_t begin, std::size_t end, std::vector<Token>& out) {
     const std::int32_t n = static_cast<std::int32_t>(end - begin);
@@ -123,24 +190,7 @@ void Merger::merge(const MergeTable& table, std::size_t begin, std::size_t end, 
     rank_.assign(end - begin, no_merge);
     previous_.resize(end - begin);
     next_.resize(end - begin);
-
-    // Positions waiting at each rank. A list is sorted when its turn comes; positions that a merge adds at a
-    // rank that is not above the current one (possible with scores, not with trained ranks) go through
-    // `urgent`.
-    std::unordered_map<std::uint32_t, std::vector<std::int32_t>, KeyedHash> waiting;
-    std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> ranks;
-    std::priority_queue<std::uint64_t, std::vector<std::uint64_t>, std::greater<>> urgent;
-    std::uint32_t last_rank = no_merge;
-    std::vector<std::int32_t>* last_list = nullptr;
-    auto wait = [&](std::uint32_t rank, std::int32_t at) {
-        if (rank != last_rank || !last_list) {
-            auto [it, fresh] = waiting.try_emplace(rank);
-            if (fresh) ranks.push(rank);
-            last_rank = rank;
-            last_list = &it->second;
-        }
-        last_list->push_back(at);
-    };
+    Turns turns;
     auto look = [&](std::int32_t left, std::int32_t right) {
         steps_++;
         return rank_[left] = table.rank(symbol_[left], symbol_[right]);
@@ -148,52 +198,24 @@ void Merger::merge(const MergeTable& table, std::size_t begin, std::size_t end, 
     for (std::int32_t i = 0; i < n; i++) {
         previous_[i] = i - 1;
         next_[i] = i + 1 < n ? i + 1 : -1;
-        if (i + 1 < n && look(i, i + 1) != no_merge) wait(rank_[i], i);
+        if (i + 1 < n && look(i, i + 1) != no_merge) turns.wait(rank_[i], i);
     }
-    auto join = [&](std::int32_t at, std::uint32_t current) {
+    auto renew = [&](std::int32_t left, std::int32_t right) {
+        if (const std::uint32_t rank = look(left, right); rank != no_merge) turns.add(rank, left);
+    };
+    std::uint32_t rank = 0;
+    for (std::int32_t at = 0; turns.next(rank, at);) {
+        if (rank_[at] != rank) continue;
         const std::int32_t right = next_[at], after = next_[right], before = previous_[at];
-        symbol_[at] = table.joined(symbol_[at], symbol_[right], rank_[at]);
+        symbol_[at] = table.joined(symbol_[at], symbol_[right], rank);
         rank_[at] = rank_[right] = no_merge;
         symbol_[right] = -1;
         next_[at] = after;
-        auto renew = [&](std::int32_t left, std::int32_t of) {
-            std::uint32_t rank = look(left, of);
-            if (rank == no_merge) return;
-            if (rank <= current)
-                urgent.push(std::uint64_t{rank} << 32 | static_cast<std::uint32_t>(left));
-            else
-                wait(rank, left);
-        };
         if (after >= 0) {
             previous_[after] = at;
             renew(at, after);
         }
         if (before >= 0) renew(before, at);
-    };
-    std::vector<std::int32_t> list;
-    while (!ranks.empty()) {
-        const std::uint32_t current = ranks.top();
-        ranks.pop();
-        auto it = waiting.find(current);
-        list.swap(it->second);
-        waiting.erase(it);
-        last_list = nullptr;
-        if (!std::is_sorted(list.begin(), list.end())) std::sort(list.begin(), list.end());
-        for (std::size_t i = 0; i < list.size() || !urgent.empty();) {
-            const std::uint64_t turn =
-                i < list.size() ? std::uint64_t{current} << 32 | static_cast<std::uint32_t>(list[i])
-                                : UINT64_MAX;
-            if (!urgent.empty() && urgent.top() < turn) {
-                const std::uint64_t top = urgent.top();
-                urgent.pop();
-                const std::int32_t at = static_cast<std::int32_t>(top & 0xFFFFFFFFu);
-                if (rank_[at] == static_cast<std::uint32_t>(top >> 32)) join(at, current);
-            } else {
-                if (rank_[list[i]] == current) join(list[i], current);
-                i++;
-            }
-        }
-        list.clear();
     }
     out.clear();
     for (std::int32_t i = 0; i < n; i++)

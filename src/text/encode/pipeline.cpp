@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/ordered.h"
+#include "text/naming.h"
 
 namespace linnet {
 namespace {
@@ -291,7 +292,10 @@ class Pipeline::Blocks {
             if (s.id >= 0)
                 out.push(s.id);
             else
-                owner_.encode_plain(text_.substr(s.begin, s.end - s.begin), s.place, options_, out, *lease);
+                behind(s.begin, [&] {
+                    owner_.encode_plain(text_.substr(s.begin, s.end - s.begin), s.place, options_, out,
+                                        *lease);
+                });
         out.flush();
     }
 

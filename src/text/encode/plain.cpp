@@ -1,6 +1,7 @@
 #include "text/encode/plain.h"
 
 #include "base/error.h"
+#include "text/naming.h"
 #include "text/unicode/unicode.h"
 
 namespace linnet {
@@ -35,11 +36,11 @@ void CharModel::encode(std::string_view word, IdSink& out, ModelScratch&) const 
         TokenId id = c.valid && c.code < id_of_.size() ? id_of_[c.code] : -1;
         if (id < 0) id = unknown_;
         if (id < 0) {
-            std::string where = "byte " + std::to_string(p - begin);
-            if (!c.valid) fail_input("text", where, "UTF-8", spelling_of_byte(static_cast<std::uint8_t>(*p)));
-            std::string character = "'" + std::string(p, c.size) + "'";
-            fail_input("text", where, "a character of the vocabulary", character,
-                       "a character vocabulary knows only the characters of the text that it was made from");
+            const auto at = static_cast<std::size_t>(p - begin);
+            if (!c.valid) throw TextFault(at, "UTF-8", spelling_of_byte(static_cast<std::uint8_t>(*p)));
+            throw TextFault(
+                at, "a character of the vocabulary", quoted(std::string_view(p, c.size)),
+                "a character vocabulary knows only the characters of the text that it was made from");
         }
         out.push(id);
         p += c.size;
@@ -74,8 +75,8 @@ void LongestModel::encode(std::string_view word, IdSink& out, ModelScratch&) con
         TokenId best = unknown_;
         tokens_.prefixes(word.substr(at), [&](std::size_t n, TokenId id) { length = n, best = id; });
         if (best < 0)
-            fail_input("text", "byte " + std::to_string(at), "a token of the vocabulary",
-                       spelling_of_byte(static_cast<std::uint8_t>(word[at])));
+            throw TextFault(at, "a token of the vocabulary",
+                            spelling_of_byte(static_cast<std::uint8_t>(word[at])));
         out.push(best);
         at += length;
     }

@@ -64,18 +64,10 @@ void UnigramModel::encode(std::string_view word, IdSink& out, ModelScratch& base
 
 void UnigramModel::encode_piece(std::string_view piece, IdSink& out, Scratch& scratch) const {
     if (piece.empty()) return;
-    const bool cached = piece.size() <= scratch.cache.max_bytes;
-    decltype(scratch.cache)::Key key;
-    if (cached) {
-        key = scratch.cache.key(piece.data(), piece.size(), piece.data() + piece.size());
-        if (const auto* entry = scratch.cache.find(key)) {
-            out.append(scratch.cache.ids(*entry));
-            return;
-        }
-    }
-    viterbi(piece, scratch);
-    if (cached) scratch.cache.put(key, scratch.ids);
-    out.append(scratch.ids);
+    out.append(scratch.cache.ids_of(piece, [&]() -> const std::vector<TokenId>& {
+        viterbi(piece, scratch);
+        return scratch.ids;
+    }));
 }
 
 void UnigramModel::viterbi(std::string_view piece, Scratch& scratch) const {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/arena.h"
@@ -87,6 +88,18 @@ class WordCache {
             e->ids[0] = static_cast<TokenId>(pool_.size());
             pool_.insert(pool_.end(), ids.begin(), ids.end());
         }
+    }
+
+    /// The ids of a word, which is not empty: those that it has here, or those that make() answers,
+    /// remembered where the word is not too long.
+    template <class Make>
+    std::span<const TokenId> ids_of(std::string_view word, Make&& make) {
+        if (word.size() > max_bytes) return make();
+        const Key k = key(word.data(), word.size(), word.data() + word.size());
+        if (const Entry* e = find(k)) return ids(*e);
+        const std::span<const TokenId> made = make();
+        put(k, made);
+        return made;
     }
 
   private:

@@ -1,8 +1,7 @@
 #include "text/encode/wordpiece.h"
 
-#include <algorithm>
-
 #include "base/error.h"
+#include "base/terminal.h"
 #include "text/encode/word_cache.h"
 
 namespace linnet {
@@ -33,11 +32,8 @@ std::unique_ptr<ModelScratch> WordPieceModel::scratch() const {
 }
 
 bool WordPieceModel::pieces(std::string_view word, std::vector<TokenId>& ids) const {
-    if (options_.max_characters) {
-        auto starts = std::count_if(word.begin(), word.end(),
-                                    [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
-        if (static_cast<std::size_t>(starts) > options_.max_characters) return false;
-    }
+    const std::size_t most = options_.max_characters;
+    if (most && word.size() > most && static_cast<std::size_t>(character_count(word)) > most) return false;
     for (std::size_t at = 0; at < word.size();) {
         std::size_t length = 0;
         TokenId best = -1;
@@ -55,24 +51,15 @@ bool WordPieceModel::pieces(std::string_view word, std::vector<TokenId>& ids) co
 void WordPieceModel::encode(std::string_view word, IdSink& out, ModelScratch& base) const {
     if (word.empty()) return;
     Scratch& scratch = static_cast<Scratch&>(base);
-    const bool cached = word.size() <= scratch.cache.max_bytes;
-    decltype(scratch.cache)::Key key;
-    if (cached) {
-        key = scratch.cache.key(word.data(), word.size(), word.data() + word.size());
-        if (const auto* entry = scratch.cache.find(key)) {
-            out.append(scratch.cache.ids(*entry));
-            return;
-        }
-    }
-    scratch.ids.clear();
-    if (!pieces(word, scratch.ids)) {
+    out.append(scratch.cache.ids_of(word, [&]() -> const std::vector<TokenId>& {
+        scratch.ids.clear();
+        if (pieces(word, scratch.ids)) return scratch.ids;
         if (options_.unknown < 0)
             fail_input("text", "tokenizer", "words of the vocabulary",
                        "'" + std::string(word.substr(0, 40)) + "'");
         scratch.ids.assign(1, options_.unknown);
-    }
-    if (cached) scratch.cache.put(key, scratch.ids);
-    out.append(scratch.ids);
+        return scratch.ids;
+    }));
 }
 
 }  // namespace linnet

@@ -24,6 +24,7 @@ class Json {
         bool is_null() const { return is(Kind::null); }
         /// Where it stands, for messages: "model.vocab[3]".
         std::string path() const { return json_->path_of(place_); }
+        const std::string& file() const { return json_->file_; }
 
         // Checked: a wrong kind is an Error that names the path.
         bool boolean() const;

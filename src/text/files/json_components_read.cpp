@@ -1,9 +1,11 @@
 // tokenizer.json's component trees as our lists of steps.
 #include <algorithm>
+#include <vector>
 
 #include "base/error.h"
 #include "base/split.h"
 #include "text/encode/vocabulary.h"
+#include "text/files/base64_read.h"
 #include "text/files/tokenizer_json.h"
 #include "text/unicode/charsmap.h"
 #include "text/unicode/regex.h"
@@ -25,16 +27,32 @@ std::string text(Value object, std::string_view key, std::string_view otherwise)
 }
 
 /// Every member must be one of these; what a file says and we do not know would change the ids.
-void only(Value object, std::initializer_list<std::string_view> known) {
+void only(Value object, const std::vector<std::string_view>& known) {
     object.members([&](std::string_view key, Value value) {
         if (key != "type" && std::find(known.begin(), known.end(), key) == known.end())
-            value.fail(known.size() == 0 ? "no such member" : "only the members " + joined(known),
+            value.fail(known.empty() ? "no such member" : "only the members " + joined(known),
                        "'" + std::string(key) + "'");
     });
 }
 
-std::shared_ptr<const Regex> regex_of(Value value, const std::string& file) {
-    return std::make_shared<const Regex>(value.string(), file, value.path());
+/// A type of component: the members it may have beside that, and what reads them into `Step`.
+template <class Step>
+struct Component {
+    std::string_view name;
+    std::vector<std::string_view> members;
+    void (*read)(Value, Step&);
+};
+
+/// Reads a component of the type that it names, which is one of these.
+template <class Step>
+void read_component(Value value, const std::vector<Component<Step>>& known, const char* what, Step& step) {
+    const Value type = value["type"];
+    for (const Component<Step>& component : known)
+        if (type.string() == component.name) {
+            only(value, component.members);
+            return component.read(value, step);
+        }
+    type.fail(std::string(what) + " (" + joined(names_of(known), " ") + ")", quoted(type.string()));
 }
 
 /// {"String": …} or {"Regex": …}
@@ -47,98 +65,89 @@ void read_pattern(Value value, std::string& literal, std::shared_ptr<const Regex
             s.fail("a string of at most " + std::to_string(longest_searched) + " bytes",
                    std::to_string(literal.size()) + " bytes");
     } else if (Value r = value["Regex"]; !r.is_null()) {
-        regex = regex_of(r, "tokenizer.json");
+        regex = std::make_shared<const Regex>(r.string(), r.file(), r.path());
     } else {
         value.fail("String or Regex", "neither");
     }
 }
 
-std::string base64(Value value) {
-    std::string out;
-    std::uint32_t bits = 0;
-    int have = 0;
-    for (char c : value.string()) {
-        if (c == '=') break;
-        constexpr std::string_view digits =
-            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-        const std::size_t digit = digits.find(c);
-        if (digit == std::string_view::npos) value.fail("base64", "'" + std::string(1, c) + "'");
-        bits = bits << 6 | static_cast<std::uint32_t>(digit);
-        if ((have += 6) >= 8) out += static_cast<char>(bits >> (have -= 8) & 0xFF);
-    }
-    return out;
-}
-
 /// What a step behind ByteLevel would see is text in GPT-2's alphabet; of normalizers none is made for that.
-void refuse_behind_byte_level(Value value, std::string_view type, bool byte_level) {
-    if (byte_level) value["type"].fail("no such step behind ByteLevel", "'" + std::string(type) + "'");
+void refuse_behind_byte_level(Value value, bool byte_level) {
+    const Value type = value["type"];
+    if (byte_level) type.fail("no such step behind ByteLevel", quoted(type.string()));
 }
 
-void read_normalizer(Value value, std::vector<NormalizerStep>& steps, bool& byte_level) {
+/// A list of steps on its way out of the file.
+struct Normalizing {
+    std::vector<NormalizerStep>& steps;
+    bool& byte_level;
+
+    NormalizerStep& add(NormalizerStep::Kind kind) {
+        steps.emplace_back().kind = kind;
+        return steps.back();
+    }
+    void read(Value value);
+};
+
+template <NormalizerStep::Kind kind>
+void read_plain(Value, Normalizing& to) {
+    to.add(kind);
+}
+
+void read_strip(Value value, Normalizing& to) {
+    NormalizerStep& step = to.add(NormalizerStep::Kind::strip);
+    step.left = flag(value, "strip_left", true);
+    step.right = flag(value, "strip_right", true);
+}
+
+void read_replace(Value value, Normalizing& to) {
+    NormalizerStep& step = to.add(NormalizerStep::Kind::replace);
+    read_pattern(value["pattern"], step.pattern, step.regex);
+    step.content = value["content"].string();
+}
+
+void read_bert(Value value, Normalizing& to) {
+    NormalizerStep& step = to.add(NormalizerStep::Kind::bert);
+    step.clean_text = flag(value, "clean_text", true);
+    step.cjk = flag(value, "handle_chinese_chars", true);
+    step.lowercase = flag(value, "lowercase", true);
+    step.accents = flag(value, "strip_accents", step.lowercase);
+}
+
+void read_precompiled(Value value, Normalizing& to) {
+    const Value map = value["precompiled_charsmap"];
+    if (map.is_null() || map.string().empty()) return;
+    NormalizerStep& step = to.add(NormalizerStep::Kind::precompiled);
+    step.content.resize(map.string().size());
+    step.content.resize(decode_base64(map.string(), step.content.data()));
+    if (step.content.empty()) map.fail("base64", quoted(map.string()));
+    step.charsmap = std::make_shared<const CharsMap>(step.content, map.file(), map.path());
+}
+
+void Normalizing::read(Value value) {
     using Kind = NormalizerStep::Kind;
-    const std::string_view type = value["type"].string();
-    if (type != "Sequence") refuse_behind_byte_level(value, type, byte_level);
-    constexpr std::pair<std::string_view, Kind> simple[] = {{"NFC", Kind::nfc},
-                                                            {"NFD", Kind::nfd},
-                                                            {"NFKC", Kind::nfkc},
-                                                            {"NFKD", Kind::nfkd},
-                                                            {"Nmt", Kind::nmt},
-                                                            {"Lowercase", Kind::lowercase},
-                                                            {"StripAccents", Kind::strip_accents}};
-    NormalizerStep step;
-    for (auto [name, kind] : simple)
-        if (type == name) {
-            only(value, {});
-            step.kind = kind;
-            steps.push_back(std::move(step));
-            return;
-        }
-    if (type == "Sequence") {
-        only(value, {"normalizers"});
-        value["normalizers"].elements([&](Value v) { read_normalizer(v, steps, byte_level); });
-        return;
-    }
-    if (type == "ByteLevel") {
-        only(value, {});
-        byte_level = true;
-        return;
-    }
-    if (type == "Strip") {
-        only(value, {"strip_left", "strip_right"});
-        step.kind = Kind::strip;
-        step.left = flag(value, "strip_left", true);
-        step.right = flag(value, "strip_right", true);
-    } else if (type == "Replace") {
-        only(value, {"pattern", "content"});
-        step.kind = Kind::replace;
-        read_pattern(value["pattern"], step.pattern, step.regex);
-        step.content = value["content"].string();
-    } else if (type == "Prepend") {
-        only(value, {"prepend"});
-        step.kind = Kind::prepend;
-        step.content = value["prepend"].string();
-    } else if (type == "BertNormalizer") {
-        only(value, {"clean_text", "handle_chinese_chars", "strip_accents", "lowercase"});
-        step.kind = Kind::bert;
-        step.clean_text = flag(value, "clean_text", true);
-        step.cjk = flag(value, "handle_chinese_chars", true);
-        step.lowercase = flag(value, "lowercase", true);
-        step.accents = flag(value, "strip_accents", step.lowercase);
-    } else if (type == "Precompiled") {
-        only(value, {"precompiled_charsmap"});
-        step.kind = Kind::precompiled;
-        Value map = value["precompiled_charsmap"];
-        if (map.is_null() || map.string().empty()) return;
-        step.content = base64(map);
-        step.charsmap = std::make_shared<const CharsMap>(step.content, "tokenizer.json", map.path());
-    } else {
-        value["type"].fail(
-            "a normalizer (Sequence NFC NFD NFKC NFKD Nmt Lowercase StripAccents Strip Replace Prepend "
-            "BertNormalizer "
-            "Precompiled ByteLevel)",
-            "'" + std::string(type) + "'");
-    }
-    steps.push_back(std::move(step));
+    static const std::vector<Component<Normalizing>> known = {
+        {"Sequence",
+         {"normalizers"},
+         [](Value v, Normalizing& to) { v["normalizers"].elements([&](Value each) { to.read(each); }); }},
+        {"NFC", {}, read_plain<Kind::nfc>},
+        {"NFD", {}, read_plain<Kind::nfd>},
+        {"NFKC", {}, read_plain<Kind::nfkc>},
+        {"NFKD", {}, read_plain<Kind::nfkd>},
+        {"Nmt", {}, read_plain<Kind::nmt>},
+        {"Lowercase", {}, read_plain<Kind::lowercase>},
+        {"StripAccents", {}, read_plain<Kind::strip_accents>},
+        {"Strip", {"strip_left", "strip_right"}, read_strip},
+        {"Replace", {"pattern", "content"}, read_replace},
+        {"Prepend",
+         {"prepend"},
+         [](Value v, Normalizing& to) { to.add(Kind::prepend).content = v["prepend"].string(); }},
+        {"BertNormalizer", {"clean_text", "handle_chinese_chars", "strip_accents", "lowercase"}, read_bert},
+        {"Precompiled", {"precompiled_charsmap"}, read_precompiled},
+        {"ByteLevel", {}, [](Value, Normalizing& to) { to.byte_level = true; }},
+    };
+    if (value["type"].string() != "Sequence") refuse_behind_byte_level(value, byte_level);
+    read_component(value, known, "a normalizer", *this);
 }
 
 SplitBehavior behavior_of(Value value) {
@@ -154,9 +163,12 @@ SplitBehavior behavior_of(Value value) {
     value.fail("Removed, Isolated, MergedWithPrevious, MergedWithNext or Contiguous", value.string());
 }
 
-void read_metaspace(Value value, PreTokenizerStep& step) {
-    only(value, {"replacement", "prepend_scheme", "add_prefix_space", "split", "str_rep"});
+const std::vector<std::string_view> metaspace_members = {"replacement", "prepend_scheme", "add_prefix_space",
+                                                         "split", "str_rep"};
+
+PreTokenizerStep metaspace_of(Value value) {
     using Prepend = PreTokenizerStep::Prepend;
+    PreTokenizerStep step;
     step.kind = PreTokenizerStep::Kind::metaspace;
     step.literal = text(value, "replacement", space_mark);
     const char* const literal = step.literal.data();
@@ -175,80 +187,103 @@ void read_metaspace(Value value, PreTokenizerStep& step) {
         else
             scheme.fail("always, first or never", scheme.string());
     }
+    return step;
 }
 
-void read_byte_level(Value value, std::vector<PreTokenizerStep>& steps) {
-    only(value, {"add_prefix_space", "trim_offsets", "use_regex"});
+/// A pre-tokenizer on its way out of the file.
+struct PreTokenizing {
+    PreTokenizer& pre;
+    bool& byte_level;
+
+    void add(PreTokenizerStep step) {
+        if (byte_level) pre.spelled_from = std::min(pre.spelled_from, pre.steps.size());
+        pre.steps.push_back(std::move(step));
+    }
+    void read(Value value);
+};
+
+void read_byte_level(Value value, PreTokenizing& to) {
+    refuse_behind_byte_level(value, to.byte_level);  // it may put a space into the text
+    to.byte_level = true;
     PreTokenizerStep step;
     if (flag(value, "add_prefix_space", true)) {
         step.kind = PreTokenizerStep::Kind::prefix_space;
-        steps.push_back(step);
+        to.pre.steps.push_back(step);
     }
     if (!flag(value, "use_regex", true)) return;
     step.kind = PreTokenizerStep::Kind::words;
     step.words = Split::gpt2;
-    steps.push_back(step);
+    to.pre.steps.push_back(step);
 }
 
-void read_pre_tokenizer(Value value, PreTokenizer& pre, bool& byte_level) {
-    using Kind = PreTokenizerStep::Kind;
-    const std::string_view type = value["type"].string();
+void read_split(Value value, PreTokenizing& to) {
     PreTokenizerStep step;
-    if (type == "Sequence") {
-        only(value, {"pretokenizers"});
-        value["pretokenizers"].elements([&](Value v) { read_pre_tokenizer(v, pre, byte_level); });
-        return;
-    }
-    // These put characters into the text that its bytes' alphabet may lack.
-    if (type == "ByteLevel" || type == "Metaspace") refuse_behind_byte_level(value, type, byte_level);
-    if (type == "ByteLevel") {
-        byte_level = true;
-        return read_byte_level(value, pre.steps);
-    }
-    if (type == "Split") {
-        only(value, {"pattern", "behavior", "invert"});
-        step.kind = Kind::pattern;
-        read_pattern(value["pattern"], step.literal, step.regex);
-        step.behavior = behavior_of(value["behavior"]);
-        step.invert = flag(value, "invert", false);
-        // The known patterns leave nothing unmatched, so that removing the rest removes nothing.
-        const bool all = (step.behavior == SplitBehavior::isolated) ||
-                         (step.behavior == SplitBehavior::removed && step.invert);
-        if (step.regex && all)
-            if (Split words = split_of_pattern(step.regex->pattern()); words != Split::whole) {
-                step = PreTokenizerStep();
-                step.words = words;
-            }
-    } else if (type == "Digits") {
-        only(value, {"individual_digits"});
-        step.kind = Kind::digits;
-        step.each = flag(value, "individual_digits", false);
-    } else if (type == "Punctuation") {
-        only(value, {"behavior"});
-        step.kind = Kind::punctuation;
-        step.behavior = behavior_of(value["behavior"]);
-    } else if (type == "Whitespace" || type == "WhitespaceSplit" || type == "BertPreTokenizer") {
-        only(value, {});
-        step.kind = type == "Whitespace"        ? Kind::whitespace
-                    : type == "WhitespaceSplit" ? Kind::whitespace_split
-                                                : Kind::bert;
-    } else if (type == "Metaspace") {
-        read_metaspace(value, step);
-    } else if (type == "CharDelimiterSplit") {
-        only(value, {"delimiter"});
-        step.kind = Kind::pattern;
-        step.literal = value["delimiter"].string();
-        step.behavior = SplitBehavior::removed;
-        if (step.literal.empty()) value["delimiter"].fail("a character", "an empty string");
-    } else {
-        value["type"].fail(
-            "a pre-tokenizer (Sequence ByteLevel Split Digits Punctuation Whitespace WhitespaceSplit "
-            "BertPreTokenizer "
-            "Metaspace CharDelimiterSplit)",
-            "'" + std::string(type) + "'");
-    }
-    if (byte_level) pre.spelled_from = std::min(pre.spelled_from, pre.steps.size());
-    pre.steps.push_back(std::move(step));
+    step.kind = PreTokenizerStep::Kind::pattern;
+    read_pattern(value["pattern"], step.literal, step.regex);
+    step.behavior = behavior_of(value["behavior"]);
+    step.invert = flag(value, "invert", false);
+    // The known patterns leave nothing unmatched, so that removing the rest removes nothing.
+    const bool all = (step.behavior == SplitBehavior::isolated) ||
+                     (step.behavior == SplitBehavior::removed && step.invert);
+    if (step.regex && all)
+        if (Split words = split_of_pattern(step.regex->pattern()); words != Split::whole) {
+            step = PreTokenizerStep();
+            step.words = words;
+        }
+    to.add(std::move(step));
+}
+
+void read_digits(Value value, PreTokenizing& to) {
+    PreTokenizerStep step;
+    step.kind = PreTokenizerStep::Kind::digits;
+    step.each = flag(value, "individual_digits", false);
+    to.add(std::move(step));
+}
+
+void read_punctuation(Value value, PreTokenizing& to) {
+    PreTokenizerStep step;
+    step.kind = PreTokenizerStep::Kind::punctuation;
+    step.behavior = behavior_of(value["behavior"]);
+    to.add(std::move(step));
+}
+
+template <PreTokenizerStep::Kind kind>
+void read_plain(Value, PreTokenizing& to) {
+    PreTokenizerStep step;
+    step.kind = kind;
+    to.add(std::move(step));
+}
+
+void read_delimiter(Value value, PreTokenizing& to) {
+    PreTokenizerStep step;
+    step.kind = PreTokenizerStep::Kind::pattern;
+    step.literal = value["delimiter"].string();
+    step.behavior = SplitBehavior::removed;
+    if (step.literal.empty()) value["delimiter"].fail("a character", "an empty string");
+    to.add(std::move(step));
+}
+
+void PreTokenizing::read(Value value) {
+    using Kind = PreTokenizerStep::Kind;
+    static const std::vector<Component<PreTokenizing>> known = {
+        {"Sequence",
+         {"pretokenizers"},
+         [](Value v, PreTokenizing& to) { v["pretokenizers"].elements([&](Value each) { to.read(each); }); }},
+        {"ByteLevel", {"add_prefix_space", "trim_offsets", "use_regex"}, read_byte_level},
+        {"Split", {"pattern", "behavior", "invert"}, read_split},
+        {"Digits", {"individual_digits"}, read_digits},
+        {"Punctuation", {"behavior"}, read_punctuation},
+        {"Whitespace", {}, read_plain<Kind::whitespace>},
+        {"WhitespaceSplit", {}, read_plain<Kind::whitespace_split>},
+        {"BertPreTokenizer", {}, read_plain<Kind::bert>},
+        {"Metaspace", metaspace_members,
+         [](Value v, PreTokenizing& to) {
+             refuse_behind_byte_level(v, to.byte_level);  // it puts marks into the text
+             to.add(metaspace_of(v));
+         }},
+        {"CharDelimiterSplit", {"delimiter"}, read_delimiter},
+    };
+    read_component(value, known, "a pre-tokenizer", *this);
 }
 
 void read_decoder(Value value, Decoder& decoder) {
@@ -266,8 +301,8 @@ void read_decoder(Value value, Decoder& decoder) {
         decoder.cleanup = flag(value, "cleanup", true);
         decoder.strip_first = true;
     } else if (type == "Metaspace") {
-        PreTokenizerStep step;
-        read_metaspace(value, step);
+        only(value, metaspace_members);
+        const PreTokenizerStep step = metaspace_of(value);
         decoder.kind = Kind::marks;
         decoder.marker = step.literal;
         decoder.strip_first = step.prepend != PreTokenizerStep::Prepend::never;
@@ -344,14 +379,14 @@ void read_template(Value value, Parts& parts) {
 
 Normalizer normalizer_from_json(Value value, bool& byte_level) {
     Normalizer normalizer;
-    if (!value.is_null()) read_normalizer(value, normalizer.steps, byte_level);
+    if (!value.is_null()) Normalizing{normalizer.steps, byte_level}.read(value);
     return normalizer;
 }
 
 PreTokenizer pre_tokenizer_from_json(Value value, bool& byte_level) {
     PreTokenizer pre;
     if (value.is_null()) return pre;
-    read_pre_tokenizer(value, pre, byte_level);
+    PreTokenizing{pre, byte_level}.read(value);
     // Digits one by one and then GPT-2's words: one hand-written splitter does both.
     auto& s = pre.steps;
     using Kind = PreTokenizerStep::Kind;

@@ -8,10 +8,6 @@
 namespace linnet {
 namespace {
 
-std::string boolean(bool b) {
-    return b ? "true" : "false";
-}
-
 /// null, the one, or a Sequence under the member `list`.
 std::string sequence(const std::vector<std::string>& parts, const char* list) {
     if (parts.empty()) return "null";

@@ -28,4 +28,9 @@ std::string normalizer_to_json(const Normalizer& normalizer);
 std::string pre_tokenizer_to_json(const PreTokenizer& pre, bool byte_level);
 std::string decoder_to_json(const Decoder& decoder);
 
+/// As JSON spells it.
+inline std::string boolean(bool b) {
+    return b ? "true" : "false";
+}
+
 }  // namespace linnet

@@ -12,10 +12,6 @@
 namespace linnet {
 namespace {
 
-std::string boolean(bool b) {
-    return b ? "true" : "false";
-}
-
 /// Spellings as Hugging Face has them: GGUF's WordPiece writes "▁word" and "piece", which is "word" and
 /// "##piece".
 std::vector<std::string> spellings(const Parts& parts) {

@@ -34,7 +34,7 @@ h1{font-size:1.2em}h2{font-size:1em;margin-top:2em}p.n{color:#666}
 
 }  // namespace
 
-std::string token_text(const Tokenizer& tokenizer, TokenId id, bool first) {
+std::string shown_token(const Tokenizer& tokenizer, TokenId id, bool first) {
     std::string text;
     tokenizer.decode(id, first, text);
     return printable(text.empty() ? tokenizer.piece(id) : text, true);
@@ -46,7 +46,7 @@ std::string pieces_for_terminal(const Tokenizer& tokenizer, std::span<const Toke
                                            "\x1b[48;5;225;30m"};
     std::string out;
     for (std::size_t i = 0; i < ids.size(); i++) {
-        const std::string text = token_text(tokenizer, ids[i], first && i == 0);
+        const std::string text = shown_token(tokenizer, ids[i], first && i == 0);
         if (!colours) {
             out += text + "|";
             continue;
@@ -86,7 +86,7 @@ std::string pieces_page(const Tokenizer& tokenizer, std::string_view text, std::
         out += "<span title=\"" + std::to_string(ids[i]) + " · " +
                escape_html(printable(tokenizer.piece(ids[i]))) + " · " + std::to_string(bytes.size()) +
                (bytes.size() == 1 ? " byte" : " bytes") + "\">" +
-               visible(token_text(tokenizer, ids[i], i == 0)) + "</span>";
+               visible(shown_token(tokenizer, ids[i], i == 0)) + "</span>";
     }
     const std::vector<std::string> words = tokenizer.words(text);
     std::snprintf(line, sizeof line, "</div>\n<h2>Words of the pre-tokenizer (%zu)</h2>\n<div class=\"t\">",

@@ -10,7 +10,7 @@ namespace linnet {
 
 /// A token's text, or its spelling where it adds none (a control token), printable; line feeds and tabs stay.
 /// `first`: it begins a text.
-std::string token_text(const Tokenizer& tokenizer, TokenId id, bool first);
+std::string shown_token(const Tokenizer& tokenizer, TokenId id, bool first);
 
 /// Tokens side by side, line ends kept; with colours (ANSI) they alternate, without they are divided by '|'.
 /// `first`: the ids begin the text.

@@ -45,8 +45,7 @@ Split split_of_pattern(std::string_view pattern) {
 std::size_t safe_cut(std::string_view text, std::size_t from, bool space_only) {
     const ClassTable& table = ClassTable::get();
     const char *begin = text.data(), *end = begin + text.size(), *p = begin + from;
-    while (p > begin && p < end && (static_cast<std::uint8_t>(*p) & 0xC0) == 0x80)
-        p--;  // to a character's start
+    while (p > begin && p < end && is_tail(*p)) p--;  // to a character's start
     bool after_letter = false;
     for (std::uint8_t size; p < end; p += size) {
         const std::uint8_t c = table.at(p, end, size);

@@ -20,7 +20,7 @@ using Piece = TrainedVocabulary::Piece;
 void add_word(WordTable& table, std::string_view word) {
     while (word.size() > longest_word) {
         std::size_t cut = longest_word;
-        for (int i = 0; i < 3 && (static_cast<unsigned char>(word[cut]) & 0xC0) == 0x80; i++) cut--;
+        for (int i = 0; i < 3 && is_tail(word[cut]); i++) cut--;
         table.add(word.substr(0, cut), 1);
         word.remove_prefix(cut);
     }

@@ -187,10 +187,4 @@ TokenizerPtr made_tokenizer(std::string_view kind, std::string_view text, TokenI
     return trained_tokenizer(trainer.finish(), "gpt-2", options.lowercase);
 }
 
-TokenizerPtr train_tokenizer(std::string_view kind, std::string_view text, TokenId vocab_size, int threads) {
-    if (kind != "bpe" && kind != "char" && kind != "byte")
-        fail(Exit::usage, "tokenizer", "kind", "bpe, char or byte", "'" + std::string(kind) + "'");
-    return made_tokenizer(kind, text, vocab_size, false, {}, threads);
-}
-
 }  // namespace linnet

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/keyed_hash.h"
+#include "base/terminal.h"
 #include "text/train/pairs.h"
 
 namespace linnet {
@@ -18,12 +19,6 @@ struct HeapItem {
         return count != other.count ? count < other.count : key > other.key;
     }
 };
-
-std::size_t characters(std::string_view text) {
-    std::size_t n = 0;
-    for (char c : text) n += (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-    return n;
-}
 
 /// Pairs by how frequent they are, in classes of an eighth of a power of two: what the pairs of a class would
 /// hold.
@@ -172,7 +167,8 @@ template <class Symbol>
 bool MergeEngine<Symbol>::allowed(std::uint64_t key) const {
     if (limits.longest == 0) return true;
     auto left = static_cast<std::uint32_t>(key >> 32), right = static_cast<std::uint32_t>(key);
-    return characters(symbols[left]) + characters(symbols[right]) <= limits.longest;
+    return static_cast<std::size_t>(character_count(symbols[left]) + character_count(symbols[right])) <=
+           limits.longest;
 }
 
 template <class Symbol>

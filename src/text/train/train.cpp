@@ -47,7 +47,7 @@ std::size_t part_end(std::string_view text) {
     std::size_t end = training_cut(text, piece_bytes);
     if (end <= longest_piece) return end;
     end = longest_piece;
-    while (end > 1 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) end--;
+    while (end > 1 && is_tail(text[end])) end--;
     return end;
 }
 

@@ -2,8 +2,8 @@
 // first.
 //
 // Sennrich, Haddow, Birch, "Neural machine translation of rare words with subword units" (ACL 2016),
-// section 3.2; byte-level as in Radford et al. 2019, section 2.2. Reading order: train_words (counting,
-// spilled to disk where memory is short), train_merges (the merges), train (one vocabulary kind each).
+// section 3.2; byte-level as in Radford et al. 2019, section 2.2. Reading order: words (counting, spilled to
+// disk where memory is short), merges, kinds (what differs between the kinds of vocabulary), train.
 //
 // The result depends on the text and the options alone: not on `threads`, `memory`, or how text was cut into
 // calls.

@@ -54,7 +54,7 @@ void unspell(std::string_view spelling, std::string& out) {
     while (p < end) {
         const std::uint8_t c = static_cast<std::uint8_t>(*p);
         // ASCII is its own spelling, where it is one; all others are of two bytes, below U+0180.
-        if (c >= 0xC2 && c < 0xC6 && end - p >= 2 && (p[1] & 0xC0) == 0x80) {
+        if (c >= 0xC2 && c < 0xC6 && end - p >= 2 && is_tail(p[1])) {
             const std::int16_t byte = a.of_code[static_cast<std::size_t>((c & 0x1F) << 6 | (p[1] & 0x3F))];
             if (byte >= 0) {
                 out[size++] = static_cast<char>(byte);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "text/naming.h"
 #include "text/unicode/charsmap.h"
 #include "text/unicode/regex.h"
 #include "text/unicode/unicode.h"
@@ -172,7 +173,7 @@ void strip(std::string& text, bool left, bool right) {
     if (right)
         while (end > p) {
             const char* q = end - 1;
-            while (q > p && (static_cast<unsigned char>(*q) & 0xC0) == 0x80) q--;
+            while (q > p && is_tail(*q)) q--;
             if (!is_space(decode_utf8(q, end).code)) break;
             end = q;
         }
@@ -213,8 +214,8 @@ void Normalizer::apply(std::string& text, bool opens, bool closes) const {
     if (needs_utf8())
         if (std::size_t valid = valid_utf8_prefix(text); valid < text.size()) {
             if (steps[0].kind != Step::Kind::bert || !steps[0].clean_text)
-                fail_input("text", "byte " + std::to_string(valid), "UTF-8", "an invalid byte",
-                           "this vocabulary's normalizer is defined on characters");
+                throw TextFault(valid, "UTF-8", "an invalid byte",
+                                "this vocabulary's normalizer is defined on characters");
             drop_invalid(text);  // BERT's clean-up ignores them
         }
     const std::size_t most = longest(text.size());

@@ -10,6 +10,7 @@
 #include <new>
 
 #include "base/error.h"
+#include "base/utf8.h"
 
 namespace linnet {
 namespace {
@@ -225,7 +226,7 @@ Regex::~Regex() = default;
 /// The first character that begins behind `at`.
 std::size_t Regex::Matches::behind(std::size_t at) const {
     do at++;
-    while (at < text_.size() && (static_cast<unsigned char>(text_[at]) & 0xC0) == 0x80);
+    while (at < text_.size() && is_tail(text_[at]));
     return at;
 }
 

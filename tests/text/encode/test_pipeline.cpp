@@ -98,3 +98,32 @@ TEST_CASE("ids that are none, and texts that a vocabulary cannot spell, are refu
     CHECK(pieces(R"(, "unk_token": "?", "max_input_chars_per_word": 3)")->encode("abb") == Ids{0, 1, 1});
     CHECK(pieces(R"(, "unk_token": "?", "max_input_chars_per_word": 3)")->encode("abbb") == Ids{2});
 }
+
+TEST_CASE(
+    "what cannot be spelled is told by its byte of the whole text, whatever blocks and tokens stand before "
+    "it") {
+    const TokenizerPtr letters = char_tokenizer("ab ", {"<s>"});
+    std::string many;
+    for (int i = 0; i < 250'000; i++) many += "ab ";  // several blocks
+    const std::string unknown =
+        ": expected a character of the vocabulary, got 'c' (a character vocabulary knows only the characters "
+        "of "
+        "the text that it was made from)";
+    for (int threads : {1, 3}) {
+        EncodeOptions options;
+        options.parse_special = true;
+        options.threads = threads;
+        const auto line = [&](const std::string& text) {
+            return test::refusal([&] { letters->encode(text, options); });
+        };
+        CHECK(line(many + "\xFF") == "text: byte 750000: expected UTF-8, got <0xFF>");
+        CHECK(line(many + "c" + many + "c") == "text: byte 750000" + unknown);
+        CHECK(line("<s><s>" + many + "<s>bac") == "text: byte 750011" + unknown);
+    }
+    const TokenizerPtr normalizes = read(
+        R"({"model": {"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": []}, "normalizer": {"type": "Lowercase"},
+            "added_tokens": [{"id": 2, "content": "<l>", "normalized": false}]})");
+    CHECK(test::refusal([&] { normalizes->encode("AB<l>A\xFF"); }) ==
+          "text: byte 6: expected UTF-8, got an invalid byte (this vocabulary's normalizer is defined on "
+          "characters)");
+}

@@ -54,6 +54,25 @@ TEST_CASE("a word is not taken for one with other bytes or another length") {
     CHECK(cache.find(Cache::key(text.data(), 2, text.data() + text.size())));
 }
 
+TEST_CASE("ids of a short word are made once, those of a long one each time") {
+    using Cache = WordCache<2, 3>;
+    Cache cache(4, 4);
+    std::vector<TokenId> made;
+    for (const std::string& word : {std::string("ab"), std::string(16, 'x'), std::string(17, 'y')}) {
+        const int times = word.size() > Cache::max_bytes ? 2 : 1;
+        int count = 0;
+        for (int round = 0; round < 2; round++) {
+            const auto ids = cache.ids_of(word, [&]() -> const std::vector<TokenId>& {
+                count++;
+                made.assign(word.size(), 5);
+                return made;
+            });
+            CHECK(std::vector<TokenId>(ids.begin(), ids.end()) == std::vector<TokenId>(word.size(), 5));
+        }
+        CHECK(count == times);
+    }
+}
+
 TEST_CASE("a full pool empties the cache") {
     using Cache = WordCache<2, 3>;
     Cache cache(10, 10);

@@ -81,9 +81,23 @@ TEST_CASE("a part of tokenizer.json that is unknown or wrong is refused, and its
         {R"(, "normalizer": {"type": "Replace", "pattern": {"Text": ""}, "content": ""})",
          "normalizer.pattern.Text: expected only the members String, Regex, got 'Text'"},
         {R"(, "normalizer": {"type": "Precompiled", "precompiled_charsmap": "A?=="})",
-         "normalizer.precompiled_charsmap: expected base64, got '?'"},
+         "normalizer.precompiled_charsmap: expected base64, got 'A?=='"},
         {R"(, "normalizer": {"type": "Precompiled", "precompiled_charsmap": "AAA="})",
-         "expected a character map of at least 4 bytes, got 2"},
+         "f.json: normalizer.precompiled_charsmap: expected a character map of at least 4 bytes, got 2"},
+        {R"(, "normalizer": {"type": "Precompiled", "precompiled_charsmap": "AAAAAA"})",
+         "normalizer.precompiled_charsmap: expected base64, got 'AAAAAA'"},
+        {R"(, "normalizer": {"type": "Precompiled", "precompiled_charsmap": "AA=AAAAA"})",
+         "normalizer.precompiled_charsmap: expected base64, got 'AA=AAAAA'"},
+        {R"(, "normalizer": {"type": "Replace", "pattern": {"Regex": "("}, "content": ""})",
+         "f.json: normalizer.pattern.Regex: expected a regular expression, got '('"},
+        {R"(, "normalizer": {"type": "Other"})",
+         "normalizer.type: expected a normalizer (Sequence NFC NFD NFKC NFKD Nmt Lowercase StripAccents "
+         "Strip "
+         "Replace Prepend BertNormalizer Precompiled ByteLevel), got 'Other'"},
+        {R"(, "pre_tokenizer": {"type": "Other"})",
+         "pre_tokenizer.type: expected a pre-tokenizer (Sequence ByteLevel Split Digits Punctuation "
+         "Whitespace "
+         "WhitespaceSplit BertPreTokenizer Metaspace CharDelimiterSplit), got 'Other'"},
         {R"(, "pre_tokenizer": {"type": "Split", "x": 1})", "pre_tokenizer.x: expected " + only_split},
         {R"(, "pre_tokenizer": {"type": "Split", "pattern": {"String": "a"}, "behavior": "Kept"})",
          "pre_tokenizer.behavior: expected Removed, Isolated, MergedWithPrevious, MergedWithNext or "

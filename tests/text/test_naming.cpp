@@ -1,0 +1,23 @@
+#include "text/naming.h"
+
+#include <doctest/doctest.h>
+
+#include "support.h"
+
+using namespace linnet;
+
+TEST_CASE("a fault of a text gets the text's name and the bytes before it; other errors stay as they are") {
+    const auto fault = [] { throw TextFault(3, "UTF-8", "a byte", "hint"); };
+    CHECK(test::refusal(fault) == "text: byte 3: expected UTF-8, got a byte (hint)");
+    const auto later = [&] { behind(10, [&] { behind(200, fault); }); };
+    CHECK(test::refusal(later) == "text: byte 213: expected UTF-8, got a byte (hint)");
+    CHECK(test::refusal([&] { naming("a.txt", later); }) ==
+          "a.txt: byte 213: expected UTF-8, got a byte (hint)");
+    int asked = 0;
+    const auto name = [&] { return "text " + std::to_string(++asked); };
+    CHECK(naming(name, [] { return 7; }) == 7);
+    CHECK(asked == 0);
+    CHECK(test::refusal([&] { naming(name, fault); }) == "text 1: byte 3: expected UTF-8, got a byte (hint)");
+    CHECK(test::refusal([&] { naming("a.txt", [] { fail_input("texts", "", "one", "none"); }); }) ==
+          "texts: expected one, got none");
+}
