@@ -182,6 +182,16 @@ void add_hidden_names(CLI::App& app, const std::string& names, CLI::Option* opti
             ->group("");
 }
 
+std::string_view option_for(std::string_view name) {
+    static constexpr std::string_view table[][2] = {
+        {"max-tokens", "tokens"},  {"max-new-tokens", "tokens"}, {"max-length", "tokens"},
+        {"num-predict", "tokens"}, {"prompt-file", "file"},      {"repetition-penalty", "repeat-penalty"},
+    };
+    for (const auto& [theirs, ours] : table)
+        if (name == theirs) return ours;
+    return {};
+}
+
 CLI::Option* add_files(CLI::App& app, const std::string& name, std::vector<std::string>& files,
                        const std::string& help) {
     CLI::Option* option = app.add_option(name, files, help)->type_name("FILE");
@@ -243,6 +253,10 @@ std::optional<double> number_of_unit(std::string_view text, std::span<const Unit
         if (number && std::isfinite(*number * unit.scale)) return *number * unit.scale;
     }
     return std::nullopt;
+}
+
+std::string counted(std::uint64_t count, const std::string& what) {
+    return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
 double parse_duration(const std::string& option, const std::string& text) {

@@ -73,6 +73,10 @@ CLI::Option* add_model(CLI::App& app, std::string& path);
 /// Other names of an option, as older versions or other programs spell it: understood, not in help.
 void add_hidden_names(CLI::App& app, const std::string& names, CLI::Option* option);
 
+/// Our option for what other programs call `name` (both without dashes): "tokens" for "max-tokens"; empty
+/// where none is known. Such a name is not understood, as what it means may differ, but answered with a hint.
+std::string_view option_for(std::string_view name);
+
 /// -f, --file: texts that may also be named as arguments.
 CLI::Option* add_files(CLI::App& app, const std::string& name, std::vector<std::string>& files,
                        const std::string& help);
@@ -93,6 +97,9 @@ struct Unit {
 /// A number with one of the units behind it, times its scale; nothing where it is something else, or not
 /// finite.
 std::optional<double> number_of_unit(std::string_view text, std::span<const Unit> units);
+
+/// "1 token", "2 tokens".
+std::string counted(std::uint64_t count, const std::string& what);
 
 /// Seconds from "90", "90s", "10m", "1.5h", "2d", "1:30" (minutes:seconds), "1:30:00"; a usage error naming
 /// `option` otherwise.

@@ -127,6 +127,8 @@ void reject_unknown(const CLI::App& root) {
                     names.push_back(child->get_name());
             }
             std::string near = nearest(word, names).value_or("");
+            const std::string ours(option && word.starts_with("--") ? option_for(word.substr(2)) : "");
+            if (!ours.empty() && app->get_option_no_throw("--" + ours)) near = "--" + ours;
             bool command = !option && !names.empty() && (!near.empty() || !arguments);
             std::string expected = option    ? "a known option"
                                    : command ? "a known command"

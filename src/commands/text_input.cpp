@@ -83,16 +83,20 @@ void add_prompt(CLI::App& app, const std::string& what, std::optional<std::strin
     CLI::Option* given = app.add_option_function<std::string>(
                                 "-p,--prompt", [&prompt](const std::string& text) { prompt = text; }, what)
                              ->type_name("TEXT")
-                             ->default_str("stdin");
+                             ->default_str("stdin, where it is no terminal");
     add_text(app, "-f,--file", file, what + ", from a file; -: stdin")->type_name("FILE")->excludes(given);
     app.add_flag("--keep-newline", keep_newline, "keep the line end at the end of FILE or stdin");
+}
+
+bool prompt_is_missing(const std::optional<std::string>& prompt, const std::string& file) {
+    return !prompt && file.empty() && ::isatty(STDIN_FILENO);
 }
 
 std::string prompt_text(const std::optional<std::string>& prompt, const std::string& file,
                         bool keep_newline) {
     if (prompt) return *prompt;
     const bool from_file = !file.empty() && file != "-";
-    if (!from_file && file.empty() && ::isatty(STDIN_FILENO)) return {};
+    if (prompt_is_missing(prompt, file)) return {};
     std::string text = from_file ? read_pipe(file) : std::string();
     if (text.empty()) text = read_input(from_file ? file : "-");
     refuse_wide_encoding(prompt_name(prompt, file), text);
@@ -106,8 +110,7 @@ std::string prompt_text(const std::optional<std::string>& prompt, const std::str
 
 std::string prompt_lines(const std::optional<std::string>& prompt, const std::string& file,
                          bool keep_newline) {
-    if (!prompt && file.empty() && ::isatty(STDIN_FILENO))
-        usage_error("--prompt", "a text, or -f - to type it", "none");
+    if (prompt_is_missing(prompt, file)) usage_error("--prompt", "a text, or -f - to type it", "none");
     std::string text = prompt_text(prompt, file, keep_newline);
     if (text.empty()) fail_input(prompt_name(prompt, file), "", "a text", "none");
     const std::size_t fault = valid_utf8_prefix(text);

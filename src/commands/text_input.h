@@ -46,6 +46,9 @@ class TextInput {
 void add_prompt(CLI::App& app, const std::string& what, std::optional<std::string>& prompt, std::string& file,
                 bool& keep_newline);
 
+/// Whether none of them is given and nothing is piped in: stdin is a terminal.
+bool prompt_is_missing(const std::optional<std::string>& prompt, const std::string& file);
+
 /// The text that they mean: `prompt`, else the file's, else stdin's (nothing where stdin is a terminal:
 /// nobody is kept waiting). Of a file and of stdin a byte order mark is dropped, and unless `keep_newline`
 /// one line end at the end, which is the editor's or echo's. Error(Exit::input) for UTF-16 and UTF-32.

@@ -79,7 +79,8 @@ void ModelDrafter::draft(const Continuation& continuation, std::size_t most, std
 
 void require_same_vocabulary(const Model& draft, const Model& model) {
     const Tokenizer &a = draft.tokenizer(), &b = model.tokenizer();
-    const std::string hint = "a draft model needs the vocabulary of " + model.path();
+    const std::string article = model.path() == "built-in model" ? "the " : "";
+    const std::string hint = "a draft model needs the vocabulary of " + article + model.path();
     if (std::abs(a.size() - b.size()) > most_padding)
         fail_input(draft.path(), "vocabulary", std::to_string(b.size()) + " tokens", std::to_string(a.size()),
                    hint);

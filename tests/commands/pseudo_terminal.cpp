@@ -80,6 +80,11 @@ void PseudoTerminal::signal(int number) {
     ::kill(program_, number);
 }
 
+void PseudoTerminal::resize(int columns) {
+    const winsize size = {24, static_cast<unsigned short>(columns), 0, 0};
+    if (::ioctl(terminal_, TIOCSWINSZ, &size) != 0) throw std::runtime_error("cannot resize");
+}
+
 int PseudoTerminal::exit() {
     while (read_more()) {
     }

@@ -22,6 +22,8 @@ class PseudoTerminal {
     /// Waits for the program's end, 20 seconds from its last word on; 128 + signal where one ended it.
     int exit();
     void signal(int number);
+    /// The window has so many columns now.
+    void resize(int columns);
 
   private:
     bool read_more();

@@ -8,27 +8,11 @@
 #include "commands/chat/session.h"
 #include "commands/pseudo_terminal.h"
 #include "commands/tiny.h"
-#include "formats/gguf.h"
 
 using namespace linnet;
 using namespace linnet::test;
 
 namespace {
-
-/// The file `from` with a chat template in it.
-void with_template(const std::string& from, const std::string& to, const std::string& source) {
-    const Gguf file(from);
-    GgufWriter writer;
-    for (std::size_t i = 0; i < file.values().size(); i++)
-        writer.add_stored(std::string(file.values()[i].first), file.stored_value(i));
-    writer.add("tokenizer.chat_template", source);
-    for (const GgufTensor& tensor : file.tensors())
-        writer.add_tensor(std::string(tensor.name), tensor.type, tensor.shape,
-                          [bytes = tensor.bytes](const auto& sink) { sink(bytes.data(), bytes.size()); });
-    writer.write(to);
-}
-
-const std::string chatml = "{{'<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>'}}";
 
 /// A model of bytes with room for a text that no test waits for: `plain.gguf`, `chatml.gguf`, `other.gguf`.
 struct Talkers : Workplace {
@@ -41,7 +25,7 @@ struct Talkers : Workplace {
             "--set train.eval_every=5");
         if (made.exit != 0) throw std::runtime_error(made.err);
         (*this)("mv out/model.gguf plain.gguf");
-        with_template(s / "plain.gguf", s / "chatml.gguf", chatml);
+        with_template(s / "plain.gguf", s / "chatml.gguf", chatml_template);
         with_template(s / "plain.gguf", s / "other.gguf", "{{ 'Human says: ' }}");
     }
 };
@@ -59,6 +43,30 @@ std::string continued(const Workplace& run, const std::string& prompt) {
     text.erase(0, text.find_first_not_of(" \n"));
     return text.empty() ? "\n" : text;
 }
+
+/// A short conversation on a terminal, whose home is the scratch folder.
+struct Talk : PseudoTerminal {
+    explicit Talk(const std::vector<std::string>& more = {})
+        : PseudoTerminal(arguments(more), {"XDG_STATE_HOME=", "HOME=" + talkers().s.path, "LANG=C.UTF-8"}) {}
+    static std::vector<std::string> arguments(const std::vector<std::string>& more) {
+        std::vector<std::string> all = {
+            "chat",      "-m", talkers().s / "chatml.gguf", "--ctx", "999", "-n", "3", "--seed", "1",
+            "--threads", "1"};
+        all.insert(all.end(), more.begin(), more.end());
+        return all;
+    }
+    /// Types at the next prompt, and waits for what is to be said then.
+    void at_prompt(const std::string& keys, const std::string& says) {
+        CAPTURE(keys);
+        REQUIRE_MESSAGE(shows("> "), printed());
+        type(keys);
+        REQUIRE_MESSAGE(shows(says), printed());
+    }
+    void end() {
+        at_prompt("\x04", "\n");
+        CHECK(exit() == 0);
+    }
+};
 
 }  // namespace
 
@@ -234,4 +242,146 @@ TEST_CASE("/help of a conversation names every command") {
     REQUIRE(terminal.shows("> "));
     terminal.type("\x04");
     CHECK(terminal.exit() == 0);
+}
+
+TEST_CASE("a command without an argument refuses one; what is pasted in several lines is a message") {
+    Talk talk;
+    for (const char* line : {"/exit now\r", "/undo now\r", "/reset now\r", "/retry now\r", "/help now\r"})
+        talk.at_prompt(line, "expected nothing behind it, got 'now'");
+    talk.at_prompt("\x1b[200~/exit\nplease\x1b[201~", "please");
+    talk.type("\r");
+    talk.at_prompt("\x1b[200~/usr/bin/true\nis no command\x1b[201~", "command");
+    talk.type("\r");
+    talk.at_prompt("\x1b[200~/system Be\nbrief.\x1b[201~", "brief.");
+    talk.type("\r");
+    REQUIRE_MESSAGE(talk.shows("system text: Be"), talk.printed());
+    talk.at_prompt("/save ~/pasted.json\r", "wrote ");
+    talk.at_prompt("/undo\r", "taken back: /usr/bin/true");
+    talk.at_prompt("/undo\r", "taken back: /exit");
+    talk.end();
+    const std::string said = talkers().file("pasted.json");
+    CHECK_MESSAGE(has(said, R"("Be\nbrief.")"), said);
+    CHECK_MESSAGE(has(said, R"("/exit\nplease")"), said);
+}
+
+TEST_CASE("/quit and /bye end a conversation as /exit does") {
+    for (const char* line : {"/quit\r", "/bye\r"}) {
+        Talk talk;
+        talk.at_prompt(line, "\n");
+        CHECK(talk.exit() == 0);
+    }
+}
+
+TEST_CASE("/save, /load and /set grammar take names of files in quotes, and ~/ for the home folder") {
+    const Workplace& run = talkers();
+    write_text(run.s / "one g.gbnf", "root ::= \"x\"");
+    Talk talk;
+    talk.at_prompt("/save \"" + (run.s / "quoted name.json") + "\"\r", "wrote ");
+    talk.at_prompt("/save --overwrite \"~/at home.json\"\r", "wrote ");
+    CHECK(run.file("quoted name.json") == "[]\n");
+    CHECK(run.file("at home.json") == "[]\n");
+    talk.at_prompt("/load \"~/at home.json\"\r", "0 turns");
+    talk.at_prompt("/load ~/nothing.json\r", run.s / "nothing.json: No such file");
+    talk.at_prompt("/load \"-\"\r", "expected the name of a file, got '-'");
+    talk.at_prompt("/set grammar ~/one g.gbnf\r", "grammar \"" + (run.s / "one g.gbnf\"\r\n"));
+    talk.at_prompt("/set grammar \"~/one g.gbnf\"\r", "grammar \"" + (run.s / "one g.gbnf\"\r\n"));
+    talk.at_prompt("/set grammar \"\"\r", "\r\n");
+    talk.at_prompt("/set grammar\r", "grammar \"\"\r\n");
+    talk.end();
+}
+
+TEST_CASE("/set takes lists of texts, quotes and =, and shows what can be typed back") {
+    Talk talk;
+    // Sets, and asks: what was typed is seen on the terminal, too.
+    auto becomes = [&](const std::string& typed, const std::string& name, const std::string& value) {
+        talk.at_prompt("/set " + typed + "\r", "\n");
+        talk.at_prompt("/set " + name + "\r", name + "\r\n");
+        CAPTURE(typed);
+        REQUIRE_MESSAGE(talk.shows(name + " " + value + "\r\n"), talk.printed());
+    };
+    const std::string bias = R"("\"e\"=-inf")", two = R"(["a b","c"])";
+    becomes("stop Exit now", "stop", R"("Exit now")");
+    becomes("stop \"\\n\"", "stop", R"("\n")");
+    becomes("stop " + two, "stop", two);
+    becomes("stop [/INST]", "stop", R"("[/INST]")");
+    becomes("stop \"\"", "stop", R"("")");
+    becomes("logit-bias \"e\"=-inf", "logit-bias", bias);
+    becomes("logit-bias " + bias, "logit-bias", bias);
+    becomes("logit_bias \"\"", "logit-bias", R"("")");
+    becomes("dry-sequence-breaker none", "dry-sequence-breaker", R"("")");
+    becomes("samplers \"top_k;temperature\"", "samplers", R"("top_k;temperature")");
+    becomes("top-k = 3", "top-k", "3");
+    becomes("top-k=4", "top-k", "4");
+    becomes("temp \"0.5\"", "temp", "0.5");
+    talk.at_prompt("/set stop [\"a\",\"\"]\r", "stop: expected a value, got an empty text");
+    talk.at_prompt("/set logit-bias 5\r", "logit-bias: expected a token, '=' and a number");
+    talk.at_prompt("/set stp x\r", "stp: expected a known key");
+    talk.at_prompt("/set max_tokens 3\r", "max_tokens: expected a known key");
+    REQUIRE_MESSAGE(talk.shows("tokens?)"), talk.printed());
+    talk.at_prompt("/set logprobs 3\r", "logprobs: expected a known key");
+    talk.at_prompt("/set\r", "logit-bias \"\"  (");
+    REQUIRE_MESSAGE(talk.shows("stop \"\"  ("), talk.printed());
+    talk.end();
+    CHECK_MESSAGE(!has(talk.printed(), "stdin"), talk.printed());
+}
+
+TEST_CASE("a changed width draws prompt and line over the old ones") {
+    Talk talk;
+    talk.at_prompt("hello wide world", "world");
+    talk.resize(10);  // "> hello wi", "de world"
+    REQUIRE_MESSAGE(talk.shows("\x1b[1A\r\x1b[J"), talk.printed());
+    REQUIRE_MESSAGE(talk.shows("> hello wi"), talk.printed());
+    REQUIRE_MESSAGE(talk.shows("de world"), talk.printed());
+    talk.resize(5);  // "> hel", "lo wi", "de wo", "rld"
+    REQUIRE_MESSAGE(talk.shows("\x1b[3A\r\x1b[J"), talk.printed());
+    REQUIRE_MESSAGE(talk.shows("rld"), talk.printed());
+    talk.resize(80);
+    REQUIRE_MESSAGE(talk.shows("\r\x1b[J"), talk.printed());
+    REQUIRE_MESSAGE(talk.shows("> hello wide world"), talk.printed());
+    talk.type("\x03");
+    // A pasted line of its own begins a row.
+    talk.at_prompt("\x1b[200~one\ntwo\x1b[201~", "two");
+    talk.resize(70);
+    REQUIRE_MESSAGE(talk.shows("\x1b[1A\r\x1b[J"), talk.printed());
+    REQUIRE_MESSAGE(talk.shows("two"), talk.printed());
+    talk.type("\x03");
+    talk.end();
+}
+
+TEST_CASE("CR LF in what is pasted is one line end") {
+    Talk talk;
+    talk.at_prompt("\x1b[200~one\r\ntwo\rthree\nfour\r\n\x1b[201~", "four");
+    talk.type("\r");
+    talk.at_prompt("/save ~/crlf.json\r", "wrote ");
+    talk.end();
+    const std::string said = talkers().file("crlf.json");
+    CHECK_MESSAGE(has(said, R"("one\ntwo\nthree\nfour")"), said);
+}
+
+TEST_CASE("chat --load tells on a terminal what it has loaded") {
+    const Workplace& run = talkers();
+    write_text(run.s / "two.json",
+               R"([{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"},
+                   {"role": "user", "content": "c"}])");
+    Talk talk({"--load", run.s / "two.json"});
+    REQUIRE_MESSAGE(talk.shows("two.json: 2 turns; /retry"), talk.printed());
+    talk.end();
+    CHECK_FALSE(
+        has(run("printf hi | $LINNET chat -m plain.gguf --ctx 999 -n 3 --load two.json").err, "turns"));
+}
+
+TEST_CASE("chat names the text that its vocabulary cannot spell") {
+    Workplace run("MODEL='" + tiny_model() + "'");
+    write_text(run.s / "c.json",
+               R"([{"role": "user", "content": "one"}, {"role": "assistant", "content": "#"}])");
+    const std::string chat = " | $LINNET chat -m \"$MODEL\" --quiet -n 2 ";
+    for (const auto& [line, named] :
+         {std::pair<std::string, std::string>{"printf 'one #'" + chat, "stdin: byte 4: "},
+          {"printf one" + chat + "--system 'a#'", "--system: byte "},
+          {"printf one" + chat + "--load c.json", "c.json: message 2: byte 0: "}}) {
+        const Outcome refused = run(line);
+        CHECK(refused.exit == 3);
+        CHECK_MESSAGE(is_one_error_line(refused.err), refused.err);
+        CHECK_MESSAGE(refused.err.starts_with("linnet: error: " + named), refused.err);
+    }
 }

@@ -408,6 +408,15 @@ TEST_CASE("a model, and an adapter, that was tuned with a template of the progra
     REQUIRE(place("$LINNET finetune -m twice --data text --threads 1 --steps 1 --out thrice").exit == 0);
     CHECK(nlohmann::json::parse(place.file("thrice/config.json"))["finetune"]["template"] == "chatml");
     CHECK(chat("-m thrice").err.empty());
+    // What it was tuned with comes before the template that its file has from the base.
+    with_template(place.s / "base/model.gguf", place.s / "own.gguf", chatml_template);
+    REQUIRE(place(tune + "-m own.gguf --out kept").exit == 0);
+    CHECK(chat("-m kept").out == chat("-m kept --template chatml").out);
+    REQUIRE(place(tune + "-m own.gguf --template zephyr --out other").exit == 0);
+    CHECK(chat("-m other").out == chat("-m other --template zephyr").out);
+    CHECK(chat("-m other").out != chat("-m other --template chatml").out);
+    REQUIRE(place(tune + "-m own.gguf --template zephyr --lora 2 --out beside").exit == 0);
+    CHECK(chat("-m own.gguf --lora beside").out == chat("-m own.gguf --lora beside --template zephyr").out);
 }
 
 TEST_CASE("answers are learned from pairs and from conversations") {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "commands/pseudo_terminal.h"
 #include "commands/records.h"
 #include "commands/tiny.h"
 #include "support.h"
@@ -42,6 +43,68 @@ TEST_CASE("generate gives the same text for a seed, for any number of threads, a
 
 TEST_CASE("generate begins by itself where there is no prompt") {
     CHECK(made({"-n", "10"}).size() > 1);
+}
+
+TEST_CASE("generate says on a terminal that there is no prompt") {
+    const std::string nothing = "no prompt: begins from nothing (-f - to type one)";
+    PseudoTerminal terminal({"generate", "-m", tiny_model(), "-n", "2"}, {});
+    CHECK_MESSAGE(terminal.shows(nothing), terminal.printed());
+    CHECK(terminal.exit() == 0);
+    PseudoTerminal with({"generate", "-m", tiny_model(), "-n", "2", "-p", "one"}, {});
+    CHECK(with.exit() == 0);
+    CHECK_MESSAGE(!has(with.printed(), "no prompt"), with.printed());
+    CHECK_FALSE(has(run_linnet({"generate", "-m", tiny_model(), "-n", "2"}).err, "no prompt"));
+    CHECK(has(run_linnet({"generate", "--help"}).out, "text to continue [stdin, where it is no terminal]"));
+}
+
+TEST_CASE("names that other programs have for options are answered with ours") {
+    for (const auto& [theirs, ours] : {std::pair<const char*, const char*>{"--max-tokens", "--tokens"},
+                                       {"--max-new-tokens", "--tokens"},
+                                       {"--num-predict", "--tokens"},
+                                       {"--prompt-file", "--file"},
+                                       {"--repetition-penalty", "--repeat-penalty"}}) {
+        const Outcome outcome = run_linnet({"generate", theirs, "1"});
+        CHECK(outcome.exit == 2);
+        CHECK(is_one_error_line(outcome.err));
+        CHECK_MESSAGE(has(outcome.err, "(did you mean " + std::string(ours) + "?)"), outcome.err);
+    }
+    CHECK_FALSE(
+        has(run_linnet({"inspect", "x", "--max-tokens", "1"}).err, "--tokens?"));  // has no such option
+}
+
+TEST_CASE("generate names the text that its vocabulary cannot spell") {
+    Scratch scratch;
+    write_text(scratch / "prompt", "one #");
+    auto refusal = [](const std::vector<std::string>& more, const std::string& input = {}) {
+        std::vector<std::string> all{"generate", "-m", tiny_model()};
+        all.insert(all.end(), more.begin(), more.end());
+        const Outcome outcome = run_linnet(all, input);
+        CHECK(outcome.exit == 3);
+        CHECK(is_one_error_line(outcome.err));
+        return outcome.err;
+    };
+    const std::string fault = ": byte 4: expected a character of the vocabulary, got '#'";
+    CHECK(has(refusal({"-f", scratch / "prompt"}), "error: " + (scratch / "prompt") + fault));
+    CHECK(has(refusal({"-p", "one #"}), "error: --prompt" + fault));
+    CHECK(has(refusal({}, "one #"), "error: stdin" + fault));
+    CHECK(has(refusal({"--batch-file", "-"}, "{\"prompt\": \"one #\"}\n"),
+              "error: stdin: line 1: prompt" + fault));
+}
+
+TEST_CASE("a context of one token is said in the singular") {
+    const Outcome outcome = run_linnet({"generate", "-m", tiny_model(), "-p", "o", "-n", "5", "--ctx", "1"});
+    CHECK_MESSAGE(has(outcome.err, "the context of 1 token is full; "), outcome.err);
+    const Outcome kept = run_linnet(
+        {"generate", "-m", tiny_model(), "-p", "o", "-n", "5", "--ctx", "1", "--ctx-shift", "--keep", "1"});
+    CHECK_MESSAGE(has(kept.err, "--keep: expected at most 0 in a context of 1 token, got 1"), kept.err);
+}
+
+TEST_CASE("a draft of another vocabulary is told whose it needs") {
+    if (run_linnet({"generate", "-p", "a", "-n", "1"}).exit != 0) return skip("needs the built-in model");
+    const Outcome refused = run_linnet({"generate", "-p", "a", "-n", "1", "--draft", tiny_model()});
+    CHECK(refused.exit == 3);
+    CHECK_MESSAGE(has(refused.err, "(a draft model needs the vocabulary of the built-in model)"),
+                  refused.err);
 }
 
 TEST_CASE("generate ends before a stop string") {
@@ -195,7 +258,13 @@ TEST_CASE("a bad line of a batch is named before anything is written") {
         {"{\"prompt\": \"a\", \"stop\": [1]}", "p.jsonl: line 3: stop[0]: expected a string, got 1"},
         {"{\"prompt\": \"a\", \"stop\": \"\"}", "p.jsonl: line 3: stop: expected a value, got an empty text"},
         {"{\"prompt\": \"\xff\"}", "p.jsonl: line 3: expected UTF-8, got byte 0xFF"},
-        {"{\"prompt\": \"\u00e9\"}", "p.jsonl: line 3: "},
+        {"{\"prompt\": \"\u00e9\"}",
+         "p.jsonl: line 3: prompt: byte 0: expected a character of the vocabulary"},
+        {"{\"prompt\": \"a\", \"max_tokens\": 1}",
+         "p.jsonl: line 3: max_tokens: expected a known key, got an unknown one (did you mean tokens?)"},
+        {"{\"prompt\": \"a\", \"repeat_penalti\": 1}",
+         "p.jsonl: line 3: repeat_penalti: expected a known key, got an unknown one "
+         "(did you mean repeat-penalty?)"},
         {"{\"prompt\": \"one two three four five six seven eight nine ten\"}",
          "p.jsonl: line 3: prompt: expected at most 32 tokens, got 48"}};
     for (const auto& [line, message] : bad)

@@ -3,6 +3,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "formats/gguf.h"
+
 namespace linnet::test {
 
 std::string counting_text() {
@@ -42,5 +44,20 @@ Outcome Workplace::operator()(const std::string& line) const {
 bool is_one_error_line(const std::string& err) {
     return err.starts_with("linnet: error: ") && err.find('\n') == err.size() - 1;
 }
+
+void with_template(const std::string& from, const std::string& to, const std::string& source) {
+    const Gguf file(from);
+    GgufWriter writer;
+    for (std::size_t i = 0; i < file.values().size(); i++)
+        writer.add_stored(std::string(file.values()[i].first), file.stored_value(i));
+    writer.add("tokenizer.chat_template", source);
+    for (const GgufTensor& tensor : file.tensors())
+        writer.add_tensor(std::string(tensor.name), tensor.type, tensor.shape,
+                          [bytes = tensor.bytes](const auto& sink) { sink(bytes.data(), bytes.size()); });
+    writer.write(to);
+}
+
+const char chatml_template[] =
+    "{{'<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>'}}";
 
 }  // namespace linnet::test

@@ -29,6 +29,11 @@ class Workplace {
     std::string before_;
 };
 
+/// The file `from` with a chat template in it.
+void with_template(const std::string& from, const std::string& to, const std::string& source);
+/// A source that means the template of that name.
+extern const char chatml_template[];
+
 /// Exactly one line on stderr, `linnet: error: …`.
 bool is_one_error_line(const std::string& err);
 

@@ -17,6 +17,7 @@
 #include "commands/options.h"
 #include "commands/text_input.h"
 #include "formats/gguf.h"
+#include "text/naming.h"
 #include "train/start.h"
 
 namespace linnet {
@@ -34,18 +35,19 @@ struct Options {
     bool length_given = false;
 };
 
-/// What --template names, else what the file's own template means, or where it has none that which an
-/// adapter's run or the model's own marked conversations by. Else the model continues text.
+/// What --template names; else that which an adapter's run or the model's own was told to mark conversations
+/// by; else what the file's template means. Else the model continues text.
 ChatTemplate template_of(const Options& options, const Model& model) {
     if (!options.form.empty()) return open_chat_template(options.form, "--template");
-    const auto source = model.file() ? model.file()->string("tokenizer.chat_template") : std::nullopt;
-    if (source) return recognise_chat_template(*source, chat_templates(), model.path());
     std::string trained = model.file() ? trained_template(*model.file()) : "";
     for (const AdapterChoice& adapter : options.adapters)
         if (const std::string its = is_folder(adapter.path) ? "" : trained_template(Gguf(adapter.path));
             !its.empty())
             trained = its;
-    return open_chat_template(trained.empty() ? "plain" : trained, "--template");
+    if (!trained.empty()) return open_chat_template(trained, "--template");
+    const auto source = model.file() ? model.file()->string("tokenizer.chat_template") : std::nullopt;
+    if (source) return recognise_chat_template(*source, chat_templates(), model.path());
+    return open_chat_template("plain", "--template");
 }
 
 void introduce(const Model& model, const ChatTemplate& form, std::int64_t context, bool asks) {
@@ -55,8 +57,18 @@ void introduce(const Model& model, const ChatTemplate& form, std::int64_t contex
              "goes on (a model that was trained to answer brings a chat template, or --template names it)");
     if (asks)
         note(form.name + " template, context of " + grouped(static_cast<std::uint64_t>(context)) +
-                 " tokens; /help lists commands, Ctrl-C stops an answer, Ctrl-D ends",
+                 (context == 1 ? " token" : " tokens") +
+                 "; /help lists commands, Ctrl-C stops an answer, Ctrl-D ends",
              true);
+}
+
+/// A text that the vocabulary cannot spell is refused by the name of what has it: of the conversation as a
+/// whole no error could tell which text it was.
+void require_spelled(const Model& model, const ChatTemplate& form, bool special, const std::string& name,
+                     const std::string& text) {
+    EncodeOptions encode;
+    encode.parse_special = special;
+    naming(name, [&] { model.tokenizer().encode(form.trim ? trimmed(text) : text, encode); });
 }
 
 /// Until Ctrl-D, /exit or a signal to end.
@@ -100,10 +112,17 @@ int run(Options& options, const Globals& globals) {
     Conversation conversation(source, model->tokenizer(), form);
     conversation.set_messages(messages);
     if (!options.system.empty()) conversation.set_system(options.system);
+    const bool special = options.text.special;
+    for (std::size_t i = 0; i < messages.size(); i++)
+        require_spelled(*model, form, special,
+                        input_name(options.load) + ": message " + std::to_string(i + 1), messages[i].content);
+    require_spelled(*model, form, special, "--system", options.system);
     ChatSession session(conversation, options.text, files);
     introduce(*model, form, source.context(), asks);
+    if (asks && !options.load.empty()) note(input_name(options.load) + ": " + session.loaded());
     if (asks) return converse(session);
     if (trimmed(message).empty()) fail_input("stdin", "", "a message", "nothing");
+    require_spelled(*model, form, special, "stdin", message);
     session.say(message);
     const int signal = stop_signal();
     return signal ? 128 + signal : 0;

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <clocale>
 #include <cstdlib>
@@ -20,6 +21,7 @@
 #include "base/file.h"
 #include "base/json_line.h"
 #include "base/signals.h"
+#include "base/system.h"
 #include "base/terminal.h"
 #include "base/utf8.h"
 #include "generate/stream.h"
@@ -34,13 +36,14 @@ constexpr std::size_t largest_history = 16 << 20;
 constexpr std::string_view ask_for_marks = "\x1b[?2004h", no_more_marks = "\x1b[?2004l";
 constexpr wchar_t end_of_paste[] = L"\x1b[201~";
 
-/// Readable when the window changed or the program goes on after a stop: the system may hand these signals to
-/// a thread that does not wait.
+/// Readable when the window changed or the program goes on after a stop, the signal's number for each: the
+/// system may hand these signals to a thread that does not wait.
 int changed_read = -1, changed_write = -1;
 
-void note_change(int) {
+void note_change(int signal_number) {
     const int saved = errno;
-    (void)!::write(changed_write, "", 1);
+    const char number = static_cast<char>(signal_number);
+    (void)!::write(changed_write, &number, 1);
     errno = saved;
 }
 
@@ -63,7 +66,24 @@ void use_utf8() {
 }
 
 void put(std::string_view text) {
-    (void)!::write(STDERR_FILENO, text.data(), text.size());
+    write_all(STDERR_FILENO, text.data(), text.size());
+}
+
+/// Rows between the one where the prompt begins and the cursor's, as a terminal that is `width` columns wide
+/// now lays them out: one that was made narrower has folded its long rows anew.
+int rows_above_cursor(int prompt, const LineInfoW& line, int width) {
+    int row = 0, column = prompt;
+    for (const wchar_t* c = line.buffer; c < line.cursor; c++) {
+        if (*c == L'\n') {
+            row += std::max(column - 1, 0) / width + 1;
+            column = 0;
+            continue;
+        }
+        const int columns = ::wcwidth(*c);
+        if (columns == 2 && column % width == width - 1) column++;  // it does not fit the row
+        column += columns < 0 ? 2 : columns;                        // ^A
+    }
+    return row + column / width;
 }
 
 std::string history_line(const std::string& text) {
@@ -102,10 +122,10 @@ std::vector<std::string> read_history(const std::string& path) {
 /// A line is added: two programs do not lose each other's.
 void add_to_history(const std::string& path, const std::string& text) {
     if (path.empty()) return;
-    const Descriptor file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600));
+    const Descriptor file(open_file(path, O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY, 0600));
     if (file.fd < 0) return;
     const std::string line = history_line(text);
-    (void)!::write(file.fd, line.data(), line.size());
+    write_all(file.fd, line.data(), line.size());
 }
 
 }  // namespace
@@ -114,6 +134,7 @@ struct LineEditor::Impl {
     EditLine* edit = nullptr;
     History* history = nullptr;
     std::string path, prompt;
+    int prompt_columns = 0;
     Utf8Stream characters;
     std::string typed;  // characters that libedit has not asked for yet
     std::optional<Stopped> stopped;
@@ -131,11 +152,17 @@ struct LineEditor::Impl {
     }
 
     void take_change() {
-        char bytes[16];
-        while (::read(changed_read, bytes, sizeof bytes) > 0) {
+        bool elsewhere = false;  // a shell that stopped the program had the terminal meanwhile
+        char signal_number;
+        while (::read(changed_read, &signal_number, 1) > 0) elsewhere |= signal_number == SIGCONT;
+        el_set(edit, EL_PREP_TERM, 1);
+        if (stderr_redraws()) {
+            // libedit writes prompt and line anew from where the cursor is.
+            const int rows =
+                elsewhere ? 0 : rows_above_cursor(prompt_columns, *el_wline(edit), terminal_width());
+            put((rows > 0 ? "\x1b[" + std::to_string(rows) + "A" : "") + "\r\x1b[J");
+            put(ask_for_marks);
         }
-        el_set(edit, EL_PREP_TERM, 1);  // a shell that stopped the program had the terminal meanwhile
-        if (stderr_redraws()) put(ask_for_marks);
         el_resize(edit);
         el_set(edit, EL_REFRESH);
     }
@@ -213,7 +240,7 @@ LineEditor::LineEditor(const std::string& history) : impl_(std::make_unique<Impl
     for (const char* alt_enter : {"\x1b\r", "\x1b\n"})
         el_set(edit, EL_BIND, alt_enter, "linnet-line-end", nullptr);
     el_set(edit, EL_BIND, "^R", "em-inc-search-prev", nullptr);
-    el_set(edit, EL_SETTY, "-d", "-icrnl", nullptr);  // a pasted CR LF is one line end
+    el_set(edit, EL_SETTY, "-d", "-icrnl", "-inlcr", nullptr);  // a pasted CR LF is one line end
     // What terminals send for Home, End, Delete and words, which termcap does not always say.
     constexpr const char* keys[][2] = {
         {"\x1b[1~", "ed-move-to-beg"}, {"\x1b[H", "ed-move-to-beg"},       {"\x1b[4~", "ed-move-to-end"},
@@ -244,6 +271,7 @@ LineEditor::Input LineEditor::read(const std::string& prompt) {
     std::string text;
     for (;;) {
         const std::string shown = text.empty() ? prompt : "... ";
+        impl_->prompt_columns = character_count(shown) + 1;
         impl_->prompt = stderr_colours() ? "\1\x1b[1m\1" + shown + "\1\x1b[0m\1 " : shown + " ";
         impl_->stopped.reset();
         if (stderr_redraws()) put(ask_for_marks);

@@ -1,9 +1,12 @@
 #include "commands/chat/session.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdlib>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json_line.h"
 #include "base/nearest.h"
 #include "base/output.h"
 #include "base/split.h"
@@ -15,10 +18,14 @@ namespace linnet {
 
 /// A row of the table: what is typed, what /help says, what it does.
 struct ChatCommand {
-    const char *name, *argument, *help;
+    const char *name, *argument, *help;  // argument "": it takes none
     void (*run)(ChatSession& session, const std::string& argument);
+    bool many_lines = false;  // its argument may have several
+    std::array<std::string_view, 2> also{};
 
     static std::span<const ChatCommand> all();
+    /// Null where there is no such command.
+    static const ChatCommand* named(std::string_view name);
 };
 
 std::span<const ChatCommand> ChatCommand::all() {
@@ -28,7 +35,7 @@ std::span<const ChatCommand> ChatCommand::all() {
         {"/help", "", "this list", [](Session& s, Text) { s.help(); }},
         {"/system", "[TEXT]",
          "sets the system text, which stands before the conversation (\"\": none); shows it",
-         [](Session& s, Text text) { s.system(text); }},
+         [](Session& s, Text text) { s.system(text); }, true},
         {"/reset", "", "forgets the conversation, but not the system text",
          [](Session& s, Text) { s.reset(); }},
         {"/undo", "", "takes the last message and its answer back", [](Session& s, Text) { s.undo(); }},
@@ -39,25 +46,62 @@ std::span<const ChatCommand> ChatCommand::all() {
          [](Session& s, Text text) { s.load(text); }},
         {"/set", "[NAME VALUE]", "changes how answers are written; alone it shows how they are",
          [](Session& s, Text text) { s.set(text); }},
-        {"/exit", "", "ends the program, as Ctrl-D does", [](Session& s, Text) { s.ended_ = true; }},
+        {"/exit",
+         "",
+         "ends the program, as /quit, /bye and Ctrl-D do",
+         [](Session& s, Text) { s.ended_ = true; },
+         false,
+         {"/quit", "/bye"}},
     };
     return table;
 }
 
-namespace {
-
-/// "1 turn", "2 turns".
-std::string counted(std::size_t count, const std::string& what) {
-    return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+const ChatCommand* ChatCommand::named(std::string_view name) {
+    for (const ChatCommand& each : all())
+        if (name == each.name || (!name.empty() && std::ranges::count(each.also, name) > 0)) return &each;
+    return nullptr;
 }
 
+namespace {
+
+constexpr const char* slashes_begin_a_message = "a message that begins with / is typed with //";
+
+/// Values as JSON, which /set takes, too.
 std::string shown(const Field& field) {
-    return value_of(field).dump();
+    return dumped(value_of(field));
+}
+
+std::string shown(const TextList& list) {
+    const std::vector<std::string>& texts = *list.target;
+    if (texts.size() > 1) return dumped(nlohmann::json(texts));
+    return dumped(nlohmann::json(texts.empty() ? "" : texts[0]));
 }
 
 std::string without_quotes(const std::string& text) {
     const bool quoted = text.size() >= 2 && text.front() == '"' && text.back() == '"';
     return quoted ? text.substr(1, text.size() - 2) : text;
+}
+
+/// The file that a typed text names, as a shell would read it: in quotes or not, "~/" for the home folder.
+std::string path_of(const std::string& text) {
+    const std::string path = without_quotes(text);
+    const char* home = std::getenv("HOME");
+    return home && path.starts_with("~/") ? home + path.substr(1) : path;
+}
+
+/// A value of /set: a JSON string is what it spells.
+std::string value_in(const std::string& text) {
+    const nlohmann::json value = parse_or_discard(text);
+    return value.is_string() ? value.get<std::string>() : without_quotes(text);
+}
+
+/// The same of a list: one text, a JSON list of them, or "" for none.
+std::vector<std::string> values_in(const std::string& text) {
+    const nlohmann::json list = parse_or_discard(text);
+    if (list.is_array() && std::ranges::all_of(list, [](const auto& each) { return each.is_string(); }))
+        return list;
+    const std::string value = value_in(text);
+    return value.empty() ? std::vector<std::string>() : std::vector{value};
 }
 
 }  // namespace
@@ -109,7 +153,8 @@ void ChatSession::retry() {
 void ChatSession::save(const std::string& argument) {
     const std::string option = "--overwrite";
     const bool overwrite = argument == option || argument.starts_with(option + " ");
-    const std::string path(trimmed(overwrite ? argument.substr(option.size()) : argument));
+    const std::string path =
+        path_of(std::string(trimmed(overwrite ? argument.substr(option.size()) : argument)));
     if (path.empty()) fail_input("", "/save", "the name of a file", "none");
     refuse_stdout("/save", path);
     prepare_output(path, existing(overwrite));
@@ -118,55 +163,92 @@ void ChatSession::save(const std::string& argument) {
 }
 
 void ChatSession::load(const std::string& argument) {
+    const std::string path = path_of(argument);
     // A conversation is typed on stdin.
-    if (argument.empty() || argument == "-")
-        fail_input("", "/load", "the name of a file", argument.empty() ? "none" : quoted(argument));
-    const std::vector<ChatMessage> messages = load_messages(argument);
+    if (path.empty() || path == "-")
+        fail_input("", "/load", "the name of a file", path.empty() ? "none" : quoted(path));
+    const std::vector<ChatMessage> messages = load_messages(path);
     conversation_.set_messages(messages);
     if (messages.empty() || messages[0].role != "system") conversation_.set_system("");
     answers_ = 0;
+    tell(loaded());
+}
+
+std::string ChatSession::loaded() const {
     const auto turns = conversation_.turns();
     const bool open = !turns.empty() && !turns.back().answer;
-    tell(counted(turns.size(), "turn") + (open ? "; /retry answers the last message" : ""));
+    return counted(turns.size(), "turn") + (open ? "; /retry answers the last message" : "");
+}
+
+namespace {
+
+std::vector<Field> chat_fields(TextSettings& settings) {
+    std::vector<Field> fields = text_fields(settings);
+    std::erase_if(fields, [](const Field& f) { return f.key == unused_setting; });
+    return fields;
+}
+
+/// "NAME VALUE", "NAME=VALUE" and "NAME = VALUE"; the value is empty where there is none.
+std::pair<std::string, std::string> name_and_value(const std::string& argument) {
+    const std::size_t end = std::min(argument.find_first_of(" ="), argument.size());
+    std::string_view value = trimmed(std::string_view(argument).substr(end));
+    if (value.starts_with('=')) value = trimmed(value.substr(1));
+    return {argument.substr(0, end), std::string(value)};
+}
+
+}  // namespace
+
+void ChatSession::show_settings() {
+    for (const Field& field : chat_fields(settings_))
+        tell(field.key + " " + shown(field) + "  (" + field.help + ")");
+    for (const TextList& list : text_lists(settings_))
+        tell(list.key + " " + shown(list) + "  (" + list.help + ")");
 }
 
 void ChatSession::set(const std::string& argument) {
+    if (argument.empty()) return show_settings();
+    const auto [typed, value] = name_and_value(argument);
+    const std::string name = text_key(typed);
+    std::vector<std::string> names;
+    const std::vector<Field> fields = chat_fields(settings_);
+    const std::vector<TextList> lists = text_lists(settings_);
+    for (const Field& field : fields) names.push_back(field.key);
+    for (const TextList& list : lists) names.push_back(list.key);
+    require_text_key(name, names, "/set", typed);
+    if (!value.empty()) change(name, value);
+    for (const Field& field : fields)
+        if (field.key == name) tell(name + " " + shown(field));
+    for (const TextList& list : lists)
+        if (list.key == name) tell(name + " " + shown(list));
+}
+
+void ChatSession::change(const std::string& name, const std::string& value) {
     TextSettings changed = settings_;
-    std::vector<Field> fields = text_fields(changed);
-    std::erase_if(fields, [](const Field& f) { return f.key == unused_setting; });
-    const std::size_t space = argument.find_first_of(" =");
-    if (argument.empty()) {
-        for (const Field& field : fields) tell(field.key + " " + shown(field) + "  (" + field.help + ")");
-        return;
-    }
-    const std::string name = argument.substr(0, space);
-    const std::string value(space == std::string::npos ? "" : trimmed(argument.substr(space + 1)));
-    const auto field =
-        std::find_if(fields.begin(), fields.end(), [&](const Field& f) { return f.key == name; });
-    if (field != fields.end() && value.empty()) return tell(name + " " + shown(*field));
-    if (value == "-") fail_input("", "/set", "a value", quoted(value));
+    std::vector<Field> fields = chat_fields(changed);
+    const std::vector<TextList> lists = text_lists(changed);
+    const auto list = std::ranges::find(lists, name, &TextList::key);
     const bool constrains = name == "grammar" || name == "json-schema";
-    const bool none = constrains && value == "\"\"";
-    apply_setting(fields, name + "=" + (none ? "" : value), "/set");
-    if (constrains) {
-        if (!none) (name == "grammar" ? changed.json_schema : changed.grammar).clear();
+    if (list != lists.end()) {
+        *list->target = values_in(value);
+        if (std::ranges::count(*list->target, "") > 0) fail_input("/set", name, "a value", "an empty text");
+    } else if (constrains) {
+        const std::string path = path_of(value_in(value));
+        if (path == "-") fail_input("/set", name, "the name of a file", quoted(path));
+        if (!path.empty()) changed.grammar.clear(), changed.json_schema.clear();
+        (name == "grammar" ? changed.grammar : changed.json_schema) = path;
         files_.forget();  // a file may have changed since
+    } else {
+        apply_setting(fields, name + "=" + value_in(value), "/set");
     }
     resolve(changed, files_, Exit::input, "/set");
     settings_ = changed;
     if (name == "seed") answers_ = 0;
-    tell(name + " " + shown(*field));
 }
 
-void ChatSession::command(const std::string& typed) {
-    const std::size_t end = std::min(typed.find_first_of(" \n"), typed.size());
-    const std::string name = typed.substr(0, end);
-    for (const ChatCommand& each : ChatCommand::all()) {
-        if (name != each.name) continue;
-        return each.run(*this, std::string(trimmed(typed.substr(end))));
-    }
-    fail_input("", "", "a command, as /help lists them", quoted(name),
-               did_you_mean(name, chat_command_names(), "a message that begins with / is typed with //"));
+void ChatSession::command(const ChatCommand& command, const std::string& argument) {
+    if (!*command.argument && !argument.empty())
+        fail_input("", command.name, "nothing behind it", quoted(argument), slashes_begin_a_message);
+    command.run(*this, argument);
 }
 
 void ChatSession::say_how_it_ended(const ChatReply& reply) const {
@@ -218,12 +300,22 @@ void ChatSession::say(const std::string& message) {
 }
 
 bool ChatSession::take(const std::string& typed) {
-    if (trimmed(typed).empty()) return true;
+    const std::string text(trimmed(typed));
+    if (text.empty()) return true;
+    const std::size_t end = std::min(typed.find_first_of(" \t\n"), typed.size());
+    const std::string name = typed.substr(0, end);
+    const ChatCommand* named = ChatCommand::named(name);
+    const bool one_line = text.find('\n') == text.npos;
     try {
-        if (typed.starts_with("/") && !typed.starts_with("//"))
-            command(typed);
+        if (typed.starts_with("//"))
+            say(typed.substr(1));
+        else if (named && (one_line || named->many_lines))
+            command(*named, std::string(trimmed(typed.substr(end))));
+        else if (typed.starts_with("/") && one_line)
+            fail_input("", "", "a command, as /help lists them", quoted(name),
+                       did_you_mean(name, chat_command_names(), slashes_begin_a_message));
         else
-            say(typed.starts_with("//") ? typed.substr(1) : typed);
+            say(typed);
     } catch (const Error& error) {
         tell(error.what());
     }

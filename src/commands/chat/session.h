@@ -11,6 +11,8 @@
 
 namespace linnet {
 
+struct ChatCommand;
+
 class ChatSession {
   public:
     /// Conversation and files must outlive it. `settings` must be resolved, and settings.seed chosen.
@@ -18,11 +20,14 @@ class ChatSession {
         : conversation_(conversation), settings_(std::move(settings)), files_(files) {}
 
     /// Does what a typed text says: a message is answered on stdout, a command is done; a text that begins
-    /// with "//" is a message from its second "/" on. What cannot be done is said on stderr, and nothing has
-    /// changed. False where the conversation is to end.
+    /// with "//" is a message from its second "/" on, and of several lines only /system is a command: what is
+    /// pasted may begin with a path. What cannot be done is said on stderr, and nothing has changed. False
+    /// where the conversation is to end.
     bool take(const std::string& typed);
     /// Answers one message, as take() does, but passes errors on.
     void say(const std::string& message);
+    /// What was loaded: "2 turns".
+    std::string loaded() const;
 
   private:
     friend struct ChatCommand;
@@ -35,7 +40,9 @@ class ChatSession {
     void save(const std::string& argument);
     void load(const std::string& argument);
     void set(const std::string& argument);
-    void command(const std::string& typed);
+    void show_settings();
+    void change(const std::string& name, const std::string& value);
+    void command(const ChatCommand& command, const std::string& argument);
     void answer(const Ask& ask);
     void say_how_it_ended(const ChatReply& reply) const;
 

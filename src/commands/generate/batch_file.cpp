@@ -10,13 +10,15 @@
 namespace linnet {
 namespace {
 
-/// The keys of a line as text_fields() names them.
-nlohmann::json with_known_names(const nlohmann::json& object, const std::string& place) {
+/// The keys of a line as `fields` name them.
+nlohmann::json with_known_names(const nlohmann::json& object, const std::vector<Field>& fields,
+                                const std::string& place) {
+    std::vector<std::string> known;
+    for (const Field& field : fields) known.push_back(field.key);
     nlohmann::json renamed = nlohmann::json::object();
     for (const auto& [key, value] : object.items()) {
-        std::string name = key == "n" ? "tokens" : key;
-        std::replace(name.begin(), name.end(), '_', '-');
-        name = text_key(name);
+        const std::string name = text_key(key);
+        require_text_key(name, known, place, key);
         if (renamed.contains(name)) fail_input(place, key, "each setting once", "a second one");
         renamed[name] = value;
     }
@@ -34,7 +36,7 @@ BatchLine read_line(std::string_view text, const std::string& file, std::size_t 
     std::vector<Repeating<std::string>> texts(lists.size());
     for (std::size_t i = 0; i < lists.size(); i++) fields.push_back({lists[i].key, &texts[i], ""});
     if (!object.is_object()) fail_input(place, "", "a JSON object", object.type_name());
-    const nlohmann::json settings = with_known_names(object, place);
+    const nlohmann::json settings = with_known_names(object, fields, place);
     if (!settings.contains("prompt")) fail_input(place, "prompt", "a string", "none");
     apply_json(fields, settings, place);
     // A line's own one takes the place of the command's, of either kind.

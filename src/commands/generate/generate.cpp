@@ -18,6 +18,7 @@
 #include "commands/options.h"
 #include "commands/text_input.h"
 #include "generate/prompt_cache.h"
+#include "text/naming.h"
 #include "train/run_model.h"
 
 namespace linnet {
@@ -44,11 +45,12 @@ void note_full(const std::vector<Generated>& results, std::int64_t context) {
     auto ended = [](const Generated& g) { return g.end == GenerateEnd::context; };
     auto full = std::count_if(results.begin(), results.end(), ended);
     if (full == 0) return;
-    std::string which = results.size() == 1
-                            ? "ended after " + std::to_string(results[0].tokens) + " new tokens"
-                            : std::to_string(full) + " of " + std::to_string(results.size()) + " texts ended";
-    note("linnet: the context of " + std::to_string(context) + " tokens is full; " + which +
-         " (--ctx-shift drops the oldest part and goes on)");
+    std::string which =
+        results.size() == 1
+            ? "ended after " + counted(static_cast<std::uint64_t>(results[0].tokens), "new token")
+            : std::to_string(full) + " of " + std::to_string(results.size()) + " texts ended";
+    note("linnet: the context of " + counted(static_cast<std::uint64_t>(context), "token") + " is full; " +
+         which + " (--ctx-shift drops the oldest part and goes on)");
 }
 
 /// How many texts ended before their grammar; on stderr.
@@ -119,35 +121,41 @@ std::vector<Task> asked(const Options& options) {
     return tasks;
 }
 
-/// The ids of the prompt, which must fit the context unless it may be cut; of a batch an error names the
-/// line.
+/// Who typed no prompt on a terminal may have meant to.
+void note_missing_prompt(const Options& options) {
+    if (options.batch_file.empty() && prompt_is_missing(options.prompt, options.file))
+        note("no prompt: begins from nothing (-f - to type one)");
+}
+
+/// The file and the line of a batch; empty where there is none.
+std::string place_of(const Answer& answer, const Options& options) {
+    if (answer.prompts == 0) return "";
+    return input_name(options.batch_file) + ": line " + std::to_string(answer.line);
+}
+
+/// The ids of the prompt, which must fit the context unless it may be cut.
 void encode(Answer& answer, const TextSettings& settings, const Options& options, const Model& model) {
     const std::int64_t context = options.context > 0 ? options.context : model.config().context;
-    try {
-        answer.ids = encode_prompt(model.tokenizer(), answer.prompt, settings.special);
-        if (!settings.generate.shift) require_room(answer.ids.size(), context);
-    } catch (const Error& error) {
-        if (answer.prompts == 0) throw;
-        throw Error(error.exit(),
-                    options.batch_file + ": line " + std::to_string(answer.line) + ": " + error.what());
-    }
+    const std::string place = place_of(answer, options);
+    naming(place.empty() ? prompt_name(options.prompt, options.file) : place + ": prompt",
+           [&] { answer.ids = encode_prompt(model.tokenizer(), answer.prompt, settings.special); });
+    if (!settings.generate.shift) require_room(answer.ids.size(), context, place);
 }
 
 /// Two tokens of the context are for what comes behind those that stay.
 void require_room_behind(std::int64_t keep, std::int64_t context) {
     const std::int64_t most = std::max<std::int64_t>(context - 2, 0);
     if (keep > most)
-        usage_error(
-            "--keep",
-            "at most " + std::to_string(most) + " in a context of " + std::to_string(context) + " tokens",
-            std::to_string(keep));
+        usage_error("--keep",
+                    "at most " + std::to_string(most) + " in a context of " +
+                        counted(static_cast<std::uint64_t>(context), "token"),
+                    std::to_string(keep));
 }
 
 /// The settings of a task, checked against the model.
 void prepare(Task& task, const Options& options, GrammarFiles& grammars) {
     const bool batch = task.answer.prompts > 0;
-    resolve(task.settings, grammars, batch ? Exit::input : Exit::usage,
-            batch ? options.batch_file + ": line " + std::to_string(task.answer.line) : "");
+    resolve(task.settings, grammars, batch ? Exit::input : Exit::usage, place_of(task.answer, options));
     if (task.settings.generate.logprobs >= 0 && options.format != "jsonl")
         usage_error("--logprobs", "--format jsonl", "--format " + options.format);
 }
@@ -239,6 +247,7 @@ int run(Options& options, const Globals& globals) {
         return answer(options, globals, std::move(tasks[0]), model, grammars);
     if (options.beams > 1)
         usage_error("--beams", "1, as the model is no encoder-decoder", std::to_string(options.beams));
+    note_missing_prompt(options);
     std::vector<Answer> answers;
     std::vector<Request> requests;
     for (Task& task : tasks) {

@@ -1,10 +1,12 @@
 #include "commands/generate/settings.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
 #include "base/file.h"
+#include "base/nearest.h"
 #include "commands/options.h"
 #include "generate/grammar/gbnf.h"
 #include "generate/grammar/json_schema.h"
@@ -44,9 +46,8 @@ std::vector<Field> text_fields(TextSettings& settings) {
         {"mirostat-lr", &s.mirostat_lr, "its learning rate", 0, 1e3},
         {"mirostat-ent", &s.mirostat_ent, "its target: surprise per token, in bits", 0, 1e3},
         {"samplers", &s.samplers, "samplers and their order, separated by ;"},
-        {"grammar", &settings.grammar,
-         "write only what this grammar allows (GBNF, llama.cpp's notation); -: stdin"},
-        {"json-schema", &settings.json_schema, "write only JSON that this schema allows; -: stdin"},
+        {"grammar", &settings.grammar, "write only what this grammar allows (GBNF, llama.cpp's notation)"},
+        {"json-schema", &settings.json_schema, "write only JSON that this schema allows"},
         {"logprobs", &g.logprobs, "jsonl: log probabilities of each token and of the N likeliest", 0, 1e6},
         {"seed", &settings.seed, "seed of the random numbers: same seed, same text", 0, 9.2e18},
         {"ignore-end", &g.ignore_end, "go on after the model's end token"},
@@ -59,15 +60,15 @@ std::vector<TextList> text_lists(TextSettings& settings) {
         {"logit-bias", &settings.logit_bias, "ID=X or \"TOKEN\"=X: add X to a token's logit (-inf: ban it)"},
         {"dry-sequence-breaker", &settings.generate.sampler.dry_breakers,
          "DRY counts no repetition across this text (instead of newline : \" *; none: no such text)"},
-        {"stop", &settings.generate.stops, "end before this text (may be given several times)"},
+        {"stop", &settings.generate.stops, "end before this text"},
     };
 }
 
 namespace {
 
-/// How help shows an option, and another name that is understood.
+/// How help shows an option, another name that is understood, and what help says of the option alone.
 struct Shown {
-    const char *key, *type, *value, *also;
+    const char *key, *type, *value, *also, *more = "";
 };
 constexpr Shown shown[] = {
     {"tokens", nullptr, nullptr, "--n-predict"},
@@ -80,13 +81,14 @@ constexpr Shown shown[] = {
     {"repeat-window", nullptr, nullptr, "--repeat-last-n"},
     {"xtc-probability", "P", nullptr, nullptr},
     {"xtc-threshold", "P", nullptr, nullptr},
-    {"grammar", "FILE", nullptr, "--grammar-file"},
-    {"json-schema", "FILE", nullptr, "--json-schema-file"},
+    {"grammar", "FILE", nullptr, "--grammar-file", "; -: stdin"},
+    {"json-schema", "FILE", nullptr, "--json-schema-file", "; -: stdin"},
     {"samplers", "LIST", nullptr, nullptr},
     {"logprobs", nullptr, "none", nullptr},
     {"seed", "S", "random", "-s"},
     {"ignore-end", nullptr, nullptr, "--ignore-eos"},
     {"logit-bias", "BIAS", nullptr, nullptr},
+    {"stop", nullptr, nullptr, nullptr, " (may be given several times)"},
 };
 
 void show(CLI::App& app, const std::string& key, CLI::Option* option) {
@@ -95,6 +97,7 @@ void show(CLI::App& app, const std::string& key, CLI::Option* option) {
         if (s.type) option->type_name(s.type);
         if (s.value) option->default_str(s.value);
         if (s.also) add_hidden_names(app, s.also, option);
+        option->description(option->get_description() + s.more);
     }
 }
 
@@ -112,10 +115,20 @@ CLI::Option* add_field(CLI::App& app, const std::string& names, const Field& fie
 
 }  // namespace
 
-std::string text_key(const std::string& name) {
+std::string text_key(std::string name) {
+    std::replace(name.begin(), name.end(), '_', '-');
     for (const Shown& s : shown)
         if (s.also && s.also == "--" + name) return s.key;
-    return name;
+    return name == "n" ? "tokens" : name;
+}
+
+void require_text_key(const std::string& key, std::span<const std::string> known, const std::string& place,
+                      const std::string& spelled) {
+    if (std::ranges::count(known, key) > 0) return;
+    const std::string_view ours = option_for(key);
+    const bool meant = !ours.empty() && std::ranges::count(known, ours) > 0;
+    fail_input(place, spelled, "a known key", "an unknown one",
+               meant ? "did you mean " + std::string(ours) + "?" : did_you_mean(key, known));
 }
 
 void add_text_options(CLI::App& app, TextSettings& settings) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,8 +37,13 @@ struct TextList {
 };
 std::vector<TextList> text_lists(TextSettings& settings);
 
-/// The key of the setting that has `name`, its own or the option's other one.
-std::string text_key(const std::string& name);
+/// The key of the setting that has `name`: its own, with "_" for "-" if one likes, the option's other one, or
+/// "n" for "tokens".
+std::string text_key(std::string name);
+/// Error(Exit::input) at `place` where `key` is none of those that are `known`: as it was spelled, with the
+/// one that may have been meant.
+void require_text_key(const std::string& key, std::span<const std::string> known, const std::string& place,
+                      const std::string& spelled);
 
 /// The options of both tables.
 void add_text_options(CLI::App& app, TextSettings& settings);

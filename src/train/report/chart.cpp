@@ -100,6 +100,14 @@ std::string drawn(const Series& series, const std::vector<Point>& points, const 
     return "<path d=\"" + path + "\" class=\"line " + series.style + "\"/>\n" + dots;
 }
 
+/// Room at the left for the rotated label and the longest number beside it.
+double room_for_ticks(const std::vector<double>& ys, double least) {
+    constexpr double label = 20, gap = 8, digit = 7;  // pixels, as axes() places them
+    std::size_t longest = 0;
+    for (double y : ys) longest = std::max(longest, short_number(y).size());
+    return std::max(least, label + gap + digit * static_cast<double>(longest));
+}
+
 constexpr double letter = 7.6;  // pixels of a letter of a name, at most but for the widest
 
 /// Room for the longest name, up to a fifth of the chart.
@@ -192,13 +200,14 @@ std::string svg(const Chart& chart) {
             static_cast<double>(chart.width),
             static_cast<double>(chart.height),
             roomy,
-            roomy ? 74.0 : 62.0,
+            0,
             roomy ? room_for_names(chart) : 14.0};
+    const std::vector<double> y_ticks = ticks(f.y0, f.y1, std::max(3, chart.height / 55));
+    f.left = room_for_ticks(y_ticks, roomy ? 74 : 62);
     std::string out = std::string("<svg class=\"") + (roomy ? "wide" : "narrow") + "\" viewBox=\"0 0 " +
                       px(f.width) + " " + std::to_string(chart.height) + "\" role=\"img\" aria-label=\"" +
                       escape_html(chart.y_label) + "\">\n";
-    out +=
-        axes(chart, f, ticks(f.x0, f.x1, roomy ? 8 : 4), ticks(f.y0, f.y1, std::max(3, chart.height / 55)));
+    out += axes(chart, f, ticks(f.x0, f.x1, roomy ? 8 : 4), y_ticks);
     for (std::size_t i = 0; i < points.size(); i++)
         if (!points[i].empty()) out += drawn(chart.series[i], points[i], f);
     if (f.names) out += end_labels(chart, points, f);

@@ -26,6 +26,11 @@ double setting(const LoggedRun& log, const char* pointer) {
     return value.is_number() ? value.get<double>() : NAN;
 }
 
+bool has_groups(const Run& run) {
+    const LogRecord::json_pointer path("/config/train/groups");
+    return run.log.start.contains(path) && !run.log.start[path].empty();
+}
+
 Run read(const NamedLog& named, std::size_t index) {
     Run run{named.name, line_style(index), read_logged_run(named.log)};
     run.tokens_a_step = setting(run.log, "/config/train/batch") * setting(run.log, "/config/train/sequence") *
@@ -212,7 +217,8 @@ std::string runs_report_html(const std::vector<NamedLog>& logs) {
     std::string page =
         page_begin(title) + "<h1>" + title + "</h1>\n<p>Trained by linnet.</p>\n" + comparison(runs);
     page += losses(runs);
-    page += curve(runs, &LoggedRun::steps, "lr", by_steps, "Learning rate", "Of parameters in no group.",
+    page += curve(runs, &LoggedRun::steps, "lr", by_steps, "Learning rate",
+                  std::ranges::any_of(runs, has_groups) ? "Of parameters in no group." : "Of each step.",
                   "rate", true);
     page += curve(runs, &LoggedRun::steps, "grad_norm", by_steps, "Gradient norm", "Before clipping.", "norm",
                   true);

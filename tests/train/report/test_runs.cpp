@@ -71,6 +71,14 @@ TEST_CASE("several runs stand over each other on one page, against steps, tokens
     CHECK(has(report_html(log_of(4, 9, true), "one"), "Gradients by block"));
 }
 
+TEST_CASE("a learning rate is of parameters in no group only where there are groups") {
+    const std::string plain = log_of(4, 9, false), caption = "Of parameters in no group.";
+    std::string grouped = plain;
+    grouped.replace(grouped.find("\"batch\""), 0, R"("groups":[{"match":"norm","lr":0.1}],)");
+    CHECK_FALSE(has(runs_report_html({{"a", plain}, {"b", plain}}), caption));
+    CHECK(has(runs_report_html({{"a", plain}, {"b", grouped}}), caption));
+}
+
 TEST_CASE("every run of many has a line of its own") {
     std::vector<std::string> logs;
     for (int i = 0; i < 18; i++) logs.push_back(log_of(4 + i, 5, false));
