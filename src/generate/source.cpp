@@ -18,12 +18,7 @@ void LogitSource::encode(std::size_t, std::span<const TokenId>) {
 
 EngineSource::EngineSource(std::shared_ptr<const Model> model, const EngineOptions& options)
     : engine_(std::move(model), options) {
-    for (std::int64_t i = 0; i < options.sequences; i++) sequences_.emplace_back(engine_.start());
-}
-
-void EngineSource::fork(std::size_t from, std::size_t to) {
-    sequences_[to].reset();  // the engine has no room for one more
-    sequences_[to].emplace(sequences_[from]->fork());
+    for (std::int64_t i = 0; i < options.sequences; i++) sequences_.push_back(engine_.start());
 }
 
 void EngineSource::run(std::span<const Work> work, Phase phase) {

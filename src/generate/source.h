@@ -2,7 +2,6 @@
 #pragma once
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -11,14 +10,13 @@
 
 namespace linnet {
 
-/// Several sequences, each in a slot of its own: those of an engine, or anything else that keeps some (a
-/// test's own). The members are Engine's and Sequence's.
 /// What makes logits that are not finite, as a hint for errors.
 inline constexpr char not_finite_hint[] =
     "the model's weights are damaged, which `linnet inspect --check` finds, or its keys and values too large "
-    "for f16: "
-    "--kv-type f32";
+    "for f16: --kv-type f32";
 
+/// Several sequences, each in a slot of its own: those of an engine, or anything else that keeps some (a
+/// test's own). The members are Engine's and Sequence's.
 class LogitSource {
   public:
     struct Work {
@@ -51,18 +49,18 @@ class EngineSource : public LogitSource {
     std::int64_t rewind(std::size_t slot, std::int64_t position) override {
         return sequence(slot).rewind(position);
     }
-    void fork(std::size_t from, std::size_t to) override;
+    void fork(std::size_t from, std::size_t to) override { sequence(to).become(sequence(from)); }
     void encode(std::size_t slot, std::span<const TokenId> source) override { sequence(slot).encode(source); }
     void run(std::span<const Work> work, Phase phase) override;
     std::span<const float> logits(std::size_t work) const override { return engine_.logits(work); }
     /// Names the node where they began.
     [[noreturn]] void fail_not_finite(const Work& work, Phase phase) override;
     const Engine& engine() const { return engine_; }
-    Sequence& sequence(std::size_t slot) { return *sequences_[slot]; }
+    Sequence& sequence(std::size_t slot) { return sequences_[slot]; }
 
   private:
     Engine engine_;
-    std::vector<std::optional<Sequence>> sequences_;  // empty only within fork()
+    std::vector<Sequence> sequences_;
     std::vector<Engine::Work> work_;
 };
 

@@ -79,8 +79,8 @@ struct Attention {
     Real* lse = nullptr;  // [H, T] log-sum-exp of each query's scores (null where no backward follows)
 };
 
-/// Adds to dk, dv and writes dq, for the same sequence (no cache: cached must be 0). dq/dk/dv have the
-/// strides of q/k/v (k and v: Real); dout has those of out.
+/// Writes dq, dk and dv, or adds to them where accumulate_* says so, for the same sequence (no cache: cached
+/// must be 0). dq/dk/dv have the strides of q/k/v (k and v: Real); dout has those of out.
 template <class Real>
 struct AttentionBackward {
     Attention<Real> forward;
@@ -329,7 +329,7 @@ KernelList usable_kernels();
 /// Names of all tiers built into this program, usable here or not ("scalar avx2 …").
 const char* built_kernels();
 
-/// Rows of a matrix that a thread had best read together when it reads all of it once: 4 on processors whose
+/// Rows of a matrix that a thread had best read together when it reads all of it once: 4 on x86-64, whose
 /// memory delivers more to several streams, else 1. Four against one, writing with 1.1B: Sapphire Rapids 30
 /// to 45 % faster; Zen 5 17 % in f16, 0 to 10 in blocks; Zen 4 5 to 16 % in f16, 5 to 24 in blocks.
 int memory_streams();

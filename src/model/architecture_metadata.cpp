@@ -6,14 +6,14 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/json_line.h"
+#include "base/split.h"
+#include "model/architecture_rows.h"
 #include "model/architectures.h"
 
 namespace linnet {
 namespace {
 
 using nlohmann::json;
-
-constexpr std::uint64_t most_layers = 4096;
 
 /// The key's whole name: those of the vocabulary, which some families add to, have no architecture's before
 /// them.
@@ -33,7 +33,7 @@ json read_value(const Gguf& file, const std::string& key, const GgufValue& value
                     return v;
             },
             value);
-    if (array->count > most_layers)
+    if (array->count > static_cast<std::uint64_t>(most_layers))
         fail_input(file.path(), key, "at most " + std::to_string(most_layers) + " values, one per layer",
                    std::to_string(array->count));
     if (array->kind == GgufKind::string) return array->strings;
@@ -45,10 +45,7 @@ json read_value(const Gguf& file, const std::string& key, const GgufValue& value
 /// The field's value for what the key says.
 json mapped(const Gguf& file, const std::string& key, const ArchitectureKey& row, const json& value) {
     if (row.values.is_null()) return value;
-    std::string says = value.is_string() ? value.get<std::string>() : dumped(value), known;
-    if (row.values.contains(says)) return row.values[says];
-    for (const auto& [one, meaning] : row.values.items()) known += (known.empty() ? "" : ", ") + one;
-    fail_input(file.path(), key, "one of " + known, says, "others are not supported");
+    return meaning_of(row, value.is_string() ? value.get<std::string>() : dumped(value), file.path(), key);
 }
 
 /// Whether what the key may say are whole lists.
@@ -311,9 +308,9 @@ ModelConfig read_config(const Gguf& file, const Architecture*& architecture) {
     if (!name) fail_input(file.path(), "general.architecture", "a string", "no such key");
     architecture = architecture_named(*name);
     if (!architecture) {
-        std::string known;
-        for (const Architecture* a : architectures()) known += (known.empty() ? "" : ", ") + a->name;
-        fail_input(file.path(), "general.architecture", "one of " + known, *name);
+        std::vector<std::string_view> known;
+        for (const Architecture* a : architectures()) known.push_back(a->name);
+        fail_input(file.path(), "general.architecture", "one of " + joined(known), *name);
     }
     return read_config(file, *architecture);
 }

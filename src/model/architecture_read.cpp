@@ -35,17 +35,13 @@ ArchitectureKey read_key(const json& object, const std::string& path, const std:
                 {"key", "field", "required", "per_layer", "missing", "values", "equals", "ignore", "inverse",
                  "zero_means", "layers", "unit", "largest", "zero_where", "positive", "marks", "beside"});
     ArchitectureKey key;
-    key.key = row.text("key", true);
-    key.field = row.text("field", false);
-    key.required = row.flag("required"), key.per_layer = row.flag("per_layer");
+    read_common(key, row);
     read_layers(key, row, path, where);
     key.marks = row.text("marks", false);
-    key.inverse = row.flag("inverse"), key.positive = row.flag("positive");
+    key.positive = row.flag("positive");
     key.zero_means = row.text("zero_means", false);
     key.unit = row.text("unit", false);
-    key.largest = row.flag("largest"), key.zero_where = row.value("zero_where");
-    key.missing = row.value("missing"), key.values = row.value("values"), key.equals = row.value("equals");
-    key.ignored = !row.text("ignore", false).empty();
+    key.zero_where = row.value("zero_where");
     int kinds = !key.field.empty() + row.has("equals") + key.ignored + !key.marks.empty();
     if (kinds != 1)
         fail_input(path, where, "one of field, equals, ignore and marks", std::to_string(kinds) + " of them");
@@ -76,10 +72,7 @@ ArchitectureKey read_key(const json& object, const std::string& path, const std:
     check.known(where + ".field", key.field);
     if (row.has("missing")) check.value(where + ".missing", key.field, key.missing);
     if (!row.has("values")) return key;
-    if (!key.values.is_object() || key.values.empty())
-        fail_input(path, where + ".values", "an object of what the key may say", key.values.dump());
-    for (const auto& [says, value] : key.values.items())
-        check.value(where + ".values." + says, key.field, value);
+    check_values(key, path, where, check);
     key.beside = row.value("beside");
     for (const auto& [word, fields] : key.beside.items()) {
         if (!key.values.contains(word) || !fields.is_object())

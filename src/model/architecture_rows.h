@@ -1,4 +1,5 @@
-// Reading a data file's objects strictly: every key known, every value of its kind.
+// Reading a data file's objects strictly: every key known, every value of its kind. And what rows for keys
+// have in common, GGUF's and those of config.json.
 #pragma once
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -7,6 +8,8 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "base/split.h"
+#include "model/architectures.h"
 #include "model/config/config.h"
 
 namespace linnet {
@@ -100,5 +103,32 @@ class FieldCheck {
     ModelConfig config_;
     std::vector<Field> fields_;
 };
+
+/// What rows of both kinds say in the same words.
+inline void read_common(ArchitectureKey& key, const DataRow& row) {
+    key.key = row.text("key", true), key.field = row.text("field", false);
+    key.required = row.flag("required"), key.per_layer = row.flag("per_layer");
+    key.inverse = row.flag("inverse"), key.largest = row.flag("largest");
+    key.missing = row.value("missing"), key.values = row.value("values"), key.equals = row.value("equals");
+    key.ignored = !row.text("ignore", false).empty();
+}
+
+/// Error(Exit::input) unless a row's `values` are values of its field.
+inline void check_values(const ArchitectureKey& key, const std::string& path, const std::string& where,
+                         FieldCheck& check) {
+    if (!key.values.is_object() || key.values.empty())
+        fail_input(path, where + ".values", "an object of what the key may say", key.values.dump());
+    for (const auto& [says, value] : key.values.items())
+        check.value(where + ".values." + says, key.field, value);
+}
+
+/// The field's value where a key of the file at `path` says `text`, by the row's `values`.
+inline nlohmann::json meaning_of(const ArchitectureKey& row, const std::string& text, const std::string& path,
+                                 const std::string& key) {
+    if (row.values.contains(text)) return row.values[text];
+    std::vector<std::string> known;
+    for (const auto& [says, value] : row.values.items()) known.push_back(says);
+    fail_input(path, key, "one of " + joined(known), text, "others are not supported");
+}
 
 }  // namespace linnet

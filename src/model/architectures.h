@@ -72,7 +72,7 @@ struct Architecture {
     std::map<std::string, std::pair<std::size_t, int>, std::less<>>
         parts;  // parameter -> row of `tensors`, part
     std::set<std::string, std::less<>> ignored_tensors;
-    nlohmann::json huggingface;  // the file's own section of that name (model/convert/)
+    nlohmann::json huggingface;  // the file's own section of that name (model/huggingface/)
 
     const ArchitectureKey* marks() const;  // the row that says which layers are marked; null: none is
 };
@@ -119,7 +119,7 @@ ModelConfig read_config(const Gguf& file, const Architecture& architecture);
 /// field's value.
 nlohmann::json derived(const nlohmann::json& value, const nlohmann::json& values);
 
-// For other spellings of a config by such rows (model/convert/).
+// For other spellings of a config by such rows (model/huggingface/).
 
 /// Whether a field has whole numbers, by its value.
 bool is_whole(const nlohmann::json& value);

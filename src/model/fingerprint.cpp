@@ -22,7 +22,7 @@ std::string fingerprint(const Model& model) {
         hash.update("\n" + parameter.name + " " + std::string(info(t.type).name));
         for (std::int64_t d : t.shape.dim) hash.update(" " + std::to_string(d));
         const auto rows =
-            static_cast<std::size_t>(t.shape.rank > 1 ? t.shape.count() / t.shape.dim[t.shape.rank - 1] : 1);
+            static_cast<std::size_t>(t.shape.rank > 1 ? t.shape.count() / t.shape.columns() : 1);
         const std::size_t size = rows * static_cast<std::size_t>(t.row_bytes());
         if (size <= 3 * piece) {
             hash.update(t.data, size);

@@ -142,6 +142,12 @@ void require_vocabulary(const std::string& path, const ModelConfig& config, cons
                    std::to_string(config.vocabulary));
 }
 
+void require_ids(const ModelConfig& config, std::span<const TokenId> tokens) {
+    for (TokenId id : tokens)
+        if (id < 0 || id >= config.vocabulary)
+            fail_input("", "token id", "0 to " + std::to_string(config.vocabulary - 1), std::to_string(id));
+}
+
 void require_model(const Gguf& file, const TokenizerPtr& tokenizer) {
     const Described described(file, tokenizer);
     find_parameters(described.traced.graph, file, *described.architecture);

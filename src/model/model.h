@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,9 @@ class Model {
 
 /// Error(Exit::input) naming `path` where the vocabulary has other tokens than the embedding has rows.
 void require_vocabulary(const std::string& path, const ModelConfig& config, const Tokenizer& tokenizer);
+
+/// Error(Exit::input) for an id outside [0, V).
+void require_ids(const ModelConfig& config, std::span<const TokenId> tokens);
 
 /// All that Model::open would say against a file that is open already. Errors as its own.
 void require_model(const Gguf& file, const TokenizerPtr& tokenizer);

@@ -26,9 +26,4 @@ std::string rewrite_model(const Gguf& file, const std::string& path, const Prove
                           const std::function<std::optional<NewTensor>(const GgufTensor&)>& replace,
                           bool hashed = true, Existing existing = Existing::replace);
 
-/// Hands `tensor`'s rows, stored as `type`, to the sink; rows that have that type already go as they are.
-/// Error(Exit::input), naming `file` and `name` where given, for a weight that the type cannot hold.
-void emit_tensor(const Tensor& tensor, DType type, const GgufWriter::Sink& sink, const std::string& file = {},
-                 const std::string& name = {});
-
 }  // namespace linnet

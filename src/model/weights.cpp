@@ -5,9 +5,9 @@
 #include <unordered_set>
 
 #include "base/error.h"
+#include "base/split.h"
 #include "kernels/kernels.h"
 #include "model/narrow.h"
-#include "model/rewrite.h"
 
 namespace linnet {
 namespace {
@@ -24,10 +24,10 @@ bool same_shape(const Shape& a, const Shape& b) {
 
 /// The types that kernels compute with, for an error.
 std::string computed_types() {
-    std::string list;
+    std::vector<std::string_view> names;
     for (const DTypeInfo& row : dtypes())
-        if (row.is_weight) list += (list.empty() ? "" : ", ") + std::string(row.name);
-    return "a type that this program computes with (" + list + ")";
+        if (row.is_weight) names.push_back(row.name);
+    return "a type that this program computes with (" + joined(names) + ")";
 }
 
 /// The tensor of a parameter. A row that is for models with another parameter too counts only there. In a

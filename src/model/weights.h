@@ -49,6 +49,11 @@ Tensor bind_parameter(const Parameter& parameter, const ParameterPlace& place,
 std::vector<Tensor> bind_parameters(const Graph& graph, const Gguf& file, const Architecture& architecture,
                                     std::vector<std::vector<float>>& converted);
 
+/// Hands `tensor`'s rows, stored as `type`, to the sink; rows that have that type already go as they are.
+/// Error(Exit::input), naming `file` and `name` where given, for a weight that the type cannot hold.
+void emit_tensor(const Tensor& tensor, DType type, const GgufWriter::Sink& sink, const std::string& file = {},
+                 const std::string& name = {});
+
 /// What a model file says of its origin, under "linnet.": key (without the prefix) to text.
 using Provenance = std::map<std::string, std::string>;
 

@@ -63,11 +63,8 @@ void softcap_forward(Call<Real>& call) {
 }
 template <class Real>
 void softcap_backward(Call<Real>& call) {
-    const Real part = 1 / value(call);
-    each_gradient(call, [&](std::int64_t i) {
-        const Real t = call.out[i] * part;
-        return call.dout[i] * (1 - t * t);
-    });
+    const Real inverse = 1 / value(call);
+    each_gradient(call, [&](std::int64_t i) { return call.dout[i] * softcap_slope(inverse, call.out[i]); });
 }
 
 }  // namespace

@@ -40,11 +40,8 @@ template <class Real>
 void finish_backward(const Call<Real>& call, std::int64_t v, const Real* kept, Real* gradient) {
     const Attributes& a = *call.attributes;
     if (a.has("softcap")) {
-        const Real part = 1 / static_cast<Real>(a.number("softcap"));
-        for (std::int64_t i = 0; i < v; i++) {
-            const Real tanh = kept[i] * part;
-            gradient[i] *= 1 - tanh * tanh;
-        }
+        const Real inverse = 1 / static_cast<Real>(a.number("softcap"));
+        for (std::int64_t i = 0; i < v; i++) gradient[i] *= softcap_slope(inverse, kept[i]);
     }
     if (a.has("scale")) call.kernels->scale(v, static_cast<Real>(a.number("scale")), gradient, gradient);
 }

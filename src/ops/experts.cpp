@@ -62,7 +62,7 @@ struct Scores {
         for (std::int64_t e = 0; e < experts; e++) total += std::exp(in[e] - most);
     }
     Real at(std::int64_t e) const {
-        return sigmoid ? 1 / (1 + std::exp(-in[e])) : std::exp(in[e] - most) / total;
+        return sigmoid ? linnet::sigmoid(in[e]) : std::exp(in[e] - most) / total;
     }
 };
 
@@ -116,9 +116,6 @@ void weigh_backward(Call<Real>& call) {
 
 std::int64_t two_wide(const NodeShape&) {
     return 2;
-}
-std::int64_t one_wide(const NodeShape&) {
-    return 1;
 }
 
 std::int64_t places_scratch(const NodeShape& s, std::int64_t) {
@@ -251,11 +248,6 @@ void bring_back_backward(Call<Real>& call) {
         if (call.din[1])
             call.din[1][slot] = accumulated(call.accumulate[1], call.din[1][slot], dot(call.width, y, dout));
     }
-}
-
-template <class Real>
-Real sigmoid(Real x) {
-    return 1 / (1 + std::exp(-x));
 }
 
 template <class Real>

@@ -112,7 +112,7 @@ struct Call {
     std::array<Real*, max_inputs> din{};  // null: not wanted
     std::array<bool, max_inputs> accumulate{};
     StateView reads, writes;    // without memory: none
-    void* workspace = nullptr;  // this member's, workspace_bytes()
+    void* workspace = nullptr;  // this member's: kernel_workspace() bytes, then ops'
     Real* scratch = nullptr;    // the team's
     std::int64_t round = 0;     // of Op::forward_rounds, backward_rounds
 
@@ -158,6 +158,12 @@ void softcap(const KernelTable<Real>& kernels, Real cap, std::int64_t n, const R
     kernels.scale(n, 1 / cap, x, y);
     kernels.activation(Activation::tanh, n, y, y);
     kernels.scale(n, cap, y, y);
+}
+/// Its derivative where it came to y; inverse: 1 / cap.
+template <class Real>
+Real softcap_slope(Real inverse, Real y) {
+    const Real t = y * inverse;
+    return 1 - t * t;
 }
 
 /// Widths and parameter shapes a node was built with.
@@ -210,7 +216,7 @@ struct Op {
     double (*flops)(const NodeShape&, double length);
     Pass forward, backward = {};                       // an op without a backward leaves it out
     Rounds forward_rounds = {}, backward_rounds = {};  // one where left out; the pass asks Call::round
-    /// Null: none.
+    /// Which of its values may be stored in another type; null: none.
     StoredForms (*stored)(const NodeShape&, ProductKernel) = nullptr;
 
     unsigned reads_inputs = 0;      // bit i: backward reads input i

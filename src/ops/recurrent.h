@@ -14,7 +14,8 @@ Real* carried(const Call<Real>& call, const Segment& s) {
     return call.writes.template slot<Real>(s.slot);
 }
 
-/// Calls visit(segment, head) for this member's share of all heads of all sequences that have rows.
+/// Calls visit(segment, head) for this member's share of all heads (or blocks of channels) of all sequences
+/// that have rows.
 template <class Real, class Visit>
 void each_head(const Call<Real>& call, std::int64_t heads, const Visit& visit) {
     const auto& segments = call.space->segments;

@@ -15,10 +15,6 @@
 namespace linnet {
 namespace {
 
-std::int64_t width(const NodeShape&) {
-    return 1;
-}
-
 /// A row's terms, as functions of its scores.
 template <class Real>
 struct RouterRow {
@@ -37,7 +33,7 @@ struct RouterRow {
         for (std::int64_t e = 0; e < experts; e++) total += std::exp(x[e] - most);
         for (std::int64_t e = 0; e < experts; e++) shares += raw(e);
     }
-    Real raw(std::int64_t e) const { return sigmoid ? 1 / (1 + std::exp(-x[e])) : std::exp(x[e] - most); }
+    Real raw(std::int64_t e) const { return sigmoid ? linnet::sigmoid(x[e]) : std::exp(x[e] - most); }
     Real p(std::int64_t e) const { return raw(e) / shares; }
     Real log_sum() const { return most + std::log(total); }
     /// E · f_e
@@ -89,7 +85,7 @@ void backward(Call<Real>& call) {
 const Op router_loss_op = {
     .name = "router_loss",
     .inputs = 2,
-    .width = width,
+    .width = one_wide,
     .flops = no_flops,
     .forward = [](auto& call) { forward(call); },
     .backward = [](auto& call) { backward(call); },

@@ -1,5 +1,7 @@
 // Rules and small sums that many ops have.
 #pragma once
+#include <cmath>
+
 #include "ops/op.h"
 
 namespace linnet {
@@ -7,6 +9,9 @@ namespace linnet {
 /// An output as wide as the first input.
 inline std::int64_t input_width(const NodeShape& s) {
     return s.in[0];
+}
+inline std::int64_t one_wide(const NodeShape&) {
+    return 1;
 }
 /// An op that only moves numbers.
 inline double no_flops(const NodeShape&, double) {
@@ -17,6 +22,11 @@ inline double no_flops(const NodeShape&, double) {
 template <class Real>
 Real accumulated(bool accumulate, Real x, Real y) {
     return accumulate ? x + y : y;
+}
+
+template <class Real>
+Real sigmoid(Real x) {
+    return 1 / (1 + std::exp(-x));
 }
 
 /// A sum of products in the order of its elements, for ops whose rows are short.

@@ -48,10 +48,6 @@ void sample(Call<Real>& call) {
     }
 }
 
-std::int64_t one(const NodeShape&) {
-    return 1;
-}
-
 // 1 where an integer is not that of the stream, else 0.
 template <class Real>
 void differ(Call<Real>& call) {
@@ -90,7 +86,7 @@ const Op sample_op = {
 const Op differ_op = {
     .name = "differ",
     .inputs = 1,
-    .width = one,
+    .width = one_wide,
     .flops = no_flops,
     .forward = [](auto& call) { differ(call); },
     .undifferentiated = 1,
@@ -101,7 +97,7 @@ const Op differ_op = {
 const Op insert_op = {
     .name = "insert",
     .inputs = 1,
-    .width = one,
+    .width = one_wide,
     .flops = no_flops,
     .forward = [](auto& call) { insert(call); },
     .undifferentiated = 1,

@@ -50,18 +50,13 @@ Range channels_of(std::int64_t block, std::int64_t width) {
 
 template <class Real>
 void forward(Call<Real>& call) {
-    const auto& segments = call.space->segments;
-    const std::int64_t blocks = blocks_of(call.width);
-    Range work = call.worker.share(static_cast<std::int64_t>(segments.size()) * blocks);
-    for (std::int64_t i = work.begin; i < work.end; i++) {
-        const Segment& s = segments[static_cast<std::size_t>(i / blocks)];
-        if (s.length == 0) continue;
+    each_head(call, blocks_of(call.width), [&](const Segment& s, std::int64_t block) {
         SelectiveScan<Real> scan = scan_of(call, s);
         scan.state = carried(call, s);
         scan.y = call.out + s.first * call.width;
-        Range c = channels_of(i % blocks, call.width);
+        Range c = channels_of(block, call.width);
         call.kernels->selective_scan(scan, c.begin, c.end);
-    }
+    });
 }
 
 /// Round 0: all but db and dc, of which each block of channels makes a part. Round 1: the sums of the parts.

@@ -16,6 +16,8 @@ struct Shape {
     explicit Shape(std::int64_t a) : dim{a, 1, 1, 1}, rank(1) {}
     Shape(std::int64_t a, std::int64_t b) : dim{a, b, 1, 1}, rank(2) {}
     std::int64_t count() const { return dim[0] * dim[1] * dim[2] * dim[3]; }
+    /// Elements of a row: the last dimension.
+    std::int64_t columns() const { return dim[static_cast<std::size_t>(rank > 0 ? rank - 1 : 0)]; }
     bool operator==(const Shape&) const = default;
 };
 
@@ -24,10 +26,8 @@ struct Tensor {
     DType type = DType::f32;
     Shape shape;
 
-    /// Bytes of one row: the last dimension, a whole number of blocks.
-    std::int64_t row_bytes() const {
-        return stored_bytes(type, shape.dim[static_cast<std::size_t>(shape.rank > 0 ? shape.rank - 1 : 0)]);
-    }
+    /// Bytes of one row, a whole number of blocks.
+    std::int64_t row_bytes() const { return stored_bytes(type, shape.columns()); }
     /// Where row `index` of a matrix begins.
     std::byte* row(std::int64_t index) const { return as<std::byte>() + index * row_bytes(); }
 

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstring>
 #include <filesystem>
+#include <span>
 
 #include "base/error.h"
 #include "base/fields.h"
@@ -80,49 +81,48 @@ struct Removed {
     ~Removed() { remove_all(path); }
 };
 
-std::string write_moments(const std::string& path, Learner& learner) {
-    AtomicFile file(path);
-    Sha256 sum;
-    std::size_t bytes = static_cast<std::size_t>(learner.optimizer().state_elements()) * sizeof(float);
-    file.write(learner.optimizer().state(), bytes);
-    sum.update(learner.optimizer().state(), bytes);
-    file.commit();
-    return sum.hex();
+/// Arrays that a file of a checkpoint holds one after another, and nothing else.
+using Floats = std::vector<std::span<float>>;
+
+Floats moments_of(Learner& learner) {
+    Optimizer& optimizer = learner.optimizer();
+    return {{optimizer.state(), static_cast<std::size_t>(optimizer.state_elements())}};
 }
 
 /// The values of what no model file holds, in the graph's order.
-std::vector<Tensor> helpers_of(const Learner& learner) {
-    std::vector<Tensor> helpers;
+Floats helpers_of(const Learner& learner) {
+    Floats helpers;
     const std::vector<Tensor> all = learner.parameters();
     for (std::size_t i = 0; i < all.size(); i++)
-        if (learner.traced().graph.parameters()[i].adapter == helper) helpers.push_back(all[i]);
+        if (learner.traced().graph.parameters()[i].adapter == helper)
+            helpers.emplace_back(all[i].as<float>(), static_cast<std::size_t>(all[i].shape.count()));
     return helpers;
 }
 
-std::string write_helpers(const std::string& path, const std::vector<Tensor>& helpers) {
+/// Returns the file's sha256.
+std::string write_floats(const std::string& path, const Floats& parts) {
     AtomicFile file(path);
     Sha256 sum;
-    for (const Tensor& tensor : helpers) {
-        const std::size_t bytes = static_cast<std::size_t>(tensor.shape.count()) * sizeof(float);
-        file.write(tensor.data, bytes);
-        sum.update(tensor.data, bytes);
+    for (const std::span<float> part : parts) {
+        file.write(part.data(), part.size_bytes());
+        sum.update(part.data(), part.size_bytes());
     }
     file.commit();
     return sum.hex();
 }
 
-void read_helpers(const std::string& path, const std::vector<Tensor>& helpers) {
+/// `whose`: says in an error what the size is to be like.
+void read_floats(const std::string& path, const Floats& parts, const std::string& whose) {
     const MappedFile file(path);
-    std::size_t expected = 0, at = 0;
-    for (const Tensor& tensor : helpers)
-        expected += static_cast<std::size_t>(tensor.shape.count()) * sizeof(float);
+    std::size_t expected = 0;
+    for (const std::span<float> part : parts) expected += part.size_bytes();
     if (file.bytes().size() != expected)
-        fail_input(path, "", std::to_string(expected) + " bytes, as this generator has",
+        fail_input(path, "", std::to_string(expected) + " bytes, " + whose,
                    std::to_string(file.bytes().size()));
-    for (const Tensor& tensor : helpers) {
-        const std::size_t bytes = static_cast<std::size_t>(tensor.shape.count()) * sizeof(float);
-        std::memcpy(tensor.data, file.bytes().data() + at, bytes);
-        at += bytes;
+    const std::byte* from = file.bytes().data();
+    for (const std::span<float> part : parts) {
+        if (!part.empty()) std::memcpy(part.data(), from, part.size_bytes());
+        from += part.size_bytes();
     }
 }
 
@@ -215,9 +215,9 @@ void save_checkpoint(const std::string& folder, const Checkpoint& state, Learner
     json sums;
     const std::string weights = model.start.adapts() ? best_adapter : best_model;
     sums[weights] = save_trained(temporary + "/" + weights, model, DType::f32, name, provenance);
-    sums[moments_name] = write_moments(temporary + "/" + moments_name, learner);
-    if (const std::vector<Tensor> helpers = helpers_of(learner); !helpers.empty())
-        sums[helpers_name] = write_helpers(temporary + "/" + helpers_name, helpers);
+    sums[moments_name] = write_floats(temporary + "/" + moments_name, moments_of(learner));
+    if (const Floats helpers = helpers_of(learner); !helpers.empty())
+        sums[helpers_name] = write_floats(temporary + "/" + helpers_name, helpers);
     if (!state.best.empty()) {
         link_or_copy(state.best, temporary + "/" + best_name);
         sums[best_name] = state.best_sha256;
@@ -295,14 +295,9 @@ Checkpoint read_checkpoint(const std::string& folder) {
 
 void load_checkpoint(const std::string& folder, Learner& learner, const TrainingStart& start) {
     load_trained(folder + "/" + (start.adapts() ? best_adapter : best_model), learner, start);
-    if (const std::vector<Tensor> helpers = helpers_of(learner); !helpers.empty())
-        read_helpers(folder + "/" + helpers_name, helpers);
-    MappedFile moments(folder + "/" + moments_name);
-    std::size_t bytes = static_cast<std::size_t>(learner.optimizer().state_elements()) * sizeof(float);
-    if (moments.bytes().size() != bytes)
-        fail_input(moments.path(), "", std::to_string(bytes) + " bytes, as this optimizer keeps",
-                   std::to_string(moments.bytes().size()));
-    if (bytes > 0) std::memcpy(learner.optimizer().state(), moments.bytes().data(), bytes);
+    if (const Floats helpers = helpers_of(learner); !helpers.empty())
+        read_floats(folder + "/" + helpers_name, helpers, "as this generator has");
+    read_floats(folder + "/" + moments_name, moments_of(learner), "as this optimizer keeps");
 }
 
 }  // namespace linnet

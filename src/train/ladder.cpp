@@ -61,7 +61,7 @@ const TextRow& row_of(std::uint64_t bytes) {
 /// Two significant digits: 0.0035, not 0.00353553.
 double rounded(double x) {
     double unit = std::pow(10, std::floor(std::log10(x)) - 1);
-    return std::stod(std::to_string(std::llround(x / unit))) * unit;
+    return static_cast<double>(std::llround(x / unit)) * unit;
 }
 
 json config_of(const Rung& rung, const TextRow& text, std::int64_t vocabulary) {

@@ -12,25 +12,21 @@
 
 namespace linnet {
 
-RunLog::RunLog(std::string path, std::uint64_t keep, bool echo) : path_(std::move(path)), echo_(echo) {
-    file_ = open_file(path_, O_WRONLY | O_CREAT | O_NOFOLLOW, 0666);
-    if (file_ < 0 && errno == ELOOP) fail(Exit::io, path_, "", "a regular file", "a symbolic link");
-    if (file_ < 0) fail_errno(path_, "", errno);
-    off_t size = ::lseek(file_, 0, SEEK_END);
+RunLog::RunLog(std::string path, std::uint64_t keep, bool echo)
+    : path_(std::move(path)), file_(open_file(path_, O_WRONLY | O_CREAT | O_NOFOLLOW, 0666)), echo_(echo) {
+    if (file_.fd < 0 && errno == ELOOP) fail(Exit::io, path_, "", "a regular file", "a symbolic link");
+    if (file_.fd < 0) fail_errno(path_, "", errno);
+    off_t size = ::lseek(file_.fd, 0, SEEK_END);
     bytes_ = std::min(keep, static_cast<std::uint64_t>(std::max<off_t>(size, 0)));
     if (bytes_ < keep)
         bytes_ = MappedFile(path_).text().rfind('\n') + 1;  // cut short: its last line may be, too
-    if (int error = truncate_file(file_, bytes_)) fail_errno(path_, "", error);
-    if (::lseek(file_, static_cast<off_t>(bytes_), SEEK_SET) < 0) fail_errno(path_, "", errno);
-}
-
-RunLog::~RunLog() {
-    ::close(file_);
+    if (int error = truncate_file(file_.fd, bytes_)) fail_errno(path_, "", error);
+    if (::lseek(file_.fd, static_cast<off_t>(bytes_), SEEK_SET) < 0) fail_errno(path_, "", errno);
 }
 
 void RunLog::write(const nlohmann::ordered_json& record) {
     const std::string line = json_line(record);
-    if (int error = write_all(file_, line.data(), line.size())) fail_errno(path_, "", error);
+    if (int error = write_all(file_.fd, line.data(), line.size())) fail_errno(path_, "", error);
     bytes_ += line.size();
     if (!echo_) return;
     // A run goes on where its output cannot be written.

@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/descriptor.h"
+
 namespace linnet {
 
 class RunLog {
@@ -12,9 +14,6 @@ class RunLog {
     /// follows a symbolic link. Where `echo`, every record goes to stdout too (--json), for as long as that
     /// takes them.
     RunLog(std::string path, std::uint64_t keep, bool echo);
-    ~RunLog();
-    RunLog(const RunLog&) = delete;
-    RunLog& operator=(const RunLog&) = delete;
 
     /// Appends a record at once (a killed run loses none). Error(Exit::io) where the disk is full.
     void write(const nlohmann::ordered_json& record);
@@ -22,7 +21,7 @@ class RunLog {
 
   private:
     std::string path_;
-    int file_ = -1;
+    Descriptor file_;
     std::uint64_t bytes_ = 0;
     bool echo_;
 };

@@ -437,6 +437,16 @@ void fill_batch(const RunSetup& setup, std::int64_t step, std::int64_t micro, Ba
     work.sequence_scale = work.step_share / static_cast<double>(t.batch);
 }
 
+LearnedStep learn_step(const RunSetup& setup, std::int64_t step, Learner& learner, Batch& work) {
+    LearnedStep learned;
+    for (std::int64_t micro = 0; micro < setup.config.train.accumulate; micro++) {
+        fill_batch(setup, step, micro, work);
+        learned.rows += work.rows.count;
+        learned.loss += learner.learn(work) * work.loss_scale;
+    }
+    return learned;
+}
+
 bool fill_validation(const RunSetup& setup, std::size_t part, std::int64_t i, std::int64_t batches,
                      Batch& work) {
     const std::int64_t size = setup.config.train.batch, count = held_out_sequences(setup, part);

@@ -69,15 +69,22 @@ nlohmann::json whole_config(RunConfig config);
 /// Reads and checks it all. Error(Exit::diverged) where a resume is refused.
 RunSetup set_up(const TrainingOptions& options);
 
-/// Sequences of micro-batch m of step s, as one batch. `work` is reused.
+/// The sequences of a micro-batch of `step`, as one batch in the place of what `work` held.
 void fill_batch(const RunSetup& setup, std::int64_t step, std::int64_t micro, Batch& work);
+/// What the micro-batches of a step came to: the loss in nats per target, and their rows.
+struct LearnedStep {
+    double loss = 0;
+    std::int64_t rows = 0;
+};
+/// Adds the gradients of all micro-batches of `step`; `work` is what they are made in.
+LearnedStep learn_step(const RunSetup& setup, std::int64_t step, Learner& learner, Batch& work);
 /// Micro-batch i of the validation windows of text `part`, spread evenly over them; fewer rows at the end.
 /// False where there is none.
 bool fill_validation(const RunSetup& setup, std::size_t part, std::int64_t i, std::int64_t batches,
                      Batch& work);
 
-/// Sequences of each text so far, after `step` steps, with its name and weight: for checkpoints. Empty where
-/// there is one text.
+/// Of each text, after `step` steps, its weight and how many sequences were read of it: for checkpoints. Null
+/// where there is one text.
 nlohmann::json text_positions(const RunSetup& setup, std::int64_t step);
 
 /// A line of the held-out text, for samples to begin with; empty where there is none.

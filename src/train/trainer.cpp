@@ -160,13 +160,7 @@ class Trainer {
     void train_step() {
         const TrainConfig& t = setup_.config.train;
         Clock::time_point begin = Clock::now();
-        double loss = 0;
-        std::int64_t rows = 0;
-        for (std::int64_t micro = 0; micro < t.accumulate; micro++) {
-            fill_batch(setup_, step_, micro, work_);
-            rows += work_.rows.count;
-            loss += learner_.learn(work_) * work_.loss_scale;
-        }
+        const auto [loss, rows] = learn_step(setup_, step_, learner_, work_);
         // Before anything is learned, weights that came from a model are to blame and not the learning rate.
         if (step_ == 0 && setup_.start.base && !std::isfinite(loss)) fail_not_finite(*setup_.start.base);
         double lr = learning_rate(t, step_);

@@ -142,7 +142,8 @@ TEST_CASE("an answer has the same bits alone and in company, and a fork goes on 
     a.encode(std::span(ids).first(17));
     const Engine::Work work[] = {{&b, std::span(answer).first(1)}, {&a, std::span(answer).first(1)}};
     engine.run(work, Phase::read);
-    Sequence forked = a.fork();
+    Sequence forked = engine.start();
+    forked.become(a);
     CHECK(written(a) == expected);
     CHECK(written(forked) == expected);
     a.encode(std::span(ids).first(9));  // another source: another answer

@@ -88,14 +88,6 @@ TEST_CASE("a layer beyond those that a model may have counts as none") {
     }
 }
 
-TEST_CASE("a pattern's star is any text") {
-    CHECK(matches("*", ""));
-    CHECK(matches("*.attn_*.weight", "blk.0.attn_q.weight"));
-    CHECK(matches("blk.0.*", "blk.0.ffn_up.weight"));
-    CHECK(!matches("blk.0", "blk.0.ffn_up.weight"));
-    CHECK(!matches("*a*b", "ab0"));
-}
-
 TEST_CASE("a quantized file has the types, the metadata and the errors of its plan") {
     Scratch scratch;
     Gguf file(small_file(scratch, 0.5f, -0.25f));

@@ -1,8 +1,10 @@
 // Configs, manifests and folders of runs that cannot be: each row is one, and the line that is said of it.
 #include <doctest/doctest.h>
+#include <fcntl.h>
 
 #include <filesystem>
 
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/sha256.h"
 #include "model/family_files.h"
@@ -252,6 +254,10 @@ TEST_CASE("a log that cannot be opened or written is refused with the system's r
           "none/log.jsonl: No such file or directory");
     CHECK(said(s.path, Exit::io, [&] { RunLog log("/dev/full", 0, false); }) ==
           "/dev/full: Invalid argument");
+    const auto lowest_free = [] { return Descriptor(::open("/dev/null", O_RDONLY)).fd; };
+    const int before = lowest_free();
+    CHECK_THROWS_AS(RunLog("/dev/full", 0, false), Error);
+    CHECK(lowest_free() == before);  // it is closed
     write_text(s / "log", "kept\ncut");
     { RunLog log(s / "log", 5, false); }
     CHECK(test::read_text(s / "log") == "kept\n");

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/fields.h"
+#include "base/split.h"
 #include "generate/grammar/json_text.h"
 #include "generate/grammar/pattern.h"
 #include "generate/grammar/schema_merge.h"
@@ -206,12 +207,13 @@ class Reader {
         std::string pattern = s[shape].get<std::string>();
         const std::string place = path_to(path, shape);
         if (std::string_view(shape) == "format") {
-            std::string known, found;
+            std::vector<std::string_view> known;
+            std::string found;
             for (const auto& [name, meaning] : formats()) {
-                known += (known.empty() ? "" : ", ") + name;
+                known.push_back(name);
                 if (pattern == name) found = meaning;
             }
-            if (found.empty()) fail(place, "one of " + known, quoted(std::string_view(pattern)));
+            if (found.empty()) fail(place, "one of " + joined(known), quoted(std::string_view(pattern)));
             pattern = found;
         }
         const ExprId quote = grammar_.literal("\"");

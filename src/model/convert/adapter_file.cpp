@@ -11,8 +11,9 @@
 #include "base/team.h"
 #include "kernels/kernels.h"
 #include "model/adapter.h"
+#include "model/convert/source.h"
+#include "model/name_pattern.h"
 #include "model/narrow.h"
-#include "model/quantize/quantize.h"
 #include "model/rewrite.h"
 #include "ops/experts.h"
 
@@ -105,7 +106,10 @@ bool is_alpha(double alpha) {
            (alpha == 0 || static_cast<float>(alpha) != 0);
 }
 
-Adapter adapter_of_gguf(const Gguf& file, const Model& base, double scale) {
+namespace {
+
+/// Refuses a file that is no LoRA adapter for a model like `base`; returns alpha, 0 where it says none.
+double check_header(const Gguf& file, const Model& base) {
     if (!is_adapter(file))
         fail_input(file.path(), general_type, "adapter",
                    std::string(file.string(general_type).value_or("none")));
@@ -120,9 +124,28 @@ Adapter adapter_of_gguf(const Gguf& file, const Model& base, double scale) {
                    base.architecture().name + ", as " + base.path() + " is", made_for);
     const double alpha = file.number(adapter_alpha).value_or(0);
     if (!is_alpha(alpha)) fail_input(file.path(), adapter_alpha, expected_alpha, "another");
+    return alpha;
+}
+
+/// Refuses a tensor of the file that is of none of the targets.
+void refuse_others(const Gguf& file, const Model& base, const std::vector<AdapterTarget>& targets) {
+    for (const GgufTensor& t : file.tensors()) {
+        const auto known = [&](const AdapterTarget& target) {
+            return t.name == target.tensor + lora_a || t.name == target.tensor + lora_b;
+        };
+        if (std::none_of(targets.begin(), targets.end(), known))
+            fail_input(file.path(), std::string(t.name),
+                       "lora_a or lora_b of a linear layer of " + base.path() + "'s blocks", "another tensor",
+                       "made for another model?");
+    }
+}
+
+}  // namespace
+
+Adapter adapter_of_gguf(const Gguf& file, const Model& base, double scale) {
+    const double alpha = check_header(file, base);
     Adapter adapter;
     auto values = std::make_shared<std::vector<std::vector<float>>>();
-    std::size_t used = 0;
     for (AdapterTarget& target : adaptable_tensors(base)) {
         const GgufTensor* a = file.tensor(target.tensor + lora_a);
         const GgufTensor* b = file.tensor(target.tensor + lora_b);
@@ -146,19 +169,10 @@ Adapter adapter_of_gguf(const Gguf& file, const Model& base, double scale) {
         target.scale = scale * (alpha != 0 ? alpha / static_cast<double>(target.rank) : 1);
         adapter.pairs.push_back({load(*a, *values), load(*b, *values)});
         adapter.shape.targets.push_back(std::move(target));
-        used += 2;
     }
-    if (used != file.tensors().size() || used == 0)
-        for (const GgufTensor& t : file.tensors()) {
-            const auto known = [&](const AdapterTarget& target) {
-                return t.name == target.tensor + lora_a || t.name == target.tensor + lora_b;
-            };
-            if (std::none_of(adapter.shape.targets.begin(), adapter.shape.targets.end(), known))
-                fail_input(file.path(), std::string(t.name),
-                           "lora_a or lora_b of a linear layer of " + base.path() + "'s blocks",
-                           "another tensor", "made for another model?");
-        }
-    if (used == 0) fail_input(file.path(), "", "lora_a and lora_b of some tensors", "none");
+    const std::vector<AdapterTarget>& found = adapter.shape.targets;
+    if (2 * found.size() != file.tensors().size()) refuse_others(file, base, found);
+    if (found.empty()) fail_input(file.path(), "", "lora_a and lora_b of some tensors", "none");
     adapter.keep = values;
     adapter.alpha = alpha;
     return adapter;
@@ -227,9 +241,8 @@ enum class Fault : std::uint8_t { none, not_finite, too_large };
 
 void emit_changed(const std::string& path, const GgufTensor& t, DType type,
                   const std::vector<Change>& changes, const GgufWriter::Sink& sink) {
-    const std::int64_t columns = t.shape.dim[static_cast<std::size_t>(t.shape.rank - 1)],
-                       rows = t.shape.count() / columns;
-    const std::int64_t some = std::max<std::int64_t>(1, (std::int64_t{1} << 20) / columns);
+    const std::int64_t columns = t.shape.columns(), rows = t.shape.count() / columns,
+                       some = rows_at_a_time(columns);
     const Tensor from{const_cast<std::byte*>(t.bytes.data()), t.type, t.shape};
     std::vector<std::byte> bytes;
     std::vector<Fault> faults;

@@ -280,6 +280,27 @@ SourceTensor whole_tensor(const Opened& opened, const StoredTensor& stored, cons
     return whole;
 }
 
+/// What GGUF says beside the tensors; a tokenizer that it has no name for stays the source's own.
+void add_metadata(const HuggingFaceConfig& file, const ModelConfig& config, ModelSource& source) {
+    const std::string& path = source.path;
+    write_config(source.metadata, *file.family().gguf, config);
+    source.metadata.add("general.name", last_name(path));
+    const OptionalJson settings(path + "/tokenizer_config.json");
+    TokenizerPtr tokenizer =
+        tokenizer_of(path, static_cast<TokenId>(config.vocabulary), settings, source.notes);
+    try {
+        tokenizer->write(source.metadata);
+    } catch (const Error&) {  // no name for its pre-tokenizer
+        source.tokenizer = tokenizer;
+    }
+    if (const std::string chat = chat_template(path, settings); !chat.empty())
+        source.metadata.add("tokenizer.chat_template", std::string_view(chat));
+    if (const std::string generation = path + "/" + std::string(generation_name); there(generation))
+        add_generation_config(source.metadata, without_infinity(read_file(generation, largest_generation)),
+                              generation);
+    source.metadata.add(kept_config, nlohmann::ordered_json::parse(file.text()).dump());
+}
+
 /// Every tensor of the file must be a parameter's, or mean nothing.
 void refuse_others(const Safetensors& file, const HuggingFaceFamily& family, const Opened& opened,
                    bool prefixed) {
@@ -390,22 +411,7 @@ ModelSource open_folder(const std::string& path, const SourceOptions& options) {
     const std::string unknown = joined(file.unknown());
     if (!unknown.empty())
         source.notes.push_back(config_path + ": keys that mean nothing here: " + printable(unknown));
-
-    write_config(source.metadata, *family.gguf, config);
-    source.metadata.add("general.name", last_name(path));
-    const OptionalJson settings(path + "/tokenizer_config.json");
-    TokenizerPtr tokenizer = tokenizer_of(path, static_cast<TokenId>(vocabulary), settings, source.notes);
-    try {
-        tokenizer->write(source.metadata);
-    } catch (const Error&) {  // no name for its pre-tokenizer
-        source.tokenizer = tokenizer;
-    }
-    if (const std::string chat = chat_template(path, settings); !chat.empty())
-        source.metadata.add("tokenizer.chat_template", std::string_view(chat));
-    if (const std::string generation = path + "/" + std::string(generation_name); there(generation))
-        add_generation_config(source.metadata, without_infinity(read_file(generation, largest_generation)),
-                              generation);
-    source.metadata.add("linnet.huggingface.config", nlohmann::ordered_json::parse(file.text()).dump());
+    add_metadata(file, config, source);
     for (const StoredTensor& stored : stored_tensors(opened->graph, *family.gguf, nullptr))
         source.tensors.push_back(whole_tensor(*opened, stored, options));
     source.keep = opened;

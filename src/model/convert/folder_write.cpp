@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/signals.h"
+#include "base/split.h"
 #include "kernels/kernels.h"
 #include "model/convert/new_folder.h"
 #include "model/convert/outgoing.h"
@@ -20,8 +21,6 @@ namespace linnet {
 namespace {
 
 using nlohmann::ordered_json;
-
-const std::string kept_config = "linnet.huggingface.config";
 
 // Of the folder, beside config.json and the weights.
 constexpr std::string_view tokenizer_name = "tokenizer.json", settings_name = "tokenizer_config.json",
@@ -375,11 +374,11 @@ std::uint64_t write_folder(const OutgoingModel& values, const TokenizerPtr& toke
     SafetensorsWriter writer;
     for (const FolderTensor& tensor : tensors) {
         all += static_cast<double>(tensor.shape().count() * info(tensor.type).bytes);
-        std::string from;
+        std::vector<std::string_view> from;
         for (const auto& [held, r] : tensor.holds)
-            from += (from.empty() ? "" : ", ") +
-                    model.graph.parameters()[static_cast<std::size_t>(held - model.parameters.data())].name;
-        options.mapped(from + " -> " + tensor.name);
+            from.push_back(
+                model.graph.parameters()[static_cast<std::size_t>(held - model.parameters.data())].name);
+        options.mapped(joined(from) + " -> " + tensor.name);
         writer.add_tensor(tensor.name, tensor.type, tensor.shape(), [&](const SafetensorsWriter::Sink& sink) {
             emit(tensor, [&](const void* data, std::size_t size) {
                 sink(data, size);

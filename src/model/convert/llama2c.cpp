@@ -24,7 +24,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int32_t magic = 0x616b3432;  // "ak42"
 constexpr std::uint64_t long_header = 256, short_header = 28;
 constexpr std::string_view q = "blk.{layer}.attn_q.weight", k = "blk.{layer}.attn_k.weight",
                            v = "blk.{layer}.attn_v.weight", o = "blk.{layer}.attn_output.weight",
@@ -59,7 +58,7 @@ ModelConfig config_of(std::int64_t width, std::int64_t ffn, std::int64_t layers,
 Header header_of(const MappedFile& file) {
     Header h;
     std::size_t at = 0;
-    if (raw_integer(file, 0) == magic) {
+    if (raw_integer(file, 0) == llama2c_magic) {
         h.version = raw_integer(file, 1), h.begin = long_header, at = 2;
         if (h.version != 1 && h.version != 2)
             fail_input(file.path(), "version", "0, 1 or 2", std::to_string(h.version));
@@ -77,12 +76,7 @@ Header header_of(const MappedFile& file) {
     }
     constexpr const char* names[] = {
         "width", "feed-forward width", "layers", "heads", "key and value heads", "vocabulary", "context"};
-    for (std::size_t i = 0; i < n.size(); i++)
-        if (n[i] < 1 || n[i] > 1 << 24)
-            fail_input(file.path(), names[i], "1 to 2^24", std::to_string(n[i]),
-                       "is it a checkpoint of llama2.c?");
-    if (n[2] > most_layers)
-        fail_input(file.path(), "layers", "at most " + std::to_string(most_layers), std::to_string(n[2]));
+    check_sizes(file, n, names, "llama2.c");
     h.config = config_of(n[0], n[1], n[2], n[3], n[4], n[5], n[6]);
     h.config.tie_embeddings = tied;
     resolve(h.config, file.path());
@@ -172,7 +166,7 @@ class CheckpointWriter {
 
     void header() {
         const bool old = options_.version == 0;
-        if (!old) number(magic), number(static_cast<std::int32_t>(options_.version));
+        if (!old) number(llama2c_magic), number(static_cast<std::int32_t>(options_.version));
         for (std::int64_t n : {c_.width, c_.ffn.width.at(0), c_.layers, c_.heads.at(0), c_.kv_heads.at(0),
                                old && !c_.tie_embeddings ? -c_.vocabulary : c_.vocabulary, c_.context})
             number(static_cast<std::int32_t>(n));

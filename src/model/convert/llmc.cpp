@@ -14,7 +14,6 @@
 namespace linnet {
 namespace {
 
-constexpr std::int32_t magic = 20240326;
 constexpr std::uint64_t header_bytes = 1024;
 constexpr std::int64_t vocabulary_unit = 128;  // llm.c pads the vocabulary to such
 
@@ -57,13 +56,8 @@ ModelSource open_llmc(const std::string& path, const SourceOptions& options) {
     constexpr const char* names[] = {"context", "vocabulary", "layers",
                                      "heads",   "width",      "padded vocabulary"};
     std::array<std::int32_t, 6> n;
-    for (std::size_t i = 0; i < n.size(); i++) {
-        n[i] = raw_integer(*file, i + 2);
-        if (n[i] < 1 || n[i] > 1 << 24)
-            fail_input(path, names[i], "1 to 2^24", std::to_string(n[i]), "is it a checkpoint of llm.c?");
-    }
-    if (n[2] > most_layers)
-        fail_input(path, "layers", "at most " + std::to_string(most_layers), std::to_string(n[2]));
+    for (std::size_t i = 0; i < n.size(); i++) n[i] = raw_integer(*file, i + 2);
+    check_sizes(*file, n, names, "llm.c");
     if (n[5] < n[1]) fail_input(path, names[5], "at least " + std::to_string(n[1]), std::to_string(n[5]));
     ModelConfig config = config_of(n[0], n[1], n[2], n[3], n[4]);
     resolve(config, path);
@@ -117,7 +111,7 @@ void write_llmc(const OutgoingModel& model, const std::string& path, const SinkO
     AtomicFile out(path, options.existing);
     std::array<std::int32_t, header_bytes / 4> header{};
     std::size_t i = 0;
-    for (std::int64_t n : {std::int64_t{magic}, std::int64_t{type == DType::f32 ? 3 : 5}, c.context,
+    for (std::int64_t n : {std::int64_t{llmc_magic}, std::int64_t{type == DType::f32 ? 3 : 5}, c.context,
                            c.vocabulary, c.layers, c.heads.at(0), c.width, padded})
         header[i++] = static_cast<std::int32_t>(n);
     out.write(header.data(), header_bytes);

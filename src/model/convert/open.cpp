@@ -9,6 +9,7 @@
 #include "model/adapter.h"
 #include "model/builtin.h"
 #include "model/convert/peft.h"
+#include "model/convert/raw_model.h"
 #include "model/model.h"
 
 namespace linnet {
@@ -45,8 +46,8 @@ ModelFormat model_format(const std::string& path) {
         refuse_pickle(path, "GGUF, a folder with safetensors, or a checkpoint of llama2.c or llm.c");
     if (path.ends_with(".safetensors"))
         fail_input(path, "", "a folder with config.json, or GGUF", "weights alone", "name the folder");
-    if (first == 20240326) return ModelFormat::llmc;
-    if (first == 0x616b3432 || (path.ends_with(".bin") && looks_like_llama2c(file)))
+    if (first == llmc_magic) return ModelFormat::llmc;
+    if (first == llama2c_magic || (path.ends_with(".bin") && looks_like_llama2c(file)))
         return ModelFormat::llama2c;
     return ModelFormat::gguf;
 }

@@ -61,10 +61,6 @@ bool has_head(const Model& base) {
     return base.config().kind != "encoder";
 }
 
-std::string text(std::int64_t rows, std::int64_t columns) {
-    return "shape [" + std::to_string(rows) + ", " + std::to_string(columns) + "]";
-}
-
 struct Settings {
     double alpha = 0;
     bool root = false;  // the scale is alpha / √rank
@@ -152,10 +148,9 @@ class PeftFile {
   private:
     void check(const SafetensorsTensor& t, std::int64_t rows, std::int64_t columns) const {
         if (t.rank != 2 || t.shape.dim[0] != rows || t.shape.dim[1] != columns)
-            fail_input(
-                file_.path(), t.name, text(rows, columns),
-                t.rank == 2 ? text(t.shape.dim[0], t.shape.dim[1]) : std::to_string(t.rank) + " dimensions",
-                "made for another model?");
+            fail_input(file_.path(), t.name, "shape " + shape_text({rows, columns}),
+                       t.rank == 2 ? "shape " + shape_text(t.shape) : std::to_string(t.rank) + " dimensions",
+                       "made for another model?");
         if (!t.type->type || (!info(*t.type->type).is_weight && *t.type->type != DType::f64))
             fail_input(file_.path(), t.name, "F32, F16, BF16 or F64", std::string(t.type->name));
     }

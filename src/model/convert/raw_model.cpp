@@ -118,6 +118,18 @@ void require_matrices(const MappedFile& file, const ModelConfig& config, std::ui
                    std::to_string(file.bytes().size()), "is the file truncated?");
 }
 
+void check_sizes(const MappedFile& file, std::span<const std::int32_t> sizes,
+                 std::span<const char* const> names, const std::string& program) {
+    for (std::size_t i = 0; i < sizes.size(); i++) {
+        if (sizes[i] < 1 || sizes[i] > 1 << 24)
+            fail_input(file.path(), names[i], "1 to 2^24", std::to_string(sizes[i]),
+                       "is it a checkpoint of " + program + "?");
+        if (names[i] == std::string_view("layers") && sizes[i] > most_layers)
+            fail_input(file.path(), names[i], "at most " + std::to_string(most_layers),
+                       std::to_string(sizes[i]));
+    }
+}
+
 std::int32_t raw_integer(const MappedFile& file, std::size_t i) {
     std::int32_t value;
     if (file.bytes().size() < (i + 1) * sizeof value)

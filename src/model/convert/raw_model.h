@@ -10,6 +10,9 @@
 
 namespace linnet {
 
+/// The first integer of a checkpoint: llama2.c's "ak42" (version 0 has none), and llm.c's.
+inline constexpr std::int32_t llama2c_magic = 0x616b3432, llmc_magic = 20240326;
+
 /// Parameters that stand together; where a name has "{layer}", the group is there for each layer in turn.
 using RawGroup = std::vector<std::string_view>;
 
@@ -37,6 +40,11 @@ void add_tokenizer(ModelSource& source, const SourceOptions& options, std::int64
 /// Before a graph is traced for a header that may say anything: Error(Exit::input) where the file is too
 /// short for its table of tokens and one matrix in each layer, with so many bytes for each number.
 void require_matrices(const MappedFile& file, const ModelConfig& config, std::uint64_t bytes);
+
+/// Error(Exit::input) for a header's number, named by `names`, that is not from 1 to 2^24, and for more
+/// "layers" than a model may have. `program`: that writes such checkpoints.
+void check_sizes(const MappedFile& file, std::span<const std::int32_t> sizes,
+                 std::span<const char* const> names, const std::string& program);
 
 /// The i-th of the 32-bit integers that a file begins with; Error(Exit::input) where it ends before.
 std::int32_t raw_integer(const MappedFile& file, std::size_t i);

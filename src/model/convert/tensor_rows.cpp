@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "kernels/kernels.h"
 #include "model/narrow.h"
+#include "model/weights.h"
 
 namespace linnet {
 namespace {
@@ -22,11 +23,7 @@ std::string with_part(std::string name, std::int64_t part) {
 }
 
 std::string text(const SafetensorsTensor& t) {
-    if (t.rank > 4) return std::to_string(t.rank) + " dimensions";
-    std::string out = "[";
-    for (int i = 0; i < t.rank; i++)
-        out += (i ? ", " : "") + std::to_string(t.shape.dim[static_cast<std::size_t>(i)]);
-    return out + "]";
+    return t.rank > 4 ? std::to_string(t.rank) + " dimensions" : shape_text(t.shape);
 }
 
 /// A family's rows for one model.
@@ -244,9 +241,8 @@ ParameterReader::ParameterReader(const Safetensors& file, ParameterRows rows)
         const std::optional<DType> type = t->type->type;
         if (!type || (!info(*type).is_weight && type != DType::f64))
             fail_input(file.path_of(*t), name, "F32, F16, BF16 or F64", std::string(t->type->name));
-        SafetensorsTensor expected{{}, nullptr, rows_.shape.rank, rows_.shape, {}};
         if (t->rank != rows_.shape.rank || t->shape != rows_.shape)
-            fail_input(file.path_of(*t), name, "shape " + text(expected), text(*t));
+            fail_input(file.path_of(*t), name, "shape " + shape_text(rows_.shape), text(*t));
         if (!tensors_.empty() && t->type != tensors_[0]->type)
             fail_input(file.path_of(*t), name,
                        std::string(tensors_[0]->type->name) + ", as the parts before it",

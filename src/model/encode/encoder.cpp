@@ -80,10 +80,7 @@ struct Encoder::Impl {
         if (count > config.context)
             fail_input("", "context", "at most " + std::to_string(config.context) + " tokens",
                        std::to_string(count));
-        for (TokenId id : input.tokens)
-            if (id < 0 || id >= config.vocabulary)
-                fail_input("", "token id", "0 to " + std::to_string(config.vocabulary - 1),
-                           std::to_string(id));
+        require_ids(config, input.tokens);
     }
 
     const float* run(std::size_t program, NodeId node, std::span<const EncoderInput> inputs, bool each) {

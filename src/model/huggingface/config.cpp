@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/json_line.h"
+#include "model/architecture_rows.h"
 
 namespace linnet {
 namespace {
@@ -318,7 +319,7 @@ class HuggingFaceConfigReader {
         if (says.is_array() && !row.per_layer)
             fail_input(file_.path(), row.key, "one value for all layers", dumped(says));
         if (says.is_array()) lists_.emplace_back(row.key, says.size());
-        if (!row.values.is_null()) says = meaning(row, says);
+        if (!row.values.is_null()) says = meaning_of(row, text_of(says), file_.path(), row.key);
         if (row.inverse) says = 1 / number(row, says);
         if (!row.times.is_null() || row.power != 1) says = reckon(row, says);
         auto [before, first] = seen_.emplace(std::pair(row.field, row.layers), says);
@@ -346,14 +347,6 @@ class HuggingFaceConfigReader {
                        "a share from 0 to " + dumped(json(share ? 1 : std::floor(most / factor))),
                        dumped(says));
         return row.power == 1 ? static_cast<std::int64_t>(value) : std::llround(value);
-    }
-
-    json meaning(const HuggingFaceKey& row, const json& says) const {
-        const std::string text = text_of(says);
-        if (row.values.contains(text)) return row.values[text];
-        std::string known;
-        for (const auto& [one, value] : row.values.items()) known += (known.empty() ? "" : ", ") + one;
-        fail_input(file_.path(), row.key, "one of " + known, text, "others are not supported");
     }
 
     const HuggingFaceConfig& file_;

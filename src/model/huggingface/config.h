@@ -92,6 +92,9 @@ struct HuggingFaceFamily {
 /// that name in the model's own config.json.
 constexpr std::string_view pooling_folder = "1_Pooling";
 
+/// Under this key a GGUF file that was made of a folder keeps its config.json.
+inline constexpr const char* kept_config = "linnet.huggingface.config";
+
 /// Every family, in the order of architectures(), and of the files.
 const std::vector<HuggingFaceFamily>& huggingface_families();
 /// The section of one file, checked: Error(Exit::input) with `path` and the place in it. `bases` has the

@@ -71,13 +71,10 @@ HuggingFaceKey read_key(const json& object, const std::string& path, const std::
          "inverse", "zero_means", "layers",   "written",   "times",   "power",  "null",    "write",
          "when",    "silent",     "never",    "largest",   "offset",  "marked", "unmarked"});
     HuggingFaceKey key;
-    key.key = row.text("key", true), key.field = row.text("field", false);
-    key.required = row.flag("required"), key.per_layer = row.flag("per_layer");
-    key.inverse = row.flag("inverse"), key.largest = row.flag("largest");
+    read_common(key, row);
     key.offset = row.text("offset", false);
     key.marked = row.value("marked"), key.unmarked = row.value("unmarked");
-    key.missing = row.value("missing"), key.values = row.value("values"), key.equals = row.value("equals");
-    key.write = row.value("write"), key.ignored = !row.text("ignore", false).empty();
+    key.write = row.value("write");
     key.never = row.value("never"), key.if_null = row.value("null");
     key.silent = row.value("silent");
     if (!key.silent.is_null() && !key.silent.is_object())
@@ -101,11 +98,7 @@ HuggingFaceKey read_key(const json& object, const std::string& path, const std::
     }
     if (!key.missing.is_null()) check.value(where + ".missing", key.field, key.missing);
     if (!key.if_null.is_null()) check.value(where + ".null", key.field, key.if_null);
-    if (key.values.is_null()) return key;
-    if (!key.values.is_object() || key.values.empty())
-        fail_input(path, where + ".values", "an object of what the key may say", key.values.dump());
-    for (const auto& [says, value] : key.values.items())
-        check.value(where + ".values." + says, key.field, value);
+    if (!key.values.is_null()) check_values(key, path, where, check);
     return key;
 }
 

@@ -16,7 +16,7 @@ constexpr std::int64_t piece = std::int64_t{1} << 24;  // weights between two lo
 
 /// The first row of [begin, end) with a weight that is not finite, or `end`.
 std::int64_t first_bad_row(const Tensor& tensor, std::int64_t begin, std::int64_t end, int threads) {
-    const std::int64_t columns = tensor.shape.dim[static_cast<std::size_t>(tensor.shape.rank - 1)];
+    const std::int64_t columns = tensor.shape.columns();
     std::vector<std::int64_t> first(static_cast<std::size_t>(threads), end);
     run_team(threads, [&](Worker worker) {
         const Range range = worker.share(end - begin);
@@ -32,7 +32,7 @@ std::int64_t first_bad_row(const Tensor& tensor, std::int64_t begin, std::int64_
 }
 
 [[noreturn]] void refuse(const Gguf& file, const GgufTensor& t, const Tensor& tensor, std::int64_t row) {
-    const std::int64_t columns = tensor.shape.dim[static_cast<std::size_t>(tensor.shape.rank - 1)];
+    const std::int64_t columns = tensor.shape.columns();
     std::vector<float> values(static_cast<std::size_t>(columns));
     kernels().load(columns, tensor.type, tensor.row(row), values.data());
     const auto bad = std::ranges::find_if_not(values, [](float x) { return std::isfinite(x); });
@@ -57,8 +57,7 @@ Scanned scan_weights(const Gguf& file, int threads,
             continue;
         }
         const Tensor tensor{const_cast<std::byte*>(t.bytes.data()), t.type, t.shape};
-        const std::int64_t columns = t.shape.dim[static_cast<std::size_t>(t.shape.rank - 1)],
-                           rows = t.shape.count() / columns,
+        const std::int64_t columns = t.shape.columns(), rows = t.shape.count() / columns,
                            some = std::max<std::int64_t>(1, piece / columns);
         for (std::int64_t row = 0; row < rows; row += some) {
             const std::int64_t end = std::min(rows, row + some);

@@ -34,6 +34,22 @@ Compared compare(std::span<const float> p, std::span<const float> q, TokenId nex
             top_p - p.begin() == top_q - q.begin()};
 }
 
+Divergence summary(std::vector<Compared> all) {
+    Divergence result;
+    result.tokens = static_cast<std::int64_t>(all.size());
+    for (const Compared& c : all) {
+        result.mean += c.divergence;
+        result.reference_nll += c.reference_nll, result.candidate_nll += c.candidate_nll;
+        result.same_top += c.same_top;
+    }
+    const double n = static_cast<double>(std::max<std::size_t>(all.size(), 1));
+    for (double* sum : {&result.mean, &result.reference_nll, &result.candidate_nll, &result.same_top})
+        *sum /= n;
+    std::sort(all.begin(), all.end(), [](auto& x, auto& y) { return x.divergence < y.divergence; });
+    if (!all.empty()) result.percentile99 = all[std::min(all.size() - 1, all.size() * 99 / 100)].divergence;
+    return result;
+}
+
 }  // namespace
 
 Divergence measure_divergence(const std::shared_ptr<const Model>& reference,
@@ -78,19 +94,7 @@ Divergence measure_divergence(const std::shared_ptr<const Model>& reference,
         if (!std::isfinite(c.reference_nll)) fail_not_finite(*reference);
         if (!std::isfinite(c.candidate_nll) || !std::isfinite(c.divergence)) fail_not_finite(*candidate);
     }
-    Divergence result;
-    result.tokens = static_cast<std::int64_t>(all.size());
-    for (const Compared& c : all) {
-        result.mean += c.divergence;
-        result.reference_nll += c.reference_nll, result.candidate_nll += c.candidate_nll;
-        result.same_top += c.same_top;
-    }
-    const double n = static_cast<double>(std::max<std::size_t>(all.size(), 1));
-    for (double* sum : {&result.mean, &result.reference_nll, &result.candidate_nll, &result.same_top})
-        *sum /= n;
-    std::sort(all.begin(), all.end(), [](auto& x, auto& y) { return x.divergence < y.divergence; });
-    if (!all.empty()) result.percentile99 = all[std::min(all.size() - 1, all.size() * 99 / 100)].divergence;
-    return result;
+    return summary(std::move(all));
 }
 
 }  // namespace linnet

@@ -8,6 +8,7 @@
 #include "base/signals.h"
 #include "base/team.h"
 #include "kernels/kernels.h"
+#include "model/name_pattern.h"
 #include "model/narrow.h"
 #include "model/rewrite.h"
 
@@ -16,10 +17,6 @@ namespace {
 
 constexpr std::int64_t piece = std::int64_t{1} << 22;  // weights in work at a time, by all threads together
 constexpr std::uint32_t block_layouts = 2;  // general.quantization_version: ggml's GGML_QNT_VERSION
-
-std::int64_t columns_of(const Shape& shape) {
-    return shape.dim[static_cast<std::size_t>(shape.rank - 1)];
-}
 
 /// One tensor on its way: its rows loaded, stored in another type, loaded again for the error.
 class Conversion {
@@ -30,7 +27,7 @@ class Conversion {
           from_(from),
           to_(to),
           importance_(importance),
-          columns_(columns_of(from.shape)),
+          columns_(from.shape.columns()),
           rows_(from.shape.count() / columns_) {}
 
     std::int64_t columns() const { return columns_; }
@@ -109,9 +106,9 @@ DType type_for(const Gguf& file, const QuantizeOptions& options, const QuantizeM
                const GgufTensor& t) {
     if (!is_quantized_tensor(t)) return t.type == DType::f16 || t.type == DType::bf16 ? DType::f32 : t.type;
     std::optional<DType> chosen = chosen_type(options, t.name);
-    if (chosen && columns_of(t.shape) % info(*chosen).block != 0)
+    if (chosen && t.shape.columns() % info(*chosen).block != 0)
         fail(Exit::usage, "--tensor", t.name,
-             "a type whose blocks divide rows of " + std::to_string(columns_of(t.shape)),
+             "a type whose blocks divide rows of " + std::to_string(t.shape.columns()),
              std::string(info(*chosen).name) + ", of blocks of " + std::to_string(info(*chosen).block));
     DType to = chosen ? *chosen
                       : quantized_type(*options.mix, model, t, options.pure,
@@ -124,23 +121,6 @@ DType type_for(const Gguf& file, const QuantizeOptions& options, const QuantizeM
 }
 
 }  // namespace
-
-bool matches(std::string_view pattern, std::string_view text) {
-    std::size_t p = 0, t = 0, star = pattern.npos, from = 0;  // the last *, and where its text ends so far
-    while (t < text.size()) {
-        if (p < pattern.size() && pattern[p] == '*') {
-            star = p++, from = t;
-        } else if (p < pattern.size() && pattern[p] == text[t]) {
-            p++, t++;
-        } else if (star != pattern.npos) {
-            p = star + 1, t = ++from;
-        } else {
-            return false;
-        }
-    }
-    while (p < pattern.size() && pattern[p] == '*') p++;
-    return p == pattern.size();
-}
 
 std::vector<QuantizedTensor> plan_quantization(const Gguf& file, const QuantizeOptions& options) {
     for (const auto& [pattern, type] : options.tensors) {

@@ -46,7 +46,4 @@ std::vector<QuantizedTensor> plan_quantization(const Gguf& file, const QuantizeO
 void write_quantized(const Gguf& file, const QuantizeOptions& options, std::vector<QuantizedTensor>& plan,
                      const std::string& path, const std::function<void(double done, double all)>& progress);
 
-/// Whether `text` is `pattern`, in which each * stands for any text.
-bool matches(std::string_view pattern, std::string_view text);
-
 }  // namespace linnet

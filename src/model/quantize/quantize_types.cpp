@@ -108,7 +108,7 @@ bool fits(When when, const QuantizeModel& model, bool importance) {
 }
 
 bool whole_blocks(const GgufTensor& tensor, DType type) {
-    return tensor.shape.dim[static_cast<std::size_t>(tensor.shape.rank - 1)] % info(type).block == 0;
+    return tensor.shape.columns() % info(type).block == 0;
 }
 
 DType output_type(DType base, const GgufTensor& tensor) {

@@ -82,13 +82,8 @@ class Pilot {
     }
 
     void train_step(std::int64_t step) {
-        const TrainConfig& t = setup_.config.train;
-        double loss = 0;
-        for (std::int64_t micro = 0; micro < t.accumulate; micro++) {
-            fill_batch(setup_, step, micro, work_);
-            loss += learner_.learn(work_) * work_.loss_scale;
-        }
-        const StepResult done = learner_.update(t, step + 1);
+        const double loss = learn_step(setup_, step, learner_, work_).loss;
+        const StepResult done = learner_.update(setup_.config.train, step + 1);
         if (!std::isfinite(loss) || !std::isfinite(done.norm))
             fail(Exit::diverged, "", "the pilot's step " + std::to_string(step + 1), "finite numbers",
                  "a loss of " + std::to_string(loss));

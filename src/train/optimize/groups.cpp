@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
-#include "model/quantize/quantize.h"
+#include "model/name_pattern.h"
 #include "train/optimize/optimizers.h"
 
 namespace linnet {

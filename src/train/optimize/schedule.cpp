@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <stdexcept>
 
 #include "base/split.h"
@@ -19,7 +20,7 @@ double done(const Config& c, const Span& s, double now) {
 }
 
 double cosine(const Config& c, const Span& s, double floor, double now) {
-    return floor + (s.peak - floor) * 0.5 * (1 + std::cos(M_PI * done(c, s, now)));
+    return floor + (s.peak - floor) * 0.5 * (1 + std::cos(std::numbers::pi * done(c, s, now)));
 }
 double linear(const Config& c, const Span& s, double floor, double now) {
     return floor + (s.peak - floor) * (1 - done(c, s, now));

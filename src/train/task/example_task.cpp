@@ -272,8 +272,7 @@ TokenizerPtr ExampleData::tokenizer(const RunConfig& config, int threads) const 
             if (!e.second.empty()) text += e.second + "\n";
         }
     }
-    return made_tokenizer(config.tokenizer.kind, text, static_cast<TokenId>(config.tokenizer.vocab_size),
-                          config.tokenizer.lowercase, special_tokens(config), threads);
+    return make_vocabulary(config, text, threads);
 }
 
 bool ExampleData::two_texts() const {
