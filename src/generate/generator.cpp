@@ -179,7 +179,25 @@ void Generator::fail_not_finite(const Slot& slot) {
                             slot.phase);
 }
 
-/// Reads what place() planned, and takes the first token after it. A signal ends that between two runs.
+/// False: a signal came, and each slot holds what it can go back to.
+bool Generator::read(std::span<const LogitSource::Work> work) {
+    try {
+        source_.run(work, Phase::read);
+        return true;
+    } catch (const Stopped&) {
+        for (const LogitSource::Work& each : work) go_back(slots_[each.slot], slots_[each.slot].held.size());
+        return false;
+    }
+}
+
+/// The slot holds its first `wanted` tokens, or fewer where its state cannot go back to just there.
+void Generator::go_back(Slot& slot, std::size_t wanted) {
+    slot.held.resize(
+        static_cast<std::size_t>(source_.rewind(index(slot), static_cast<std::int64_t>(wanted))));
+    if (slot.held.size() < slot.read) slot.read = slot.held.size(), slot.logits.clear();
+}
+
+/// Reads what place() planned, and takes the first token after it. A signal ends that.
 void Generator::read_planned() {
     std::vector<Slot*> who;
     for (Slot& slot : slots_)
@@ -191,8 +209,7 @@ void Generator::read_planned() {
             if (!rest.empty())
                 work.push_back({index(*slot), rest.first(std::min(rest.size(), read_at_once))});
         }
-        if (work.empty()) break;
-        source_.run(work, Phase::read);
+        if (work.empty() || !read(work)) break;
         for (std::size_t i = 0; i < work.size(); i++) {
             Slot& slot = slots_[work[i].slot];
             const std::span<const float> logits = source_.logits(i);
@@ -279,11 +296,8 @@ void Generator::verify(Slot& slot, std::span<const float> logits) {
     if (guesses > 0) slot.draft_length = std::min(right == guesses ? 2 * guesses : right + 1, most_drafted);
     if (right == guesses) return;
     const std::size_t wanted = slot.held.size() - (guesses - right);
-    const auto reached =
-        static_cast<std::size_t>(source_.rewind(index(slot), static_cast<std::int64_t>(wanted)));
-    slot.done -= wanted - reached;  // a state that cannot go back to just there: some are written once more
-    slot.held.resize(reached);
-    if (reached < slot.read) slot.read = reached, slot.logits.clear();
+    go_back(slot, wanted);
+    slot.done -= wanted - slot.held.size();  // where fewer are left some are written once more
 }
 
 void Generator::stop_at_signal() {

@@ -68,6 +68,8 @@ class Generator {
     void place(Slot& slot, std::vector<TokenId> tokens);
     void shift_full();
     void read_planned();
+    bool read(std::span<const LogitSource::Work> work);
+    void go_back(Slot& slot, std::size_t wanted);
     void write_pending();
     void prepare(Slot& slot, std::size_t rows);
     void write(std::span<Slot* const> slots);

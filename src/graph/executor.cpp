@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "base/clock.h"
+#include "base/signals.h"
 #include "ops/matmul.h"
 
 namespace linnet {
@@ -333,6 +334,8 @@ void Executor<Real>::run(const Batch& batch) {
     arrange(batch);
     run_stages(threads_, [&](StageWalker& walker) {
         for (const Stage& stage : stages_) {
+            if (binding_.heeds_signals && walker.index() == 0)
+                if (const int signal = stop_signal()) throw Stopped{signal};
             auto work = [&](Worker part) {
                 for (std::size_t i = stage.begin; i < stage.end; i++)
                     part_of(rounds_[i], batch, part, walker.index());

@@ -30,6 +30,7 @@ struct Binding {
     ById<StateView> states;                // of each state; empty where the plan has none
     std::shared_ptr<Tables<Real>> tables;  // null: the executor's own
     std::shared_ptr<RunMemory> memory;     // null: the executor's own
+    bool heeds_signals = false;            // run() may end early: see there
 };
 
 template <class Real>
@@ -38,6 +39,8 @@ class Executor {
     /// The graph must outlive the executor.
     Executor(const Graph& graph, Plan plan, Binding<Real> binding, int threads);
 
+    /// Where it heeds signals: throws Stopped soon after one that asks the program to end (base/signals.h);
+    /// what was made by then, states too, is of no use.
     void run(const Batch& batch);
     /// A step that has run by itself: its arguments, what it made (empty where that is nothing, or integers),
     /// the rows of its space, and how long it took. All of it holds until `see` returns.

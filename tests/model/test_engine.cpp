@@ -2,11 +2,15 @@
 // their place.
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <cmath>
+#include <csignal>
 #include <cstring>
 #include <limits>
+#include <thread>
 
 #include "base/rng.h"
+#include "base/signals.h"
 #include "kernels/half.h"
 #include "kernels/kernels.h"
 #include "model/engine/engine.h"
@@ -198,7 +202,8 @@ TEST_CASE("a window's state goes round, with the same bits; what it has forgotte
         Alone round(model, {0, 2, 64, 2, type}), whole(model, {0, 2, 1200, 2, type});
         CHECK(round.read(ids) == whole.read(ids));
         for (TokenId id : {1, 2, 3}) CHECK(round.write(id) == whole.write(id));
-        Sequence fork = round.sequence.fork();
+        Sequence fork = round.engine.start();
+        fork.become(round.sequence);
         CHECK(round.sequence.rewind(1100) == 1100);
         CHECK(whole.sequence.rewind(1100) == 1100);
         CHECK(round.write(7) == whole.write(7));
@@ -316,7 +321,9 @@ std::vector<std::vector<float>> in_company(const std::shared_ptr<const Model>& m
             engine.run(joins, Phase::read);
             running.push_back(next);
         } else if (t % 3 == 1) {  // goes on as its own copy
-            all[0] = all[0].fork();
+            Sequence copy = engine.start();
+            copy.become(all[0]);
+            all[0] = std::move(copy);
         } else {  // strays, and comes back
             std::int64_t here = all[0].position();
             all[0].append(std::vector<TokenId>{5, 6, 7}, Phase::read);
@@ -527,10 +534,50 @@ TEST_CASE("a fork, and a state carried over, know what their windows have forgot
     for (int i = 0; i < 1100; i++) ids.push_back((i * 31 + i / 7) % 256);
     Alone round(model, {0, 2, 64, 2}), carried(model, {0, 2, 64, 2});
     round.read(ids);
-    Sequence other = round.sequence.fork();
+    Sequence other = round.engine.start();
+    other.become(round.sequence);
     CHECK(other.rewind(500) == 0);
     carried.sequence.set_position(1100);
     CHECK(carried.sequence.rewind(500) == 0);
+}
+
+TEST_CASE(
+    "a signal ends reading within a run, and a sequence goes on from where it stands with the same bits") {
+    install_stop_signals();
+    std::vector<TokenId> ids;
+    for (int i = 0; i < 38; i++) ids.push_back((i * 31 + 7) % 256);
+    for (const char* kind : all_kinds)
+        for (const int threads : {1, 2}) {
+            INFO(kind << " " << threads);
+            Made made(kind);
+            const auto model = Model::view(made.config, made.tokenizer, made.parameters);
+            const std::vector<float> expected = Alone(model, {0, threads}).read(ids);
+            Alone one(model, {0, threads});
+            one.read(std::span(ids).first(9));
+            auto go_on = [&] {
+                forget_interrupt();
+                const std::int64_t held = one.sequence.position();
+                CHECK(held <= 9);
+                if (held < 9) one.read(std::span(ids).subspan(held, 9 - held));
+            };
+            for (int delay = 0; delay < 200; delay += 20) {  // microseconds: some come within the run
+                std::thread sender([delay] {
+                    std::this_thread::sleep_for(std::chrono::microseconds(delay));
+                    std::raise(SIGINT);
+                });
+                try {
+                    one.read(std::span(ids).subspan(9));
+                    one.sequence.rewind(9);
+                } catch (const Stopped&) {
+                }
+                sender.join();
+                go_on();
+            }
+            std::raise(SIGINT);
+            CHECK_THROWS_AS(one.read(std::span(ids).subspan(9)), Stopped);
+            go_on();
+            CHECK(one.read(std::span(ids).subspan(9)) == expected);
+        }
 }
 
 TEST_CASE("every product is among the operations of a run") {

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "base/error.h"
+#include "base/signals.h"
 #include "graph/executor.h"
 #include "model/engine/states.h"
 #include "model/trace/trace.h"
@@ -81,7 +82,9 @@ struct Engine::Impl {
         binding.states = states->views();
         binding.tables = std::make_shared<Tables<float>>();
         binding.memory = make_run_memory<float>(graph, all, threads);
+        binding.heeds_signals = true;  // 512 rows may take seconds
         reader.emplace(graph, std::move(read), binding, threads);
+        binding.heeds_signals = false;
         writer.emplace(graph, std::move(write), binding, threads);
         scorer.emplace(graph, std::move(score), binding, threads);
         if (encode) encoder.emplace(graph, std::move(*encode), binding, threads);
@@ -90,17 +93,10 @@ struct Engine::Impl {
     std::int64_t& at(std::int32_t slot) { return position[static_cast<std::size_t>(slot)]; }
     Source& source_of(std::int32_t slot) { return source[static_cast<std::size_t>(slot)]; }
 
-    void check_ids(std::span<const TokenId> tokens) const {
-        std::int64_t vocabulary = model->config().vocabulary;
-        for (TokenId id : tokens)
-            if (id < 0 || id >= vocabulary)
-                fail_input("", "token id", "0 to " + std::to_string(vocabulary - 1), std::to_string(id));
-    }
-
     /// Reads a source; what its slot held is gone.
     void encode(std::int32_t slot, std::span<const TokenId> tokens) {
         if (!encoder) throw std::logic_error("a source for a model without an encoder");
-        check_ids(tokens);
+        require_ids(model->config(), tokens);
         const auto length = static_cast<std::int64_t>(tokens.size());
         if (length < 1 || length > context)
             fail_input("", "source", "1 to " + std::to_string(context) + " tokens, the model's context",
@@ -116,7 +112,7 @@ struct Engine::Impl {
     }
 
     void admit(std::int32_t slot, std::span<const TokenId> tokens) {
-        check_ids(tokens);
+        require_ids(model->config(), tokens);
         if (encoder && source_of(slot).length == 0)
             fail_input(model->path(), "model.kind", "decoder", "encoder-decoder",
                        "its answers need a source: linnet generate");
@@ -139,7 +135,13 @@ struct Engine::Impl {
                      made.rows, made.seconds});
             });
         else
-            executor.run(work);
+            try {
+                executor.run(work);
+            } catch (const Stopped&) {  // parts of states are overwritten
+                for (const Segment& s : work.rows.segments)
+                    at(s.slot) = states->rewind(s.slot, at(s.slot) + s.length, at(s.slot));
+                throw;
+            }
         for (const Segment& s : work.rows.segments) at(s.slot) += s.length;
     }
 
@@ -148,6 +150,12 @@ struct Engine::Impl {
         std::int64_t vocabulary = model->config().vocabulary;
         return {executor.value(model->traced().logits) + first * vocabulary,
                 static_cast<std::size_t>(count * vocabulary)};
+    }
+
+    void append(std::span<const Work> all, Phase phase) {
+        for (const Work& w : all) admit(w.sequence->slot_, w.tokens);
+        logits.assign(all.size(), {});
+        phase == Phase::write ? write(all) : read(all);
     }
 
     void read(std::span<const Work> all) {
@@ -224,9 +232,7 @@ std::span<const float> Engine::logits(std::size_t i) const {
 }
 
 void Engine::run(std::span<const Work> work, Phase phase) {
-    for (const Work& w : work) impl_->admit(w.sequence->slot_, w.tokens);
-    impl_->logits.assign(work.size(), {});
-    phase == Phase::write ? impl_->write(work) : impl_->read(work);
+    impl_->append(work, phase);
 }
 
 std::optional<Engine::NotFinite> Engine::find_not_finite(const Work& work, Phase phase) {
@@ -284,10 +290,8 @@ std::int64_t Sequence::position() const {
 }
 
 std::span<const float> Sequence::append(std::span<const TokenId> tokens, Phase phase) {
-    Engine::Work work{this, tokens};
-    engine_->admit(slot_, tokens);
-    engine_->logits.assign(1, {});
-    phase == Phase::write ? engine_->write({&work, 1}) : engine_->read({&work, 1});
+    const Engine::Work work{this, tokens};
+    engine_->append({&work, 1}, phase);
     return engine_->logits[0];
 }
 
@@ -321,12 +325,6 @@ void Sequence::set_position(std::int64_t position) {
     engine_->states->clear(slot_);
     engine_->states->remember(slot_, 0, position);  // as one run that filled it
     engine_->at(slot_) = position;
-}
-
-Sequence Sequence::fork() const {
-    Sequence other(engine_);
-    other.become(*this);
-    return other;
 }
 
 void Sequence::encode(std::span<const TokenId> source) {

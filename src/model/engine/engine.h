@@ -48,6 +48,8 @@ class Engine {
     /// Appends to several sequences, each named once. Given tokens are read, as many at a time as fit;
     /// sampled and drafted ones are written, all in one run (at most most_written() in all).
     /// Error(Exit::input) for an id outside [0, V) and where a context is full; then nothing was appended.
+    /// Reading throws Stopped soon after a signal that asks the program to end: each sequence holds then what
+    /// it held before, and perhaps some of its tokens, or less where its state cannot go back to just there.
     void run(std::span<const Work> work, Phase phase);
     std::int64_t most_written() const;
     /// Logits [V] after the last token of work[i] of the last run, or [tokens, V] after each; valid until the
@@ -104,8 +106,6 @@ class Sequence {
     /// more. Returns the position reached, at most `position`: that itself for the tokens of the last run,
     /// and 0 where a window's older keys are gone (states.h).
     std::int64_t rewind(std::int64_t position);
-    /// A second sequence that holds the same tokens (and has the same source).
-    Sequence fork() const;
     /// Of an encoder–decoder: reads the text that answers look at, before anything is appended; what was held
     /// is forgotten. Error(Exit::input) for an empty one and one longer than the context.
     void encode(std::span<const TokenId> source);
