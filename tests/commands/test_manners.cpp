@@ -444,7 +444,8 @@ TEST_CASE("names and control characters out of files never reach a terminal as t
     writer.add("general.architecture", evil);
     writer.add("linnet.note", "\x1b]0;x\x07" + evil);
     const float one = 1;
-    writer.add_tensor("one.weight", DType::f32, Shape(1), [&](const GgufWriter::Sink& sink) { sink(&one, 4); });
+    writer.add_tensor("one.weight", DType::f32, Shape(1),
+                      [&](const GgufWriter::Sink& sink) { sink(&one, 4); });
     writer.write(scratch / (evil + ".gguf"));
     auto clean = [&](const Outcome& outcome) {
         const std::string all = outcome.out + outcome.err;
