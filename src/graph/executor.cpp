@@ -155,6 +155,17 @@ const Rows* Executor<Real>::sequences(std::size_t i, std::int64_t length) {
     return &rows;
 }
 
+/// The rows of space i: of each sequence of its parent as many, up to `most`. A batch may lack the parent.
+template <class Real>
+const Rows* Executor<Real>::shortened(std::size_t i, const Rows* parent, std::int64_t most) {
+    made_.resize(graph_.spaces().size());
+    Rows& rows = made_[i];
+    rows.count = 0, rows.segments.clear(), rows.positions.clear();  // which keep their memory
+    if (!parent) return nullptr;
+    for (const Segment& s : parent->segments) rows.add(std::min(s.length, most), 0, s.slot);
+    return &rows;
+}
+
 /// Finds the batch's spaces and streams by the graph's names.
 template <class Real>
 void Executor<Real>::admit(const Batch& batch) {
@@ -175,6 +186,8 @@ void Executor<Real>::admit(const Batch& batch) {
         const RowSpace& s = spaces[i];
         if (s.fixed > 0)
             counts_[i] = s.fixed;
+        else if (s.most > 0)
+            rows_[i] = shortened(i, rows_[s.parent], s.most), counts_[i] = made_[i].count;
         else if (s.parent != none)
             counts_[i] = counts_[s.parent] * s.per_parent / s.parents;
         else if (s.entries != none)

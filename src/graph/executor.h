@@ -80,6 +80,7 @@ class Executor {
     void admit(const Batch& batch);
     void reach(std::int64_t end);
     const Rows* sequences(std::size_t space, std::int64_t length);
+    const Rows* shortened(std::size_t space, const Rows* parent, std::int64_t most);
     void arrange(const Batch& batch);
     void part_of(Round round, const Batch& batch, Worker part, int member) const;
     Call<Real> call_of(std::size_t step, const Batch& batch, Worker part, int member) const;
@@ -93,7 +94,7 @@ class Executor {
     std::vector<Call<Real>> calls_;            // one per step, all but batch, rows and worker filled in
     ById<const Rows*> rows_;                   // of each space in this run; null where it has no sequences
     ById<std::int64_t> counts_;                // of each space in this run
-    ById<Rows> made_;                          // of spaces whose sequences are equally long
+    ById<Rows> made_;                          // of spaces whose sequences follow from others
     ById<std::span<const std::int32_t>> ids_;  // of each stream in this run
     ById<const float*> vectors_;
     std::vector<Round> rounds_;  // of this run; the number of rows and the longest sequence decide

@@ -70,10 +70,11 @@ double Graph::flops(const Node& node, double length) const {
     return node.op->flops({s.in, s.parameters, node.attributes}, length);
 }
 
-double Graph::tokens(SpaceId space, std::int64_t rows) const {
+double Graph::tokens(SpaceId space, std::int64_t rows, double length) const {
     const RowSpace& s = spaces_[space];
     if (s.parent == none) return static_cast<double>(rows);
-    return tokens(s.parent, rows * s.parents) / static_cast<double>(s.per_parent);
+    const double shortened = s.most > 0 ? std::max(1.0, length / static_cast<double>(s.most)) : 1;
+    return tokens(s.parent, rows * s.parents, length) * shortened / static_cast<double>(s.per_parent);
 }
 
 NodeId Graph::add(const Op& op, std::string path, Small<NodeId, max_inputs> inputs,

@@ -40,8 +40,8 @@ struct Parameter {
 };
 
 /// What the rows of values mean, and how many there are in a run: as many as the batch says, as a stream has
-/// entries (chosen rows), a multiple or a part of another space's (the places of experts, merged patches), or
-/// always the same.
+/// entries (chosen rows), a multiple or a part of another space's (the places of experts, merged patches),
+/// some for each of its sequences (projected keys), or always the same.
 struct RowSpace {
     std::string name;
     StreamId entries = none;
@@ -49,6 +49,7 @@ struct RowSpace {
     std::int64_t per_parent = 0, fixed = 0;
     std::int64_t parents = 1;   // per_parent rows for so many of the parent's
     std::int64_t sequence = 0;  // rows of each of its sequences; 0: it has none, or the batch's
+    std::int64_t most = 0;      // > 0: as many for each of the parent's sequences as it has, but no more
 };
 
 /// What comes in from outside, one entry per row: an integer (token ids, targets, row numbers), or where
@@ -118,8 +119,9 @@ class Graph {
 
     /// Floating-point operations of the node's op, forward, per token, in sequences of `length` tokens.
     double flops(const Node& node, double length) const;
-    /// Tokens that `rows` rows of a space stand for: some spaces have several rows per token.
-    double tokens(SpaceId space, std::int64_t rows) const;
+    /// Tokens that `rows` rows of a space stand for, in sequences of `length` tokens: some spaces have
+    /// several rows per token.
+    double tokens(SpaceId space, std::int64_t rows, double length) const;
 
   private:
     ById<Node> nodes_;

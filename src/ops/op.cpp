@@ -53,6 +53,7 @@ std::span<const Op* const> all_ops() {
         &get_rows_op,
         &pool_op,
         &vectors_op,
+        &project_op,
         &windows_op,
         &merge_op,
         &window_bias_op,

@@ -248,6 +248,9 @@ extern const Op embedding_op, position_embedding_op, sinusoidal_op, position_bit
     additive_attention_op, activation_op, gated_op, add_op, mix_op, scale_op, clamp_op, softcap_op,
     dropout_op, get_rows_op, pool_op, vectors_op, cross_entropy_op;
 
+// Keys and values made fewer: project.cpp.
+extern const Op project_op;
+
 // Pictures in windows: window.cpp.
 extern const Op windows_op, merge_op, window_bias_op;
 

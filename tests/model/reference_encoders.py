@@ -21,6 +21,10 @@ MODELS = {
     'vit': {'model.kind': 'encoder', 'model.pooling': 'mean', 'model.head.kind': 'classes', 'model.head.classes': 5, 'model.image.width': 4,
             'model.image.height': 4, 'model.image.patch': 2, 'model.norm.bias': True},
     'longformer': {'model.kind': 'encoder', 'model.attention.window': [2, 3], 'model.attention.globals': 1},
+    'linformer': {'model.kind': 'encoder', 'model.attention.projected': [3, 5]},
+    'linformer-shared': both | {'model.position.kind': 'sinusoidal', 'model.attention.projected': [0, 3],
+                                'model.attention.projected_share': 'key-value'},
+    'linformer-layerwise': {'model.kind': 'encoder', 'model.attention.projected': 2, 'model.attention.projected_share': 'layerwise'},
     'vaswani': both | {'model.norm.placement': 'post', 'model.position.kind': 'sinusoidal', 'model.ffn.activation': 'relu',
                        'model.embedding.scale': 8 ** 0.5, 'model.label_smoothing': 0.1, 'model.decoder_layers': 1},
     't5': both | {'model.norm.kind': 'rms', 'model.position.kind': 'none', 'model.attention.buckets': 4, 'model.attention.reach': 4,
@@ -56,6 +60,9 @@ class Model(ReferenceModel):
         score = self.get('attention.score', 'scaled')
         q, k, v = (heads(y if n == 'k' and score == 'general' else self.linear(f'{name}_{n}', y, H * D, bias))
                    for n, y in (('q', x), ('k', seen), ('v', seen)))
+        if own and not causal and self.projected(name):
+            k, v = self.shortened(name, k, v)
+            s = k.shape[1]
         if score == 'additive':
             scores = (torch.tanh(q[:, :, None] + k[:, None]) * self.make(name + '_score.weight', H * D).reshape(H, 1, 1, D)).sum(-1)
         else:
@@ -73,6 +80,18 @@ class Model(ReferenceModel):
             layer = int(name.split('.')[-2])  # blk.LAYER.attn
             scores = scores.masked_fill(((i - j).abs() >= windows[layer]) & (i >= first) & (j >= first), -math.inf)
         return self.linear(name + '_output', (scores.softmax(-1) @ v).transpose(0, 1).flatten(-2), C, bias)
+
+    def projected(self, name):
+        wanted, layer = self.get('attention.projected', 0), int(name.split('.')[-2])  # blk.LAYER.attn
+        return wanted[layer] if isinstance(wanted, list) else wanted
+
+    def shortened(self, name, k, v):  # sums over positions; of zeros beyond the text's end; no more of them than positions
+        rows, t, share = self.projected(name), k.shape[1], self.get('attention.projected_share', 'headwise')
+        kv = 'attn_kv_proj' if share == 'layerwise' else name + '_kv_proj'
+        make = lambda n: self.make(n + '.weight', rows, CONTEXT)
+        e, f = (make(name + '_k_proj'), make(name + '_v_proj')) if share == 'headwise' else (make(kv), make(kv))
+        padded = lambda x: F.pad(x, (0, 0, 0, CONTEXT - t))
+        return (e @ padded(k))[:, :t], (f @ padded(v))[:, :t]
 
     def biased(self, name, x, mean):
         bias = self.make(name + '.bias', C, mean=mean)

@@ -32,6 +32,8 @@ void check(const nlohmann::json& settings) {
     batch.step_share = 8;  // routers' losses: sums over the rows, too
     Lowering lowering;
     lowering.phase = Phase::train, lowering.capacity = {8}, lowering.positions = 8;
+    if (config_of(settings).is_encoder())
+        batch.outputs = {0, 1, 2, 3, 4, 5, 6, 7}, lowering.capacity = {8, 8};
     test::check_gradients(model.graph, lowering, batch);
 }
 
@@ -66,6 +68,12 @@ TEST_CASE("a model's gradients agree with central differences, whatever its bloc
     check({{"model.attention.buckets", 4}, {"model.attention.reach", 4}, {"model.kv_heads", 1}});
     check({{"model.attention.window", 2}, {"model.attention.globals", 1}});
     check({{"model.attention.qk_norm", "unit"}, {"model.norm.weight", false}});
+    const nlohmann::json words = {{"model.kind", "encoder"}, {"model.kv_heads", 1}};
+    for (const char* share : {"headwise", "key-value"}) {
+        nlohmann::json projected = words;
+        projected.update({{"model.attention.projected", {2, 4}}, {"model.attention.projected_share", share}});
+        check(projected);
+    }
     check({{"model.residual.first", "scalars"}, {"model.attention.value_embedding", 1}});
     check({{"model.layers", 3},
            {"model.residual.first", "vectors"},

@@ -131,6 +131,8 @@ std::vector<Case> cases() {
     all.push_back({&weigh_op, "by parts", {6}, {Shape(3)}, {}});
     all.push_back({&group_sum_op, "", {6}, {}, {{"heads", 2}}});
     all.push_back({&repeat_op, "", {6}, {}, {{"heads", 4}, {"groups", 2}}});
+    for (std::int64_t rows : {3, 2, 4})  // the last one more than the second sequence has
+        all.push_back({&project_op, std::to_string(rows), {6}, {Shape(rows, 7)}, {}});
     // One picture of 4 × 2 patches, in two windows.
     for (double back : {0, 1})
         all.push_back({&windows_op,
@@ -170,6 +172,7 @@ std::vector<Case> cases() {
 struct Bench {
     Case c;
     Batch batch;
+    Rows projected;  // of project_op
     std::vector<std::vector<double>> in, parameter;
     std::vector<double> weight, constants, out, saved, scratch;
     std::vector<std::byte> workspace;
@@ -185,6 +188,8 @@ struct Bench {
         batch.loss_scale = 1;
         batch.seed = 7;
         batch.training = true;
+        if (c.op == &project_op)
+            for (std::int64_t length : {5, 3}) projected.add(std::min(length, c.parameters[0].dim[0]), 0, 0);
         Rng rng(42, 0);
         std::uint64_t draw = 0;
         auto random = [&](std::int64_t n) {
@@ -223,6 +228,7 @@ struct Bench {
         call.node = 5;
         call.rows = c.op == &get_rows_op || c.op == &pool_op || c.op == &merge_op ? 2 : batch.rows.count;
         call.space = &batch.rows;
+        if (c.op == &project_op) call.space = &projected, call.rows = projected.count;
         if (c.op->stream)
             call.ids = c.op == &get_rows_op        ? batch.outputs
                        : c.op == &cross_entropy_op ? batch.targets

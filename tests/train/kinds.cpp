@@ -75,6 +75,14 @@ std::vector<Kind> kinds() {
         {"masked with pairs",
          config(bert + R"(, "head": {"next": true})", R"({"kind": "wordpiece", "vocab_size": 300})", ""),
          text, "data.txt", 40},
+        {"masked under projected keys",
+         config(bert + R"(, "attention": {"projected": [8, 16], "projected_share": "key-value"})",
+                R"({"kind": "wordpiece", "vocab_size": 300})", ""),
+         text, "data.txt", 40},
+        {"tags under projected keys",
+         config(R"("kind": "encoder", "attention": {"projected": 4, "projected_share": "layerwise"})",
+                R"({"kind": "bpe", "vocab_size": 300})", R"(, "objective": "tags")"),
+         tags, "data.tsv", 40},
     };
 }
 

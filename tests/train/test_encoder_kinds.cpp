@@ -71,6 +71,37 @@ TEST_CASE("encoders fill masks, name classes and tags, and make vectors") {
     CHECK(has(run_linnet({"eval", "-m", tags.s / "m", "--file", tags.data}).out, "accuracy"));
 }
 
+TEST_CASE("an encoder under projected keys is trained, measured, quantized and asked as any other") {
+    Place place(kind_named("masked under projected keys"));
+    const Outcome trained = place.train("m", 20);
+    REQUIRE_MESSAGE(trained.exit == 0, trained.err);
+    const std::string m = place.s / "m", small = place.s / "q.gguf";
+    CHECK(has(run_linnet({"inspect", m + "/model.gguf", "--check"}).out, "linnet"));
+    CHECK(has(run_linnet({"inspect", "graph", "-m", m}).out, "blk.1.attn.v.projected"));
+    CHECK(has(run_linnet({"eval", "-m", m, "--file", place.data}).out, "accuracy"));
+    CHECK(run_linnet({"predict", "-m", m, "-p", "one two [MASK]. three"}).exit == 0);
+    CHECK(run_linnet({"quantize", m + "/model.gguf", small, "--type", "q8_0"}).exit == 0);
+    const Outcome both = run_linnet({"embed", "-m", small, "-p", "one two three four five six\nseven"}),
+                  one = run_linnet({"embed", "-m", small, "-p", "seven"});
+    REQUIRE_MESSAGE(both.exit == 0, both.err);
+    CHECK(both.out.ends_with("\n" + one.out));
+    const Outcome maps = run_linnet({"inspect", "attention", "-m", m, "-p", "one two"});
+    CHECK(maps.exit == 3);
+    CHECK_MESSAGE(has(maps.err, "expected a model with attention between tokens"), maps.err);
+    // With a generator, which has matrices of its own.
+    Place replaced(kind_named("replaced"));
+    const Outcome beside = replaced.train("m", 4, set({"model.attention.projected=8"}));
+    CHECK_MESSAGE(beside.exit == 0, beside.err);
+}
+
+TEST_CASE("an encoder-decoder's encoder may project its keys, and answers are written") {
+    Place place(kind_named("pairs"));
+    const Outcome trained = place.train("m", 10, set({"model.attention.projected=4"}));
+    REQUIRE_MESSAGE(trained.exit == 0, trained.err);
+    const Outcome told = run_linnet({"generate", "-m", place.s / "m", "-p", "421", "-n", "20"});
+    CHECK_MESSAGE(told.exit == 0, told.err);
+}
+
 TEST_CASE("replaced tokens are told beside a generator that the model's file knows nothing of") {
     const Kind kind = kind_named("replaced");
     Place place(kind);

@@ -170,7 +170,8 @@ int run(const Options& options, const Globals& globals) {
     const std::shared_ptr<const Model> model = Model::open(options.model);
     const LookedAt text = looked_at(model, options, globals);
     std::vector<AttentionMap> maps = attention_maps(*model, text);
-    if (maps.empty()) fail_input(model->path(), "", "a model with attention", "none of its layers has it");
+    if (maps.empty())
+        fail_input(model->path(), "", "a model with attention between tokens", "none of its layers has it");
     if (!options.html.empty()) {
         write_page(options, *model, text, std::move(maps));
         return 0;

@@ -262,8 +262,45 @@ void check_choice(ModelConfig& c, std::string_view file) {
                    "layers x (context / " + std::to_string(choice_block) + ")^2 may be up to 2^26");
 }
 
+/// Projected keys and values (Linformer) are sums over all positions of an encoder's text: they have no place
+/// that a mask or a bias could go by.
+void check_projections(ModelConfig& c, std::string_view file) {
+    auto& a = c.attention;
+    if (!c.uses(mixer_names()[0])) a.projected = 0;
+    std::int64_t projected = 0, elements = 0;
+    auto refuse = [&](bool contradicts, const std::string& expected) {
+        if (contradicts)
+            fail_input(file, "model.attention.projected", expected, std::to_string(projected),
+                       "projected keys have no positions");
+    };
+    for (std::int64_t layer = 0; layer < c.layers; layer++) {
+        const std::int64_t before = projected, here = a.projected.at(layer);
+        if (here == 0) continue;
+        projected = here;
+        refuse(!c.has_encoder(), "0, as model.kind is " + c.kind);
+        refuse(a.window.at(layer) != 0, "0 in a layer with attention.window");
+        if (here > c.context)
+            fail_input(file, "model.attention.projected",
+                       "at most model.context (" + std::to_string(c.context) + ")", std::to_string(here));
+        if (a.projected_share == "layerwise" && before != 0 && here != before)
+            fail_input(file, "model.attention.projected",
+                       "one number, or 0, beside projected_share layerwise", std::to_string(here));
+        elements += 2 * here * c.context;  // both at most 2^24, of at most 2^12 layers
+    }
+    if (projected == 0) {
+        a.projected = 0, a.projected_share = ModelConfig().attention.projected_share;
+        return;
+    }
+    refuse(a.alibi != 0, "0 beside attention.alibi");
+    refuse(a.buckets != 0, "0 beside attention.buckets");
+    refuse(c.image.window > 0 || c.merges_at(c.layers - 1) > 0, "0 beside image.window and image.merge");
+    if (elements >= std::int64_t{1} << 40)
+        fail_input(file, "model.attention.projected", "a model of fewer than 2^40 parameters", "more");
+}
+
 void check_attention(ModelConfig& c, std::string_view file) {
     auto& a = c.attention;
+    check_projections(c, file);
     check_scores(c, file);
     check_value_embeddings(c, file);
     check_choice(c, file);
@@ -286,7 +323,8 @@ void check_tied_layers(ModelConfig& c, std::string_view file) {
     for (std::int64_t layer = 0; layer < deepest; layer++) {
         std::int64_t other = layer % c.tie_layers;
         bool alike = c.experts_at(layer) == c.experts_at(other) && c.mixer.at(layer) == c.mixer.at(other);
-        for (const PerLayer<std::int64_t>* list : {&c.heads, &c.kv_heads, &c.ffn.width})
+        for (const PerLayer<std::int64_t>* list :
+             {&c.heads, &c.kv_heads, &c.ffn.width, &c.attention.projected})
             alike &= list->at(layer) == list->at(other);
         if (!alike)
             fail_input(file, "model.tie_layers", "0, as tied layers differ", std::to_string(c.tie_layers));

@@ -101,6 +101,8 @@ struct ModelConfig {
         std::int64_t buckets = 0, reach = 128;       // of learned biases by distance (T5); 0: none
         std::int64_t globals = 0;                    // first positions that all see, beside a window
         std::int64_t random = 0, random_seed = 0;    // blocks of 64 positions that each block sees beside it
+        PerLayer<std::int64_t> projected = 0;        // keys and values become so many (Linformer); 0: none
+        std::string projected_share = "headwise";    // … by matrices that these share
         PerLayer<std::int64_t> value_embedding = 0;  // number of the table that values get rows of; 0: none
     } attention;
     struct {

@@ -31,8 +31,8 @@ void profile(Engine& engine, Sequence& sequence, std::span<const TokenId> tokens
             node.op->product ? &parameters[static_cast<std::size_t>(node.parameters[0])] : nullptr;
         OpTime& sum = entry(sums, node.op->name, weight ? info(weight->type).name : "");
         sum.seconds += step.seconds;
-        const double flops =
-            graph.tokens(node.space, step.rows) * graph.flops(node, static_cast<double>(tokens.size()));
+        const auto length = static_cast<double>(tokens.size());
+        const double flops = graph.tokens(node.space, step.rows, length) * graph.flops(node, length);
         sum.flops += flops;
         if (!weight) return;
         // Of experts, at most those that tokens have chosen are read.

@@ -90,6 +90,8 @@ std::vector<AttentionMap> attention_maps(const Model& model, const LookedAt& tex
     look_at_values(model, text, [&](const Executor<float>::Watched& made) {
         const Graph& graph = model.traced().graph;
         const Node& node = graph.node(made.step.node);
+        // Projected keys are no rows of the text.
+        if (node.attributes.has("projected")) return;
         if (node.op == &attention_op || node.op == &biased_attention_op || node.op == &additive_attention_op)
             maps.push_back(map_of(graph, node, made.call));
     });

@@ -40,7 +40,8 @@ struct AttentionMap {
     }
 };
 
-/// Of every layer that has attention, in the order of the run. Errors as look_at_values.
+/// Of every layer that has attention to rows of a text, not projected ones, in the order of the run. Errors
+/// as look_at_values.
 std::vector<AttentionMap> attention_maps(const Model& model, const LookedAt& text);
 
 }  // namespace linnet

@@ -13,6 +13,7 @@
 #include "model/trace/generator.h"
 #include "model/trace/mixers.h"
 #include "model/trace/picture_windows.h"
+#include "model/trace/projections.h"
 #include "model/trace/rope.h"
 #include "ops/pool.h"
 
@@ -146,6 +147,7 @@ class Tracer : public BlockParts {
         first_ = x;
         value_tables_.clear();
         rope_.begin(graph(), c_);
+        projections_.begin(side);
         begin_score_bias();
         layers_ = layers;
         for (layer_ = 0; layer_ < layers; layer_++) {
@@ -397,6 +399,8 @@ class Tracer : public BlockParts {
             k = rope_.add(graph(), c_, layer_, path + ".k.rope", k);
         if (c_.attention.scale != 0)  // the op's own is 1 / sqrt(D)
             q = scaled(path + ".q.scale", q, c_.attention.scale * std::sqrt(static_cast<double>(d)));
+        if (const std::int64_t rows = projected_at(c_, layer_, self, causal))
+            projections_.add(path, name, rows, k, v);
         StateId state = none;
         if (keeps_states()) {
             const bool all = c_.attention.globals > 0 || c_.attention.random > 0 || !self;
@@ -436,22 +440,8 @@ class Tracer : public BlockParts {
     /// Attention itself, with what its scores get besides their scale.
     NodeId scored(const std::string& path, const std::string& name, NodeId q, NodeId k, NodeId v,
                   StateId state, bool causal, bool self) {
-        const auto& c = c_.attention;
-        Attributes a{{"heads", static_cast<double>(c_.heads.at(layer_))},
-                     {"kv_heads", static_cast<double>(c_.kv_heads.at(layer_))},
-                     {"head_width", static_cast<double>(c_.head_width)},
-                     {"window", self ? static_cast<double>(c.window.at(layer_)) : 0},
-                     {"causal", causal ? 1.0 : 0.0}};
-        if (c.globals > 0 && self) a.set("globals", static_cast<double>(c.globals));
-        if (c.random > 0 && self && c.window.at(layer_) > 0) {
-            a.set("random", static_cast<double>(c.random));
-            a.set("blocks", static_cast<double>((c_.context + choice_block - 1) / choice_block));
-            a.set("seed",
-                  static_cast<double>(c.random_seed * 4096 + layer_));  // another choice in every layer
-        }
-        if (c.softcap != 0) a.set("softcap", c.softcap);
-        if (c.alibi != 0 && self) a.set("alibi", c.alibi);
-        if (c.score == "additive") {
+        Attributes a = attention_settings(c_, layer_, self, causal);
+        if (c_.attention.score == "additive") {
             const std::int64_t width = graph().node(q).width;
             ParameterId w = parameter(name + "_score.weight", Shape(width), 0,
                                       1 / std::sqrt(static_cast<double>(c_.head_width)));
@@ -567,6 +557,7 @@ class Tracer : public BlockParts {
     ExpertsTracer experts_{*this, model_};
     NodeId score_bias_ = none;
     PictureWindows windows_{*this};
+    Projections projections_{*this};
     Placement input_;                                   // of the stack: its tokens
     NodeId first_ = none;                               // … and what its first block reads
     std::map<std::int64_t, ParameterId> value_tables_;  // … and its tables of values, by number

@@ -19,6 +19,7 @@ inline std::int64_t attention_width(const NodeShape& s) {
 /// Two products of each query with the keys that it sees: half of the sequence on average where it is causal.
 inline double attention_flops(const NodeShape& s, double length) {
     if (s.attributes.has("sequence")) length = s.attributes.number("sequence");
+    if (s.attributes.has("projected")) length = std::min(length, s.attributes.number("projected"));
     double seen = s.attributes.flag("causal") ? length / 2 : length;
     auto window = static_cast<double>(s.attributes.integer("window"));
     if (window > 0 && !s.attributes.flag("causal")) window = 2 * window - 1;

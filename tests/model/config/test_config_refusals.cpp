@@ -154,6 +154,38 @@ TEST_CASE("a config that contradicts itself is refused by the setting's name") {
          "model.attention.random: expected 0, as model.context is 16777216, got 1 (layers x (context / 64)^2 "
          "may be up to 2^26)"},
         {plain,
+         {{"model.attention.projected", {0, 2}}},
+         "model.attention.projected: expected 0, as model.kind is decoder, got 2 (projected keys have no "
+         "positions)"},
+        {encoder,
+         {{"model.attention.projected", 2}, {"model.attention.window", {0, 3}}},
+         "model.attention.projected: expected 0 in a layer with attention.window, got 2 (projected keys have "
+         "no positions)"},
+        {encoder,
+         {{"model.attention.projected", 2}, {"model.attention.alibi", 8}},
+         "model.attention.projected: expected 0 beside attention.alibi, got 2 (projected keys have no "
+         "positions)"},
+        {encoder,
+         {{"model.attention.projected", 2}, {"model.attention.buckets", 4}},
+         "model.attention.projected: expected 0 beside attention.buckets, got 2 (projected keys have no "
+         "positions)"},
+        {encoder,
+         {{"model.attention.projected", 1 << 20}},
+         "model.attention.projected: expected at most model.context (6), got 1048576"},
+        {encoder,
+         {{"model.attention.projected", {2, 3}}, {"model.attention.projected_share", "layerwise"}},
+         "model.attention.projected: expected one number, or 0, beside projected_share layerwise, got 3"},
+        {encoder,
+         {{"model.attention.projected", 1 << 20}, {"model.context", 1 << 20}},
+         "model.attention.projected: expected a model of fewer than 2^40 parameters, got more"},
+        {encoder,
+         {{"model.attention.projected", {2, 3}}, {"model.tie_layers", 1}},
+         "model.tie_layers: expected 0, as tied layers differ, got 1"},
+        {windows,
+         {{"model.attention.projected", 2}},
+         "model.attention.projected: expected 0 beside image.window and image.merge, got 2 (projected keys "
+         "have no positions)"},
+        {plain,
          {{"model.attention.score", "additive"}, {"model.attention.softcap", 2}},
          "model.attention.score: expected another beside attention.scale, softcap, alibi or buckets, got "
          "additive"},

@@ -1,0 +1,74 @@
+#include "model/trace/projections.h"
+
+#include <cmath>
+
+namespace linnet {
+namespace {
+
+double number(std::int64_t n) {
+    return static_cast<double>(n);
+}
+
+/// The space with up to `rows` rows for each sequence of the parent: made where there is none yet.
+SpaceId projected_space(Graph& graph, SpaceId parent, std::int64_t rows) {
+    const auto& all = graph.spaces();
+    for (std::size_t i = 0; i < all.size(); i++)
+        if (all[i].parent == parent && all[i].most == rows) return static_cast<SpaceId>(i);
+    return graph.space({"projected", none, parent, 1, 0, 1, 0, rows});
+}
+
+}  // namespace
+
+std::int64_t projected_at(const ModelConfig& c, std::int64_t layer, bool self, bool causal) {
+    return self && !causal ? c.attention.projected.at(layer) : 0;
+}
+
+Attributes attention_settings(const ModelConfig& config, std::int64_t layer, bool self, bool causal) {
+    const auto& c = config.attention;
+    Attributes a{{"heads", number(config.heads.at(layer))},
+                 {"kv_heads", number(config.kv_heads.at(layer))},
+                 {"head_width", number(config.head_width)},
+                 {"window", self ? number(c.window.at(layer)) : 0},
+                 {"causal", causal ? 1.0 : 0.0}};
+    const std::int64_t projected = projected_at(config, layer, self, causal);
+    if (projected > 0) a.set("projected", number(projected));
+    if (c.globals > 0 && self && !projected) a.set("globals", number(c.globals));
+    if (c.random > 0 && self && c.window.at(layer) > 0) {
+        a.set("random", number(c.random));
+        a.set("blocks", number((config.context + choice_block - 1) / choice_block));
+        a.set("seed", number(c.random_seed * 4096 + layer));  // another choice in every layer
+    }
+    if (c.softcap != 0) a.set("softcap", c.softcap);
+    if (c.alibi != 0 && self) a.set("alibi", c.alibi);
+    return a;
+}
+
+void Projections::begin(const std::string& side) {
+    side_ = side, shared_ = none;
+}
+
+/// One column for each position. Where rows are unlike, a sum of n of them times numbers of variance 1/n is
+/// as large as one of them; the 1/k of the paper's theorem would make scores √(n/k) times as large.
+ParameterId Projections::matrix(const std::string& name, std::int64_t rows) {
+    const std::int64_t positions = parts_.config().context;
+    return parts_.parameter(name + ".weight", Shape(rows, positions), 0, 1 / std::sqrt(number(positions)));
+}
+
+void Projections::add(const std::string& path, const std::string& name, std::int64_t rows, NodeId& k,
+                      NodeId& v) {
+    const std::string& share = parts_.config().attention.projected_share;
+    ParameterId of_k = shared_, of_v = shared_;
+    if (shared_ == none) {
+        const bool one = share != "headwise";
+        of_k = matrix(share == "layerwise" ? side_ + "attn_kv_proj" : name + (one ? "_kv_proj" : "_k_proj"),
+                      rows);
+        of_v = one ? of_k : matrix(name + "_v_proj", rows);
+        if (share == "layerwise") shared_ = of_k;
+    }
+    Graph& graph = parts_.graph();
+    const SpaceId space = projected_space(graph, graph.node(k).space, rows);
+    k = graph.add(project_op, path + ".k.projected", {k}, {of_k}, {}, {space});
+    v = graph.add(project_op, path + ".v.projected", {v}, {of_v}, {}, {space});
+}
+
+}  // namespace linnet
