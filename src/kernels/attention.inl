@@ -7,6 +7,7 @@
 #pragma once
 #include "kernels/attention_decode.inl"
 #include "kernels/small.inl"
+#include "kernels/weight_dropout.inl"
 
 namespace linnet {
 namespace {
@@ -49,6 +50,7 @@ inline void attend(const Attention<Real>& f, int64_t head, RealRows v, int64_t i
     static_assert(small_rows <= most_weighed);
     Real shrink[small_rows];
     weigh_rows(f, head, i, rows, j, keys, width, w.scores, key_block, w.top + local, w.total + local, shrink);
+    if (f.dropout.limit > 0) drop_weights(f, head, i, rows, j, width, w.scores, key_block);
     small_product(rows, d, end, w.scores, key_block, 1, v.data, v.row, w.out + local * d, d, shrink);
 }
 

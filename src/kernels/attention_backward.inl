@@ -68,9 +68,14 @@ inline void backward_weights(const Attention<Real>& f, const HeadGradient& h, in
     small_product(rows, width, head_width, h.q + i * f.q_row, f.q_row, 1, w.keys, key_block, p, key_block);
     small_product(rows, width, head_width, h.dout + i * f.out_row, f.out_row, 1, w.values, key_block, s,
                   key_block);
-    for (int64_t r = 0; r < rows; r++, p += key_block, s += key_block)
+    WeightDraws draws;
+    const bool drops = f.dropout.limit > 0;
+    if (drops) draws.draw(f, h.head, i, rows, j), draws.keep(f.dropout, rows, width, s, key_block);
+    for (int64_t r = 0; r < rows; r++)
         finish_backward_row(f, h, i + r, j, keys, width,
-                            dot(head_width, h.dout + (i + r) * f.out_row, h.out + (i + r) * f.out_row), p, s);
+                            dot(head_width, h.dout + (i + r) * f.out_row, h.out + (i + r) * f.out_row),
+                            p + r * key_block, s + r * key_block);
+    if (drops) draws.keep(f.dropout, rows, width, p, key_block);
 }
 
 /// The products of one block of queries [i0, i1) with one block of keys [j, j + keys).

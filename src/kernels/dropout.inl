@@ -25,12 +25,12 @@ inline void put_words(const Words (&c)[4], uint32_t* to) {
     }
 }
 
-/// The four words of each of the counters [counter, counter + W), one counter after another.
-inline void philox_words(uint64_t key, uint64_t stream, uint64_t counter, uint32_t* to) {
+/// The four words of each of the counters first + more[0 … W), one counter after another.
+inline void philox_words(uint64_t key, uint64_t stream, uint64_t first, const uint64_t* more, uint32_t* to) {
     uint32_t numbers[2 * W];
     for (int l = 0; l < W; l++) {
-        numbers[l] = static_cast<uint32_t>(counter + static_cast<uint64_t>(l));
-        numbers[W + l] = static_cast<uint32_t>((counter + static_cast<uint64_t>(l)) >> 32);
+        numbers[l] = static_cast<uint32_t>(first + more[l]);
+        numbers[W + l] = static_cast<uint32_t>((first + more[l]) >> 32);
     }
     Words c0 = get_vector<Words>(numbers), c1 = get_vector<Words>(numbers + W);
     Words c2 = Words{} + static_cast<uint32_t>(stream), c3 = Words{} + static_cast<uint32_t>(stream >> 32);
@@ -47,14 +47,17 @@ inline void philox_words(uint64_t key, uint64_t stream, uint64_t counter, uint32
     put_words<Vec>({c0, c1, c2, c3}, to);
 }
 
-void dropout(int64_t n, const Dropout<Real>& d, const Real* x, Real* y, bool accumulate) {
+constexpr uint64_t next_counters[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+static_assert(W <= sizeof(next_counters) / sizeof(uint64_t));
+
+inline void dropout(int64_t n, const Dropout<Real>& d, const Real* x, Real* y, bool accumulate) {
     const Vec factor = set1(d.factor);
     uint64_t counter = d.counter;
     for (int64_t begin = 0; begin < n; begin += dropout_block, counter += W) {
         uint32_t words[4 * W];
         uint16_t draws[dropout_block];
         if (d.limit > 0) {
-            philox_words(d.key, d.stream, counter, words);
+            philox_words(d.key, d.stream, counter, next_counters, words);
             // Draw 2i is the low half of word i, draw 2i + 1 its high half: as memory has them.
             static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
             __builtin_memcpy(draws, words, sizeof draws);

@@ -36,10 +36,23 @@ struct Gemm {
     int streams = 1;  // rows of W that products of writing read together: 1 or 4 (no bit depends on it)
 };
 
+/// Inverted dropout (Srivastava et al. 2014): element i is kept where its 16 bits of Philox' stream are at
+/// least `limit`. A block of Philox, counter c, serves the elements [8c, 8c + 8).
+template <class Real>
+struct Dropout {
+    std::uint64_t key = 0, stream = 0, counter = 0;  // counter: of the first elements
+    std::uint32_t limit = 0;                         // of 65536; 0: all are kept
+    Real factor = 1;                                 // of those that are kept
+};
+/// Elements that a block of Philox serves: parts of an array begin at multiples.
+inline constexpr std::int64_t dropout_draws = 8;
+
 /// What a table of score biases has at either end, so that it can be read in vectors.
 inline constexpr std::int64_t score_bias_lanes = 16;
 /// Positions of a block of Attention::chosen.
 inline constexpr std::int64_t choice_block = 64;
+/// Elements of Attention::dropout from one row of weights to the next: more than there are keys.
+inline constexpr std::int64_t weight_row = std::int64_t{1} << 27;
 
 /// One sequence's attention. Query row i sits at position cached + i and sees key positions j with
 ///   j <= cached + i (causal) and |j - cached - i| < window (window > 0), or j < globals (as far as causal);
@@ -66,6 +79,9 @@ struct Attention {
     /// seen by the queries of a row's; null: none.
     const Real* chosen = nullptr;
     std::int64_t chosen_row = 0;
+    /// Of the weights, behind their softmax: key j's weight for query row i of head h is element (i · heads +
+    /// h) · weight_row + j. What reads states knows none.
+    Dropout<Real> dropout = {};
     const Real* q = nullptr;
     const void *k = nullptr, *v = nullptr;
     /// Of k and v: rows of D, in whole blocks. In NarrowProducts it may be bf16, and q and out are bf16, too.
@@ -131,17 +147,6 @@ struct Update {
     bool nesterov = false;
     bool cautious = false;  // decays only where u and p have the same sign (Chen et al. 2025)
 };
-
-/// Inverted dropout (Srivastava et al. 2014): element i is kept where its 16 bits of Philox' stream are at
-/// least `limit`. A block of Philox, counter c, serves the elements [8c, 8c + 8).
-template <class Real>
-struct Dropout {
-    std::uint64_t key = 0, stream = 0, counter = 0;  // counter: of the first elements
-    std::uint32_t limit = 0;                         // of 65536; 0: all are kept
-    Real factor = 1;                                 // of those that are kept
-};
-/// Elements that a block of Philox serves: parts of an array begin at multiples.
-inline constexpr std::int64_t dropout_draws = 8;
 
 /// What panels multiply: 16-bit integers (activations of 12 bits), bytes by small matrices or by dot products
 /// of four, or bf16 on matrix units. Sets with the same numbers give the same bits.

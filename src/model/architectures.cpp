@@ -20,7 +20,7 @@ constexpr std::string_view layer_mark = "{layer}";
 
 bool of_training(std::string_view key) {
     constexpr std::string_view keys[] = {
-        "model.dropout",   "model.label_smoothing",      "model.init_std",
+        "model.dropout",   "model.attention.dropout",    "model.label_smoothing", "model.init_std",
         "model.zero_init", "model.experts.balance_loss", "model.experts.z_loss"};
     return std::find(std::begin(keys), std::end(keys), key) != std::end(keys);
 }

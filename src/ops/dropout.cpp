@@ -1,5 +1,4 @@
-// Inverted dropout (Srivastava et al. 2014): y = x · keep / (1 - p). The mask is never stored: it is a
-// function of (seed, step, node, element), drawn again in the backward; p is exact to 1 / 65536.
+// Inverted dropout (Srivastava et al. 2014): y = x · keep / (1 - p), the mask drawn again in the backward.
 #include "ops/rules.h"
 
 namespace linnet {
@@ -11,13 +10,9 @@ double flops(const NodeShape& s, double) {
 
 template <class Real>
 void apply(const Call<Real>& call, const Real* from, Real* to, bool accumulate) {
-    const double p = call.attributes->number("probability");
     const Range range = call.worker.share(call.rows * call.width, dropout_draws);
-    Dropout<Real> d;
-    d.key = call.batch->seed, d.stream = call.batch->step << 16 | static_cast<std::uint64_t>(call.node);
+    Dropout<Real> d = dropout_of(call, call.attributes->number("probability"));
     d.counter = static_cast<std::uint64_t>(range.begin / dropout_draws);
-    if (call.batch->training)
-        d.limit = static_cast<std::uint32_t>(p * 65536), d.factor = static_cast<Real>(1 / (1 - p));
     call.kernels->dropout(range.size(), d, from + range.begin, to + range.begin, accumulate);
 }
 

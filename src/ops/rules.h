@@ -18,6 +18,17 @@ inline double no_flops(const NodeShape&, double) {
     return 0;
 }
 
+/// What drops each element of a node with probability p, exact to 1 / 65536: a function of (seed, step, node,
+/// element), so that a mask is drawn again and never stored. Outside of training all are kept.
+template <class Real>
+Dropout<Real> dropout_of(const Call<Real>& call, double p) {
+    Dropout<Real> d;
+    d.key = call.batch->seed, d.stream = call.batch->step << 16 | static_cast<std::uint64_t>(call.node);
+    if (call.batch->training)
+        d.limit = static_cast<std::uint32_t>(p * 65536), d.factor = static_cast<Real>(1 / (1 - p));
+    return d;
+}
+
 /// A gradient beside those that came before: x + y, or y where it is the first.
 template <class Real>
 Real accumulated(bool accumulate, Real x, Real y) {

@@ -21,7 +21,7 @@ ModelConfig small(const char* kind) {
     if (k == "llama") test::make_llama(c, 24);
     if (k == "post") c.norm.placement = "post", c.position.kind = "sinusoidal", c.ffn.activation = "relu";
     if (k == "sandwich") c.norm.placement = "sandwich", c.position.kind = "none", c.attention.window = 3;
-    if (k == "dropout") c.dropout = 0.25;
+    if (k == "dropout") c.dropout = c.attention.dropout = 0.25;
     c.init_std = 0.3;
     resolve(c, "test");
     return c;
@@ -148,6 +148,20 @@ TEST_CASE("any number of threads gives the same bits") {
             }
         }
     }
+}
+
+TEST_CASE("blocks that are computed again drop the same weights, and outside of training none falls") {
+    Batch batch = batch_of(3, 12);
+    Rig<float> kept(small("dropout"), batch.rows.count, 2),
+        again(small("dropout"), batch.rows.count, 2, [](Lowering&l) { l.recompute = true; }),
+        without(small("gpt2"), batch.rows.count, 2);
+    const double loss = kept.loss(batch);
+    CHECK(again.loss(batch) == loss);
+    CHECK(again.gradients == kept.gradients);
+    batch.step++;
+    CHECK(kept.loss(batch) != loss);  // every step has draws of its own
+    batch.training = false;
+    CHECK(kept.loss(batch) == without.loss(batch));
 }
 
 TEST_CASE("buffers alive at the same time never overlap") {

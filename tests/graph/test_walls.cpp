@@ -65,6 +65,7 @@ Attributes heads(bool causal) {
             {"kv_heads", 2},
             {"head_width", width / 2},
             {"window", 0},
+            {"dropout", 0.2},  // where a batch is one of training
             {"causal", causal ? 1.0 : 0.0}};
 }
 
@@ -102,7 +103,9 @@ TEST_CASE("an encoder runs once, and its keys and values serve a decoder over ma
         stream.insert(stream.end(), words[s].begin(), words[s].end());
         whole.space("source").add(static_cast<std::int64_t>(words[s].size()), 0, s);
     }
+    whole.training = true;
     check_gradients(t.graph, lowering_of(Phase::train, {10, 7}), whole);
+    whole.training = false;
 
     GraphRun<float> at_once(t.graph), in_steps(t.graph);
     at_once.lower("decode", lowering_of(Phase::read, {10, 7}));

@@ -97,6 +97,15 @@ double relative_error(const A& found, const B& expected) {
     return size > 0 ? std::sqrt(error / size) : std::sqrt(error);
 }
 
+/// What dropout multiplies element i with, as base/rng.h draws it.
+template <class Real>
+Real kept_by(const Dropout<Real>& d, std::int64_t i) {
+    const auto words = philox(d.key, d.stream, d.counter + static_cast<std::uint64_t>(i / dropout_draws));
+    const std::uint32_t draw =
+        words[static_cast<std::size_t>(i % dropout_draws / 2)] >> (i % 2 * 16) & 0xFFFFu;
+    return draw >= d.limit ? d.factor : Real(0);
+}
+
 template <class A, class B>
 bool same_bits(const A& a, const B& b, std::int64_t n) {
     for (std::int64_t i = 0; i < n; i++) {

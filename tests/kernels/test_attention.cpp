@@ -17,7 +17,13 @@ struct Case {
     std::int64_t globals = 0;
     bool places = false;  // biases by places instead of distances
     int random = 0;       // every so many blocks is chosen; 0: none
+    double dropout = 0;   // probability with which a weight falls
 };
+
+Case dropping(Case c) {
+    c.dropout = 0.3;
+    return c;
+}
 
 /// q, k, v side by side in one row of each position, as a fused projection leaves them.
 template <class Real>
@@ -60,6 +66,11 @@ struct Sequence {
         for (std::int64_t i = 0; i < chosen.size(); i++)
             chosen[i] = c.random > 0 && i % c.random == 0 ? Real(1) : Real(0);
         if (c.random > 0) f.chosen = chosen.data(), f.chosen_row = blocks();
+        // The counter's low word runs over on the way.
+        if (c.dropout > 0)
+            f.dropout = {0x0123456789ABCDEF, 0xFEDCBA9876543210, 0xFE000000,
+                         static_cast<std::uint32_t>(c.dropout * 65536),
+                         static_cast<Real>(1 / (1 - c.dropout))};
         if (c.places) return;
         for (std::int64_t h = 0; h < c.heads; h++)  // the ends are alike, as promised
             for (std::int64_t i = 0; i < score_bias_lanes; i++) {
@@ -95,6 +106,10 @@ struct Sequence {
             return true;
         return (!is.causal || j <= at) && (is.window == 0 || std::abs(j - at) < is.window || j < is.globals);
     }
+    double kept(std::int64_t h, std::int64_t i, std::int64_t j) const {
+        return is.dropout > 0 ? static_cast<double>(kept_by(f.dropout, (i * is.heads + h) * weight_row + j))
+                              : 1;
+    }
     Real* keys_of(std::int64_t kv_head) const { return qkv.data() + (is.heads + kv_head) * is.width; }
     void naive(std::vector<double>& y, std::vector<double>& log_sum) const {
         std::int64_t d = is.width;
@@ -114,7 +129,8 @@ struct Sequence {
                 for (std::int64_t c = 0; c < d; c++) {
                     double sum = 0;
                     for (std::int64_t j = 0; j < keys; j++)
-                        sum += p[static_cast<std::size_t>(j)] / total * static_cast<double>(v[j * row + c]);
+                        sum += p[static_cast<std::size_t>(j)] / total * kept(h, i, j) *
+                               static_cast<double>(v[j * row + c]);
                     y[static_cast<std::size_t>((i * is.heads + h) * d + c)] = sum;
                 }
             }
@@ -169,6 +185,12 @@ const Case cases[] = {
     {70, 4, 2, 20, 0, 0, true, 0, false, true, 0, true},
     {330, 2, 1, 16, 0, 10, true, 0, false, false, 0, false, 3},
     {330, 2, 1, 16, 0, 10, false, 0, true, false, 3, false, 4},
+    dropping({7, 2, 2, 16}),
+    dropping({130, 4, 2, 33}),
+    dropping({66, 2, 1, 32, 0, 0, false}),
+    dropping({70, 4, 1, 20, 0, 9}),
+    dropping({150, 2, 2, 16, 0, 20, true, 2, true, true, 70}),
+    dropping({330, 2, 1, 16, 0, 10, false, 0, true, false, 3, false, 4}),
 };
 const Case cached_cases[] = {
     {1, 4, 2, 64, 300},
@@ -201,7 +223,8 @@ TEST_CASE("attention agrees with a naive softmax: grouped heads, windows, caches
             CHECK(distance(s.lse, log_sum, s.lse.size()) < s.allowed());
         };
         auto check = [&](const Case& c, int misaligned) {
-            check_one(c, misaligned, false), check_one(c, misaligned, true);
+            check_one(c, misaligned, false);
+            if (c.dropout == 0) check_one(c, misaligned, true);
         };
         for (const Case& c : cases) check(c, 0), check(c, 1);
         for (const Case& c : cached_cases) check(c, 0), check(c, 3);
@@ -273,6 +296,7 @@ TEST_CASE("attention reads keys and values of every stored type: the bits of the
             std::vector<double> y(static_cast<std::size_t>(plain.out.size())), log_sum;
             plain.naive(y, log_sum);
             for (bool decode : {false, true}) {
+                if (decode && c.dropout > 0) continue;  // of training alone
                 plain.run(table, table.attention_block, decode);
                 stored.run(table, 5, decode);
                 // Blocks are unpacked some keys at a time when decoding, which are summed apart.
@@ -286,6 +310,36 @@ TEST_CASE("attention reads keys and values of every stored type: the bits of the
             for (const Case& c : cases) check(c, type);
             for (const Case& c : cached_cases) check(c, type);
         }
+    });
+}
+
+TEST_CASE("dropout of attention's weights: a share of p falls, each query and head has draws of its own") {
+    each_table([]<class Real>(const KernelTable<Real>& table) {
+        // Scores are 0 and value j is 1 in column j alone, so column j of a result is key j's weight.
+        const std::int64_t rows = 256, heads = 2;
+        Sequence<Real> s({rows, heads, heads, rows, 0, 0, false});
+        std::vector<std::vector<bool>> fell;
+        for (std::int64_t i = 0; i < s.qkv.size(); i++) s.qkv[i] = 0;
+        for (std::int64_t h = 0; h < heads; h++)
+            for (std::int64_t j = 0; j < rows; j++) s.keys_of(heads + h)[j * s.row + j] = 1;
+        const double p = 0.2;
+        s.f.dropout = {7, 8, 9, static_cast<std::uint32_t>(p * 65536), static_cast<Real>(1 / (1 - p))};
+        s.run(table, table.attention_block);
+        std::int64_t count = 0;
+        for (std::int64_t r = 0; r < rows * heads; r++) {
+            fell.emplace_back();
+            for (std::int64_t j = 0; j < rows; j++) {
+                const auto weight = static_cast<double>(s.out[r * rows + j]);
+                fell.back().push_back(weight == 0);
+                count += weight == 0;
+                if (weight != 0) CHECK(weight == doctest::Approx(1 / (1 - p) / rows).epsilon(1e-5));
+            }
+        }
+        // Within four standard deviations, √(p (1 - p) / n).
+        const double n = static_cast<double>(rows * heads * rows);
+        CHECK(std::abs(static_cast<double>(count) / n - p) < 4 * std::sqrt(p * (1 - p) / n));
+        std::sort(fell.begin(), fell.end());
+        CHECK(std::adjacent_find(fell.begin(), fell.end()) == fell.end());
     });
 }
 
@@ -340,7 +394,10 @@ TEST_CASE("attention's backward agrees with central differences") {
                           {19, 2, 2, 3, 0, 0, false, 0, true, true},
                           {18, 2, 1, 3, 0, 0, false, 0, false, true, 0, true},
                           {150, 1, 1, 2, 0, 5, true, 0, false, false, 0, false, 2},
-                          {150, 1, 1, 2, 0, 5, false, 0, false, false, 2, false, 3}}) {
+                          {150, 1, 1, 2, 0, 5, false, 0, false, false, 2, false, 3},
+                          dropping({9, 4, 2, 8}),
+                          dropping({70, 2, 1, 3, 0, 0, false}),
+                          dropping({20, 1, 1, 4, 0, 3, true, 0.6, false, true, 2})}) {
         Sequence<double> s(c);
         s.run(table, 128);
         s.back(table, false);

@@ -32,6 +32,7 @@ struct Case {
     bool causal = true;
     float softcap = 0;
     std::int64_t globals = 0;
+    float dropout = 0;
 };
 constexpr Case cases[] = {{1, 1, 1, 8},
                           {5, 2, 1, 16},
@@ -43,7 +44,10 @@ constexpr Case cases[] = {{1, 1, 1, 8},
                           {200, 2, 2, 24, 10, false},
                           {210, 1, 1, 32, 30, false, 3, 70},
                           {300, 2, 1, 24},
-                          {530, 1, 1, 16, 0, false}};
+                          {530, 1, 1, 16, 0, false},
+                          {33, 2, 2, 33, 0, true, 0, 0, 0.25f},
+                          {300, 2, 1, 24, 0, false, 0, 0, 0.25f},
+                          {210, 1, 1, 32, 30, true, 3, 70, 0.25f}};
 
 /// One sequence's values and gradients, of a kernel.
 struct Sequence {
@@ -65,6 +69,7 @@ struct Sequence {
         Attention<float>& f = b.forward;
         f.rows = f.keys = c.rows, f.heads = c.heads, f.kv_heads = c.kv_heads, f.head_width = c.width;
         f.window = c.window, f.causal = c.causal, f.softcap = c.softcap, f.globals = c.globals;
+        f.dropout = {7, 8, 9, static_cast<std::uint32_t>(c.dropout * 65536), 1 / (1 - c.dropout)};
         f.scale = 2 / std::sqrt(static_cast<float>(c.width));
         f.q = q.data(), f.k = k.data(), f.v = v.data(), f.out = out.data(), f.lse = lse.data();
         f.q_row = f.out_row = c.heads * c.width, f.k_row = f.v_row = c.kv_heads * c.width;

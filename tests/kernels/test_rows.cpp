@@ -394,12 +394,7 @@ TEST_CASE("dropout keeps what base/rng.h draws, wherever a part begins") {
         Values<Real> x(n, 1, 1), before(n, 2), expected(n);
         // The counter's low word runs over in the middle.
         const Dropout<Real> whole{0x0123456789ABCDEF, 0xFEDCBA9876543210, 0xFFFFFFC0, 13107, Real(1.25)};
-        for (std::int64_t i = 0; i < n; i++) {
-            const auto block = static_cast<std::uint64_t>(i / dropout_draws);
-            const auto words = philox(whole.key, whole.stream, whole.counter + block);
-            const std::uint32_t draw = words[static_cast<std::size_t>(i % 8 / 2)] >> (i % 2 * 16) & 0xFFFFu;
-            expected[i] = draw >= whole.limit ? x[i] * whole.factor : Real(0);
-        }
+        for (std::int64_t i = 0; i < n; i++) expected[i] = x[i] * kept_by(whole, i);
         for (std::int64_t begin : {0, 8, 80, 992})
             for (std::int64_t length : lengths) {
                 length = std::min(length, n - begin);

@@ -98,13 +98,17 @@ std::vector<Case> cases() {
     attention("window and globals", 2, 2, 2, true, {{"globals", 1}});
     attention("window, both ways", 2, 1, 2, false);
     attention("window and globals, both ways", 2, 2, 2, false, {{"globals", 1}});
-    auto additive = [&](int heads, int kv_heads, int window, bool causal) {
-        attention("", heads, kv_heads, window, causal);
+    attention("dropout", 4, 2, 0, true, {{"dropout", 0.3}});
+    attention("dropout, window, both ways", 2, 1, 2, false, {{"dropout", 0.3}, {"softcap", 0.7}});
+    auto additive = [&](int heads, int kv_heads, int window, bool causal,
+                        std::initializer_list<std::pair<const char*, double>> more = {}) {
+        attention("", heads, kv_heads, window, causal, more);
         all.back().op = &additive_attention_op;
         all.back().parameters = {Shape(heads * 4)};
         all.back().what = all.back().attributes.text();
     };
     additive(2, 2, 0, true), additive(4, 2, 2, true), additive(3, 1, 0, false), additive(2, 2, 2, false);
+    additive(4, 2, 0, true, {{"dropout", 0.3}});
     for (double kernel : {1, 2, 4})
         all.push_back({&conv_op,
                        "rows " + std::to_string(static_cast<int>(kernel)),
@@ -149,7 +153,8 @@ std::vector<Case> cases() {
     all.back().inputs.push_back(4 * 5 * 16);
     // A row of biases for each head, so as many heads as there are rows here.
     for (bool causal : {true, false}) {
-        attention("biased", 8, 2, 0, causal, {{"bias_zero", 18}, {"softcap", 1}});
+        attention("biased", 8, 2, 0, causal,
+                  {{"bias_zero", 18}, {"softcap", 1}, {"dropout", causal ? 0 : 0.3}});
         all.back().op = &biased_attention_op;
         all.back().inputs.push_back(causal ? 18 + 16 : 18 + 3 + 16);
         all.push_back({&score_bias_op,

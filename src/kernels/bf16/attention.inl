@@ -91,6 +91,7 @@ void bf16_attend(const Attention<Real>& f, int64_t head, typename Units::Left q,
     Units::put({rows, width, d, d}, q, w.k, w.scores, wide_keys);
     Real shrink[tile_block];
     weigh_rows(f, head, i, rows, j, keys, width, w.scores, wide_keys, w.top + local, w.total + local, shrink);
+    if (f.dropout.limit > 0) drop_weights(f, head, i, rows, j, width, w.scores, wide_keys);
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = width; c < used; c += W) store(w.scores + r * wide_keys + c, zero());
     const auto weights = Units::rows_of_a({w.scores, DType::f32, wide_keys}, rows, used, w.weights);
@@ -208,6 +209,19 @@ struct QueryBlocks {
     }
 };
 
+/// Products of query rows [i, i + rows), at most most_weighed, with the keys from j on become P and dA, as in
+/// backward_weights.
+inline void bf16_backward_weights(const Attention<Real>& f, const HeadGradient& h, int64_t i, int64_t rows,
+                                  int64_t j, int64_t keys, const Real* deltas, Real* p, Real* s) {
+    const int64_t width = ceil_divide(keys, W) * W;
+    WeightDraws draws;
+    const bool drops = f.dropout.limit > 0;
+    if (drops) draws.draw(f, h.head, i, rows, j), draws.keep(f.dropout, rows, width, s, key_block);
+    for (int64_t r = 0; r < rows; r++)
+        finish_backward_row(f, h, i + r, j, keys, width, deltas[r], p + r * key_block, s + r * key_block);
+    if (drops) draws.keep(f.dropout, rows, width, p, key_block);
+}
+
 /// The products of the queries [i0, i1) with the keys [j, j + keys), which are packed.
 template <class Units>
 void bf16_backward_block(const QueryBlocks<Units>& blocks, const HeadGradient& h, int64_t i0, int64_t i1,
@@ -216,10 +230,9 @@ void bf16_backward_block(const QueryBlocks<Units>& blocks, const HeadGradient& h
     const int64_t d = f.head_width, queries = i1 - i0, width = ceil_divide(keys, W) * W;
     Units::put({queries, width, d, d}, blocks.q(i0), w.k_d, w.weights, key_block);
     Units::put({queries, width, d, d}, blocks.dout(i0), w.v_d, w.dscores, key_block);
-    const Real* const deltas = blocks.deltas(i0);
-    for (int64_t r = 0; r < queries; r++)
-        finish_backward_row(f, h, i0 + r, j, keys, width, deltas[r], w.weights + r * key_block,
-                            w.dscores + r * key_block);
+    for (int64_t r = 0; r < queries; r += most_weighed)
+        bf16_backward_weights(f, h, i0 + r, least(most_weighed, queries - r), j, keys, blocks.deltas(i0) + r,
+                              w.weights + r * key_block, w.dscores + r * key_block);
     const auto by_rows = Units::rows_of_a({w.dscores, DType::f32, key_block}, queries, keys, w.left);
     Units::add({queries, d, keys, keys}, by_rows, w.k_k, blocks.dq(i0), whole_tiles(d), nullptr);
     const auto weights = Units::turned(w.weights, queries, keys, w.left);

@@ -134,6 +134,9 @@ void check_rwkv(ModelConfig& c, std::string_view file) {
 /// Whatever looks back: attention has heads and positions, the others may do without.
 void check_mixers(ModelConfig& c, std::string_view file) {
     if (!c.has_attention()) {
+        if (c.attention.dropout > 0)
+            fail_input(file, "model.attention.dropout", "0, as no layer has attention",
+                       nlohmann::json(c.attention.dropout).dump(), "there are no weights to drop");
         c.attention = {};
         if (std::ranges::none_of(c.mixer.list(), mixer_has_heads)) c.heads = c.kv_heads = c.head_width = 1;
         c.kv_heads = 0;

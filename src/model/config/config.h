@@ -104,6 +104,7 @@ struct ModelConfig {
         PerLayer<std::int64_t> projected = 0;        // keys and values become so many (Linformer); 0: none
         std::string projected_share = "headwise";    // … by matrices that these share
         PerLayer<std::int64_t> value_embedding = 0;  // number of the table that values get rows of; 0: none
+        double dropout = 0;                          // of weights behind the softmax, in training
     } attention;
     struct {
         double scale = 1;

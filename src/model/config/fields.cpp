@@ -148,6 +148,8 @@ std::vector<Field> rows(ModelConfig& c) {
               "what has the matrices of these sums in common", 0, 0, {"headwise", "key-value", "layerwise"}),
         later("model.attention.value_embedding", &c.attention.value_embedding,
               "number of the table whose row for the token goes into v; 0: none", 0, 4096),
+        later("model.attention.dropout", &c.attention.dropout,
+              "probability of dropping a weight, in training", 0, 0.99),
         later("model.embedding.scale", &c.embedding.scale, "of token embeddings", -many, many),
         later("model.embedding.norm", &c.embedding.norm, "a norm after the embedding"),
         later("model.embedding.norm_last", &c.embedding.norm_last, "that norm is behind positions, too"),

@@ -441,6 +441,7 @@ class Tracer : public BlockParts {
     NodeId scored(const std::string& path, const std::string& name, NodeId q, NodeId k, NodeId v,
                   StateId state, bool causal, bool self) {
         Attributes a = attention_settings(c_, layer_, self, causal);
+        if (training_ && c_.attention.dropout > 0) a.set("dropout", c_.attention.dropout);
         if (c_.attention.score == "additive") {
             const std::int64_t width = graph().node(q).width;
             ParameterId w = parameter(name + "_score.weight", Shape(width), 0,

@@ -5,13 +5,14 @@
 // them.
 #include <cmath>
 
+#include "base/rng.h"
 #include "ops/attention/call.h"
 #include "ops/rules.h"
 
 namespace linnet {
 namespace {
 
-constexpr std::int64_t piece = 8;                   // keys whose tanh is computed at a time
+constexpr std::int64_t piece = dropout_draws;       // keys whose tanh is computed at a time
 constexpr std::int64_t widest = 256, longest = 32;  // a head; a block of a stored type
 
 std::int64_t width(const NodeShape& s) {
@@ -43,15 +44,16 @@ const Real* row_of(const Call<Real>& call, const Attention<Real>& f, const void*
     return room;
 }
 
-/// Of one query and a piece of keys: which are seen, tanh(q + k) of those, and their scores.
+/// Of one query and a piece of keys: which are seen, tanh(q + k) of those, their scores, and what dropout
+/// multiplies their weights with.
 template <class Real>
 struct Piece {
     std::int64_t count = 0, at[piece];
-    Real tanh[piece * widest], score[piece];
+    Real tanh[piece * widest], score[piece], kept[piece];
 
-    void make(const Call<Real>& call, const Attention<Real>& f, const Real* q, const Real* w, std::int64_t kv,
-              std::int64_t i, std::int64_t j) {
-        const std::int64_t d = f.head_width;
+    void make(const Call<Real>& call, const Attention<Real>& f, const Real* q, const Real* w,
+              std::int64_t head, std::int64_t i, std::int64_t j) {
+        const std::int64_t d = f.head_width, kv = head / (f.heads / f.kv_heads);
         Real room[widest + longest];
         count = 0;
         for (std::int64_t key = j; key < std::min(j + piece, f.keys); key++) {
@@ -61,7 +63,19 @@ struct Piece {
             at[count++] = key;
         }
         call.kernels->activation(Activation::tanh, count * d, tanh, tanh);
-        for (std::int64_t n = 0; n < count; n++) score[n] = dot(d, w, tanh + n * d);
+        for (std::int64_t n = 0; n < count; n++) score[n] = dot(d, w, tanh + n * d), kept[n] = 1;
+        if (f.dropout.limit > 0) drop(f.dropout, ((i * f.heads + head) * weight_row + j) / piece, j);
+    }
+
+  private:
+    /// By the draws of Philox' block `block`, which serves this piece.
+    void drop(const Dropout<Real>& d, std::int64_t block, std::int64_t j) {
+        const auto words = philox(d.key, d.stream, d.counter + static_cast<std::uint64_t>(block));
+        for (std::int64_t n = 0; n < count; n++) {
+            const std::int64_t own = at[n] - j;
+            const std::uint32_t draw = words[static_cast<std::size_t>(own / 2)] >> own % 2 * 16 & 0xFFFF;
+            kept[n] = draw >= d.limit ? d.factor : Real(0);
+        }
     }
 };
 
@@ -74,7 +88,7 @@ void look(const Call<Real>& call, const Attention<Real>& f, std::int64_t head, s
     Piece<Real> p;
     std::fill_n(out, d, Real(0));
     for (std::int64_t j = 0; j < f.keys; j += piece) {
-        p.make(call, f, q, w, kv, i, j);
+        p.make(call, f, q, w, head, i, j);
         if (p.count == 0) continue;
         Real high = *std::max_element(p.score, p.score + p.count);
         if (total > 0) high = std::max(high, top);
@@ -84,7 +98,7 @@ void look(const Call<Real>& call, const Attention<Real>& f, std::int64_t head, s
         for (std::int64_t n = 0; n < p.count; n++) {
             const Real weight = std::exp(p.score[n] - top);
             const Real* v = row_of(call, f, f.v, kv * f.v_head, f.v_row, p.at[n], room);
-            for (std::int64_t c = 0; c < d; c++) out[c] += weight * v[c];
+            for (std::int64_t c = 0; c < d; c++) out[c] += p.kept[n] * weight * v[c];
             total += weight;
         }
     }
@@ -112,8 +126,9 @@ struct Gradients {
     std::int64_t q_row, k_row;
 };
 
-/// From the gradient of one query's result. With t = tanh(q + k), P from the log-sum-exp and
-///   dS_j = P_j (dout · v_j - dout · out):   dv_j += P_j dout,  dw += dS_j t,  dq, dk_j += dS_j w ∘ (1 - t²).
+/// From the gradient of one query's result. With t = tanh(q + k), P from the log-sum-exp, m what dropout
+/// multiplies it with and dS_j = P_j (m_j dout · v_j - dout · out):
+///   dv_j += P_j m_j dout,  dw += dS_j t,  dq, dk_j += dS_j w ∘ (1 - t²).
 template <class Real>
 void look_back(const Call<Real>& call, const Attention<Real>& f, const Gradients<Real>& g, std::int64_t head,
                std::int64_t i) {
@@ -123,16 +138,17 @@ void look_back(const Call<Real>& call, const Attention<Real>& f, const Gradients
     Real *dq = g.q + i * g.q_row, *dw = g.w + i * g.q_row;
     Piece<Real> p;
     for (std::int64_t j = 0; j < f.keys; j += piece) {
-        p.make(call, f, q, w, kv, i, j);
+        p.make(call, f, q, w, head, i, j);
         for (std::int64_t n = 0; n < p.count; n++) {
             const Real* v = static_cast<const Real*>(f.v) + kv * f.v_head + p.at[n] * f.v_row;
             const Real* t = p.tanh + n * d;
-            const Real weight = std::exp(p.score[n] - lse), ds = weight * (dot(d, dout, v) - delta);
+            const Real weight = std::exp(p.score[n] - lse), kept = p.kept[n];
+            const Real ds = weight * (kept * dot(d, dout, v) - delta);
             Real *dk = g.k + p.at[n] * g.k_row, *dv = g.v + p.at[n] * g.k_row;
             for (std::int64_t c = 0; c < d; c++) {
                 const Real inner = ds * w[c] * (1 - t[c] * t[c]);
                 dq[c] += inner, dk[c] += inner;
-                dv[c] += weight * dout[c];
+                dv[c] += kept * weight * dout[c];
                 dw[c] += ds * t[c];
             }
         }

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "ops/op.h"
+#include "ops/rules.h"
 
 namespace linnet {
 
@@ -51,6 +51,7 @@ Attention<Real> arguments(const Call<Real>& call) {
     if (call.in[3]) args.bias = call.in[3], args.bias_row = call.in_width[3];
     if (call.in[3] && a.has("bias_keys")) args.bias_keys = a.integer("bias_keys");
     if (call.in[3] && !args.bias_keys) args.bias_zero = a.integer("bias_zero");
+    if (a.has("dropout")) args.dropout = dropout_of(call, a.number("dropout"));
     args.scale = static_cast<Real>(1 / std::sqrt(static_cast<double>(args.head_width)));
     args.q_row = args.out_row = args.heads * args.head_width;
     args.q_head = args.k_head = args.v_head = args.head_width;
@@ -85,6 +86,7 @@ void place(Attention<Real>& args, const Call<Real>& call, std::size_t i) {
     args.q = row_at(call.in[0], call.in_type[0], s.first * args.q_row);
     args.out = call.out ? row_at(call.out, call.out_type, s.first * args.out_row) : nullptr;
     args.lse = call.saved ? call.saved + s.first * args.heads : nullptr;
+    args.dropout.counter = static_cast<std::uint64_t>(s.first * args.heads * (weight_row / dropout_draws));
     if (args.bias_keys > 0)
         args.bias = call.in[3] + table_of(*call.attributes, static_cast<std::int64_t>(i)) *
                                      call.attributes->integer("sequence") * args.bias_keys;

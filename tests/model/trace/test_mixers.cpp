@@ -87,6 +87,9 @@ TEST_CASE("mixers that contradict the rest of a config are refused by the key's 
     says(refusal({{"model.mixer", "linear-attention"}, {"model.position.kind", "rope"}}),
          "model.position.kind: expected learned, sinusoidal, bits or none, as no layer has attention, got "
          "rope");
+    says(refusal({{"model.mixer", "linear-attention"}, {"model.attention.dropout", 0.1}}),
+         "model.attention.dropout: expected 0, as no layer has attention, got 0.1 (there are no weights to "
+         "drop)");
     says(refusal({{"model.mixer", {"mamba", "mamba", "attention"}}}),
          "model.mixer: expected at most 2 values, one per layer, got 3");
     says(refusal({{"model.mixer", {"mamba", "attention"}}, {"model.tie_layers", 1}}),

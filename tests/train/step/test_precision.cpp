@@ -18,7 +18,7 @@ namespace {
 
 const char* const small = R"({
   "model": {"context": 32, "width": 48, "layers": 2, "heads": 4, "kv_heads": 2, "dropout": 0.1,
-            "norm": {"kind": "rms"}, "position": {"kind": "rope"}, "attention": {"bias": false},
+            "norm": {"kind": "rms"}, "position": {"kind": "rope"}, "attention": {"bias": false, "dropout": 0.1},
             "ffn": {"width": 80, "activation": "silu", "gated": true, "bias": false}},
   "tokenizer": {"kind": "char"},
   "train": {"batch": 4, "accumulate": 2, "steps": 30, "eval_every": 15, "eval_batches": 2, "checkpoint_every": 10,
