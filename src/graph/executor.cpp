@@ -17,8 +17,10 @@ template <class Real>
 std::size_t unpack_workspace(const Graph& graph, const Plan& plan) {
     std::size_t most = 0;
     const std::vector<DType>& stored = plan.lowering.stored;
-    for (std::size_t i = 0; i < stored.size(); i++)
-        most = std::max(most, unpack_bytes<Real>(stored[i], graph.parameters()[i].shape.dim[1]));
+    for (std::size_t i = 0; i < stored.size(); i++) {
+        const Shape& w = graph.parameters()[i].shape;
+        most = std::max(most, unpack_bytes<Real>(stored[i], w.dim[1], w.dim[0]));
+    }
     return most;
 }
 

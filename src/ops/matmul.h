@@ -9,21 +9,26 @@ namespace linnet {
 /// Rows of a weight of a block type that are unpacked at once: their order of summation depends on this.
 inline constexpr std::int64_t unpacked_rows = 256;
 
-/// Bytes that a member's workspace needs behind the kernels' own, for weights with rows of `columns`
+/// Bytes that a member's workspace needs behind the kernels' own, for a weight of `rows` rows of `columns`
 /// elements.
 template <class Real>
-constexpr std::size_t unpack_bytes(DType type, std::int64_t columns) {
-    return info(type).block > 1 ? static_cast<std::size_t>(unpacked_rows * columns) * sizeof(Real) : 0;
+constexpr std::size_t unpack_bytes(DType type, std::int64_t columns, std::int64_t rows = unpacked_rows) {
+    return info(type).block > 1
+               ? static_cast<std::size_t>(std::min(unpacked_rows, rows) * columns) * sizeof(Real)
+               : 0;
 }
 
-/// Rows [first, first + count) of a weight, in Real, in the member's workspace.
+/// Rows [first, first + count) of a weight, in Real, in the member's workspace, as far apart as in the
+/// weight; of each at least its first `needed` elements.
 template <class Real>
-Real* unpack(const Call<Real>& call, const Tensor& w, std::int64_t first, std::int64_t count) {
+Real* unpack(const Call<Real>& call, const Tensor& w, std::int64_t first, std::int64_t count,
+             std::int64_t needed) {
     auto* to =
         reinterpret_cast<Real*>(static_cast<std::byte*>(call.workspace) + kernel_workspace(*call.kernels));
-    std::int64_t columns = w.shape.dim[1];
+    const std::int64_t columns = w.shape.dim[1], block = info(w.type).block;
+    const std::int64_t loaded = (needed + block - 1) / block * block;
     for (std::int64_t i = 0; i < count; i++)
-        call.kernels->load(columns, w.type, w.row(first + i), to + i * columns);
+        call.kernels->load(loaded, w.type, w.row(first + i), to + i * columns);
     return to;
 }
 
@@ -71,7 +76,7 @@ void unpacked_project(const Call<Real>& call, const Gemm<Real>& g, const Tensor&
                       const PanelProduct<Real>* product) {
     for (std::int64_t n = g.n_begin; n < g.n_end; n += unpacked_rows) {
         Gemm<Real> part = columns_of(g, n, std::min(unpacked_rows, g.n_end - n));
-        part.b = {unpack(call, w, first + n, part.n), kernel_type<Real>, 1, g.k};
+        part.b = {unpack(call, w, first + n, part.n, g.k), kernel_type<Real>, 1, g.k};
         if (product)
             product->gemm(part, call.workspace);
         else
@@ -87,7 +92,7 @@ void unpacked_back(const Call<Real>& call, const PanelProduct<Real>& product, Ge
     for (std::int64_t first = 0; first < depth; first += unpacked_rows) {
         g.k = std::min(unpacked_rows, depth - first);
         g.a.data = a + first;
-        g.b = {unpack(call, w, first, g.k), kernel_type<Real>, g.n, 1};
+        g.b = {unpack(call, w, first, g.k, g.n), kernel_type<Real>, g.n, 1};
         product.gemm(g, call.workspace);
         g.accumulate = true, g.add = nullptr;
     }

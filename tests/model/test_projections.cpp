@@ -1,7 +1,9 @@
 // Keys and values that are projected along the sequence (Linformer): parameters, texts shorter than the
-// context, the same bits alone and in company, weights of any type.
+// context, the same bits alone and in company, weights of any type, how a team shares the work.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "base/rng.h"
@@ -10,6 +12,7 @@
 #include "model/small_models.h"
 #include "model/trace/trace.h"
 #include "model/weights.h"
+#include "ops/matmul.h"
 #include "support.h"
 
 using namespace linnet;
@@ -72,6 +75,57 @@ Vectors vectors(const std::shared_ptr<const Model>& model, const std::vector<std
     std::span<const float> all = encoder.vectors(inputs, Pooling::mean);
     return {all.begin(), all.end()};
 }
+
+/// Texts under a matrix of `rows` rows for `columns` positions, by the kernels selected now, as the op gets
+/// them.
+struct Projected {
+    static constexpr std::int64_t rows = 64, columns = 1024, width = 16;
+    Rows from, to;
+    std::vector<float> e, x, y, dy, de;
+    std::vector<std::byte> quantized, room;
+    float* unpacked = nullptr;  // in the workspace, behind the kernels' own
+
+    explicit Projected(const std::vector<std::int64_t>& lengths) {
+        for (std::int64_t length : lengths) {
+            const auto slot = static_cast<std::int32_t>(from.segments.size());
+            from.add(length, 0, slot), to.add(std::min(length, rows), 0, slot);
+        }
+        e = numbers(rows * columns), x = numbers(from.count * width), dy = numbers(to.count * width);
+        y.resize(dy.size());
+        quantized.resize(static_cast<std::size_t>(stored_bytes(DType::q8_0, rows * columns)));
+        kernels().quantize(rows * columns, DType::q8_0, e.data(), nullptr, quantized.data());
+        room.resize(kernel_workspace(kernels()) + 64 + unpack_bytes<float>(DType::q8_0, columns, rows));
+    }
+    static std::vector<float> numbers(std::int64_t count) {
+        std::vector<float> all;
+        for (std::int64_t i = 0; i < count; i++) all.push_back(static_cast<float>(i * i % 23 - 11) / 16);
+        return all;
+    }
+    Call<float> call(bool quantizes, Worker worker) {
+        Call<float> c;
+        c.worker = worker, c.kernels = &kernels(), c.width = width, c.rows = to.count, c.space = &to;
+        c.in[0] = x.data(), c.in_type[0] = DType::f32, c.in_width[0] = width;
+        c.in_space[0] = &from, c.in_rows[0] = from.count;
+        if (quantizes)
+            c.parameter[0] = {quantized.data(), DType::q8_0, Shape(rows, columns)};
+        else
+            c.parameter[0] = {e.data(), DType::f32, Shape(rows, columns)};
+        c.out = y.data(), c.dout = dy.data();
+        const auto at = reinterpret_cast<std::uintptr_t>(room.data());
+        c.workspace = reinterpret_cast<void*>((at + 63) / 64 * 64);
+        unpacked =
+            reinterpret_cast<float*>(static_cast<std::byte*>(c.workspace) + kernel_workspace(kernels()));
+        return c;
+    }
+    /// What this member adds to a gradient of zeros.
+    std::vector<float> gradient(Worker worker) {
+        de.assign(static_cast<std::size_t>(rows * columns), 0);
+        Call<float> c = call(false, worker);
+        c.parameter_grad[0] = de.data();
+        project_op.backward(c);
+        return de;
+    }
+};
 
 /// Calls test() on every instruction set.
 template <class Test>
@@ -185,4 +239,39 @@ TEST_CASE("a model of projected keys is in its file as it was made") {
         CHECK(model->config().attention.projected_share == share);
         CHECK(vectors(model, {50, 3}) == vectors(made.view(), {50, 3}));
     }
+}
+
+TEST_CASE("a team shares what its texts reach of a projection's gradient, and each element is one member's") {
+    on_every_set([&] {
+        Projected texts({40, 128, 7});
+        auto reached = [](const std::vector<float>& all) {
+            return std::ssize(all) - std::count(all.begin(), all.end(), 0.0f);
+        };
+        const std::vector<float> whole = texts.gradient({0, 1});
+        std::vector<float> sum(whole.size());
+        for (int member = 0; member < 2; member++) {
+            const std::vector<float> part = texts.gradient({member, 2});
+            CHECK(reached(part) > reached(whole) / 4);
+            for (std::size_t i = 0; i < sum.size(); i++)
+                if (part[i] != 0) sum[i] = sum[i] == 0 ? part[i] : NAN;
+        }
+        CHECK(sum == whole);
+    });
+}
+
+TEST_CASE("of a quantized projection a text unpacks the blocks that it reaches, in room for its rows") {
+    CHECK(unpack_bytes<float>(DType::q8_0, 1024, 64) == 64 * 1024 * sizeof(float));
+    CHECK(unpack_bytes<float>(DType::q8_0, 1024, 300) == unpack_bytes<float>(DType::q8_0, 1024));
+    on_every_set([&] {
+        Projected text({33});
+        Call<float> call = text.call(true, {0, 1});
+        constexpr float unused = 1000;
+        std::fill_n(text.unpacked, Projected::rows * Projected::columns, unused);
+        project_op.forward(call);
+        for (std::int64_t row = 0; row < Projected::rows; row++) {
+            const float* begin = text.unpacked + row * Projected::columns;
+            CHECK(std::count(begin, begin + Projected::columns, unused) ==
+                  Projected::columns - (row < 33 ? 64 : 0));
+        }
+    });
 }

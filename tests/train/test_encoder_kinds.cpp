@@ -76,7 +76,8 @@ TEST_CASE("an encoder under projected keys is trained, measured, quantized and a
     const Outcome trained = place.train("m", 20);
     REQUIRE_MESSAGE(trained.exit == 0, trained.err);
     const std::string m = place.s / "m", small = place.s / "q.gguf";
-    CHECK(has(run_linnet({"inspect", m + "/model.gguf", "--check"}).out, "linnet"));
+    CHECK(has(run_linnet({"inspect", m + "/model.gguf"}).out, "architecture linnet"));
+    CHECK(has(run_linnet({"inspect", m + "/model.gguf", "--check"}).out, "all weights are finite"));
     CHECK(has(run_linnet({"inspect", "graph", "-m", m}).out, "blk.1.attn.v.projected"));
     CHECK(has(run_linnet({"eval", "-m", m, "--file", place.data}).out, "accuracy"));
     CHECK(run_linnet({"predict", "-m", m, "-p", "one two [MASK]. three"}).exit == 0);
@@ -85,6 +86,12 @@ TEST_CASE("an encoder under projected keys is trained, measured, quantized and a
                   one = run_linnet({"embed", "-m", small, "-p", "seven"});
     REQUIRE_MESSAGE(both.exit == 0, both.err);
     CHECK(both.out.ends_with("\n" + one.out));
+    // Its matrices are unpacked in training, too.
+    const Outcome adapted =
+        run_linnet({"finetune", "-m", small, "--data", place.data, "--out", place.s / "adapted", "--lora",
+                    "2", "--steps", "3", "--set", "train.batch=4"});
+    CHECK_MESSAGE(adapted.exit == 0, adapted.err);
+    CHECK(run_linnet({"inspect", place.s / "adapted/adapter.gguf", "--check"}).exit == 0);
     const Outcome maps = run_linnet({"inspect", "attention", "-m", m, "-p", "one two"});
     CHECK(maps.exit == 3);
     CHECK_MESSAGE(has(maps.err, "expected a model with attention between tokens"), maps.err);
@@ -92,6 +99,43 @@ TEST_CASE("an encoder under projected keys is trained, measured, quantized and a
     Place replaced(kind_named("replaced"));
     const Outcome beside = replaced.train("m", 4, set({"model.attention.projected=8"}));
     CHECK_MESSAGE(beside.exit == 0, beside.err);
+}
+
+TEST_CASE("in bf16 an encoder under projected keys is the same file for any number of threads") {
+    Place place(kind_named("masked under projected keys"));
+    for (const char* threads : {"1", "3"}) {
+        const Outcome trained =
+            place.train(threads, 12, {"--threads", threads, "--set", "train.precision=bf16"});
+        REQUIRE_MESSAGE(trained.exit == 0, trained.err);
+    }
+    CHECK(place.hash("1") == place.hash("3"));
+    CHECK(place.losses("1") == place.losses("3"));
+    CHECK(place.losses("1").back() < place.losses("1").front());
+}
+
+TEST_CASE("inspect attention says how many layers of projected keys it leaves out") {
+    Place masked(kind_named("masked")), pairs(kind_named("pairs"));
+    std::vector<std::string> one = set({"model.layers=3"}), none = one;
+    one.insert(one.end(), {"--set", "model.attention.projected=[0,8,0]"});
+    none.insert(none.end(), {"--set", "model.mixer=[\"attention\",\"lstm\",\"attention\"]", "--set",
+                             "model.attention.projected=[0,8,0]"});
+    const std::string left = "left out, as their keys are projected (model.attention.projected): ";
+    auto looked = [](const Place& place, const std::string& out, const std::vector<std::string>& more) {
+        const Outcome trained = place.train(out, 1, more);
+        REQUIRE_MESSAGE(trained.exit == 0, trained.err);
+        return run_linnet({"inspect", "attention", "-m", place.s / out, "-p", "1"});
+    };
+    const Outcome some = looked(masked, "some", one);
+    CHECK(some.exit == 0);
+    CHECK(has(some.out, "blk.0.attn"));
+    CHECK_FALSE(has(some.out, "blk.1.attn"));
+    CHECK_MESSAGE(has(some.err, left + "1 of 3 layers\n"), some.err);
+    // Of an LSTM the key says nothing.
+    const Outcome all = looked(masked, "all", none);
+    CHECK(all.exit == 0);
+    CHECK_FALSE(has(all.err, left));
+    const Outcome side = looked(pairs, "side", set({"model.attention.projected=4"}));
+    CHECK_MESSAGE(has(side.err, left + "2 of 2 layers of the encoder\n"), side.err);
 }
 
 TEST_CASE("an encoder-decoder's encoder may project its keys, and answers are written") {

@@ -9,6 +9,7 @@
 #include "base/json_line.h"
 #include "base/output.h"
 #include "base/signals.h"
+#include "base/terminal.h"
 #include "commands/commands.h"
 #include "commands/inspect/attention_page.h"
 #include "commands/options.h"
@@ -165,6 +166,17 @@ void write_page(const Options& options, const Model& model, const LookedAt& text
     note_written(options.html);
 }
 
+/// Projected keys are no tokens, so that layers which have them show no weights.
+void note_projected(const ModelConfig& config) {
+    std::int64_t projected = 0;
+    for (std::int64_t layer = 0; layer < config.layers; layer++)
+        projected += config.attention.projected.at(layer) > 0;
+    if (projected > 0)
+        note("left out, as their keys are projected (model.attention.projected): " +
+             std::to_string(projected) + " of " + std::to_string(config.layers) + " layers" +
+             (config.has_decoder() ? " of the encoder" : ""));
+}
+
 int run(const Options& options, const Globals& globals) {
     if (!options.html.empty()) prepare_output(options.html, existing(options.overwrite));
     const std::shared_ptr<const Model> model = Model::open(options.model);
@@ -172,6 +184,7 @@ int run(const Options& options, const Globals& globals) {
     std::vector<AttentionMap> maps = attention_maps(*model, text);
     if (maps.empty())
         fail_input(model->path(), "", "a model with attention between tokens", "none of its layers has it");
+    note_projected(model->config());
     if (!options.html.empty()) {
         write_page(options, *model, text, std::move(maps));
         return 0;

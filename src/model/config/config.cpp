@@ -266,10 +266,14 @@ void check_choice(ModelConfig& c, std::string_view file) {
 }
 
 /// Projected keys and values (Linformer) are sums over all positions of an encoder's text: they have no place
-/// that a mask or a bias could go by.
+/// that a mask or a bias could go by. Layers without attention have none.
 void check_projections(ModelConfig& c, std::string_view file) {
     auto& a = c.attention;
-    if (!c.uses(mixer_names()[0])) a.projected = 0;
+    std::vector<std::int64_t> used;
+    for (std::int64_t layer = 0; layer < c.layers; layer++)
+        used.push_back(c.mixer.at(layer) == mixer_names()[0] ? a.projected.at(layer) : 0);
+    a.projected = PerLayer<std::int64_t>(std::move(used));
+    a.projected.shorten(c.layers);
     std::int64_t projected = 0, elements = 0;
     auto refuse = [&](bool contradicts, const std::string& expected) {
         if (contradicts)
@@ -326,9 +330,10 @@ void check_tied_layers(ModelConfig& c, std::string_view file) {
     for (std::int64_t layer = 0; layer < deepest; layer++) {
         std::int64_t other = layer % c.tie_layers;
         bool alike = c.experts_at(layer) == c.experts_at(other) && c.mixer.at(layer) == c.mixer.at(other);
-        for (const PerLayer<std::int64_t>* list :
-             {&c.heads, &c.kv_heads, &c.ffn.width, &c.attention.projected})
+        for (const PerLayer<std::int64_t>* list : {&c.heads, &c.kv_heads, &c.ffn.width})
             alike &= list->at(layer) == list->at(other);
+        if (layer < c.layers)  // a decoder behind them projects nothing
+            alike &= c.attention.projected.at(layer) == c.attention.projected.at(other);
         if (!alike)
             fail_input(file, "model.tie_layers", "0, as tied layers differ", std::to_string(c.tie_layers));
     }

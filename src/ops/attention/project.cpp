@@ -39,16 +39,17 @@ void each_sequence(const Call<Real>& call, const Visit& visit) {
             visit(call.in_space[0]->segments[i], to);
 }
 
-/// Calls visit(first, count, operand) for the first `rows` rows of E: all at once, or of a block type as many
-/// as are unpacked at a time.
+/// Calls visit(first, count, operand) for E[:m, :n] of a sequence of x and its rows of y: all at once, or of
+/// a block type as many rows as are unpacked at a time.
 template <class Real, class Visit>
-void each_piece(const Call<Real>& call, std::int64_t rows, const Visit& visit) {
+void each_piece(const Call<Real>& call, const Segment& from, const Segment& to, const Visit& visit) {
     const Tensor& e = call.parameter[0];
-    const std::int64_t columns = e.shape.dim[1];
+    const std::int64_t columns = e.shape.dim[1], rows = to.length;
     if (info(e.type).block == 1) return visit(0, rows, Operand{e.data, e.type, columns, 1});
     for (std::int64_t first = 0; first < rows; first += unpacked_rows) {
         const std::int64_t count = std::min(unpacked_rows, rows - first);
-        visit(first, count, Operand{unpack(call, e, first, count), kernel_type<Real>, columns, 1});
+        visit(first, count,
+              Operand{unpack(call, e, first, count, from.length), kernel_type<Real>, columns, 1});
     }
 }
 
@@ -56,7 +57,7 @@ template <class Real>
 void forward(Call<Real>& call) {
     const std::int64_t c = call.width;
     each_sequence(call, [&](const Segment& from, const Segment& to) {
-        each_piece(call, to.length, [&](std::int64_t first, std::int64_t count, Operand e) {
+        each_piece(call, from, to, [&](std::int64_t first, std::int64_t count, Operand e) {
             Gemm<Real> g;
             g.m = count, g.n = g.c_row = c, g.k = from.length;
             g.a = e;
@@ -73,7 +74,7 @@ template <class Real>
 void backward_input(const Call<Real>& call) {
     const std::int64_t c = call.width;
     each_sequence(call, [&](const Segment& from, const Segment& to) {
-        each_piece(call, to.length, [&](std::int64_t first, std::int64_t count, const Operand& e) {
+        each_piece(call, from, to, [&](std::int64_t first, std::int64_t count, const Operand& e) {
             Gemm<Real> g;
             g.m = from.length, g.n = g.c_row = c, g.k = count;
             g.a = {e.data, e.type, 1, e.row};
@@ -85,15 +86,16 @@ void backward_input(const Call<Real>& call) {
     });
 }
 
-/// dE += dy · xᵀ of every sequence, in their order: an element of dE is one member's, whichever sequences
-/// reach it.
+/// dE += dy · xᵀ of every sequence, in their order. The members share what the longest sequence reaches: an
+/// element of dE is one member's, whichever sequences reach it.
 template <class Real>
 void backward_parameter(const Call<Real>& call) {
     const std::int64_t c = call.width;
     const PanelProduct<Real> product = panel_product(*call.kernels, call.product);
-    const Shape& e = call.parameter[0].shape;
     Gemm<Real> all;
-    all.m = all.m_end = e.dim[0], all.n = all.n_end = all.c_row = e.dim[1], all.k = c;
+    all.m = all.m_end = call.space->longest();
+    all.n = all.n_end = call.in_space[0]->longest();
+    all.k = c, all.c_row = call.parameter[0].shape.dim[1];
     all.c = call.parameter_grad[0], all.accumulate = true;
     all = gemm_share(product.cut, all, call.worker.index, call.worker.count);
     each_sequence(call, [&](const Segment& from, const Segment& to) {

@@ -325,3 +325,44 @@ TEST_CASE("settings that say nothing beside others become their defaults") {
     CHECK(config_of({{"model.attention.value_embedding", 1}}).attention.value_embedding.at(1) == 1);
     CHECK(config_of({{"model.attention.buckets", 8}}).attention.buckets == 8);
 }
+
+TEST_CASE("what projects keys counts in an encoder's layers of attention alone") {
+    const json mixed = {{"model.kind", "encoder"}, {"model.mixer", {"lstm", "attention"}}};
+    auto with = [](json settings, const json& more) {
+        settings.update(more);
+        return config_of(settings);
+    };
+    auto same = [](const PerLayer<std::int64_t>& list, std::vector<std::int64_t> values) {
+        return list == PerLayer<std::int64_t>(std::move(values));
+    };
+    // Another number, one above the context, a window: of the LSTM they mean nothing.
+    CHECK(same(
+        with(mixed, {{"model.attention.projected", {3, 2}}, {"model.attention.projected_share", "layerwise"}})
+            .attention.projected,
+        {0, 2}));
+    CHECK(same(with(mixed, {{"model.attention.projected", {1 << 20, 2}}, {"model.attention.window", {3, 0}}})
+                   .attention.projected,
+               {0, 2}));
+    CHECK(
+        same(with(mixed,
+                  {{"model.layers", 4}, {"model.tie_layers", 2}, {"model.attention.projected", {3, 2, 1, 2}}})
+                 .attention.projected,
+             {0, 2}));
+    CHECK(
+        refusal([&] {
+            with(mixed,
+                 {{"model.layers", 4}, {"model.tie_layers", 2}, {"model.attention.projected", {3, 2, 3, 1}}});
+        }) == "test: model.tie_layers: expected 0, as tied layers differ, got 2");
+    const ModelConfig none = with(
+        mixed, {{"model.attention.projected", {3, 0}}, {"model.attention.projected_share", "key-value"}});
+    CHECK(same(none.attention.projected, {0}));
+    CHECK(none.attention.projected_share == "headwise");
+    // The layers of a deeper decoder project nothing.
+    CHECK(same(with(encoder, {{"model.kind", "encoder-decoder"},
+                              {"model.layers", 3},
+                              {"model.decoder_layers", 6},
+                              {"model.tie_layers", 2},
+                              {"model.attention.projected", {2, 3, 2}}})
+                   .attention.projected,
+               {2, 3}));
+}
