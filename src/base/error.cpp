@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/terminal.h"
+#include "base/utf8.h"
 
 namespace linnet {
 namespace {
@@ -14,8 +15,7 @@ constexpr std::size_t longest_value = 200, longest_list = 800, longest_path = 40
 /// `text`, or as many whole characters of it as `limit` bytes hold, and "…".
 std::string shortened(std::string_view text, std::size_t limit) {
     if (text.size() <= limit) return std::string(text);
-    while (limit > 0 && (static_cast<unsigned char>(text[limit]) & 0xC0) == 0x80) limit--;
-    return std::string(text.substr(0, limit)) + "…";
+    return std::string(text.substr(0, character_start(text, limit))) + "…";
 }
 
 void append_part(std::string& line, std::string_view separator, std::string_view text) {

@@ -144,7 +144,8 @@ bool holds_text(const Field& field) {
 
 /// A string as it was typed; for a field that may repeat also [one,two] or ["one","two"].
 json text_value(const Field& field, const std::string& text) {
-    if (std::holds_alternative<std::string*>(field.target) || !text.starts_with('[') || !text.ends_with(']'))
+    if (std::holds_alternative<std::string*>(field.target) || !text.starts_with('[') ||
+        !text.ends_with(']') || nests_too_deep(text))
         return text;
     json list = parse_or_discard(text);
     if (!list.is_discarded()) return list;

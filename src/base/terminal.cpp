@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -43,7 +44,7 @@ void put(std::string_view text) {
 /// The first `columns` characters; a character is taken to be one column wide.
 std::string_view cut(std::string_view text, int columns) {
     for (std::size_t i = 0; i < text.size(); i++)
-        if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80 && columns-- == 0) return text.substr(0, i);
+        if (!is_tail(text[i]) && columns-- == 0) return text.substr(0, i);
     return text;
 }
 
@@ -105,9 +106,7 @@ std::string printable(std::string_view text, bool lines) {
 }
 
 int character_count(std::string_view text) {
-    int n = 0;
-    for (char c : text) n += (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-    return n;
+    return static_cast<int>(text.size() - static_cast<std::size_t>(std::ranges::count_if(text, is_tail)));
 }
 
 std::string folded(std::string_view text, int width, int indent, int used) {

@@ -187,8 +187,10 @@ std::string_view option_for(std::string_view name) {
         {"max-tokens", "tokens"},  {"max-new-tokens", "tokens"}, {"max-length", "tokens"},
         {"num-predict", "tokens"}, {"prompt-file", "file"},      {"repetition-penalty", "repeat-penalty"},
     };
+    std::string dashed(name);
+    std::ranges::replace(dashed, '_', '-');
     for (const auto& [theirs, ours] : table)
-        if (name == theirs) return ours;
+        if (dashed == theirs) return ours;
     return {};
 }
 

@@ -74,7 +74,8 @@ CLI::Option* add_model(CLI::App& app, std::string& path);
 void add_hidden_names(CLI::App& app, const std::string& names, CLI::Option* option);
 
 /// Our option for what other programs call `name` (both without dashes): "tokens" for "max-tokens"; empty
-/// where none is known. Such a name is not understood, as what it means may differ, but answered with a hint.
+/// where none is known; "max_tokens" is the same. Such a name is not understood, as what it means may differ,
+/// but answered with a hint.
 std::string_view option_for(std::string_view name);
 
 /// -f, --file: texts that may also be named as arguments.

@@ -44,22 +44,27 @@ void encode_document(const Tokenizer& tokenizer, std::string_view text, bool mar
     if (mark && marks.end)
         ids.push_back(*marks.end);
     else if (mark && !text.ends_with('\n'))
-        tokenizer.encode("\n", ids, {});
+        behind(text.size(), [&] { tokenizer.encode("\n", ids, {}); });
 }
 
-std::vector<TokenId> encode_documents(const Tokenizer& tokenizer, std::span<const std::string_view> documents,
-                                      bool mark, int threads) {
+/// One of the two parts of a split.
+std::vector<TokenId> encode_documents(const Tokenizer& tokenizer, const TextSplit& split,
+                                      const std::vector<std::string_view>& documents, bool mark, int threads,
+                                      const std::string& name) {
+    auto encode = [&](std::size_t i, int threads_of_one, std::vector<TokenId>& to) {
+        naming_part(split, documents, i, name,
+                    [&] { encode_document(tokenizer, documents[i], mark, threads_of_one, to); });
+    };
     std::vector<TokenId> ids;
     if (documents.size() < 64) {  // threads share each one
-        for (std::string_view text : documents) encode_document(tokenizer, text, mark, threads, ids);
+        for (std::size_t i = 0; i < documents.size(); i++) encode(i, threads, ids);
         return ids;
     }
     std::vector<std::vector<TokenId>> shares(static_cast<std::size_t>(threads));
     run_team(threads, [&](Worker worker) {
         Range range = worker.share(static_cast<std::int64_t>(documents.size()));
         for (std::int64_t i = range.begin; i < range.end; i++)
-            encode_document(tokenizer, documents[static_cast<std::size_t>(i)], mark, 1,
-                            shares[static_cast<std::size_t>(worker.index)]);
+            encode(static_cast<std::size_t>(i), 1, shares[static_cast<std::size_t>(worker.index)]);
     });
     for (const std::vector<TokenId>& share : shares) ids.insert(ids.end(), share.begin(), share.end());
     return ids;
@@ -106,7 +111,7 @@ TokenSource TokenSource::from_documents(const TextSplit& split, bool mark, const
     for (int i = 0; i < 2; i++) {
         auto stream = std::make_shared<Stream>();
         const std::vector<TokenId> ids =
-            naming(source.name_, [&] { return encode_documents(tokenizer, *parts[i], mark, threads); });
+            encode_documents(tokenizer, split, *parts[i], mark, threads, source.name_);
         if (tokenizer.size() <= 65536)
             stream->narrow.assign(ids.begin(), ids.end());
         else

@@ -38,10 +38,9 @@ struct Batch {
     std::uint64_t index = 0;
     std::uint64_t input_hash = 0;  // of this batch and all before it
     std::uint64_t bytes_read = 0;
-    // Before it: documents that have begun, and bytes of the last of them.
-    std::uint64_t documents_before = 0, bytes_before = 0;
-    bool skip = false;  // an earlier run has written it
-    bool end = false;   // no batch follows
+    std::uint64_t bytes_before = 0;  // of the document that its first part goes on with
+    bool skip = false;               // an earlier run has written it
+    bool end = false;                // no batch follows
 
     struct Run {  // parts of one split, one behind the other
         int split;
@@ -110,8 +109,8 @@ class Builder {
     std::vector<std::string> files_;
     DocumentReader reader_;
     std::uint64_t batches_read_ = 0, hash_read_ = 0;
-    std::uint64_t documents_read_ = 0, document_bytes_ = 0;  // that have begun; of the last of them
-    std::uint64_t first_hash_ = 0;                           // of the first document
+    std::uint64_t document_bytes_ = 0;  // of the last document that has begun
+    std::uint64_t first_hash_ = 0;      // of the first document
     bool read_whole_ = false;
     CorpusProgress progress_;
     std::uint64_t resume_at_ = 0, resume_hash_ = 0;
@@ -208,13 +207,13 @@ std::uint64_t hash_of(const Batch& batch, std::uint64_t before) {
 bool Builder::read(Batch& batch) {
     if (read_whole_) return false;
     batch.clear();
-    batch.documents_before = documents_read_, batch.bytes_before = document_bytes_;
+    batch.bytes_before = document_bytes_;
     DocumentPart part;
     while (!read_whole_ && batch.text.size() < batch_bytes && batch.parts.size() < 65536) {
         read_whole_ = !reader_.next(batch.text, part);
         if (read_whole_) break;
         batch.parts.push_back(part);
-        if (part.first) documents_read_++, document_bytes_ = 0;
+        if (part.first) document_bytes_ = 0;
         document_bytes_ += part.end - part.begin;
     }
     if (batches_read_ == 0 && !batch.parts.empty()) first_hash_ = batch.parts[0].hash;
@@ -243,16 +242,16 @@ void Builder::encode(Batch& batch) const {
                      batch.add_tokens(ids.size() * static_cast<std::size_t>(token_bytes_)));
     };
     const DocumentMarks marks(tokenizer_);
-    std::uint64_t document = batch.documents_before, before = batch.bytes_before;
+    std::uint64_t before = batch.bytes_before;
     for (const DocumentPart& part : batch.parts) {
-        if (part.first) document++, before = 0;
+        if (part.first) before = 0;
         std::string_view text = std::string_view(batch.text).substr(part.begin, part.end - part.begin);
         const std::size_t begin = batch.token_bytes;
         if (part.first && marks.begin) store({&*marks.begin, 1});
         EncodeOptions encode;
         encode.continues = !part.first;
         if (!text.empty())
-            naming([&] { return place(document); },
+            naming([&] { return place(part.number); },
                    [&] { behind(before, [&] { tokenizer_.encode_blocks(text, encode, store); }); });
         before += text.size();
         if (part.last && options_.end_tokens) store({&*marks.end, 1});

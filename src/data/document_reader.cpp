@@ -129,6 +129,7 @@ bool DocumentReader::open_next() {
     if (kind.empty()) kind = binary_kind(ahead());
     if (!kind.empty()) {
         bad(path_ + ": expected UTF-8 text, got " + std::string(kind));
+        number_++;
         drop(ahead().size());
         ended_ = true;
         return true;
@@ -186,6 +187,7 @@ bool DocumentReader::next_line(std::string& text, DocumentPart& part) {
         if (!is_good) {
             bad(where(fault.at) + fault.expected + ", got " +
                 (fault.utf8 ? utf8_fault_name(line, fault.at) : fault.got));
+            number_++;
             drop(size);
             continue;
         }
@@ -194,6 +196,7 @@ bool DocumentReader::next_line(std::string& text, DocumentPart& part) {
         if (document.empty()) continue;
         part.end = text.size();
         part.hash = hash_bytes(document.substr(0, hashed_bytes));
+        part.number = ++number_;
         return true;
     }
 }
@@ -213,6 +216,7 @@ bool DocumentReader::take(std::string& text, DocumentPart& part, std::size_t siz
     if (fault < piece.size() && !repair) {
         bad(path_ + ": byte " + std::to_string(offset_ + fault) + ": expected UTF-8, got " +
             utf8_fault_name(piece, fault));
+        number_ += part.first;
         // What was handed out of a long document stays; its rest is passed over.
         dropping_ = true;
         keep = inside_;
@@ -231,7 +235,10 @@ bool DocumentReader::take(std::string& text, DocumentPart& part, std::size_t siz
     inside_ = !last && !dropping_ ? true : inside_ && !last;
     if (last) dropping_ = false;
     drop(dropped);
-    return keep && !(part.first && part.last && part.begin == part.end);
+    const bool some = keep && !(part.first && part.last && part.begin == part.end);
+    number_ += some && part.first;
+    part.number = number_;
+    return some;
 }
 
 bool DocumentReader::next_text(std::string& text, DocumentPart& part) {

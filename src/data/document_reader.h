@@ -36,6 +36,7 @@ struct DocumentPart {
     std::size_t begin = 0, end = 0;
     bool first = true, last = true;  // a part may be empty where only its `last` is news
     std::uint64_t hash = 0;          // of the document's first 64 KiB (the same in all its parts)
+    std::uint64_t number = 0;        // of the document, from 1, counted with the bad ones
 };
 
 /// All regular files that `paths` name, in order; a folder stands for the files below it, sorted by path,
@@ -86,6 +87,7 @@ class DocumentReader {
     std::uint64_t offset_ = 0, line_ = 0;     // of buffer_[start_] in the (decompressed) file
     bool inside_ = false, dropping_ = false;  // a long document has begun; its rest is passed over
     std::uint64_t hash_ = 0, done_bytes_ = 0, total_ = 0;
+    std::uint64_t number_ = 0;  // documents that have begun, bad ones, too
     Skipped skipped_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -33,6 +34,13 @@ std::string Documents::sha256() const {
     return sum.hex();
 }
 
+Documents::Place Documents::place(std::string_view part) const {
+    const auto at = static_cast<std::size_t>(part.data() - text.data());
+    const auto end = std::upper_bound(ends.begin(), ends.end(), at);
+    return {numbers[static_cast<std::size_t>(end - ends.begin())],
+            at - (end == ends.begin() ? 0 : *std::prev(end))};
+}
+
 Documents read_documents(const std::vector<std::string>& inputs, ReadOptions options) {
     // The text is held whole, so a document may be read in pieces cut anywhere between characters.
     options.cut = [](std::string_view text, std::size_t from) { return character_start(text, from); };
@@ -42,7 +50,7 @@ Documents read_documents(const std::vector<std::string>& inputs, ReadOptions opt
     DocumentReader reader(std::move(files), std::move(options));
     for (DocumentPart part; reader.next(documents.text, part);) {
         if (int signal = stop_signal()) throw Stopped{signal};
-        if (part.first) documents.hashes.push_back(part.hash);
+        if (part.first) documents.hashes.push_back(part.hash), documents.numbers.push_back(part.number);
         if (part.last) documents.ends.push_back(documents.text.size());
     }
     static_cast<Skipped&>(documents) = reader.skipped();
@@ -60,13 +68,13 @@ bool held_out(std::uint64_t document_hash, double fraction) {
 }
 
 TextSplit split_documents(const Documents& documents, double fraction) {
-    TextSplit split;
+    TextSplit split{{}, {}, &documents};
     if (documents.count() >= many_documents) {
         for (std::size_t i = 0; i < documents.count(); i++)
             (held_out(documents.hashes[i], fraction) ? split.validation : split.train)
                 .push_back(documents[i]);
         if (!split.train.empty() && (fraction == 0 || !split.validation.empty())) return split;
-        split = {};
+        split.train.clear(), split.validation.clear();
     }
     for (std::size_t i = 0; i < documents.count(); i++) {
         std::string_view document = documents[i];

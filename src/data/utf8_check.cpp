@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "text/unicode/unicode.h"
 
 namespace linnet {
@@ -22,7 +23,7 @@ std::string utf8_fault_name(std::string_view text, std::size_t at) {
     auto byte = [&](std::size_t i) {
         return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0u;
     };
-    auto tail = [&](std::size_t i) { return (byte(i) & 0xC0) == 0x80; };
+    auto tail = [&](std::size_t i) { return at + i < text.size() && is_tail(text[at + i]); };
     unsigned lead = byte(0);
     if ((lead == 0xC0 || lead == 0xC1) && tail(1)) return "an overlong form";
     if ((lead == 0xE0 && tail(1) && byte(1) < 0xA0) || (lead == 0xF0 && tail(1) && byte(1) < 0x90))
@@ -31,7 +32,7 @@ std::string utf8_fault_name(std::string_view text, std::size_t at) {
     if ((lead == 0xF4 && tail(1) && byte(1) >= 0x90)) return "a code point beyond U+10FFFF";
     char hex[8];
     std::snprintf(hex, sizeof hex, "0x%02X", lead);
-    if ((lead & 0xC0) == 0x80) return std::string("a stray continuation byte ") + hex;
+    if (tail(0)) return std::string("a stray continuation byte ") + hex;
     if (lead >= 0xC2 && lead <= 0xF4) return std::string("a truncated character at byte ") + hex;
     return std::string("byte ") + hex;
 }

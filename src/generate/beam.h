@@ -45,7 +45,8 @@ class BeamSearch {
     BeamSearch(std::shared_ptr<const Model> model, EngineOptions engine, const BeamOptions& options);
 
     /// The best answer. `source`: of an encoder–decoder, else empty; `prompt`: what stands before the answer.
-    /// Errors as Sequence::encode and append.
+    /// Errors as Sequence::encode and append. A signal ends the answer where it is; one that comes while the
+    /// source is read (to its end all the same) or the prompt throws Stopped, and nothing is printed of it.
     BeamAnswer run(std::span<const TokenId> source, std::span<const TokenId> prompt);
 
   private:

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/signals.h"
 
 namespace linnet {
 namespace {
@@ -62,8 +63,12 @@ void ModelDrafter::draft(const Continuation& continuation, std::size_t most, std
     std::vector<TokenId> all = text;
     for (std::size_t i = 0; i < most; i++) {
         const std::span<const TokenId> rest = std::span(all).subspan(held_.size());
-        std::span<const float> logits =
-            sequence_.append(rest, rest.size() > few ? Phase::read : Phase::write);
+        std::span<const float> logits;
+        try {
+            logits = sequence_.append(rest, rest.size() > few ? Phase::read : Phase::write);
+        } catch (const Stopped&) {  // the text ends with the run that this was for
+            return;
+        }
         held_ = all;
         const std::optional<TokenId> id =
             sampler.pick(logits, all, continuation.picks() + i, cursor ? &cursor->mask(false) : nullptr);

@@ -384,7 +384,8 @@ std::vector<TokenId> encode_prompt(const Tokenizer& tokenizer, std::string_view 
 
 void require_room(std::size_t prompt, std::int64_t context, std::string_view file, std::string_view where) {
     if (prompt <= static_cast<std::size_t>(context)) return;
-    fail_input(file, where.empty() ? "prompt" : where, "at most " + std::to_string(context) + " tokens",
+    fail_input(file, where.empty() ? "prompt" : where,
+               "at most " + std::to_string(context) + (context == 1 ? " token" : " tokens"),
                std::to_string(prompt),
                "the model's context; shorten the prompt, raise --ctx where the model has more, or let "
                "--ctx-shift drop its oldest part");

@@ -12,12 +12,6 @@
 namespace linnet {
 namespace {
 
-/// JSON that a run has written, as far as it is that still; else a value that equals none.
-nlohmann::json parsed(const std::string& text) {
-    using nlohmann::json;
-    return nests_too_deep(text) ? json(json::value_t::discarded) : json::parse(text, nullptr, false);
-}
-
 /// Whether a run with this log wrote that config: at its start, at a resume, or when its steps were planned
 /// anew.
 bool wrote_config(const std::string& log, const nlohmann::json& found) {
@@ -27,7 +21,7 @@ bool wrote_config(const std::string& log, const nlohmann::json& found) {
         const bool plan = line.starts_with("{\"event\":\"plan\"");
         if (!plan && !line.starts_with("{\"event\":\"start\"") && !line.starts_with("{\"event\":\"resume\""))
             continue;
-        const nlohmann::json record = parsed(line);
+        const nlohmann::json record = parse_or_discard(line);
         if (!record.is_object()) continue;  // cut by a kill
         if (record.contains("config")) own = record["config"];
         if (plan && own.is_object() && own.contains("train") && own["train"].is_object())
@@ -46,7 +40,7 @@ void keep_edited_config(const TrainingOptions& options, const RunSetup& setup) {
         std::filesystem::equivalent(path, options.config_path, ignored))
         return;
     const std::string log = options.out + "/log.jsonl";
-    const nlohmann::json found = parsed(read_file(path));
+    const nlohmann::json found = parse_or_discard(read_file(path));
     if (found == setup.checkpoint.config ||
         (std::filesystem::exists(log, ignored) && wrote_config(read_file(log), found)))
         return;

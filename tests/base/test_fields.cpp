@@ -75,6 +75,8 @@ TEST_CASE("what does not fit a setting is refused by its key") {
     CHECK(set("kind=\xFF").find("kind: expected text in UTF-8") != std::string::npos);
     const std::string deep = "a.count=" + std::string(300000, '[');
     CHECK(set(deep.c_str()).find("a.count: expected a whole number, got \"[[[") != std::string::npos);
+    const std::string lists = "shape=" + std::string(101, '[') + "," + std::string(101, ']');
+    CHECK(set(lists.c_str()).find("shape: expected one of round, flat, got [[[") != std::string::npos);
 }
 
 TEST_CASE("a setting that may repeat takes a value or a list, and is printed as what it is") {

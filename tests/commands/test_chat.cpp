@@ -246,8 +246,11 @@ TEST_CASE("/help of a conversation names every command") {
 
 TEST_CASE("a command without an argument refuses one; what is pasted in several lines is a message") {
     Talk talk;
-    for (const char* line : {"/exit now\r", "/undo now\r", "/reset now\r", "/retry now\r", "/help now\r"})
-        talk.at_prompt(line, "expected nothing behind it, got 'now'");
+    for (const char* name : {"/exit", "/quit", "/undo", "/reset", "/retry", "/help"})
+        talk.at_prompt(std::string(name) + " now\r",
+                       name + std::string(": expected nothing behind it, got 'now'"));
+    talk.at_prompt("/byee\r", "(did you mean /bye?)");
+    talk.at_prompt("/quitt\r", "(did you mean /quit?)");
     talk.at_prompt("\x1b[200~/exit\nplease\x1b[201~", "please");
     talk.type("\r");
     talk.at_prompt("\x1b[200~/usr/bin/true\nis no command\x1b[201~", "command");
@@ -282,6 +285,7 @@ TEST_CASE("/save, /load and /set grammar take names of files in quotes, and ~/ f
     CHECK(run.file("at home.json") == "[]\n");
     talk.at_prompt("/load \"~/at home.json\"\r", "0 turns");
     talk.at_prompt("/load ~/nothing.json\r", run.s / "nothing.json: No such file");
+    talk.at_prompt("/load '~/at home.json'\r", "0 turns");
     talk.at_prompt("/load \"-\"\r", "expected the name of a file, got '-'");
     talk.at_prompt("/set grammar ~/one g.gbnf\r", "grammar \"" + (run.s / "one g.gbnf\"\r\n"));
     talk.at_prompt("/set grammar \"~/one g.gbnf\"\r", "grammar \"" + (run.s / "one g.gbnf\"\r\n"));
@@ -377,6 +381,7 @@ TEST_CASE("chat names the text that its vocabulary cannot spell") {
     const std::string chat = " | $LINNET chat -m \"$MODEL\" --quiet -n 2 ";
     for (const auto& [line, named] :
          {std::pair<std::string, std::string>{"printf 'one #'" + chat, "stdin: byte 4: "},
+          {"printf '  one #'" + chat + "--template llama2", "stdin: byte 6: "},  // which trims
           {"printf one" + chat + "--system 'a#'", "--system: byte "},
           {"printf one" + chat + "--load c.json", "c.json: message 2: byte 0: "}}) {
         const Outcome refused = run(line);
@@ -384,4 +389,28 @@ TEST_CASE("chat names the text that its vocabulary cannot spell") {
         CHECK_MESSAGE(is_one_error_line(refused.err), refused.err);
         CHECK_MESSAGE(refused.err.starts_with("linnet: error: " + named), refused.err);
     }
+}
+
+TEST_CASE("what is typed or loaded and cannot be spelled is refused by its name, and changes nothing") {
+    const Workplace run;
+    write_text(run.s / "bad.json",
+               R"([{"role": "user", "content": "one"}, {"role": "assistant", "content": "#"}])");
+    PseudoTerminal terminal({"chat", "-m", tiny_model(), "-n", "2", "--seed", "1", "--threads", "1"},
+                            {"XDG_STATE_HOME=", "HOME=" + run.s.path, "LANG=C.UTF-8"});
+    for (const auto& [typed, says] :
+         {std::pair<const char*, const char*>{"one #\r", "message: byte 4: expected a character of"},
+          {"/system o#\r", "/system: byte 1: expected a character of"},
+          {"/load ~/bad.json\r", "bad.json: message 2: byte 0: expected a character of"},
+          {"/system\r", "no system text"},
+          {"/undo\r", "expected a message to take back, got none"},
+          {"two\r", "two\r\n"},
+          {"/undo\r", "taken back: two"}}) {
+        CAPTURE(typed);
+        REQUIRE_MESSAGE(terminal.shows("> "), terminal.printed());
+        terminal.type(typed);
+        REQUIRE_MESSAGE(terminal.shows(says), terminal.printed());
+    }
+    REQUIRE(terminal.shows("> "));
+    terminal.type("\x04");
+    CHECK(terminal.exit() == 0);
 }

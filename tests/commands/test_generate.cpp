@@ -60,6 +60,8 @@ TEST_CASE("generate says on a terminal that there is no prompt") {
 TEST_CASE("names that other programs have for options are answered with ours") {
     for (const auto& [theirs, ours] : {std::pair<const char*, const char*>{"--max-tokens", "--tokens"},
                                        {"--max-new-tokens", "--tokens"},
+                                       {"--max_tokens", "--tokens"},
+                                       {"--repetition_penalty", "--repeat-penalty"},
                                        {"--num-predict", "--tokens"},
                                        {"--prompt-file", "--file"},
                                        {"--repetition-penalty", "--repeat-penalty"}}) {

@@ -110,6 +110,12 @@ TEST_CASE("a text that a vocabulary cannot spell is named, with the byte, by wha
     write_text(at.s / "many.txt", many + "Q");
     write_text(at.s / "q.txt", "one two Q\n");
     write_text(at.s / "q.jsonl", "{\"text\": \"one\"}\n{\"text\": \"two Q\"}\n");
+    write_text(at.s / "bad.jsonl", "{\"text\": \"one\"}\n7\n{\"text\": \"two Q\"}\n");
+    const std::string tail = counting_text();  // the end of a text is held out
+    write_text(at.s / "tail.txt", tail + "Q");
+    write_text(at.s / "config.json", tiny_config());
+    const std::string train =
+        "train config.json --set tokenizer.kind=file --set tokenizer.file=\"$M\" --quiet --out run --data ";
     const std::string end = "many.txt: byte " + std::to_string(many.size());
     const std::string corpus = "corpus --no-end-tokens -t $M -o ", file = "q.txt: byte 8";
     const std::vector<std::pair<std::string, std::string>> cases = {
@@ -122,6 +128,13 @@ TEST_CASE("a text that a vocabulary cannot spell is named, with the byte, by wha
         {corpus + "a q.txt", file},
         {corpus + "b --threads 3 many.txt", end},
         {corpus + "c q.jsonl", "q.jsonl: document 2: byte 4"},
+        {corpus + "f --skip-bad bad.jsonl", "bad.jsonl: document 3: byte 4"},
+        {train + "tail.txt", "tail.txt: byte " + std::to_string(tail.size())},
+        {train + "q.jsonl", "q.jsonl: document 2: byte 4"},
+        {train + "bad.jsonl --skip-bad", "bad.jsonl: document 3: byte 4"},
+        {train + "text --data q.txt", "text and 1 more: document 2: byte 8"},
+        {"finetune -m $M --set train.sequence=32 --quiet --out tuned --data q.jsonl",
+         "q.jsonl: document 2: byte 4"},
         {corpus + "d text q.txt", "text and 1 more: document 2: byte 8"},
         {corpus + "e - <q.txt", "stdin: byte 8"},
         {"inspect logits -m $M -f q.txt", "q.txt: byte 8"},

@@ -65,6 +65,26 @@ TEST_CASE("of a few documents each one's tail is held out, of many some whole on
     CHECK(read_documents({s / "other.jsonl"}, {}).sha256() != many.sha256());
 }
 
+TEST_CASE("a part of a text is known by its document, counted with the bad ones, and by its place in that") {
+    Scratch s;
+    write_text(s / "a.jsonl", "{\"text\": \"aaaaaaaaaa\"}\n7\n{\"text\": \"bbbbbbbbbb\"}\n");
+    write_text(s / "b.txt", "cccccccccc;;dd\xFF;;eeeeeeeeee");
+    ReadOptions options;
+    options.skip_bad = true;
+    options.separator = ";;";
+    const Documents documents = read_documents({s / "a.jsonl", s / "b.txt"}, options);
+    CHECK(documents.skipped == 2);
+    CHECK(documents.numbers == std::vector<std::uint64_t>{1, 3, 4, 6});
+    const TextSplit split = split_documents(documents, 0.2);
+    REQUIRE(split.validation.size() == 4);
+    for (std::size_t i = 0; i < 4; i++) {
+        CHECK(documents.place(split.train[i]).number == documents.numbers[i]);
+        CHECK(documents.place(split.train[i]).before == 0);
+        CHECK(documents.place(split.validation[i]).number == documents.numbers[i]);
+        CHECK(documents.place(split.validation[i]).before == 8);
+    }
+}
+
 TEST_CASE("equal documents are all trained on, or their tails held out, but never lost") {
     Scratch s;
     std::string lines;

@@ -1,11 +1,15 @@
 // A vocabulary and a model small enough to reason about.
 #pragma once
+#include <algorithm>
+#include <csignal>
+#include <cstdint>
 #include <functional>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/signals.h"
 #include "generate/generator.h"
 
 namespace linnet::test {
@@ -73,8 +77,10 @@ class FakeSource : public LogitSource {
     std::size_t slots() const override { return all.size(); }
     std::int64_t most_written() const override { return 16; }
     std::int64_t rewind(std::size_t slot, std::int64_t position) override {
-        if (position > static_cast<std::int64_t>(all.at(slot).size()))
+        const auto holds = static_cast<std::int64_t>(all.at(slot).size());
+        if (position > holds && stop_leaves == whole)
             throw std::runtime_error("rewound to more than is held");
+        position = std::min(position, holds);
         rewinds += position < static_cast<std::int64_t>(all[slot].size());
         all[slot].resize(static_cast<std::size_t>(position));
         return position;
@@ -84,6 +90,7 @@ class FakeSource : public LogitSource {
         all.at(to) = all.at(from);
     }
     void run(std::span<const Work> work, Phase phase) override {
+        if (runs + 1 == stops_at) stop(work);
         logits_.clear();
         std::size_t rows = 0;
         for (const Work& w : work) {
@@ -109,8 +116,25 @@ class FakeSource : public LogitSource {
     std::vector<std::vector<TokenId>> all;  // of each slot
     std::vector<TokenId>& held = all[0];
     int rewinds = 0, forks = 0, runs = 0, read = 0, written = 0;  // the last two: tokens
+    /// The run (from 1) that a signal ends, which comes then; 0: none. Each slot holds half of its tokens
+    /// more, or of what it held before only so many: a state that cannot go back to just there.
+    int stops_at = 0;
+    static constexpr std::size_t whole = SIZE_MAX;
+    std::size_t stop_leaves = whole;
 
   private:
+    [[noreturn]] void stop(std::span<const Work> work) {
+        for (const Work& w : work) {
+            std::vector<TokenId>& held = all.at(w.slot);
+            const auto half = w.tokens.first(w.tokens.size() / 2);
+            if (stop_leaves == whole) held.insert(held.end(), half.begin(), half.end());
+            held.resize(std::min(held.size(), stop_leaves));
+        }
+        stops_at = 0;
+        std::raise(SIGINT);
+        throw Stopped{SIGINT};
+    }
+
     std::int64_t context_;
     Rule rule_;
     TokenId vocabulary_;

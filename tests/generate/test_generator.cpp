@@ -421,3 +421,38 @@ TEST_CASE("a grammar allows no end token where those are ignored, and a text tha
     CHECK(stopped.result.end == GenerateEnd::stop);
     CHECK(stopped.result.complete == false);
 }
+
+TEST_CASE("a signal while prompts are read leaves what was read before, and going on gives the same texts") {
+    install_stop_signals();
+    FakeTokenizer tokenizer(letters);
+    std::vector<Request> requests;
+    for (int i : {1, 2}) requests.push_back(request_of(some_tokens(i, 700), 6));
+    FakeSource undisturbed(800, 5, mixed, 2);
+    const std::vector<Generated> expected = tell_all(undisturbed, tokenizer, requests);
+    for (std::size_t leaves : {FakeSource::whole, std::size_t{100}, std::size_t{0}}) {
+        CAPTURE(leaves);
+        FakeSource source(800, 5, mixed, 2);
+        source.stops_at = 2;  // 512 tokens of each are read at once
+        source.stop_leaves = leaves;
+        Generator generator(source, tokenizer);
+        std::vector<Generated> told(2);
+        for (std::size_t i = 0; i < 2; i++) {
+            requests[i].options.sampler.temperature = 0;
+            requests[i].emit = [](std::optional<TokenId>, std::string_view) {};
+            requests[i].done = [&told, i](const Generated& result) { told[i] = result; };
+        }
+        generator.run(requests);
+        const std::size_t held = std::min<std::size_t>(512, leaves);
+        for (std::size_t i = 0; i < 2; i++) {
+            CHECK(told[i].end == GenerateEnd::interrupted);
+            CHECK(told[i].ids.empty());
+            CHECK(source.all[i].size() == held);
+            CHECK(std::equal(source.all[i].begin(), source.all[i].end(), requests[i].prompt.begin()));
+        }
+        forget_interrupt();
+        const int read = source.read;
+        generator.run(requests);
+        CHECK(source.read - read == 2 * (700 - static_cast<int>(held)));
+        for (std::size_t i = 0; i < 2; i++) CHECK(told[i].ids == expected[i].ids);
+    }
+}

@@ -17,7 +17,6 @@
 #include "commands/options.h"
 #include "commands/text_input.h"
 #include "formats/gguf.h"
-#include "text/naming.h"
 #include "train/start.h"
 
 namespace linnet {
@@ -62,15 +61,6 @@ void introduce(const Model& model, const ChatTemplate& form, std::int64_t contex
              true);
 }
 
-/// A text that the vocabulary cannot spell is refused by the name of what has it: of the conversation as a
-/// whole no error could tell which text it was.
-void require_spelled(const Model& model, const ChatTemplate& form, bool special, const std::string& name,
-                     const std::string& text) {
-    EncodeOptions encode;
-    encode.parse_special = special;
-    naming(name, [&] { model.tokenizer().encode(form.trim ? trimmed(text) : text, encode); });
-}
-
 /// Until Ctrl-D, /exit or a signal to end.
 int converse(ChatSession& session) {
     LineEditor editor(chat_history_path());
@@ -110,20 +100,16 @@ int run(Options& options, const Globals& globals) {
     engine.state = options.state;
     EngineSource source(model, engine);
     Conversation conversation(source, model->tokenizer(), form);
+    ChatSession session(conversation, model->tokenizer(), form, options.text, files);
+    session.require_spelled(input_name(options.load), messages);
+    session.require_spelled("--system", options.system);
     conversation.set_messages(messages);
     if (!options.system.empty()) conversation.set_system(options.system);
-    const bool special = options.text.special;
-    for (std::size_t i = 0; i < messages.size(); i++)
-        require_spelled(*model, form, special,
-                        input_name(options.load) + ": message " + std::to_string(i + 1), messages[i].content);
-    require_spelled(*model, form, special, "--system", options.system);
-    ChatSession session(conversation, options.text, files);
     introduce(*model, form, source.context(), asks);
     if (asks && !options.load.empty()) note(input_name(options.load) + ": " + session.loaded());
     if (asks) return converse(session);
     if (trimmed(message).empty()) fail_input("stdin", "", "a message", "nothing");
-    require_spelled(*model, form, special, "stdin", message);
-    session.say(message);
+    session.say(message, "stdin");
     const int signal = stop_signal();
     return signal ? 128 + signal : 0;
 }

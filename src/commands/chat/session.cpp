@@ -13,6 +13,7 @@
 #include "base/terminal.h"
 #include "commands/options.h"
 #include "commands/terminal_text.h"
+#include "text/naming.h"
 
 namespace linnet {
 
@@ -77,14 +78,14 @@ std::string shown(const TextList& list) {
     return dumped(nlohmann::json(texts.empty() ? "" : texts[0]));
 }
 
-std::string without_quotes(const std::string& text) {
-    const bool quoted = text.size() >= 2 && text.front() == '"' && text.back() == '"';
+std::string without_quotes(const std::string& text, char quote = '"') {
+    const bool quoted = text.size() >= 2 && text.front() == quote && text.back() == quote;
     return quoted ? text.substr(1, text.size() - 2) : text;
 }
 
-/// The file that a typed text names, as a shell would read it: in quotes or not, "~/" for the home folder.
+/// The file that a typed text names: in quotes of either kind or none, "~/" for the home folder.
 std::string path_of(const std::string& text) {
-    const std::string path = without_quotes(text);
+    const std::string path = without_quotes(text, text.starts_with('\'') ? '\'' : '"');
     const char* home = std::getenv("HOME");
     return home && path.starts_with("~/") ? home + path.substr(1) : path;
 }
@@ -107,7 +108,13 @@ std::vector<std::string> values_in(const std::string& text) {
 }  // namespace
 
 std::vector<std::string> chat_command_names() {
-    return names_of(ChatCommand::all());
+    std::vector<std::string> names;
+    for (const ChatCommand& each : ChatCommand::all()) {
+        names.emplace_back(each.name);
+        for (std::string_view other : each.also)
+            if (!other.empty()) names.emplace_back(other);
+    }
+    return names;
 }
 
 void ChatSession::help() const {
@@ -127,7 +134,11 @@ void ChatSession::help() const {
 }
 
 void ChatSession::system(const std::string& argument) {
-    if (!argument.empty()) conversation_.set_system(without_quotes(argument));
+    if (!argument.empty()) {
+        const std::string wanted = without_quotes(argument);
+        require_spelled("/system", wanted);
+        conversation_.set_system(wanted);
+    }
     const std::string& text = conversation_.system();
     tell(text.empty() ? "no system text" : "system text: " + text);
 }
@@ -168,6 +179,7 @@ void ChatSession::load(const std::string& argument) {
     if (path.empty() || path == "-")
         fail_input("", "/load", "the name of a file", path.empty() ? "none" : quoted(path));
     const std::vector<ChatMessage> messages = load_messages(path);
+    require_spelled(path, messages);
     conversation_.set_messages(messages);
     if (messages.empty() || messages[0].role != "system") conversation_.set_system("");
     answers_ = 0;
@@ -245,9 +257,9 @@ void ChatSession::change(const std::string& name, const std::string& value) {
     if (name == "seed") answers_ = 0;
 }
 
-void ChatSession::command(const ChatCommand& command, const std::string& argument) {
+void ChatSession::command(const ChatCommand& command, const std::string& typed, const std::string& argument) {
     if (!*command.argument && !argument.empty())
-        fail_input("", command.name, "nothing behind it", quoted(argument), slashes_begin_a_message);
+        fail_input("", typed, "nothing behind it", quoted(argument), slashes_begin_a_message);
     command.run(*this, argument);
 }
 
@@ -293,7 +305,22 @@ void ChatSession::answer(const Ask& ask) {
     }
 }
 
-void ChatSession::say(const std::string& message) {
+void ChatSession::require_spelled(const std::string& name, const std::string& text) const {
+    EncodeOptions encode;
+    encode.parse_special = settings_.special;
+    const std::string_view seen = form_.trim ? trimmed(text) : text;
+    if (seen.empty()) return;
+    const auto before = static_cast<std::size_t>(seen.data() - text.data());
+    naming(name, [&] { behind(before, [&] { tokenizer_.encode(seen, encode); }); });
+}
+
+void ChatSession::require_spelled(const std::string& file, const std::vector<ChatMessage>& messages) const {
+    for (std::size_t i = 0; i < messages.size(); i++)
+        require_spelled(file + ": message " + std::to_string(i + 1), messages[i].content);
+}
+
+void ChatSession::say(const std::string& message, const std::string& name) {
+    require_spelled(name, message);
     answer([&](const GenerateOptions& options, const Emit& emit) {
         return conversation_.say(message, options, emit, settings_.special);
     });
@@ -308,14 +335,14 @@ bool ChatSession::take(const std::string& typed) {
     const bool one_line = text.find('\n') == text.npos;
     try {
         if (typed.starts_with("//"))
-            say(typed.substr(1));
+            say(typed.substr(1), "message");
         else if (named && (one_line || named->many_lines))
-            command(*named, std::string(trimmed(typed.substr(end))));
+            command(*named, name, std::string(trimmed(typed.substr(end))));
         else if (typed.starts_with("/") && one_line)
             fail_input("", "", "a command, as /help lists them", quoted(name),
                        did_you_mean(name, chat_command_names(), slashes_begin_a_message));
         else
-            say(typed);
+            say(typed, "message");
     } catch (const Error& error) {
         tell(error.what());
     }

@@ -40,11 +40,12 @@ constexpr std::size_t first_elements = 8;  // of an array that are shown
 
 /// Element i of an array that has no strings.
 Json element(const GgufArray& array, std::size_t i) {
-    Json shown = array.bytes[i] != std::byte{0};  // where they are booleans
-    with_number_type(array.kind, [&](auto value) {
+    Json shown;
+    const bool is_number = with_number_type(array.kind, [&](auto value) {
         std::memcpy(&value, array.bytes.data() + i * sizeof value, sizeof value);
         shown = value;
     });
+    if (!is_number) shown = array.bytes[i] != std::byte{0};  // a boolean
     return shown;
 }
 

@@ -4,6 +4,8 @@
 #include <functional>
 #include <set>
 
+#include "base/utf8.h"
+
 namespace linnet {
 
 TokenTree::TokenTree(std::vector<std::pair<std::string, TokenId>> spellings) {
@@ -50,10 +52,6 @@ GrammarVocabulary::GrammarVocabulary(const Tokenizer& tokenizer) : size_(tokeniz
 
 namespace {
 
-bool is_continuation(char c) {
-    return (static_cast<std::uint8_t>(c) & 0xC0) == 0x80;
-}
-
 /// The number of a row of continuation bytes, six bits each.
 std::size_t row_of(std::string_view bytes) {
     std::size_t row = 0;
@@ -73,10 +71,10 @@ void GrammarVocabulary::find_spellable(const std::vector<std::pair<std::string, 
     std::set<std::string_view> starts;
     for (std::size_t n = 0; n < 3; n++) continuation_[n].assign(std::size_t{64} << 6 * n, false);
     for (const auto& [bytes, id] : spellings) {
-        if (bytes.size() <= 3 && std::all_of(bytes.begin(), bytes.end(), is_continuation))
+        if (bytes.size() <= 3 && std::all_of(bytes.begin(), bytes.end(), is_tail))
             continuation_[bytes.size() - 1][row_of(bytes)] = true;
         const std::size_t length = length_of(static_cast<std::uint8_t>(bytes[0]));
-        if (bytes.size() <= length && std::all_of(bytes.begin() + 1, bytes.end(), is_continuation))
+        if (bytes.size() <= length && std::all_of(bytes.begin() + 1, bytes.end(), is_tail))
             starts.insert(bytes);
     }
     auto& [one, two, three] = continuation_;

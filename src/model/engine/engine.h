@@ -50,6 +50,7 @@ class Engine {
     /// Error(Exit::input) for an id outside [0, V) and where a context is full; then nothing was appended.
     /// Reading throws Stopped soon after a signal that asks the program to end: each sequence holds then what
     /// it held before, and perhaps some of its tokens, or less where its state cannot go back to just there.
+    /// (Generator::read and ModelDrafter::draft catch that.)
     void run(std::span<const Work> work, Phase phase);
     std::int64_t most_written() const;
     /// Logits [V] after the last token of work[i] of the last run, or [tokens, V] after each; valid until the

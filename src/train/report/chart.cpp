@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "base/html.h"
+#include "base/utf8.h"
 
 namespace linnet {
 namespace {
@@ -122,8 +123,7 @@ std::string fitted(const std::string& name, double room) {
     const auto most = static_cast<std::size_t>(std::lround((room - 16) / letter));
     if (name.size() <= most) return name;
     std::size_t end = most - 1;
-    while (end > 0 && (name[end] & 0xC0) == 0x80) end--;  // not within a letter
-    return name.substr(0, end) + "…";
+    return name.substr(0, character_start(name, end)) + "…";
 }
 
 /// Names at the lines' right ends, moved apart where they would overlap.

@@ -97,7 +97,7 @@ LoggedRun read_logged_run(std::string_view log) {
     for (std::size_t begin = 0; begin < log.size();) {
         const std::size_t end = std::min(log.find('\n', begin), log.size());
         const std::string_view line = log.substr(begin, end - begin);
-        LogRecord record = nests_too_deep(line) ? LogRecord() : LogRecord::parse(line, nullptr, false);
+        LogRecord record = parse_or_discard<LogRecord>(line);
         if (record.is_object()) add(run, std::move(record));
         begin = end + 1;
     }

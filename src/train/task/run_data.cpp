@@ -149,7 +149,8 @@ PackedTexts RunData::packed(const Tokenizer& tokenizer, const ChatTemplate* form
         const std::vector<std::string_view>* parts[2] = {&split.train, &split.validation};
         for (int s = 0; s < 2; s++)
             encode(texts[s], parts[s]->size(), [&](std::size_t i) {
-                return naming(name(), [&] { return encode_whole(tokenizer, (*parts[s])[i]); });
+                return naming_part(split, *parts[s], i, name(),
+                                   [&] { return encode_whole(tokenizer, (*parts[s])[i]); });
             });
     }
     PackedTexts packed(texts, !examples_, tokenizer, seed, T, name());
