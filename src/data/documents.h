@@ -55,13 +55,7 @@ auto naming_part(const TextSplit& split, const std::vector<std::string_view>& pa
         const bool several = (split.whole ? split.whole->count() : parts.size()) > 1;
         return several ? name + ": document " + std::to_string(place().number) : name;
     };
-    return naming(full_name, [&] {
-        try {
-            return act();
-        } catch (const TextFault& fault) {
-            throw fault.behind(place().before);
-        }
-    });
+    return naming(full_name, [&] { return behind([&] { return place().before; }, act); });
 }
 
 /// Few documents (one text, some books): the tail of each is held out, `fraction` of it, cut between

@@ -32,13 +32,17 @@ class TextFault : public Error {
     std::string rest_;
 };
 
-/// act(), which encodes a part of a text that `before` bytes stand before.
-template <class Act>
-auto behind(std::size_t before, const Act& act) {
+/// act(), which encodes a part of a text that `before` bytes stand before (or as many as that answers, asked
+/// when there is a fault).
+template <class Before, class Act>
+auto behind(const Before& before, const Act& act) {
     try {
         return act();
     } catch (const TextFault& fault) {
-        throw fault.behind(before);
+        if constexpr (std::is_invocable_v<const Before&>)
+            throw fault.behind(before());
+        else
+            throw fault.behind(before);
     }
 }
 
