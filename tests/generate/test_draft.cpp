@@ -4,10 +4,10 @@
 
 #include <csignal>
 
-#include "base/rng.h"
 #include "base/signals.h"
 #include "model/small_models.h"
 #include "model/trace/trace.h"
+#include "random_values.h"
 #include "support.h"
 
 using namespace linnet;
@@ -18,16 +18,8 @@ TEST_CASE("a signal while a draft model reads means no guesses, and the next one
     const ModelConfig config =
         test::config_with(tokenizer->size(), {test::small_model, {{"model.context", 64}}});
     const TracedModel traced = trace(config, false);
-    std::vector<std::vector<float>> values;
-    std::vector<Tensor> parameters;
-    for (const Parameter& p : traced.graph.parameters()) {
-        Rng rng(5, values.size());
-        std::vector<float>& its = values.emplace_back();
-        for (std::int64_t i = 0; i < p.shape.count(); i++)
-            its.push_back(static_cast<float>(p.init_mean + 0.2 * rng.normal(static_cast<std::uint64_t>(i))));
-    }
-    for (std::size_t i = 0; i < values.size(); i++)
-        parameters.push_back({values[i].data(), DType::f32, traced.graph.parameters()[i].shape});
+    std::vector<std::vector<float>> values = test::random_values(traced.graph, 5, 0.2);
+    const std::vector<Tensor> parameters = test::tensors_of(traced.graph, values);
     EngineOptions options;
     options.threads = 1, options.sequences = 2;
     Engine engine(Model::view(config, tokenizer, parameters), options);

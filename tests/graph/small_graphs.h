@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
-#include "base/rng.h"
 #include "graph/executor.h"
+#include "random_values.h"
 
 namespace linnet::test {
 
@@ -20,15 +20,8 @@ struct GraphRun {
     Binding<Real> binding;
     std::optional<Executor<Real>> executor;
 
-    explicit GraphRun(const Graph& g) : graph(g) {
-        for (const Parameter& p : g.parameters()) {
-            Rng rng(11, values.size());
-            values.emplace_back();
-            for (std::int64_t i = 0; i < p.shape.count(); i++)
-                values.back().push_back(
-                    static_cast<Real>(p.init_mean + 0.3 * rng.normal(static_cast<std::uint64_t>(i))));
-            gradients.emplace_back(values.back().size(), Real(0));
-        }
+    explicit GraphRun(const Graph& g) : graph(g), values(random_values<Real>(g, 11, 0.3)) {
+        for (const std::vector<Real>& its : values) gradients.emplace_back(its.size(), Real(0));
         for (std::size_t i = 0; i < values.size(); i++) {
             binding.parameters.push_back({values[i].data(), kernel_type<Real>, g.parameters()[i].shape});
             binding.gradients.push_back(gradients[i].data());

@@ -5,10 +5,10 @@
 #include <functional>
 #include <vector>
 
-#include "base/rng.h"
 #include "graph/executor.h"
 #include "model/small_models.h"
 #include "model/trace/trace.h"
+#include "random_values.h"
 
 using namespace linnet;
 
@@ -60,17 +60,9 @@ struct Rig {
 
     Rig(const ModelConfig& config, std::int64_t rows, int threads,
         const std::function<void(Lowering&)>& change = {})
-        : model(trace(config, true)) {
+        : model(trace(config, true)), values(test::random_values<Real>(model.graph, 11, 0.3)) {
         Binding<Real> binding;
-        std::uint64_t stream = 0;
-        for (const Parameter& p : model.graph.parameters()) {
-            Rng rng(11, stream++);
-            values.emplace_back();
-            for (std::int64_t i = 0; i < p.shape.count(); i++)
-                values.back().push_back(
-                    static_cast<Real>(p.init_mean + 0.3 * rng.normal(static_cast<std::uint64_t>(i))));
-            gradients.emplace_back(values.back().size(), Real(0));
-        }
+        for (const std::vector<Real>& its : values) gradients.emplace_back(its.size(), Real(0));
         for (std::size_t i = 0; i < values.size(); i++) {
             binding.parameters.push_back(
                 {values[i].data(), kernel_type<Real>, model.graph.parameters()[i].shape});

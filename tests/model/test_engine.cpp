@@ -9,7 +9,6 @@
 #include <limits>
 #include <thread>
 
-#include "base/rng.h"
 #include "base/signals.h"
 #include "kernels/half.h"
 #include "kernels/kernels.h"
@@ -18,6 +17,7 @@
 #include "model/small_models.h"
 #include "model/trace/trace.h"
 #include "model/weights.h"
+#include "random_values.h"
 #include "support.h"
 
 using namespace linnet;
@@ -73,17 +73,10 @@ struct Made {
     std::vector<Tensor> parameters;
 
     explicit Made(const std::string& kind, std::int64_t context = 40, std::int64_t window = 5)
-        : config(config_of(kind, tokenizer->size(), context, window)), traced(trace(config, false)) {
-        for (const Parameter& p : traced.graph.parameters()) {
-            Rng rng(5, values.size());
-            values.emplace_back();
-            for (std::int64_t i = 0; i < p.shape.count(); i++)
-                values.back().push_back(
-                    static_cast<float>(p.init_mean + 0.2 * rng.normal(static_cast<std::uint64_t>(i))));
-        }
-        for (std::size_t i = 0; i < values.size(); i++)
-            parameters.push_back({values[i].data(), DType::f32, traced.graph.parameters()[i].shape});
-    }
+        : config(config_of(kind, tokenizer->size(), context, window)),
+          traced(trace(config, false)),
+          values(test::random_values(traced.graph, 5, 0.2)),
+          parameters(test::tensors_of(traced.graph, values)) {}
     void save(const std::string& path, DType type) const {
         save_model(path, config, traced.graph, parameters, *tokenizer, type, "test",
                    {{"note", "made by a test"}});

@@ -3,12 +3,12 @@
 
 #include <doctest/doctest.h>
 
-#include "base/rng.h"
 #include "kernels/kernels.h"
 #include "model/model.h"
 #include "model/small_models.h"
 #include "model/trace/trace.h"
 #include "model/weights.h"
+#include "random_values.h"
 #include "support.h"
 #include "text/tokenizer.h"
 
@@ -26,16 +26,8 @@ std::shared_ptr<const Model> model_of(const Scratch& scratch, bool llama) {
     if (llama) make_llama(config, 96);
     resolve(config, "test");
     const TracedModel traced = trace(config, false);
-    std::vector<std::vector<float>> values;
-    std::vector<Tensor> parameters;
-    for (const Parameter& p : traced.graph.parameters()) {
-        Rng rng(5, values.size());
-        std::vector<float>& of = values.emplace_back();
-        for (std::int64_t i = 0; i < p.shape.count(); i++)
-            of.push_back(static_cast<float>(p.init_mean + 0.2 * rng.normal(static_cast<std::uint64_t>(i))));
-    }
-    for (std::size_t i = 0; i < values.size(); i++)
-        parameters.push_back({values[i].data(), DType::f32, traced.graph.parameters()[i].shape});
+    std::vector<std::vector<float>> values = random_values(traced.graph, 5, 0.2);
+    const std::vector<Tensor> parameters = tensors_of(traced.graph, values);
     save_model(scratch / "m.gguf", config, traced.graph, parameters, *tokenizer, DType::f32, "test", {});
     return Model::open(scratch / "m.gguf");
 }

@@ -6,13 +6,13 @@
 #include <cmath>
 #include <map>
 
-#include "base/rng.h"
 #include "kernels/kernels.h"
 #include "model/encode/encoder.h"
 #include "model/small_models.h"
 #include "model/trace/trace.h"
 #include "model/weights.h"
 #include "ops/matmul.h"
+#include "random_values.h"
 #include "support.h"
 
 using namespace linnet;
@@ -41,21 +41,10 @@ struct Made {
     std::vector<std::vector<float>> values;
 
     explicit Made(const json& settings)
-        : config(config_of(settings, tokenizer->size())), traced(trace(config, false)) {
-        for (const Parameter& p : traced.graph.parameters()) {
-            Rng rng(5, values.size());
-            values.emplace_back();
-            for (std::int64_t i = 0; i < p.shape.count(); i++)
-                values.back().push_back(
-                    static_cast<float>(p.init_mean + 0.2 * rng.normal(static_cast<std::uint64_t>(i))));
-        }
-    }
-    std::vector<Tensor> parameters() {
-        std::vector<Tensor> all;
-        for (std::size_t i = 0; i < values.size(); i++)
-            all.push_back({values[i].data(), DType::f32, traced.graph.parameters()[i].shape});
-        return all;
-    }
+        : config(config_of(settings, tokenizer->size())),
+          traced(trace(config, false)),
+          values(test::random_values(traced.graph, 5, 0.2)) {}
+    std::vector<Tensor> parameters() { return test::tensors_of(traced.graph, values); }
     std::shared_ptr<const Model> view() { return Model::view(config, tokenizer, parameters()); }
 };
 

@@ -4,13 +4,13 @@
 
 #include <cmath>
 
-#include "base/rng.h"
 #include "kernels/kernels.h"
 #include "model/engine/engine.h"
 #include "model/quantize/quantize.h"
 #include "model/small_models.h"
 #include "model/trace/trace.h"
 #include "model/weights.h"
+#include "random_values.h"
 #include "support.h"
 
 using namespace linnet;
@@ -28,16 +28,8 @@ void write_random_model(const std::string& path) {
     config.kv_heads = 2;
     resolve(config, "test");
     const TracedModel traced = trace(config, false);
-    std::vector<std::vector<float>> values;
-    std::vector<Tensor> parameters;
-    for (const Parameter& p : traced.graph.parameters()) {
-        const Rng rng(7, values.size());
-        values.emplace_back();
-        for (std::int64_t i = 0; i < p.shape.count(); i++)
-            values.back().push_back(
-                static_cast<float>(p.init_mean + 0.05 * rng.normal(static_cast<std::uint64_t>(i))));
-        parameters.push_back({values.back().data(), DType::f32, p.shape});
-    }
+    std::vector<std::vector<float>> values = test::random_values(traced.graph, 7, 0.05);
+    const std::vector<Tensor> parameters = test::tensors_of(traced.graph, values);
     save_model(path, config, traced.graph, parameters, *tokenizer, DType::f32, "test", {});
 }
 

@@ -170,7 +170,7 @@ void write_page(const Options& options, const Model& model, const LookedAt& text
 void note_projected(const ModelConfig& config) {
     std::int64_t projected = 0;
     for (std::int64_t layer = 0; layer < config.layers; layer++)
-        projected += config.attention.projected.at(layer) > 0;
+        projected += config.mixer.at(layer) == mixer_names()[0] && config.attention.projected.at(layer) > 0;
     if (projected > 0)
         note("left out, as their keys are projected (model.attention.projected): " +
              std::to_string(projected) + " of " + std::to_string(config.layers) + " layers" +

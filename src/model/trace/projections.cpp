@@ -19,30 +19,6 @@ SpaceId projected_space(Graph& graph, SpaceId parent, std::int64_t rows) {
 
 }  // namespace
 
-std::int64_t projected_at(const ModelConfig& c, std::int64_t layer, bool self, bool causal) {
-    return self && !causal ? c.attention.projected.at(layer) : 0;
-}
-
-Attributes attention_settings(const ModelConfig& config, std::int64_t layer, bool self, bool causal) {
-    const auto& c = config.attention;
-    Attributes a{{"heads", number(config.heads.at(layer))},
-                 {"kv_heads", number(config.kv_heads.at(layer))},
-                 {"head_width", number(config.head_width)},
-                 {"window", self ? number(c.window.at(layer)) : 0},
-                 {"causal", causal ? 1.0 : 0.0}};
-    const std::int64_t projected = projected_at(config, layer, self, causal);
-    if (projected > 0) a.set("projected", number(projected));
-    if (c.globals > 0 && self && !projected) a.set("globals", number(c.globals));
-    if (c.random > 0 && self && c.window.at(layer) > 0) {
-        a.set("random", number(c.random));
-        a.set("blocks", number((config.context + choice_block - 1) / choice_block));
-        a.set("seed", number(c.random_seed * 4096 + layer));  // another choice in every layer
-    }
-    if (c.softcap != 0) a.set("softcap", c.softcap);
-    if (c.alibi != 0 && self) a.set("alibi", c.alibi);
-    return a;
-}
-
 void Projections::begin(const std::string& side) {
     side_ = side, shared_ = none;
 }

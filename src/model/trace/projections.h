@@ -1,17 +1,11 @@
 // Keys and values made fewer on their way to attention (Wang et al. 2020, "Linformer"): see
-// ops/attention/project.cpp. And what attention's op is told of a layer.
+// ops/attention/project.cpp.
 #pragma once
 #include <string>
 
 #include "model/trace/mixers.h"
 
 namespace linnet {
-
-/// Rows that the keys of the layer's attention become; 0: none. `own`: of its own stack's rows, both ways.
-std::int64_t projected_at(const ModelConfig& config, std::int64_t layer, bool own, bool causal);
-
-/// The attributes of attention_op in the layer; `self`: the keys are of its own stack's rows.
-Attributes attention_settings(const ModelConfig& config, std::int64_t layer, bool self, bool causal);
 
 class Projections {
   public:

@@ -8,6 +8,7 @@
 
 #include "graph/plan.h"
 #include "model/trace/adapters.h"
+#include "model/trace/attention_settings.h"
 #include "model/trace/deep_norm.h"
 #include "model/trace/experts.h"
 #include "model/trace/generator.h"
@@ -440,8 +441,7 @@ class Tracer : public BlockParts {
     /// Attention itself, with what its scores get besides their scale.
     NodeId scored(const std::string& path, const std::string& name, NodeId q, NodeId k, NodeId v,
                   StateId state, bool causal, bool self) {
-        Attributes a = attention_settings(c_, layer_, self, causal);
-        if (training_ && c_.attention.dropout > 0) a.set("dropout", c_.attention.dropout);
+        Attributes a = attention_settings(c_, layer_, self, causal, training_);
         if (c_.attention.score == "additive") {
             const std::int64_t width = graph().node(q).width;
             ParameterId w = parameter(name + "_score.weight", Shape(width), 0,
