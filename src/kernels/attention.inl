@@ -61,7 +61,7 @@ inline void attention(const Attention<Real>& f, int64_t head, int64_t query_begi
     for (int64_t q0 = query_begin; q0 < query_end; q0 += query_block) {
         int64_t q1 = least(q0 + query_block, query_end), count = q1 - q0;
         for (int64_t r = 0; r < count; r++) w.top[r] = minus_infinity, w.total[r] = 0;
-        each_vector(count * d, [&](int64_t c, int64_t n) { store_n(w.out + c, zero(), n); });
+        clear_rows(count, d, w.out, d);
         const int64_t last = scan_end(f, q0, count);
         for (int64_t j = 0; j < last; j += key_block) {
             if (!block_seen(f, q0, count, j, key_block)) continue;

@@ -21,12 +21,6 @@ inline Real dot(int64_t n, const Real* a, const Real* b) {
     return sum(total);
 }
 
-inline void clear_rows(int64_t rows, int64_t width, Real* p, int64_t row) {
-    for (int64_t r = 0; r < rows; r++, p += row) {
-        each_vector(width, [&](int64_t c, int64_t n) { store_n(p + c, zero(), n); });
-    }
-}
-
 /// One query head's pointers, at its first row.
 struct HeadGradient {
     const Real *q, *k, *v, *out, *dout, *lse;

@@ -108,8 +108,8 @@ inline void decode_query(const Attention<Real>& f, int64_t head, int64_t i, Deco
     int64_t kv = head / (f.heads / f.kv_heads), d = f.head_width;
     const Real* q = f.q + i * f.q_row + head * f.q_head;
     const int64_t end = scan_end(f, i, 1), step = f.chosen ? key_block : decode_block;
-    Real top = minus_infinity, total = 0, factor = score_factor(f);
-    each_vector(d, [&](int64_t c, int64_t n) { store_n(w.out + c, zero(), n); });
+    Real top = minus_infinity, total = 0;
+    clear_rows(1, d, w.out, d);
     for (int64_t j = 0; j < end; j += step) {
         if (!block_seen(f, i, 1, j, step)) continue;
         int64_t keys = least(step, end - j);
@@ -117,24 +117,16 @@ inline void decode_query(const Attention<Real>& f, int64_t head, int64_t i, Deco
                       [&](auto stored, int64_t before, int64_t some, const auto* k, int64_t row) {
                           decode_scores<decltype(stored)>(d, some, q, k, row, w.scores + before);
                       });
-        int64_t width = ceil_divide(keys, W) * W;
-        if (shaped(f)) shape_row(f, head, i, j, width, w.scores);
-        Seen seen = seen_keys(f, i, j, keys);
-        Real high = row_top(w.scores, width, seen, factor), now = high > top ? high : top, shrink;
-        shrink_factors(1, &top, &now, &shrink);
-        total = total * shrink + row_weights(w.scores, width, seen, factor, now);
-        top = now;
-        Vec less = set1(shrink);
-        each_vector(d, [&](int64_t c, int64_t n) { store_n(w.out + c, load_n(w.out + c, n) * less, n); });
+        const int64_t width = ceil_divide(keys, W) * W;
+        Real shrink;
+        weigh_rows(f, head, i, 1, j, keys, width, w.scores, width, &top, &total, &shrink);
+        scale_rows(1, d, w.out, d, &shrink);
         decode_pieces(f, rows_at(f, f.v, kv * f.v_head, f.v_row, j), f.v_row, keys, w.rows,
                       [&](auto stored, int64_t before, int64_t some, const auto* v, int64_t row) {
                           decode_values<decltype(stored)>(d, some, w.scores + before, v, row, w.out);
                       });
     }
-    Real* out = f.out + i * f.out_row + head * d;
-    Vec whole = set1(Real(1) / total);
-    each_vector(d, [&](int64_t c, int64_t n) { store_n(out + c, load_n(w.out + c, n) * whole, n); });
-    if (f.lse) f.lse[head * f.rows + i] = top + static_cast<Real>(__builtin_log(static_cast<double>(total)));
+    finish_rows<StoredReal>(f, head, i, 1, w.out, d, &top, &total);
 }
 
 inline void attention_decode(const Attention<Real>& f, int64_t head, int64_t query_begin, int64_t query_end,

@@ -7,7 +7,7 @@
 namespace linnet {
 namespace {
 
-// Each activation gives its value, and its value and derivative together.
+// The activations, each with its derivative.
 struct Relu {
     static void at(Vec x, Vec& y, Vec& derivative) {
         y = if_positive(x, x, x * zero());  // x · 0 keeps a NaN

@@ -7,17 +7,10 @@
 // order of k, whatever tile it falls in; so an output's bits depend on nothing but its row of A, its column
 // of B and its start.
 #pragma once
-#include <utility>
-
 #include "kernels/packing.inl"
 
 namespace linnet {
 namespace {
-
-/// The length of K's blocks: as few as fit, equally long.
-inline int64_t depth_of_block(int64_t k) {
-    return k > 0 ? ceil_divide(k, ceil_divide(k, block_k)) : 1;
-}
 
 /// R × NV vectors of sums over `depth`, then added to their start.
 template <int R, int NV, bool Packed>
@@ -42,7 +35,7 @@ void gemm_tile(int64_t depth, const Real* a, const Real* b, const TileTarget& t)
         LINNET_UNROLL
         for (int i = 0; i < R; i++) {
             const Real* x = a + i * a_row;
-            if (i % 2 == 0) {  // as many loads as go without slowing the rest (README.md)
+            if (i % 2 == 0) {  // as many loads as go without slowing the rest (MEASUREMENTS.md)
                 LINNET_UNROLL
                 for (int j = 0; j < NV; j++) acc[i][j] = fma_all(x, row[j], acc[i][j]);
             } else {
@@ -63,22 +56,10 @@ void gemm_tile(int64_t depth, const Real* a, const Real* b, const TileTarget& t)
     }
 }
 
-using GemmTile = void (*)(int64_t, const Real*, const Real*, const TileTarget&);
-struct GemmTiles {
-    GemmTile packed[tile_vectors + 1][tile_rows + 1], direct[tile_vectors + 1][tile_rows + 1];
-};
-template <int NV, int... R>
-constexpr void fill_tiles(GemmTiles& tiles, std::integer_sequence<int, R...>) {
-    ((tiles.packed[NV][R + 1] = gemm_tile<R + 1, NV, true>), ...);
-    ((tiles.direct[NV][R + 1] = gemm_tile<R + 1, NV, false>), ...);
-}
-template <int... NV>
-constexpr GemmTiles make_tiles(std::integer_sequence<int, NV...>) {
-    GemmTiles tiles{};
-    (fill_tiles<NV + 1>(tiles, std::make_integer_sequence<int, tile_rows>()), ...);
-    return tiles;
-}
-constexpr GemmTiles gemm_tiles = make_tiles(std::make_integer_sequence<int, tile_vectors>());
+template <bool Packed>
+constexpr auto gemm_tiles = tile_table<tile_vectors, tile_rows>([]<int R, int NV>() {
+    return gemm_tile<R, NV, Packed>;
+});
 
 /// Where the next panel of B lies in memory, in bytes: it is prefetched while this one is multiplied.
 struct Soon {
@@ -102,7 +83,7 @@ struct Soon {
 inline void gemm_block(const Gemm<Real>& g, int64_t i0, int64_t i1, int64_t j0, int64_t j1, int64_t k0,
                        int64_t depth, const Real* a, Real* b) {
     bool direct = a == nullptr;
-    const GemmTile(&tiles)[tile_vectors + 1][tile_rows + 1] = direct ? gemm_tiles.direct : gemm_tiles.packed;
+    const auto& tiles = direct ? gemm_tiles<false> : gemm_tiles<true>;
     bool first = k0 == 0, packing = i0 == g.m_begin;
     int64_t size = size_of(g.b.type);
     for (int64_t j = j0; j < j1; j += tile_columns, b += tile_columns * depth) {
@@ -117,14 +98,14 @@ inline void gemm_block(const Gemm<Real>& g, int64_t i0, int64_t i1, int64_t j0, 
             t.soon = reinterpret_cast<const char*>(b);
             t.a_row = g.a.row, t.a_col = g.a.col;
             if (packing && j + tile_columns < j1) soon.ask((i - i0) / tile_rows, t);
-            tiles[vectors][least(tile_rows, i1 - i)](depth, panel, b, t);
+            tiles.at[vectors][least(tile_rows, i1 - i)](depth, panel, b, t);
         }
     }
 }
 
 /// Whether A is better read where it is. For up to 256 columns packing costs more than it saves (a tenth of
 /// the product). With its columns contiguous (a weight's gradient) a tile comes back to a line per k for
-/// every panel of B, and finds it evicted unless k's are near each other (README.md).
+/// every panel of B, and finds it evicted unless k's are near each other (MEASUREMENTS.md).
 inline bool reads_a_in_place(const Gemm<Real>& g) {
     if (g.a.type != (sizeof(Real) == 4 ? DType::f32 : DType::f64)) return false;
     constexpr int64_t near = 512;  // bytes
@@ -135,7 +116,7 @@ inline bool reads_a_in_place(const Gemm<Real>& g) {
 void gemm(const Gemm<Real>& g, void* workspace) {
     Real* packed_rows = static_cast<Real*>(workspace);
     Real* packed_columns = packed_rows + packed_a;
-    int64_t depth = depth_of_block(g.k);
+    int64_t depth = even_piece(g.k, block_k, 1);
     bool direct = reads_a_in_place(g);
     for (int64_t j = g.n_begin; j < g.n_end; j += block_n) {
         int64_t j_end = least(j + block_n, g.n_end);

@@ -6,8 +6,7 @@
 // four distant rows together faster: Gemm::streams says how many, for one row of A. Four chains hide fma's
 // latency.
 #pragma once
-#include "kernels/kernels.h"
-#include "kernels/simd/common.inl"
+#include "kernels/packing.inl"
 
 namespace linnet {
 namespace {
@@ -63,12 +62,7 @@ void gemv_tile(const Gemm<Real>& g, int64_t row, int64_t j, int64_t apart = 0) {
             Vec all = acc[s][0][i];
             LINNET_UNROLL
             for (int u = 1; u < U; u++) all = all + acc[s][u][i];
-            const int64_t column = j + s * apart;
-            Real total = sum(all), *c = g.c + (row + i) * g.c_row + column;
-            if (g.accumulate) total += *c;
-            if (g.bias) total += g.bias[column];
-            if (g.add) total += g.add[(row + i) * g.add_row + column];
-            *c = total;
+            put_output(g, row + i, j + s * apart, sum(all));
         }
     }
 }

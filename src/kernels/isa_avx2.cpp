@@ -12,18 +12,12 @@ namespace {
 /// Products of bytes in pairs, whose sums stay in 16 bits: so types with codes of 4 bits are read 1.3 times
 /// as fast as by 16-bit integers.
 struct PairDots {
+    /// Two products of a word's four come to each half of it.
     template <class Block>
-    static consteval int words_of() {
-        if constexpr (Block::is_signed)
-            return 0;
-        else
-            return 32767 / (2 * 127 * (Block::Levels::high + Block::zero));
-    }
-    template <class Block>
-    static constexpr int words = words_of<Block>() >= 8 ? 8 : 4;
+    static constexpr int words = fits_16<Block>(2 * 8) ? 8 : 4;
     /// Where groups have 16 weights, scales cost what the sums save.
     template <class Block>
-    static constexpr bool takes = Block::group == 32 && words_of<Block>() >= 4;
+    static constexpr bool takes = Block::group == 32 && !Block::is_signed && fits_16<Block>(2 * 4);
 
     static LINNET_INLINE Integers begin(Integers) { return no_integers(); }
     static LINNET_INLINE Integers add(Integers some, Integers codes, Integers a) {

@@ -196,8 +196,7 @@ struct NarrowProducts {
 
 template <class Real>
 struct KernelTable {
-    const char* name;  // "scalar", "avx2", "avxvnni", "avx512", "avx512vnni", "avx512bf16", "amx", "neon",
-                       // "dotprod", "i8mm", "double"
+    const char* name;  // as select_kernels takes it, or "double"
 
     // Matrix products. The tile a caller should cut outputs at, and the bytes of scratch (64-byte aligned) a
     // call needs.

@@ -118,6 +118,15 @@ LINNET_INLINE void put_sums(const TileTarget& t, int64_t i, int64_t j, int64_t l
     store_n(c, sum, lanes);
 }
 
+/// Output (i, j) from its sum: added to its start.
+inline void put_output(const Gemm<Real>& g, int64_t i, int64_t j, Real sum) {
+    Real* c = g.c + i * g.c_row + j;
+    if (g.accumulate) sum += *c;
+    if (g.bias) sum += g.bias[j];
+    if (g.add) sum += g.add[i * g.add_row + j];
+    *c = sum;
+}
+
 constexpr int64_t packed_a = (block_m + tile_rows) * block_k + 64,
                   packed_b = (block_n + tile_columns) * block_k + 64;
 constexpr size_t gemm_workspace_bytes = sizeof(Real) * static_cast<size_t>(packed_a + packed_b);

@@ -1,8 +1,6 @@
 // C = A·B, or C ∘ factor + A·B, for operands that already lie in cache: A by broadcasts at any strides, B and
 // C in rows. Attention's products; each output is one chain of fma in the order of k.
 #pragma once
-#include <utility>
-
 #include "kernels/kernels.h"
 #include "kernels/simd/common.inl"
 
@@ -63,22 +61,8 @@ void small_tile(int64_t k, const Real* a, int64_t a_row, int64_t a_col, const Re
     }
 }
 
-using SmallTile = void (*)(int64_t, const Real*, int64_t, int64_t, const Real*, int64_t, Real*, int64_t,
-                           const Real*, int64_t);
-struct SmallTiles {
-    SmallTile at[small_vectors + 1][small_rows + 1];
-};
-template <int NV, int... R>
-constexpr void fill_small(SmallTiles& tiles, std::integer_sequence<int, R...>) {
-    ((tiles.at[NV][R + 1] = small_tile<R + 1, NV>), ...);
-}
-template <int... NV>
-constexpr SmallTiles make_small(std::integer_sequence<int, NV...>) {
-    SmallTiles tiles{};
-    (fill_small<NV + 1>(tiles, std::make_integer_sequence<int, small_rows>()), ...);
-    return tiles;
-}
-constexpr SmallTiles small_tiles = make_small(std::make_integer_sequence<int, small_vectors>());
+constexpr auto small_tiles =
+    tile_table<small_vectors, small_rows>([]<int R, int NV>() { return small_tile<R, NV>; });
 
 constexpr Real ones[] = {1, 1, 1, 1, 1, 1, 1, 1};
 static_assert(small_rows <= sizeof(ones) / sizeof(Real));

@@ -175,6 +175,20 @@ inline void weigh_rows(const Attention<Real>& f, int64_t head, int64_t i, int64_
     }
 }
 
+inline void clear_rows(int64_t rows, int64_t width, Real* p, int64_t row) {
+    for (int64_t r = 0; r < rows; r++, p += row) {
+        each_vector(width, [&](int64_t c, int64_t n) { store_n(p + c, zero(), n); });
+    }
+}
+
+/// c [rows, n] = c ∘ factor.
+inline void scale_rows(int64_t rows, int64_t n, Real* c, int64_t row, const Real* factor) {
+    for (int64_t r = 0; r < rows; r++, c += row) {
+        const Vec by = set1(factor[r]);
+        each_vector(n, [&](int64_t i, int64_t some) { store_n(c + i, load_n(c + i, some) * by, some); });
+    }
+}
+
 /// The queries [i, i + rows) of a head, from their sums `from` [rows, D], from_row apart. out is of type
 /// Stored.
 template <class Stored>

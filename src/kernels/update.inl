@@ -1,6 +1,4 @@
-// An optimizer's step. AdamW: m ← β1·m + (1-β1)·d, v ← β2·v + (1-β2)·d²,
-// p ← p - lr · (m̂ / (√v̂ + ε) + decay · p) with m̂ = m / (1-β1ᵗ), v̂ = v / (1-β2ᵗ); d: the gradient. The other
-// rules: Update in kernels.h.
+// An optimizer's step: UpdateRule and Update in kernels.h say what it computes.
 #pragma once
 #include "kernels/kernels.h"
 #include "kernels/simd/common.inl"

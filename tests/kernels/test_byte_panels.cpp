@@ -10,7 +10,7 @@
 #include "kernels/blocks/byte_panels.inl"
 #include "kernels/blocks/dot_panels.inl"
 
-#include "weight_product.h"
+#include "extreme_weights.h"
 
 using namespace linnet;
 using namespace linnet::test;
@@ -83,4 +83,34 @@ TEST_CASE("an output of panels of bytes is the same whatever part is asked for")
         CHECK_MESSAGE(same_in_part({type.type, 21, 40, 5 * 256}, panels.run),
                       panels.name << " " << type.name);
     });
+}
+
+TEST_CASE("panels of bytes do not overflow with the greatest codes that blocks can hold") {
+    each_extreme_product([](WeightProduct& product, const std::string& what) {
+        const std::vector<double> expected = product.expected();
+        for (const Emulated& panels : emulated)
+            CHECK_MESSAGE(relative_error(panels.run(product), expected) < 2e-6, panels.name << " " << what);
+    });
+}
+
+TEST_CASE("a type's greatest code, from which overflow is judged, is the greatest that random bits make") {
+    for (const DTypeInfo& type : dtypes())
+        AllBlockTypes::with(type.type, [&](auto block) {
+            using Block = decltype(block);
+            const Rng rng(9, static_cast<std::uint64_t>(type.gguf_id));
+            char run[run_bytes<Block>];
+            int greatest = 0;
+            for (std::uint64_t n = 0; n < 64; n++) {
+                for (std::uint64_t i = 0; i < sizeof run; i++)
+                    run[i] = static_cast<char>(rng.below(256, n * sizeof run + i));
+                each_group([&]<int g>() {
+                    const Bytes32 codes = Block::template codes<g>(run);
+                    for (int i = 0; i < 32; i++)
+                        greatest =
+                            std::max(greatest, Block::is_signed ? std::abs(static_cast<Whole>(codes[i]))
+                                                                : static_cast<int>(codes[i]));
+                });
+            }
+            CHECK_MESSAGE(greatest == Block::greatest, type.name);
+        });
 }

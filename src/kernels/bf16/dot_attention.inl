@@ -48,24 +48,11 @@ void dot_small_tile(int64_t words, DotLeft a, const float* b, int64_t panel, Rea
     }
 }
 
-using DotSmallTile = void (*)(int64_t, DotLeft, const float*, int64_t, Real*, int64_t, const Real*, int64_t);
 template <class Dots>
-struct DotSmallTiles {
-    DotSmallTile at[dot_small_panels + 1][dot_small_rows + 1] = {};
-    template <int P, int... R>
-    constexpr void fill(std::integer_sequence<int, R...>) {
-        ((at[P][R + 1] = dot_small_tile<Dots, R + 1, P>), ...);
-    }
-    template <int... P>
-    constexpr explicit DotSmallTiles(std::integer_sequence<int, P...>) {
-        (fill<P + 1>(std::make_integer_sequence<int, dot_small_rows>()), ...);
-    }
-};
-template <class Dots>
-constexpr DotSmallTiles<Dots> dot_small_tiles{std::make_integer_sequence<int, dot_small_panels>()};
-
-constexpr Real dot_ones[] = {1, 1, 1, 1, 1, 1};
-static_assert(dot_small_rows <= sizeof(dot_ones) / sizeof(Real));
+constexpr auto dot_small_tiles = tile_table<dot_small_panels, dot_small_rows>([]<int R, int P>() {
+    return dot_small_tile<Dots, R, P>;
+});
+static_assert(dot_small_rows <= sizeof(ones) / sizeof(Real));
 
 template <class Dots>
 struct DotUnits {
@@ -108,7 +95,7 @@ struct DotUnits {
         product(s, a, b, c, row, nullptr);
     }
     static void add(const SmallSize& s, Left a, const float* b, Real* c, int64_t row, const Real* factor) {
-        product(s, a, b, c, row, factor ? factor : dot_ones, factor ? 1 : 0);
+        product(s, a, b, c, row, factor ? factor : ones, factor ? 1 : 0);
     }
 
   private:

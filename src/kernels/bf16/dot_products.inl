@@ -2,8 +2,6 @@
 // A register tile as in gemm.inl, over words of two bf16. `Dots` has the instruction, or in tests what it is
 // said to do.
 #pragma once
-#include <utility>
-
 #include "kernels/bf16/packing.inl"
 
 namespace linnet {
@@ -45,15 +43,8 @@ void dot_tile(int64_t steps, const float* a, const float* b, int64_t columns, co
     }
 }
 
-using DotTile = void (*)(int64_t, const float*, const float*, int64_t, const TileTarget&);
 template <class Dots>
-struct DotTiles {
-    DotTile tile[3][dot_rows + 1];
-    template <int... R>
-    constexpr explicit DotTiles(std::integer_sequence<int, R...>) : tile{} {
-        ((tile[1][R + 1] = dot_tile<Dots, R + 1, 1>, tile[2][R + 1] = dot_tile<Dots, R + 1, 2>), ...);
-    }
-};
+constexpr auto dot_tiles = tile_table<2, dot_rows>([]<int R, int P>() { return dot_tile<Dots, R, P>; });
 
 template <class Dots>
 struct DotProduct {
@@ -61,11 +52,10 @@ struct DotProduct {
     static constexpr bool split = false, pairs_first = true;
     static constexpr int64_t side = dot_rows, rows = dot_rows, depth = 1024, longest = depth;
     static constexpr bool b_near = false;  // as the tiles have it was not timed
-    static constexpr DotTiles<Dots> tiles{std::make_integer_sequence<int, dot_rows>()};
 
     static void block(const Gemm<Real>& g, const BF16Block& at) {
         const int64_t columns = least(tile_block, at.j_end - at.j);
-        tiles.tile[columns > tile_side ? 2 : 1][least(rows, at.i_end - at.i)](
+        dot_tiles<Dots>.at[columns > tile_side ? 2 : 1][least(rows, at.i_end - at.i)](
             at.steps, at.a, at.b, columns, tile_target(g, at.i, at.j, W, at.first));
     }
 };

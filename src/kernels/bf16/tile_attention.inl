@@ -6,14 +6,6 @@
 namespace linnet {
 namespace {
 
-/// c [rows, n] = c ∘ factor.
-inline void scale_rows(int64_t rows, int64_t n, Real* c, int64_t row, const Real* factor) {
-    for (int64_t r = 0; r < rows; r++, c += row) {
-        const Vec by = set1(factor[r]);
-        each_vector(n, [&](int64_t i, int64_t some) { store_n(c + i, load_n(c + i, some) * by, some); });
-    }
-}
-
 template <class Tiles>
 struct TileUnits {
     static constexpr int64_t rows = tile_block;  // of queries that are weighed together

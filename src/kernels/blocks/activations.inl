@@ -9,6 +9,14 @@
 namespace linnet {
 namespace {
 
+constexpr int byte_most = 127;  // of a whole activation's magnitude
+
+/// Whether so many products of codes, any that a block can hold, with activations add up within 16 bits.
+template <class Block>
+constexpr bool fits_16(int products) {
+    return products * Block::greatest * byte_most <= 0x7FFF;
+}
+
 /// 256 activations, in 8 groups of 32 and 16 halves of such groups. A shorter last block is filled with
 /// zeros.
 struct alignas(32) ActivationBlock {
@@ -94,7 +102,7 @@ inline HalfSums bytes_of_group(const float* x, float to_whole, Whole* to) {
 }
 
 inline void quantize_group(const float* x, int group, ActivationBlock& to) {
-    const WholeScale scale = scale_of(x, 32, 127);
+    const WholeScale scale = scale_of(x, 32, byte_most);
     const HalfSums sums = bytes_of_group(x, scale.to, to.q + 32 * group);
     to.d[group] = scale.back;
     to.first[group] = scale.back * static_cast<float>(sums.first);
@@ -104,7 +112,7 @@ inline void quantize_group(const float* x, int group, ActivationBlock& to) {
 /// Rows of k activations, a multiple of 256.
 inline void quantize_activations(const float* x, int64_t k, ActivationRun* to) {
     for (; k > 0; k -= run_length, x += run_length, to++) {
-        const WholeScale scale = scale_of(x, run_length, 127);
+        const WholeScale scale = scale_of(x, run_length, byte_most);
         for (int group = 0; group < 8; group++) {
             const HalfSums sums = bytes_of_group(x + 32 * group, scale.to, to->q + 32 * group);
             to->sums[group] = static_cast<int16_t>(sums.first);

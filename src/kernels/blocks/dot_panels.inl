@@ -68,7 +68,7 @@ template <class Block>
 inline void dots_row(const Real* x, int64_t depth, Whole* bytes, int r, PartOfA* parts) {
     using As = Dotted<Block>;
     for (int64_t k = 0; k < depth; k += 32, parts += As::parts) {
-        const WholeScale scale = scale_of(x + k, 32, 127);
+        const WholeScale scale = scale_of(x + k, 32, byte_most);
         const HalfSums sums = bytes_of_group(x + k, scale.to, bytes + k);
         const int32_t of_part[2] = {As::parts == 1 ? sums.first + sums.second : sums.first, sums.second};
         for (int part = 0; part < As::parts; part++) {
@@ -235,21 +235,10 @@ void dots_tile(DotsTileInput in, const TileTarget& t) {
     }
 }
 
-using DotsTile = void (*)(DotsTileInput, const TileTarget&);
 template <class Dots, int words, int pieces, bool offsets>
-struct DotsTiles {
-    DotsTile tile[tile_vectors + 1][quad_rows + 1] = {};
-    template <int NV, int... R>
-    constexpr void fill(std::integer_sequence<int, R...>) {
-        ((tile[NV][R + 1] = dots_tile<Dots, words, pieces, offsets, R + 1, NV>), ...);
-    }
-    template <int... NV>
-    constexpr explicit DotsTiles(std::integer_sequence<int, NV...>) {
-        (fill<NV + 1>(std::make_integer_sequence<int, quad_rows>()), ...);
-    }
-};
-template <class Dots, int words, int pieces, bool offsets>
-constexpr DotsTiles<Dots, words, pieces, offsets> dots_tiles{std::make_integer_sequence<int, tile_vectors>()};
+constexpr auto dots_tiles = tile_table<tile_vectors, quad_rows>([]<int R, int NV>() {
+    return dots_tile<Dots, words, pieces, offsets, R, NV>;
+});
 
 /// A packed block of A with one panel of W; returns where the next block of A is.
 template <class Block, class Dots>
@@ -257,7 +246,7 @@ DotsRows dots_panel(const Gemm<Real>& g, const DotsBlock& b, DotsRows rows, cons
                     const DotPanels& p) {
     constexpr int of_group = Dotted<Block>::parts, words = 8 / of_group;
     constexpr int pieces = Dots::template words<Block> < words ? words / Dots::template words<Block> : 1;
-    constexpr auto& tiles = dots_tiles<Dots, words, pieces, Block::has_offset>.tile;
+    constexpr auto& tiles = dots_tiles<Dots, words, pieces, Block::has_offset>.at;
     const int64_t parts = b.depth / 32 * of_group, vectors = ceil_divide(panel.count, W);
     for (int64_t i = b.i0; i < b.i1; i += quad_rows) {
         const DotsTileInput in = {

@@ -105,22 +105,8 @@ void block_tile(int64_t pairs, const float* a, const float* b, const float* a_sc
     }
 }
 
-using BlockTile = void (*)(int64_t, const float*, const float*, const float*, const float*,
-                           const TileTarget&);
-struct BlockTiles {
-    BlockTile tile[tile_vectors + 1][pair_rows + 1];
-};
-template <int NV, int... R>
-constexpr void fill_block_tiles(BlockTiles& tiles, std::integer_sequence<int, R...>) {
-    ((tiles.tile[NV][R + 1] = block_tile<R + 1, NV>), ...);
-}
-template <int... NV>
-constexpr BlockTiles make_block_tiles(std::integer_sequence<int, NV...>) {
-    BlockTiles tiles{};
-    (fill_block_tiles<NV + 1>(tiles, std::make_integer_sequence<int, pair_rows>()), ...);
-    return tiles;
-}
-constexpr BlockTiles block_tiles = make_block_tiles(std::make_integer_sequence<int, tile_vectors>());
+constexpr auto block_tiles =
+    tile_table<tile_vectors, pair_rows>([]<int R, int NV>() { return block_tile<R, NV>; });
 
 /// Rows [i0, i1), of one block of K.
 template <class Block>
@@ -133,8 +119,8 @@ void block_panel(const Gemm<Real>& g, int64_t i0, int64_t i1, int64_t k0, BlockP
         pack_weights<Block>(g, j, columns, k0, depth, p);
         for (int64_t i = i0; i < i1; i += pair_rows) {
             TileTarget t = tile_target(g, i, j, columns - (vectors - 1) * W, first);
-            block_tiles.tile[vectors][least(pair_rows, i1 - i)](pairs, p.a + (i - i0) * pairs, p.b,
-                                                                p.a_scale + (i - i0), p.b_scale, t);
+            block_tiles.at[vectors][least(pair_rows, i1 - i)](pairs, p.a + (i - i0) * pairs, p.b,
+                                                              p.a_scale + (i - i0), p.b_scale, t);
         }
     }
 }

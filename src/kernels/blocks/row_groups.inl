@@ -20,8 +20,7 @@ struct alignas(64) GroupedActivations {
 template <class Block>
 struct GroupSums {
     static_assert(Block::group == 32);
-    static_assert(Block::is_signed || Block::Levels::high + Block::zero < 32,
-                  "add_small_codes sums in 16 bits");
+    static_assert(fits_16<Block>(Block::is_signed ? 2 : 8), "sums of add_signed, or of add_small_codes");
     using Activations = GroupedActivations;
     using Ints = RowLanes::Ints;
     using Floats = RowLanes::Floats;
@@ -37,8 +36,10 @@ struct GroupSums {
             put_vector(to->sums, get_vector<Floats8>(block.first) + get_vector<Floats8>(block.second));
             const CodeVector one = CodeVector{} + 1;
             each_of<parts>([&]<int p>() LINNET_LAMBDA_INLINE {
-                put_vector(to->start + words * p,
-                           dots<NoSign, p>({{one, one, one, one}}, Ints{}, *to) * -bias);
+                const PartCodes all_one[1] = {{{one, one, one, one}}};
+                Ints sums[1] = {};
+                RowLanes::add<NoSign>(sums, all_one, to->q + sizeof(PartCodes) * p);
+                put_vector(to->start + words * p, sums[0] * -bias);
                 put_vector(to->d + words * p, RowLanes::spread<p>(get_vector<Floats8>(block.d)));
             });
         }
@@ -98,13 +99,16 @@ struct GroupSums {
                 LINNET_UNROLL
                 for (int r = 0; r < R; r++) {
                     const Activations& row = a[r * apart];
-                    const Ints start = bias ? get_vector<Ints>(row.start + words * p) : Ints{};
-                    const auto d = get_vector<Floats>(row.d + words * p);
+                    const Ints start =
+                        bias ? RowLanes::loaded(get_vector<Ints>(row.start + words * p)) : Ints{};
+                    Ints whole[C];
+                    LINNET_UNROLL
+                    for (int c = 0; c < C; c++) whole[c] = start;
+                    RowLanes::add<Block>(whole, codes, row.q + sizeof(PartCodes) * p);
+                    const auto d = RowLanes::loaded(get_vector<Floats>(row.d + words * p));
                     LINNET_UNROLL
                     for (int c = 0; c < C; c++)
-                        products_[c * R + r][p] +=
-                            __builtin_convertvector(dots<Block, p>(codes[c], start, row), Floats) *
-                            (by[c] * d);
+                        products_[c * R + r][p] += __builtin_convertvector(whole[c], Floats) * (by[c] * d);
                 }
             });
             if constexpr (Block::has_offset) {
@@ -150,10 +154,6 @@ struct GroupSums {
     struct NoSign {
         static constexpr bool is_signed = false;
     };
-    template <class Of, int p>
-    static LINNET_INLINE Ints dots(const PartCodes& codes, Ints sums, const Activations& a) {
-        return RowLanes::add<Of>(sums, codes, a.q + sizeof(PartCodes) * p);
-    }
     template <int n>
     static LINNET_INLINE void totals_of(const Floats8 (&v)[n], Real (&to)[n]) {
         constexpr int fours = n / 4 * 4;

@@ -11,7 +11,9 @@ namespace {
 
 template <class Block>
 struct RunSums {
-    static_assert(Block::Levels::high + Block::zero < 64, "add_scaled_dots has products in 16 bits");
+    static_assert(fits_16<Block>(4), "sums of add_scaled_dots; add_scaled_codes has two products");
+    // No scale is farther from 0 than 128.
+    static_assert(run_length * 128 * (Block::greatest + Block::zero) * byte_most <= INT32_MAX);
     using Activations = ActivationRun;
     using Ints = RowLanes::Ints;
     static constexpr bool minima_behind = Block::has_offset && Block::group == 32;
@@ -56,16 +58,17 @@ struct RunSums {
             }
             LINNET_UNROLL
             for (int f = 0; f < fours; f++) {
-                Halves8 halves{};  // of d, then of dmin: converted together
-                Floats4 by{};
+                Ints4 numbers{};
+                Floats4 by = Floats4{} + a->d;
                 LINNET_UNROLL
                 for (int lane = 0; lane < lanes; lane++) {
                     const int i = 4 * f + lane;
-                    halves[lane] = scales[i / R].d;
-                    if constexpr (Block::has_offset) halves[4 + lane] = scales[i / R].dmin;
-                    by[lane] = a[i % R * apart].d;
+                    numbers[lane] = static_cast<int>(scales[i / R].numbers);
+                    if constexpr (R > 1) by[lane] = a[i % R * apart].d;
                 }
-                const Floats8 d = widen_halves(halves);
+                const auto halves = reinterpret_cast<Halves8>(numbers);
+                const Floats8 d =  // and dmin, converted together
+                    widen_halves(__builtin_shufflevector(halves, halves, 0, 2, 4, 6, 1, 3, 5, 7));
                 products_[f] +=
                     __builtin_convertvector(totals(whole + 4 * f), Floats4) * (lower_half(d) * by);
                 if constexpr (Block::has_offset)

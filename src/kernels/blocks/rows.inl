@@ -26,14 +26,6 @@ using BlockSums =
 template <class Block>
 using ActivationsFor = typename BlockSums<Block>::Activations;
 
-inline void finish(const Gemm<Real>& g, int64_t row, int64_t j, Real all) {
-    Real* c = g.c + row * g.c_row + j;
-    if (g.accumulate) all += *c;
-    if (g.bias) all += g.bias[j];
-    if (g.add) all += g.add[row * g.add_row + j];
-    *c = all;
-}
-
 /// Where a tile stands: rows of A from `row` on, whose blocks stand one row after another, and columns j,
 /// j + apart, …; the next tile has j + step, …
 struct TileAt {
@@ -47,8 +39,8 @@ struct TileAt {
 template <class Block>
 LINNET_INLINE const char* last_run(const Gemm<Real>& g, const char* run, int64_t count,
                                    char (&copy)[run_bytes<Block>]) {
-    const bool beyond = (run + run_bytes<Block>) > block_at<Block>(g.b, g.n, 0);
-    return beyond ? whole_run<Block>(run, count, copy) : run;
+    const auto left = block_at<Block>(g.b, g.n - 1, g.k) - run;  // bytes of the matrix
+    return left < run_bytes<Block> ? whole_run<Block>(run, count, copy) : run;
 }
 
 /// Prefetches a run.
@@ -87,7 +79,7 @@ void tiles_of_rows(const Gemm<Real>& g, const ActivationsFor<Block>* a, TileAt t
         Real sums[C * R];
         tile.sums(sums);
         for (int c = 0; c < C; c++)
-            for (int r = 0; r < R; r++) finish(g, t.row + r, t.j + c * t.apart, sums[c * R + r]);
+            for (int r = 0; r < R; r++) put_output(g, t.row + r, t.j + c * t.apart, sums[c * R + r]);
     }
 }
 

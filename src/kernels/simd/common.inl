@@ -1,6 +1,8 @@
 // What every algorithm shares. Nothing here or in any other .inl may be seen outside its isa_X.cpp: all of it
 // stands in an anonymous namespace.
 #pragma once
+#include <utility>
+
 #include "tensor/dtype.h"
 
 namespace linnet {
@@ -77,6 +79,29 @@ inline void with_stored(DType type, F f) {
         default:
             return;
     }
+}
+
+/// Calls f.operator()<i>() for i below `count`.
+template <int count, class F>
+LINNET_INLINE constexpr void each_of(F f) {
+    [&]<int... i>(std::integer_sequence<int, i...>) LINNET_LAMBDA_INLINE {
+        (f.template operator()<i>(), ...);
+    }
+    (std::make_integer_sequence<int, count>());
+}
+
+/// The functions of all tiles of up to `rows` rows and `columns` columns: at[C][R] is of<R, C>().
+template <class Function, int columns, int rows>
+struct TileTable {
+    Function at[columns + 1][rows + 1];
+};
+template <int columns, int rows, class Of>
+consteval auto tile_table(Of of) {
+    TileTable<decltype(of.template operator()<1, 1>()), columns, rows> table{};
+    each_of<columns * rows>([&]<int i>() {
+        table.at[i / rows + 1][i % rows + 1] = of.template operator()<i % rows + 1, i / rows + 1>();
+    });
+    return table;
 }
 
 constexpr DType real_type = sizeof(Real) == sizeof(double) ? DType::f64 : DType::f32;

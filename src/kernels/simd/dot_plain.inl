@@ -6,7 +6,7 @@
 namespace linnet {
 namespace {
 
-/// sums + the same; codes may be below 64 as well.
+/// sums + dot_signed; codes without a sign are signed bytes, too, as they are below 128.
 inline Ints8 add_signed(Ints8 sums, Bytes32 codes, Bytes32 a) {
     return sums + dot_signed(codes, a);
 }

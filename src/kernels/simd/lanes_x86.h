@@ -36,8 +36,8 @@ inline Bytes32 look_up(Bytes16 table, Bytes32 places) {
     __m256i both = _mm256_broadcastsi128_si256(reinterpret_cast<__m128i>(table));
     return reinterpret_cast<Bytes32>(_mm256_shuffle_epi8(both, reinterpret_cast<__m256i>(places)));
 }
-/// sums + four neighbouring products: lane l has those of bytes 4l … 4l + 3. a: signed, |a| ≤ 127; codes:
-/// below 64, or (add_signed) signed, so that two products fit into 16 bits.
+/// sums + four neighbouring products: lane l has those of bytes 4l … 4l + 3. a: signed, |a| ≤ 127; codes
+/// without a sign, at most 128 (in add_signed: with one), so that two products fit into 16 bits.
 inline Ints8 add_codes(Ints8 sums, Bytes32 codes, Bytes32 a) {
     auto s = reinterpret_cast<__m256i>(sums), x = reinterpret_cast<__m256i>(codes),
          y = reinterpret_cast<__m256i>(a);

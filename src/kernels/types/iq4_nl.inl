@@ -10,7 +10,7 @@ struct BlockIQ4_NL {
     static constexpr DType type = DType::iq4_nl;
     static constexpr int64_t elements = 32, bytes = 18, group = 32;
     static constexpr bool is_signed = true, has_offset = false;
-    static constexpr int zero = 0, halves = 1;
+    static constexpr int zero = 0, greatest = 127, halves = 1;
 
     template <int g>
     static Bytes32 codes(const char* from) {

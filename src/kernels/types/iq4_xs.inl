@@ -12,7 +12,7 @@ struct BlockIQ4_XS : WholeScaled<BlockIQ4_XS> {
     static constexpr DType type = DType::iq4_xs;
     static constexpr int64_t elements = 256, bytes = 136, group = 32;
     static constexpr bool is_signed = true, has_offset = false;
-    static constexpr int zero = 0, halves = 0;
+    static constexpr int zero = 0, greatest = 127, halves = 0;
 
     template <int g>
     static Bytes32 codes(const char* from) {
@@ -30,7 +30,7 @@ struct BlockIQ4_XS : WholeScaled<BlockIQ4_XS> {
         high = (high | high << 24) & 0x000000FF000000FFu, high = (high | high << 12) & 0x000F000F000F000Fu;
         high = (high | high << 6) & 3 * every_byte;
         Shorts8 scales = widen_bytes8(low | high << 4) - 32;
-        return {join(scales, Shorts8{}), Shorts16{}, half_at(from), 0};
+        return {join(scales, Shorts8{}), Shorts16{}, half_at(from)};
     }
 
     using Levels = Table<iq4_values, 16>;

@@ -15,7 +15,7 @@ struct BlockMXFP4 {
     static constexpr DType type = DType::mxfp4;
     static constexpr int64_t elements = 32, bytes = 17, group = 32;
     static constexpr bool is_signed = true, has_offset = false;
-    static constexpr int zero = 0, halves = 0;
+    static constexpr int zero = 0, greatest = 12, halves = 0;
 
     template <int g>
     static Bytes32 codes(const char* from) {

@@ -2,8 +2,9 @@
 // weight is scale · (code - zero) + offset with the scale and the offset of its group and a small whole
 // number, its code. So a type's file says
 //     elements, bytes, group    weights and bytes per block, weights per group (16 or 32)
-//     is_signed                 whether codes are signed bytes; else they are unsigned, at most 63
+//     is_signed                 whether codes are signed bytes; else they are unsigned
 //     zero, has_offset          the code of 0; whether there are offsets
+//     greatest                  the greatest magnitude of a code that a block can hold, whoever made it
 //     halves                    of blocks of 32: half-precision numbers that a block begins with: its scale,
 //                               and where there are 2 its offset; 0: the scale is another number
 //     codes<g>(from)            the codes of weights 32g … 32g + 31 of the 256 that begin at `from`
@@ -21,8 +22,6 @@
 // twice the time. Layouts: ggml-common.h (the structs block_*), their meaning: ggml-quants.c
 // (dequantize_row_*).
 #pragma once
-#include <utility>
-
 #include "kernels/simd/common.inl"
 #include "kernels/simd/lanes.h"
 
@@ -62,7 +61,7 @@ struct WholeScales {
     Shorts16 scale;    // of groups of 16: of the first halves of each 32 weights, then of the second ones; of
                        // groups of 32: their scales, then their minima
     Shorts16 minimum;  // of groups of 16, likewise
-    uint16_t d, dmin;  // in half precision
+    uint32_t numbers;  // d, and above it dmin, in half precision
 };
 inline Shorts16 join(Shorts8 first, Shorts8 second) {
     return __builtin_shufflevector(first, second, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
@@ -86,7 +85,8 @@ template <class Block>
 struct WholeScaled {
     static Scales scales(const char* from) {
         const WholeScales w = Block::whole_scales(from);
-        const Floats8 d = all_of(one_half(w.d)), dmin = all_of(-one_half(w.dmin));
+        const auto number = [&w](int at) { return one_half(static_cast<uint16_t>(w.numbers >> at)); };
+        const Floats8 d = all_of(number(0)), dmin = all_of(-number(16));
         const Floats8 first = floats_of(first_half(w.scale)), second = floats_of(second_half(w.scale));
         if constexpr (Block::group == 32) return {{d * first, d * first}, {dmin * second, dmin * second}};
         return {{d * first, d * second},
@@ -106,16 +106,7 @@ LINNET_INLINE Floats8 code_offset(const Scales& s, int half) {
     return s.scale[half] * all_of(-Block::zero);
 }
 
-/// Calls f.operator()<i>() for i below `count`.
-template <int count, class F>
-LINNET_INLINE void each_of(F f) {
-    [&]<int... i>(std::integer_sequence<int, i...>) LINNET_LAMBDA_INLINE {
-        (f.template operator()<i>(), ...);
-    }
-    (std::make_integer_sequence<int, count>());
-}
-
-/// The same for the eight groups of a run.
+/// Calls f.operator()<g>() for the eight groups of a run.
 template <class F>
 LINNET_INLINE void each_group(F f) {
     each_of<run_length / 32>(f);
@@ -245,14 +236,14 @@ inline WholeScales scales_and_minima(const char* from) {
     auto both = [](uint32_t low, uint32_t high) { return uint64_t{high} << 32 | low; };
     uint64_t scale = both(first & low_6, (third & low_4) | (first >> 2 & two_on_top));
     uint64_t minimum = both(second & low_6, (third >> 4 & low_4) | (second >> 2 & two_on_top));
-    return {join(widen_bytes8(scale), widen_bytes8(minimum)), Shorts16{}, half_at(from), half_at(from + 2)};
+    return {join(widen_bytes8(scale), widen_bytes8(minimum)), Shorts16{}, get_vector<uint32_t>(from)};
 }
 #ifdef LINNET_WIDE_BYTES
 /// The same of four blocks.
 inline void scales_and_minima_of_four(const char* const (&from)[4], WholeScales (&to)[4]) {
     const Bytes64 all = six_bits(join(from[0], from[1], from[2], from[3]));
     each_of<4>([&]<int i>() LINNET_LAMBDA_INLINE {
-        to[i] = {widen_quarter<i>(all), Shorts16{}, half_at(from[i]), half_at(from[i] + 2)};
+        to[i] = {widen_quarter<i>(all), Shorts16{}, get_vector<uint32_t>(from[i])};
     });
 }
 #endif

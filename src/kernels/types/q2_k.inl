@@ -12,7 +12,7 @@ struct BlockQ2_K : WholeScaled<BlockQ2_K> {
     static constexpr DType type = DType::q2_k;
     static constexpr int64_t elements = 256, bytes = 84, group = 16;
     static constexpr bool is_signed = false, has_offset = true;
-    static constexpr int zero = 0;
+    static constexpr int zero = 0, greatest = 3;
 
     template <int g>
     static Bytes32 codes(const char* from) {
@@ -29,7 +29,7 @@ struct BlockQ2_K : WholeScaled<BlockQ2_K> {
         auto packed = get_vector<Halves8>(from);
         auto shorts = [](Halves8 v) { return reinterpret_cast<Shorts8>(v); };
         return {join(shorts(packed & 15), shorts(packed >> 8 & 15)),
-                join(shorts(packed >> 4 & 15), shorts(packed >> 12)), half_at(from + 80), half_at(from + 82)};
+                join(shorts(packed >> 4 & 15), shorts(packed >> 12)), get_vector<uint32_t>(from + 80)};
     }
 
     using Levels = Steps<0, 3>;

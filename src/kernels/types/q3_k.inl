@@ -14,7 +14,7 @@ struct BlockQ3_K : WholeScaled<BlockQ3_K> {
     static constexpr DType type = DType::q3_k;
     static constexpr int64_t elements = 256, bytes = 110, group = 16;
     static constexpr bool is_signed = false, has_offset = false;
-    static constexpr int zero = 4;
+    static constexpr int zero = 4, greatest = 7;
 
     template <int g>
     static Bytes32 codes(const char* from) {
@@ -37,7 +37,7 @@ struct BlockQ3_K : WholeScaled<BlockQ3_K> {
         Words six = {(low & nibble) | ((high | high >> 2 << 32) & pair) << 4,
                      (low >> 4 & nibble) | ((high >> 4 | high >> 6 << 32) & pair) << 4};
         auto packed = reinterpret_cast<Shorts8>(six);
-        return {join((packed & 63) - 32, (packed >> 8) - 32), Shorts16{}, half_at(from + 108), 0};
+        return {join((packed & 63) - 32, (packed >> 8) - 32), Shorts16{}, half_at(from + 108)};
     }
 
     using Levels = Steps<-4, 3>;

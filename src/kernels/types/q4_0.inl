@@ -10,7 +10,7 @@ struct BlockQ4_0 {
     static constexpr DType type = DType::q4_0;
     static constexpr int64_t elements = 32, bytes = 18, group = 32;
     static constexpr bool is_signed = false, has_offset = false;
-    static constexpr int zero = 8, halves = 1;
+    static constexpr int zero = 8, greatest = 15, halves = 1;
 
     template <int g>
     static Bytes32 codes(const char* from) {

@@ -10,7 +10,7 @@ struct BlockQ4_1 {
     static constexpr DType type = DType::q4_1;
     static constexpr int64_t elements = 32, bytes = 20, group = 32;
     static constexpr bool is_signed = false, has_offset = true;
-    static constexpr int zero = 0, halves = 2;
+    static constexpr int zero = 0, greatest = 15, halves = 2;
 
     template <int g>
     static Bytes32 codes(const char* from) {

@@ -11,7 +11,7 @@ struct BlockQ4_K : WholeScaled<BlockQ4_K> {
     static constexpr DType type = DType::q4_k;
     static constexpr int64_t elements = 256, bytes = 144, group = 32;
     static constexpr bool is_signed = false, has_offset = true;
-    static constexpr int zero = 0;
+    static constexpr int zero = 0, greatest = 15;
 
     template <int g>
     static Bytes32 codes(const char* from) {

@@ -10,7 +10,7 @@ struct BlockQ5_0 {
     static constexpr DType type = DType::q5_0;
     static constexpr int64_t elements = 32, bytes = 22, group = 32;
     static constexpr bool is_signed = false, has_offset = false;
-    static constexpr int zero = 16, halves = 1;
+    static constexpr int zero = 16, greatest = 31, halves = 1;
 
     template <int g>
     static Bytes32 codes(const char* from) {

@@ -11,7 +11,7 @@ struct BlockQ5_1 {
     static constexpr DType type = DType::q5_1;
     static constexpr int64_t elements = 32, bytes = 24, group = 32;
     static constexpr bool is_signed = false, has_offset = true;
-    static constexpr int zero = 0, halves = 2;
+    static constexpr int zero = 0, greatest = 31, halves = 2;
 
     template <int g>
     static Bytes32 codes(const char* from) {

@@ -12,7 +12,7 @@ struct BlockQ5_K : WholeScaled<BlockQ5_K> {
     static constexpr DType type = DType::q5_k;
     static constexpr int64_t elements = 256, bytes = 176, group = 32;
     static constexpr bool is_signed = false, has_offset = true;
-    static constexpr int zero = 0;
+    static constexpr int zero = 0, greatest = 31;
 
     template <int g>
     static Bytes32 codes(const char* from) {

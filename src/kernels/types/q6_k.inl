@@ -12,7 +12,7 @@ struct BlockQ6_K : WholeScaled<BlockQ6_K> {
     static constexpr DType type = DType::q6_k;
     static constexpr int64_t elements = 256, bytes = 210, group = 16;
     static constexpr bool is_signed = false, has_offset = false;
-    static constexpr int zero = 32;
+    static constexpr int zero = 32, greatest = 63;
 
     template <int g>
     static Bytes32 codes(const char* from) {
@@ -32,7 +32,7 @@ struct BlockQ6_K : WholeScaled<BlockQ6_K> {
 #endif
     static WholeScales whole_scales(const char* from) {
         auto both = get_vector<Shorts8>(from + 192);
-        return {join(both << 8 >> 8, both >> 8), Shorts16{}, half_at(from + 208), 0};
+        return {join(both << 8 >> 8, both >> 8), Shorts16{}, half_at(from + 208)};
     }
 
     using Levels = Steps<-32, 31>;

@@ -9,7 +9,7 @@ struct BlockQ8_0 {
     static constexpr DType type = DType::q8_0;
     static constexpr int64_t elements = 32, bytes = 34, group = 32;
     static constexpr bool is_signed = true, has_offset = false;
-    static constexpr int zero = 0, halves = 1;
+    static constexpr int zero = 0, greatest = 128, halves = 1;
 
     template <int g>
     static Bytes32 codes(const char* from) {

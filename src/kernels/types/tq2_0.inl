@@ -10,7 +10,7 @@ struct BlockTQ2_0 : WholeScaled<BlockTQ2_0> {
     static constexpr DType type = DType::tq2_0;
     static constexpr int64_t elements = 256, bytes = 66, group = 32;
     static constexpr bool is_signed = false, has_offset = false;
-    static constexpr int zero = 1;
+    static constexpr int zero = 1, greatest = 3;
 
     template <int g>
     static Bytes32 codes(const char* from) {
@@ -24,7 +24,7 @@ struct BlockTQ2_0 : WholeScaled<BlockTQ2_0> {
     }
 #endif
     static WholeScales whole_scales(const char* from) {
-        return {Shorts16{} + 1, Shorts16{}, half_at(from + 64), 0};
+        return {Shorts16{} + 1, Shorts16{}, half_at(from + 64)};
     }
 
     using Levels = Steps<-1, 1>;
