@@ -253,7 +253,7 @@ $(BUILD)/kernel-tests: $(KERNEL_TEST_OBJECTS)
 	@echo "link    $@"
 	$(Q)$(CXX) $(LDFLAGS) -o $@ $^
 
-# Speed of the matrix products and attention beside the machine's peaks (src/kernels/README.md has a run).
+# Speed of the matrix products and attention beside the machine's peaks (src/kernels/MEASUREMENTS.md has a run).
 BENCH_OBJECTS := $(filter $(addprefix $(BUILD)/obj/src/,base/% tensor/% kernels/%),$(OBJECTS)) $(BUILD)/obj/tools/bench_kernels.o
 $(BUILD)/bench-kernels: $(BENCH_OBJECTS)
 	@echo "link    $@"

@@ -11,8 +11,6 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "base/error.h"
-
 namespace linnet::test {
 namespace {
 
@@ -80,11 +78,11 @@ Outcome run_linnet(const std::vector<std::string>& arguments, const std::string&
     return run_shell(line + " <" + quoted(scratch / "in"));
 }
 
-std::string refusal(const std::function<void()>& act) {
+std::string refusal(const std::function<void()>& act, Exit exit) {
     try {
         act();
     } catch (const Error& error) {
-        CHECK(error.exit() == Exit::input);
+        CHECK(error.exit() == exit);
         return error.what();
     }
     return "accepted";

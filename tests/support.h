@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
+
 namespace linnet {
 class Tokenizer;
 
@@ -46,8 +48,8 @@ Outcome run_linnet(const std::vector<std::string>& arguments, const std::string&
 /// Runs a shell command line (LINNET is the program's path there).
 Outcome run_shell(const std::string& line);
 
-/// The line of the Error (Exit::input) that `act` throws, or "accepted".
-std::string refusal(const std::function<void()>& act);
+/// The line of the Error that `act` throws, with this exit code, or "accepted".
+std::string refusal(const std::function<void()>& act, Exit exit = Exit::input);
 
 /// A shell line that runs a command and kills it (-9) once `text` stands in `file`, if it has not ended.
 std::string killed_at(const std::string& command, const std::string& text, const std::string& file);
@@ -60,5 +62,11 @@ double number_of(const std::string& text, const std::string& key);
 
 void write_text(const std::string& path, const std::string& text);
 std::string read_text(const std::string& path);
+
+/// Appends the bytes of a number, for files of a binary format.
+template <class T>
+void put(std::string& out, T value) {
+    out.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
 
 }  // namespace linnet::test

@@ -25,7 +25,7 @@ for file in bash-completion/completions/linnet zsh/site-functions/_linnet fish/v
     doc/linnet/README.md doc/linnet/LICENSE; do
     [ -s "$share/$file" ] || wrong "$file" "a file" none
 done
-for page in README.md models/README.md models/templates/README.md models/architectures/README.md; do
+for page in README.md models/README.md models/RESULTS.md models/templates/README.md models/architectures/README.md; do
     sed -n 's/.*](\([^):#]*\)).*/\1/p' "$share/doc/linnet/$page" | while read -r link; do
         [ -e "$(dirname "$share/doc/linnet/$page")/$link" ] || wrong "$page" "$link, which it links to" none
     done

@@ -2,7 +2,7 @@
 # usage: [CXX=g++] tools/check_layers.sh
 # Fails where a file of src/ includes, directly or through others, a folder that stands above its own; where a folder
 # has no README.md or more than 4000 lines of its own; where a source file is longer than 600 lines; where an include is
-# not written from src/.
+# not written from src/; where two headers define a type of one name in one namespace.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -34,6 +34,21 @@ find src tests tools -type f \( -name '*.cpp' -o -name '*.h' -o -name '*.inl' -o
 
 grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]+"' src | grep -vE '"([a-z_0-9]+/)+[A-Za-z_0-9.]+"' |
     while read -r line; do complain "$line: expected an include written from src/"; done
+
+# Two types of one name, each seen by files of its own, break the one-definition rule, and no compiler says so.
+find src -type f -name '*.h' -exec awk '
+    FNR == 1 { depth = 0; space[0] = "" }
+    /^(inline )?namespace .*\{$/ { space[depth + 1] = space[depth] "::" ($(NF - 1) == "namespace" ? "" : $(NF - 1)); depth++ }
+    /^}  \/\/ namespace/ { depth-- }
+    /^(struct|class|union|enum) / && !/^[^{]*;$/ && space[depth] !~ /::$/ {  # not in a namespace without a name
+        name = $0
+        sub(/^(struct|class|union|enum class|enum) (alignas\([^)]*\) |\[\[[a-z_]+\]\] )?/, "", name)
+        if (!match(name, /^[A-Za-z_0-9]+/) || substr(name, RLENGTH + 1, 1) == "<") next
+        name = space[depth] "::" substr(name, 1, RLENGTH)
+        if (name in defined && defined[name] != FILENAME)
+            print FILENAME ": expected a name of its own, got " substr(name, 3) ", which " defined[name] " has"
+        defined[name] = FILENAME
+    }' {} + | sort | while read -r line; do complain "$line"; done
 
 # The preprocessor's own answer to what each file reads. -MG: headers of another machine's compiler (arm_neon.h).
 # Each process writes a file of its own: in one pipe their lines would mix.

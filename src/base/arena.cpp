@@ -17,12 +17,12 @@ std::size_t arena_bytes(std::size_t bytes) {
     return (std::max<std::size_t>(bytes, 1) + page - 1) / page * page;
 }
 
-Arena allocate_arena(std::size_t bytes, std::size_t large_from) {
+Arena allocate_arena(std::size_t bytes, const char* use, std::size_t large_from) {
     bytes = arena_bytes(bytes);
     // It begins where a large page does; else neither end would be of large pages.
     const std::size_t mapped = bytes + (bytes >= large_from ? large_page : 0);
     void* memory = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) throw MemoryRefused(bytes);
+    if (memory == MAP_FAILED) throw MemoryRefused(bytes, use);
     if (mapped == bytes) return Arena(memory, ArenaDeleter{bytes});
 
     char* const begin = static_cast<char*>(memory);
@@ -32,14 +32,6 @@ Arena allocate_arena(std::size_t bytes, std::size_t large_from) {
     if (before < large_page) munmap(begin + before + bytes, large_page - before);
     prefer_large_pages(begin + before, bytes);
     return Arena(begin + before, ArenaDeleter{bytes});
-}
-
-Arena allocate_arena(std::size_t bytes, const char* use) {
-    try {
-        return allocate_arena(bytes);
-    } catch (const MemoryRefused& refused) {
-        throw MemoryRefused(refused.bytes(), use);
-    }
 }
 
 void prefer_large_pages(void* memory, std::size_t bytes) {

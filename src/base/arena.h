@@ -34,10 +34,9 @@ using Arena = std::unique_ptr<void, ArenaDeleter>;
 std::size_t arena_bytes(std::size_t bytes);  // rounded up to whole pages, as ArenaDeleter needs it
 
 /// From `large_from` bytes it lies in large pages: they spare matrix products and table look-ups most of
-/// their TLB misses, and would only pad what is small or touched here and there. MemoryRefused.
-Arena allocate_arena(std::size_t bytes, std::size_t large_from = std::size_t{16} << 20);
-/// The same for a use that is told where there is no such memory.
-Arena allocate_arena(std::size_t bytes, const char* use);
+/// their TLB misses, and would only pad what is small or touched here and there. MemoryRefused, with `use`.
+Arena allocate_arena(std::size_t bytes, const char* use = nullptr,
+                     std::size_t large_from = std::size_t{16} << 20);
 
 /// The same for memory that another has allocated or mapped and that will be filled, or read, from its
 /// beginning: a hint.
@@ -55,7 +54,7 @@ struct LargePageAllocator {
     LargePageAllocator(const LargePageAllocator<U>&) {}
     T* allocate(std::size_t n) {
         if (is_small(n)) return std::allocator<T>().allocate(n);
-        return static_cast<T*>(allocate_arena(n * sizeof(T), large_page).release());
+        return static_cast<T*>(allocate_arena(n * sizeof(T), nullptr, large_page).release());
     }
     void deallocate(T* memory, std::size_t n) {
         if (is_small(n)) return std::allocator<T>().deallocate(memory, n);

@@ -26,8 +26,8 @@ void append_part(std::string& line, std::string_view separator, std::string_view
 
 }  // namespace
 
-void fail(Exit exit, std::string_view file, std::string_view where, std::string_view expected,
-          std::string_view got, std::string_view hint) {
+std::string error_line(std::string_view file, std::string_view where, std::string_view expected,
+                       std::string_view got, std::string_view hint) {
     std::string difference;
     if (!expected.empty()) difference = "expected " + shortened(expected, longest_list);
     if (!got.empty()) append_part(difference, ", ", "got " + shortened(got, longest_value));
@@ -35,7 +35,12 @@ void fail(Exit exit, std::string_view file, std::string_view where, std::string_
     append_part(line, ": ", shortened(where, longest_value));
     append_part(line, ": ", difference);
     if (!hint.empty()) append_part(line, " ", "(" + shortened(hint, longest_list) + ")");
-    throw Error(exit, printable(line));
+    return printable(line);
+}
+
+void fail(Exit exit, std::string_view file, std::string_view where, std::string_view expected,
+          std::string_view got, std::string_view hint) {
+    throw Error(exit, error_line(file, where, expected, got, hint));
 }
 
 void fail_input(std::string_view file, std::string_view where, std::string_view expected,

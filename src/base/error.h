@@ -29,8 +29,12 @@ class Error : public std::runtime_error {
     Exit exit_;
 };
 
-/// Throws Error with the line `FILE: WHERE: expected X, got Y (hint)`; empty parts are left out, places and
-/// values cut at 200 bytes, control characters (files may hold any bytes) shown as \xNN.
+/// The line `FILE: WHERE: expected X, got Y (hint)`; empty parts are left out, places and values cut at 200
+/// bytes, control characters (files may hold any bytes) shown as \xNN.
+std::string error_line(std::string_view file, std::string_view where, std::string_view expected,
+                       std::string_view got, std::string_view hint = {});
+
+/// Throws Error with that line.
 [[noreturn]] void fail(Exit exit, std::string_view file, std::string_view where, std::string_view expected,
                        std::string_view got, std::string_view hint = {});
 

@@ -101,34 +101,34 @@ struct Place {
     }
 };
 
+template <class T>
+T read_one(const Field& field, const json& value, std::string_view file) {
+    return Place{field, file, field.key}.read<T>(value);
+}
+
+template <class T>
+Repeating<T> read_list(const Field& field, const json& list, std::string_view file) {
+    if (list.empty())
+        fail_input(file, field.key, kind_name<T>() + std::string(", or a list of them"), "an empty list");
+    std::vector<T> values;
+    for (const json& value : list) {
+        const Place place{field, file, field.key + "[" + std::to_string(values.size()) + "]"};
+        values.push_back(place.read<T>(value));
+    }
+    return Repeating<T>(std::move(values));
+}
+
 /// Stores `value`, checked, in the field.
 void store(const Field& field, const json& value, std::string_view file) {
-    auto one = [&](auto* to) {
-        *to = Place{field, file, field.key}.read<std::decay_t<decltype(*to)>>(value);
+    auto put = [&]<class T>(T* to) {
+        if constexpr (!repeats<T>)
+            *to = read_one<T>(field, value, file);
+        else if (value.is_array())
+            *to = read_list<typename T::Element>(field, value, file);
+        else
+            *to = read_one<typename T::Element>(field, value, file);
     };
-    auto list = [&](auto* to) {
-        using T = typename std::decay_t<decltype(*to)>::Element;
-        if (!value.is_array()) {
-            *to = Place{field, file, field.key}.read<T>(value);
-            return;
-        }
-        if (value.empty())
-            fail_input(file, field.key, kind_name<T>() + std::string(", or a list of them"), "an empty list");
-        std::vector<T> values;
-        for (const json& element : value)
-            values.push_back(
-                Place{field, file, field.key + "[" + std::to_string(values.size()) + "]"}.template read<T>(
-                    element));
-        *to = Repeating<T>(std::move(values));
-    };
-    std::visit(
-        [&](auto* to) {
-            if constexpr (repeats<std::decay_t<decltype(*to)>>)
-                list(to);
-            else
-                one(to);
-        },
-        field.target);
+    std::visit(put, field.target);
 }
 
 const Field* find(const std::vector<Field>& fields, std::string_view key) {
@@ -183,7 +183,7 @@ void apply_json(std::vector<Field>& fields, const json& object, std::string_view
 
 void take_defaults(std::vector<Field>& fields, const std::vector<Field>& of_defaults) {
     for (std::size_t i = 0; i < fields.size(); i++)
-        if (fields[i].silent == true) fields[i].silent = value_of(of_defaults[i]);
+        if (fields[i].came_later) fields[i].default_value = value_of(of_defaults[i]);
 }
 
 void set_field(std::vector<Field>& fields, std::string_view key, const json& value, std::string_view file) {
@@ -221,7 +221,7 @@ nlohmann::ordered_json to_json(const std::vector<Field>& fields) {
     nlohmann::ordered_json out = nlohmann::ordered_json::object();
     for (const Field& field : fields) {
         nlohmann::ordered_json value = value_of(field);
-        if (!field.silent.is_null() && value == nlohmann::ordered_json(field.silent)) continue;
+        if (field.came_later && value == field.default_value) continue;
         nlohmann::ordered_json* at = &out;
         std::size_t begin = 0;
         for (std::size_t dot; (dot = field.key.find('.', begin)) != std::string::npos; begin = dot + 1)

@@ -21,21 +21,23 @@ struct Field {
     std::string help;
     double low = 0, high = 1e18;         // numbers: inclusive limits
     std::vector<std::string> choices{};  // strings: what is allowed; empty: anything
-    nlohmann::json silent{};  // not printed where it has this value: files from before it stay as they are
+    /// The setting was added after files had been written: it is not printed where it has its default, so
+    /// that those files stay as they are.
+    bool came_later = false;
+    nlohmann::ordered_json default_value{};  // of one that came later, from take_defaults()
 };
 
-/// A setting that came after files had been written: silent where it has its default, so that they stay as
-/// they are. take_defaults() fills in which that is.
+/// A setting that came later.
 template <class T>
 Field later(std::string key, T* target, std::string help, double low = 0, double high = 1e18,
             std::vector<std::string> choices = {}) {
     return {std::move(key), target, std::move(help), low, high, std::move(choices), true};
 }
-/// Gives settings made by later() the values that the same rows have in an object of defaults.
+/// Gives settings that came later the values that the same rows have in an object of defaults.
 void take_defaults(std::vector<Field>& fields, const std::vector<Field>& of_defaults);
 
 /// Sets fields from an object of nested objects. Unknown keys are errors that name the nearest key; so are
-/// wrong kinds and values out of range. `file` and `where` begin the message.
+/// wrong kinds and values out of range. `file` begins the message; `prefix` is the object's own key.
 void apply_json(std::vector<Field>& fields, const nlohmann::json& object, std::string_view file,
                 const std::string& prefix = "");
 
@@ -50,7 +52,7 @@ void apply_setting(std::vector<Field>& fields, std::string_view setting, std::st
 /// The field's value: plain, or an array where it differs.
 nlohmann::ordered_json value_of(const Field& field);
 
-/// The fields as an object of nested objects, but those that are silent.
+/// The fields as an object of nested objects, but those that came later and have their default.
 nlohmann::ordered_json to_json(const std::vector<Field>& fields);
 
 inline constexpr std::size_t largest_json = std::size_t{1} << 20;  // that parse_json takes

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/descriptor.h"
+
 namespace linnet {
 
 /// A regular file mapped read-only. Directories, FIFOs and devices are refused (Exit::io for the operating
@@ -41,11 +43,11 @@ std::string input_name(const std::string& path);
 std::string inputs_name(const std::string& first, std::size_t count);
 
 struct OpenFile {
-    int fd;
+    Descriptor file;
     std::uint64_t size;
 };
-/// Opens a regular file for reading; the caller closes it. Refuses what MappedFile does, with `hint` where it
-/// is the wrong kind of file.
+/// Opens a regular file for reading. Refuses what MappedFile does, with `hint` where it is the wrong kind of
+/// file.
 OpenFile open_regular(const std::string& path, std::string_view hint = {});
 
 /// A regular file, whole, up to `limit` bytes (Exit::input beyond).
@@ -78,6 +80,8 @@ bool name_taken(const std::string& path);
 bool path_exists(const std::string& path);
 /// Whether there is a folder, or a link to one.
 bool is_folder(const std::string& path);
+/// Whether the name is a folder's own, and not that of a link to one.
+bool is_real_folder(const std::string& path);
 
 /// Throws Error(Exit::usage) where a file, or a link to nowhere, has the name `path` and is to be kept.
 void refuse_existing(const std::string& path, Existing existing);
@@ -126,7 +130,7 @@ void remove_uncommitted(const std::string& folder);
 void write_file(const std::string& path, std::string_view text, Existing existing = Existing::replace);
 
 /// Makes the folder (and its parents) where it is missing.
-void make_directories(const std::string& path);
+void make_folders(const std::string& path);
 
 /// The names in a folder, sorted; none where there is no such folder. Error(Exit::io).
 std::vector<std::string> names_in(const std::string& folder);
@@ -139,12 +143,12 @@ bool exchange_names(const std::string& a, const std::string& b);
 bool remove_all(const std::string& path);
 
 /// Flushes a folder's entries to disk (after a rename in it).
-void sync_directory(const std::string& path);
+void sync_folder(const std::string& path);
 
-/// stdout with its errors seen: a closed pipe or a full disk becomes Error(Exit::io) rather than silence.
-/// EPIPE ends the program quietly with exit code 0 semantics of `head` (main maps BrokenPipe to Exit::ok).
-/// Text is held back until flush_stdout() or until there are 64 KiB of it; main flushes at the end.
+/// Thrown where nobody reads stdout any more (`| head`), which ends the program with Exit::ok.
 class BrokenPipe {};
+/// stdout with its errors seen: a full disk is Error(Exit::io) rather than silence. Text is held back until
+/// flush_stdout() or until there are 64 KiB of it; run_program flushes at the end.
 void write_stdout(std::string_view text);
 void flush_stdout();
 

@@ -45,8 +45,8 @@ void remove_empty(const std::vector<std::string>& folders) {
 }  // namespace
 
 FolderLock::FolderLock(const std::string& folder) : folder_(folder), made_(missing_folders(folder)) {
-    make_directories(folder);
-    directory_.fd = open_file(folder, O_RDONLY | O_DIRECTORY);
+    make_folders(folder);
+    directory_ = Descriptor(open_file(folder, O_RDONLY | O_DIRECTORY));
     if (directory_.fd < 0) fail_errno(folder, "", errno);
     try {
         acquire();
@@ -59,6 +59,12 @@ FolderLock::FolderLock(const std::string& folder) : folder_(folder), made_(missi
 FolderLock::~FolderLock() {
     if (file_.fd >= 0) ::unlinkat(directory_.fd, lock_name, 0);
     remove_empty(made_);
+}
+
+std::vector<std::string> FolderLock::made() const {
+    std::vector<std::string> names = {folder_ + "/" + lock_name};
+    names.insert(names.end(), made_.rbegin(), made_.rend());
+    return names;
 }
 
 void FolderLock::acquire() {
@@ -87,7 +93,7 @@ void FolderLock::acquire() {
         // The number is for people; the lock holds without it.
         (void)truncate_file(file.fd, 0);
         (void)!::pwrite(file.fd, line.data(), line.size(), 0);
-        std::swap(file_.fd, file.fd);
+        file_ = std::move(file);
         return;
     }
 }

@@ -18,13 +18,15 @@ class FolderLock {
     ~FolderLock();
     FolderLock(const FolderLock&) = delete;
     FolderLock& operator=(const FolderLock&) = delete;
+    /// What goes away with the object, in that order: the file, then folders, where they are still empty.
+    std::vector<std::string> made() const;
 
   private:
     void acquire();
     std::string folder_;
     std::vector<std::string> made_;  // outermost first
     // The folder by its descriptor: it may be renamed while it is held.
-    Descriptor directory_{-1}, file_{-1};
+    Descriptor directory_, file_;
 };
 
 }  // namespace linnet

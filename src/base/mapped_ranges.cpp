@@ -18,13 +18,13 @@ namespace {
 
 /// A row of the list that the handler walks. Rows are used again and never freed, so that the walk needs no
 /// lock; a row without a beginning is free.
-struct Range {
+struct Mapped {
     std::atomic<std::uintptr_t> begin{0};
     std::atomic<std::size_t> size{0};
     char name[400] = {};
-    Range* next = nullptr;
+    Mapped* next = nullptr;
 };
-std::atomic<Range*> ranges{nullptr};
+std::atomic<Mapped*> ranges{nullptr};
 std::mutex writing;
 std::atomic<bool> reporting{false};
 
@@ -37,7 +37,7 @@ void say(const char* text, std::size_t size) {
 /// that.
 void lost_page(int signal_number, siginfo_t* info, void*) {
     const auto at = reinterpret_cast<std::uintptr_t>(info->si_addr);
-    for (const Range* range = ranges.load(std::memory_order_acquire); range; range = range->next) {
+    for (const Mapped* range = ranges.load(std::memory_order_acquire); range; range = range->next) {
         const std::uintptr_t begin = range->begin.load(std::memory_order_acquire);
         if (begin == 0 || at < begin || at - begin >= range->size.load(std::memory_order_relaxed)) continue;
         while (reporting.exchange(true)) ::pause();
@@ -66,11 +66,11 @@ void report_lost_pages() {
 
 void remember_mapped(const void* data, std::size_t size, std::string_view name) {
     std::lock_guard lock(writing);
-    Range* range = ranges.load(std::memory_order_relaxed);
+    Mapped* range = ranges.load(std::memory_order_relaxed);
     while (range && range->begin.load(std::memory_order_relaxed) != 0) range = range->next;
     const bool added = !range;
     if (added) {
-        range = new Range;
+        range = new Mapped;
         range->next = ranges.load(std::memory_order_relaxed);
     }
     // The handler prints it as it is: nothing in it may end the line or steer a terminal.
@@ -85,7 +85,7 @@ void remember_mapped(const void* data, std::size_t size, std::string_view name) 
 
 void forget_mapped(const void* data) {
     std::lock_guard lock(writing);
-    for (Range* range = ranges.load(std::memory_order_relaxed); range; range = range->next)
+    for (Mapped* range = ranges.load(std::memory_order_relaxed); range; range = range->next)
         if (range->begin.load(std::memory_order_relaxed) == reinterpret_cast<std::uintptr_t>(data))
             return range->begin.store(0, std::memory_order_release);
 }

@@ -7,6 +7,7 @@
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "base/team.h"

@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 void prepare_output(const std::string& path, Existing existing) {
     refuse_existing(path, existing);
     const std::string parent = fs::path(path).parent_path().string();
-    if (!parent.empty() && fs::path(path).has_filename()) make_directories(parent);
+    if (!parent.empty() && fs::path(path).has_filename()) make_folders(parent);
     AtomicFile probe(path, existing);
 }
 

@@ -18,7 +18,7 @@ static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may only 
 int wake_read = -1, wake_write = -1;
 std::string_view said_first;
 
-void note(int signal_number) {
+void receive(int signal_number) {
     const int saved = errno;
     int none = 0;
     if (received.compare_exchange_strong(none, signal_number)) {
@@ -39,7 +39,7 @@ void install_stop_signals(const char* said) {
     if (wake_read < 0 && ::pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0)
         wake_read = ends[0], wake_write = ends[1];
     struct sigaction action = {};
-    action.sa_handler = note;
+    action.sa_handler = receive;
     ::sigemptyset(&action.sa_mask);
     action.sa_flags = 0;  // no SA_RESTART: a read that waits for a person ends with EINTR
     for (int signal_number : {SIGINT, SIGTERM, SIGHUP}) {

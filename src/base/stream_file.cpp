@@ -50,7 +50,7 @@ template <class F>
 std::size_t insist(int fd, const std::string& path, const char* where, F&& transfer) {
     for (;;) {
 #ifdef O_DIRECT
-        const int flags = ::fcntl(fd, F_GETFL);
+        const int flags = ::fcntl(fd, F_GETFL);  // before: another transfer may clear O_DIRECT meanwhile
 #else
         (void)fd;
 #endif

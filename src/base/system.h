@@ -40,12 +40,6 @@ inline int rename_file(const std::string& from, const std::string& to) {
     return uninterrupted([&] { return ::rename(from.c_str(), to.c_str()); }) == 0 ? 0 : errno;
 }
 
-/// Whether the name is a folder's own, and not that of a link to one.
-inline bool is_real_folder(const std::string& path) {
-    struct stat status;
-    return ::lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-}
-
 /// Writes everything, through interruptions, short writes and descriptors that do not block. 0, or errno; a
 /// write that moves nothing is EIO.
 int write_all(int fd, const char* data, std::size_t size);

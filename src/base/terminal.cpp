@@ -78,7 +78,7 @@ bool stderr_redraws() {
     return takes_escapes(STDERR_FILENO);
 }
 
-int terminal_width() {
+int stderr_width() {
     return width_of(STDERR_FILENO);
 }
 int stdout_width() {
@@ -103,10 +103,6 @@ std::string printable(std::string_view text, bool lines) {
         p += c.size;
     }
     return out;
-}
-
-int character_count(std::string_view text) {
-    return static_cast<int>(text.size() - static_cast<std::size_t>(std::ranges::count_if(text, is_tail)));
 }
 
 std::string folded(std::string_view text, int width, int indent, int used) {
@@ -149,7 +145,7 @@ bool quiet() {
 void tell(std::string_view line, bool faint) {
     bool redraw = live && live->drawn_;
     std::string text = printable(line, true);
-    if (stderr_is_terminal()) text = folded(text, terminal_width());
+    if (stderr_is_terminal()) text = folded(text, stderr_width());
     if (faint && stderr_colours()) text = "\x1b[2m" + text + "\x1b[0m";
     put((redraw ? "\r\x1b[K" : "") + text + "\n");
     if (redraw) live->draw();
@@ -215,7 +211,7 @@ StatusLine::~StatusLine() {
 }
 
 void StatusLine::draw() const {
-    put("\r" + std::string(cut(text_, terminal_width() - 1)) + "\x1b[K");
+    put("\r" + std::string(cut(text_, stderr_width() - 1)) + "\x1b[K");
 }
 
 void StatusLine::show(std::string_view text) {

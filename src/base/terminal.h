@@ -15,21 +15,17 @@ bool stderr_colours();
 bool stdout_colours();
 /// A line can be drawn over on stderr: a terminal, not TERM=dumb.
 bool stderr_redraws();
-/// Columns of the terminal on stderr; 80 where unknown.
-int terminal_width();
-/// The same for stdout.
+/// Columns of the terminal there; 80 where unknown.
+int stderr_width();
 int stdout_width();
 
 /// Text that may hold anything, safe to show: control characters (C0, DEL, C1) and bytes that are no UTF-8
 /// become \xNN. With `lines`, line feeds and tabs stay.
 std::string printable(std::string_view text, bool lines = false);
 
-/// Characters of a text; each is taken to be one column wide.
-int character_count(std::string_view text);
-
-/// `text` folded at its spaces into lines of at most `width` characters (a longer word keeps a line of its
-/// own), every line but the first after `indent` spaces. `used`: columns of the first line that are taken
-/// already. Line feeds in the text stay.
+/// `text` folded at its spaces into lines of at most `width` characters, each of one column (a longer word
+/// keeps a line of its own), every line but the first after `indent` spaces. `used`: columns of the first
+/// line that are taken already. Line feeds in the text stay.
 std::string folded(std::string_view text, int width, int indent = 0, int used = 0);
 
 /// --quiet: notes and progress are not shown; errors are.

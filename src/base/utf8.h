@@ -1,5 +1,6 @@
 // Strict UTF-8 (RFC 3629), a character at a time.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -18,6 +19,11 @@ struct Char {
 /// Whether it is a byte of a character and not its first.
 constexpr bool is_tail(char c) {
     return (static_cast<std::uint8_t>(c) & 0xC0) == 0x80;
+}
+
+/// Characters of a text.
+inline int character_count(std::string_view text) {
+    return static_cast<int>(text.size() - static_cast<std::size_t>(std::ranges::count_if(text, is_tail)));
 }
 
 /// The character at p (p < end).

@@ -36,7 +36,8 @@ std::span<const Command> commands();
 /// The whole program after the table: parses, runs, prints errors; returns the exit code (base/error.h).
 int run_program(int argc, char** argv);
 
-// One function per command, in the file named after it or, of a word behind it, after its first.
+// One function per command: in `commands/NAME.cpp`, or in the folder of its first word, in the file of either
+// word.
 Action add_generate(CLI::App& app, const Globals& globals);
 Action add_chat(CLI::App& app, const Globals& globals);
 Action add_train(CLI::App& app, const Globals& globals);

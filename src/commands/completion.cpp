@@ -338,7 +338,7 @@ constexpr Shell shells[] = {{"bash", bash_script}, {"zsh", zsh_script}, {"fish",
 
 Action add_completion(CLI::App& app, const Globals&) {
     auto wanted = std::make_shared<std::string>();
-    add_choice(app, "SHELL", *wanted, names_of(shells), "the shell")->required();
+    add_choice(app, "SHELL", *wanted, names_of(shells), "bash, zsh or fish")->required();
     return [wanted, &app] {
         for (const Shell& shell : shells)
             if (shell.name == *wanted) write_stdout(shell.script(places(root_of(app))));

@@ -26,16 +26,6 @@ struct Options {
     bool overwrite = false, verbose = false;
 };
 
-/// "4G", "500M": bytes of a file, in powers of 1000, as disks are measured.
-std::uint64_t part_size(const std::string& text) {
-    if (text.empty()) return 0;
-    constexpr Unit units[] = {{"M", 1e6}, {"G", 1e9}};
-    const auto bytes = number_of_unit(text, units);
-    if (!bytes || *bytes <= 0 || *bytes > 1e15)
-        usage_error("--max-part", "a size such as 500M or 4G", linnet::quoted(text));
-    return static_cast<std::uint64_t>(*bytes);
-}
-
 /// The format of OUT by its name; a checkpoint's kind follows from the model.
 enum class Target { gguf, folder, checkpoint };
 
@@ -100,9 +90,9 @@ void refuse_unused(const Options& options, const Conversion& conversion) {
 /// Bytes of what was written, where that stands in a folder that may hold other files; else none.
 using Written = std::optional<std::uint64_t>;
 
-void to_gguf(const Options& options, ModelFormat format, const SourceOptions& wanted) {
+void to_gguf(const Options& options, ModelFormat format, const OpenOptions& wanted) {
     if (format == ModelFormat::gguf) {
-        const Gguf is_one(options.in);  // what is no other format may be none at all: that comes first
+        (void)Gguf(options.in);  // throws where IN is no GGUF
         usage_error("OUT", "another format than IN's", "GGUF twice", "linnet quantize changes GGUF's types");
     }
     const ModelSource source = open_source(options.in, format, wanted);
@@ -133,8 +123,8 @@ Written write_model(const Options& options, const OutgoingModel& model, const To
     return {};
 }
 
-Written from_gguf(const Options& options, ModelFormat format, const SourceOptions& from, SinkOptions to,
-                  Target target) {
+Written to_folder_or_checkpoint(const Options& options, ModelFormat format, const OpenOptions& from,
+                                SinkOptions to, Target target) {
     if (options.verbose) to.mapped = [](const std::string& line) { note(line); };
     Percent progress("converted", true);
     to.progress = std::ref(progress);
@@ -183,7 +173,7 @@ int convert_adapter(const Options& options) {
     } else {
         prepare_output(options.out, found);
         save_adapter(options.out, base->architecture().name, adapter.shape.targets, adapter.pairs,
-                     adapter.alpha, last_name(options.in), {}, found);
+                     adapter.alpha, last_name(options.in), {}, found, adapter.chat_template);
     }
     note_written(options.out, written);
     return 0;
@@ -194,11 +184,12 @@ int run(Options options) {
     options.in = adapter_of_run(options.in);
     if (is_adapter_path(options.in)) return convert_adapter(options);
     options.in = model_of_run(options.in);
-    SourceOptions from;
+    OpenOptions from;
     SinkOptions to;
     from.tokenizer = tokenizer_of_run(options.tokenizer);
     if (!options.type.empty()) from.type = to.type = dtype_from_name(options.type);
-    to.max_part = part_size(options.max_part), to.existing = existing(options.overwrite);
+    if (!options.max_part.empty()) to.max_part = parse_size("--max-part", options.max_part);
+    to.existing = existing(options.overwrite);
     const Target target = target_of(options.out);
     const ModelFormat format = model_format(options.in);
     refuse_unused(options, {format, target});
@@ -207,7 +198,7 @@ int run(Options options) {
     if (target == Target::gguf)
         to_gguf(options, format, from);
     else
-        written = from_gguf(options, format, from, to, target);
+        written = to_folder_or_checkpoint(options, format, from, to, target);
     note_written(options.out, written);
     return 0;
 }
@@ -235,10 +226,10 @@ Action add_convert(CLI::App& app, const Globals&) {
         ->default_str("what lies beside it: tokenizer.bin; tokenizer.gguf, .json or .model");
     add_text(app, "--base", options->base, "the model that the adapter IN is for")->type_name("MODEL");
     add_text(app, "--max-part", options->max_part,
-             "largest safetensors file; a larger model is written in parts")
+             "largest safetensors file, with K, M or G (powers of 1000); a larger model is written in parts")
         ->type_name("SIZE");
     app.add_flag("--verbose", options->verbose, "say what became of which tensor");
-    add_overwrite(app, options->overwrite, "replace OUT where there is such a model");
+    add_overwrite(app, options->overwrite);
     return [options] { return run(*options); };
 }
 

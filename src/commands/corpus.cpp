@@ -79,16 +79,16 @@ void print_result(const Options& options, const CorpusIndex& index, double secon
     char line[512];
     std::snprintf(
         line, sizeof line,
-        "documents  %llu (train %llu, validation %llu), %llu bad ones skipped\n"
+        "documents  %llu (train %llu, validation %llu), %llu bad %s skipped\n"
         "text       %s, %.3f bytes per token\n"
         "tokens     %llu (train %llu, validation %llu), %.1f per document\n"
         "shards     %llu + %llu in ",
         static_cast<unsigned long long>(index.documents), static_cast<unsigned long long>(train.documents),
         static_cast<unsigned long long>(validation.documents), static_cast<unsigned long long>(index.skipped),
-        human_bytes(bytes).c_str(), per_token, static_cast<unsigned long long>(index.tokens),
-        static_cast<unsigned long long>(train.tokens), static_cast<unsigned long long>(validation.tokens),
-        per_document, static_cast<unsigned long long>(train.shards),
-        static_cast<unsigned long long>(validation.shards));
+        index.skipped == 1 ? "one" : "ones", human_bytes(bytes).c_str(), per_token,
+        static_cast<unsigned long long>(index.tokens), static_cast<unsigned long long>(train.tokens),
+        static_cast<unsigned long long>(validation.tokens), per_document,
+        static_cast<unsigned long long>(train.shards), static_cast<unsigned long long>(validation.shards));
     write_stdout(line + printable(options.corpus.folder));
     std::snprintf(line, sizeof line, "\ntime       %s, %.1f MB/s\n", human_seconds(seconds).c_str(), speed);
     write_stdout(line);
@@ -121,7 +121,7 @@ int run(Options options, const Globals& globals) {
         return 128 + stop_signal();
     }
     if (result.was_done) note(corpus.folder + " holds a finished corpus already");
-    if (result.skipped.skipped > 0) note(result.skipped.told("documents"));
+    if (result.skipped.skipped > 0) note(result.skipped.told("document"));
     if (corpus.validation_fraction > 0 && totals_of(result.index, split_names[1]).tokens == 0)
         note(
             "no document fell into the validation split (it is chosen by each document's hash); --separator "

@@ -61,7 +61,8 @@ Action add_finetune(CLI::App& app, const Globals& globals) {
         ->default_str("the built-in model; with --resume the one that the run began from");
     add_training_options(app, *options);
     add_text(app, "--template", options->form,
-             "how conversations are marked: a name (models/templates), or a file like those")
+             "how conversations are marked, here and in the model that is written: a name "
+             "(models/templates), or a file like those")
         ->type_name("TEMPLATE")
         ->default_str("the model file's own");
     auto* layers = add_integer(app, "--layers", options->layers, 1, 1 << 20,

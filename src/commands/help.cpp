@@ -68,7 +68,8 @@ std::string command_list(std::string_view under) {
 
 namespace {
 
-constexpr const char* one_line = "from a text file to a language model that talks, on the CPU you own.\n";
+constexpr const char* one_line =
+    "trains, fine-tunes, quantizes and runs language models on CPUs: one executable, no Python.\n";
 
 }  // namespace
 

@@ -144,7 +144,7 @@ std::string program_page(const CLI::App& root) {
     std::string exits, variables;
     for (const ExitCode& exit : exit_codes()) exits += item(bold(exit.code), exit.meaning);
     for (const Variable& variable : environment) variables += item(bold(variable.name), variable.meaning);
-    return head("linnet", "from a text file to a language model, on the CPU you own") +
+    return head("linnet", "train, fine-tune, quantize and run language models on CPUs") +
            section("SYNOPSIS", bold("linnet") + " [" + italic("OPTIONS") + "] " + italic("COMMAND") +
                                    " ...\n.br\n" + bold("linnet help") + " [" + italic("COMMAND") +
                                    " ...]\n") +

@@ -37,7 +37,7 @@ MeasuredText::MeasuredText(const std::string& path, ReadOptions read) : name_(in
     refuse_examples(path, read);
     read.invalid = "keep";
     read_ = read_documents({path}, std::move(read));
-    if (read_.skipped > 0) note(read_.told("documents"));
+    if (read_.skipped > 0) note(read_.told("document"));
     for (std::size_t i = 0; i < read_.count(); i++) documents_.push_back(read_[i]);
 }
 
@@ -77,7 +77,8 @@ std::vector<TokenId> encode_for_windows(const Tokenizer& tokenizer, const Measur
 void require_window(const MeasuredText& text, std::size_t tokens, std::int64_t size) {
     if (tokens < static_cast<std::size_t>(size))
         fail_input(text.name(), "", "a text of at least one window, " + std::to_string(size) + " tokens",
-                   std::to_string(tokens) + " tokens", "--ctx makes windows smaller");
+                   std::to_string(tokens) + (tokens == 1 ? " token" : " tokens"),
+                   size > 2 ? "--ctx makes windows smaller" : "");
 }
 
 }  // namespace linnet

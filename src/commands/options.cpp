@@ -257,6 +257,17 @@ std::optional<double> number_of_unit(std::string_view text, std::span<const Unit
     return std::nullopt;
 }
 
+std::uint64_t parse_size(const std::string& option, const std::string& text, double least) {
+    constexpr Unit units[] = {{"K", 1e3}, {"M", 1e6}, {"G", 1e9}, {"", 1}};
+    const auto bytes = number_of_unit(text, units);
+    if (!bytes || *bytes < least || *bytes > 1e15)
+        usage_error(option,
+                    (least > 1 ? "a size of at least " + plain(least / 1e6) + "M" : "a size") +
+                        ", such as 512M or 4G",
+                    linnet::quoted(text));
+    return static_cast<std::uint64_t>(*bytes);
+}
+
 std::string counted(std::uint64_t count, const std::string& what) {
     return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }

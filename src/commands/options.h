@@ -62,7 +62,8 @@ CLI::Option* add_output(CLI::App& app, const std::string& names, std::string& pa
 void refuse_stdout(const std::string& option, const std::string& path);
 
 /// --overwrite, for every command that writes what it was told to.
-CLI::Option* add_overwrite(CLI::App& app, bool& overwrite, const std::string& help);
+CLI::Option* add_overwrite(CLI::App& app, bool& overwrite,
+                           const std::string& help = "replace OUT if it exists");
 inline Existing existing(bool overwrite) {
     return overwrite ? Existing::replace : Existing::keep;
 }
@@ -98,6 +99,10 @@ struct Unit {
 /// A number with one of the units behind it, times its scale; nothing where it is something else, or not
 /// finite.
 std::optional<double> number_of_unit(std::string_view text, std::span<const Unit> units);
+
+/// Bytes from "512M" or "4G": K, M and G are powers of 1000, for memory as for files, so that a bound is
+/// never above what either counting means; a usage error naming `option` otherwise, or below `least` bytes.
+std::uint64_t parse_size(const std::string& option, const std::string& text, double least = 1);
 
 /// "1 token", "2 tokens".
 std::string counted(std::uint64_t count, const std::string& what);

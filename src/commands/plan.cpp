@@ -29,7 +29,7 @@ int run(Options& options, const Globals& globals) {
 
 Action add_plan(CLI::App& app, const Globals& globals) {
     auto options = std::make_shared<Options>();
-    add_data(app, options->train.data);
+    add_data(app, options->train.data, false);
     add_text(app, "--time", options->time,
              "what a run may take, such as 90s, 10m, 1.5h, 2d or 1:30 (minutes:seconds)")
         ->type_name("TIME")

@@ -249,7 +249,7 @@ int complain(const char* line, Exit exit) {
 
 /// One line in a log; on a terminal folded at words, as notes are.
 std::string for_reader(const char* line) {
-    return stderr_is_terminal() ? folded(line, terminal_width(), 0, sizeof before_errors - 1) : line;
+    return stderr_is_terminal() ? folded(line, stderr_width(), 0, sizeof before_errors - 1) : line;
 }
 
 int bug(const std::exception& error) {

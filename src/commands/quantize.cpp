@@ -224,9 +224,9 @@ int run(Options& options, const Globals& globals) {
 
 Action add_quantize(CLI::App& app, const Globals& globals) {
     auto options = std::make_shared<Options>();
-    add_hidden_names(
-        app, "-m,--model",
-        add_file(app, "FILE", options->in, "model to read: GGUF, or the folder of a training run"));
+    add_hidden_names(app, "-m,--model",
+                     add_file(app, "FILE", options->in,
+                              "model to read: GGUF, a Hugging Face folder, or the folder of a training run"));
     add_hidden_names(app, "-o,--out",
                      add_output(app, "OUT", options->out, "model to write: GGUF")->required());
     add_text(app, "--type", options->type,
@@ -248,7 +248,7 @@ Action add_quantize(CLI::App& app, const Globals& globals) {
                 "windows of --check and --importance at most")
         ->default_str("all");
     add_read_options(app, options->read);
-    add_overwrite(app, options->overwrite, "replace OUT where there is such a file; OUT may be FILE itself");
+    add_overwrite(app, options->overwrite, "replace OUT if it exists; OUT may be FILE itself");
     app.add_flag("--json", options->json, "one JSON object: every tensor's type, bytes, relative error");
     return [options, &globals, &app] {
         for (const std::string& option :

@@ -46,11 +46,11 @@ void finish_read_options(ReadOptions& read) {
     read.separator = unescaped(read.separator);
 }
 
-void add_fields(CLI::App& app, std::string& fields) {
+void add_fields(CLI::App& app, std::string& fields, const FieldKinds& of) {
     add_text(app, "--fields", fields,
-             "JSON keys of pairs, classes, tags or prompts with answers, in JSON Lines, separated by commas")
+             "JSON keys of " + std::string(of.kinds) + ", in JSON Lines, separated by commas")
         ->type_name("LIST")
-        ->default_str("source,target; text,label; words,tags; prompt,completion");
+        ->default_str(of.keys);
 }
 
 }  // namespace linnet

@@ -63,7 +63,7 @@ Action add_report(CLI::App& app, const Globals&) {
         ->type_name("PATH")
         ->required();
     add_output(app, "-o,--out", options->out, "the page to write")->required();
-    add_overwrite(app, options->overwrite, "replace the file if it exists");
+    add_overwrite(app, options->overwrite);
     return [options] { return run(*options); };
 }
 

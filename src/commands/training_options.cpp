@@ -22,13 +22,16 @@ void take_weights(DataOptions& data) {
 
 }  // namespace
 
-void add_data(CLI::App& app, DataOptions& data) {
+void add_data(CLI::App& app, DataOptions& data, bool pictures) {
     add_texts(
         app, "--data", data.inputs,
-        "text to learn: a file (.txt, .jsonl, also .gz or .zst), a folder of them, - for stdin, or a "
-        "folder of tokens made by `linnet corpus` or another program; for classes of pictures IDX files, "
-        "or a folder with one subfolder of pictures (PNG, PGM, PPM) per class; may be given several "
-        "times. With weights (a.txt=2) each is sampled in proportion and evaluated by itself")
+        std::string("text to learn: a file (.txt, .jsonl, also .gz or .zst), a folder of them, - for stdin, "
+                    "or a folder of tokens made by `linnet corpus` or another program; ") +
+            (pictures ? "for classes of pictures IDX files, or a folder with one subfolder of pictures (PNG, "
+                        "PGM, PPM) per class; "
+                      : "") +
+            "may be given several times. With weights (a.txt=2) each is sampled in proportion and evaluated "
+            "by itself")
         ->type_name("PATH");
 }
 
@@ -40,7 +43,7 @@ void finish_data(DataOptions& data) {
 void add_training_options(CLI::App& app, TrainingArguments& arguments) {
     TrainingOptions& train = arguments.train;
     add_data(app, train.data);
-    add_fields(app, arguments.fields);
+    add_fields(app, arguments.fields, all_fields);
     add_output(app, "-o,--out", train.out,
                "folder for model.gguf (or adapter.gguf), last.gguf, config.json, checkpoints, log.jsonl, "
                "report.html")
@@ -53,7 +56,8 @@ void add_training_options(CLI::App& app, TrainingArguments& arguments) {
                                 "go on from the newest checkpoint in --out, with its data and config"));
     add_integer(app, "--steps", arguments.steps, 1, 1'000'000'000'000, "end after this step")
         ->default_str("train.steps");
-    add_real(app, "--epochs", train.epochs, 1e-9, 1e9, "end when the text has been read X times")
+    add_real(app, "--epochs", train.epochs, 1e-9, 1e9,
+             "end when the text has been read X times; of texts with weights, all their tokens together")
         ->default_str("train.steps")
         ->excludes("--steps");
     add_text(app, "--time", arguments.time,
@@ -72,7 +76,7 @@ void add_training_options(CLI::App& app, TrainingArguments& arguments) {
     add_hidden_names(app, "--format", add_read_options(app, train.data.read));
     app.add_flag_callback(
         "--no-early-stop", [&train] { train.early_stop = false; },
-        "do not stop early when the model overfits");
+        "do not end early where the model is overfitting");
     app.add_flag("--dry-run", train.dry_run, "only say what would be trained, and the memory it takes");
     app.add_flag("--json", train.json, "progress as one JSON object per line on stdout");
 }

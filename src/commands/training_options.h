@@ -13,8 +13,8 @@ struct TrainingArguments {
     std::int64_t steps = 0;
 };
 
-/// --data, once or several times, with weights.
-void add_data(CLI::App& app, DataOptions& data);
+/// --data, once or several times, with weights; `pictures`: the command learns from those, too.
+void add_data(CLI::App& app, DataOptions& data, bool pictures = true);
 /// Call after parsing: takes the weights off.
 void finish_data(DataOptions& data);
 

@@ -159,6 +159,10 @@ std::uint64_t TokenSource::bytes(DataSplit split) const {
     return streams_[static_cast<int>(split)]->bytes;
 }
 
+bool TokenSource::in_memory() const {
+    return streams_[0]->shards.empty() && streams_[1]->shards.empty();
+}
+
 void TokenSource::window(DataSplit split, std::uint64_t begin, std::span<std::int32_t> inputs,
                          std::span<std::int32_t> targets) const {
     const Stream& stream = *streams_[static_cast<int>(split)];
@@ -191,7 +195,8 @@ WindowSampler::WindowSampler(TokenSource source, std::uint64_t seed, std::int64_
         fail_input(source_.name(), "training split",
                    "at least " + std::to_string(T_ + 1) + " tokens (one window of " + std::to_string(T_) +
                        " and its last target)",
-                   std::to_string(source_.size(DataSplit::train)), "a shorter train.sequence, or more text");
+                   std::to_string(source_.size(DataSplit::train)),
+                   "more text; `linnet train` and `finetune` also take a shorter train.sequence");
 }
 
 std::uint64_t WindowSampler::epoch_windows() const {

@@ -29,6 +29,8 @@ class TokenSource {
     std::uint64_t size(DataSplit split) const;   // tokens
     std::uint64_t bytes(DataSplit split) const;  // of the text they spell (for bits per byte)
     const std::string& name() const { return name_; }
+    /// Else in files that are mapped.
+    bool in_memory() const;
 
     /// inputs[i] = token begin + i, targets[i] = token begin + i + 1. Both spans [T]; begin + T <
     /// size(split). Error(Exit::input) for an id outside the vocabulary (a damaged shard).

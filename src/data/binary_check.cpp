@@ -24,6 +24,8 @@ constexpr Signature signatures[] = {
     {0, "\x89PNG\r\n\x1a\n"sv, "a PNG picture"},
     {0, "\xFF\xD8\xFF"sv, "a JPEG picture"},
     {0, "GIF8"sv, "a GIF picture", true},
+    {0, "\0\0\x08\x03"sv, "an IDX file of pictures"},
+    {0, "\0\0\x08\x01"sv, "an IDX file of labels"},
     {0,
      "\x7F"
      "ELF"sv,
@@ -45,6 +47,22 @@ constexpr Signature signatures[] = {
     {0, "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1"sv, "an old Microsoft Office file"},
 };
 
+/// Whether a head of Netpbm's binary pictures begins here: the letter and the digit, then width, height and
+/// the largest value, with comments between them. That is text, and small pictures may be text as a whole.
+bool is_netpbm(std::string_view head) {
+    if (!head.starts_with("P5") && !head.starts_with("P6")) return false;
+    std::size_t at = 2;
+    for (int numbers = 0; numbers < 3; numbers++) {
+        const std::size_t before = at;
+        while (at < head.size() && (head[at] == '#' || " \t\r\n"sv.find(head[at]) != std::string_view::npos))
+            at = head[at] == '#' ? std::min(head.find('\n', at), head.size()) : at + 1;
+        const std::size_t digits = at;
+        while (at < head.size() && head[at] >= '0' && head[at] <= '9') at++;
+        if (digits == before || at == digits) return false;
+    }
+    return true;
+}
+
 }  // namespace
 
 std::string_view binary_kind(std::string_view head) {
@@ -56,6 +74,7 @@ std::string_view binary_kind(std::string_view head) {
     for (const Signature& s : signatures)
         if (!(s.letters && text) && head.size() >= s.at && head.substr(s.at).starts_with(s.bytes))
             return s.name;
+    if (is_netpbm(head)) return head[1] == '5' ? "a PGM picture"sv : "a PPM picture"sv;
     return zeros > 2 && zeros * 100 > begin.size() ? "a binary file"sv : ""sv;  // a stray zero is still text
 }
 

@@ -25,18 +25,14 @@ class RawSource : public ByteSource {
     explicit RawSource(const std::string& path) : path_(input_name(path)) {
         if (path == "-") {
             claim_stdin();
-            fd_ = STDIN_FILENO;
             return;
         }
-        const OpenFile opened = open_regular(path, "pipe into stdin and name it -");
-        fd_ = opened.fd;
+        OpenFile opened = open_regular(path, "pipe into stdin and name it -");
+        file_ = std::move(opened.file);
+        fd_ = file_.fd;
         size_ = opened.size;
         regular_ = true;
     }
-    ~RawSource() override {
-        if (fd_ > 0) ::close(fd_);
-    }
-    RawSource(const RawSource&) = delete;
 
     std::size_t read(char* out, std::size_t size) override {
         if (!regular_) wait_for_input(fd_);
@@ -54,7 +50,8 @@ class RawSource : public ByteSource {
 
   private:
     std::string path_;
-    int fd_ = -1;
+    Descriptor file_;
+    int fd_ = STDIN_FILENO;
     bool regular_ = false;
     std::uint64_t size_ = 0, done_ = 0;
 };

@@ -147,7 +147,7 @@ void CorpusFolder::finish() {
         if (int error = rename_file(beside_, real_)) fail_errno(folder_, "", error);
         if (int error = rename_file(old, beside_)) fail_errno(folder_, "", error);
     }
-    sync_directory(fs::path(real_).parent_path().string());
+    sync_folder(fs::path(real_).parent_path().string());
     path_ = real_;             // folder_ may be ".", which stands for the old one still
     lock_.swap(beside_lock_);  // each follows its folder
     clear_beside();

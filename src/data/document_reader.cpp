@@ -232,7 +232,7 @@ bool DocumentReader::take(std::string& text, DocumentPart& part, std::size_t siz
     }
     part.end = text.size();
     part.hash = hash_;
-    inside_ = !last && !dropping_ ? true : inside_ && !last;
+    inside_ = !last && (inside_ || !dropping_);
     if (last) dropping_ = false;
     drop(dropped);
     const bool some = keep && !(part.first && part.last && part.begin == part.end);

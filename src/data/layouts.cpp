@@ -17,9 +17,9 @@ constexpr std::string_view files_of_splits[2] = {"train", "val"};  // how their 
 const std::vector<CorpusLayout>& corpus_layouts() {
     // Megatron-LM takes 16 bits below 65 500 tokens, and files named as its preprocessing names them.
     static const std::vector<CorpusLayout> all = {
-        {"llmc", "_#", 65536, true, llmc_header_bytes, false, false},
-        {"nanogpt", "", 65536, false, 0, false, true},
-        {"megatron", "_text_document", 65499, true, 0, true, false},
+        {.name = "llmc", .stem = "_#", .narrow = 65536, .wide = true, .header_bytes = llmc_header_bytes},
+        {.name = "nanogpt", .stem = "", .narrow = 65536, .cuts_one_text = true},
+        {.name = "megatron", .stem = "_text_document", .narrow = 65499, .wide = true, .index = true},
     };
     return all;
 }

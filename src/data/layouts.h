@@ -34,10 +34,10 @@ struct CorpusLayout {
     std::string_view name;
     std::string_view stem;  // of a file's name behind its split's; '#' stands for the shard's number
     TokenId narrow;         // the largest vocabulary with 16 bits per token
-    bool wide;              // larger ones have 32 bits; otherwise they are refused
-    std::size_t header_bytes;
-    bool index;          // an .idx beside each .bin
-    bool cuts_one_text;  // a corpus of one document is cut in two rather than not validated
+    bool wide = false;      // larger ones have 32 bits; otherwise they are refused
+    std::size_t header_bytes = 0;
+    bool index = false;          // an .idx beside each .bin
+    bool cuts_one_text = false;  // a corpus of one document is cut in two rather than not validated
 
     bool many_shards() const { return stem.find('#') != stem.npos; }
     /// Error(Exit::usage) for a vocabulary that the layout has no room for.

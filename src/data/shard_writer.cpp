@@ -170,7 +170,7 @@ void ShardWriter::close_shard() {
         file->sync().get();
         file.reset();
         if (int error = rename_file(part, whole)) fail_errno(whole, "", error);
-        sync_directory(folder);
+        sync_folder(folder);
     };
     closing_ = aside(std::move(close)).share();
     if (starts_) {

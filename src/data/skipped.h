@@ -30,9 +30,10 @@ struct Skipped {
             throw Error(Exit::input, line + " (" + std::string(hint) + ")");
         }
     }
-    /// "3 bad `what` skipped, the first: …"
+    /// "3 bad `what`s skipped, the first: …"
     std::string told(std::string_view what) const {
-        return grouped(skipped) + " bad " + std::string(what) + " skipped, the first: " + first_skipped;
+        return grouped(skipped) + " bad " + std::string(what) +
+               (skipped == 1 ? " skipped: " : "s skipped, the first: ") + first_skipped;
     }
     /// What there is where nothing good is, for an error.
     std::string bad_alone() const { return skipped == 0 ? "none" : "bad ones alone: " + first_skipped; }

@@ -29,9 +29,9 @@ Shape Parameter::stored() const {
 }
 
 double Parameter::start(std::int64_t i, double noise) const {
-    if (!ramp) return init_mean + init_std * noise;
+    if (!ramp_end) return init_mean + init_std * noise;
     const std::int64_t row = parts > 1 ? parts : shape.count();
-    return init_mean + (init_std - init_mean) * static_cast<double>(i % row) /
+    return init_mean + (*ramp_end - init_mean) * static_cast<double>(i % row) /
                            static_cast<double>(std::max<std::int64_t>(row - 1, 1));
 }
 
@@ -44,9 +44,8 @@ StreamId Graph::stream(Stream stream) {
 StateId Graph::state(StateSpec spec) {
     return append(states_, std::move(spec));
 }
-ParameterId Graph::parameter(std::string name, Shape shape, double init_mean, double init_std,
-                             std::int64_t parts, bool ramp, std::int32_t adapter) {
-    return append(parameters_, {std::move(name), shape, init_mean, init_std, parts, ramp, adapter});
+ParameterId Graph::parameter(Parameter parameter) {
+    return append(parameters_, std::move(parameter));
 }
 void Graph::add_program(std::string name, std::vector<NodeId> roots) {
     programs_.push_back({std::move(name), std::move(roots)});

@@ -2,12 +2,13 @@
 // forwards) and the training tape (walked backwards).
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/by_id.h"
-#include "base/small.h"
+#include "graph/by_id.h"
+#include "graph/small.h"
 #include "ops/op.h"
 
 namespace linnet {
@@ -22,16 +23,16 @@ inline constexpr std::int32_t none = -1;
 /// Of Parameter::parts.
 inline constexpr std::int64_t stacked = -1;
 
-/// How a parameter starts, and whether weight decay applies (matrices only).
+/// What is trained: how it starts, how files hold it, and whether weight decay applies (matrices only).
 struct Parameter {
-    std::string name;  // as in GGUF: "blk.0.attn_q.weight"
-    Shape shape;       // a vector has rank 1
-    double init_mean = 0, init_std = 0;
+    std::string name;                    // as in GGUF: "blk.0.attn_q.weight"
+    Shape shape;                         // a vector has rank 1
+    double init_mean = 0, init_std = 0;  // of its first values, normal and independent
+    /// Instead it starts as init_mean … ramp_end in equal steps, in each row of the stored matrix anew.
+    std::optional<double> ramp_end{};
     /// Of a vector: files hold it as a matrix with so many columns. Of a matrix: as so many matrices, one
     /// after another. 0: as it is. `stacked`, of a vector: as one of several along a fourth dimension.
     std::int64_t parts = 0;
-    /// It starts as init_mean … init_std in equal steps, in each row of the stored matrix anew.
-    bool ramp = false;
     std::int32_t adapter = none;  // whose it is; none: the model's own; below: in no model's file
     Shape stored() const;
     /// The first value of element `i`, of which `noise` is the random part (normal, deviation 1).
@@ -91,8 +92,7 @@ class Graph {
     SpaceId space(RowSpace space);
     StreamId stream(Stream stream);
     StateId state(StateSpec spec);
-    ParameterId parameter(std::string name, Shape shape, double init_mean, double init_std,
-                          std::int64_t parts = 0, bool ramp = false, std::int32_t adapter = none);
+    ParameterId parameter(Parameter parameter);
     /// Appends a node; its inputs must stand before it. Shapes that do not fit are a std::logic_error.
     NodeId add(const Op& op, std::string path, Small<NodeId, max_inputs> inputs,
                Small<ParameterId, max_parameters> parameters = {}, Attributes attributes = {},

@@ -1,6 +1,7 @@
 // Adapters: changes of low rank to a model's matrices, and the GGUF files that hold them.
 //
 //   general.type "adapter"   adapter.type "lora"   adapter.lora.alpha   general.architecture
+//   tokenizer.chat_template, where conversations were marked by another than the model's own
 //   NAME.lora_a [rank, C]    NAME.lora_b [rows, rank]   for a tensor NAME [rows, C] of the model's file
 //
 // as llama.cpp has them: the change is alpha / rank · B A, and without alpha (0) B A.
@@ -27,6 +28,8 @@ struct Adapter {
     std::vector<AdapterPair> pairs;    // of shape.targets
     std::shared_ptr<const void> keep;  // what the values lie in
     double alpha = 0;                  // as its file says; 0: it does not
+    std::string chat_template{};       // likewise; empty: it does not
+    std::string path{};                // what was opened
 };
 
 /// A file, or what else names one, and the factor of its change ("FILE" or "FILE=0.5").
@@ -59,6 +62,9 @@ Adapter adapter_of_gguf(const Gguf& file, const Model& base, double scale);
 /// A GGUF adapter, or a PEFT folder (convert/peft.h).
 Adapter open_adapter(const AdapterChoice& choice, const Model& base);
 
+/// The chat template that an adapter of either form has with it; empty: none.
+std::string adapter_template(const std::string& path);
+
 /// The parameters of adapters in a graph that was traced with their shapes: values in `parameters` where
 /// Parameter::adapter is not `none`.
 void bind_adapters(const Graph& graph, const std::vector<Adapter>& adapters, std::vector<Tensor>& parameters);
@@ -80,12 +86,13 @@ std::vector<AdapterPair> pairs_of(const Graph& graph, const AdapterShape& shape,
 std::string save_adapter(const std::string& path, const std::string& architecture,
                          const std::vector<AdapterTarget>& targets, const std::vector<AdapterPair>& pairs,
                          double alpha, const std::string& name, const Provenance& provenance,
-                         Existing existing = Existing::replace);
+                         Existing existing = Existing::replace, std::string_view chat_template = {});
 
-/// Writes the model with the adapters' changes added to its weights. Tensors with a change are written in
-/// `type`, or in their own where it is none (Error(Exit::input) where that is quantized); vectors and tensors
-/// without a change as they are. Error(Exit::input) for a sum that is not finite, or too large for the type.
+/// Writes the model with the adapters' changes added to its weights, and the chat template of the last
+/// adapter that has one. Tensors with a change are written in `type`, or in their own where it is none
+/// (Error(Exit::input) where that is quantized); vectors and tensors without a change as they are.
+/// Error(Exit::input) for a sum that is not finite, or too large for the type. `threads` 0: physical cores.
 void merge_adapters(const Model& base, const std::vector<Adapter>& adapters, std::optional<DType> type,
-                    const std::string& path, Existing existing = Existing::replace);
+                    const std::string& path, Existing existing = Existing::replace, int threads = 0);
 
 }  // namespace linnet

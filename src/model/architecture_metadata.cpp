@@ -356,9 +356,9 @@ void write_config(GgufWriter& out, const Architecture& any, ModelConfig config) 
             write_value(out, key, word, config.deepest());
             continue;
         }
-        bool silent = !row.missing.is_null() && told(row, values) == derived(row.missing, values);
+        bool silent = !row.missing.is_null() && field_value(row, values) == derived(row.missing, values);
         if (!row.field.empty() && !silent)
-            write_value(out, key, with_zeros(row, said(row, values), values, config.deepest()),
+            write_value(out, key, with_zeros(row, key_value(row, values), values, config.deepest()),
                         config.deepest());
         else if (row.required && !row.equals.is_null())
             write_value(out, key, row.equals, config.deepest());

@@ -100,7 +100,7 @@ const ArchitectureKey* Architecture::marks() const {
     return nullptr;
 }
 
-json told(const ArchitectureKey& row, const json& values) {
+json field_value(const ArchitectureKey& row, const json& values) {
     const json& value = values[row.field];
     json one = value;
     if (!row.layers.empty()) {
@@ -173,7 +173,7 @@ std::optional<ModelConfig> through(const Architecture& any, const ModelConfig& c
     if (!presence(false)) return std::nullopt;
     for (const ArchitectureKey& row : a.keys) {
         if (row.field.empty() || row.for_no_layer()) continue;
-        json value = told(row, wanted);
+        json value = field_value(row, wanted);
         if (value.is_null()) return std::nullopt;
         set_field(fields, row.field, placed(row, value_of(fields, row.field), value), a.name);
     }
@@ -203,8 +203,8 @@ std::optional<ModelConfig> through(const Architecture& any, const ModelConfig& c
     return kept;
 }
 
-json said(const ArchitectureKey& row, const json& fields) {
-    json value = row.field.empty() ? json() : told(row, fields);
+json key_value(const ArchitectureKey& row, const json& fields) {
+    json value = row.field.empty() ? json() : field_value(row, fields);
     if (!row.unit.empty()) return value.get<std::int64_t>() / fields[row.unit].get<std::int64_t>();
     if (!row.zero_means.empty() && value == 0) value = fields[row.zero_means];
     if (row.inverse) return 1 / value.get<double>();

@@ -151,9 +151,9 @@ bool of_training(std::string_view key);
 nlohmann::json placed(const ArchitectureKey& row, const nlohmann::json& now, const nlohmann::json& value);
 /// What the row says of its field: the value in the row's layers, of all fields' values. Null where it
 /// differs there, or where the key has no word for it.
-nlohmann::json told(const ArchitectureKey& row, const nlohmann::json& values);
+nlohmann::json field_value(const ArchitectureKey& row, const nlohmann::json& values);
 /// What the key says, from the values of all fields: a number or a truth value where the row's text is one.
-nlohmann::json said(const ArchitectureKey& row, const nlohmann::json& fields);
+nlohmann::json key_value(const ArchitectureKey& row, const nlohmann::json& fields);
 
 /// Writes general.architecture and the architecture's keys.
 void write_config(GgufWriter& out, const Architecture& architecture, ModelConfig config);

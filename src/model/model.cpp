@@ -44,6 +44,7 @@ struct Model::Impl {
     std::vector<Tensor> parameters;
     std::shared_ptr<const Model> base;                // of a model with adapters
     std::vector<std::shared_ptr<const void>> values;  // … and what their values lie in
+    std::vector<std::string> adapter_paths;           // … and what was opened for them
 
     Impl(Gguf gguf, const TokenizerPtr& t) : file(std::move(gguf)), path(file->path()), beside(t) {
         Described described(*file, t);
@@ -72,6 +73,7 @@ struct Model::Impl {
         for (const Adapter& adapter : all) {
             adapters.push_back(adapter.shape);
             values.push_back(adapter.keep);
+            adapter_paths.push_back(adapter.path);
         }
         traced = trace(config, false, adapters);
         const std::vector<Parameter>& mine = traced.graph.parameters();
@@ -112,6 +114,9 @@ const Architecture& Model::architecture() const {
 }
 const std::vector<AdapterShape>& Model::adapters() const {
     return impl_->adapters;
+}
+const std::vector<std::string>& Model::adapter_paths() const {
+    return impl_->adapter_paths;
 }
 const ModelConfig& Model::config() const {
     return impl_->config;
@@ -154,8 +159,15 @@ void require_model(const Gguf& file, const TokenizerPtr& tokenizer) {
 }
 
 void fail_not_finite(const Model& model) {
-    fail_input(model.path(), "", "finite predictions", "some that are not",
-               "its weights are damaged; `linnet inspect --check` looks for those that are not finite");
+    std::string beside;
+    for (const std::string& adapter : model.adapter_paths())
+        if (!adapter.empty()) beside += (beside.empty() ? " with " : " and ") + adapter;
+    fail_input(
+        model.path() + beside, "", "finite predictions", "some that are not",
+        beside.empty()
+            ? "its weights are damaged; `linnet inspect --check` looks for those that are not finite"
+            : "an adapter's scale is too large, or weights are damaged; `linnet inspect --check` looks "
+              "for those that are not finite");
 }
 
 }  // namespace linnet

@@ -32,11 +32,13 @@ class Model {
                                              std::vector<AdapterShape> adapters = {});
     ~Model();
 
-    const std::string& path() const;  // "built-in model" for that
-    const Gguf* file() const;         // null for a view
+    /// "built-in model" for the one in the executable, "model in memory" for a view.
+    const std::string& path() const;
+    const Gguf* file() const;  // null for a view
     const ModelConfig& config() const;
     const Architecture& architecture() const;           // of the file; of a view: that it would be written as
     const std::vector<AdapterShape>& adapters() const;  // beside the weights (adapter.h)
+    const std::vector<std::string>& adapter_paths() const;  // … and what they were opened from
     const Tokenizer& tokenizer() const;
     TokenizerPtr shared_tokenizer() const;
     /// The tokenizer where the file does not hold it, as GGUF has no name for it; else null.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "text/chat/template.h"
+
 namespace linnet {
 
 void copy_metadata(const Gguf& file, GgufWriter& out, const std::function<bool(std::string_view key)>& drop) {
@@ -15,12 +17,14 @@ void copy_metadata(const Gguf& file, GgufWriter& out, const std::function<bool(s
 
 std::string rewrite_model(const Gguf& file, const std::string& path, const Provenance& provenance,
                           const std::function<std::optional<NewTensor>(const GgufTensor&)>& replace,
-                          bool hashed, Existing existing) {
+                          bool hashed, Existing existing, std::string_view chat_template) {
     GgufWriter out;
     copy_metadata(file, out, [&](std::string_view key) {
+        if (key == chat_template_key) return !chat_template.empty();
         return key.starts_with("linnet.") &&
                (key.starts_with("linnet.train.") || provenance.contains(std::string(key.substr(7))));
     });
+    if (!chat_template.empty()) out.add(chat_template_key, chat_template);
     for (const auto& [key, value] : provenance) out.add("linnet." + key, value);
     for (const GgufTensor& t : file.tensors()) {
         std::optional<NewTensor> made = replace(t);

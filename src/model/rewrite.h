@@ -20,10 +20,12 @@ struct NewTensor {
 void copy_metadata(const Gguf& file, GgufWriter& out, const std::function<bool(std::string_view key)>& drop);
 
 /// Writes `file` to `path`, asking `replace` of every tensor; nothing: it stays. What the file said of its
-/// own training ("linnet.train.") is left out; `provenance` is added. Returns the sha256 of what was written
-/// (empty where not `hashed`).
+/// own training ("linnet.train.") is left out; `provenance` is added, and `chat_template`, where it is not
+/// empty, stands in the place of the file's own. Returns the sha256 of what was written (empty where not
+/// `hashed`).
 std::string rewrite_model(const Gguf& file, const std::string& path, const Provenance& provenance,
                           const std::function<std::optional<NewTensor>(const GgufTensor&)>& replace,
-                          bool hashed = true, Existing existing = Existing::replace);
+                          bool hashed = true, Existing existing = Existing::replace,
+                          std::string_view chat_template = {});
 
 }  // namespace linnet

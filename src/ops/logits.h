@@ -9,7 +9,7 @@
 
 namespace linnet {
 
-/// Of what is told of each row.
+/// One number per row, from x · Wᵀ.
 inline std::int64_t logits_width(const NodeShape& s, const char* op) {
     if (s.parameters[0].dim[1] != s.in[0])
         throw std::logic_error(std::string(op) + ": weight does not fit its input");
@@ -33,7 +33,7 @@ inline std::int64_t most_chunk_rows(std::int64_t rows, std::int64_t vocabulary, 
     const std::int64_t most = std::min(half, std::max<std::int64_t>(64, logits / vocabulary));
     return type == DType::bf16 ? std::min(half, most * vocabulary * 2 / logit_row(vocabulary, type)) : most;
 }
-/// As many chunks as that takes, about equally long.
+/// Rows of a chunk: equal chunks, none above most_chunk_rows.
 inline std::int64_t chunk_rows(std::int64_t rows, std::int64_t vocabulary, DType type) {
     const std::int64_t most = most_chunk_rows(rows, vocabulary, type), chunks = (rows + most - 1) / most;
     return std::max<std::int64_t>(1, (rows + chunks - 1) / std::max<std::int64_t>(1, chunks));
@@ -61,7 +61,7 @@ struct LogitChunk {
     }
 };
 
-/// A chunk's, in the scratch.
+/// Writes the chunk's logits to the scratch.
 template <class Real>
 void make_logits(const Call<Real>& call, LogitChunk chunk) {
     const Tensor& w = call.parameter[0];

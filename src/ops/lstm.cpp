@@ -10,9 +10,13 @@
 namespace linnet {
 namespace {
 
-constexpr std::int64_t gates = 4, cell = 4;     // places in a row of [gates and c], C wide each
-constexpr std::int64_t carry = 4, reaches = 5;  // and in one of their gradients: of c, of h
-constexpr std::int64_t piece = 64;              // channels whose tanh(c) is computed at a time
+enum Gate : std::int64_t { input_gate, forget_gate, cell_gate, output_gate };
+constexpr std::int64_t gates = 4;
+// Places in a row of what is kept (the gates and c), and in one of their gradients (of c and h, too); C wide
+// each.
+constexpr std::int64_t cell = gates, kept = gates + 1;
+constexpr std::int64_t carry = gates, reaches = gates + 1, gradients = gates + 2;
+constexpr std::int64_t piece = 64;  // channels whose tanh(c) is computed at a time
 
 std::int64_t width(const NodeShape& s) {
     std::int64_t c = s.in[0];
@@ -25,13 +29,13 @@ double flops(const NodeShape& s, double) {
     return 2.0 * static_cast<double>(s.parameters[0].count()) + 40.0 * static_cast<double>(s.in[0]);
 }
 std::int64_t saved(const NodeShape& s) {
-    return 5 * s.in[0];
+    return kept * s.in[0];
 }
 std::int64_t scratch(const NodeShape& s, std::int64_t rows) {
-    return 5 * s.in[0] * rows;
+    return kept * s.in[0] * rows;
 }
 std::int64_t backward_scratch(const NodeShape& s, std::int64_t rows) {
-    return 6 * s.in[0] * rows;
+    return gradients * s.in[0] * rows;
 }
 
 /// Rows first, first + apart, … of `count` sequences.
@@ -65,7 +69,7 @@ void each_step(const Call<Real>& call, std::int64_t t, bool single, const Visit&
 template <class Real>
 void gate_product(const Call<Real>& call, std::int64_t gate, Range c, const Steps& rows, const Real* h,
                   std::int64_t h_row, Real* to) {
-    const std::int64_t width = call.width, to_row = rows.apart * 5 * width;
+    const std::int64_t width = call.width, to_row = rows.apart * kept * width;
     const Real* input = call.in[static_cast<std::size_t>(gate)] + rows.first * width;
     if (!h) {
         for (std::int64_t i = 0; i < rows.count; i++)
@@ -93,12 +97,14 @@ void step_row(const Call<Real>& call, Range c, Real* row, const Real* before, Re
     const std::int64_t width = call.width, n = c.size();
     auto gate = [&](std::int64_t i) { return row + i * width + c.begin; };
     for (std::int64_t i = 0; i < gates; i++)
-        call.kernels->activation(i == 2 ? Activation::tanh : Activation::sigmoid, n, gate(i), gate(i));
+        call.kernels->activation(i == cell_gate ? Activation::tanh : Activation::sigmoid, n, gate(i),
+                                 gate(i));
     Real* now = gate(cell);
     for (std::int64_t i = 0; i < n; i++)
-        now[i] = (before ? gate(1)[i] * before[c.begin + i] : Real(0)) + gate(0)[i] * gate(2)[i];
+        now[i] = (before ? gate(forget_gate)[i] * before[c.begin + i] : Real(0)) +
+                 gate(input_gate)[i] * gate(cell_gate)[i];
     call.kernels->activation(Activation::tanh, n, now, h + c.begin);
-    for (std::int64_t i = 0; i < n; i++) h[c.begin + i] *= gate(3)[i];
+    for (std::int64_t i = 0; i < n; i++) h[c.begin + i] *= gate(output_gate)[i];
 }
 
 template <class Real>
@@ -112,7 +118,7 @@ void forward(Call<Real>& call) {
             const std::int64_t end = s.first + s.length - 1;
             if (!state) continue;
             std::copy_n(call.out + end * width + c.begin, c.size(), state + c.begin);
-            std::copy_n(rows + (end * 5 + cell) * width + c.begin, c.size(), state + width + c.begin);
+            std::copy_n(rows + (end * kept + cell) * width + c.begin, c.size(), state + width + c.begin);
         }
         return;
     }
@@ -121,13 +127,13 @@ void forward(Call<Real>& call) {
         const Real* h = t > 0 ? call.out + (steps.first - 1) * width : state;
         for (std::int64_t gate = 0; gate < gates; gate++)
             gate_product(call, gate, c, steps, h, steps.apart * width,
-                         rows + (steps.first * 5 + gate) * width);
+                         rows + (steps.first * kept + gate) * width);
         for (std::int64_t i = 0; i < steps.count; i++) {
             const std::int64_t at = steps.first + i * steps.apart;
-            const Real* before = t > 0   ? rows + ((at - 1) * 5 + cell) * width
+            const Real* before = t > 0   ? rows + ((at - 1) * kept + cell) * width
                                  : state ? state + width
                                          : nullptr;
-            step_row(call, c, rows + at * 5 * width, before, call.out + at * width);
+            step_row(call, c, rows + at * kept * width, before, call.out + at * width);
         }
     });
 }
@@ -142,29 +148,30 @@ void row_backward(const Call<Real>& call, Range c, const Real* row, const Real* 
         Real tanh_c[piece];
         call.kernels->activation(Activation::tanh, end - first, row + cell * width + first, tanh_c);
         for (std::int64_t k = first; k < end; k++) {
-            const Real i = row[k], f = row[width + k], g = row[2 * width + k], o = row[3 * width + k];
+            const Real i = row[input_gate * width + k], f = row[forget_gate * width + k];
+            const Real g = row[cell_gate * width + k], o = row[output_gate * width + k];
             const Real dh = gradient[reaches * width + k], tc = tanh_c[k - first];
             Real dc = dh * o * (1 - tc * tc);
-            if (next_row) dc += next_gradient[carry * width + k] * next_row[width + k];
+            if (next_row) dc += next_gradient[carry * width + k] * next_row[forget_gate * width + k];
             gradient[carry * width + k] = dc;
-            gradient[k] = dc * g * i * (1 - i);
-            gradient[width + k] = before ? dc * before[k] * f * (1 - f) : Real(0);
-            gradient[2 * width + k] = dc * i * (1 - g * g);
-            gradient[3 * width + k] = dh * tc * o * (1 - o);
+            gradient[input_gate * width + k] = dc * g * i * (1 - i);
+            gradient[forget_gate * width + k] = before ? dc * before[k] * f * (1 - f) : Real(0);
+            gradient[cell_gate * width + k] = dc * i * (1 - g * g);
+            gradient[output_gate * width + k] = dh * tc * o * (1 - o);
         }
     }
 }
 
 /// What reaches the h before the rows `next`: dout, and through U what the gates of those rows get.
 template <class Real>
-void reach(const Call<Real>& call, Range c, const Steps& next, Real* gradients) {
-    const std::int64_t width = call.width, row = next.first - 1, apart = next.apart * 6 * width;
+void reach(const Call<Real>& call, Range c, const Steps& next, Real* scratch) {
+    const std::int64_t width = call.width, row = next.first - 1, apart = next.apart * gradients * width;
     Gemm<Real> g;
     g.m = next.count, g.n = width, g.k = gates * width;
-    g.a = {gradients + next.first * 6 * width, kernel_type<Real>, apart, 1};
+    g.a = {scratch + next.first * gradients * width, kernel_type<Real>, apart, 1};
     const Tensor& u = call.parameter[0];
     g.b = {u.data, u.type, width, 1};
-    g.c = gradients + (row * 6 + reaches) * width, g.c_row = apart;
+    g.c = scratch + (row * gradients + reaches) * width, g.c_row = apart;
     g.add = call.dout + row * width, g.add_row = next.apart * width;
     g.m_end = g.m, g.n_begin = c.begin, g.n_end = c.end;
     if (info(u.type).block == 1) return call.kernels->gemm(g, call.workspace);
@@ -181,7 +188,7 @@ void finish_backward(Call<Real>& call) {
             if (s.length < 2) continue;
             Gemm<Real> g;
             g.m = gates * width, g.n = width, g.k = s.length - 1;
-            g.a = {call.scratch + (s.first + 1) * 6 * width, kernel_type<Real>, 1, 6 * width};
+            g.a = {call.scratch + (s.first + 1) * gradients * width, kernel_type<Real>, 1, gradients * width};
             g.b = {call.out + s.first * width, kernel_type<Real>, width, 1};
             g.c = call.parameter_grad[0], g.c_row = width;
             g.accumulate = true;
@@ -193,7 +200,7 @@ void finish_backward(Call<Real>& call) {
     for (std::size_t gate = 0; gate < gates; gate++)
         for (std::int64_t r = rows.begin; call.din[gate] && r < rows.end; r++) {
             Real* to = call.din[gate] + r * width;
-            const Real* from = call.scratch + (r * 6 + static_cast<std::int64_t>(gate)) * width;
+            const Real* from = call.scratch + (r * gradients + static_cast<std::int64_t>(gate)) * width;
             for (std::int64_t i = 0; i < width; i++)
                 to[i] = accumulated(call.accumulate[gate], to[i], from[i]);
         }
@@ -213,11 +220,12 @@ void backward(Call<Real>& call) {
         const bool next = t + 1 < s.length;
         if (!next)
             std::copy_n(call.dout + row * width + c.begin, c.size(),
-                        call.scratch + (row * 6 + reaches) * width + c.begin);
-        const Real* kept = call.saved + row * 5 * width;
-        Real* gradient = call.scratch + row * 6 * width;
-        row_backward(call, c, kept, t > 0 ? kept - width : nullptr, next ? kept + 5 * width : nullptr,
-                     gradient + 6 * width, gradient);
+                        call.scratch + (row * gradients + reaches) * width + c.begin);
+        const Real* own = call.saved + row * kept * width;
+        Real* gradient = call.scratch + row * gradients * width;
+        // The c before is the last of what the row before kept.
+        row_backward(call, c, own, t > 0 ? own - width : nullptr, next ? own + kept * width : nullptr,
+                     gradient + gradients * width, gradient);
     }
 }
 

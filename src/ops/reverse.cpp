@@ -26,11 +26,7 @@ void forward(Call<Real>& call) {
 template <class Real>
 void backward(Call<Real>& call) {
     each_pair(call, [&](std::int64_t to, std::int64_t from) {
-        Real* dx = call.din[0] + to;
-        if (call.accumulate[0])
-            call.kernels->add(call.width, dx, call.dout + from, dx);
-        else
-            std::copy_n(call.dout + from, call.width, dx);
+        put_row(call, call.accumulate[0], call.width, call.dout + from, call.din[0] + to);
     });
 }
 

@@ -1,5 +1,6 @@
 // Rules and small sums that many ops have.
 #pragma once
+#include <algorithm>
 #include <cmath>
 
 #include "ops/op.h"
@@ -33,6 +34,15 @@ Dropout<Real> dropout_of(const Call<Real>& call, double p) {
 template <class Real>
 Real accumulated(bool accumulate, Real x, Real y) {
     return accumulate ? x + y : y;
+}
+
+/// The same of a row of n: y += x, or y = x.
+template <class Real>
+void put_row(const Call<Real>& call, bool accumulate, std::int64_t n, const Real* x, Real* y) {
+    if (accumulate)
+        call.kernels->add(n, y, x, y);
+    else
+        std::copy_n(x, n, y);
 }
 
 template <class Real>

@@ -1,36 +1,46 @@
 // Which text a tokenizer cannot encode, and from which byte on: it calls it "text", its callers know its
 // name.
 #pragma once
+#include <optional>
 #include <string>
-#include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include "base/error.h"
 
 namespace linnet {
 
-/// What cannot be encoded at a byte of a text, as Error(Exit::input): "text: byte AT: expected …". Who was
-/// given only a part of the text counts within that; behind() mends it.
-class TextFault : public Error {
+/// What keeps a text from being encoded. Who finds it knows neither the text's name nor, given only a part
+/// of the text, what stands before that: naming() and behind() fill these in.
+struct TextFault {
+    std::string name = "text";
+    std::optional<std::size_t> byte{};  // where it is
+    std::string found_by{};             // where that is not known
+    std::string expected{}, got{}, hint{};
+
+    std::string line() const {
+        return error_line(name, byte ? "byte " + std::to_string(*byte) : found_by, expected, got, hint);
+    }
+};
+
+/// Thrown by what encodes: Error(Exit::input) with the fault's line.
+class TextError : public Error {
   public:
-    TextFault(std::size_t at, std::string_view expected, std::string_view got, std::string_view hint = {})
-        : TextFault(at, rest_of(expected, got, hint)) {}
-    /// The same where `before` bytes of the text stand before the part.
-    TextFault behind(std::size_t before) const { return {before + at_, rest_}; }
+    explicit TextError(TextFault fault) : Error(Exit::input, fault.line()), fault_(std::move(fault)) {}
+    const TextFault& fault() const { return fault_; }
 
   private:
-    TextFault(std::size_t at, const std::string& rest)
-        : Error(Exit::input, "text: byte " + std::to_string(at) + ": " + rest), at_(at), rest_(rest) {}
-    static std::string rest_of(std::string_view expected, std::string_view got, std::string_view hint) {
-        try {
-            fail_input("", "", expected, got, hint);
-        } catch (const Error& error) {
-            return error.what();
-        }
-    }
-    std::size_t at_;
-    std::string rest_;
+    TextFault fault_;
 };
+
+/// `given`, or what it answers where it can be called.
+template <class T>
+decltype(auto) asked(const T& given) {
+    if constexpr (std::is_invocable_v<const T&>)
+        return given();
+    else
+        return (given);
+}
 
 /// act(), which encodes a part of a text that `before` bytes stand before (or as many as that answers, asked
 /// when there is a fault).
@@ -38,30 +48,23 @@ template <class Before, class Act>
 auto behind(const Before& before, const Act& act) {
     try {
         return act();
-    } catch (const TextFault& fault) {
-        if constexpr (std::is_invocable_v<const Before&>)
-            throw fault.behind(before());
-        else
-            throw fault.behind(before);
+    } catch (const TextError& error) {
+        TextFault fault = error.fault();
+        if (fault.byte) *fault.byte += asked(before);
+        throw TextError(std::move(fault));
     }
 }
 
 /// act(), which encodes the text that errors are to call `name` (or what that answers, asked when there is
-/// one): what a tokenizer refuses, it calls "text".
+/// one).
 template <class Name, class Act>
 auto naming(const Name& name, const Act& act) {
     try {
         return act();
-    } catch (const Error& error) {
-        constexpr std::string_view nameless = "text: ";
-        const std::string_view line = error.what();
-        if (!line.starts_with(nameless)) throw;
-        std::string named;
-        if constexpr (std::is_invocable_v<const Name&>)
-            named = name();
-        else
-            named = name;
-        throw Error(error.exit(), named + ": " + std::string(line.substr(nameless.size())));
+    } catch (const TextError& error) {
+        TextFault fault = error.fault();
+        fault.name = asked(name);
+        throw Error(Exit::input, fault.line());  // whole: who names a larger text leaves it as it is
     }
 }
 

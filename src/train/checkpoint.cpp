@@ -70,7 +70,7 @@ void put_in_place(const std::string& written, const std::string& folder, const s
         if (int error = rename_file(path, aside)) fail_errno(path, "", error);
         if (int error = rename_file(written, path)) fail_errno(path, "", error);
     }
-    sync_directory(folder);
+    sync_folder(folder);
     remove_all(written);
     remove_all(aside);
 }
@@ -154,7 +154,7 @@ Checkpoint parsed_manifest(const json& m, const std::string& path) {
     state.isa = m.value("isa", "");
     state.base = m.value("base", "");
     state.early_stop = m.value("early_stop", true);
-    state.memorised = m.value("memorised", false);
+    state.overfitted = m.value("memorised", false);
     if (m.contains("read")) state.inputs = DataOptions::from_json(m.at("read"));
     if (m.contains("evaluations")) state.keeper = Keeper::from_json(m.at("evaluations"));
     if (m.contains("texts")) state.texts = m.at("texts");
@@ -207,10 +207,10 @@ void link_or_copy(const std::string& from, const std::string& to) {
 
 void save_checkpoint(const std::string& folder, const Checkpoint& state, Learner& learner,
                      const TrainedModel& model, const Provenance& provenance) {
-    make_directories(folder);
+    make_folders(folder);
     remove_partial_checkpoints(folder);
     const std::string name = step_name(state.step), temporary = folder + "/" + std::string(partial) + name;
-    make_directories(temporary);
+    make_folders(temporary);
     const Removed left{temporary};
     json sums;
     const std::string weights = model.start.adapts() ? best_adapter : best_model;
@@ -232,7 +232,7 @@ void save_checkpoint(const std::string& folder, const Checkpoint& state, Learner
                      {"isa", state.isa},
                      {"base", state.base},
                      {"early_stop", state.early_stop},
-                     {"memorised", state.memorised},
+                     {"memorised", state.overfitted},
                      {"read", state.inputs.to_json()},
                      {"evaluations", state.keeper.to_json()}};
     if (!state.texts.is_null()) manifest["texts"] = state.texts;

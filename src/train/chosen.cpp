@@ -8,9 +8,11 @@
 #include "base/terminal.h"
 #include "kernels/peaks.h"
 #include "model/encode/encoder_text.h"
+#include "model/trace/trace.h"
 #include "train/ladder.h"
 #include "train/step/precision.h"
 #include "train/step/timing.h"
+#include "train/task/objectives.h"
 
 namespace linnet {
 namespace {
@@ -38,17 +40,6 @@ bool end_may_move(const TrainConfig& t) {
     return may;
 }
 
-/// A given config's steps are the most that its end may be moved to: those that the time allows, if fewer.
-void follow_clock_within(const TrainingOptions& options, RunSetup& setup) {
-    const TrainConfig& t = setup.config.train;
-    setup.by_time = options.time_limit_s > 0 && options.epochs == 0 && !setup.resumed &&
-                    !last_setting(settings_of(options), "train.steps") && end_may_move(t);
-    if (!setup.by_time) return;
-    const auto tokens = static_cast<double>(std::max<std::uint64_t>(setup.text_size.train_tokens, 1));
-    setup.text_size.epochs = static_cast<double>(t.steps) * static_cast<double>(t.step_tokens()) / tokens;
-    note("the schedule ends with the time, after " + grouped(t.steps) + " steps at most (--steps keeps it)");
-}
-
 /// A time that is too short for one step and one evaluation is refused.
 void require_time(const TrainingOptions& options, double step_seconds, double seconds) {
     const double least = seconds_to_first_loss(step_seconds);
@@ -72,6 +63,17 @@ double step_seconds_of(const RunSetup& setup) {
     return time_steps(timed, 30, std::min(2.0, 0.03 * setup.time_limit_s)).step_ms / 1e3;
 }
 
+/// A given config's steps are the most that its end may be moved to: those that the time allows, if fewer.
+void follow_clock_within(const TrainingOptions& options, RunSetup& setup) {
+    const TrainConfig& t = setup.config.train;
+    setup.by_time = options.time_limit_s > 0 && options.epochs == 0 && !setup.resumed &&
+                    !last_setting(settings_of(options), "train.steps") && end_may_move(t);
+    if (!setup.by_time) return;
+    const auto tokens = static_cast<double>(std::max<std::uint64_t>(setup.text_size.train_tokens, 1));
+    setup.text_size.epochs = static_cast<double>(t.steps) * static_cast<double>(t.step_tokens()) / tokens;
+    note("the schedule ends with the time, after " + grouped(t.steps) + " steps at most (--steps keeps it)");
+}
+
 /// Steps, warm-up and cadence, from the speed of some steps.
 void choose_schedule(const TrainingOptions& options, RunSetup& setup) {
     std::vector<std::string> settings = settings_of(options);
@@ -86,6 +88,31 @@ void choose_schedule(const TrainingOptions& options, RunSetup& setup) {
     setup.by_time = end_may_move(config.train) && !last_setting(settings, "train.steps");
 }
 
+/// How often a text is read, for people.
+std::string times(double read) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.2g", read);
+    return read < 100 ? text : grouped(static_cast<std::uint64_t>(read));
+}
+
+/// Of several texts how often each is read: by their weights one may be read often, another in part.
+void say_times_read(const RunSetup& setup) {
+    const std::size_t texts = setup.texts();
+    if (texts == 1) return;
+    const TrainConfig& t = setup.config.train;
+    const auto sequences = static_cast<std::uint64_t>(t.steps * t.accumulate * t.batch);
+    std::string said;
+    for (std::size_t i = 0; i < texts; i++) {
+        const TokenSource& source = setup.windows->part(i).source();
+        const double read = static_cast<double>(setup.windows->drawn(i, sequences)) *
+                            static_cast<double>(t.sequence) /
+                            static_cast<double>(source.size(DataSplit::train));
+        said += (i == 0 ? "" : ", ") + printable(source.name()) + " " + times(read) + " times";
+    }
+    note("read in " + grouped(static_cast<std::uint64_t>(t.steps)) + (t.steps == 1 ? " step: " : " steps: ") +
+         said);
+}
+
 void say_choice(const RunSetup& setup) {
     const ModelConfig& m = setup.config.model;
     const TrainConfig& t = setup.config.train;
@@ -93,15 +120,13 @@ void say_choice(const RunSetup& setup) {
     const double tokens = step_tokens * static_cast<double>(t.steps);
     const double read =
         tokens / static_cast<double>(std::max<std::uint64_t>(setup.text_size.train_tokens, 1));
-    char times[32];
-    std::snprintf(times, sizeof times, "%.2g", read);
     const std::string form = std::to_string(m.layers) +
                              (m.layers == 1 ? " layer of width " : " layers of width ") +
                              std::to_string(m.width) + ", ";
     note("chosen" + (setup.time_limit_s > 0 ? " for " + human_seconds(setup.time_limit_s) : "") + ": " +
          (setup.start.base ? "" : form) + grouped(static_cast<std::uint64_t>(t.steps)) +
          (t.steps == 1 ? " step of " : " steps of ") + grouped(static_cast<std::uint64_t>(step_tokens)) +
-         " tokens, " + (read < 100 ? times : grouped(static_cast<std::uint64_t>(read))) + " times the text" +
+         " tokens, " + times(read) + " times the text" +
          (setup.folder ? " (config.json has all of it)" : ""));
 }
 
@@ -132,17 +157,16 @@ RunConfig default_config(const TrainingOptions& options, const RunTexts& data, R
     setup.peak_flops = measured_peak_flops(setup.threads);
     prospect.seconds = setup.time_limit_s;
     prospect.flops = usual_share * setup.peak_flops;
-    setup.choice = choose(prospect, [&](Candidate& candidate) {
+    setup.choice = choose(prospect, [&](ModelCandidate& candidate) {
         RunConfig run = read(candidate.config);
-        if (run.model.has_encoder() || run.train.objective != "next")
-            return 0.0;  // their data is not read yet
+        if (!objective_of(run.train.objective).next_token) return 0.0;  // their data is not read yet
         std::string& precision = run.train.precision;
         if (precision == "auto") precision = fastest_precision(run, setup.threads);
         candidate.precision = precision;
         return seconds_of_step(run, candidate.vocabulary, setup.threads,
                                std::min(1.0, 0.02 * prospect.seconds));
     });
-    const Candidate& best = setup.choice.candidates[setup.choice.best];
+    const ModelCandidate& best = setup.choice.candidates[setup.choice.best];
     require_time(options, best.step_seconds, prospect.seconds);
     RunConfig config = read(best.config);
     if (best.measured) config.train.precision = best.precision;
@@ -172,13 +196,40 @@ void choose_batch(const TrainingOptions& options, RunSetup& setup) {
     while (t.batch > 1 && t.step_tokens() > most) t.batch /= 2;
 }
 
+void require_time_of_given(const TrainingOptions& options, const RunSetup& setup) {
+    // Steps are timed only where the time might be too short: where a machine far slower than any would fail.
+    constexpr double slow = 1e9;  // operations per second
+    const TrainConfig& t = setup.config.train;
+    if (setup.chosen || options.dry_run || options.time_limit_s == 0 || setup.checkpoint.step >= t.steps)
+        return;
+    const TracedModel traced = training_graph(setup.config.model, setup.start.learner);
+    const double flops =
+        3 * forward_flops(traced, static_cast<double>(t.sequence)) * static_cast<double>(t.step_tokens());
+    if (options.time_limit_s < seconds_to_first_loss(flops / slow))
+        require_time(options, step_seconds_of(setup), options.time_limit_s);
+}
+
+void require_time_left(const RunSetup& setup) {
+    const double least = seconds_to_first_loss(setup.choice.candidates[setup.choice.best].step_seconds),
+                 read = seconds_since(setup.started);
+    if (setup.time_limit_s - read >= least) return;
+    char text[2][40];
+    std::snprintf(text[0], sizeof text[0], "at least %.2gs", 1.1 * (read + least));
+    std::snprintf(text[1], sizeof text[1], "%.2gs", setup.time_limit_s);
+    fail(Exit::usage, "", "--time", text[0], text[1], "reading the text alone takes " + human_seconds(read));
+}
+
 void choose_rest(const TrainingOptions& options, RunSetup& setup) {
-    if (!setup.chosen) return follow_clock_within(options, setup);
-    if (setup.by_time && options.time_limit_s == 0)
-        note("no --time given: training takes " + human_seconds(default_seconds) + " at most");
-    choose_schedule(options, setup);
-    setup.config_json = whole_config(setup.config);
-    say_choice(setup);
+    if (setup.chosen) {
+        if (setup.by_time && options.time_limit_s == 0)
+            note("no --time given: training takes " + human_seconds(default_seconds) + " at most");
+        choose_schedule(options, setup);
+        setup.config_json = whole_config(setup.config);
+        say_choice(setup);
+    } else {
+        follow_clock_within(options, setup);
+    }
+    say_times_read(setup);
 }
 
 }  // namespace linnet

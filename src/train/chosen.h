@@ -27,8 +27,17 @@ void choose_held_out(const TrainingOptions& options, std::uint64_t bytes, RunSet
 /// text.
 void choose_batch(const TrainingOptions& options, RunSetup& setup);
 
+/// Of a run whose config is given, once its data, batch and steps are known: Error(Exit::usage) where the
+/// time is too short for one step and one evaluation. Not of a dry run, which is to take no memory.
+void require_time_of_given(const TrainingOptions& options, const RunSetup& setup);
+
+/// Of a run whose config default_config() has chosen by time, once the data is read: Error(Exit::usage) where
+/// what is left is too short for one step and one evaluation.
+void require_time_left(const RunSetup& setup);
+
 /// Once the data is read: steps, warm-up and evaluations, by the clock or for the steps that are given. Of a
-/// given config only whether its end follows the clock. Error(Exit::usage) for too short a time.
+/// given config only whether its end follows the clock. Says of several texts how often each is read.
+/// Error(Exit::usage) for too short a time.
 void choose_rest(const TrainingOptions& options, RunSetup& setup);
 
 }  // namespace linnet

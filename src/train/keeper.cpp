@@ -20,7 +20,7 @@ bool Keeper::observe(std::int64_t step, double loss) {
     return true;
 }
 
-bool Keeper::memorising() const {
+bool Keeper::overfitting() const {
     return since_ >= patience && last_loss_ > best_loss_ * clearly;
 }
 

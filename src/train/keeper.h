@@ -1,4 +1,4 @@
-// Which evaluation of a run was the best, and whether the text is being memorised.
+// Which evaluation of a run was the best, and whether the model is overfitting.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -14,7 +14,7 @@ class Keeper {
     bool observe(std::int64_t step, double loss);
     bool beats_best(double loss) const { return loss < best_loss_; }
     /// Validation has been above its best for several evaluations, and clearly so.
-    bool memorising() const;
+    bool overfitting() const;
 
     bool any() const { return best_step_ >= 0; }
     std::int64_t best_step() const { return best_step_; }

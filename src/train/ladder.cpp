@@ -19,7 +19,7 @@ struct Rung {
 
 // All are Qwen3-shaped, which other runtimes load: LLaMA's blocks with norms of q and k, of the newer recipe
 // (models/shakespeare-today.json) what helps at this size. Found by runs of equal arithmetic on 10 MB of text
-// at 4e13 FLOP (tables of them are in models/README.md); beyond, wider and deeper alike.
+// at 4e13 FLOP (tables of them are in models/RESULTS.md); beyond, wider and deeper alike.
 constexpr Rung rungs[] = {
     {64, 2, 2, 192, 1024, 128, 8},       {96, 3, 3, 256, 2048, 128, 16},
     {96, 3, 3, 256, 4096, 128, 16},      {128, 3, 4, 384, 4096, 128, 16},
@@ -93,8 +93,8 @@ double parameters_of(std::int64_t width, std::int64_t layers, std::int64_t ffn, 
     return static_cast<double>(width) * static_cast<double>(layers * (4 * width + ffn) + vocabulary);
 }
 
-Candidate candidate_of(const Rung& rung, const TextRow& text, const Prospect& prospect) {
-    Candidate c;
+ModelCandidate candidate_of(const Rung& rung, const TextRow& text, const Prospect& prospect) {
+    ModelCandidate c;
     c.config = config_of(rung, text, std::min(text.vocabulary, rung.vocabulary));
     const RunConfig run = read_run_config(c.config, "", prospect.settings);
     const ModelConfig& m = run.model;
@@ -109,13 +109,13 @@ Candidate candidate_of(const Rung& rung, const TextRow& text, const Prospect& pr
     return c;
 }
 
-std::vector<Candidate> candidates_of(const TextRow& text, const Prospect& prospect) {
-    std::vector<Candidate> all;
+std::vector<ModelCandidate> candidates_of(const TextRow& text, const Prospect& prospect) {
+    std::vector<ModelCandidate> all;
     std::vector<double> off;  // by how much each one's rung is larger or smaller than what is set made it
     std::optional<Error> refused;
     for (std::size_t i = 0; i <= text.rung; i++) {
         const Rung& rung = rungs[i];
-        Candidate c;
+        ModelCandidate c;
         try {
             c = candidate_of(rung, text, prospect);
         } catch (const Error& error) {  // what is set contradicts the rest of this rung
@@ -135,7 +135,7 @@ std::vector<Candidate> candidates_of(const TextRow& text, const Prospect& prospe
     return all;
 }
 
-double speed_of(const Candidate& c) {
+double speed_of(const ModelCandidate& c) {
     return c.step_flops / c.step_seconds;
 }
 
@@ -150,7 +150,7 @@ Choice choose(const Prospect& prospect, const MeasureStep& measure) {
     const TextRow& text = row_of(prospect.bytes);
     Choice choice;
     choice.candidates = candidates_of(text, prospect);
-    std::vector<Candidate>& all = choice.candidates;
+    std::vector<ModelCandidate>& all = choice.candidates;
     const auto nearest_speed = [&](std::size_t i) {
         for (std::size_t far = 0; far < all.size(); far++) {
             if (i >= far && all[i - far].measured) return speed_of(all[i - far]);
@@ -166,9 +166,9 @@ Choice choose(const Prospect& prospect, const MeasureStep& measure) {
             expect(all[i], prospect.seconds,
                    {prospect.bytes, static_cast<std::uint64_t>(train_bytes / token_bytes), 0}, token_bytes);
         }
-        const auto lowest = std::ranges::min_element(all, {}, &Candidate::bits_per_byte);
+        const auto lowest = std::ranges::min_element(all, {}, &ModelCandidate::bits_per_byte);
         choice.best = static_cast<std::size_t>(lowest - all.begin());
-        Candidate& best = *lowest;
+        ModelCandidate& best = *lowest;
         if (!measure || best.measured) return choice;
         const double seconds = measure(best);
         if (seconds <= 0) return choice;
@@ -263,7 +263,7 @@ double seconds_to_first_loss(double step_seconds) {
     return step_seconds * (1 + static_cast<double>(least_batches) * forward_share);
 }
 
-void expect(Candidate& c, double seconds, const TextSize& text, double token_bytes) {
+void expect(ModelCandidate& c, double seconds, const TextSize& text, double token_bytes) {
     const double fitting = seconds * (1 - reserve) / c.step_seconds * c.step_tokens;  // of a step, too
     c.tokens = std::min(fitting, most_tokens(text));
     c.bits_per_byte = expected_bits(

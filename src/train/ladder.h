@@ -24,7 +24,7 @@ struct Prospect {
 };
 
 /// A model that could be trained in the time.
-struct Candidate {
+struct ModelCandidate {
     nlohmann::json config;  // model, vocabulary, batch and optimizer, without the prospect's settings; the
                             // schedule: see fit_schedule
     std::int64_t vocabulary = 0;  // at most
@@ -38,13 +38,13 @@ struct Candidate {
 };
 
 struct Choice {
-    std::vector<Candidate> candidates;  // the smallest first; none larger than the text allows
+    std::vector<ModelCandidate> candidates;  // the smallest first; none larger than the text allows
     std::size_t best = 0;
 };
 
 /// Seconds of an optimizer step of a candidate on this machine; 0: it cannot be told. Says in which
 /// precision.
-using MeasureStep = std::function<double(Candidate&)>;
+using MeasureStep = std::function<double(ModelCandidate&)>;
 
 /// All candidates for the text and the time, and the one that the law expects to end lowest. Where there is
 /// `measure`, the best one has been measured, and the others by it are held to the speed of the measured one
@@ -85,7 +85,7 @@ void fit_cadence(RunConfig& config, const std::vector<std::string>& given);
 
 /// Sets what a candidate reads in `seconds`, and what the law expects of it then; its tokens stand for
 /// `token_bytes` of text each.
-void expect(Candidate& candidate, double seconds, const TextSize& text, double token_bytes);
+void expect(ModelCandidate& candidate, double seconds, const TextSize& text, double token_bytes);
 
 /// How many steps fit, where `done` of them took `elapsed` of `seconds`; as many as `config` has where that
 /// hardly differs or where the learning rate decays already.

@@ -66,7 +66,7 @@ void LiveLine::step(std::int64_t step, std::int64_t steps, double loss, double l
     progress_.tokens_per_s = smooth;
     progress_.seconds_left = std::min(
         seconds_left, elapsed / static_cast<double>(step - first_) * static_cast<double>(steps - step));
-    status_.show(progress_line(progress_, stderr_is_terminal() ? terminal_width() - 1 : 200));
+    status_.show(progress_line(progress_, stderr_is_terminal() ? stderr_width() - 1 : 200));
 }
 
 void LiveLine::evaluated(std::int64_t step, double loss, double bpb, double accuracy) {

@@ -58,10 +58,21 @@ std::size_t unread_weights(const LearnerStart& start) {
     return absent(std::move(pages)) * page;
 }
 
+/// Micro-batches that stand at once: what is learned and, where that is, the one that is prepared.
+std::size_t batch_bytes(const RunSetup& setup, const RunConfig& config) {
+    constexpr std::int64_t integers = 6;  // about: id, position, segment, target and the like
+    const auto& image = config.model.image;
+    const std::int64_t width = image.patch * image.patch * image.channels;
+    const std::int64_t row =
+        integers * std::int64_t{sizeof(std::int32_t)} + width * std::int64_t{sizeof(float)};
+    const std::int64_t rows = config.train.batch * config.train.sequence;
+    return static_cast<std::size_t>(rows * row) * (setup.prepares_ahead() ? 2 : 1);
+}
+
 }  // namespace
 
 std::size_t memory_with_learner(const RunSetup& setup, const RunConfig& config) {
-    return current_memory() + unread_weights(setup.start.learner) +
+    return current_memory() + unread_weights(setup.start.learner) + batch_bytes(setup, config) +
            Learner::bytes(config.model, config.train.batch * config.train.sequence, setup.threads,
                           groups_of(config.train), setup.start.learner, numbers_of(config));
 }

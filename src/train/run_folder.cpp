@@ -1,5 +1,8 @@
 #include "train/run_folder.h"
 
+#include <signal.h>
+#include <unistd.h>
+
 #include "base/error.h"
 #include "base/file.h"
 #include "base/system.h"
@@ -16,6 +19,28 @@ constexpr const char* run_names[] = {"checkpoints", "log.jsonl", "model.gguf",  
 /// In the folder of what is set aside, once all of it is there: whatever else the run's folder holds then is
 /// of the run that is to replace it.
 constexpr const char* all_aside = "complete";
+
+/// What end_clean() removes: changed only while that is no handler.
+std::vector<std::string> left_by_signal;
+constexpr int ending[] = {SIGINT, SIGTERM, SIGHUP};
+
+/// A handler: calls only what one may.
+void end_clean(int signal_number) {
+    for (const std::string& name : left_by_signal)
+        if (::unlink(name.c_str()) != 0) ::rmdir(name.c_str());
+    ::signal(signal_number, SIG_DFL);
+    ::raise(signal_number);  // delivered when this handler returns
+}
+
+void set_handler(int signal_number, void (*from)(int), void (*to)(int)) {
+    struct sigaction action = {};
+    // What nohup and its like ignore, and what others handle by now, stays so.
+    if (::sigaction(signal_number, nullptr, &action) != 0 || action.sa_handler != from) return;
+    action = {};
+    action.sa_handler = to;
+    ::sigemptyset(&action.sa_mask);
+    ::sigaction(signal_number, &action, nullptr);
+}
 
 /// The name of a model, a checkpoint or a log in the folder; empty where there is none.
 std::string found_run(const std::string& folder) {
@@ -40,8 +65,17 @@ const std::string& checked(const std::string& path, RunStart start) {
 
 }  // namespace
 
+LeftClean::LeftClean(const FolderLock& lock) {
+    left_by_signal = lock.made();
+    for (int signal_number : ending) set_handler(signal_number, SIG_DFL, end_clean);
+}
+
+LeftClean::~LeftClean() {
+    for (int signal_number : ending) set_handler(signal_number, end_clean, SIG_DFL);
+}
+
 RunFolder::RunFolder(const std::string& path, RunStart start)
-    : path_(checked(path, start)), lock_(path), start_(start) {
+    : path_(checked(path, start)), lock_(path), clean_(lock_), start_(start) {
     const std::string checkpoints = path + "/checkpoints", aside = path + "/" + set_aside;
     // Whoever plants a link must not have files written, removed or moved where it leads.
     for (const char* name : {"checkpoints", "hf"})
@@ -78,7 +112,7 @@ RunFolder::~RunFolder() {
 
 void RunFolder::begin() {
     if (start_ != RunStart::overwrite || found_run(path_).empty()) return;
-    make_directories(path_ + "/" + set_aside);
+    make_folders(path_ + "/" + set_aside);
     for (const char* name : run_names)
         if (name_taken(path_ + "/" + name)) move(path_ + "/" + name, path_ + "/" + set_aside + "/" + name);
     write_file(path_ + "/" + set_aside + "/" + all_aside, "", Existing::replace_name);

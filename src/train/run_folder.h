@@ -1,6 +1,7 @@
 // The folder of a training run: who may write into it, and what becomes of a run that is in it already.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "base/folder_lock.h"
 
@@ -16,7 +17,17 @@ enum class RunStart {
     overwrite,  // start over: begin() sets the old run aside, settle() removes it
 };
 
-/// The folder, locked for as long as the object lives.
+/// While it lives, SIGINT, SIGTERM and SIGHUP end the process as they would have, and take away what a lock
+/// made, whatever that process is at. install_stop_signals() ends that.
+class LeftClean {
+  public:
+    explicit LeftClean(const FolderLock& lock);
+    ~LeftClean();
+    LeftClean(const LeftClean&) = delete;
+};
+
+/// The folder, locked for as long as the object lives. A signal that ends the process while a run is prepared
+/// leaves nothing behind that was not there before.
 class RunFolder {
   public:
     /// Makes the folder (and its parents), locks it, and mends what a killed run left in it. Error(Exit::io)
@@ -37,6 +48,7 @@ class RunFolder {
     void restore() const;
     std::string path_;
     FolderLock lock_;
+    LeftClean clean_;
     RunStart start_;
 };
 

@@ -16,6 +16,7 @@
 #include "train/run_model.h"
 #include "train/step/precision.h"
 #include "train/task/example_task.h"
+#include "train/task/objectives.h"
 
 namespace linnet {
 namespace {
@@ -143,6 +144,25 @@ void set_steps(RunSetup& setup, double epochs) {
     const double all = epochs * static_cast<double>(setup.text_size.train_tokens);
     const double steps = std::ceil(all / static_cast<double>(t.step_tokens()));
     t.steps = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::min(steps, 1e12)));
+}
+
+/// An end that the command line gives may not lie behind a resumed run.
+void check_end(const RunSetup& setup, const TrainingOptions& options) {
+    const std::int64_t done = setup.checkpoint.step, steps = setup.config.train.steps;
+    if (steps >= done || (!options.steps && options.epochs == 0)) return;
+    fail(Exit::usage, "", options.steps ? "--steps" : "--epochs",
+         (options.steps ? "at least " : "at least step ") + grouped(static_cast<std::uint64_t>(done)) +
+             ", where the run stands",
+         (options.steps ? "" : "step ") + grouped(static_cast<std::uint64_t>(steps)));
+}
+
+/// Once it is known how long the data is: the batch, in which numbers it is computed, how often.
+void settle_steps(const TrainingOptions& options, RunSetup& setup) {
+    choose_batch(options, setup);
+    settle_precision(setup);
+    if (options.epochs > 0) set_steps(setup, options.epochs);
+    check_end(setup, options);
+    require_time_of_given(options, setup);
     setup.config_json = whole_config(setup.config);
 }
 
@@ -201,7 +221,7 @@ void settle_tokenizer_file(RunSetup& setup) {
 /// What stands beside the model, and what its tags are called: of the objective replaced.
 void settle_generator(RunSetup& setup) {
     const TrainConfig& t = setup.config.train;
-    if (t.objective != "replaced") return;
+    if (!objective_of(t.objective).generator) return;
     setup.start.learner.generator = {t.replaced.generator, t.masked.share, t.replaced.weight};
     setup.labels = replaced_labels();
 }
@@ -209,7 +229,7 @@ void settle_generator(RunSetup& setup) {
 /// Objectives of windows other than the next token.
 void prepare_task(const RunTexts& texts, RunSetup& setup) {
     const TrainConfig& t = setup.config.train;
-    if (t.objective == "next") return;
+    if (objective_of(t.objective).next_token) return;
     if (setup.windows->parts() > 1)
         fail(Exit::usage, "", "--data", "texts without weights, as train.objective is " + t.objective,
              "weights");
@@ -234,8 +254,8 @@ void note_names(const RunSetup& setup) {
             "runtimes\", has those that it has)");
 }
 
-/// The tokenizer, and with it all of the model and in which numbers it computes; whether a resumed run may go
-/// on so. `data` (called `name`) makes a vocabulary where there is none yet.
+/// The tokenizer, and with it all of the model; whether a resumed run may go on so. `data` (called `name`)
+/// makes a vocabulary where there is none yet.
 template <class Data>
 void settle_model(const TrainingOptions& options, const Data& data, const std::string& name,
                   RunSetup& setup) {
@@ -250,7 +270,6 @@ void settle_model(const TrainingOptions& options, const Data& data, const std::s
     if (!setup.resumed && !setup.start.base) require_learnable(model, setup.config_name);
     settle_generator(setup);
     fix_tokenizer(setup, name);
-    settle_precision(setup);
     setup.config_json = whole_config(setup.config);
     check_groups(setup, options, name);
 }
@@ -266,42 +285,36 @@ void set_up_examples(const TrainingOptions& options, RunSetup& setup) {
     if (setup.start.base && !setup.start.new_head) data.keep_labels(*setup.start.base);
     data.fit(setup.config);
     setup.labels = data.labels();
-    if (setup.config.train.objective == "classes" && !setup.config.model.reads_patches())
+    if (objective_of(setup.config.train.objective).examples == LabelledKind::classes &&
+        !setup.config.model.reads_patches())
         setup.two_texts = data.two_texts();
     settle_model(options, data, name, setup);
     setup.task = data.task(setup.config, setup.tokenizer, tokenizer_name(setup, name));
     // Each example takes a sequence, however long it is.
     const auto length = static_cast<std::uint64_t>(setup.config.train.sequence);
     setup.text_size = {data.bytes(), setup.task->size(DataSplit::train) * length, tuning_epochs};
-    choose_batch(options, setup);
-    if (options.epochs > 0) set_steps(setup, options.epochs);
+    settle_steps(options, setup);
     note(name + ": " + description);
     note_names(setup);
     choose_rest(options, setup);
 }
 
-/// The chat template of a run from a model: finetune.template, or the file's own.
-ChatTemplate template_of(const RunSetup& setup, const std::string& first_chat) {
-    const std::string& named = setup.config.finetune.form;
-    if (!named.empty()) return open_chat_template(named, "finetune.template");
-    const auto source = setup.start.base->file()->string("tokenizer.chat_template");
-    if (!source)
-        fail_input(first_chat, "messages", "a model with a chat template",
-                   setup.start.base->path() + ", which has none", "--template names one");
-    return recognise_chat_template(*source, chat_templates(), setup.start.base->path());
+/// What a resumed run's checkpoint holds.
+std::string checkpoint_model(const RunSetup& setup) {
+    return *setup.resumed + "/" + (setup.start.adapts() ? best_adapter : best_model);
 }
 
 /// Windows of one stream of tokens; or examples packed, and where the run begins from a model several texts.
 void prepare_tokens(RunTexts& texts, RunSetup& setup) {
     const TrainConfig& t = setup.config.train;
     RunData* only = texts.only();
-    const bool examples = only && only->has_examples();
-    if (examples && t.objective != "next")
+    const bool examples = only && only->has_examples(), next = objective_of(t.objective).next_token;
+    if (examples && !next)
         fail_input(only->name(), "", "texts, as train.objective is " + t.objective, "examples with answers");
-    if (examples || (setup.start.base && t.objective == "next" && only && only->is_packable())) {
+    if (examples || (setup.start.base && next && only && only->is_packable())) {
         const std::string chat = only->first_chat();
         std::optional<ChatTemplate> form;
-        if (!chat.empty()) form = template_of(setup, chat);
+        if (!chat.empty()) form = template_of(setup.start, chat);
         if (form && form->continues)
             fail_input(chat, "messages", "a chat template with roles", form->name + ", which has none",
                        "--template names another");
@@ -372,6 +385,9 @@ json whole_config(RunConfig config) {
 }
 
 RunSetup set_up(const TrainingOptions& options) {
+    if (const auto steps = last_setting(options.set, "train.steps"); steps && options.epochs > 0)
+        fail(Exit::usage, "", "--epochs", "no --set train.steps beside it, as each says when the run ends",
+             "train.steps=" + *steps);
     RunSetup setup;
     setup.started = Clock::now();
     setup.time_limit_s = options.time_limit_s;
@@ -384,9 +400,8 @@ RunSetup set_up(const TrainingOptions& options) {
     if (!from_nothing) {
         setup.config =
             setup.chosen ? tuning_config(given.model, options, setup) : read_given(given, options, setup);
-        // A run that began before this was asked goes on as it is.
-        if (setup.start.base && !setup.resumed && setup.config.finetune.form.empty())
-            setup.config.finetune.form = trained_template(*setup.start.base->file());
+        if (setup.start.base)
+            settle_template(setup.config.finetune, setup.resumed ? checkpoint_model(setup) : "", setup.start);
         note_rates(setup);
         if (reads_examples(setup.config.train)) {
             set_up_examples(options, setup);
@@ -413,8 +428,8 @@ RunSetup set_up(const TrainingOptions& options) {
     prepare_tokens(data, setup);
     prepare_task(data, setup);
     if (setup.resumed) check_positions(setup, options);
-    choose_batch(options, setup);
-    if (options.epochs > 0) set_steps(setup, options.epochs);
+    settle_steps(options, setup);
+    if (options.plan) require_time_left(setup);
     for (const std::string& description : descriptions) note(description);
     note_names(setup);
     if (!data.own_tokenizer().empty() && setup.config.tokenizer.kind != "file")
@@ -437,12 +452,21 @@ void fill_batch(const RunSetup& setup, std::int64_t step, std::int64_t micro, Ba
     work.sequence_scale = work.step_share / static_cast<double>(t.batch);
 }
 
-LearnedStep learn_step(const RunSetup& setup, std::int64_t step, Learner& learner, Batch& work) {
+BatchesAhead batches_of(const RunSetup& setup) {
+    const auto make = [&setup](std::int64_t number, Batch& batch) {
+        const std::int64_t micros = setup.config.train.accumulate;
+        fill_batch(setup, number / micros, number % micros, batch);
+    };
+    return {make, setup.prepares_ahead()};
+}
+
+LearnedStep learn_step(const RunSetup& setup, std::int64_t step, Learner& learner, BatchesAhead& batches) {
+    const std::int64_t micros = setup.config.train.accumulate, end = setup.config.train.steps * micros;
     LearnedStep learned;
-    for (std::int64_t micro = 0; micro < setup.config.train.accumulate; micro++) {
-        fill_batch(setup, step, micro, work);
-        learned.rows += work.rows.count;
-        learned.loss += learner.learn(work) * work.loss_scale;
+    for (std::int64_t number = step * micros; number < (step + 1) * micros; number++) {
+        const Batch batch = batches.take(number, end);
+        learned.rows += batch.rows.count;
+        learned.loss += learner.learn(batch) * batch.loss_scale;
     }
     return learned;
 }

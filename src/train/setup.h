@@ -11,6 +11,7 @@
 #include "train/options.h"
 #include "train/run_folder.h"
 #include "train/start.h"
+#include "train/step/ahead.h"
 #include "train/task/config.h"
 #include "train/task/run_texts.h"
 #include "train/task/task.h"
@@ -45,6 +46,9 @@ struct RunSetup {
     int threads = 1;
 
     std::int64_t rows() const { return config.train.batch * config.train.sequence; }
+    /// Whether a batch is prepared while the one before is learned. Those of the next token are copies of
+    /// tokens, which take less than handing them over does.
+    bool prepares_ahead() const { return task && task->in_memory(); }
     /// Texts that are evaluated each by itself.
     std::size_t texts() const { return packed || task ? 1 : windows->parts(); }
     /// Tokens that count, of all texts; or examples, where there are some.
@@ -76,8 +80,10 @@ struct LearnedStep {
     double loss = 0;
     std::int64_t rows = 0;
 };
-/// Adds the gradients of all micro-batches of `step`; `work` is what they are made in.
-LearnedStep learn_step(const RunSetup& setup, std::int64_t step, Learner& learner, Batch& work);
+/// The micro-batches of all steps. `setup` must outlive them, and keep all but the number of steps.
+BatchesAhead batches_of(const RunSetup& setup);
+/// Adds the gradients of all micro-batches of `step`; `batches` are the run's.
+LearnedStep learn_step(const RunSetup& setup, std::int64_t step, Learner& learner, BatchesAhead& batches);
 /// Micro-batch i of the validation windows of text `part`, spread evenly over them; fewer rows at the end.
 /// False where there is none.
 bool fill_validation(const RunSetup& setup, std::size_t part, std::int64_t i, std::int64_t batches,

@@ -14,6 +14,7 @@
 #include "model/rewrite.h"
 #include "model/trace/trace.h"
 #include "text/chat/template.h"
+#include "train/task/objectives.h"
 
 namespace linnet {
 namespace {
@@ -21,8 +22,8 @@ namespace {
 using nlohmann::json;
 
 /// What --set or else the config's JSON says of a setting, as text; empty: nothing.
-std::string said(const json& config, const std::vector<std::string>& settings, const std::string& section,
-                 const std::string& key) {
+std::string setting_text(const json& config, const std::vector<std::string>& settings,
+                         const std::string& section, const std::string& key) {
     std::string text;
     if (config.is_object() && config.contains(section) && config[section].is_object())
         if (const json& value = config[section].value(key, json()); value.is_string()) text = value;
@@ -31,8 +32,9 @@ std::string said(const json& config, const std::vector<std::string>& settings, c
 
 /// Whether an encoder that told something else is to tell classes or tags: then its head begins anew.
 bool asks_new_head(const ModelConfig& base, const std::string& objective) {
-    return base.is_encoder() && (objective == "classes" || objective == "tags") &&
-           objective != base.head.kind;
+    const Objective* asked = find_objective(objective);
+    return base.is_encoder() && asked && asked->kind == base.kind && asked->examples &&
+           asked->head != base.head.kind;
 }
 
 /// Error where the config asks for another form of model than the base's.
@@ -57,7 +59,7 @@ double rate_of(std::int64_t depth, double decay) {
 
 void check(const RunConfig& config, const std::string& name) {
     const FinetuneConfig& f = config.finetune;
-    const std::int64_t layers = config.model.layers;
+    const std::int64_t layers = config.model.deepest();  // each side's are counted from its own end
     for (const auto& [key, value] :
          {std::pair("finetune.layers", f.layers), std::pair("finetune.reset_layers", f.reset_layers)}) {
         if (value > layers)
@@ -140,7 +142,7 @@ void require_tensors(const Model& base) {
 }  // namespace
 
 std::string start_model(const json& config, const std::vector<std::string>& settings) {
-    return said(config, settings, "finetune", "model");
+    return setting_text(config, settings, "finetune", "model");
 }
 
 void open_base(const std::string& model, TrainingStart& start) {
@@ -153,14 +155,35 @@ json config_of_run(const Gguf& file) {
     return config ? parse_or_discard(*config) : json();
 }
 
-std::string trained_template(const Gguf& file) {
-    const json config = config_of_run(file);
-    const json::json_pointer key("/finetune/template");
-    if (!config.contains(key) || !config.at(key).is_string()) return {};
-    const std::string name = config.at(key);
-    // No other: a model's file is not to choose which files are read.
-    const auto named = [&](const ChatTemplate& known) { return known.name == name; };
-    return std::ranges::any_of(chat_templates(), named) ? name : "";
+void settle_template(const FinetuneConfig& config, const std::string& checkpoint, TrainingStart& start) {
+    const std::string& named = config.form;
+    if (named.empty()) return;
+    if (!checkpoint.empty()) {
+        const Gguf file(checkpoint);
+        const std::string_view kept = file.string(chat_template_key).value_or("");
+        if (template_in(kept, checkpoint)) {
+            start.chat_template = kept;
+            return;
+        }
+    }
+    const ChatTemplate form = open_chat_template(named, "finetune.template");
+    const std::string_view own = start.base->file()->string(chat_template_key).value_or("");
+    const auto meant = [&](const ChatTemplate& known) { return has_marks(own, known); };
+    const auto means_it = [&](const ChatTemplate& known) { return known.name == named && meant(known); };
+    // Another's program that means the same, and nothing else, stays: it may do more, such as calls of tools.
+    if (!is_linnets_jinja(own) && std::ranges::any_of(chat_templates(), means_it) &&
+        std::ranges::count_if(chat_templates(), meant) == 1)
+        return;
+    start.chat_template = jinja_of(form, start.base->tokenizer().add_bos());
+}
+
+ChatTemplate template_of(const TrainingStart& start, const std::string& first_chat) {
+    std::string_view source = start.chat_template;
+    if (source.empty()) source = start.base->file()->string(chat_template_key).value_or("");
+    if (source.empty())
+        fail_input(first_chat, "messages", "a model with a chat template",
+                   start.base->path() + ", which has none", "--template names one");
+    return recognise_chat_template(source, chat_templates(), start.base->path());
 }
 
 RunConfig begin_from(const std::string& model, json config, const std::string& name,
@@ -172,7 +195,7 @@ RunConfig begin_from(const std::string& model, json config, const std::string& n
             fail(Exit::usage, "--set", setting.substr(0, setting.find('=')), "no setting of the tokenizer",
                  "one", "a run from a model keeps its vocabulary");
     ModelConfig own = start.base->config();
-    const bool new_head = asks_new_head(own, said(config, settings, "train", "objective"));
+    const bool new_head = asks_new_head(own, setting_text(config, settings, "train", "objective"));
     if (new_head) own.head = {};
     json section = to_json(model_fields(own));
     section.merge_patch({{"model", config.value("model", json::object())}});
@@ -223,7 +246,8 @@ std::string save_trained(const std::string& path, const TrainedModel& model, DTy
         std::vector<std::vector<float>> joined;
         const std::vector<AdapterPair> pairs = pairs_of(graph, shape, 0, parameters, joined);
         return save_adapter(path, start.base->architecture().name, shape.targets, pairs,
-                            model.config.finetune.lora.alpha, title, all, Existing::replace_name);
+                            model.config.finetune.lora.alpha, title, all, Existing::replace_name,
+                            start.chat_template);
     }
     // The model's parameters stand in the learner's graph in the base's order, helpers among them.
     std::vector<std::size_t> own;
@@ -251,7 +275,7 @@ std::string save_trained(const std::string& path, const TrainedModel& model, DTy
                                                  graph.parameters()[part].name);
                              }};
         },
-        true, Existing::replace_name);
+        true, Existing::replace_name, start.chat_template);
 }
 
 void load_trained(const std::string& path, Learner& learner, const TrainingStart& start) {

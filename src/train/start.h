@@ -7,6 +7,7 @@
 
 #include "model/model.h"
 #include "model/weights.h"
+#include "text/chat/template.h"
 #include "train/step/learner.h"
 #include "train/task/config.h"
 
@@ -16,7 +17,8 @@ struct TrainingStart {
     std::shared_ptr<const Model> base;  // null: the run begins from nothing
     std::string fingerprint;            // of it
     LearnerStart learner;
-    bool new_head = false;  // an encoder that told something else is to tell classes or tags
+    bool new_head = false;      // an encoder that told something else is to tell classes or tags
+    std::string chat_template;  // for what is written, in the place of the base's; empty: that stays
 
     bool adapts() const { return !learner.adapters.empty(); }
 };
@@ -33,9 +35,12 @@ void open_base(const std::string& model, TrainingStart& start);
 /// The config of the run that made a file; where that says none, a value that has no members.
 nlohmann::json config_of_run(const Gguf& file);
 
-/// The built-in chat template by which the run that made a file was told to mark conversations
-/// (finetune.template), whatever template the file has from its base; empty: none.
-std::string trained_template(const Gguf& file);
+/// Of a base that is open: start.chat_template, where finetune.template names another template than the
+/// base's own. `checkpoint`: the model or adapter of the checkpoint that the run goes on from, whose template
+/// stays whatever became of a file that was named; empty: none. Errors as open_chat_template's.
+void settle_template(const FinetuneConfig& config, const std::string& checkpoint, TrainingStart& start);
+/// What the base's or the run's template means. Error(Exit::input) naming `first_chat` where there is none.
+ChatTemplate template_of(const TrainingStart& start, const std::string& first_chat);
 
 /// Of a base that is open: reads the config with the model's own settings under "model", and decides what is
 /// trained: also a new head, where an encoder is to tell classes or tags. Error(Exit::input) where the config

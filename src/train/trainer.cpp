@@ -56,6 +56,7 @@ class Trainer {
         : options_(options),
           setup_(std::move(setup)),
           learner_(learner_of(setup_)),
+          batches_(batches_of(setup_)),
           log_(options.out + "/log.jsonl", setup_.checkpoint.log_bytes, options.json),
           keeper_(setup_.checkpoint.keeper),
           outliers_(setup_.checkpoint.outliers),
@@ -67,7 +68,7 @@ class Trainer {
         start();
         const TrainConfig& t = setup_.config.train;
         int signal = 0;
-        while (!ended() && !memorised_ && !(signal = stop_signal()) &&
+        while (!ended() && !overfitted_ && !(signal = stop_signal()) &&
                (step_ == first_step_ || !out_of_time())) {
             train_step();
             if (t.eval_every > 0 && step_ % t.eval_every == 0) evaluate(true);
@@ -96,9 +97,9 @@ class Trainer {
     void start() {
         if (setup_.resumed) {
             load_checkpoint(*setup_.resumed, learner_, setup_.start);
-            memorised_ = setup_.checkpoint.memorised && stops_early();
-            if (memorised_)
-                note("the run has ended early, as the text was being memorised; --no-early-stop goes on");
+            overfitted_ = setup_.checkpoint.overfitted && stops_early();
+            if (overfitted_)
+                note("the run has ended early, as the model was overfitting; --no-early-stop goes on");
             // The best model may be of a step that is still to come.
             best_sha256_ = setup_.checkpoint.best_sha256;
             if (!setup_.checkpoint.best.empty()) link_or_copy(setup_.checkpoint.best, file(best_name()));
@@ -139,10 +140,11 @@ class Trainer {
         say_whether_held_out();
     }
 
-    /// Without an evaluation there is no best model, and no end where the text is being memorised.
-    void say_whether_held_out() {
+    /// Without an evaluation there is no best model, and no early end.
+    void say_whether_held_out() const {
+        Batch first;
         for (std::size_t part = 0; part < setup_.texts(); part++)
-            if (fill_validation(setup_, part, 0, 1, work_)) return;
+            if (fill_validation(setup_, part, 0, 1, first)) return;
         const auto window =
             static_cast<std::uint64_t>(setup_.config.train.sequence) + 1;  // with what follows
         note("too little is held out" +
@@ -160,7 +162,7 @@ class Trainer {
     void train_step() {
         const TrainConfig& t = setup_.config.train;
         Clock::time_point begin = Clock::now();
-        const auto [loss, rows] = learn_step(setup_, step_, learner_, work_);
+        const auto [loss, rows] = learn_step(setup_, step_, learner_, batches_);
         // Before anything is learned, weights that came from a model are to blame and not the learning rate.
         if (step_ == 0 && setup_.start.base && !std::isfinite(loss)) fail_not_finite(*setup_.start.base);
         double lr = learning_rate(t, step_);
@@ -170,7 +172,8 @@ class Trainer {
         const StepResult done = learner_.update(t, step_ + 1, how);
         if (!std::isfinite(loss) || !std::isfinite(done.norm)) {
             char got[96];
-            std::snprintf(got, sizeof got, "loss %g, gradient norm %g", std::fabs(loss), done.norm);
+            std::snprintf(got, sizeof got, "loss %g, gradient norm %g", std::fabs(loss),
+                          std::fabs(done.norm));
             diverged(step_ + 1, loss, got);
         }
         if (t.skip_outliers > 0) outliers_.observe(done.norm);
@@ -247,9 +250,10 @@ class Trainer {
         write_config();
     }
 
+    /// Says numbers without the sign that a nan may have.
     [[noreturn]] void diverged(std::int64_t step, double loss, const std::string& got) {
         live_.clear();
-        log_.write({{"event", "diverged"}, {"step", step}, {"loss", std::to_string(loss)}});
+        log_.write({{"event", "diverged"}, {"step", step}, {"loss", std::to_string(std::fabs(loss))}});
         write_report(file("report.html"), file("log.jsonl"));
         auto kept = newest_checkpoint(options_.out + "/checkpoints");
         fail(Exit::diverged, options_.out, "step " + std::to_string(step), "finite numbers", got,
@@ -265,12 +269,13 @@ class Trainer {
     Measured validation_of(std::size_t part) {
         double nats = 0;
         Measured m;
+        Batch batch;
         const std::int64_t batches = setup_.config.train.eval_batches;
-        for (std::int64_t i = 0; fill_validation(setup_, part, i, batches, work_); i++) {
-            nats += learner_.evaluate(work_);
-            confusion_.add(learner_.class_logits(), learner_.class_targets(work_));
-            if (const auto* next = work_.find_stream("next")) next_.add(learner_.next_logits(), *next);
-            m.tokens += target_count(work_);
+        for (std::int64_t i = 0; fill_validation(setup_, part, i, batches, batch); i++) {
+            nats += learner_.evaluate(batch);
+            confusion_.add(learner_.class_logits(), learner_.class_targets(batch));
+            if (const auto* next = batch.find_stream("next")) next_.add(learner_.next_logits(), *next);
+            m.tokens += target_count(batch);
         }
         if (m.tokens == 0) return m;
         m.loss = nats / static_cast<double>(m.tokens);
@@ -301,7 +306,7 @@ class Trainer {
         }
         if (all.tokens == 0) return std::nullopt;
         const double loss = all.loss / weights, bpb = all.bpb / weights;
-        if (!std::isfinite(loss)) diverged(step_, loss, "validation loss " + std::to_string(loss));
+        if (!std::isfinite(loss)) diverged(step_, loss, "validation loss " + std::to_string(std::fabs(loss)));
         ordered_json record = {{"event", "eval"}, {"step", step_}, {"loss", with_digits(loss, 7)}};
         if (learner_.has_generator())
             record["generator_loss"] = with_digits(learner_.take_generator_loss(), 7);
@@ -321,8 +326,8 @@ class Trainer {
     }
 
     /// Measures, writes a sample, renews model.gguf (where this is the best model so far) and report.html.
-    /// `regular`: at a step that the config says; only such ones decide what the best is and whether the text
-    /// is being memorised, as a resumed run must decide alike. Others, at a moment of the clock, are for
+    /// `regular`: at a step that the config says; only such ones decide what the best is and whether the
+    /// model is overfitting, as a resumed run must decide alike. Others, at a moment of the clock, are for
     /// people to look at.
     void evaluate(bool regular) {
         std::optional<double> loss = validation_loss();
@@ -333,19 +338,19 @@ class Trainer {
         log_expert_use();
         sample();
         write_report(file("report.html"), file("log.jsonl"));
-        const bool memorising = regular && keeper_.memorising() && read_once();
-        if (memorising && stops_early()) memorised_ = true;
-        if (memorising && !said_memorising_) {
-            said_memorising_ = true;
+        const bool overfitting = regular && keeper_.overfitting() && read_once();
+        if (overfitting && stops_early()) overfitted_ = true;
+        if (overfitting && !said_overfitting_) {
+            said_overfitting_ = true;
             note("validation has not fallen since step " +
-                 grouped(static_cast<std::uint64_t>(keeper_.best_step())) + ": the text is being memorised" +
-                 (memorised_ ? "; ending (--no-early-stop goes on)" : ""));
+                 grouped(static_cast<std::uint64_t>(keeper_.best_step())) + ": the model is overfitting" +
+                 (overfitted_ ? "; ending (--no-early-stop goes on)" : ""));
         }
     }
 
     bool stops_early() const { return options_.early_stop && setup_.checkpoint.early_stop; }
-    /// Whether the whole text has been read: nothing is memorised before, however the losses of a few batches
-    /// rise and fall.
+    /// Whether the whole text has been read: a model does not overfit before, however the losses of a few
+    /// batches rise and fall.
     bool read_once() const {
         const std::int64_t read = step_ * setup_.config.train.step_tokens();
         return static_cast<std::uint64_t>(read) >= setup_.text_size.train_tokens;
@@ -422,7 +427,7 @@ class Trainer {
         state.best_sha256 = best_sha256_;
         state.base = setup_.start.fingerprint;
         state.early_stop = stops_early();
-        state.memorised = memorised_;
+        state.overfitted = overfitted_;
         save_checkpoint(options_.out + "/checkpoints", state, learner_, trained(), provenance());
         setup_.folder->settle();
     }
@@ -454,10 +459,10 @@ class Trainer {
                             {"step", step_},
                             {"seconds", with_digits(seconds(), 7)},
                             {"peak_memory_mib", with_digits(mib(peak_memory()), 5)},
-                            {"reason", signal       ? "signal"
-                                       : memorised_ ? "memorised"
-                                       : ended()    ? "steps"
-                                                    : "time"}};
+                            {"reason", signal        ? "signal"
+                                       : overfitted_ ? "overfitting"
+                                       : ended()     ? "steps"
+                                                     : "time"}};
         if (setup_.config.train.skip_outliers > 0) end["skipped"] = outliers_.skipped();
         log_.write(end);
         if (outliers_.skipped() > 0)
@@ -473,9 +478,9 @@ class Trainer {
              (best_is_last_ || !keeper_.any()
                   ? ""
                   : "; " + std::string(best_name()) + " is of step " + shown(keeper_.best_step())) +
-             (ended()      ? ""
-              : memorised_ ? " (--resume --no-early-stop goes on)"
-                           : " (--resume goes on)"));
+             (ended()       ? ""
+              : overfitted_ ? " (--resume --no-early-stop goes on)"
+                            : " (--resume goes on)"));
     }
 
     /// Where the time was up before the learning rate of a schedule that ends with the run had fallen.
@@ -518,9 +523,9 @@ class Trainer {
     const TrainingOptions& options_;
     RunSetup setup_;
     Learner learner_;
+    BatchesAhead batches_;
     RunLog log_;
     LiveLine live_;
-    Batch work_;
     Confusion confusion_{0};  // of the last evaluation
     Confusion next_{0};       // … of which texts follow which
     Keeper keeper_;
@@ -528,7 +533,7 @@ class Trainer {
     OutlierGate outliers_;
     std::int64_t step_, first_step_ = 0,
                         evaluated_ = -1;  // evaluated_: the last step that was, in this process
-    bool best_is_last_ = false, memorised_ = false, said_memorising_ = false;
+    bool best_is_last_ = false, overfitted_ = false, said_overfitting_ = false;
     std::vector<ExpertUse> expert_use_;  // of the last step
     int planned_ = 0;
     double flops_a_token_, peak_ = 0;

@@ -3,6 +3,7 @@
 #include <cerrno>
 
 #include "base/error.h"
+#include "support.h"
 
 using namespace linnet;
 
@@ -42,12 +43,7 @@ TEST_CASE("a place or a value of any length leaves a line that can be read") {
 }
 
 TEST_CASE("a refusal of the operating system is told in its words, with exit code 4") {
-    try {
-        fail_errno("f", "", ENOENT);
-    } catch (const Error& error) {
-        CHECK(error.exit() == Exit::io);
-        CHECK(std::string(error.what()) == "f: No such file or directory");
-    }
+    CHECK(test::refusal([] { fail_errno("f", "", ENOENT); }, Exit::io) == "f: No such file or directory");
 }
 
 TEST_CASE("a long name is cut at a whole character") {

@@ -18,14 +18,21 @@ struct Settings {
     bool late = true;
 };
 
-std::vector<Field> table(Settings& s) {
+std::vector<Field> rows(Settings& s) {
     return {{"a.count", &s.count, "", 1, 10},
             {"a.rate", &s.rate, "", 0, 1},
             {"a.b.on", &s.on, ""},
             {"kind", &s.kind, "", 0, 0, {"plain", "fancy"}},
             {"a.window", &s.window, "", 0, 100},
             {"shape", &s.shape, "", 0, 0, {"round", "flat"}},
-            {"a.late", &s.late, "", 0, 0, {}, true}};
+            later("a.late", &s.late, "")};
+}
+
+std::vector<Field> table(Settings& s) {
+    std::vector<Field> fields = rows(s);
+    Settings defaults;
+    take_defaults(fields, rows(defaults));
+    return fields;
 }
 
 std::string refusal(const std::function<void(std::vector<Field>&)>& change, Exit exit = Exit::input) {

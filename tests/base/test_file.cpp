@@ -1,4 +1,5 @@
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -91,6 +92,23 @@ TEST_CASE("directories, FIFOs, devices and missing files are refused at once") {
     }
 }
 
+TEST_CASE("a descriptor is closed once, with its last owner") {
+    const auto is_open = [](int fd) { return ::fcntl(fd, F_GETFD) != -1; };
+    int fd = -1;
+    {
+        Descriptor kept;
+        {
+            Descriptor opened(::open("/dev/null", O_RDONLY));
+            fd = opened.fd;
+            kept = std::move(opened);
+        }
+        CHECK(is_open(fd));
+        const Descriptor last(std::move(kept));
+        CHECK((last.fd == fd && is_open(fd)));
+    }
+    CHECK(!is_open(fd));
+}
+
 TEST_CASE("a written file appears whole under its name, or not at all") {
     test::Scratch scratch;
     std::string path = scratch / "out", text(200000, 'y');
@@ -165,12 +183,12 @@ TEST_CASE(
 
 TEST_CASE("folders are made with their parents; a file in the way is told") {
     test::Scratch scratch;
-    make_directories(scratch / "a/b/c");
-    make_directories(scratch / "a/b/c");
+    make_folders(scratch / "a/b/c");
+    make_folders(scratch / "a/b/c");
     CHECK(fs::is_directory(scratch / "a/b/c"));
     write_file(scratch / "file", "");
-    CHECK(refusal([&] { make_directories(scratch / "file"); }).first == Exit::io);
-    CHECK(refusal([&] { make_directories(scratch / "file/x"); }).first == Exit::io);
+    CHECK(refusal([&] { make_folders(scratch / "file"); }).first == Exit::io);
+    CHECK(refusal([&] { make_folders(scratch / "file/x"); }).first == Exit::io);
 }
 
 TEST_CASE("a name may stand for a file, a folder, or a link to nowhere") {
@@ -186,7 +204,7 @@ TEST_CASE("a name may stand for a file, a folder, or a link to nowhere") {
 TEST_CASE("what was written is told with its size, in a folder that holds other files too") {
     test::Scratch scratch;
     const std::string folder = scratch / "made";
-    make_directories(folder + "/inner");
+    make_folders(folder + "/inner");
     write_file(folder + "/a", std::string(700, 'a'));
     write_file(folder + "/inner/b", std::string(800, 'b'));
     CHECK(bytes_at(folder + "/a") == 700);

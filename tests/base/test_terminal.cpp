@@ -59,11 +59,23 @@ TEST_CASE("a note is folded at its spaces; a longer word has a line of its own")
 }
 
 TEST_CASE("a status line never writes to a stderr that is no terminal unless a log was asked for") {
-    // The test program's own stderr may be a terminal; only then is there nothing to check here.
-    if (stderr_is_terminal()) return;
-    CHECK(!stderr_colours());
-    StatusLine status(0);
-    for (int i = 0; i < 1000; i++) status.show("never seen");
+    test::Scratch scratch;
+    auto written = [&](double log_seconds) {
+        const int file = ::open((scratch / "err").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600),
+                  kept = ::dup(STDERR_FILENO);
+        ::dup2(file, STDERR_FILENO);
+        const bool colours = stderr_colours();
+        {
+            StatusLine status(log_seconds);
+            for (int i = 0; i < 1000; i++) status.show(std::to_string(i));
+        }
+        ::dup2(kept, STDERR_FILENO);
+        for (int fd : {kept, file}) ::close(fd);
+        CHECK(!colours);
+        return test::read_text(scratch / "err");
+    };
+    CHECK(written(0).empty());
+    CHECK(written(3600) == "0\n999\n");  // at most one line in this time, and the last text at the end
 }
 
 TEST_CASE("a note comes whole to a stderr that does not block and is slowly read") {

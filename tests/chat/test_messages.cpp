@@ -57,13 +57,7 @@ TEST_CASE("a conversation's file that is none is refused, with the place") {
     };
     for (const Fault& fault : faults) {
         CAPTURE(fault.json);
-        std::string line = "nothing was refused";
-        try {
-            parse_messages(fault.json, "c.json");
-        } catch (const Error& error) {
-            CHECK(error.exit() == Exit::input);
-            line = error.what();
-        }
+        const std::string line = test::refusal([&] { parse_messages(fault.json, "c.json"); });
         CHECK_MESSAGE(line.starts_with(fault.says), line);
     }
 }

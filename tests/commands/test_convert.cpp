@@ -77,7 +77,13 @@ TEST_CASE("convert says what became of which tensor, writes parts, and refuses p
     CHECK(std::filesystem::exists(place.s / "parts/model.safetensors.index.json"));
     CHECK(place("$LINNET eval -m parts --file text --ctx 32 --windows 2").out ==
           place("$LINNET eval -m m.gguf --file text --ctx 32 --windows 2").out);
-    CHECK(place("$LINNET convert m.gguf no --max-part 4X").exit == 2);
+    CHECK(place("$LINNET convert m.gguf kilo --max-part 4K && diff -r parts kilo").exit == 0);
+    CHECK(place("$LINNET convert m.gguf bare --max-part 4000 && diff -r parts bare").exit == 0);
+    for (const char* size : {"4X", "0", "0.1"}) {
+        const Outcome refused = place(std::string("$LINNET convert m.gguf no --max-part ") + size);
+        CHECK(refused.exit == 2);
+        CHECK_MESSAGE(has(refused.err, "--max-part: expected a size, such as 512M or 4G"), refused.err);
+    }
     for (const char* begin : {"PK\x03\x04", "\x80\x04"}) {
         write_text(place.s / "x.pth", begin + std::string(" weights"));
         for (const char* command : {"convert x.pth y", "generate -m x.pth -p one"}) {

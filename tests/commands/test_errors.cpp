@@ -44,6 +44,9 @@ TEST_CASE("a wrong command line is refused with exit code 2 and one line") {
     refused({"--threads", "two", "generate"}, 2,
             "--threads: expected a whole number from 1 to 1024, got 'two'");
     refused({"eval"}, 2, "--file: expected a value, got none");
+    for (const char* size : {"999K", "1X", "512m", "0G", "M", "nan"})
+        refused({"tokenizer", "train", "text", "-o", "x.json", "--mem", size}, 2,
+                "--mem: expected a size of at least 1M, such as 512M or 4G, got '" + std::string(size) + "'");
     refused({"eval", "--file", "x", "--ctx", "1"}, 2, "--ctx: expected a whole number of at least 2");
     refused({"inspect"}, 2, "FILE: expected a file to inspect, got none");
     refused({"inspect", "a", "b"}, 2, "expected no further argument, got 'b'");
@@ -103,7 +106,7 @@ TEST_CASE("a text that is none is refused by every command that reads one") {
         refused({"train", scratch / "config", "--data", path, "--out", scratch / "out"}, exit, path);
     }
     write_text(scratch / "short", "one two");
-    refused({"eval", "-m", tiny_model(), "--file", scratch / "short"}, 3,
+    refused({"eval", "-m", tiny_model(), "--file", scratch / "short", "--ctx", "32"}, 3,
             "expected a text of at least one window, 32 tokens, got 7 tokens (--ctx makes windows smaller)");
     refused({"train", scratch / "config", "--data", scratch / "short", "--out", scratch / "out"}, 3, "short");
     write_text(scratch / "blank", "");

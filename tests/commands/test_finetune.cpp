@@ -13,6 +13,7 @@
 #include "model/model.h"
 #include "model/trace/trace.h"
 #include "support.h"
+#include "text/chat/template.h"
 
 using namespace linnet;
 using namespace linnet::test;
@@ -373,50 +374,106 @@ TEST_CASE("of a small text a step reads a small share, unless the batch is set")
     CHECK(number_of(dry("--data one.jsonl --steps 4"), "tokens_per_step") == 32);
 }
 
-TEST_CASE("a model, and an adapter, that was tuned with a template of the program's keeps to it") {
-    Place place;
-    std::string chats;
-    for (int i = 0; i < 40; i++)
-        chats +=
-            R"({"messages": [{"role": "user", "content": "one"}, {"role": "assistant", "content": "two"}]})"
-            "\n";
-    write_text(place.s / "chats.jsonl", chats);
-    write_text(place.s / "form.json",
-               R"({"user": {"before": "u ", "after": "\n"}, "assistant": {"before": "a ", "after": "\n"}})");
-    REQUIRE(place("$LINNET train --data text --threads 1 --steps 1 --out base").exit == 0);
+namespace {
+
+/// Conversations, a template of one's own, `base`, and `own.gguf`: that with a template of ChatML's.
+struct Talks : Place {
     const std::string tune = "$LINNET finetune --data chats.jsonl --threads 1 --steps 2 ";
-    REQUIRE(place(tune + "-m base --template chatml --out tuned").exit == 0);
-    REQUIRE(place(tune + "-m base --template chatml --lora 2 --out adapted").exit == 0);
-    REQUIRE(place(tune + "-m base --template form.json --out formed").exit == 0);
-    REQUIRE(place("$LINNET quantize tuned small.gguf --type q8_0").exit == 0);
-    const auto chat = [&](const std::string& options) {
-        const Outcome answer = place("printf one | $LINNET chat --temp 0 -n 4 " + options);
+    Talks() {
+        std::string chats;
+        for (int i = 0; i < 40; i++)
+            chats +=
+                R"({"messages": [{"role": "user", "content": "one"}, {"role": "assistant", "content": "two"}]})"
+                "\n";
+        write_text(s / "chats.jsonl", chats);
+        write_text(
+            s / "form.json",
+            R"({"user": {"before": "u ", "after": "\n"}, "assistant": {"before": "a ", "after": "\n"}})");
+        must("$LINNET train --data text --threads 1 --steps 1 --out base");
+        with_template(s / "base/model.gguf", s / "own.gguf", chatml_template);
+    }
+    void must(const std::string& line) const {
+        const Outcome done = (*this)(line);
+        REQUIRE_MESSAGE(done.exit == 0, done.err);
+    }
+    Outcome chat(const std::string& options) const {
+        const Outcome answer = (*this)("printf one | $LINNET chat --temp 0 -n 4 " + options);
         REQUIRE_MESSAGE(answer.exit == 0, answer.err);
         return answer;
-    };
-    for (const std::string model : {"-m tuned", "-m small.gguf", "-m base --lora adapted"}) {
+    }
+    /// That it is talked with in the form of --template `form`, and that this is said by its file.
+    void answers(const std::string& model, const std::string& form) const {
         CAPTURE(model);
         const Outcome answer = chat(model);
-        CHECK_MESSAGE(answer.err.empty(), answer.err);
-        CHECK(answer.out == chat(model + " --template chatml").out);
+        CHECK_FALSE(has(answer.err, "continues text"));
+        CHECK(answer.out == chat(model + " --template " + form).out);
     }
-    // A file that was named by its path is not looked for.
-    CHECK(has(chat("-m formed").err, "continues text and does not answer"));
-    CHECK(has(chat("-m base").err, "continues text and does not answer"));
+    std::string template_of(const std::string& name) const {
+        return std::string(Gguf(s / name).string(chat_template_key).value_or("none"));
+    }
+};
+
+}  // namespace
+
+TEST_CASE("a model, and an adapter, that was tuned with a template keeps to it") {
+    const Talks place;
+    place.must(place.tune + "-m base --template chatml --out tuned");
+    place.must(place.tune + "-m base --template chatml --lora 2 --out adapted");
+    place.must("$LINNET quantize tuned small.gguf --type q8_0");
+    for (const std::string model : {"-m tuned", "-m small.gguf", "-m base --lora adapted"})
+        place.answers(model, "chatml");
+    CHECK(has(place.chat("-m base").err, "continues text and does not answer"));
     // Tuned once more it needs no name, nor if that text has no conversations.
-    REQUIRE(place(tune + "-m tuned --out twice").exit == 0);
-    REQUIRE(place("$LINNET finetune -m twice --data text --threads 1 --steps 1 --out thrice").exit == 0);
-    CHECK(nlohmann::json::parse(place.file("thrice/config.json"))["finetune"]["template"] == "chatml");
-    CHECK(chat("-m thrice").err.empty());
-    // What it was tuned with comes before the template that its file has from the base.
-    with_template(place.s / "base/model.gguf", place.s / "own.gguf", chatml_template);
-    REQUIRE(place(tune + "-m own.gguf --out kept").exit == 0);
-    CHECK(chat("-m kept").out == chat("-m kept --template chatml").out);
-    REQUIRE(place(tune + "-m own.gguf --template zephyr --out other").exit == 0);
-    CHECK(chat("-m other").out == chat("-m other --template zephyr").out);
-    CHECK(chat("-m other").out != chat("-m other --template chatml").out);
-    REQUIRE(place(tune + "-m own.gguf --template zephyr --lora 2 --out beside").exit == 0);
-    CHECK(chat("-m own.gguf --lora beside").out == chat("-m own.gguf --lora beside --template zephyr").out);
+    place.must(place.tune + "-m tuned --out twice");
+    place.must("$LINNET finetune -m twice --data text --threads 1 --steps 1 --out thrice");
+    CHECK(place.template_of("thrice/model.gguf") == place.template_of("tuned/model.gguf"));
+    place.answers("-m thrice", "chatml");
+    // What it was tuned with stands in the place of the template that its file has from the base.
+    place.must(place.tune + "-m own.gguf --out kept");
+    CHECK(place.template_of("kept/model.gguf") == chatml_template);
+    place.answers("-m kept", "chatml");
+    place.must(place.tune + "-m own.gguf --template zephyr --out other");
+    place.answers("-m other", "zephyr");
+    CHECK(place.chat("-m other").out != place.chat("-m other --template chatml").out);
+    place.must(place.tune + "-m own.gguf --template zephyr --lora 2 --out beside");
+    place.answers("-m own.gguf --lora beside", "zephyr");
+    // The base's program stays where it is named: it may do more than mark conversations.
+    place.must(place.tune + "-m own.gguf --template chatml --out named");
+    CHECK(place.template_of("named/model.gguf") == chatml_template);
+    const Outcome unknown = place(place.tune + "-m base --template chatlm --out x");
+    CHECK(unknown.exit == 3);
+    CHECK_MESSAGE(has(unknown.err, "finetune.template: expected the name of a file, or one of"), unknown.err);
+}
+
+TEST_CASE("a template that was named by its file goes wherever the model goes") {
+    const Talks place;
+    place.must(place.tune + "-m own.gguf --template form.json --save hf --out formed");
+    place.must(place.tune + "-m own.gguf --template form.json --lora 2 --out beside");
+    // A resumed run needs the file no more, nor does it follow what became of it.
+    write_text(place.s / "changed.json",
+               R"({"user": {"before": "x ", "after": "\n"}, "assistant": {"before": "y ", "after": "\n"}})");
+    place.must("mv form.json kept.json; mv changed.json form.json");
+    const std::string source = place.template_of("formed/model.gguf");
+    place.must("$LINNET finetune --resume --steps 4 --threads 1 --out formed");
+    CHECK(place.template_of("formed/model.gguf") == source);
+    place.must("$LINNET finetune --resume --steps 4 --threads 1 --out beside && rm form.json");
+    CHECK(place.template_of("beside/adapter.gguf") == source);
+    place.must("$LINNET merge -m own.gguf --lora beside -o merged.gguf");
+    place.must("$LINNET convert formed folder; $LINNET convert folder back.gguf");
+    place.must(
+        "$LINNET convert beside peft --base own.gguf; $LINNET convert peft there.gguf --base own.gguf");
+    place.must("$LINNET merge -m own.gguf --lora peft -o other.gguf");
+    for (const char* name : {"formed/last.gguf", "merged.gguf", "back.gguf", "there.gguf", "other.gguf"}) {
+        CAPTURE(name);
+        CHECK(place.template_of(name) == source);
+    }
+    CHECK(place.file("peft/chat_template.jinja") == source);
+    for (const char* folder : {"folder", "formed/hf"})
+        CHECK(nlohmann::json::parse(
+                  place.file(std::string(folder) + "/tokenizer_config.json"))["chat_template"] == source);
+    for (const std::string model : {"-m formed", "-m formed/hf", "-m folder", "-m merged.gguf",
+                                    "-m own.gguf --lora beside", "-m own.gguf --lora peft"})
+        place.answers(model, "kept.json");
 }
 
 TEST_CASE("answers are learned from pairs and from conversations") {

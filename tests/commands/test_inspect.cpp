@@ -1,8 +1,10 @@
-// linnet inspect: totals by type, and weights that are not finite found in a file of every type.
+// linnet inspect: what it shows of a file, logits, and weights that are not finite, in a file of every type.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "commands/tiny.h"
 #include "formats/gguf.h"
@@ -11,6 +13,40 @@
 using namespace linnet;
 using namespace linnet::test;
 using nlohmann::json;
+
+TEST_CASE("inspect shows metadata and tensors, of a file and of a training folder") {
+    Outcome text = run_linnet({"inspect", tiny_model()});
+    CHECK(text.exit == 0);
+    for (const char* part : {"general.architecture", "token_embd.weight", "parameters", "tensors ("})
+        CHECK(has(text.out, part));
+    std::string folder = tiny_model().substr(0, tiny_model().rfind('/'));
+    CHECK(run_linnet({"inspect", folder, "--json"}).out ==
+          run_linnet({"inspect", tiny_model(), "--json"}).out);
+    json file = json::parse(run_linnet({"inspect", tiny_model(), "--json"}).out);
+    std::int64_t count = 0;
+    for (const json& tensor : file["tensors"]) {
+        std::int64_t n = 1;
+        for (const json& d : tensor["shape"]) n *= d.get<std::int64_t>();
+        count += n;
+        CHECK(tensor["bytes"] == 4 * n);
+        CHECK(tensor["type"] == "f32");
+    }
+    CHECK(file["parameters"] == count);
+}
+
+TEST_CASE("logits are one number per line in id order; the largest is what generate takes") {
+    Outcome logits = run_linnet({"inspect", "logits", "-m", tiny_model(), "-p", "one "});
+    CHECK(logits.exit == 0);
+    std::istringstream in(logits.out);
+    std::vector<double> values;
+    for (double x; in >> x;) values.push_back(x);
+    json file = json::parse(run_linnet({"inspect", tiny_model(), "--json"}).out);
+    CHECK(values.size() == file["metadata"]["tokenizer.ggml.tokens"]["count"]);
+    const Outcome first = run_linnet(
+        {"generate", "-m", tiny_model(), "-p", "one ", "-n", "1", "--temp", "0", "--format", "ids"});
+    REQUIRE(first.exit == 0);
+    CHECK(std::stoi(first.out) == std::max_element(values.begin(), values.end()) - values.begin());
+}
 
 TEST_CASE("inspect totals tensors, bytes and bits per weight by type, and tells which do not run") {
     Scratch scratch;
@@ -122,14 +158,6 @@ TEST_CASE("inspect --check passes the models that linnet made, and answers in JS
     CHECK(report.at("finite") == true);
     CHECK(report.at("skipped") == 0);
     CHECK(report.at("tensors").get<int>() > 5);
-}
-
-TEST_CASE("bench machine measures what it promises") {
-    const json peaks = json::parse(run_linnet({"bench", "machine", "--json"}).out);
-    CHECK(peaks.at("f32_flops").get<double>() > 0);
-    CHECK(peaks.at("memory_read_bytes_per_s").get<double>() > 0);
-    const int streams = peaks.at("memory_read_streams").get<int>();
-    CHECK((streams == 1 || streams == 4 || streams == 8));
 }
 
 TEST_CASE("inspect --json takes time linear in a file's keys") {

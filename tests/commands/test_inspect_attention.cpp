@@ -47,6 +47,8 @@ TEST_CASE("inspect attention writes a page, and replaces none unless told") {
     CHECK(page.find("&amp;") != std::string::npos);
     CHECK(page.find("<script") == std::string::npos);
     CHECK(page.ends_with("</html>\n"));
+    CHECK(page.rfind("<style>") < page.find("</head>"));
+    CHECK(has(page, ".heads {"));
     CHECK(at(line).exit == 2);
     CHECK(at(line + " --overwrite").exit == 0);
 }

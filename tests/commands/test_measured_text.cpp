@@ -65,8 +65,31 @@ TEST_CASE(
     texts.refused("eval -m $M -f bad.jsonl", "bad.jsonl: line 1");
     const Outcome skipped = texts("$LINNET eval -m $M --windows 8 --skip-bad -f bad.jsonl");
     CHECK(skipped.exit == 0);
-    CHECK_MESSAGE(has(skipped.err, "1 bad documents skipped, the first: bad.jsonl: line 1"), skipped.err);
+    CHECK_MESSAGE(has(skipped.err, "1 bad document skipped: bad.jsonl: line 1"), skipped.err);
     CHECK(skipped.out == texts.eval("-f many.jsonl"));
+    write_text(texts.s / "bad.jsonl", "{\"text\": 5}\n{\"text\": 6}\n" + lines);
+    CHECK(has(texts("$LINNET eval -m $M --windows 8 --skip-bad -f bad.jsonl").err,
+              "2 bad documents skipped, the first: bad.jsonl: line 1"));
+}
+
+TEST_CASE("a text that is shorter than the model's context is one window, in whatever file it stands") {
+    const Texts texts;
+    write_text(texts.s / "short", "one two three");
+    write_text(texts.s / "short.jsonl", json{{"text", "one two three"}}.dump() + "\n");
+    const std::string told = texts.eval("-f short");
+    CHECK(has(told, "tokens 12\n"));  // of 13 characters all but the first
+    CHECK(texts.eval("-f short.jsonl") == told);
+    CHECK(texts.eval("-f short --ctx 13") == told);
+    CHECK(has(texts.eval("-f short --against $M"), "same top token 100.00 %"));
+    // A window that was asked for is kept to.
+    for (const char* file : {"short", "short.jsonl"})
+        texts.refused(std::string("eval -m $M --ctx 14 -f ") + file,
+                      "expected a text of at least one window, 14 tokens, got 13 tokens (--ctx makes");
+    write_text(texts.s / "letter", "o");
+    const Outcome letter = texts("$LINNET eval -m $M -f letter");
+    CHECK(letter.exit == 3);
+    CHECK_MESSAGE(letter.err.ends_with("expected a text of at least one window, 2 tokens, got 1 token\n"),
+                  letter.err);
 }
 
 TEST_CASE("what is no text is not measured on but refused by its kind") {
@@ -114,6 +137,15 @@ TEST_CASE("eval names the same limits of --ctx below and above") {
     const Outcome longer = texts("$LINNET eval -m $M -f text --ctx 64");
     CHECK(longer.exit == 2);
     CHECK_MESSAGE(has(longer.err, "--ctx: expected 2 to 32, the model's, got 64"), longer.err);
+    // Of the two models that are compared the smaller context is that of the other.
+    write_text(texts.s / "config", tiny_config());
+    const Outcome made = texts(
+        "$LINNET --quiet train config --data text --out short --steps 1 --threads 1 --set model.context=16");
+    REQUIRE_MESSAGE(made.exit == 0, made.err);
+    const Outcome against = texts("$LINNET eval -m $M -f text --ctx 24 --against short");
+    CHECK(against.exit == 2);
+    CHECK_MESSAGE(has(against.err, "--ctx: expected 2 to 16, as --against's model has it, got 24"),
+                  against.err);
 }
 
 TEST_CASE("an empty input has no vector and no prediction") {

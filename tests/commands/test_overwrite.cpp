@@ -75,7 +75,7 @@ struct Place : Workplace {
         fs::remove_all(s / "adapted");
         fs::create_directory(s / "c");
         write_checkpoint(s / "c/c.bin", s / "c/tokenizer.bin");
-        FamilyFile gpt2 = *std::ranges::find(family_files(), std::string("gpt2-tied"), &FamilyFile::name);
+        FamilyFile gpt2 = family_file("gpt2-tied");
         gpt2.ffn = 4 * gpt2.width;
         write_family_file(gpt2, s / "gpt2.gguf");
         REQUIRE(run_linnet({"train", s / "config", "--data", s / "text", "--out", s / "e", "--steps", "1",

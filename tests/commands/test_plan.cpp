@@ -76,6 +76,13 @@ TEST_CASE("plan's table marks one row, and a config of a row trains") {
 TEST_CASE("plan refuses a time for not even one evaluation, a lost text, an empty one and what is no text") {
     Workplace run;
     write_text(run.s / "empty", "");
+    write_text(run.s / "tiny", "one two three");
+    for (const std::string name : {"cats", "dogs"}) {
+        std::filesystem::create_directories(run.s / "pictures/" + name);
+        for (int i = 0; i < 200; i++)
+            write_text(run.s / "pictures/" + name + "/" + std::to_string(i) + ".pgm",
+                       "P5\n4 2\n255\nlettersx");
+    }
     write_text(run.s / "pairs.jsonl", "{\"prompt\": \"a\", \"completion\": \"b\"}\n");
     const struct {
         const char *line, *said;
@@ -86,8 +93,10 @@ TEST_CASE("plan refuses a time for not even one evaluation, a lost text, an empt
         {"--data text", "--time", 2},
         {"--time 2s", "--data: expected a value, got none", 2},
         {"--data none --time 2s", "none", 4},
+        {"--data tiny --time 5s", "(more text; `linnet train` and `finetune` also take", 3},
         {"--data empty --time 2s", "empty", 3},
         {"--data pairs.jsonl --time 2s", "pairs.jsonl", 3},
+        {"--data pictures --time 2s", "0.pgm: expected UTF-8 text, got a PGM picture", 3},
     };
     for (const auto& c : cases) {
         CAPTURE(c.line);
@@ -96,6 +105,14 @@ TEST_CASE("plan refuses a time for not even one evaluation, a lost text, an empt
         CHECK(refused.out.empty());
         CHECK(is_one_error_line(refused.err));
         CHECK_MESSAGE(has(refused.err, c.said), refused.err);
+    }
+    // Whether a step takes as long or reading the text alone, nothing is announced before.
+    for (const char* time : {"0.05s", "0.1s", "0.2s", "0.4s", "0.8s"}) {
+        CAPTURE(time);
+        const Outcome planned = run(std::string("$LINNET plan --data text --threads 1 --time ") + time);
+        if (planned.exit == 0) break;
+        CHECK(planned.exit == 2);
+        CHECK_MESSAGE(is_one_error_line(planned.err), planned.err);
     }
     const Outcome train = run("$LINNET train --data text --out o --time 0.00001s");
     CHECK(train.exit == 2);

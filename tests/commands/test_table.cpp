@@ -48,6 +48,27 @@ TEST_CASE("every command has help: its line, its options, an example of itself")
     }
 }
 
+TEST_CASE("help says of a command what that command takes") {
+    const auto help = [](const std::string& command) {
+        std::string line;
+        for (const std::string& word : words(run_linnet(with(words(command), "--help")).out))
+            line += word + " ";
+        return line;
+    };
+    CHECK(has(help("train"), "a folder with one subfolder of pictures"));
+    CHECK(has(help("bench train"), "a folder with one subfolder of pictures"));
+    CHECK_FALSE(has(help("plan"), "pictures"));
+    CHECK(has(help("train"), "JSON keys of pairs, classes, tags or prompts with answers,"));
+    CHECK(has(help("eval"), "JSON keys of pairs, classes or tags,"));
+    CHECK_FALSE(has(help("eval"), "prompt,completion"));
+    for (const char* command : {"convert", "tokenizer train"})
+        CHECK(has(help(command), "with K, M or G (powers of 1000)"));
+    CHECK(has(help("bench machine"), "memory_read_streams, threads, isa"));
+    for (const char* command : {"convert", "merge", "report", "tokenize", "tokenizer train", "quantize",
+                                "embed", "inspect attention"})
+        CHECK_MESSAGE(has(help(command), "replace OUT if it exists"), command);
+}
+
 TEST_CASE("help takes commands and nothing else") {
     const Outcome whole = run_linnet({"help"});
     CHECK(whole.out == run_linnet({"--help"}).out);
@@ -80,8 +101,13 @@ TEST_CASE("commands that need an encoder, which the built-in model is not, want 
 TEST_CASE("every option that help shows has a long name") {
     for (const Command& command : commands()) {
         std::istringstream help(run_linnet(with(words(command.name), "--help")).out);
+        int short_names = 0;
         for (std::string line; std::getline(help, line);)
-            if (line.starts_with("  -")) CHECK_MESSAGE(has(line, "--"), command.name << ": " << line);
+            if (line.starts_with("  -")) {
+                short_names++;
+                CHECK_MESSAGE(has(line, "--"), command.name << ": " << line);
+            }
+        CHECK_MESSAGE(short_names > 0, command.name);  // -h at least
     }
 }
 

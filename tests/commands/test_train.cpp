@@ -344,7 +344,7 @@ TEST_CASE("a resumed run that has no steps left says so, and what goes on with i
     REQUIRE(run("$TRAIN out --steps 20").exit == 0);
     const std::string resume = "$LINNET train --out out --resume --threads 1 ",
                       ended = "the run has ended at step 20; --steps or --epochs goes on";
-    for (const char* more : {"--time 5s", "--steps 10", "", "--set train.steps=20"}) {
+    for (const char* more : {"--time 5s", "--steps 20", "", "--set train.steps=20"}) {
         CAPTURE(more);
         const Outcome resumed = run(resume + more);
         CHECK(resumed.exit == 0);
@@ -404,7 +404,7 @@ TEST_CASE("a resume needs no --data, and a run's folder stands for its model, al
     CHECK_MESSAGE(has(young.err, "a run before its first evaluation"), young.err);
 }
 
-TEST_CASE("where the text is memorised the best model is kept, and the run ends; resumed, it is the same") {
+TEST_CASE("where the model is overfitting the best one is kept, and the run ends; resumed, it is the same") {
     Run run;
     std::string noise;  // nothing can be learned from it but itself
     for (unsigned i = 0, x = 1; i < 1500; i++)
@@ -416,10 +416,10 @@ TEST_CASE("where the text is memorised the best model is kept, and the run ends;
         "train.schedule.kind=constant --set train.validation_fraction=0.3 ";
     Outcome outcome = run(line + "--out a");
     CHECK(outcome.exit == 0);
-    CHECK(has(outcome.err, "being memorised"));
-    CHECK(has(run.file("a/log.jsonl"), R"("reason":"memorised")"));
+    CHECK(has(outcome.err, "the model is overfitting; ending"));
+    CHECK(has(run.file("a/log.jsonl"), R"("reason":"overfitting")"));
     CHECK(run.file("a/model.gguf") != run.file("a/last.gguf"));
-    CHECK(has(run.file("a/report.html"), "being memorised"));
+    CHECK(has(run.file("a/report.html"), "ended as the model was overfitting"));
     run(line +
         "--out b 2>/dev/null & pid=$!\nuntil [ \"$(wc -l 2>/dev/null < b/log.jsonl)\" -gt 50 ]; do sleep "
         "0.01; "

@@ -38,6 +38,26 @@ TEST_CASE("SIGHUP ends a run as SIGTERM does: saved, exit code 129") {
     CHECK(place("$TRAIN --data text --out out --resume --set train.steps=1").exit == 0);
 }
 
+TEST_CASE("a signal that comes while a run is prepared leaves no lock, and no folder that was not there") {
+    Place place;
+    fs::create_directory(place.s / "there");
+    for (const char* out : {"deep/below/out", "there"}) {
+        CAPTURE(out);
+        // It waits for a text that never ends.
+        const std::string lock = std::string(out) + "/.linnet.lock";
+        const Outcome ended =
+            place(std::string("rm -f never; mkfifo never; exec 3<>never\n$TRAIN --data - --out ") + out +
+                  " <&3 & p=$!\nuntil [ -s " + lock +
+                  " ]; do sleep 0.01; done\nsleep 0.2; kill -TERM $p; "
+                  "wait $p");
+        CHECK(ended.exit == 143);
+        CHECK_FALSE(fs::exists(place.s / lock));
+    }
+    CHECK_FALSE(fs::exists(place.s / "deep"));
+    CHECK(fs::is_empty(place.s / "there"));
+    CHECK(place("$TRAIN --data text --out there --steps 1").exit == 0);
+}
+
 TEST_CASE("a run that is ended before its first step leaves the one that it was to replace") {
     Place place;
     REQUIRE(place("$TRAIN --data text --out out --steps 20 2>/dev/null").exit == 0);

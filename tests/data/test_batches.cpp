@@ -12,6 +12,7 @@
 #include "support.h"
 
 using namespace linnet;
+using linnet::test::refusal;
 
 namespace {
 
@@ -59,15 +60,6 @@ std::string shard_bytes(std::int32_t magic, std::int32_t version, const std::vec
     for (std::uint32_t id : ids)
         out.append(reinterpret_cast<const char*>(&id), static_cast<std::size_t>(width));
     return out;
-}
-
-std::string error_of(auto&& call) {
-    try {
-        call();
-    } catch (const Error& error) {
-        return error.what();
-    }
-    return "no error";
 }
 
 }  // namespace
@@ -136,7 +128,7 @@ TEST_CASE("validation windows are disjoint and in order") {
 }
 
 TEST_CASE("a text shorter than one window says how many tokens are needed and found") {
-    std::string line = error_of([] { WindowSampler(from_text("short", Bytes(), 0, 1), 1, 8); });
+    std::string line = refusal([] { WindowSampler(from_text("short", Bytes(), 0, 1), 1, 8); });
     CHECK(line.find("at least 9 tokens") != std::string::npos);
     CHECK(line.find("got 5") != std::string::npos);
 }
@@ -161,13 +153,13 @@ TEST_CASE("a folder of shards reads as one stream across shard borders") {
     source.window(DataSplit::train, 1, in, out);
     CHECK(in == std::vector<std::int32_t>{2, 3, 4, 5});
     CHECK(out == std::vector<std::int32_t>{3, 4, 5, 6});
-    CHECK(error_of([&] {
+    CHECK(refusal([&] {
               TokenSource::open_files(*find_token_files(scratch.path), Bytes(101), 0);
           }).find("vocab_size") != std::string::npos);
 
     test::write_text(scratch / "c.bin", shard_bytes(20240520, 1, {4, 5, 6, 100}, 2));
     TokenSource damaged = TokenSource::open_files(*find_token_files(scratch.path), Bytes(100), 0);
-    CHECK(error_of([&] { damaged.window(DataSplit::train, 2, in, out); }).find("below 100") !=
+    CHECK(refusal([&] { damaged.window(DataSplit::train, 2, in, out); }).find("below 100") !=
           std::string::npos);
 }
 
@@ -182,7 +174,7 @@ TEST_CASE("an index whose counts or checksums cannot be is refused, and the key 
         REQUIRE(text.find(what) != std::string::npos);
         text.replace(text.find(what), what.size(), with);
         test::write_text(scratch / "index.json", text);
-        return error_of([&] { read_corpus_index(scratch.path); }).substr(scratch.path.size() + 1);
+        return refusal([&] { read_corpus_index(scratch.path); }).substr(scratch.path.size() + 1);
     };
     CHECK(refused("\"bytes\": 30", "\"bytes\": 1e300") ==
           "index.json: shards[0].bytes: expected a count, got 1e+300");
@@ -198,7 +190,7 @@ TEST_CASE("a damaged shard is refused by name") {
     test::Scratch scratch;
     auto refused = [&](std::string bytes) {
         test::write_text(scratch / "s.bin", bytes);
-        return error_of([&] { TokenShard shard(scratch / "s.bin"); }).find("s.bin") != std::string::npos;
+        return refusal([&] { TokenShard shard(scratch / "s.bin"); }).find("s.bin") != std::string::npos;
     };
     std::string good = shard_bytes(20240801, 7, {1, 70000}, 4);
     CHECK_FALSE(refused(good));

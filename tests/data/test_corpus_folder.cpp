@@ -23,13 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string said(const std::string& folder, CorpusStart start) {
-    try {
-        CorpusFolder at(folder, start);
-    } catch (const Error& error) {
-        CHECK(error.exit() == Exit::usage);
-        return error.what();
-    }
-    return "accepted";
+    return test::refusal([&] { CorpusFolder at(folder, start); }, Exit::usage);
 }
 
 /// A folder with a corpus, and beside it a new one that was broken off.

@@ -14,12 +14,7 @@ using namespace linnet::test;
 namespace {
 
 std::string refusal(const std::vector<std::string>& inputs) {
-    try {
-        read_documents(inputs, {});
-    } catch (const Error& error) {
-        return error.what();
-    }
-    return "";
+    return test::refusal([&] { read_documents(inputs, {}); });
 }
 
 }  // namespace
@@ -106,6 +101,19 @@ TEST_CASE("a file that is no text is refused by what it is") {
     CHECK(refusal({s / "a.png"}).find("a.png: expected UTF-8 text, got a PNG picture") != std::string::npos);
     CHECK(refusal({s / "b.gguf"}).find("a GGUF model file") != std::string::npos);
     CHECK(refusal({s / "c.bin"}).find("a binary file") != std::string::npos);
+    for (const char* head : {"P5\n4 2\n255\nlettersx", "P5 # a comment\n4 2 255\nlettersx"}) {
+        write_text(s / "e", head);
+        CHECK(refusal({s / "e"}).find("e: expected UTF-8 text, got a PGM picture") != std::string::npos);
+    }
+    write_text(s / "e", "P6\n1 1\n255\nrgb");
+    CHECK(refusal({s / "e"}).find("a PPM picture") != std::string::npos);
+    write_text(s / "e", "\0\0\x08\x03\0\0\0\1"s);
+    CHECK(refusal({s / "e"}).find("an IDX file of pictures") != std::string::npos);
+    for (const char* words : {"P5 is a paper size", "P6\n4 words", "P5", "P545 3 2"}) {
+        write_text(s / "e", words);
+        CHECK(read_documents({s / "e"}, {}).count() == 1);
+    }
+    write_text(s / "e", "P5\n4 2\n255\nletters");
     CHECK(refusal({s / "d.pdf"}).find("a PDF file") != std::string::npos);
     CHECK(refusal({s / "empty.txt"}).find("an empty file") != std::string::npos);
     write_text(s / "text.txt", "words");
@@ -114,7 +122,7 @@ TEST_CASE("a file that is no text is refused by what it is") {
     skip.skip_bad = true;
     Documents documents = read_documents({s.path}, skip);
     CHECK(documents.text == "words");
-    CHECK(documents.skipped == 5);
+    CHECK(documents.skipped == 6);
     // Letters that a signature begins with are a text's, too, where nothing else is no text.
     for (const char* letters : {"ID3 is an algorithm", "GGUF is a format", "The ftyp box", "BZh91AY&SY"}) {
         write_text(s / "text.txt", letters);

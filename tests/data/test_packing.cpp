@@ -39,12 +39,7 @@ std::string marked(const Tokenizer& tokenizer, const PackedText& text) {
 }
 
 std::string refusal(const std::string& path) {
-    try {
-        read_examples({path}, {});
-    } catch (const Error& error) {
-        return error.what();
-    }
-    return "none";
+    return test::refusal([&] { read_examples({path}, {}); });
 }
 
 }  // namespace
@@ -166,9 +161,9 @@ TEST_CASE("examples that cannot be are refused, and file and line are named") {
     auto read = [&](const std::string& second) {
         write_text(scratch / "a.jsonl", "{\"prompt\": \"a\", \"completion\": \"b\"}\n\n" + second + "\n");
         const std::string said = refusal(scratch / "a.jsonl");
-        return said == "none" ? said : said.substr(said.find("a.jsonl"));
+        return said == "accepted" ? said : said.substr(said.find("a.jsonl"));
     };
-    CHECK(read(R"({"prompt": "x", "completion": "y", "more": 1})") == "none");
+    CHECK(read(R"({"prompt": "x", "completion": "y", "more": 1})") == "accepted");
     CHECK(has(read(R"({"prompt": "x"})"), "a.jsonl: line 3, completion: expected a string, got nothing"));
     CHECK(has(read(R"({"prompt": "x", "completion": 3})"),
               "line 3, completion: expected a string, got number"));

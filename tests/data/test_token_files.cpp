@@ -31,15 +31,6 @@ std::string little(T value) {
     return bytes_of(std::vector<T>{value});
 }
 
-std::string error_of(auto&& call) {
-    try {
-        call();
-    } catch (const Error& error) {
-        return error.what();
-    }
-    return {};
-}
-
 /// By the format's own words (megatron/core/datasets/indexed_dataset.py), not by ours.
 std::string index_bytes(int code, const std::vector<std::int32_t>& lengths) {
     std::vector<std::int64_t> pointers, documents;
@@ -70,8 +61,8 @@ TEST_CASE("every layout owns the names it gives, and no other's") {
     CHECK(find_layout("webdataset") == nullptr);
     CHECK(find_layout("megatron")->token_bytes(65499) == 2);
     CHECK(find_layout("megatron")->token_bytes(65500) == 4);
-    CHECK(error_of([] { (void)find_layout("nanogpt")->token_bytes(65537); }).find("65536") !=
-          std::string::npos);
+    CHECK(test::has(test::refusal([] { (void)find_layout("nanogpt")->token_bytes(65537); }, Exit::usage),
+                    "65536"));
 }
 
 TEST_CASE("folders and files that nanoGPT, llm.c and Megatron-LM wrote are recognised and read") {
@@ -137,9 +128,9 @@ TEST_CASE("a Megatron-LM index that lies is refused, and the place is named") {
     const std::string good = index_bytes(8, {2, 0, 3});
     auto refused = [&](const std::string& index, std::uint64_t bytes = 10) {
         write_text(s / "a.idx", index);
-        return error_of([&] { read_megatron_index(s / "a.idx", bytes); });
+        return test::refusal([&] { read_megatron_index(s / "a.idx", bytes); });
     };
-    CHECK(refused(good).empty());
+    CHECK(refused(good) == "accepted");
     write_text(s / "a.idx", good);
     CHECK(read_megatron_index(s / "a.idx", 10).sequences == 3);
     auto with = [&](std::size_t at, const std::string& bytes) {
@@ -154,7 +145,7 @@ TEST_CASE("a Megatron-LM index that lies is refused, and the place is named") {
     CHECK(test::has(refused(with(26, std::string(8, '\x7F'))), "12 bytes per sequence"));
     CHECK(test::has(refused(with(34, little<std::int32_t>(-2))), "sequence 0"));
     CHECK(test::has(refused(with(34 + 12 + 16, little<std::int64_t>(2))), "sequence 2"));
-    for (std::size_t n = 0; n < good.size(); n++) CHECK_FALSE(refused(good.substr(0, n)).empty());
+    for (std::size_t n = 0; n < good.size(); n++) CHECK(refused(good.substr(0, n)) != "accepted");
 }
 
 TEST_CASE("an index leaves out documents without tokens") {

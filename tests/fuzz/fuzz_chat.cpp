@@ -1,5 +1,7 @@
 // libFuzzer: any text as a conversation's file is read, as a chat template's lays a conversation out, and as
 // a model file's own template is recognised; or it is an Error.
+#include <optional>
+
 #include "base/error.h"
 #include "chat/messages.h"
 #include "input.h"
@@ -26,10 +28,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             if (message.role.empty()) std::abort();
     } catch (const Error&) {
     }
+    std::optional<ChatTemplate> form;
     try {
-        lay_out(parse_chat_template(text, "fuzz"));
+        form = parse_chat_template(text, "fuzz");
     } catch (const Error&) {
     }
+    if (form) lay_out(*form);
     try {
         recognise_chat_template(text, chat_templates(), "fuzz");
     } catch (const Error&) {

@@ -330,7 +330,7 @@ std::vector<double> taken(SamplerOptions o, std::size_t tokens, const std::vecto
     draw.begin(o, tokenizer, flat, history, 0, nullptr);
     apply_dry(draw);
     std::vector<double> minus;
-    for (const Candidate& c : draw.list()) minus.push_back(-static_cast<double>(c.logit));
+    for (const TokenCandidate& c : draw.list()) minus.push_back(-static_cast<double>(c.logit));
     return minus;
 }
 

@@ -25,7 +25,7 @@ TEST_CASE(
     Graph graph;
     const SpaceId tokens = graph.space({"tokens"});
     const StreamId ids = graph.stream({"tokens"});
-    const ParameterId words = graph.parameter("words", Shape(5, 8), 0, 1);
+    const ParameterId words = graph.parameter({.name = "words", .shape = {5, 8}, .init_std = 1});
     const NodeId x = graph.add(embedding_op, "embed", {}, {words}, {}, {tokens, ids});
     const NodeId turned =
         graph.add(op, "turn", {x}, {}, {{"head_width", 4}, {"theta", 10000}, {"halves", 0}});

@@ -26,7 +26,8 @@ std::string word(std::size_t i) {
     return text;
 }
 
-/// What texts of a begin as, again and again, and are not; tokens may have 1024 bytes.
+/// 1000 letters a, then bb (tokens may have 1024 bytes): a text of a's alone begins like this token
+/// everywhere and never matches it.
 const std::string near = std::string(1000, 'a') + "bb";
 
 std::string in_quotes(const std::string& text) {
@@ -74,7 +75,7 @@ Act loading(const std::string& text) {
     return [text] { tokenizer_from_json(text, "growth"); };
 }
 
-/// Of what a vocabulary's file is made of the input's size.
+/// Encodes `text` with the tokenizer of `vocabulary_file`; loading it is not counted.
 Act encoding(const std::string& vocabulary_file, const std::string& text) {
     return [tokenizer = tokenizer_from_json(vocabulary_file, "growth"), text] {
         if (tokenizer->encode(text).empty()) std::abort();

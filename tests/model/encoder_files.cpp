@@ -1,6 +1,8 @@
 #include "encoder_files.h"
 
+#include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 #include "formats/gguf.h"
 #include "text/tokenizer.h"
@@ -159,6 +161,12 @@ const std::vector<EncoderFile>& encoder_files() {
          .deviation = 0.8F},
     };
     return files;
+}
+
+const EncoderFile& encoder_file(std::string_view name) {
+    for (const EncoderFile& file : encoder_files())
+        if (file.name == name) return file;
+    throw std::logic_error("no encoder file " + std::string(name));
 }
 
 void write_encoder_file(const EncoderFile& file, const std::string& path) {

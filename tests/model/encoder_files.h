@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace linnet::test {
@@ -17,6 +18,8 @@ struct EncoderFile {
 };
 
 const std::vector<EncoderFile>& encoder_files();
+/// The one of this name; throws where there is none.
+const EncoderFile& encoder_file(std::string_view name);
 void write_encoder_file(const EncoderFile& file, const std::string& path);
 
 /// The tokens that are given to every model: of a source, and of an answer (behind the start token 0).

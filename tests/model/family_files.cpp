@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "formats/gguf.h"
 #include "recurrent_files.h"
@@ -260,6 +261,12 @@ const std::vector<FamilyFile>& family_files() {
         return list;
     }();
     return all;
+}
+
+const FamilyFile& family_file(std::string_view name) {
+    for (const FamilyFile& file : family_files())
+        if (file.name == name) return file;
+    throw std::logic_error("no family file " + std::string(name));
 }
 
 void write_family_file(const FamilyFile& file, const std::string& path, const std::string& leave_out) {

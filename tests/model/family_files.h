@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -48,6 +49,8 @@ struct FamilyFile {
 
 /// Those of family_files.json: of each, what its architecture's row of "shapes" says, then its own.
 const std::vector<FamilyFile>& family_files();
+/// The one of this name; throws where there is none.
+const FamilyFile& family_file(std::string_view name);
 
 /// Writes the file; without the key or the tensor named `leave_out`.
 void write_family_file(const FamilyFile& file, const std::string& path, const std::string& leave_out = "");

@@ -90,9 +90,10 @@ TEST_CASE("encoders get llama.cpp's embeddings, and encoder-decoders its logits"
 
 TEST_CASE("a text's vector has the same bits alone and in company, for any number of threads") {
     test::Scratch scratch;
-    for (std::size_t kind : {std::size_t{0}, std::size_t{3}, std::size_t{5}}) {
+    for (const char* name : {"bert-mean", "nomic", "t5encoder-gated"}) {
+        CAPTURE(name);
         const std::string path = scratch / "m.gguf";
-        test::write_encoder_file(test::encoder_files()[kind], path);
+        test::write_encoder_file(test::encoder_file(name), path);
         auto model = Model::open(path);
         std::vector<EncoderInput> inputs(5);
         const std::vector<std::int32_t> ids = test::source_tokens();
@@ -115,7 +116,7 @@ TEST_CASE("a text's vector has the same bits alone and in company, for any numbe
 TEST_CASE("an answer has the same bits alone and in company, and a fork goes on as its origin") {
     test::Scratch scratch;
     const std::string path = scratch / "m.gguf";
-    test::write_encoder_file(test::encoder_files()[7], path);
+    test::write_encoder_file(test::encoder_file("t5-gated"), path);
     auto model = Model::open(path);
     const std::vector<std::int32_t> ids = test::source_tokens(), answer = test::answer_tokens();
     auto written = [&](Sequence& sequence) {
@@ -154,7 +155,7 @@ TEST_CASE("an answer has the same bits alone and in company, and a fork goes on 
 TEST_CASE("what an encoder cannot do is refused by name") {
     test::Scratch scratch;
     const std::string path = scratch / "m.gguf";
-    test::write_encoder_file(test::encoder_files()[0], path);
+    test::write_encoder_file(test::encoder_file("bert-mean"), path);
     auto bert = Model::open(path);
     CHECK(test::has(refusal([&] { Engine engine(bert, {}); }), "model.kind: expected decoder or"));
     Encoder encoder(bert, 1);
@@ -165,7 +166,7 @@ TEST_CASE("what an encoder cannot do is refused by name") {
                     "context: expected at most 128 tokens, got 129"));
     inputs[0].tokens.assign(1, 100000);
     CHECK(test::has(refusal([&] { encoder.vectors(inputs, Pooling::mean); }), "token id: expected 0 to"));
-    test::write_encoder_file(test::encoder_files()[6], path);
+    test::write_encoder_file(test::encoder_file("t5-plain"), path);
     auto t5 = Model::open(path);
     CHECK(test::has(refusal([&] { Encoder other(t5, 1); }),
                     "model.kind: expected encoder, got encoder-decoder"));
@@ -179,7 +180,7 @@ TEST_CASE("what an encoder cannot do is refused by name") {
 
 TEST_CASE("a pair's second text is of segment 1, and each word's first row is wanted") {
     test::Scratch scratch;
-    test::write_encoder_file(test::encoder_files()[0], scratch / "m.gguf");
+    test::write_encoder_file(test::encoder_file("bert-mean"), scratch / "m.gguf");
     auto model = Model::open(scratch / "m.gguf");
     const Tokenizer& words = model->tokenizer();
     const EncoderMarks marks(words);

@@ -90,14 +90,33 @@ TEST_CASE("the loss of what follows is that of sequences, by a scale of its own,
             CHECK(c[i] == doctest::Approx(b[i] / 2).epsilon(1e-9));
         }
     }
+    // Without the head, the loss of tokens and its gradients are what they are beside it.
+    const auto without = run(plain, 1, 1);
+    REQUIRE(without->executor->rows(plain.graph.node(plain.loss).space) == 3);
+    for (const auto* of : {&both, &tokens})
+        for (std::int64_t r = 0; r < 3; r++)
+            CHECK((*of)->executor->value(model.loss)[r] ==
+                  doctest::Approx(without->executor->value(plain.loss)[r]).epsilon(1e-12));
+    REQUIRE(plain.graph.parameters().size() < model.graph.parameters().size());
+    for (std::size_t p = 0; p < plain.graph.parameters().size(); p++) {
+        CAPTURE(plain.graph.parameters()[p].name);
+        REQUIRE(model.graph.parameters()[p].name == plain.graph.parameters()[p].name);
+        for (std::size_t i = 0; i < without->gradients[p].size(); i++)
+            CHECK(tokens->gradients[p][i] == doctest::Approx(without->gradients[p][i]).epsilon(1e-9));
+    }
     const double* losses = both->executor->value(model.next_loss);
     CHECK(both->executor->rows(model.graph.node(model.next_loss).space) == 3);
     CHECK(losses[0] > 0);
     CHECK(losses[2] == 0);
     // An output that starts at 0 thinks both alike.
     const TracedModel zero = trace(config_of({{"model.zero_init", true}}), true);
+    std::size_t outputs = 0;
     for (const Parameter& p : zero.graph.parameters())
-        if (p.name.starts_with("cls.output")) CHECK(p.init_std == 0);
+        if (p.name.starts_with("cls.output")) {
+            outputs++;
+            CHECK(p.init_std == 0);
+        }
+    CHECK(outputs == 2);  // a matrix and a bias
 }
 
 TEST_CASE("a model that tells what follows is written as BERT with a classifier, and opened again") {

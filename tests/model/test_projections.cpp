@@ -207,6 +207,7 @@ TEST_CASE("projections of any type of weight are what their weights in f32 give"
             stored[i] = {to.data(), type, p.shape};
             loaded[i].data = plain.back().data();
         }
+        REQUIRE(!small.empty());
         on_every_set([&] {
             const std::vector<std::int64_t> lengths{96, 33};
             const Vectors ours = vectors(Model::view(made.config, made.tokenizer, stored), lengths),

@@ -56,6 +56,13 @@ TEST_CASE("the layer check passes a good tree and names each fault of a bad one"
     for (int i = 0; i < 7; i++)
         test::write_text(scratch / "src/text/files/half" + std::to_string(i) + ".cpp",
                          std::string(600, '\n'));
+    test::write_text(scratch / "src/text/one.h",
+                     "namespace linnet {\nstruct Late;\nclass Same {\n};\nenum class Kind { a };\n"
+                     "namespace inner {\nstruct Apart {};\n}  // namespace inner\n}  // namespace linnet\n");
+    test::write_text(
+        scratch / "src/text/two.h",
+        "namespace linnet {\nstruct Late {};\nnamespace {\nenum class Kind { a };\n}  // namespace\n"
+        "struct Apart {};\nstruct Same : Late {\n};\n}  // namespace linnet\n");
     fs::remove(scratch / "src/model/README.md");
     auto outcome = check();
     CHECK(outcome.exit == 1);
@@ -69,6 +76,9 @@ TEST_CASE("the layer check passes a good tree and names each fault of a bad one"
           "src/text/unicode/README.md: expected",
           "src/text/files/: expected at most 4000 lines of its own, got 4201"})
         CHECK_MESSAGE(contains(outcome.err, fault), fault << " not in " << outcome.err);
+    CHECK_MESSAGE(contains(outcome.err, "expected a name of its own, got linnet::Same, which src/text/"),
+                  outcome.err);
+    for (const char* other : {"::Late", "::Kind", "Apart"}) CHECK_FALSE(contains(outcome.err, other));
 }
 
 TEST_CASE(
@@ -93,14 +103,14 @@ TEST_CASE(
                    "expected no dynamic initialisers"));
 }
 
-TEST_CASE("every test and fuzz target that tests/README.md names as a promise's is there") {
+TEST_CASE("every test and fuzz target that tests/PROMISES.md names as a promise's is there") {
     const fs::path build = fs::read_symlink("/proc/self/exe").parent_path(), root = build.parent_path();
-    if (!fs::exists(root / "tests/README.md")) return test::skip("needs the checkout's tests/");
-    const std::string readme = test::read_text((root / "tests/README.md").string());
+    if (!fs::exists(root / "tests/PROMISES.md")) return test::skip("needs the checkout's tests/");
+    const std::string promises = test::read_text((root / "tests/PROMISES.md").string());
     const std::string tests = test::run_shell("'" + (build / "tests").string() + "' --list-test-cases").out;
-    const std::size_t begin = readme.find("| promise | test |");
-    REQUIRE(begin != readme.npos);
-    const std::string table = readme.substr(begin, readme.find("\n\n", begin) - begin);
+    const std::size_t begin = promises.find("| promise | test |");
+    REQUIRE(begin != promises.npos);
+    const std::string table = promises.substr(begin, promises.find("\n\n", begin) - begin);
     int names = 0;
     for (std::size_t at = table.find('`'); at != table.npos; at = table.find('`', at + 1)) {
         const std::size_t end = table.find('`', at + 1);

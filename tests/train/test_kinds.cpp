@@ -347,7 +347,7 @@ TEST_CASE("configs and data that contradict a kind are refused by name, and noth
     CHECK(has(place.train("m", 2).err, "line 1001: expected a source, a tab, a target, got no tab"));
     Outcome skipped = place.train("m", 2, {"--skip-bad"});
     CHECK(skipped.exit == 0);
-    CHECK(has(skipped.err, "1 bad ones skipped"));
+    CHECK(has(skipped.err, "1 bad one skipped"));
     Outcome longer = place.train("n", 2, {"--skip-bad", "--set", "train.sequence=16"});
     CHECK(longer.exit == 0);
     CHECK(has(longer.err, " left out: longer than train.sequence (16 tokens), or empty; the first: "));

@@ -70,26 +70,26 @@ TEST_CASE("the best of the candidates is the one that ends lowest, and it was me
     CHECK(unmeasured.candidates[unmeasured.best].config == choose_config(prospect));
     for (double speed : {0.01, 1.0, 100.0}) {  // times what was thought
         std::vector<std::int64_t> asked;
-        const Choice choice = choose(prospect, [&](Candidate& candidate) {
+        const Choice choice = choose(prospect, [&](ModelCandidate& candidate) {
             asked.push_back(candidate.config["model"]["width"]);
             candidate.precision = "bf16";
             // Narrow models reach less.
             return candidate.step_flops / (speed * 3e9 * static_cast<double>(asked.back()));
         });
-        const Candidate& best = choice.candidates[choice.best];
+        const ModelCandidate& best = choice.candidates[choice.best];
         const auto width = best.config["model"]["width"].get<std::int64_t>();
         CHECK(best.measured);
         CHECK(std::ranges::count(asked, width) > 0);
         CHECK(asked.size() <= choice.candidates.size());
         CHECK(best.step_seconds == doctest::Approx(best.step_flops / (speed * 3e9 * double(width))));
-        for (const Candidate& candidate : choice.candidates) {
+        for (const ModelCandidate& candidate : choice.candidates) {
             CHECK(candidate.precision == (candidate.measured ? "bf16" : ""));
             CHECK(candidate.bits_per_byte >= best.bits_per_byte);
             CHECK(candidate.tokens > 0);
         }
     }
     // What cannot be measured is chosen by the speed that is usual.
-    const Choice blind = choose(prospect, [](const Candidate&) { return 0.0; });
+    const Choice blind = choose(prospect, [](const ModelCandidate&) { return 0.0; });
     CHECK(blind.best == unmeasured.best);
 }
 
@@ -98,7 +98,7 @@ TEST_CASE("what is set by hand is part of every candidate, and the schedule is c
     const Choice usual = choose(prospect);
     prospect.settings = {"train.batch=1", "train.accumulate=3", "tokenizer.vocab_size=300"};
     const Choice set = choose(prospect);
-    for (const Candidate& candidate : set.candidates) {
+    for (const ModelCandidate& candidate : set.candidates) {
         const auto context = candidate.config["model"]["context"].get<double>();
         CHECK(candidate.step_tokens == 3 * context);
         CHECK(candidate.vocabulary == 300);
@@ -117,7 +117,7 @@ TEST_CASE("what is set by hand is part of every candidate, and the schedule is c
     CHECK_THROWS_AS(choose({1'100'000, 600, 3e11, 0, {"model.kv_heads=7"}}), Error);
     prospect.bytes = 100'000'000;
     prospect.settings = {"model.width=64", "model.heads=2"};
-    for (const Candidate& candidate : choose(prospect).candidates)
+    for (const ModelCandidate& candidate : choose(prospect).candidates)
         CHECK(candidate.parameters < 12 * (4 * 64 * 64 + 3 * 64 * 2048) + 64 * 32768);
 }
 
@@ -129,7 +129,7 @@ TEST_CASE("candidates are those that the text allows, the smallest first, none t
         CHECK(choice.candidates.size() <= (bytes < 1e5 ? 2 : 13));
         // A text is read only so often, however much time there is.
         const Choice long_one = choose({static_cast<std::uint64_t>(bytes), 1e12, 3e11, 0});
-        for (const Candidate& candidate : long_one.candidates) CHECK(candidate.tokens < 25 * bytes);
+        for (const ModelCandidate& candidate : long_one.candidates) CHECK(candidate.tokens < 25 * bytes);
     }
 }
 

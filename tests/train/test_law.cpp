@@ -74,11 +74,11 @@ TEST_CASE("a text's own level is a short run's, and no text is forecast to have 
     }
 }
 
-TEST_CASE("the law is the one that its runs give, and models/README.md tells how far it is off") {
+TEST_CASE("the law is the one that its runs give, and models/RESULTS.md tells how far it is off") {
     const fs::path checkout = fs::read_symlink("/proc/self/exe").parent_path().parent_path();
     if (!fs::exists(checkout / "tools/law_runs.txt")) return test::skip("needs the checkout's tools/");
     std::istringstream runs(test::read_text(checkout / "tools/law_runs.txt"));
-    const std::string told = test::read_text(checkout / "models/README.md");
+    const std::string told = test::read_text(checkout / "models/RESULTS.md");
     int count = 0;
     double balance = 0, squares = 0;
     for (std::string line; std::getline(runs, line);) {
@@ -90,7 +90,7 @@ TEST_CASE("the law is the one that its runs give, and models/README.md tells how
         const double error = expected_bits(run) / found - 1;
         char row[64];
         std::snprintf(row, sizeof row, "| %.3f | %.3f (%+.1f %%) |", found, expected_bits(run), 100 * error);
-        CHECK_MESSAGE(test::has(told, row), "models/README.md lacks " << std::string(row));
+        CHECK_MESSAGE(test::has(told, row), "models/RESULTS.md lacks " << std::string(row));
         count++, balance += error / found, squares += error * error;
     }
     CHECK(count >= 9);

@@ -3,10 +3,12 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "model/family_files.h"
 #include "support.h"
+#include "train/kinds.h"
 
 using namespace linnet;
 
@@ -23,8 +25,7 @@ TrainingStart begun(const std::string& model, const std::vector<std::string>& se
 
 TEST_CASE("rates fall from layer to layer, from the whole one behind the blocks to the embedding's") {
     const test::Scratch s;
-    for (const test::FamilyFile& file : test::family_files())
-        if (file.name == std::string("llama-grouped")) test::write_family_file(file, s / "model");
+    test::write_family_file(test::family_file("llama-grouped"), s / "model");
     const TrainingStart whole = begun(s / "model", {"finetune.layer_decay=0.5"}),
                         last = begun(s / "model", {"finetune.layer_decay=0.5", "finetune.layers=1"});
     const std::vector<Parameter>& parameters = whole.base->traced().graph.parameters();
@@ -67,4 +68,19 @@ TEST_CASE("a parameter's depth is counted from the end of its own side") {
     CHECK(depth("token_embd.weight") == 3);
     config.kind = "encoder";
     CHECK(depth("enc.output_norm.weight") == 0);
+}
+
+TEST_CASE("--layers counts the layers of the deeper side") {
+    const test::Place place(test::kind_named("pairs"));  // an encoder of two layers
+    const test::Outcome made = place.train("base", 1, test::set({"model.decoder_layers=3"}));
+    REQUIRE_MESSAGE(made.exit == 0, made.err);
+    const std::string model = place.s / "base/model.gguf";
+    const auto trained = [&](const char* layers) {
+        const TrainingStart start = begun(model, {std::string("finetune.layers=") + layers});
+        return std::ranges::count_if(start.learner.own,
+                                     [](const ParameterStart& one) { return one.trained; });
+    };
+    CHECK(trained("2") < trained("3"));
+    CHECK(test::refusal([&] { trained("4"); }) ==
+          "config: finetune.layers: expected at most the model's 3, got 4");
 }

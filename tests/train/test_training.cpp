@@ -210,6 +210,8 @@ TEST_CASE("a loss that is not finite stops the run with exit 5 and keeps the las
                               "train.checkpoint_every=1", "--set", "model.init_std=10", "--steps", "2000"}));
     CHECK(outcome.exit == 5);
     CHECK(outcome.err.find("expected finite numbers") != std::string::npos);
+    CHECK_MESSAGE(!has(outcome.err, "-nan"), outcome.err);
+    CHECK_FALSE(has(read_text(run.scratch / "out/log.jsonl"), "-nan"));
     const std::optional<std::string> kept = newest_checkpoint(run.scratch / "out/checkpoints");
     REQUIRE(kept.has_value());
     CHECK_MESSAGE(has(outcome.err, "the checkpoint " + *kept + " is kept"), outcome.err);

@@ -25,11 +25,7 @@ namespace {
 struct Rounds {
     std::vector<double> all{};
 
-    double median() const {
-        std::vector<double> sorted = all;
-        std::sort(sorted.begin(), sorted.end());
-        return sorted.empty() ? 0 : sorted[sorted.size() / 2];
-    }
+    double median() const { return median_of(all); }
     double least() const { return all.empty() ? 0 : *std::min_element(all.begin(), all.end()); }
     double most() const { return all.empty() ? 0 : *std::max_element(all.begin(), all.end()); }
 };
@@ -93,6 +89,13 @@ ModelProfile take_profile(Engine& engine, Sequence& sequence, const BenchText& t
         taken.written++;
     }
     return taken;
+}
+
+ModelProfile take_profiles(Engine& engine, Sequence& sequence, const BenchText& text, std::int64_t rounds) {
+    std::vector<ModelProfile> taken;
+    for (std::int64_t round = 0; round < rounds; round++)
+        taken.push_back(take_profile(engine, sequence, text));
+    return median_profile(taken);
 }
 
 struct Measured {
@@ -170,7 +173,7 @@ int run_model(const ModelOptions& options, const Globals& globals) {
     Measured measured = measure(engine, sequence, text, options.repeats);
     measured.load_s = load;
     std::optional<ModelProfile> profile;
-    if (options.profile) profile = take_profile(engine, sequence, text);
+    if (options.profile) profile = take_profiles(engine, sequence, text, options.repeats);
     print(measured, text, options, globals, profile ? &*profile : nullptr);
     return 0;
 }

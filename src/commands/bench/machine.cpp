@@ -50,7 +50,7 @@ Action add_bench_machine(CLI::App& app, const Globals& globals) {
     auto json = std::make_shared<bool>(false);
     app.add_flag("--json", *json,
                  "one JSON object: f32_flops, bf16_flops, int8_ops, tile_flops (0: no such instructions), "
-                 "memory_read_bytes_per_s, memory_read_streams");
+                 "memory_read_bytes_per_s, memory_read_streams, threads, isa");
     return [json, &globals] { return run(*json, globals); };
 }
 

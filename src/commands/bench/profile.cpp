@@ -45,6 +45,11 @@ std::vector<ProfileRow> rows_of(const std::vector<OpTime>& ops, int count, doubl
     return rows;
 }
 
+/// What a table's times are.
+std::string times_of(const ModelProfile& profile) {
+    return profile.rounds == 1 ? "one round" : "medians of " + std::to_string(profile.rounds) + " rounds";
+}
+
 std::vector<ProfileRow> reading_rows(const ModelProfile& profile) {
     return rows_of(profile.reading, 1, &OpTime::flops);
 }
@@ -53,6 +58,23 @@ std::vector<ProfileRow> writing_rows(const ModelProfile& profile) {
 }
 
 }  // namespace
+
+double median_of(std::vector<double> rounds) {
+    std::sort(rounds.begin(), rounds.end());
+    return rounds.empty() ? 0 : rounds[rounds.size() / 2];
+}
+
+ModelProfile median_profile(const std::vector<ModelProfile>& rounds) {
+    ModelProfile median = rounds.at(0);
+    median.rounds = static_cast<int>(rounds.size());
+    for (auto part : {&ModelProfile::reading, &ModelProfile::writing})
+        for (std::size_t i = 0; i < (median.*part).size(); i++) {
+            std::vector<double> seconds;
+            for (const ModelProfile& round : rounds) seconds.push_back((round.*part).at(i).seconds);
+            (median.*part)[i].seconds = median_of(seconds);
+        }
+    return median;
+}
 
 double seconds_of(const std::vector<ProfileRow>& rows) {
     double sum = 0;
@@ -103,8 +125,8 @@ std::string profile_text(const ModelProfile& profile, int threads) {
         std::vector<ProfileRow> rows = reading_rows(profile);
         for (ProfileRow& row : rows) row.limit = peak_of(row.kind, peaks);
         std::snprintf(line, sizeof line,
-                      "\nreading op by op, %.3f s; GFLOP/s, of the peak for such weights\n",
-                      seconds_of(rows));
+                      "\nreading op by op, %.3f s, %s; GFLOP/s, of the peak for such weights\n",
+                      seconds_of(rows), times_of(profile).c_str());
         text += line + profile_table(rows, 1);
     }
     if (profile.written > 0) {
@@ -112,8 +134,8 @@ std::string profile_text(const ModelProfile& profile, int threads) {
         std::vector<ProfileRow> rows = writing_rows(profile);
         for (ProfileRow& row : rows) row.limit = memory.bytes_per_s;
         std::snprintf(line, sizeof line,
-                      "\nwriting op by op, %.3f s per token; GB/s, of %.1f that the memory delivers\n",
-                      seconds_of(rows), memory.bytes_per_s / 1e9);
+                      "\nwriting op by op, %.3f s per token, %s; GB/s, of %.1f that the memory delivers\n",
+                      seconds_of(rows), times_of(profile).c_str(), memory.bytes_per_s / 1e9);
         text += line + profile_table(rows, 2);
     }
     return text;

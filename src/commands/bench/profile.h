@@ -25,10 +25,17 @@ std::string profile_table(const std::vector<ProfileRow>& rows, int decimals);
 nlohmann::ordered_json profile_json(const std::vector<ProfileRow>& rows, const char* kind,
                                     const char* amount);
 
+/// Of several rounds; 0 of none.
+double median_of(std::vector<double> rounds);
+
 struct ModelProfile {
     std::vector<OpTime> reading, writing;
     int written = 0;  // tokens
+    int rounds = 1;
 };
+
+/// Of each op the median of its times in these rounds of the same work, at least one.
+ModelProfile median_profile(const std::vector<ModelProfile>& rounds);
 
 /// Two tables, the longest first. Measures the machine's limits for them, with `threads` threads: a few
 /// seconds.

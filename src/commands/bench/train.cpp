@@ -133,7 +133,7 @@ Action add_bench_train(CLI::App& app, const Globals& globals) {
     auto options = std::make_shared<Options>();
     add_file(app, "CONFIG", options->run.config_path, "model and training settings, JSON; -: stdin");
     add_data(app, options->run.data);
-    add_fields(app, options->fields);
+    add_fields(app, options->fields, all_fields);
     add_texts(app, "--set", options->run.set, "change a setting of the config, for example train.batch=4")
         ->type_name("KEY=VALUE");
     add_integer(app, "--steps", options->steps, 1, 10000, "steps to time, after one to warm up");

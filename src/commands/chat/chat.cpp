@@ -17,7 +17,6 @@
 #include "commands/options.h"
 #include "commands/text_input.h"
 #include "formats/gguf.h"
-#include "train/start.h"
 
 namespace linnet {
 namespace {
@@ -34,19 +33,17 @@ struct Options {
     bool length_given = false;
 };
 
-/// What --template names; else that which an adapter's run or the model's own was told to mark conversations
-/// by; else what the file's template means. Else the model continues text.
+/// What --template names; else what the template of an adapter, or else of the model's file, means. Without
+/// any the model continues text.
 ChatTemplate template_of(const Options& options, const Model& model) {
     if (!options.form.empty()) return open_chat_template(options.form, "--template");
-    std::string trained = model.file() ? trained_template(*model.file()) : "";
+    std::string source, file = model.path();
+    if (model.file()) source = model.file()->string(chat_template_key).value_or("");
     for (const AdapterChoice& adapter : options.adapters)
-        if (const std::string its = is_folder(adapter.path) ? "" : trained_template(Gguf(adapter.path));
-            !its.empty())
-            trained = its;
-    if (!trained.empty()) return open_chat_template(trained, "--template");
-    const auto source = model.file() ? model.file()->string("tokenizer.chat_template") : std::nullopt;
-    if (source) return recognise_chat_template(*source, chat_templates(), model.path());
-    return open_chat_template("plain", "--template");
+        if (std::string its = adapter_template(adapter.path); !its.empty())
+            source = std::move(its), file = adapter.path;
+    return source.empty() ? open_chat_template("plain", "--template")
+                          : recognise_chat_template(source, chat_templates(), file);
 }
 
 void introduce(const Model& model, const ChatTemplate& form, std::int64_t context, bool asks) {

@@ -159,7 +159,7 @@ struct LineEditor::Impl {
         if (stderr_redraws()) {
             // libedit writes prompt and line anew from where the cursor is.
             const int rows =
-                elsewhere ? 0 : rows_above_cursor(prompt_columns, *el_wline(edit), terminal_width());
+                elsewhere ? 0 : rows_above_cursor(prompt_columns, *el_wline(edit), stderr_width());
             put((rows > 0 ? "\x1b[" + std::to_string(rows) + "A" : "") + "\r\x1b[J");
             put(ask_for_marks);
         }
@@ -256,7 +256,7 @@ LineEditor::LineEditor(const std::string& history) : impl_(std::make_unique<Impl
     const std::vector<std::string> entries = read_history(history);
     for (const std::string& entry : entries) impl_->remember(entry);
     try {
-        if (!history.empty()) make_directories(std::filesystem::path(history).parent_path().string());
+        if (!history.empty()) make_folders(std::filesystem::path(history).parent_path().string());
         impl_->path = history;
     } catch (const Error&) {  // then none is kept
     }

@@ -121,7 +121,7 @@ void ChatSession::help() const {
     for (const ChatCommand& each : ChatCommand::all()) {
         std::string line = std::string(each.name) + (*each.argument ? " " : "") + each.argument;
         line.resize(std::max<std::size_t>(line.size() + 2, 26), ' ');
-        const int width = terminal_width();
+        const int width = stderr_width();
         if (width < 60)
             tell(line + "\n    " + each.help);
         else

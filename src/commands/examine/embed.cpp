@@ -145,7 +145,7 @@ Action add_embed(CLI::App& app, const Globals& globals) {
     app.add_flag("--truncate", options->truncate, "drop the end of a text that is longer than the context");
     auto* json = app.add_flag("--json", options->json, "JSON objects, one per line: text, embedding");
     add_output(app, "-o,--out", options->out, "write a NumPy array instead, .npy")->excludes(json);
-    add_overwrite(app, options->overwrite, "replace FILE where there is one");
+    add_overwrite(app, options->overwrite);
     return [options, &globals] {
         install_stop_signals();
         if (!options->out.empty()) {

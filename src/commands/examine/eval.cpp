@@ -57,11 +57,17 @@ std::size_t count_windows(const Options& options, const MeasuredText& text, std:
     return options.windows > 0 ? std::min(count, static_cast<std::size_t>(options.windows)) : count;
 }
 
-/// A window has a token to predict, and no more than the model has the context for.
-void check_context(const Options& options, const ModelConfig& config) {
+/// A window has a token to predict, and no more than the model has the context for. `whose`: that is.
+void check_context(const Options& options, const ModelConfig& config, const std::string& whose) {
     if (options.context > config.context)
-        usage_error("--ctx", "2 to " + std::to_string(config.context) + ", the model's",
+        usage_error("--ctx", "2 to " + std::to_string(config.context) + ", " + whose,
                     std::to_string(options.context));
+}
+
+/// Tokens of a window: as many as are asked for, else the context, or all of a text that is shorter.
+std::int64_t window_size(const Options& options, std::int64_t context, std::span<const TokenId> ids) {
+    if (options.context > 0) return options.context;
+    return std::min(context, std::max<std::int64_t>(2, static_cast<std::int64_t>(ids.size())));
 }
 
 /// What --against asks for, in windows that both models have the context for.
@@ -70,8 +76,9 @@ int compare(const Options& options, const std::shared_ptr<const Model>& model, c
     const std::shared_ptr<const Model> reference = Model::open(model_of_run(options.against));
     if (reference->config().has_encoder())
         fail_input(options.against, "", "a model that predicts a text", "one with an encoder");
-    check_context(options, reference->config());
-    if (wanted.context == 0) wanted.context = std::min(model->config().context, reference->config().context);
+    check_context(options, reference->config(), "as --against's model has it");
+    wanted.context =
+        window_size(options, std::min(model->config().context, reference->config().context), ids);
     count_windows(options, text, ids, wanted.context);
     Percent percent("compared");
     const Divergence measured =
@@ -158,11 +165,11 @@ int run(const Options& options, const Globals& globals) {
                               options.json,
                               options.resize},
                              globals);
-    check_context(options, model->config());
+    check_context(options, model->config(), "the model's");
     const MeasuredText text(options.file, options.read);
     const std::vector<TokenId> ids = encode_for_windows(model->tokenizer(), text, globals.threads);
     EngineOptions wanted;
-    wanted.context = options.context;
+    wanted.context = window_size(options, model->config().context, ids);
     wanted.threads = globals.threads;
     wanted.state = options.state;
     if (!options.against.empty()) return compare(options, model, text, ids, wanted);
@@ -191,12 +198,13 @@ Action add_eval(CLI::App& app, const Globals& globals) {
         app, "--against", options->against,
         "compare with this model's predictions instead: KL divergence, perplexities, top-token agreement")
         ->type_name("MODEL");
-    add_context(app, options->context, 2, "tokens per window");
+    add_context(app, options->context, 2, "tokens per window")
+        ->default_str("the model's own; all of a shorter text");
     add_state_type(app, options->state);
     add_integer(app, "--windows", options->windows, 1, INT64_MAX, "at most so many windows or examples")
         ->default_str("all");
     add_read_options(app, options->read);
-    add_fields(app, options->fields);
+    add_fields(app, options->fields, line_fields);
     add_integer(app, "--beams", options->beams, 1, 256, "encoder-decoders: answers kept at a time");
     add_real(app, "--length-penalty", options->length_penalty, -10, 10,
              "of --beams: log probabilities are divided by length to the power X");

@@ -22,6 +22,7 @@
 #include "model/trace/trace.h"
 #include "text/naming.h"
 #include "train/start.h"
+#include "train/task/objectives.h"
 #include "train/task/task.h"
 
 namespace linnet {
@@ -105,8 +106,11 @@ int eval_masks(const std::shared_ptr<const Model>& model, const ExampleEval& opt
     take_masking(*model, config.train);
     config.train.sequence = options.context > 0 ? options.context : config.model.context;
     config.train.batch = 1;
-    if (config.train.sequence < 3 || config.train.sequence > config.model.context)
-        usage_error("--ctx", "3 to " + std::to_string(config.model.context) + ", the model's context",
+    const std::int64_t shortest = objective_of(config.train.objective).shortest;
+    if (config.train.sequence < shortest || config.train.sequence > config.model.context)
+        usage_error("--ctx",
+                    std::to_string(shortest) + " to " + std::to_string(config.model.context) +
+                        ", the model's context",
                     std::to_string(config.train.sequence));
     if (config.model.head.next && config.train.sequence < shortest_pair)
         usage_error("--ctx", "at least " + std::to_string(shortest_pair) + ", as the model reads two texts",

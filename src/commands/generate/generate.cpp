@@ -224,7 +224,7 @@ int answer(Options& options, const Globals& globals, Task task, const std::share
     prepare(task, options, grammars);
     if (options.echo || task.settings.generate.logprobs >= 0)
         usage_error("--echo, --logprobs", "none, as the model answers sources", "one");
-    SourceOptions wanted;
+    AnswerOptions wanted;
     wanted.text = task.answer.prompt;
     wanted.name = prompt_name(options.prompt, options.file);
     wanted.format = options.format;

@@ -16,7 +16,7 @@ namespace {
 
 class Answering {
   public:
-    Answering(const std::shared_ptr<const Model>& model, const SourceOptions& options)
+    Answering(const std::shared_ptr<const Model>& model, const AnswerOptions& options)
         : model_(model),
           options_(options),
           start_(answer_marks(model->tokenizer(), model->config(), model->path()).start),
@@ -118,7 +118,7 @@ class Answering {
     }
 
     const std::shared_ptr<const Model>& model_;
-    const SourceOptions& options_;
+    const AnswerOptions& options_;
     TokenId start_;
     std::vector<std::string_view> lines_;
     std::vector<std::vector<TokenId>> sources_;
@@ -126,7 +126,7 @@ class Answering {
 
 }  // namespace
 
-int answer_sources(const std::shared_ptr<const Model>& model, const SourceOptions& options) {
+int answer_sources(const std::shared_ptr<const Model>& model, const AnswerOptions& options) {
     return Answering(model, options).run();
 }
 

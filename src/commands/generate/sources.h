@@ -8,7 +8,7 @@
 
 namespace linnet {
 
-struct SourceOptions {
+struct AnswerOptions {
     std::string text, name;  // sources, one per line; where they come from, for errors
     std::string format;      // text, ids or jsonl
     TextSettings settings;   // resolved
@@ -19,6 +19,6 @@ struct SourceOptions {
 
 /// Prints one answer per line, in the order of the sources. Error(Exit::input) naming the line of a source
 /// that is empty or longer than the context.
-int answer_sources(const std::shared_ptr<const Model>& model, const SourceOptions& options);
+int answer_sources(const std::shared_ptr<const Model>& model, const AnswerOptions& options);
 
 }  // namespace linnet

@@ -122,16 +122,30 @@ Habits habits_of(const AttentionMap& map, std::int64_t head, const std::vector<T
             if (tokens[k - 1] == tokens[at]) after += static_cast<double>(row[k]), repeated = true;
         if (repeated) induction.add(after);
     }
-    return {entropy.value(), first.value(), own.value(), previous.value(), induction.value()};
+    return {.entropy = entropy.value(),
+            .first = first.value(),
+            .own = own.value(),
+            .previous = previous.value(),
+            .induction = induction.value()};
 }
 
-constexpr const char* names[] = {"entropy", "first", "own", "previous", "induction"};
+struct Habit {
+    const char* name;
+    double Habits::*value;
+};
+/// In the order of the columns.
+constexpr Habit columns_of_habits[] = {{"entropy", &Habits::entropy},
+                                       {"first", &Habits::first},
+                                       {"own", &Habits::own},
+                                       {"previous", &Habits::previous},
+                                       {"induction", &Habits::induction}};
 
 void print_table(const AttentionMap& map, std::int64_t head, const Habits& habits) {
     char line[64];
     std::snprintf(line, sizeof line, "%-16s %4lld", map.path.c_str(), static_cast<long long>(head));
     std::string out = line;
-    for (double x : {habits.entropy, habits.first, habits.own, habits.previous, habits.induction}) {
+    for (const Habit& habit : columns_of_habits) {
+        const double x = habits.*habit.value;
         std::snprintf(line, sizeof line, " %9.3f", x);
         out += std::isfinite(x) ? line : "         -";
     }
@@ -143,9 +157,10 @@ void print_json(const AttentionMap& map, std::int64_t head, const Habits& habits
     const std::vector<std::string> rows = shown(tokenizer, map.in_source ? text.source : text.tokens),
                                    columns = map.cross ? shown(tokenizer, text.source) : rows;
     nlohmann::ordered_json record{{"path", map.path}, {"head", head}};
-    const double values[] = {habits.entropy, habits.first, habits.own, habits.previous, habits.induction};
-    for (std::size_t i = 0; i < std::size(values); i++)
-        record[names[i]] = std::isfinite(values[i]) ? nlohmann::ordered_json(values[i]) : nullptr;
+    for (const Habit& habit : columns_of_habits) {
+        const double x = habits.*habit.value;
+        record[habit.name] = std::isfinite(x) ? nlohmann::ordered_json(x) : nullptr;
+    }
     record["queries"] = rows, record["keys"] = columns;
     nlohmann::ordered_json& weights = record["weights"] = nlohmann::ordered_json::array();
     for (std::int64_t q = 0; q < map.queries; q++) {
@@ -170,7 +185,7 @@ void write_page(const Options& options, const Model& model, const LookedAt& text
 void note_projected(const ModelConfig& config) {
     std::int64_t projected = 0;
     for (std::int64_t layer = 0; layer < config.layers; layer++)
-        projected += config.mixer.at(layer) == mixer_names()[0] && config.attention.projected.at(layer) > 0;
+        projected += config.attends(layer) && config.attention.projected.at(layer) > 0;
     if (projected > 0)
         note("left out, as their keys are projected (model.attention.projected): " +
              std::to_string(projected) + " of " + std::to_string(config.layers) + " layers" +
@@ -191,9 +206,9 @@ int run(const Options& options, const Globals& globals) {
     }
     if (!options.json) {
         std::string header = "layer            head";
-        for (const char* name : names) {
+        for (const Habit& habit : columns_of_habits) {
             char column[16];
-            std::snprintf(column, sizeof column, " %9s", name);
+            std::snprintf(column, sizeof column, " %9s", habit.name);
             header += column;
         }
         write_stdout(header + "\n");
@@ -221,7 +236,7 @@ Action add_inspect_attention(CLI::App& app, const Globals& globals) {
         ->default_str("the model's own");
     add_output(app, "--html", options->html, "write a page of pictures instead of printing numbers")
         ->type_name("OUT");
-    add_overwrite(app, options->overwrite, "replace OUT where there is one");
+    add_overwrite(app, options->overwrite);
     app.add_flag("--special", options->special,
                  "read control tokens that the text spells as such, not as text");
     app.add_flag("--json", options->json, "one JSON object per head, with its weights");

@@ -10,7 +10,7 @@
 namespace linnet {
 namespace {
 
-constexpr const char* style = R"(<style>
+constexpr const char* style = R"(
 .heads { display:flex; flex-wrap:wrap; gap:10px; margin:10px 0 }
 .heads a { text-decoration:none; color:var(--soft); font-size:12.5px; text-align:center; width:104px }
 .heads svg, .large image { background:#fff } .heads svg { border:1px solid var(--rule); border-radius:4px }
@@ -19,7 +19,6 @@ image { image-rendering:pixelated }
 .large { display:none; margin:14px 0 6px } .large:target { display:block }
 .tokens text { font:11px ui-monospace,monospace; fill:var(--ink) }
 .large .wide-page { overflow-x:auto }
-</style>
 )";
 
 /// From white to dark blue; small weights are still seen.
@@ -110,7 +109,7 @@ std::string heading(const AttentionMap& map) {
 }  // namespace
 
 std::string attention_page(const AttentionPage& page) {
-    std::string out = page_begin(page.title) + style + "<h1>" + escape_html(page.title) +
+    std::string out = page_begin(page.title, style) + "<h1>" + escape_html(page.title) +
                       "</h1>\n<p>A row for each token that looks, a column for each that is looked at: the "
                       "darker, the larger the weight. Click on a head to see its tokens.</p>\n"
                       "<svg width=\"0\" height=\"0\" style=\"position:absolute\"><defs>\n";

@@ -13,6 +13,7 @@
 #include "commands/text_input.h"
 #include "generate/generator.h"
 #include "model/look/look.h"
+#include "model/trace/row_room.h"
 #include "model/trace/trace.h"
 #include "text/naming.h"
 
@@ -97,7 +98,9 @@ int run(const Options& options) {
     }
     TracedModel traced = trace(model->config(), options.training);
     Lowering lowering;
-    lowering.capacity = {options.rows, options.training ? options.rows : 1, options.rows};
+    lowering.capacity = capacities(
+        traced.graph,
+        {.tokens = options.rows, .outputs = options.training ? options.rows : 1, .beside = options.rows});
     lowering.phase = options.training ? Phase::train : Phase::read;
     lowering.states = !options.training;
     auto show = [&](const Program& program) {

@@ -9,6 +9,7 @@
 #include "base/json_line.h"
 #include "base/log_sum.h"
 #include "base/terminal.h"
+#include "base/utf8.h"
 #include "commands/commands.h"
 #include "commands/options.h"
 #include "commands/terminal_text.h"

@@ -244,7 +244,7 @@ Action add_tokenize(CLI::App& app, const Globals& globals) {
     app.add_flag("--add-special", options->add_special,
                  "put the vocabulary's begin and end tokens around each text");
     add_output(app, "--html", options->html, "write a page to look at instead of printing")->type_name("OUT");
-    add_overwrite(app, options->overwrite, "replace OUT where there is such a file");
+    add_overwrite(app, options->overwrite);
     add_files(app, "FILE", options->files, "texts; none or -: stdin");
     return [options, &globals] { return run(*options, globals); };
 }

@@ -35,9 +35,7 @@ struct Output {
     std::string path;
     bool overwrite = false;
 
-    void add_options(CLI::App& app) {
-        add_overwrite(app, overwrite, "replace OUT where there is such a file");
-    }
+    void add_options(CLI::App& app) { add_overwrite(app, overwrite); }
     /// Before the work.
     void prepare() const {
         if (!path.ends_with(".json") && !path.ends_with(".gguf"))
@@ -67,15 +65,6 @@ struct TrainArguments {
     bool lowercase = false;
     ReadOptions read;
 };
-
-/// "2G", "512M", "1000000": bytes of memory, in powers of 1024.
-std::uint64_t parse_size(const std::string& option, const std::string& text) {
-    constexpr Unit units[] = {{"K", 1 << 10}, {"M", 1 << 20}, {"G", 1 << 30}, {"", 1}};
-    const auto bytes = number_of_unit(text, units);
-    if (!bytes || *bytes < 1 << 20 || *bytes > 1e15)
-        usage_error(option, "a size of at least 1M, such as 512M or 2G", linnet::quoted(text));
-    return static_cast<std::uint64_t>(*bytes);
-}
 
 /// The pre-tokenizer's hand-written splitter for the trainer.
 WordSplitter splitter_of(const std::string& name) {
@@ -147,7 +136,7 @@ int run_train(const TrainArguments& arguments, const Globals& globals) {
     options.vocab_size = static_cast<TokenId>(arguments.vocab_size);
     options.min_frequency = static_cast<std::uint64_t>(arguments.min_frequency);
     options.special = arguments.special;
-    options.memory = parse_size("--mem", arguments.memory);
+    options.memory = parse_size("--mem", arguments.memory, 1e6);
     options.threads = threads;
     options.lowercase = arguments.lowercase;
     if (arguments.kind == "bpe") options.splitter = splitter_of(arguments.pre);
@@ -182,7 +171,9 @@ int run_train(const TrainArguments& arguments, const Globals& globals) {
              human_bytes(static_cast<double>(trainer.bytes())) + " and " +
              human_count(static_cast<double>(trainer.distinct_words())) + " distinct words in " +
              human_seconds(seconds_since(start)) +
-             (skipped ? "; " + std::to_string(skipped) + " bad documents skipped" : std::string()));
+             (skipped ? "; " + std::to_string(skipped) + (skipped == 1 ? " bad document" : " bad documents") +
+                            " skipped"
+                      : std::string()));
     } catch (const Stopped& stopped) {
         status.clear();
         note("linnet: stopped; " + arguments.out.path + " is not written");
@@ -283,7 +274,9 @@ Action add_tokenizer_train(CLI::App& app, const Globals& globals) {
     add_text(app, "--pretokenizer", options->pre,
              "how bpe cuts words: gpt-2, llama-bpe, qwen2, gpt-4o, starcoder, … (a wrong name lists all)")
         ->type_name("PRE");
-    add_text(app, "--mem", options->memory, "memory for counting; the rest goes to disk")->type_name("SIZE");
+    add_text(app, "--mem", options->memory,
+             "memory for counting, with K, M or G (powers of 1000); the rest goes to disk")
+        ->type_name("SIZE");
     app.add_flag("--lowercase", options->lowercase, "wordpiece: lower-case the text, without accents");
     add_output(app, "-o,--out", options->out.path, "tokenizer.json or GGUF to write")
         ->required()
@@ -301,7 +294,8 @@ Action add_tokenizer_train(CLI::App& app, const Globals& globals) {
 
 Action add_tokenizer_convert(CLI::App& app, const Globals&) {
     auto options = std::make_shared<ConvertArguments>();
-    auto* in = add_file(app, "IN", options->in, "GGUF, tokenizer.json, .tiktoken or SentencePiece model");
+    auto* in = add_file(app, "IN", options->in,
+                        "GGUF, tokenizer.json, .tiktoken or SentencePiece model, or a folder");
     add_hidden_names(app, "-t,--tokenizer,-m,--model", in);
     auto* out = add_output(app, "OUT", options->out.path, "the file to write: .json or .gguf");
     add_hidden_names(app, "-o,--out", out->required());

@@ -19,8 +19,8 @@ void CharSet::add(char32_t first, char32_t last) {
 
 void CharSet::add_scalars(char32_t first, char32_t last) {
     if (first > last) return;
-    auto touches = [&](const CharRange& r) { return r.last + 1 < first; };
-    auto from = std::partition_point(ranges_.begin(), ranges_.end(), touches);
+    auto ends_before = [&](const CharRange& r) { return r.last + 1 < first; };
+    auto from = std::partition_point(ranges_.begin(), ranges_.end(), ends_before);
     auto to = from;
     for (; to != ranges_.end() && to->first <= last + 1; ++to) {
         first = std::min(first, to->first);

@@ -28,17 +28,17 @@ void penalties(Draw& draw) {
 
 /// Tang et al. 2024, "Top-nσ: not all logits are you need", algorithm 1.
 void top_n_sigma(Draw& draw) {
-    std::vector<Candidate>& list = draw.list();
+    std::vector<TokenCandidate>& list = draw.list();
     double sum = 0, squares = 0, count = 0;
-    for (const Candidate& c : list)
+    for (const TokenCandidate& c : list)
         if (!Draw::banned(c.logit)) sum += static_cast<double>(c.logit), count++;
     if (count == 0) return;
     const double mean = sum / count;
-    for (const Candidate& c : list)
+    for (const TokenCandidate& c : list)
         if (!Draw::banned(c.logit)) squares += std::pow(static_cast<double>(c.logit) - mean, 2);
     const double floor =
         static_cast<double>(draw.top) - draw.options->top_n_sigma * std::sqrt(squares / count);
-    std::erase_if(list, [&](const Candidate& c) { return static_cast<double>(c.logit) < floor; });
+    std::erase_if(list, [&](const TokenCandidate& c) { return static_cast<double>(c.logit) < floor; });
 }
 
 void top_k(Draw& draw) {
@@ -49,7 +49,7 @@ void top_k(Draw& draw) {
 double entropy_of(Draw& draw) {
     const double whole = draw.sum();
     double entropy = 0;
-    for (const Candidate& c : draw.list())
+    for (const TokenCandidate& c : draw.list())
         if (const double p = draw.weight(c) / whole; p > 0) entropy -= p * std::log(p);
     return entropy;
 }
@@ -58,11 +58,11 @@ double entropy_of(Draw& draw) {
 void typical_p(Draw& draw) {
     struct Scored {
         double distance, share;
-        Candidate candidate;
+        TokenCandidate candidate;
     };
     const double whole = draw.sum(), entropy = entropy_of(draw);
     std::vector<Scored> scored;
-    for (const Candidate& c : draw.list()) {
+    for (const TokenCandidate& c : draw.list()) {
         const double p = draw.weight(c) / whole;
         scored.push_back({p > 0 ? std::abs(-std::log(p) - entropy) : HUGE_VAL, p, c});
     }
@@ -81,7 +81,7 @@ void typical_p(Draw& draw) {
 /// Holtzman et al. 2020, "The curious case of neural text degeneration", section 3.1. Sorted in growing
 /// pieces: the run is short when the model knows what it wants, and then the rest need not be in order.
 void top_p(Draw& draw) {
-    std::vector<Candidate>& list = draw.list();
+    std::vector<TokenCandidate>& list = draw.list();
     const double whole = draw.sum();
     double held = 0;
     std::size_t sorted = 0, n = list.size(), piece = 64;
@@ -105,7 +105,7 @@ void top_p(Draw& draw) {
 /// Nguyen et al. 2024, "Turning up the heat: min-p sampling", section 3.
 void min_p(Draw& draw) {
     const double floor = static_cast<double>(draw.top) + std::log(draw.options->min_p) * draw.temperature;
-    std::erase_if(draw.list(), [&](const Candidate& c) { return static_cast<double>(c.logit) < floor; });
+    std::erase_if(draw.list(), [&](const TokenCandidate& c) { return static_cast<double>(c.logit) < floor; });
 }
 
 /// Exclude top choices (p-e-w 2024, github.com/oobabooga/text-generation-webui/pull/6335): sometimes, all
@@ -113,7 +113,7 @@ void min_p(Draw& draw) {
 void xtc(Draw& draw) {
     const SamplerOptions& o = *draw.options;
     if (draw.uniform(RandomPurpose::xtc) >= o.xtc_probability) return;
-    std::vector<Candidate>& list = draw.list();
+    std::vector<TokenCandidate>& list = draw.list();
     std::sort(list.begin(), list.end(), likelier);
     const double whole = draw.sum();
     std::size_t reach = 0;
@@ -208,12 +208,13 @@ SamplerChain sampler_chain(std::string_view list, Exit exit, std::string_view fi
 TokenId take_mirostat(Draw& draw, double& mu) {
     const SamplerOptions& o = *draw.options;
     const double whole = draw.sum();
-    const Candidate best = *std::min_element(draw.list().begin(), draw.list().end(), likelier);
-    std::erase_if(draw.list(), [&](const Candidate& c) { return -std::log2(draw.weight(c) / whole) > mu; });
+    const TokenCandidate best = *std::min_element(draw.list().begin(), draw.list().end(), likelier);
+    std::erase_if(draw.list(),
+                  [&](const TokenCandidate& c) { return -std::log2(draw.weight(c) / whole) > mu; });
     if (draw.list().empty()) draw.list().push_back(best);
     const double kept = draw.sum();
     const TokenId id = draw.take();
-    for (const Candidate& c : draw.list())
+    for (const TokenCandidate& c : draw.list())
         if (c.id == id) mu -= o.mirostat_lr * (-std::log2(draw.weight(c) / kept) - o.mirostat_ent);
     return id;
 }

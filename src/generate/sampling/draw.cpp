@@ -36,7 +36,7 @@ std::span<float> Draw::own_scores() {
 std::optional<TokenId> Draw::best() {
     float highest = -std::numeric_limits<float>::infinity();
     if (!whole_) {
-        const Candidate& c = *std::min_element(list_.begin(), list_.end(), likelier);
+        const TokenCandidate& c = *std::min_element(list_.begin(), list_.end(), likelier);
         return c.id;
     }
     std::size_t found = 0;
@@ -68,10 +68,10 @@ bool Draw::find_top() {
 
 void Draw::refresh_top() {
     top = lowest;
-    for (const Candidate& c : list_) top = std::max(top, c.logit);
+    for (const TokenCandidate& c : list_) top = std::max(top, c.logit);
 }
 
-std::vector<Candidate>& Draw::list() {
+std::vector<TokenCandidate>& Draw::list() {
     if (!whole_) return list_;
     whole_ = false;
     list_.clear();
@@ -118,20 +118,20 @@ void Draw::apply_temperature() {
     // A temperature that would take logits beyond a float's range is 0 as far as that can tell: one that
     // leaves them there keeps their order.
     double most = 0;
-    for (const Candidate& c : list())
+    for (const TokenCandidate& c : list())
         if (!banned(c.logit)) most = std::max(most, std::fabs(static_cast<double>(c.logit)));
     const double divisor = std::max(temperature, most / static_cast<double>(-lowest));
-    for (Candidate& c : list()) c.logit = bounded(static_cast<double>(c.logit) / divisor);
+    for (TokenCandidate& c : list()) c.logit = bounded(static_cast<double>(c.logit) / divisor);
     temperature = 1;
 }
 
-double Draw::weight(const Candidate& c) const {
+double Draw::weight(const TokenCandidate& c) const {
     return std::exp(static_cast<double>(c.logit - top) / temperature);
 }
 
 double Draw::sum() {
     double whole = 0;
-    for (const Candidate& c : list()) whole += weight(c);
+    for (const TokenCandidate& c : list()) whole += weight(c);
     return whole;
 }
 
@@ -143,7 +143,7 @@ double Draw::uniform(RandomPurpose purpose) const {
 TokenId Draw::take() {
     double whole = 0;
     weights_.clear();
-    for (const Candidate& c : list()) {
+    for (const TokenCandidate& c : list()) {
         whole += weight(c);
         weights_.push_back(whole);
     }

@@ -14,11 +14,11 @@
 
 namespace linnet {
 
-struct Candidate {
+struct TokenCandidate {
     float logit;
     TokenId id;
 };
-inline bool likelier(const Candidate& a, const Candidate& b) {
+inline bool likelier(const TokenCandidate& a, const TokenCandidate& b) {
     return a.logit > b.logit || (a.logit == b.logit && a.id < b.id);
 }
 
@@ -51,7 +51,7 @@ class Draw {
     bool find_top();
 
     /// The candidates as a list, in id order until something orders it.
-    std::vector<Candidate>& list();
+    std::vector<TokenCandidate>& list();
     /// list() after the first `k` of the likeliest, in order; one pass over a vocabulary.
     void keep_top_k(std::size_t k);
     /// Where a candidate list was changed by more than cutting its tail: the largest logit again.
@@ -65,14 +65,14 @@ class Draw {
                 if (auto i = static_cast<std::size_t>(id); i < scores.size())
                     scores[i] = change(value, scores[i]);
         } else {
-            for (Candidate& c : list_)
+            for (TokenCandidate& c : list_)
                 if (auto found = of.find(c.id); found != of.end()) c.logit = change(found->second, c.logit);
         }
     }
     /// Makes the logits those that the temperature has scaled, for a sampler that changes them.
     void apply_temperature();
-    double weight(const Candidate& c) const;  // not normalized
-    double sum();                             // of the candidates' weights
+    double weight(const TokenCandidate& c) const;  // not normalized
+    double sum();                                  // of the candidates' weights
     double uniform(RandomPurpose purpose) const;
     /// A candidate by its probability.
     TokenId take();
@@ -91,7 +91,7 @@ class Draw {
     std::uint64_t step_ = 0;
     bool whole_ = true;
     std::vector<float> own_;  // [V], where logits were changed
-    std::vector<Candidate> list_;
+    std::vector<TokenCandidate> list_;
     std::vector<double> weights_;
 };
 

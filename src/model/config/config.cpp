@@ -41,10 +41,10 @@ void check_heads(ModelConfig& c, std::string_view file) {
     for (std::int64_t heads : c.heads.list())
         if (heads <= 0) fail_input(file, "model.heads", "a positive number", text(heads));
     c.kv_heads = filled(c.kv_heads, c.deepest(), [&](std::int64_t layer) { return c.heads.at(layer); });
-    if (c.uses(mixer_names()[0]) && c.kind != "encoder-decoder" &&
+    if (c.uses(attention_mixer) && c.kind != "encoder-decoder" &&
         c.mixer.is_list()) {  // what layers without attention have means nothing
         std::int64_t first = 0;
-        while (c.mixer.at(first) != mixer_names()[0]) first++;
+        while (!c.attends(first)) first++;
         auto attention = [&](const PerLayer<std::int64_t>& list, auto counts) {
             std::vector<std::int64_t> values;
             for (std::int64_t layer = 0; layer < c.layers; layer++)
@@ -52,13 +52,12 @@ void check_heads(ModelConfig& c, std::string_view file) {
             return PerLayer<std::int64_t>(std::move(values));
         };
         c.heads = attention(c.heads, mixer_has_heads);
-        c.kv_heads = attention(c.kv_heads, [](std::string_view mixer) { return mixer == mixer_names()[0]; });
+        c.kv_heads = attention(c.kv_heads, [](std::string_view mixer) { return mixer == attention_mixer; });
         c.heads.shorten(c.layers);
     }
     const bool crosses = c.kind == "encoder-decoder";
     for (std::int64_t layer = 0; layer < c.deepest(); layer++)
-        if ((crosses || c.mixer.at(layer) == mixer_names()[0]) &&
-            c.heads.at(layer) % c.kv_heads.at(layer) != 0)
+        if ((crosses || c.attends(layer)) && c.heads.at(layer) % c.kv_heads.at(layer) != 0)
             fail_input(file, "model.kv_heads", "a divisor of heads (" + text(c.heads.at(layer)) + ")",
                        text(c.kv_heads.at(layer)));
     if (c.head_width == 0) {
@@ -84,7 +83,11 @@ void check_ssm(ModelConfig& c, std::string_view file) {
         c.ssm = {};
         return;
     }
+    // What is filled in keeps to the limits of its key, so that a config that is printed can be read.
     fill(c.ssm.inner, 2 * c.width);
+    if (c.ssm.inner > most_width)
+        fail_input(file, "model.ssm.inner", "at most " + std::to_string(most_width),
+                   std::to_string(c.ssm.inner), "2 x model.width, where it is left out");
     fill(c.ssm.state, c.uses("mamba") ? 16 : 128);
     if (c.uses("mamba"))
         fill(c.ssm.rank, (c.width + 15) / 16);
@@ -97,6 +100,9 @@ void check_ssm(ModelConfig& c, std::string_view file) {
     if (c.ssm.heads == 0 && c.ssm.inner % 64 != 0)
         fail_input(file, "model.ssm.heads", "a number, as ssm.inner is no multiple of 64", "none");
     fill(c.ssm.heads, c.ssm.inner / 64);
+    if (c.ssm.heads > most_heads)
+        fail_input(file, "model.ssm.heads", "at most " + std::to_string(most_heads),
+                   std::to_string(c.ssm.heads), "model.ssm.inner / 64, where it is left out");
     if (c.ssm.inner % c.ssm.heads != 0)
         fail_input(file, "model.ssm.heads", "a divisor of ssm.inner (" + std::to_string(c.ssm.inner) + ")",
                    std::to_string(c.ssm.heads));
@@ -141,7 +147,7 @@ void check_mixers(ModelConfig& c, std::string_view file) {
         if (std::ranges::none_of(c.mixer.list(), mixer_has_heads)) c.heads = c.kv_heads = c.head_width = 1;
         c.kv_heads = 0;
     }
-    if (!c.uses(mixer_names()[0])) {
+    if (!c.uses(attention_mixer)) {
         const bool linear = c.uses("linear-attention");
         for (const std::string& kind : c.position.kind.list())
             if (linear && kind == "rope")
@@ -213,7 +219,7 @@ void check_value_embeddings(ModelConfig& c, std::string_view file) {
     auto& tables = c.attention.value_embedding;
     std::vector<std::int64_t> used;
     for (std::int64_t layer = 0; layer < c.deepest(); layer++)
-        used.push_back(c.mixer.at(layer) == mixer_names()[0] ? tables.at(layer) : 0);
+        used.push_back(c.attends(layer) ? tables.at(layer) : 0);
     tables = PerLayer<std::int64_t>(std::move(used));
     tables.shorten(c.deepest());
     std::map<std::int64_t, std::int64_t> heads;  // of each table
@@ -258,7 +264,7 @@ void check_choice(ModelConfig& c, std::string_view file) {
         return;
     }
     constexpr std::int64_t most = std::int64_t{1} << 26;
-    const std::int64_t blocks = (c.context + choice_block - 1) / choice_block;  // at most 2^18
+    const std::int64_t blocks = c.choice_blocks();  // at most 2^18
     if (blocks * blocks * c.deepest() > most)
         fail_input(file, "model.attention.random", "0, as model.context is " + std::to_string(c.context),
                    std::to_string(a.random),
@@ -271,7 +277,7 @@ void check_projections(ModelConfig& c, std::string_view file) {
     auto& a = c.attention;
     std::vector<std::int64_t> used;
     for (std::int64_t layer = 0; layer < c.layers; layer++)
-        used.push_back(c.mixer.at(layer) == mixer_names()[0] ? a.projected.at(layer) : 0);
+        used.push_back(c.attends(layer) ? a.projected.at(layer) : 0);
     a.projected = PerLayer<std::int64_t>(std::move(used));
     a.projected.shorten(c.layers);
     std::int64_t projected = 0, elements = 0;
@@ -393,7 +399,7 @@ void check_windows(ModelConfig& c, std::string_view file) {
     if (c.merges_at(c.layers - 1) > 16)
         fail_input(file, "model.image.merge", "at most 16 merges", text(c.merges_at(c.layers - 1)));
     if (i.window == 0) i.shift = 0;
-    const bool plain = c.mixer.list() == PerLayer<std::string>(mixer_names()[0]).list() &&
+    const bool plain = c.mixer.list() == PerLayer<std::string>(attention_mixer).list() &&
                        c.attention.window.list() == PerLayer<std::int64_t>(0).list() &&
                        c.attention.buckets == 0 && c.attention.score == "scaled" && c.tie_layers == 0 &&
                        c.residual.first == "none";
@@ -476,7 +482,11 @@ std::int64_t ModelConfig::merges_at(std::int64_t layer) const {
 }
 
 bool ModelConfig::has_attention() const {
-    return kind == "encoder-decoder" || uses(mixer_names()[0]);
+    return kind == "encoder-decoder" || uses(attention_mixer);
+}
+
+std::int64_t ModelConfig::choice_blocks() const {
+    return (context + choice_block - 1) / choice_block;
 }
 
 bool ModelConfig::uses(std::string_view some_mixer) const {

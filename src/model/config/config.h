@@ -13,6 +13,8 @@
 namespace linnet {
 
 inline constexpr std::int64_t most_layers = 4096;  // that a model may have
+inline constexpr std::int64_t most_width = 1 << 24, most_heads = 1 << 16;
+inline constexpr const char* attention_mixer = "attention";  // what other mixers stand in the place of
 
 /// A setting that differs by layer: a value, or a list that repeats over the layers (`at(layer)`).
 template <class T>
@@ -28,11 +30,11 @@ struct ModelConfig {
     std::int64_t segments = 0;        // kinds of stretches that have an embedding (BERT: 2); 0: none
     std::int64_t start_token = -1;    // an encoder–decoder's answers begin behind it; -1: begin or end
     std::string pooling = "mean";     // how an encoder's rows become one vector
-    PerLayer<std::string> mixer = "attention";  // of mixer_names()
-    PerLayer<std::int64_t> heads = 0;           // H
-    PerLayer<std::int64_t> kv_heads = 0;        // 0 in a config: H
-    std::int64_t head_width = 0;                // D; 0 in a config: C / H
-    std::int64_t vocabulary = 0;                // V; from the tokenizer
+    PerLayer<std::string> mixer = attention_mixer;  // of mixer_names()
+    PerLayer<std::int64_t> heads = 0;               // H
+    PerLayer<std::int64_t> kv_heads = 0;            // 0 in a config: H
+    std::int64_t head_width = 0;                    // D; 0 in a config: C / H
+    std::int64_t vocabulary = 0;                    // V; from the tokenizer
     struct {  // of the mixers mamba and mamba2; 0 in a config: as models/README.md says
         std::int64_t inner = 0, state = 0, conv = 4;  // channels; numbers (of mamba2: keys) of a state; rows
         std::int64_t rank = 0;                        // of mamba: of the step sizes' product
@@ -134,7 +136,11 @@ struct ModelConfig {
     bool zero_init = false;  // matrices that end a branch, and an output matrix of its own, start at 0
 
     bool uses(std::string_view some_mixer) const;  // in one of its layers
-    bool has_attention() const;                    // between its own rows, or to a source's
+    /// Whether the layer's own rows look at each other by attention.
+    bool attends(std::int64_t layer) const { return mixer.at(layer) == attention_mixer; }
+    bool has_attention() const;  // between its own rows, or to a source's
+    /// Blocks of positions in the context, of which attention.random chooses some for each.
+    std::int64_t choice_blocks() const;
     bool is_encoder() const { return kind == "encoder"; }
     bool has_encoder() const { return kind != "decoder"; }
     bool has_decoder() const { return kind != "encoder"; }
@@ -161,7 +167,7 @@ struct ModelConfig {
 
 // Names of what trace/ has, which is above this: its tables are the one place where they stand.
 
-/// What may stand in the place of attention, which is the first.
+/// Attention, and what may stand in its place.
 const std::vector<std::string>& mixer_names();
 /// Whether model.heads and head_width count for the mixer.
 bool mixer_has_heads(std::string_view name);

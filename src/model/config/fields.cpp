@@ -8,7 +8,7 @@ namespace linnet {
 namespace {
 
 std::vector<Field> rows(ModelConfig& c) {
-    constexpr double many = 1 << 24, far = 1 << 16;
+    constexpr double many = most_width, far = most_heads;
     return {
         {"model.kind", &c.kind, "what the model does", 0, 0, {"decoder", "encoder", "encoder-decoder"}},
         {"model.context", &c.context, "positions a sequence may have", 1, many},

@@ -16,6 +16,7 @@
 #include "model/narrow.h"
 #include "model/rewrite.h"
 #include "ops/experts.h"
+#include "text/chat/template.h"
 
 namespace linnet {
 namespace {
@@ -175,7 +176,13 @@ Adapter adapter_of_gguf(const Gguf& file, const Model& base, double scale) {
     if (found.empty()) fail_input(file.path(), "", "lora_a and lora_b of some tensors", "none");
     adapter.keep = values;
     adapter.alpha = alpha;
+    adapter.chat_template = file.string(chat_template_key).value_or("");
     return adapter;
+}
+
+std::string adapter_template(const std::string& path) {
+    if (is_folder(path)) return folder_chat_template(path);
+    return std::string(Gguf(path).string(chat_template_key).value_or(""));
 }
 
 std::shared_ptr<const Model> open_with_adapters(const std::string& path,
@@ -189,13 +196,14 @@ std::shared_ptr<const Model> open_with_adapters(const std::string& path,
 std::string save_adapter(const std::string& path, const std::string& architecture,
                          const std::vector<AdapterTarget>& targets, const std::vector<AdapterPair>& pairs,
                          double alpha, const std::string& name, const Provenance& provenance,
-                         Existing existing) {
+                         Existing existing, std::string_view chat_template) {
     GgufWriter out;
     out.add("general.architecture", architecture);
     out.add(general_type, "adapter");
     out.add("general.name", name);
     out.add(adapter_type, "lora");
     out.add(adapter_alpha, static_cast<float>(alpha));
+    if (!chat_template.empty()) out.add(chat_template_key, chat_template);
     for (const auto& [key, value] : provenance) out.add("linnet." + key, value);
     for (std::size_t i = 0; i < targets.size(); i++) {
         const double told = alpha != 0 ? alpha / static_cast<double>(targets[i].rank) : 1;
@@ -240,7 +248,7 @@ struct Change {
 enum class Fault : std::uint8_t { none, not_finite, too_large };
 
 void emit_changed(const std::string& path, const GgufTensor& t, DType type,
-                  const std::vector<Change>& changes, const GgufWriter::Sink& sink) {
+                  const std::vector<Change>& changes, int threads, const GgufWriter::Sink& sink) {
     const std::int64_t columns = t.shape.columns(), rows = t.shape.count() / columns,
                        some = rows_at_a_time(columns);
     const Tensor from{const_cast<std::byte*>(t.bytes.data()), t.type, t.shape};
@@ -252,7 +260,7 @@ void emit_changed(const std::string& path, const GgufTensor& t, DType type,
         const std::int64_t count = std::min(some, rows - begin);
         bytes.resize(static_cast<std::size_t>(count) * size);
         faults.assign(static_cast<std::size_t>(count), Fault::none);
-        run_team(physical_cores(), [&](Worker worker) {
+        run_team(threads_or_cores(threads), [&](Worker worker) {
             std::vector<float> values(static_cast<std::size_t>(columns)), sum(values.size());
             const Range range = worker.share(count);
             for (std::int64_t i = range.begin; i < range.end; i++) {
@@ -279,7 +287,7 @@ void emit_changed(const std::string& path, const GgufTensor& t, DType type,
 }  // namespace
 
 void merge_adapters(const Model& base, const std::vector<Adapter>& adapters, std::optional<DType> type,
-                    const std::string& path, Existing existing) {
+                    const std::string& path, Existing existing, int threads) {
     auto changes_of = [&](std::string_view name) {
         std::vector<Change> changes;
         for (const Adapter& adapter : adapters)
@@ -295,6 +303,9 @@ void merge_adapters(const Model& base, const std::vector<Adapter>& adapters, std
         if (!type && info(t.type).block > 1 && !changes_of(t.name).empty())
             fail_input(base.path(), std::string(t.name), "f32, f16 or bf16", std::string(info(t.type).name),
                        "--type f16 unpacks what the adapter changes; generate --lora needs no merging");
+    std::string_view chat_template;
+    for (const Adapter& adapter : adapters)
+        if (!adapter.chat_template.empty()) chat_template = adapter.chat_template;
     rewrite_model(
         *base.file(), path, {},
         [&](const GgufTensor& t) -> std::optional<NewTensor> {
@@ -302,10 +313,10 @@ void merge_adapters(const Model& base, const std::vector<Adapter>& adapters, std
             if (changes.empty()) return std::nullopt;
             const DType to = type.value_or(t.type);
             return NewTensor{to, [&, to, changes = std::move(changes)](const GgufWriter::Sink& sink) {
-                                 emit_changed(base.file()->path_of(t), t, to, changes, sink);
+                                 emit_changed(base.file()->path_of(t), t, to, changes, threads, sink);
                              }};
         },
-        false, existing);
+        false, existing, chat_template);
 }
 
 }  // namespace linnet

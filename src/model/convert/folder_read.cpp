@@ -16,6 +16,7 @@
 #include "model/huggingface/generation_config.h"
 #include "model/trace/trace.h"
 #include "model/weights.h"
+#include "text/chat/template.h"
 #include "text/files/foreign.h"
 #include "text/files/json.h"
 #include "text/files/tokenizer_json.h"
@@ -214,8 +215,8 @@ std::string described(const ParameterRows& rows) {
     if (rows.transpose) out += ", transposed";
     if (rows.groups > 1) out += ", its rows regrouped";
     if (rows.head > 0) out += ", its heads' rows in turn";
-    if (rows.spelling == Spelling::less_one) out += ", plus 1";
-    if (rows.spelling == Spelling::log) out += ", its negative exponential";
+    if (rows.transform == ValueTransform::less_one) out += ", plus 1";
+    if (rows.transform == ValueTransform::log) out += ", its negative exponential";
     return out;
 }
 
@@ -233,7 +234,7 @@ MadeRows made_rows(const ParameterReader& reader, DType type) {
 }
 
 /// The part of a tensor that is one parameter.
-SourceTensor one_parameter(const Opened& opened, std::size_t index, const SourceOptions& options) {
+SourceTensor one_parameter(const Opened& opened, std::size_t index, const OpenOptions& options) {
     const Parameter& p = opened.graph.parameters()[index];
     SourceTensor t{p.name, DType::f32, p.stored(), {}, {}, {}, {}};
     if (const ParameterReader* reader = opened.readers[index].get()) {
@@ -248,7 +249,7 @@ SourceTensor one_parameter(const Opened& opened, std::size_t index, const Source
     return t;
 }
 
-SourceTensor whole_tensor(const Opened& opened, const StoredTensor& stored, const SourceOptions& options) {
+SourceTensor whole_tensor(const Opened& opened, const StoredTensor& stored, const OpenOptions& options) {
     SourceTensor first = one_parameter(opened, stored.parts[0], options);
     first.name = stored.name, first.shape = stored.shape;
     if (stored.parts.size() == 1) return first;
@@ -294,7 +295,7 @@ void add_metadata(const HuggingFaceConfig& file, const ModelConfig& config, Mode
         source.tokenizer = tokenizer;
     }
     if (const std::string chat = chat_template(path, settings); !chat.empty())
-        source.metadata.add("tokenizer.chat_template", std::string_view(chat));
+        source.metadata.add(chat_template_key, std::string_view(chat));
     if (const std::string generation = path + "/" + std::string(generation_name); there(generation))
         add_generation_config(source.metadata, without_infinity(read_file(generation, largest_generation)),
                               generation);
@@ -361,6 +362,10 @@ void refuse_unsaid(const HuggingFaceConfig& file, const ModelConfig& config) {
 
 }  // namespace
 
+std::string folder_chat_template(const std::string& path) {
+    return chat_template(path, OptionalJson(path + "/tokenizer_config.json"));
+}
+
 TokenizerPtr tokenizer_at(const std::string& path) {
     std::error_code ignored;
     if (!std::filesystem::is_directory(path, ignored)) return load_tokenizer(path);
@@ -368,7 +373,7 @@ TokenizerPtr tokenizer_at(const std::string& path) {
     return tokenizer_of(path, 0, OptionalJson(path + "/tokenizer_config.json"), none);
 }
 
-ModelSource open_folder(const std::string& path, const SourceOptions& options) {
+ModelSource open_folder(const std::string& path, const OpenOptions& options) {
     ModelSource source;
     source.path = path;
     const std::string config_path = path + "/config.json";

@@ -15,6 +15,7 @@
 #include "model/huggingface/config.h"
 #include "model/huggingface/generation_config.h"
 #include "model/trace/trace.h"
+#include "text/chat/template.h"
 #include "text/files/tokenizer_json.h"
 
 namespace linnet {
@@ -27,7 +28,7 @@ constexpr std::string_view tokenizer_name = "tokenizer.json", settings_name = "t
                            modules_name = "modules.json";
 
 /// A model and the family that it goes out as.
-struct Outgoing {
+struct FolderModel {
     const Gguf& file;
     const Architecture* architecture = nullptr;
     ModelConfig config;
@@ -39,20 +40,20 @@ struct Outgoing {
     ordered_json json;  // config.json
     bool kept = false;  // it is the one that the model came with
 
-    explicit Outgoing(const OutgoingModel& model) : file(model.file()) {
+    explicit FolderModel(const OutgoingModel& model) : file(model.file()) {
         config = read_config(file, architecture);
         graph = trace(config, false).graph;
         parameters = model.parameters(graph, *architecture, converted);
         for (std::size_t i = 0; i < parameters.size(); i++)
             if (const std::string& name = graph.parameters()[i].name; name.starts_with("rope_f")) {
-                const auto* values = reinterpret_cast<const float*>(parameters[i].lying);
+                const auto* values = reinterpret_cast<const float*>(parameters[i].in_place);
                 vectors[name] = {values, values + parameters[i].shape.count()};
             }
     }
 };
 
-/// The config that this text is to that family; nothing where it is not the model's.
-bool says_model(const HuggingFaceConfig& file, const Outgoing& model) {
+/// Whether config.json, read by its family's rows, gives the model's own config.
+bool says_model(const HuggingFaceConfig& file, const FolderModel& model) {
     std::set<std::string> names;
     for (const ParameterRows& rows : parameter_rows(file.family(), model.config, model.graph, true))
         names.insert(rows.tensors.begin(), rows.tensors.end());
@@ -74,7 +75,7 @@ bool says_model(const HuggingFaceConfig& file, const Outgoing& model) {
     }
 }
 
-bool all_placed(const HuggingFaceFamily& family, const Outgoing& model) {
+bool all_placed(const HuggingFaceFamily& family, const FolderModel& model) {
     const std::vector<ParameterRows> rows = parameter_rows(family, model.config, model.graph, true);
     for (std::size_t i = 0; i < rows.size(); i++)
         if (rows[i].tensors.empty() && !model.vectors.contains(model.graph.parameters()[i].name))
@@ -83,7 +84,7 @@ bool all_placed(const HuggingFaceFamily& family, const Outgoing& model) {
 }
 
 /// Sets the family and its config.json; false where there is none.
-bool choose_family(Outgoing& model) {
+bool choose_family(FolderModel& model) {
     if (auto text = model.file.string(kept_config)) {
         try {
             const HuggingFaceConfig kept(*text, model.file.path() + ": " + kept_config);
@@ -126,7 +127,7 @@ struct FolderTensor {
 };
 
 /// Whether every value of a tensor of f32 comes back from `type`.
-bool survives(const ParameterValues& tensor, DType type, Spelling spelling) {
+bool survives(const ParameterValues& tensor, DType type, ValueTransform transform) {
     WindowReader own(DType::f32), narrow(type, WindowReader::TooLarge::infinite);
     std::vector<float> back;
     const std::int64_t columns = tensor.columns(), some = rows_at_a_time(columns);
@@ -134,8 +135,8 @@ bool survives(const ParameterValues& tensor, DType type, Spelling spelling) {
         const Window window{row, std::min(tensor.rows(), row + some), 0, columns};
         const std::int64_t count = (window.end - row) * columns;
         back.resize(static_cast<std::size_t>(count));
-        kernels().load(count, type, narrow.read(tensor, window, spelling), back.data());
-        read_spelling(spelling, back);
+        kernels().load(count, type, narrow.read(tensor, window, transform), back.data());
+        undo_transform(transform, back);
         if (std::memcmp(back.data(), own.read(tensor, window), back.size() * sizeof(float)) != 0)
             return false;
     }
@@ -199,7 +200,7 @@ class TensorEmitter {
             }
             const std::byte* values =
                 reader_.read(*tensor_.holds[from.hold].first, {from.row, from.row + n, w.column, w.columns},
-                             first_.spelling);
+                             first_.transform);
             const std::int64_t at = r - w.begin;
             if (first_.transpose)
                 transpose(n, w.columns, static_cast<std::size_t>(size_), values, w.columns, out + at * size_,
@@ -229,17 +230,17 @@ void emit(const FolderTensor& tensor, const SafetensorsWriter::Sink& sink) {
 
 /// The type of a tensor: what was asked for, or as stored; GGUF's tensors that are always f32 go back to the
 /// others' type where no value changes.
-DType type_of(const ParameterValues& t, Spelling spelling, DType matrices, const Gguf& file,
+DType type_of(const ParameterValues& t, ValueTransform transform, DType matrices, const Gguf& file,
               const std::string& name, const SinkOptions& options) {
     if (options.type) return *options.type;
     if (info(t.type).block > 1)
         fail_input(file.path(), name, "f32, f16 or bf16", std::string(info(t.type).name),
                    "--type f16 unpacks quantized weights");
-    return t.type == DType::f32 && matrices != DType::f32 && survives(t, matrices, spelling) ? matrices
-                                                                                             : t.type;
+    return t.type == DType::f32 && matrices != DType::f32 && survives(t, matrices, transform) ? matrices
+                                                                                              : t.type;
 }
 
-DType matrix_type(const Outgoing& model, const SinkOptions& options) {
+DType matrix_type(const FolderModel& model, const SinkOptions& options) {
     if (options.type) return *options.type;
     for (std::size_t i = 0; i < model.parameters.size(); i++)
         if (model.parameters[i].shape.rank > 1 && !parts_of(model.graph.parameters()[i].name).layer.empty())
@@ -248,15 +249,15 @@ DType matrix_type(const Outgoing& model, const SinkOptions& options) {
 }
 
 /// Every tensor of the folder in the order of its first parameter. `rows` is by parameter and outlives them.
-std::vector<FolderTensor> folder_tensors(const Outgoing& model, const std::vector<ParameterRows>& rows,
+std::vector<FolderTensor> folder_tensors(const FolderModel& model, const std::vector<ParameterRows>& rows,
                                          const SinkOptions& options) {
     const DType matrices = matrix_type(model, options);
     std::vector<FolderTensor> tensors;
     std::map<std::string, std::size_t> found;
     for (std::size_t i = 0; i < rows.size(); i++) {
         if (rows[i].tensors.empty()) continue;
-        const DType type =
-            type_of(model.parameters[i], rows[i].spelling, matrices, model.file, rows[i].tensors[0], options);
+        const DType type = type_of(model.parameters[i], rows[i].transform, matrices, model.file,
+                                   rows[i].tensors[0], options);
         for (std::size_t part = 0; part < rows[i].tensors.size(); part++) {
             auto [at, first] = found.emplace(rows[i].tensors[part], tensors.size());
             if (first) tensors.push_back({rows[i].tensors[part], type, part, {}});
@@ -275,7 +276,7 @@ void write_json(const std::string& path, const ordered_json& json) {
 }
 
 /// The tokenizer's files.
-void write_tokenizer(const Outgoing& model, const Tokenizer& tokenizer, const std::string& folder) {
+void write_tokenizer(const FolderModel& model, const Tokenizer& tokenizer, const std::string& folder) {
     const auto* pipeline = dynamic_cast<const Pipeline*>(&tokenizer);
     if (!pipeline)
         fail_input(folder, std::string(tokenizer_name), "a tokenizer that it can express",
@@ -292,8 +293,7 @@ void write_tokenizer(const Outgoing& model, const Tokenizer& tokenizer, const st
         token("pad_token", s.padding), token("cls_token", s.cls), token("sep_token", s.separator),
         token("mask_token", s.mask);
     settings["add_bos_token"] = pipeline->add_bos();
-    if (auto chat = model.file.string("tokenizer.chat_template"))
-        settings["chat_template"] = std::string(*chat);
+    if (auto chat = model.file.string(chat_template_key)) settings["chat_template"] = std::string(*chat);
     write_json(folder + "/" + std::string(settings_name), settings);
     write_json(folder + "/" + std::string(generation_name), generation_config(model.file, s));
 }
@@ -302,7 +302,7 @@ void write_tokenizer(const Outgoing& model, const Tokenizer& tokenizer, const st
 /// how rows become one vector.
 void write_pooling(const ordered_json& pooling, const std::string& folder) {
     const std::string name(pooling_folder);
-    make_directories(folder + "/" + name);
+    make_folders(folder + "/" + name);
     write_json(folder + "/" + name + "/config.json", pooling);
     ordered_json modules = ordered_json::array();
     for (const auto& [kind, path] : {std::pair("Transformer", std::string()), std::pair("Pooling", name),
@@ -314,7 +314,8 @@ void write_pooling(const ordered_json& pooling, const std::string& folder) {
     write_json(folder + "/" + std::string(modules_name), modules);
 }
 
-void write_config_json(Outgoing& model, const Tokenizer& tokenizer, DType type, const std::string& folder) {
+void write_config_json(FolderModel& model, const Tokenizer& tokenizer, DType type,
+                       const std::string& folder) {
     ordered_json& json = model.json;
     if (json.contains("dtype") || json.contains("torch_dtype"))
         for (const char* key : {"dtype", "torch_dtype"}) {
@@ -327,10 +328,6 @@ void write_config_json(Outgoing& model, const Tokenizer& tokenizer, DType type, 
         if (tokenizer.eos()) json["eos_token_id"] = *tokenizer.eos();
         // Else some classes have an id of their own, which a smaller vocabulary lacks.
         if (!model.config.has_encoder() && !json.contains("pad_token_id")) json["pad_token_id"] = nullptr;
-    }
-    if (json.contains(pooling_folder)) {
-        write_pooling(json[pooling_folder], folder);
-        json.erase(std::string(pooling_folder));
     }
     write_json(folder + "/config.json", json);
 }
@@ -350,7 +347,7 @@ const NewFolder::Names folder_names{
 }  // namespace
 
 const HuggingFaceFamily* folder_family(const Gguf& file) {
-    Outgoing model(file);
+    FolderModel model(file);
     return choose_family(model) ? model.family : nullptr;
 }
 
@@ -361,7 +358,7 @@ std::optional<std::string> folder_class(const Gguf& file) {
 
 std::uint64_t write_folder(const OutgoingModel& values, const TokenizerPtr& tokenizer,
                            const std::string& path, const SinkOptions& options) {
-    Outgoing model(values);
+    FolderModel model(values);
     const Gguf& file = values.file();
     if (!choose_family(model))
         fail_input(file.path(), "", "a model that a family of transformers can say",
@@ -388,6 +385,10 @@ std::uint64_t write_folder(const OutgoingModel& values, const TokenizerPtr& toke
         });
     }
     writer.write(folder.path(), "model", options.max_part);
+    if (auto pooling = model.json.find(pooling_folder); pooling != model.json.end()) {
+        write_pooling(*pooling, folder.path());
+        model.json.erase(pooling);  // which has that file of its own there
+    }
     write_config_json(model, *words, matrix_type(model, options), folder.path());
     write_tokenizer(model, *words, folder.path());
     return folder.finish();

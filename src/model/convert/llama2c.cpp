@@ -319,7 +319,7 @@ void commit(CheckpointWriter& checkpoint, WordsWriter& words, const std::string&
 
 }  // namespace
 
-ModelSource open_llama2c(const std::string& path, const SourceOptions& options) {
+ModelSource open_llama2c(const std::string& path, const OpenOptions& options) {
     ModelSource source;
     source.path = path;
     auto file = std::make_shared<const MappedFile>(path);

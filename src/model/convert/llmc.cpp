@@ -45,7 +45,7 @@ ModelConfig config_of(std::int64_t context, std::int64_t vocabulary, std::int64_
 
 }  // namespace
 
-ModelSource open_llmc(const std::string& path, const SourceOptions& options) {
+ModelSource open_llmc(const std::string& path, const OpenOptions& options) {
     ModelSource source;
     source.path = path;
     auto file = std::make_shared<const MappedFile>(path);
@@ -75,7 +75,7 @@ ModelSource open_llmc(const std::string& path, const SourceOptions& options) {
     if (at != file->bytes().size())
         fail_input(path, "", std::to_string(at) + " bytes, as the header says",
                    std::to_string(file->bytes().size()), "is the file truncated?");
-    SourceOptions with = options;
+    OpenOptions with = options;
     if (with.tokenizer.empty()) {
         const std::string folder = std::filesystem::path(path).parent_path().string();
         with.tokenizer = tokenizer_in(folder.empty() ? "." : folder);

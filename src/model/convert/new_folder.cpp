@@ -32,7 +32,7 @@ NewFolder::NewFolder(const std::string& path, Existing existing, const Names& na
     refuse_existing();
     remove_left_over(old_);
     remove_left_over(new_);
-    make_directories(new_);
+    make_folders(new_);
 }
 
 NewFolder::~NewFolder() {
@@ -69,7 +69,7 @@ void NewFolder::restore(const std::vector<std::string>& set_aside) const {
 std::uint64_t NewFolder::finish() {
     refuse_existing();  // what came while this was made
     const std::uint64_t bytes = bytes_at(new_);
-    make_directories(old_);
+    make_folders(old_);
     std::vector<std::string> set_aside, made;
     auto move = [this](const std::string& from, const std::string& to, const std::string& name,
                        std::vector<std::string>& moved) {
@@ -87,7 +87,7 @@ std::uint64_t NewFolder::finish() {
         remove_all(old_);
         throw;
     }
-    sync_directory(final_);
+    sync_folder(final_);
     remove_all(old_);
     return bytes;
 }

@@ -58,7 +58,7 @@ std::string_view format_name(ModelFormat format) {
     return names[static_cast<std::size_t>(format)];
 }
 
-ModelSource open_source(const std::string& path, ModelFormat format, const SourceOptions& options) {
+ModelSource open_source(const std::string& path, ModelFormat format, const OpenOptions& options) {
     if (format == ModelFormat::folder) return open_folder(path, options);
     return format == ModelFormat::llama2c ? open_llama2c(path, options) : open_llmc(path, options);
 }
@@ -84,12 +84,15 @@ void require_gguf_tokenizer(const std::string& path, const TokenizerPtr& beside)
 }
 
 Adapter open_adapter(const AdapterChoice& choice, const Model& base) {
-    if (is_peft_folder(choice.path)) return adapter_of_folder(choice.path, base, choice.scale);
-    if (is_folder(choice.path))
+    const bool peft = is_peft_folder(choice.path);
+    if (!peft && is_folder(choice.path))
         fail_input(choice.path, "",
                    "an adapter: a file, a PEFT folder, or the folder of a run that trained one",
                    "another folder", "-m takes whole models");
-    return adapter_of_gguf(Gguf(choice.path), base, choice.scale);
+    Adapter adapter = peft ? adapter_of_folder(choice.path, base, choice.scale)
+                           : adapter_of_gguf(Gguf(choice.path), base, choice.scale);
+    adapter.path = choice.path;
+    return adapter;
 }
 
 std::shared_ptr<const Model> Model::open(const std::string& path) {

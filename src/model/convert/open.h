@@ -15,7 +15,7 @@ ModelFormat model_format(const std::string& path);
 std::string_view format_name(ModelFormat format);
 
 /// A model of another format than GGUF.
-ModelSource open_source(const std::string& path, ModelFormat format, const SourceOptions& options = {});
+ModelSource open_source(const std::string& path, ModelFormat format, const OpenOptions& options = {});
 
 /// A model of any format as GGUF; an empty path is the model built into the program. `tokenizer` (where not
 /// null) becomes the one that the file itself cannot hold.

@@ -17,7 +17,8 @@ const std::byte* WindowReader::stored(const ParameterValues& from, const Window&
         return static_cast<std::size_t>(stored_bytes(from.type, elements));
     };
     const std::int64_t columns = from.columns(), rows = w.end - w.begin;
-    const std::byte* at = from.lying ? from.lying + bytes(w.begin * columns) + bytes(w.column) : nullptr;
+    const std::byte* at =
+        from.in_place ? from.in_place + bytes(w.begin * columns) + bytes(w.column) : nullptr;
     if (at && (rows == 1 || w.columns == columns)) return at;
     stored_.resize(bytes(rows * w.columns));
     if (!at) {
@@ -29,23 +30,23 @@ const std::byte* WindowReader::stored(const ParameterValues& from, const Window&
     return stored_.data();
 }
 
-const std::byte* WindowReader::read(const ParameterValues& from, const Window& w, Spelling spelling) {
+const std::byte* WindowReader::read(const ParameterValues& from, const Window& w, ValueTransform transform) {
     const std::byte* own = stored(from, w);
-    if (from.type == type_ && spelling == Spelling::same) return own;
+    if (from.type == type_ && transform == ValueTransform::same) return own;
     const std::int64_t count = (w.end - w.begin) * w.columns;
     out_.resize(static_cast<std::size_t>(count * info(type_).bytes));
-    if (type_ == DType::f32 && spelling == Spelling::same) {
+    if (type_ == DType::f32 && transform == ValueTransform::same) {
         kernels().load(count, from.type, own, reinterpret_cast<float*>(out_.data()));
         return out_.data();
     }
     values_.resize(static_cast<std::size_t>(count));
     kernels().load(count, from.type, own, values_.data());
-    write_spelling(spelling, values_);
+    apply_transform(transform, values_);
     std::int64_t lost = store_narrowed(count, type_, values_.data(), out_.data());
-    if (spelling != Spelling::same) lost = std::min(lost, first_not_finite(values_));
+    if (transform != ValueTransform::same) lost = std::min(lost, first_not_finite(values_));
     if (lost < count && too_large_ == TooLarge::refused) {
         const std::int64_t row = from.row + w.begin + lost / w.columns;
-        if (spelling == Spelling::log)
+        if (transform == ValueTransform::log)
             refuse_row(from.file, from.tensor, row, "negative numbers, whose logarithms are written",
                        "others");
         refuse_narrowed(from.file, from.tensor, row, type_);
@@ -100,7 +101,7 @@ std::vector<ParameterValues> OutgoingModel::parameters(const Graph& graph, const
         const auto* from = reinterpret_cast<const float*>(reader.read(values.back(), {0, made->rows, 0, 1}));
         const std::vector<float>& kept = converted.emplace_back(from, from + made->rows);
         values.back().type = DType::f32, values.back().made = nullptr;
-        values.back().lying = reinterpret_cast<const std::byte*>(kept.data());
+        values.back().in_place = reinterpret_cast<const std::byte*>(kept.data());
     }
     return values;
 }

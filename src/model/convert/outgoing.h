@@ -19,7 +19,7 @@ namespace linnet {
 struct ParameterValues {
     DType type = DType::f32;
     Shape shape;
-    const std::byte* lying = nullptr;  // the first of them; null: they are made
+    const std::byte* in_place = nullptr;  // the first of them; null: they are made
     const MadeRows* made = nullptr;
     std::string file, tensor;  // where they come from, for refusals
     std::int64_t row = 0;      // of the tensor: the first one
@@ -38,7 +38,7 @@ class WindowReader {
     /// The window's elements, row after row, until the next call. Of a quantized type, it begins and ends
     /// with blocks.
     const std::byte* read(const ParameterValues& from, const Window& window,
-                          Spelling spelling = Spelling::same);
+                          ValueTransform transform = ValueTransform::same);
 
   private:
     const std::byte* stored(const ParameterValues& from, const Window& window);

@@ -25,12 +25,13 @@ using nlohmann::ordered_json;
 
 constexpr const char* config_name = "adapter_config.json";
 constexpr const char* weights_name = "adapter_model";
+constexpr const char* template_name = "chat_template.jinja";
 constexpr std::string_view prefix = "base_model.model.", mark_a = ".lora_A.weight", mark_b = ".lora_B.weight";
 
 const NewFolder::Names folder_names{
     config_name,
     [](std::string_view name) { return name == std::string(weights_name) + ".safetensors"; },
-    {},
+    {template_name},
     "config.json"};
 
 /// Where the rows of the model's parameters stand in the modules of its family.
@@ -259,6 +260,7 @@ Adapter adapter_of_folder(const std::string& path, const Model& base, double sca
     }
     file.check_used(base);
     adapter.keep = values;
+    adapter.chat_template = folder_chat_template(path);
     return adapter;
 }
 
@@ -375,6 +377,8 @@ std::uint64_t write_peft_folder(const Adapter& adapter, const Model& base, const
                                  {"use_dora", false},
                                  {"inference_mode", true}};
     writer.write(folder.path(), weights_name);
+    if (!adapter.chat_template.empty())
+        write_file(folder.path() + "/" + template_name, adapter.chat_template);
     write_file(folder.path() + "/" + config_name,
                config.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
     return folder.finish();

@@ -1,6 +1,7 @@
 // Adapters as Hugging Face's PEFT writes them: a folder with adapter_config.json and
 // adapter_model.safetensors, "base_model.model.MODULE.lora_A.weight" [rank, C] and "….lora_B.weight"
-// [rows, rank]. The base's family says which rows of which tensor a module's are, and in which order.
+// [rows, rank]; a chat template of its own is chat_template.jinja. The base's family says which rows of which
+// tensor a module's are, and in which order.
 #pragma once
 #include <string>
 #include <utility>

@@ -76,7 +76,7 @@ std::vector<std::size_t> raw_order(const Graph& graph, std::span<const RawGroup>
 }
 
 void add_raw_tensors(ModelSource& source, std::shared_ptr<const MappedFile> file, const ModelConfig& config,
-                     const Graph& graph, std::span<const RawPlace> places, const SourceOptions& options) {
+                     const Graph& graph, std::span<const RawPlace> places, const OpenOptions& options) {
     auto raw = std::make_shared<Raw>(Raw{std::move(file), graph, {}});
     raw->places.resize(graph.parameters().size());
     for (const RawPlace& place : places) raw->places[place.parameter] = place;
@@ -100,7 +100,7 @@ void add_raw_tensors(ModelSource& source, std::shared_ptr<const MappedFile> file
     source.keep = raw;
 }
 
-void add_tokenizer(ModelSource& source, const SourceOptions& options, std::int64_t tokens,
+void add_tokenizer(ModelSource& source, const OpenOptions& options, std::int64_t tokens,
                    const std::string& path) {
     const TokenizerPtr tokenizer = tokenizer_at(options.tokenizer);
     if (tokenizer->size() != tokens)

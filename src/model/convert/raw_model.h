@@ -30,11 +30,11 @@ std::vector<std::size_t> raw_order(const Graph& graph, std::span<const RawGroup>
 
 /// The rows of parameters at their places, under GGUF's names.
 void add_raw_tensors(ModelSource& source, std::shared_ptr<const MappedFile> file, const ModelConfig& config,
-                     const Graph& graph, std::span<const RawPlace> places, const SourceOptions& options);
+                     const Graph& graph, std::span<const RawPlace> places, const OpenOptions& options);
 
 /// The vocabulary in `options.tokenizer`, of as many tokens as the checkpoint at `path` has.
 /// Error(Exit::input).
-void add_tokenizer(ModelSource& source, const SourceOptions& options, std::int64_t tokens,
+void add_tokenizer(ModelSource& source, const OpenOptions& options, std::int64_t tokens,
                    const std::string& path);
 
 /// Before a graph is traced for a header that may say anything: Error(Exit::input) where the file is too

@@ -39,7 +39,7 @@ void write_llmc(const OutgoingModel& model, const std::string& path, const SinkO
 struct HuggingFaceFamily;
 /// The family of transformers that a model could be written for; null where there is none.
 const HuggingFaceFamily* folder_family(const Gguf& file);
-/// Its class.
+/// The transformers class; nothing where no family fits.
 std::optional<std::string> folder_class(const Gguf& file);
 
 }  // namespace linnet

@@ -52,7 +52,7 @@ void emit_tensor(const SourceTensor& t, const GgufWriter::Sink& sink) {
     }
 }
 
-DType gguf_type(const Parameter& parameter, DType stored, const SourceOptions& options) {
+DType gguf_type(const Parameter& parameter, DType stored, const OpenOptions& options) {
     if (always_f32(parameter)) return DType::f32;
     if (options.type) return *options.type;
     return stored == DType::f64 ? DType::f32 : stored;

@@ -49,21 +49,23 @@ struct ModelSource {
     std::vector<std::string> notes;    // for stderr
 };
 
-struct SourceOptions {
+struct OpenOptions {
     std::optional<DType> type;  // of matrices: f32, f16 or bf16; else as stored
     std::string tokenizer;      // a file, where the model has none
 };
 
 /// The model of a folder with config.json and safetensors. Error(Exit::input).
-ModelSource open_folder(const std::string& path, const SourceOptions& options);
+ModelSource open_folder(const std::string& path, const OpenOptions& options);
 /// The tokenizer of a file of any kind, or of such a folder: tokenizer.json or tokenizer.model, with what the
 /// files beside it say. Error(Exit::input).
 TokenizerPtr tokenizer_at(const std::string& path);
+/// The chat template of a folder: chat_template.jinja, else what tokenizer_config.json has; empty: none.
+std::string folder_chat_template(const std::string& path);
 /// llama2.c's checkpoint, version 0 to 2; the tokenizer is tokenizer.bin beside it. Error(Exit::input).
-ModelSource open_llama2c(const std::string& path, const SourceOptions& options);
+ModelSource open_llama2c(const std::string& path, const OpenOptions& options);
 /// llm.c's checkpoint of a GPT-2, versions 3 and 5; the tokenizer is tokenizer_in() its folder.
 /// Error(Exit::input).
-ModelSource open_llmc(const std::string& path, const SourceOptions& options);
+ModelSource open_llmc(const std::string& path, const OpenOptions& options);
 
 /// The rows of a window of whole rows that fits the memory of a few MiB, at least one.
 std::int64_t rows_at_a_time(std::int64_t columns);
@@ -87,6 +89,6 @@ void write_gguf(const ModelSource& source, const std::string& path, Existing exi
 
 /// The type that a parameter has in GGUF: vectors and position tables f32 (as runtimes want them), matrices
 /// as stored or asked for.
-DType gguf_type(const Parameter& parameter, DType stored, const SourceOptions& options);
+DType gguf_type(const Parameter& parameter, DType stored, const OpenOptions& options);
 
 }  // namespace linnet

@@ -61,7 +61,7 @@ class Places {
         const bool matrix = p.shape.rank > 1;
         r.rows = p.shape.dim[0], r.columns = matrix ? p.shape.dim[1] : 1;
         r.transpose = row.transpose && matrix;
-        if (name.suffix != ".bias") r.spelling = row.spelling;
+        if (name.suffix != ".bias") r.transform = row.transform;
         for (std::size_t i = 0; i < row.holds.size(); i++) {
             auto held = parameters_.find(with_layer(row.holds[i], name.layer) + name.suffix);
             const std::int64_t rows = held == parameters_.end() ? 0 : held->second->shape.dim[0];
@@ -156,19 +156,19 @@ bool is_spare(const HuggingFaceFamily& family, const std::string& tensor, bool p
     return false;
 }
 
-void read_spelling(Spelling spelling, std::span<float> values) {
+void undo_transform(ValueTransform transform, std::span<float> values) {
     for (float& x : values)
-        if (spelling == Spelling::less_one)
+        if (transform == ValueTransform::less_one)
             x += 1;
-        else if (spelling == Spelling::log)
+        else if (transform == ValueTransform::log)
             x = static_cast<float>(-std::exp(static_cast<double>(x)));
 }
 
-void write_spelling(Spelling spelling, std::span<float> values) {
+void apply_transform(ValueTransform transform, std::span<float> values) {
     for (float& x : values)
-        if (spelling == Spelling::less_one)
+        if (transform == ValueTransform::less_one)
             x -= 1;
-        else if (spelling == Spelling::log)
+        else if (transform == ValueTransform::log)
             x = static_cast<float>(std::log(-static_cast<double>(x)));
 }
 
@@ -177,7 +177,7 @@ std::int64_t first_not_finite(std::span<const float> values) {
 }
 
 std::int64_t convert_elements(std::int64_t count, DType from, const void* source, DType to, void* target,
-                              Spelling spelling) {
+                              ValueTransform transform) {
     constexpr std::int64_t some = 4096;
     alignas(64) float values[some];
     alignas(64) std::byte aligned[some * sizeof(double)];
@@ -193,8 +193,8 @@ std::int64_t convert_elements(std::int64_t count, DType from, const void* source
         else
             k.load(n, from, aligned, values);
         const std::span<float> all(values, static_cast<std::size_t>(n));
-        read_spelling(spelling, all);
-        if (spelling != Spelling::same) lost = std::min(lost, first_not_finite(all));
+        undo_transform(transform, all);
+        if (transform != ValueTransform::same) lost = std::min(lost, first_not_finite(all));
         lost = std::min(lost,
                         store_narrowed(n, to, values, static_cast<std::byte*>(target) + i * info(to).bytes));
         if (lost < n) return i + lost;
@@ -306,7 +306,7 @@ void ParameterReader::read(const Window& w, DType type, std::byte* out) const {
     const std::int64_t count = (w.end - w.begin) * w.columns;
     std::vector<std::byte> stored(static_cast<std::size_t>(count * info(type_).bytes));
     gather(w, stored.data());
-    const std::int64_t lost = convert_elements(count, type_, stored.data(), type, out, rows_.spelling);
+    const std::int64_t lost = convert_elements(count, type_, stored.data(), type, out, rows_.transform);
     if (lost < count) refuse(w, lost, type);
 }
 

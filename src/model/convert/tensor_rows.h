@@ -23,7 +23,7 @@ struct ParameterRows {
     std::int64_t head = 0;  // > 0: each so many rows have their two halves in turn; there one by one
     bool transpose = false;
     std::int64_t stacks = 1;  // transposed: so many matrices one below another, each by itself
-    Spelling spelling = Spelling::same;
+    ValueTransform transform = ValueTransform::same;
 
     struct Place {
         std::size_t tensor;
@@ -35,7 +35,7 @@ struct ParameterRows {
     /// Row after row as they stand there.
     bool in_order() const { return groups == 1 && head == 0 && !transpose; }
     /// The bytes of a value as they stand there.
-    bool as_is() const { return spelling == Spelling::same; }
+    bool as_is() const { return transform == ValueTransform::same; }
 };
 
 /// The rows of every parameter of `graph`; no tensors for one that config.json says (rope_freqs). `prefixed`:
@@ -46,17 +46,17 @@ std::vector<ParameterRows> parameter_rows(const HuggingFaceFamily& family, const
 /// Whether the family says of a tensor that it means nothing, or is one that this model could lack.
 bool is_spare(const HuggingFaceFamily& family, const std::string& tensor, bool prefixed);
 
-/// Values of a tensor as the parameter's, and back.
-void read_spelling(Spelling spelling, std::span<float> values);
-void write_spelling(Spelling spelling, std::span<float> values);
+/// A tensor's values to the parameter's, and back.
+void undo_transform(ValueTransform transform, std::span<float> values);
+void apply_transform(ValueTransform transform, std::span<float> values);
 
 /// The place of the first value that is not finite; their number where there is none.
 std::int64_t first_not_finite(std::span<const float> values);
 
-/// Type conversions of whole numbers of elements, read by `spelling`; f64 too, and of any address. Returns
+/// Type conversions of whole numbers of elements, `transform` undone; f64 too, and of any address. Returns
 /// the place of the first that `to` cannot hold, where it ends; `count` where there is none.
 [[nodiscard]] std::int64_t convert_elements(std::int64_t count, DType from, const void* source, DType to,
-                                            void* target, Spelling spelling = Spelling::same);
+                                            void* target, ValueTransform transform = ValueTransform::same);
 
 /// out[c · out_row + r] = in[r · in_row + c] for all rows r and columns c, of elements of `size` bytes (2, 4
 /// or 8).

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "graph/executor.h"
+#include "model/trace/row_room.h"
 #include "model/trace/trace.h"
 
 namespace linnet {
@@ -56,7 +57,7 @@ struct Encoder::Impl {
         Lowering lowering;
         lowering.phase = Phase::read;
         lowering.positions = config.context;
-        lowering.capacity = {rows, rows, rows};
+        lowering.capacity = capacities(graph, {.tokens = rows, .outputs = rows, .beside = rows});
         for (const Tensor& t : model->parameters()) lowering.stored.push_back(t.type);
         std::vector<Plan> plans;
         std::vector<const Plan*> all;

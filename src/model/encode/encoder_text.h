@@ -45,7 +45,7 @@ std::vector<std::int32_t> label_numbers(const std::vector<std::string>& names, c
 /// Whether it tells classes of single texts, never of two (metadata linnet.texts); false where it does not
 /// say.
 bool reads_single_texts(const Model& model);
-/// What those are called of a model that tells which tokens were replaced (ELECTRA).
+/// The two labels, original and replaced, of a model that tells which tokens were replaced (ELECTRA).
 std::vector<std::string> replaced_labels();
 
 }  // namespace linnet

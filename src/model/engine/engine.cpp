@@ -9,6 +9,7 @@
 #include "base/signals.h"
 #include "graph/executor.h"
 #include "model/engine/states.h"
+#include "model/trace/row_room.h"
 #include "model/trace/trace.h"
 
 namespace linnet {
@@ -63,7 +64,7 @@ struct Engine::Impl {
         for (const Tensor& t : model->parameters()) lowering.stored.push_back(t.type);
         auto plan = [&](const char* program, Phase phase, std::int64_t rows, std::int64_t outputs) {
             lowering.phase = phase;
-            lowering.capacity = {rows, outputs, 0};
+            lowering.capacity = capacities(graph, {.tokens = rows, .outputs = outputs});
             return make_plan(graph, graph.program(program), lowering);
         };
         auto sequences = static_cast<std::int64_t>(position.size());
@@ -74,7 +75,7 @@ struct Engine::Impl {
         std::optional<Plan> encode;
         if (model->config().has_encoder()) {
             lowering.phase = Phase::read;
-            lowering.capacity = {0, 0, context};
+            lowering.capacity = capacities(graph, {.beside = context});
             all.push_back(&encode.emplace(make_plan(graph, graph.program("encode"), lowering)));
         }
         Binding<float> binding;

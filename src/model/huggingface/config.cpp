@@ -500,7 +500,7 @@ class ConfigWriter {
             if (row.required) put(row.key, expanded(row.equals));
             return true;
         }
-        json value = said(row, fields_);
+        json value = key_value(row, fields_);
         if (row.write.is_string() &&
             row.values.value(row.write.get<std::string>(), json()) == fields_[row.field])
             value = row.write;
@@ -511,7 +511,7 @@ class ConfigWriter {
             return true;
         }
         const bool nested = row.key.find('.') != row.key.npos;
-        if (nested && !row.missing.is_null() && told(row, fields_) == derived(row.missing, fields_))
+        if (nested && !row.missing.is_null() && field_value(row, fields_) == derived(row.missing, fields_))
             return true;
         if (!row.times.is_null() || row.power != 1) {
             const ordered_json says = unreckoned(row, value.get<double>());

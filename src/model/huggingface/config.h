@@ -35,7 +35,7 @@ struct HuggingFaceKey : ArchitectureKey {
 };
 
 /// What stands in a tensor for a parameter x: x itself, x - 1, or log(-x).
-enum class Spelling { same, less_one, log };
+enum class ValueTransform { same, less_one, log };
 
 /// One tensor, or where the name has "{part}" so many, and the parameters whose rows it holds one after
 /// another. In names "{layer}" stands for the number.
@@ -54,8 +54,8 @@ struct HuggingFaceTensor {
     bool channels = false;             // [channels, 1, width of a convolution]
     bool flat = false;                 // a vector, which GGUF has as a matrix
     bool whole = false;                // the name ends here: no .weight, no .bias
-    Spelling spelling = Spelling::same;  // of weights; biases are the same
-    bool spare = false;                  // may be there where the model lacks the parameter
+    ValueTransform transform = ValueTransform::same;  // of weights; biases are the same
+    bool spare = false;                               // may be there where the model lacks the parameter
 };
 
 /// A value that config.json has as a list or by a formula.

@@ -131,8 +131,8 @@ void add_tensor(HuggingFaceFamily& family, const json& object, const std::string
     tensor.channels = row.flag("channels"), tensor.flat = row.flag("flat");
     tensor.whole = row.flag("whole"), tensor.spare = row.flag("spare");
     if (row.flag("less_one") && row.flag("log")) fail_input(path, where, "less_one or log", "both");
-    if (row.flag("less_one")) tensor.spelling = Spelling::less_one;
-    if (row.flag("log")) tensor.spelling = Spelling::log;
+    if (row.flag("less_one")) tensor.transform = ValueTransform::less_one;
+    if (row.flag("log")) tensor.transform = ValueTransform::log;
     for (const std::string& field : {tensor.parts, tensor.groups, tensor.matrices, tensor.stacks})
         if (!field.empty()) check.known(where, field);
     if (!tensor.stacks.empty() && !tensor.transpose)

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "model/trace/row_room.h"
 #include "model/trace/trace.h"
 
 namespace linnet {
@@ -74,13 +75,13 @@ void look_at_values(const Model& model, const LookedAt& text,
     const Batch batch = batch_of(model, text);
     const Rows* source = batch.find_space("source");
     const std::int64_t rows = source ? source->count : 0;
+    const Graph& graph = model.traced().graph;
     Lowering lowering;
-    lowering.capacity = {batch.rows.count, 1, rows};
+    lowering.capacity = capacities(graph, {.tokens = batch.rows.count, .outputs = 1, .beside = rows});
     lowering.positions = std::max(batch.rows.count, rows);
     Binding<float> binding;
     binding.parameters = model.parameters();
     for (const Tensor& t : binding.parameters) lowering.stored.push_back(t.type);
-    const Graph& graph = model.traced().graph;
     Executor<float> executor(graph, make_plan(graph, graph.program("logits"), lowering), binding, 1);
     executor.watch(batch, see);
 }

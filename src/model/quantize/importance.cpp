@@ -8,6 +8,7 @@
 #include "base/signals.h"
 #include "graph/executor.h"
 #include "model/look/look.h"
+#include "model/trace/row_room.h"
 #include "model/trace/trace.h"
 #include "model/weights.h"
 
@@ -58,7 +59,7 @@ Importance measure_importance(const Model& model, std::span<const TokenId> ids, 
     const TracedModel& traced = model.traced();
     const Graph& graph = traced.graph;
     Lowering lowering;
-    lowering.capacity = {window, 1, window};
+    lowering.capacity = capacities(graph, {.tokens = window, .outputs = 1, .beside = window});
     lowering.positions = window;
     Binding<float> binding;
     binding.parameters = model.parameters();

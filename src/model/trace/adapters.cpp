@@ -7,18 +7,23 @@ namespace linnet {
 namespace {
 
 /// A parameter of an adapter: the one that is there already (tied layers have one), or a new one.
-ParameterId find_or_add(Graph& graph, const std::string& name, std::int64_t rows, std::int64_t columns,
-                        std::int64_t parts, double std, std::size_t adapter) {
-    const auto number = static_cast<std::int32_t>(adapter);
+ParameterId find_or_add(Graph& graph, Parameter wanted) {
     const auto& all = graph.parameters();
     for (std::size_t i = all.size(); i-- > 0;)
-        if (all[i].adapter == number && all[i].name == name) return static_cast<ParameterId>(i);
-    return graph.parameter(name, Shape(std::max<std::int64_t>(parts, 1) * rows, columns), 0, std, parts,
-                           false, number);
+        if (all[i].adapter == wanted.adapter && all[i].name == wanted.name)
+            return static_cast<ParameterId>(i);
+    return graph.parameter(std::move(wanted));
 }
 
-std::int64_t experts_of(const Node& product) {
-    return product.attributes.has("experts") ? product.attributes.integer("experts") : 0;
+/// The thin matrix `name` [rows,columns] of an adapter, beside a product; of experts, each has its own.
+Parameter thin_matrix(std::string name, Shape shape, std::size_t adapter, const Node& product) {
+    const std::int64_t experts =
+        product.attributes.has("experts") ? product.attributes.integer("experts") : 0;
+    shape.dim[0] *= std::max<std::int64_t>(experts, 1);
+    return {.name = std::move(name),
+            .shape = shape,
+            .parts = experts,
+            .adapter = static_cast<std::int32_t>(adapter)};
 }
 
 }  // namespace
@@ -29,7 +34,7 @@ AdapterTracer::AdapterTracer(std::span<const AdapterShape> adapters) : adapters_
             for (const std::string& name : adapters[a].targets[t].parameters) uses_.insert({name, {a, t}});
 }
 
-/// A product of the same kind as the one beside it: of experts, each has its own thin matrix.
+/// A product of the same kind as the one beside it.
 NodeId AdapterTracer::thin(Graph& graph, const Node& product, std::string path, NodeId x,
                            ParameterId matrix) const {
     Small<NodeId, max_inputs> inputs = product.inputs;
@@ -50,10 +55,9 @@ NodeId AdapterTracer::down(Graph& graph, Use use, const Node& product, bool trai
     NodeId in = x;
     if (training && adapter.dropout > 0)
         in = graph.add(dropout_op, path + ".dropout", {x}, {}, {{"probability", adapter.dropout}});
-    const ParameterId a =
-        find_or_add(graph, target.tensor + lora_a, target.rank, columns, experts_of(product),
-                    1 / std::sqrt(3.0 * static_cast<double>(columns)), use.adapter);
-    NodeId y = thin(graph, product, path + ".a", in, a);
+    Parameter a = thin_matrix(target.tensor + lora_a, {target.rank, columns}, use.adapter, product);
+    a.init_std = 1 / std::sqrt(3.0 * static_cast<double>(columns));
+    NodeId y = thin(graph, product, path + ".a", in, find_or_add(graph, std::move(a)));
     if (target.scale != 1) y = graph.add(scale_op, path + ".scale", {y}, {}, {{"value", target.scale}});
     return at->second = y;
 }
@@ -68,7 +72,7 @@ NodeId AdapterTracer::add(Graph& graph, ParameterId weight, NodeId product, bool
         const NodeId low = down(graph, use, node, training);
         const std::int64_t rank = adapters_[use.adapter].targets[use.target].rank;
         const ParameterId b =
-            find_or_add(graph, name + lora_b, node.width, rank, experts_of(node), 0, use.adapter);
+            find_or_add(graph, thin_matrix(name + lora_b, {node.width, rank}, use.adapter, node));
         const std::string path = node.path + ".lora" + (use.adapter ? std::to_string(use.adapter) : "");
         const NodeId high = thin(graph, node, path + ".b", low, b);
         y = graph.add(add_op, path, {y, high});

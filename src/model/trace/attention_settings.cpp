@@ -1,7 +1,5 @@
 #include "model/trace/attention_settings.h"
 
-#include "kernels/kernels.h"
-
 namespace linnet {
 namespace {
 
@@ -28,7 +26,7 @@ Attributes attention_settings(const ModelConfig& config, std::int64_t layer, boo
     if (c.globals > 0 && self && !projected) a.set("globals", number(c.globals));
     if (c.random > 0 && self && c.window.at(layer) > 0) {
         a.set("random", number(c.random));
-        a.set("blocks", number((config.context + choice_block - 1) / choice_block));
+        a.set("blocks", number(config.choice_blocks()));
         a.set("seed", number(c.random_seed * most_layers + layer));  // another choice in every layer
     }
     if (c.softcap != 0) a.set("softcap", c.softcap);

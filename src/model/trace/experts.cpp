@@ -12,8 +12,8 @@ NodeId ExpertsTracer::trace(const std::string& blk, NodeId x, double std) {
     auto count = static_cast<double>(experts), used = static_cast<double>(e.used);
     SpaceId tokens = parts_.graph().node(x).space;
     if (places_ == none || parts_.graph().spaces()[places_].parent != tokens)  // the first, or behind a merge
-        places_ = parts_.graph().space({"places", none, tokens, e.used});
-    if (bounds_ == none) bounds_ = parts_.graph().space({"expert bounds", none, none, 0, experts + 1});
+        places_ = parts_.graph().space({.name = "places", .parent = tokens, .per_parent = e.used});
+    if (bounds_ == none) bounds_ = parts_.graph().space({.name = "expert bounds", .fixed = experts + 1});
     NodeId scores = parts_.linear(path + ".router", blk + ".ffn_gate_inp", x, experts, false, c.init_std);
     NodeId choice = parts_.graph().add(expert_choice_op, path + ".choice", {scores}, {}, {{"used", used}});
     NodeId weights = parts_.graph().add(expert_weights_op, path + ".weights", {scores, choice}, {},
@@ -32,9 +32,10 @@ NodeId ExpertsTracer::trace(const std::string& blk, NodeId x, double std) {
     NodeId there =
         parts_.graph().add(to_experts_op, path + ".there", {x, places}, {}, {{"used", used}}, {places_});
     auto product = [&](const char* name, NodeId in, std::int64_t wide, double deviation) {
-        ParameterId w =
-            parts_.parameter(blk + ".ffn_" + name + "_exps.weight",
-                             Shape(experts * wide, parts_.graph().node(in).width), 0, deviation, experts);
+        ParameterId w = parts_.parameter({.name = blk + ".ffn_" + name + "_exps.weight",
+                                          .shape = {experts * wide, parts_.graph().node(in).width},
+                                          .init_std = deviation,
+                                          .parts = experts});
         NodeId y = parts_.graph().add(expert_linear_op, path + "." + name, {in, bounds}, {w},
                                       {{"experts", count}, {"used", used}});
         return parts_.with_adapters(w, y);
@@ -53,8 +54,10 @@ NodeId ExpertsTracer::shared(const std::string& blk, NodeId x) {
     const std::string path = blk + ".ffn.shared";
     const NodeId y = parts_.feed_forward_layer(path, blk, "_shexp", x, c.experts.shared, false);
     if (!c.experts.shared_gate) return y;
-    ParameterId w = parts_.parameter(blk + ".ffn_gate_inp_shexp.weight", Shape(1, c.width_at(parts_.layer())),
-                                     0, c.init_std, 1);
+    ParameterId w = parts_.parameter({.name = blk + ".ffn_gate_inp_shexp.weight",
+                                      .shape = {1, c.width_at(parts_.layer())},
+                                      .init_std = c.init_std,
+                                      .parts = 1});
     NodeId open = parts_.with_adapters(w, parts_.graph().add(linear_op, path + ".open", {x}, {w}));
     return parts_.graph().add(row_gate_op, path + ".gate_result", {y, open});
 }

@@ -35,12 +35,13 @@ class Mixer {
     std::string path(const char* own) const { return path_ + "." + own; }
 
     ParameterId vector(const std::string& own, std::int64_t n, double mean, std::int64_t parts = 0) {
-        return parts_.parameter(own, Shape(n), mean, 0, parts);
+        return parts_.parameter({.name = own, .shape = Shape(n), .init_mean = mean, .parts = parts});
     }
     /// A vector that starts as first … last, in each of its rows of `row` (0: one row).
     ParameterId ramp(const std::string& own, std::int64_t n, double first, double last,
                      std::int64_t row = 0) {
-        return parts_.parameter(own, Shape(n), first, last, row, true);
+        return parts_.parameter(
+            {.name = own, .shape = Shape(n), .init_mean = first, .ramp_end = last, .parts = row});
     }
     /// Mamba's A, from -1 to `last` in each of its rows. Files hold it, not the logarithm of -A that its
     /// authors train; so do we, and keep it from becoming 0 or positive, where states would grow.
@@ -60,7 +61,8 @@ class Mixer {
         return parts_.with_adapters(w, graph().add(linear_op, path(to), {x}, {w, bias}));
     }
     NodeId biased(const char* to, const char* own, NodeId x, std::int64_t out, double std, ParameterId bias) {
-        ParameterId w = parts_.parameter(name(own) + ".weight", Shape(out, width(x)), 0, std);
+        ParameterId w =
+            parts_.parameter({.name = name(own) + ".weight", .shape = {out, width(x)}, .init_std = std});
         return product(to, x, w, bias);
     }
     NodeId activation(const char* to, NodeId x, Activation kind) {
@@ -82,8 +84,9 @@ class Mixer {
     /// Where a node takes up and leaves behind its state.
     Placement state(const char* of, std::int64_t planes, std::int64_t width) {
         if (!parts_.keeps_states()) return {};
-        StateId id = graph().state({path(of), planes, width, Rewind::snapshot});
-        return {none, none, id, id};
+        StateId id =
+            graph().state({.name = path(of), .planes = planes, .width = width, .rewind = Rewind::snapshot});
+        return {.reads = id, .writes = id};
     }
     NodeId shift(NodeId x) {
         return graph().add(shift_op, path("shift"), {x}, {}, {}, state("shift", 1, width(x)));
@@ -93,10 +96,13 @@ class Mixer {
     NodeId subtract(const char* to, NodeId a, NodeId b) {
         return add(to, a, scaled((std::string(to) + ".less").c_str(), b, -1));
     }
-    /// x + w ∘ (what stood in the row before - x), w [C] one of several that files hold as one tensor.
+    /// One of the vectors that files hold as one tensor: how much of the row before is mixed in.
+    ParameterId lerp(const std::string& to) {
+        return ramp(name("time_mix_lerp_") + to + ".weight", c_.width, 1, 0, stacked);
+    }
+    /// x + w ∘ (what stood in the row before - x).
     NodeId mixed(const char* to, NodeId x, NodeId past) {
-        ParameterId w =
-            parts_.parameter(name("time_mix_lerp_") + to + ".weight", Shape(c_.width), 1, 0, stacked, true);
+        ParameterId w = lerp(to);
         return add((std::string("x.") + to).c_str(), x,
                    weighed((std::string("past.") + to).c_str(), past, w));
     }
@@ -126,8 +132,10 @@ class Mixer {
     /// The causal convolution and SiLU. First weights as PyTorch's: uniform in ±1/√K has this deviation.
     NodeId convolved(const char* to, const char* own, NodeId x) {
         const std::int64_t k = c_.ssm.conv, channels = width(x);
-        ParameterId w = parts_.parameter(name(own) + ".weight", Shape(channels * k), 0,
-                                         1 / std::sqrt(3 * static_cast<double>(k)), k);
+        ParameterId w = parts_.parameter({.name = name(own) + ".weight",
+                                          .shape = Shape(channels * k),
+                                          .init_std = 1 / std::sqrt(3 * static_cast<double>(k)),
+                                          .parts = k});
         NodeId y = graph().add(conv_op, path(to), {x}, {w, vector(name(own) + ".bias", channels, 0)},
                                {{"kernel", static_cast<double>(k)}},
                                k > 1 ? state(to, k - 1, channels) : Placement{});
@@ -158,7 +166,8 @@ NodeId Mixer::mamba(NodeId x) {
     NodeId b = normed("b.norm", "ssm_b_norm", linear("b", "ssm_x_b", u, m.state));
     NodeId c = normed("c.norm", "ssm_c_norm", linear("c", "ssm_x_c", u, m.state));
     const double std = 1 / std::sqrt(3 * static_cast<double>(m.rank));
-    ParameterId w = parts_.parameter(name("ssm_dt.weight"), Shape(m.inner, m.rank), 0, std);
+    ParameterId w =
+        parts_.parameter({.name = name("ssm_dt.weight"), .shape = {m.inner, m.rank}, .init_std = std});
     dt = product("dt", dt, w, ramp(name("ssm_dt.bias"), m.inner, first_step, last_step));
     // A starts as -1 … -N (Gu et al. 2022, S4D-Real).
     ParameterId a = decays(m.inner * m.state, -static_cast<double>(m.state), m.state);
@@ -212,9 +221,10 @@ NodeId Mixer::rwkv7(NodeId x) {
         first_values_ = v;
         for (const char* unused :
              {"time_mix_v1.weight", "time_mix_v2.weight"})  // which files have all the same
-            parts_.parameter(name(unused),
-                             unused[10] == '1' ? Shape(c_.rwkv.rate, width) : Shape(width, c_.rwkv.rate), 0,
-                             c_.init_std);
+            parts_.parameter(
+                {.name = name(unused),
+                 .shape = unused[10] == '1' ? Shape(c_.rwkv.rate, width) : Shape(width, c_.rwkv.rate),
+                 .init_std = c_.init_std});
     } else {
         NodeId share = rate("v.share", thin("v", xv, c_.rwkv.value, nullptr, v0));
         v = add("v.mixed", v, multiply("v.first", subtract("v.far", first_values_, v), share));
@@ -245,12 +255,13 @@ NodeId Mixer::rwkv6(NodeId x) {
         add("x.all", x, weighed("past.all", past, ramp(name("time_mix_lerp_x.weight"), width, 1, 0)));
     // How much of the row before each product sees depends on both rows.
     auto seen = [&](const std::string& to) {
-        ParameterId share =
-            parts_.parameter(name("time_mix_lerp_") + to + ".weight", Shape(width), 1, 0, stacked, true);
+        ParameterId share = lerp(to);
         NodeId y = linear(("mix1." + to).c_str(), ("time_mix_w1_" + to).c_str(), all, c_.rwkv.mix);
         y = activation(("mix." + to).c_str(), y, Activation::tanh);
-        ParameterId w = parts_.parameter(name("time_mix_w2_") + to + ".weight", Shape(width, c_.rwkv.mix), 0,
-                                         c_.init_std, 1);
+        ParameterId w = parts_.parameter({.name = name("time_mix_w2_") + to + ".weight",
+                                          .shape = {width, c_.rwkv.mix},
+                                          .init_std = c_.init_std,
+                                          .parts = 1});
         y = product(("mix2." + to).c_str(), y, w, share);
         return add(("x." + to).c_str(), x, multiply(("past." + to).c_str(), past, y));
     };
@@ -276,7 +287,8 @@ NodeId Mixer::lstm(NodeId x) {
     };
     NodeId i = gate("input", "lstm_input", 0), f = gate("forget", "lstm_forget", 1),
            g = gate("cell", "lstm_cell", 0), o = gate("output", "lstm_output", 0);
-    ParameterId u = parts_.parameter(name("lstm_state.weight"), Shape(4 * width, width), 0, c_.init_std);
+    ParameterId u = parts_.parameter(
+        {.name = name("lstm_state.weight"), .shape = {4 * width, width}, .init_std = c_.init_std});
     return graph().add(lstm_op, path("scan"), {i, f, g, o}, {u}, {}, state("scan", 2, width));
 }
 
@@ -312,7 +324,7 @@ struct MixerRow {
     bool heads = false;  // model.heads counts for it
 };
 constexpr MixerRow mixers[] = {
-    {"attention", "attn", nullptr, true},  // trace.cpp
+    {attention_mixer, "attn", nullptr, true},  // trace.cpp
     {"mamba", "ssm", &Mixer::mamba},
     {"mamba2", "ssm", &Mixer::mamba2},
     {"rwkv7", "time_mix", &Mixer::rwkv7, true},

@@ -21,8 +21,7 @@ class BlockParts {
     virtual double residual_std() const = 0;  // of first weights that end a branch
     virtual double branch_std() const = 0;    // … of others in one, but of queries and keys
     /// As Graph::parameter; layers that share weights get the same one.
-    virtual ParameterId parameter(std::string name, Shape shape, double mean, double std,
-                                  std::int64_t parts = 0, bool ramp = false) = 0;
+    virtual ParameterId parameter(Parameter parameter) = 0;
     /// x · Wᵀ (+ b), of the parameters `name`.weight and `name`.bias.
     virtual NodeId linear(const std::string& path, const std::string& name, NodeId x, std::int64_t out,
                           bool bias, double std) = 0;

@@ -21,7 +21,8 @@ SpaceId PictureWindows::space(const char* name, SpaceId parent, std::int64_t par
     for (std::size_t i = 0; i < all.size(); i++)
         if (all[i].parent == parent && all[i].parents == parents && all[i].sequence == sequence)
             return static_cast<SpaceId>(i);
-    return graph().space({name, none, parent, 1, 0, parents, sequence});
+    return graph().space(
+        {.name = name, .parent = parent, .per_parent = 1, .parents = parents, .sequence = sequence});
 }
 
 NodeId PictureWindows::merge(const std::string& blk, NodeId x) {
@@ -49,11 +50,11 @@ NodeId PictureWindows::begin(const std::string& blk, NodeId x) {
     shift_ = side_ == width_ && side_ == height_ ? 0 : c.image.shift.at(layer);
     const std::int64_t places = side_ * side_, distances = (2 * side_ - 1) * (2 * side_ - 1);
     keys_ = (places + score_bias_lanes - 1) / score_bias_lanes * score_bias_lanes;
-    const ParameterId table =
-        parts_.parameter(blk + ".attn_window_b.weight", Shape(distances, heads), 0, c.init_std);
+    const ParameterId table = parts_.parameter(
+        {.name = blk + ".attn_window_b.weight", .shape = {distances, heads}, .init_std = c.init_std});
     bias_ = graph().add(window_bias_op, blk + ".window_bias", {}, {table},
                         {{"window", number(side_)}, {"shift", number(shift_)}, {"bias_keys", number(keys_)}},
-                        {graph().space({"heads", none, none, 0, heads})});
+                        {graph().space({.name = "heads", .fixed = heads})});
     lines_ = graph().node(x).space;
     return moved(blk + ".windows", x, space("windows", lines_, 1, places), false);
 }

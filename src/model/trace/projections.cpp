@@ -14,7 +14,7 @@ SpaceId projected_space(Graph& graph, SpaceId parent, std::int64_t rows) {
     const auto& all = graph.spaces();
     for (std::size_t i = 0; i < all.size(); i++)
         if (all[i].parent == parent && all[i].most == rows) return static_cast<SpaceId>(i);
-    return graph.space({"projected", none, parent, 1, 0, 1, 0, rows});
+    return graph.space({.name = "projected", .parent = parent, .per_parent = 1, .most = rows});
 }
 
 }  // namespace
@@ -27,7 +27,8 @@ void Projections::begin(const std::string& side) {
 /// as large as one of them; the 1/k of the paper's theorem would make scores √(n/k) times as large.
 ParameterId Projections::matrix(const std::string& name, std::int64_t rows) {
     const std::int64_t positions = parts_.config().context;
-    return parts_.parameter(name + ".weight", Shape(rows, positions), 0, 1 / std::sqrt(number(positions)));
+    return parts_.parameter(
+        {.name = name + ".weight", .shape = {rows, positions}, .init_std = 1 / std::sqrt(number(positions))});
 }
 
 void Projections::add(const std::string& path, const std::string& name, std::int64_t rows, NodeId& k,

@@ -19,7 +19,7 @@ void RopeTracer::begin(Graph& graph, const ModelConfig& c) {
         turn_.set("beta_fast", scaling.beta_fast), turn_.set("beta_slow", scaling.beta_slow);
     }
     auto factors = [&](const char* name) {
-        factors_.push_back(graph.parameter(name, Shape(turned / 2), 1, 0));
+        factors_.push_back(graph.parameter({.name = name, .shape = Shape(turned / 2), .init_mean = 1}));
     };
     if (p.factors) factors("rope_freqs.weight");
     if (p.long_factors) factors("rope_factors_short.weight"), factors("rope_factors_long.weight");

@@ -16,6 +16,7 @@
 #include "model/trace/picture_windows.h"
 #include "model/trace/projections.h"
 #include "model/trace/rope.h"
+#include "model/trace/row_room.h"
 #include "ops/pool.h"
 
 namespace linnet {
@@ -36,7 +37,6 @@ class Tracer : public BlockParts {
         StreamId targets = graph().stream({"targets"}), wanted = graph().stream({"outputs"});
         const Placement outputs{graph().space({"outputs", wanted}), wanted};
         if (generator_) streams_.emplace(graph());
-        // Early, as plans give the first spaces their room.
         if (c_.head.next) {
             const StreamId follows = graph().stream({"next"});
             sequences_ = {graph().space({"next", follows}), follows};
@@ -89,26 +89,26 @@ class Tracer : public BlockParts {
 
     /// A parameter. A layer whose weights are another's takes that layer's, a generator the encoder's
     /// embedding.
-    ParameterId parameter(std::string name, Shape shape, double mean, double std, std::int64_t parts = 0,
-                          bool ramp = false) override {
+    ParameterId parameter(Parameter p) override {
         const std::string block = side_.prefix + "blk.";
-        const bool tied = c_.tie_layers > 0 && name.starts_with(block);
+        const bool tied = c_.tie_layers > 0 && p.name.starts_with(block);
         if (tied)
-            name = block + std::to_string(layer_ % c_.tie_layers) + name.substr(name.find('.', block.size()));
+            p.name = block + std::to_string(layer_ % c_.tie_layers) +
+                     p.name.substr(p.name.find('.', block.size()));
         if (tied || generator_) {
             const auto& all = graph().parameters();
             for (std::size_t i = by_name_.size(); i < all.size(); i++)
                 by_name_.emplace(all[i].name, static_cast<ParameterId>(i));
-            if (auto found = by_name_.find(name); found != by_name_.end()) return found->second;
+            if (auto found = by_name_.find(p.name); found != by_name_.end()) return found->second;
         }
-        const std::int32_t whose = name.starts_with(generator_prefix) ? helper : none;
-        return graph().parameter(std::move(name), shape, mean, std, parts, ramp, whose);
+        if (p.name.starts_with(generator_prefix)) p.adapter = helper;
+        return graph().parameter(std::move(p));
     }
 
     NodeId linear(const std::string& path, const std::string& name, NodeId x, std::int64_t out, bool bias,
                   double std) override {
         Small<ParameterId, max_parameters> p{matrix(name + ".weight", out, graph().node(x).width, std)};
-        if (bias) p.push_back(parameter(name + ".bias", Shape(out), 0, 0));
+        if (bias) p.push_back(parameter({.name = name + ".bias", .shape = Shape(out)}));
         return with_adapters(p[0], graph().add(linear_op, path, {x}, p));
     }
 
@@ -175,7 +175,7 @@ class Tracer : public BlockParts {
         c_ = whole;
         x = graph().add(get_rows_op, "gen.chosen", {x}, {}, {}, {streams_->masks, streams_->rows});
         x = transformed(x);
-        const ParameterId bias = parameter("gen.output.bias", Shape(c_.vocabulary), 0, 0);
+        const ParameterId bias = parameter({.name = "gen.output.bias", .shape = Shape(c_.vocabulary)});
         replaced_ = replace_tokens(graph(), *streams_, *generator_, x, {table, bias}, input.space, outputs);
         graph().add_program("replaced", {replaced_->loss, replaced_->wrong});
     }
@@ -230,7 +230,8 @@ class Tracer : public BlockParts {
     Small<ParameterId, max_parameters> output_product(ParameterId table) {
         Small<ParameterId, max_parameters> p{
             c_.tie_embeddings ? table : matrix("output.weight", c_.vocabulary, c_.width, head_std())};
-        if (c_.logits.bias) p.push_back(graph().parameter("output.bias", Shape(c_.vocabulary), 0, 0));
+        if (c_.logits.bias)
+            p.push_back(graph().parameter({.name = "output.bias", .shape = Shape(c_.vocabulary)}));
         return p;
     }
 
@@ -282,7 +283,7 @@ class Tracer : public BlockParts {
 
     Small<ParameterId, max_parameters> class_product(NodeId y, std::int64_t classes) {
         return {matrix("cls.output.weight", classes, graph().node(y).width, head_std()),
-                graph().parameter("cls.output.bias", Shape(classes), 0, 0)};
+                graph().parameter({.name = "cls.output.bias", .shape = Shape(classes)})};
     }
 
     /// BERT's before classes.
@@ -325,7 +326,7 @@ class Tracer : public BlockParts {
     }
 
     ParameterId matrix(const std::string& name, std::int64_t rows, std::int64_t columns, double std) {
-        return parameter(name, Shape(rows, columns), 0, std);
+        return parameter({.name = name, .shape = {rows, columns}, .init_std = std});
     }
 
     NodeId positions(NodeId x) {
@@ -349,8 +350,10 @@ class Tracer : public BlockParts {
         Small<ParameterId, max_parameters> p;
         bool layer = c_.norm.kind == "layer";
         const Shape shape(graph().node(x).width);
-        if (c_.norm.weight) p.push_back(parameter(name + ".weight", shape, 1, 0));
-        if (c_.norm.weight && c_.norm.bias && layer) p.push_back(parameter(name + ".bias", shape, 0, 0));
+        if (c_.norm.weight)
+            p.push_back(parameter({.name = name + ".weight", .shape = shape, .init_mean = 1}));
+        if (c_.norm.weight && c_.norm.bias && layer)
+            p.push_back(parameter({.name = name + ".bias", .shape = shape}));
         return graph().add(layer ? layer_norm_op : rms_norm_op, path, {x}, p, {{"epsilon", c_.norm.epsilon}});
     }
 
@@ -363,8 +366,9 @@ class Tracer : public BlockParts {
         if (kind != "full") a.set("groups", static_cast<double>(heads));
         if (kind == "unit") return graph().add(rms_norm_op, path, {x}, {}, a);
         std::int64_t columns = kind == "each-head" ? c_.head_width : 0;
-        return graph().add(c_.norm.kind == "layer" ? layer_norm_op : rms_norm_op, path, {x},
-                           {parameter(name + ".weight", Shape(width), 1, 0, columns)}, a);
+        ParameterId w =
+            parameter({.name = name + ".weight", .shape = Shape(width), .init_mean = 1, .parts = columns});
+        return graph().add(c_.norm.kind == "layer" ? layer_norm_op : rms_norm_op, path, {x}, {w}, a);
     }
 
     bool deep() const { return c_.norm.placement == "deep"; }
@@ -406,10 +410,11 @@ class Tracer : public BlockParts {
         if (keeps_states()) {
             const bool all = c_.attention.globals > 0 || c_.attention.random > 0 || !self;
             std::int64_t window = all ? 0 : c_.attention.window.at(layer_);
-            state = graph().state({path, 2 * kv_heads, d, Rewind::truncate, window, !self});
+            state = graph().state(
+                {.name = path, .planes = 2 * kv_heads, .width = d, .window = window, .source = !self});
             (self ? appends_ : source_appends_)
                 .push_back(graph().add(append_op, path + ".append", {k, v}, {}, {{"kv_heads", kv}},
-                                       {none, none, none, state}));
+                                       {.writes = state}));
         }
         NodeId a = scored(path, name, q, k, v, state, causal, self);
         NodeId y = linear(path + ".output", name + "_output", a, width_, bias && c_.attention.output_bias,
@@ -427,14 +432,16 @@ class Tracer : public BlockParts {
             table->second = matrix(side_.prefix + "value_embd_" + std::to_string(number) + ".weight",
                                    c_.vocabulary, graph().node(v).width, c_.init_std);
         NodeId rows = rows_of(name + ".value_embed", table->second);
-        ParameterId own = parameter(name + "_v_scale.weight", Shape(1), 0.5, 0);
-        ParameterId theirs = parameter(name + "_value_embd_scale.weight", Shape(1), 0.5, 0);
+        auto share = [&](const char* of) {
+            return parameter({.name = name + of, .shape = Shape(1), .init_mean = 0.5});
+        };
+        const ParameterId own = share("_v_scale.weight"), theirs = share("_value_embd_scale.weight");
         return graph().add(mix_op, name + ".v.mix", {v, rows}, {own, theirs});
     }
 
     NodeId mixer(const std::string& blk, NodeId x) {
         if (c_.image.window > 0) return windows_.lines(blk, attention(blk, windows_.begin(blk, x)));
-        if (c_.mixer.at(layer_) == mixer_names()[0]) return attention(blk, x);
+        if (c_.attends(layer_)) return attention(blk, x);
         return dropout(blk + ".mixer.dropout", trace_mixer(*this, blk, x));
     }
 
@@ -444,25 +451,26 @@ class Tracer : public BlockParts {
         Attributes a = attention_settings(c_, layer_, self, causal, training_);
         if (c_.attention.score == "additive") {
             const std::int64_t width = graph().node(q).width;
-            ParameterId w = parameter(name + "_score.weight", Shape(width), 0,
-                                      1 / std::sqrt(static_cast<double>(c_.head_width)));
-            return graph().add(additive_attention_op, path, {q, k, v}, {w}, a, {none, none, state});
+            ParameterId w = parameter({.name = name + "_score.weight",
+                                       .shape = Shape(width),
+                                       .init_std = 1 / std::sqrt(static_cast<double>(c_.head_width))});
+            return graph().add(additive_attention_op, path, {q, k, v}, {w}, a, {.reads = state});
         }
         if (c_.image.window > 0) {
             windows_.tell(a);
             return graph().add(biased_attention_op, path, {q, k, v, windows_.bias()}, {}, a);
         }
         if (score_bias_ == none || !self)
-            return graph().add(attention_op, path, {q, k, v}, {}, a, {none, none, state});
+            return graph().add(attention_op, path, {q, k, v}, {}, a, {.reads = state});
         a.set("bias_zero", graph().node(score_bias_).attributes.number("bias_zero"));
-        return graph().add(biased_attention_op, path, {q, k, v, score_bias_}, {}, a, {none, none, state});
+        return graph().add(biased_attention_op, path, {q, k, v, score_bias_}, {}, a, {.reads = state});
     }
 
     /// T5's biases, which all layers share.
     void begin_score_bias() {
         if (c_.attention.buckets == 0) return;
         std::int64_t heads = c_.heads.at(0), reach = c_.attention.reach;
-        SpaceId rows = graph().space({"heads", none, none, 0, heads});
+        SpaceId rows = graph().space({.name = "heads", .fixed = heads});
         score_bias_ = graph().add(
             score_bias_op, side_.prefix + "score_bias", {},
             {matrix(side_.prefix + "attn_rel_b.weight", c_.attention.buckets, heads, c_.init_std)},
@@ -507,8 +515,8 @@ class Tracer : public BlockParts {
     NodeId with_first(const std::string& blk, NodeId x) {
         if (layer_ == 0 || c_.residual.first == "none") return x;
         const Shape shape(c_.residual.first == "vectors" ? c_.width : 1);
-        ParameterId own = parameter(blk + ".stream_scale.weight", shape, 1, 0);
-        ParameterId theirs = parameter(blk + ".first_scale.weight", shape, 0, 0);
+        ParameterId own = parameter({.name = blk + ".stream_scale.weight", .shape = shape, .init_mean = 1});
+        ParameterId theirs = parameter({.name = blk + ".first_scale.weight", .shape = shape});
         return graph().add(mix_op, blk + ".first", {x, first_}, {own, theirs});
     }
 
@@ -577,7 +585,7 @@ TracedModel trace_with_generator(const ModelConfig& config, std::span<const Adap
 
 double forward_flops(const TracedModel& model, double length) {
     Lowering lowering;
-    lowering.capacity = {1};
+    lowering.capacity = capacities(model.graph, {.tokens = 1});
     double flops = 0;
     for (const PlanStep& step : make_plan(model.graph, model.graph.program("loss"), lowering).steps)
         flops += model.graph.flops(model.graph.node(step.node), length);

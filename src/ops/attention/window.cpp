@@ -1,5 +1,5 @@
 // Pictures in windows (Liu et al. 2021, "Swin Transformer", section 3): rows are patches, `width` × `height`
-// of them one picture, line by line. Attributes of all three: "width", "height", in patches.
+// of them one picture, line by line. Attributes of windows and merge: "width", "height" (in patches).
 //
 //   windows      x [R,C] -> y [R,C]: the rows of a window of "window" × "window" patches stand together, so
 //                that a window is a sequence of its own; "back" turns that round. With "shift" s windows
@@ -44,15 +44,6 @@ void each_row(const Call<Real>& call, const Visit& visit) {
     const Range rows = call.worker.share(call.rows);
     for (std::int64_t r = rows.begin; r < rows.end; r++)
         visit(r, r / grid.patches() * grid.patches() + grid.place(r % grid.patches()));
-}
-
-/// y or y + x, of a row.
-template <class Real>
-void put_row(const Call<Real>& call, bool accumulate, std::int64_t n, const Real* x, Real* y) {
-    if (accumulate)
-        call.kernels->add(n, y, x, y);
-    else
-        std::copy_n(x, n, y);
 }
 
 template <class Real>

@@ -8,10 +8,6 @@
 namespace linnet {
 namespace {
 
-std::string_view without_last_spaces(std::string_view text) {
-    return text.substr(0, text.find_last_not_of(' ') + 1);
-}
-
 /// The ids of a template's text; none where the vocabulary cannot spell it.
 std::vector<TokenId> ids_of(const Tokenizer& tokenizer, std::string_view markup) {
     EncodeOptions options;

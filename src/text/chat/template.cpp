@@ -25,12 +25,6 @@ std::vector<std::string> list_of(const Repeating<std::string>& field, const std:
     return list;
 }
 
-bool means(const ChatTemplate& form, std::string_view source) {
-    auto has = [&](const std::string& mark) { return source.find(mark) != std::string_view::npos; };
-    return !form.known_by.empty() && std::all_of(form.known_by.begin(), form.known_by.end(), has) &&
-           std::none_of(form.unless.begin(), form.unless.end(), has);
-}
-
 }  // namespace
 
 ChatTemplate parse_chat_template(std::string_view json, const std::string& path) {
@@ -83,24 +77,34 @@ ChatTemplate open_chat_template(const std::string& name_or_path, std::string_vie
     for (const ChatTemplate& each : chat_templates())
         if (each.name == name_or_path) return each;
     std::error_code ignored;
-    if (std::filesystem::exists(name_or_path, ignored))
-        return parse_chat_template(read_file(name_or_path, largest_json), name_or_path);
+    if (std::filesystem::exists(name_or_path, ignored)) {
+        ChatTemplate form = parse_chat_template(read_file(name_or_path, largest_json), name_or_path);
+        if (form.name.empty()) form.name = std::filesystem::path(name_or_path).stem().string();
+        return form;
+    }
     const std::vector<std::string> names = names_of(chat_templates());
     fail_input("", option, "the name of a file, or one of " + joined(names), quoted(name_or_path),
                did_you_mean(name_or_path, names));
 }
 
-const ChatTemplate& recognise_chat_template(std::string_view source, std::span<const ChatTemplate> known,
-                                            std::string_view file) {
+bool has_marks(std::string_view source, const ChatTemplate& form) {
+    auto has = [&](const std::string& mark) { return source.find(mark) != std::string_view::npos; };
+    return !form.known_by.empty() && std::all_of(form.known_by.begin(), form.known_by.end(), has) &&
+           std::none_of(form.unless.begin(), form.unless.end(), has);
+}
+
+ChatTemplate recognise_chat_template(std::string_view source, std::span<const ChatTemplate> known,
+                                     std::string_view file) {
+    if (std::optional<ChatTemplate> ours = template_in(source, file)) return *std::move(ours);
     std::vector<const ChatTemplate*> found;
     std::string marks;
     for (const ChatTemplate& each : known) {
-        if (!means(each, source)) continue;
+        if (!has_marks(source, each)) continue;
         marks += (found.empty() ? "" : ", ") + each.name;
         found.push_back(&each);
     }
     if (found.size() == 1) return *found[0];
-    fail_input(file, "tokenizer.chat_template", "a template that linnet knows",
+    fail_input(file, chat_template_key, "a template that linnet knows",
                found.empty() ? "another" : "marks of " + marks,
                "--template NAME or FILE says which it is; names: " + joined(names_of(known)));
 }
@@ -110,6 +114,10 @@ std::string_view trimmed(std::string_view text) {
     const std::size_t first = text.find_first_not_of(white);
     if (first == std::string_view::npos) return {};
     return text.substr(first, text.find_last_not_of(white) + 1 - first);
+}
+
+std::string_view without_last_spaces(std::string_view text) {
+    return text.substr(0, text.find_last_not_of(' ') + 1);
 }
 
 }  // namespace linnet

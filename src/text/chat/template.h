@@ -36,10 +36,25 @@ ChatTemplate parse_chat_template(std::string_view json, const std::string& path)
 /// One of chat_templates() by its name, else a file. Error(Exit::input) naming `option`.
 ChatTemplate open_chat_template(const std::string& name_or_path, std::string_view option);
 
-/// Which of `known` a file's own template (tokenizer.chat_template: a program in a language of its own)
-/// means. Error(Exit::input) naming `file` where it is none of them, or several.
-const ChatTemplate& recognise_chat_template(std::string_view source, std::span<const ChatTemplate> known,
-                                            std::string_view file);
+/// The key of a model's GGUF file that has its own template: a program in a language of its own.
+inline constexpr const char* chat_template_key = "tokenizer.chat_template";
+
+/// What a file's own template means: what jinja_of() wrote is what it was made of, else which of `known` has
+/// its marks. Error(Exit::input) naming `file` where it is none of them, or several.
+ChatTemplate recognise_chat_template(std::string_view source, std::span<const ChatTemplate> known,
+                                     std::string_view file);
+
+/// Whether a file's own template has the marks of this one.
+bool has_marks(std::string_view source, const ChatTemplate& form);
+
+/// The template as a file's own, for other runtimes: a Jinja program behind a comment that has it as data.
+/// `begins`: the vocabulary puts a begin token before every text.
+std::string jinja_of(const ChatTemplate& form, bool begins);
+
+/// Whether it begins as those do.
+bool is_linnets_jinja(std::string_view source);
+/// The template in the comment of such a program; nothing where that is another's. Errors name `file`.
+std::optional<ChatTemplate> template_in(std::string_view source, std::string_view file);
 
 /// A user's message and its answer, where there is one yet.
 struct ChatTurn {
@@ -75,5 +90,7 @@ std::vector<TokenId> end_tokens(const Tokenizer& tokenizer, const ChatTemplate& 
 
 /// Without white space at the ends.
 std::string_view trimmed(std::string_view text);
+/// Without spaces at the end.
+std::string_view without_last_spaces(std::string_view text);
 
 }  // namespace linnet

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "text/encode/word_cache.h"
+#include "text/naming.h"
 
 namespace linnet {
 
@@ -330,8 +331,10 @@ void BpeModel::put_unknown(std::string_view character, std::vector<TokenId>& out
     }
     std::string hex;
     for (char c : character) hex += spelling_of_byte(static_cast<std::uint8_t>(c));
-    fail_input("text", "tokenizer", "characters of the vocabulary", hex,
-               "it has no token for them and no unknown token");
+    throw TextError({.found_by = "tokenizer",
+                     .expected = "characters of the vocabulary",
+                     .got = hex,
+                     .hint = "it has no token for them and no unknown token"});
 }
 
 }  // namespace linnet

@@ -37,10 +37,15 @@ void CharModel::encode(std::string_view word, IdSink& out, ModelScratch&) const 
         if (id < 0) id = unknown_;
         if (id < 0) {
             const auto at = static_cast<std::size_t>(p - begin);
-            if (!c.valid) throw TextFault(at, "UTF-8", spelling_of_byte(static_cast<std::uint8_t>(*p)));
-            throw TextFault(
-                at, "a character of the vocabulary", quoted(std::string_view(p, c.size)),
-                "a character vocabulary knows only the characters of the text that it was made from");
+            if (!c.valid)
+                throw TextError({.byte = at,
+                                 .expected = "UTF-8",
+                                 .got = spelling_of_byte(static_cast<std::uint8_t>(*p))});
+            throw TextError({.byte = at,
+                             .expected = "a character of the vocabulary",
+                             .got = quoted(std::string_view(p, c.size)),
+                             .hint = "a character vocabulary knows only the characters of the text that it "
+                                     "was made from"});
         }
         out.push(id);
         p += c.size;
@@ -57,8 +62,9 @@ void ByteModel::encode(std::string_view word, IdSink& out, ModelScratch&) const 
     for (char c : word) {
         const TokenId id = id_of_[static_cast<std::uint8_t>(c)];
         if (id < 0)
-            fail_input("text", "tokenizer", "a byte of the vocabulary",
-                       spelling_of_byte(static_cast<std::uint8_t>(c)));
+            throw TextError({.found_by = "tokenizer",
+                             .expected = "a byte of the vocabulary",
+                             .got = spelling_of_byte(static_cast<std::uint8_t>(c))});
         out.push(id);
     }
 }
@@ -75,8 +81,9 @@ void LongestModel::encode(std::string_view word, IdSink& out, ModelScratch&) con
         TokenId best = unknown_;
         tokens_.prefixes(word.substr(at), [&](std::size_t n, TokenId id) { length = n, best = id; });
         if (best < 0)
-            throw TextFault(at, "a token of the vocabulary",
-                            spelling_of_byte(static_cast<std::uint8_t>(word[at])));
+            throw TextError({.byte = at,
+                             .expected = "a token of the vocabulary",
+                             .got = spelling_of_byte(static_cast<std::uint8_t>(word[at]))});
         out.push(best);
         at += length;
     }

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/error.h"
 #include "text/encode/word_cache.h"
+#include "text/naming.h"
 
 namespace linnet {
 namespace {
@@ -111,8 +111,9 @@ void UnigramModel::viterbi(std::string_view piece, Scratch& scratch) const {
                 ids.push_back(byte_id_[static_cast<std::uint8_t>(character[i])]);
         } else {
             if (options_.unknown < 0)
-                fail_input("text", "tokenizer", "characters of the vocabulary",
-                           "'" + std::string(character) + "'");
+                throw TextError({.found_by = "tokenizer",
+                                 .expected = "characters of the vocabulary",
+                                 .got = "'" + std::string(character) + "'"});
             if (ids.empty() || ids.back() != options_.unknown)
                 ids.push_back(options_.unknown);  // a run is one
         }

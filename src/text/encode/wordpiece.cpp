@@ -1,8 +1,8 @@
 #include "text/encode/wordpiece.h"
 
-#include "base/error.h"
-#include "base/terminal.h"
+#include "base/utf8.h"
 #include "text/encode/word_cache.h"
+#include "text/naming.h"
 
 namespace linnet {
 
@@ -55,8 +55,9 @@ void WordPieceModel::encode(std::string_view word, IdSink& out, ModelScratch& ba
         scratch.ids.clear();
         if (pieces(word, scratch.ids)) return scratch.ids;
         if (options_.unknown < 0)
-            fail_input("text", "tokenizer", "words of the vocabulary",
-                       "'" + std::string(word.substr(0, 40)) + "'");
+            throw TextError({.found_by = "tokenizer",
+                             .expected = "words of the vocabulary",
+                             .got = "'" + std::string(word.substr(0, 40)) + "'"});
         scratch.ids.assign(1, options_.unknown);
         return scratch.ids;
     }));

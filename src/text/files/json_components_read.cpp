@@ -6,6 +6,7 @@
 #include "base/split.h"
 #include "text/encode/vocabulary.h"
 #include "text/files/base64_read.h"
+#include "text/files/json_component_names.h"
 #include "text/files/tokenizer_json.h"
 #include "text/unicode/charsmap.h"
 #include "text/unicode/regex.h"
@@ -130,20 +131,22 @@ void Normalizing::read(Value value) {
         {"Sequence",
          {"normalizers"},
          [](Value v, Normalizing& to) { v["normalizers"].elements([&](Value each) { to.read(each); }); }},
-        {"NFC", {}, read_plain<Kind::nfc>},
-        {"NFD", {}, read_plain<Kind::nfd>},
-        {"NFKC", {}, read_plain<Kind::nfkc>},
-        {"NFKD", {}, read_plain<Kind::nfkd>},
-        {"Nmt", {}, read_plain<Kind::nmt>},
-        {"Lowercase", {}, read_plain<Kind::lowercase>},
-        {"StripAccents", {}, read_plain<Kind::strip_accents>},
-        {"Strip", {"strip_left", "strip_right"}, read_strip},
-        {"Replace", {"pattern", "content"}, read_replace},
-        {"Prepend",
+        {name_of(Kind::nfc), {}, read_plain<Kind::nfc>},
+        {name_of(Kind::nfd), {}, read_plain<Kind::nfd>},
+        {name_of(Kind::nfkc), {}, read_plain<Kind::nfkc>},
+        {name_of(Kind::nfkd), {}, read_plain<Kind::nfkd>},
+        {name_of(Kind::nmt), {}, read_plain<Kind::nmt>},
+        {name_of(Kind::lowercase), {}, read_plain<Kind::lowercase>},
+        {name_of(Kind::strip_accents), {}, read_plain<Kind::strip_accents>},
+        {name_of(Kind::strip), {"strip_left", "strip_right"}, read_strip},
+        {name_of(Kind::replace), {"pattern", "content"}, read_replace},
+        {name_of(Kind::prepend),
          {"prepend"},
          [](Value v, Normalizing& to) { to.add(Kind::prepend).content = v["prepend"].string(); }},
-        {"BertNormalizer", {"clean_text", "handle_chinese_chars", "strip_accents", "lowercase"}, read_bert},
-        {"Precompiled", {"precompiled_charsmap"}, read_precompiled},
+        {name_of(Kind::bert),
+         {"clean_text", "handle_chinese_chars", "strip_accents", "lowercase"},
+         read_bert},
+        {name_of(Kind::precompiled), {"precompiled_charsmap"}, read_precompiled},
         {"ByteLevel", {}, [](Value, Normalizing& to) { to.byte_level = true; }},
     };
     if (value["type"].string() != "Sequence") refuse_behind_byte_level(value, byte_level);
@@ -151,14 +154,8 @@ void Normalizing::read(Value value) {
 }
 
 SplitBehavior behavior_of(Value value) {
-    constexpr std::pair<std::string_view, SplitBehavior> names[] = {
-        {"Removed", SplitBehavior::removed},
-        {"Isolated", SplitBehavior::isolated},
-        {"MergedWithPrevious", SplitBehavior::merged_with_previous},
-        {"MergedWithNext", SplitBehavior::merged_with_next},
-        {"Contiguous", SplitBehavior::contiguous}};
     if (value.is_null()) return SplitBehavior::isolated;
-    for (auto [name, behavior] : names)
+    for (const auto& [behavior, name] : behavior_names)
         if (value.string() == name) return behavior;
     value.fail("Removed, Isolated, MergedWithPrevious, MergedWithNext or Contiguous", value.string());
 }
@@ -269,14 +266,14 @@ void PreTokenizing::read(Value value) {
         {"Sequence",
          {"pretokenizers"},
          [](Value v, PreTokenizing& to) { v["pretokenizers"].elements([&](Value each) { to.read(each); }); }},
-        {"ByteLevel", {"add_prefix_space", "trim_offsets", "use_regex"}, read_byte_level},
-        {"Split", {"pattern", "behavior", "invert"}, read_split},
-        {"Digits", {"individual_digits"}, read_digits},
-        {"Punctuation", {"behavior"}, read_punctuation},
-        {"Whitespace", {}, read_plain<Kind::whitespace>},
-        {"WhitespaceSplit", {}, read_plain<Kind::whitespace_split>},
-        {"BertPreTokenizer", {}, read_plain<Kind::bert>},
-        {"Metaspace", metaspace_members,
+        {name_of(Kind::prefix_space), {"add_prefix_space", "trim_offsets", "use_regex"}, read_byte_level},
+        {name_of(Kind::pattern), {"pattern", "behavior", "invert"}, read_split},
+        {name_of(Kind::digits), {"individual_digits"}, read_digits},
+        {name_of(Kind::punctuation), {"behavior"}, read_punctuation},
+        {name_of(Kind::whitespace), {}, read_plain<Kind::whitespace>},
+        {name_of(Kind::whitespace_split), {}, read_plain<Kind::whitespace_split>},
+        {name_of(Kind::bert), {}, read_plain<Kind::bert>},
+        {name_of(Kind::metaspace), metaspace_members,
          [](Value v, PreTokenizing& to) {
              refuse_behind_byte_level(v, to.byte_level);  // it puts marks into the text
              to.add(metaspace_of(v));

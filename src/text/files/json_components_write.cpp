@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/base64.h"
+#include "text/files/json_component_names.h"
 #include "text/files/tokenizer_json.h"
 #include "text/unicode/regex.h"
 
@@ -22,74 +23,51 @@ std::string pattern(const std::shared_ptr<const Regex>& regex, const std::string
                  : "{\"String\": " + json_quoted(literal) + "}";
 }
 
+/// A component of this type; its members begin with a comma.
+std::string component(std::string_view type, const std::string& members = "") {
+    return R"({"type": ")" + std::string(type) + "\"" + members + "}";
+}
+
 std::string normalizer_step(const NormalizerStep& s) {
     using Kind = NormalizerStep::Kind;
-    auto named = [](const char* name) { return std::string(R"({"type": ")") + name + "\"}"; };
+    const auto with = [&](const std::string& members) { return component(name_of(s.kind), members); };
     switch (s.kind) {
-        case Kind::nfc:
-            return named("NFC");
-        case Kind::nfd:
-            return named("NFD");
-        case Kind::nfkc:
-            return named("NFKC");
-        case Kind::nfkd:
-            return named("NFKD");
-        case Kind::nmt:
-            return named("Nmt");
-        case Kind::lowercase:
-            return named("Lowercase");
-        case Kind::strip_accents:
-            return named("StripAccents");
         case Kind::strip:
-            return R"({"type": "Strip", "strip_left": )" + boolean(s.left) +
-                   ", \"strip_right\": " + boolean(s.right) + "}";
+            return with(R"(, "strip_left": )" + boolean(s.left) + ", \"strip_right\": " + boolean(s.right));
         case Kind::replace:
-            return R"({"type": "Replace", "pattern": )" + pattern(s.regex, s.pattern) +
-                   ", \"content\": " + json_quoted(s.content) + "}";
+            return with(R"(, "pattern": )" + pattern(s.regex, s.pattern) +
+                        ", \"content\": " + json_quoted(s.content));
         case Kind::prepend:
-            return R"({"type": "Prepend", "prepend": )" + json_quoted(s.content) + "}";
+            return with(R"(, "prepend": )" + json_quoted(s.content));
         case Kind::bert:
-            return R"({"type": "BertNormalizer", "clean_text": )" + boolean(s.clean_text) +
-                   ", \"handle_chinese_chars\": " + boolean(s.cjk) +
-                   ", \"strip_accents\": " + boolean(s.accents) + ", \"lowercase\": " + boolean(s.lowercase) +
-                   "}";
+            return with(R"(, "clean_text": )" + boolean(s.clean_text) + ", \"handle_chinese_chars\": " +
+                        boolean(s.cjk) + ", \"strip_accents\": " + boolean(s.accents) +
+                        ", \"lowercase\": " + boolean(s.lowercase));
         case Kind::precompiled:
-            return R"({"type": "Precompiled", "precompiled_charsmap": ")" + base64(s.content) + "\"}";
+            return with(R"(, "precompiled_charsmap": ")" + base64(s.content) + "\"");
         case Kind::collapse_spaces:
             return R"({"type": "Strip", "strip_left": true, "strip_right": true}, )"
                    R"({"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "})";
+        default:
+            return with("");
     }
-    return "null";
-}
-
-const char* behavior_name(SplitBehavior behavior) {
-    switch (behavior) {
-        case SplitBehavior::removed:
-            return "Removed";
-        case SplitBehavior::isolated:
-            return "Isolated";
-        case SplitBehavior::merged_with_previous:
-            return "MergedWithPrevious";
-        case SplitBehavior::merged_with_next:
-            return "MergedWithNext";
-        case SplitBehavior::contiguous:
-            return "Contiguous";
-    }
-    return "Isolated";
 }
 
 std::string split(const std::string& what, SplitBehavior behavior, bool invert) {
-    return R"({"type": "Split", "pattern": )" + what + ", \"behavior\": \"" + behavior_name(behavior) +
-           "\", \"invert\": " + boolean(invert) + "}";
+    return component(name_of(PreTokenizerStep::Kind::pattern),
+                     R"(, "pattern": )" + what + ", \"behavior\": \"" + std::string(name_of(behavior)) +
+                         "\", \"invert\": " + boolean(invert));
 }
 
 std::string byte_level(bool prefix_space, bool use_regex) {
-    return R"({"type": "ByteLevel", "add_prefix_space": )" + boolean(prefix_space) +
-           R"(, "trim_offsets": true, "use_regex": )" + boolean(use_regex) + "}";
+    return component(name_of(PreTokenizerStep::Kind::prefix_space),
+                     R"(, "add_prefix_space": )" + boolean(prefix_space) +
+                         R"(, "trim_offsets": true, "use_regex": )" + boolean(use_regex));
 }
 
 std::string pre_step(const PreTokenizerStep& s) {
     using Kind = PreTokenizerStep::Kind;
+    const auto with = [&](const std::string& members) { return component(name_of(s.kind), members); };
     switch (s.kind) {
         case Kind::words:
             return split("{\"Regex\": " + json_quoted(split_pattern(s.words)) + "}", SplitBehavior::isolated,
@@ -97,28 +75,22 @@ std::string pre_step(const PreTokenizerStep& s) {
         case Kind::pattern:
             return split(pattern(s.regex, s.literal), s.behavior, s.invert);
         case Kind::digits:
-            return R"({"type": "Digits", "individual_digits": )" + boolean(s.each) + "}";
+            return with(R"(, "individual_digits": )" + boolean(s.each));
         case Kind::punctuation:
-            return std::string(R"({"type": "Punctuation", "behavior": ")") + behavior_name(s.behavior) +
-                   "\"}";
-        case Kind::whitespace:
-            return R"({"type": "Whitespace"})";
-        case Kind::whitespace_split:
-            return R"({"type": "WhitespaceSplit"})";
-        case Kind::bert:
-            return R"({"type": "BertPreTokenizer"})";
+            return with(R"(, "behavior": ")" + std::string(name_of(s.behavior)) + "\"");
         case Kind::metaspace: {
             using Prepend = PreTokenizerStep::Prepend;
             const char* scheme = s.prepend == Prepend::always  ? "always"
                                  : s.prepend == Prepend::first ? "first"
                                                                : "never";
-            return R"({"type": "Metaspace", "replacement": )" + json_quoted(s.literal) +
-                   ", \"prepend_scheme\": \"" + scheme + "\", \"split\": " + boolean(s.each) + "}";
+            return with(R"(, "replacement": )" + json_quoted(s.literal) + ", \"prepend_scheme\": \"" +
+                        scheme + "\", \"split\": " + boolean(s.each));
         }
         case Kind::prefix_space:
             return byte_level(true, false);
+        default:
+            return with("");
     }
-    return "null";
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "text/encode/plain.h"
 #include "text/encode/wordpiece.h"
 #include "text/files/spm.h"
+#include "text/naming.h"
 #include "text/split/pre_names.h"
 
 namespace linnet {
@@ -17,9 +18,10 @@ TokenizerPtr char_tokenizer(std::string_view text, const std::vector<std::string
     for (const char* p = begin; p < end;) {
         Char c = decode_utf8(p, end);
         if (!c.valid)
-            fail_input("text", "byte " + std::to_string(p - begin), "UTF-8",
-                       spelling_of_byte(static_cast<std::uint8_t>(*p)),
-                       "a byte-level vocabulary takes any bytes");
+            throw TextError({.byte = static_cast<std::size_t>(p - begin),
+                             .expected = "UTF-8",
+                             .got = spelling_of_byte(static_cast<std::uint8_t>(*p)),
+                             .hint = "a byte-level vocabulary takes any bytes"});
         seen[c.code] = true;
         p += c.size;
     }
@@ -30,7 +32,8 @@ TokenizerPtr char_tokenizer(std::string_view text, const std::vector<std::string
         append_utf8(spelling, code);
         parts.vocabulary->add(spelling);
     }
-    if (parts.vocabulary->size() == 0) fail_input("text", "", "at least one character", "an empty text");
+    if (parts.vocabulary->size() == 0)
+        throw TextError({.expected = "at least one character", .got = "an empty text"});
     for (const std::string& name : special) {
         AddedToken added;
         added.id = parts.vocabulary->size();

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/keyed_hash.h"
-#include "base/terminal.h"
+#include "base/utf8.h"
 #include "text/train/pairs.h"
 
 namespace linnet {

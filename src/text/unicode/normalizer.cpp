@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "base/error.h"
 #include "text/naming.h"
 #include "text/unicode/charsmap.h"
 #include "text/unicode/regex.h"
@@ -214,8 +213,10 @@ void Normalizer::apply(std::string& text, bool opens, bool closes) const {
     if (needs_utf8())
         if (std::size_t valid = valid_utf8_prefix(text); valid < text.size()) {
             if (steps[0].kind != Step::Kind::bert || !steps[0].clean_text)
-                throw TextFault(valid, "UTF-8", "an invalid byte",
-                                "this vocabulary's normalizer is defined on characters");
+                throw TextError({.byte = valid,
+                                 .expected = "UTF-8",
+                                 .got = "an invalid byte",
+                                 .hint = "this vocabulary's normalizer is defined on characters"});
             drop_invalid(text);  // BERT's clean-up ignores them
         }
     const std::size_t most = longest(text.size());
@@ -264,8 +265,10 @@ void Normalizer::apply(std::string& text, bool opens, bool closes) const {
                 break;
         }
         if (!fits || text.size() > most)
-            fail_input("text", "normalizer", "at most " + std::to_string(most) + " bytes from this text",
-                       "more", "the vocabulary's replacements make it grow");
+            throw TextError({.found_by = "normalizer",
+                             .expected = "at most " + std::to_string(most) + " bytes from this text",
+                             .got = "more",
+                             .hint = "the vocabulary's replacements make it grow"});
     }
 }
 

@@ -25,17 +25,6 @@ double bytes_of_training(const RunSetup& setup) {
     return bytes;
 }
 
-/// Reading the data may take most of the time.
-void require_time_left(const RunSetup& setup, double left) {
-    const double least = seconds_to_first_loss(setup.choice.candidates[setup.choice.best].step_seconds);
-    if (left >= least) return;
-    const double read = setup.time_limit_s - left;
-    char text[2][40];
-    std::snprintf(text[0], sizeof text[0], "at least %.2gs", 1.1 * (read + least));
-    std::snprintf(text[1], sizeof text[1], "%.2gs", setup.time_limit_s);
-    fail(Exit::usage, "", "--time", text[0], text[1], "reading the text alone takes " + human_seconds(read));
-}
-
 /// Fills rows for a text that has been read.
 class Outlook {
   public:
@@ -45,7 +34,7 @@ class Outlook {
     double left() const { return setup_.time_limit_s - prepared_; }
 
     ForecastRow row(std::size_t index) const {
-        const Candidate& candidate = setup_.choice.candidates[index];
+        const ModelCandidate& candidate = setup_.choice.candidates[index];
         ForecastRow row;
         row.best = index == setup_.choice.best;
         const double step_seconds = candidate.step_seconds;
@@ -73,8 +62,8 @@ class Outlook {
 
   private:
     /// The text in the candidate's tokens, which are others than the best one's where its vocabulary is.
-    TextSize text_of(const Candidate& candidate) const {
-        const Candidate& best = setup_.choice.candidates[setup_.choice.best];
+    TextSize text_of(const ModelCandidate& candidate) const {
+        const ModelCandidate& best = setup_.choice.candidates[setup_.choice.best];
         const double times = usual_token_bytes(best.vocabulary) / usual_token_bytes(candidate.vocabulary);
         TextSize text = setup_.text_size;
         text.train_tokens =
@@ -82,8 +71,8 @@ class Outlook {
         return text;
     }
 
-    RunConfig config_of(const Candidate& candidate, const TextSize& text) const {
-        const Candidate& best = setup_.choice.candidates[setup_.choice.best];
+    RunConfig config_of(const ModelCandidate& candidate, const TextSize& text) const {
+        const ModelCandidate& best = setup_.choice.candidates[setup_.choice.best];
         RunConfig config = read_run_config(candidate.config, "", settings_);
         config.model.vocabulary =
             candidate.vocabulary == best.vocabulary ? setup_.config.model.vocabulary : candidate.vocabulary;
@@ -107,16 +96,15 @@ class Outlook {
 
 Forecast forecast(const TrainingOptions& options) {
     TrainingOptions dry = options;
-    dry.dry_run = true;
+    dry.dry_run = dry.plan = true;
     RunSetup setup = set_up(dry);
     const Choice& choice = setup.choice;
     const Outlook outlook(setup, options);
-    require_time_left(setup, outlook.left());
     Forecast all;
     const std::size_t first = choice.best - std::min(choice.best, smaller),
                       last = std::min(choice.best + larger, choice.candidates.size() - 1);
     for (std::size_t i = first; i <= last; i++) all.rows.push_back(outlook.row(i));
-    const Candidate& best = choice.candidates[choice.best];
+    const ModelCandidate& best = choice.candidates[choice.best];
     const PilotResult pilot = run_pilot(setup, std::min(longest_pilot, pilot_share * setup.time_limit_s),
                                         best.step_flops / best.step_seconds);
     all.pilot = {pilot.seconds, pilot.parameters, pilot.tokens, pilot.bits_per_byte};

@@ -38,7 +38,8 @@ class Pilot {
           seconds_(seconds),
           learner_(setup.config.model, setup.rows(), setup.threads,
                    static_cast<std::uint64_t>(setup.config.train.seed), groups_of(setup.config.train), {},
-                   numbers_of(setup.config)) {}
+                   numbers_of(setup.config)),
+          batches_(batches_of(setup)) {}
 
     PilotResult run() {
         TrainConfig& t = setup_.config.train;
@@ -82,11 +83,11 @@ class Pilot {
     }
 
     void train_step(std::int64_t step) {
-        const double loss = learn_step(setup_, step, learner_, work_).loss;
+        const double loss = learn_step(setup_, step, learner_, batches_).loss;
         const StepResult done = learner_.update(setup_.config.train, step + 1);
         if (!std::isfinite(loss) || !std::isfinite(done.norm))
             fail(Exit::diverged, "", "the pilot's step " + std::to_string(step + 1), "finite numbers",
-                 "a loss of " + std::to_string(loss));
+                 "a loss of " + std::to_string(std::fabs(loss)));
     }
 
     /// Of each text, by their weights.
@@ -111,7 +112,8 @@ class Pilot {
     RunSetup& setup_;
     double seconds_;
     Learner learner_;
-    Batch work_;
+    BatchesAhead batches_;
+    Batch work_;  // to evaluate
 };
 
 }  // namespace

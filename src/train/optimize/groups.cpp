@@ -22,6 +22,13 @@ void check_optimizer(const OptimizerConfig& c, std::string_view file, const std:
                    "false, as " + name + " adds its weight decay to the gradient", "true");
 }
 
+/// What a group's kind lacks is not inherited: only where its own entry asks for it is it refused.
+void leave_out(const json& entry, OptimizerConfig& c) {
+    const OptimizerKind& kind = optimizer_kind(c.kind);
+    if (!kind.has_momentum && !entry.contains("momentum_warmup")) c.momentum_warmup = 0;
+    if (kind.coupled_decay && !entry.contains("cautious_decay")) c.cautious_decay = false;
+}
+
 std::vector<Field> optimizer_rows(OptimizerConfig& o, const std::string& p) {
     return {
         {p + "kind", &o.kind, "", 0, 0, optimizer_names()},
@@ -88,6 +95,7 @@ std::vector<ParameterGroup> parameter_groups(const OptimizerConfig& optimizer, c
         if (!entry.contains("match"))
             fail_input(file, place + ".match", "a pattern of parameters' names, as blk.*.attn_q.weight",
                        "none");
+        leave_out(entry, group.optimizer);
         check_optimizer(group.optimizer, file, place + ".");
     }
     return all;

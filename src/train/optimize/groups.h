@@ -29,7 +29,8 @@ double group_rate_share(const ParameterGroup& group, RateSpan span, std::int64_t
 std::vector<Field> optimizer_fields(OptimizerConfig& config, const std::string& prefix);
 std::vector<Field> schedule_fields(ScheduleConfig& config, const std::string& prefix);
 
-/// The run's own settings first (which match everything), then the entries of `groups` in order.
+/// The run's own settings first (which match everything), then the entries of `groups` in order: each with
+/// the run's settings but for those that it changes and those that its kind of optimizer lacks.
 /// Error(Exit::input) for what contradicts itself, naming `file` and the place.
 std::vector<ParameterGroup> parameter_groups(const OptimizerConfig& optimizer, const ScheduleConfig& schedule,
                                              const nlohmann::json& groups, std::string_view file);

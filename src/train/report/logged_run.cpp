@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/fields.h"
 
@@ -18,7 +19,17 @@ void set_steps(LogRecord& start, const LogRecord& record) {
 StepRecord step_record(const LogRecord& record) {
     StepRecord step;
     for (std::size_t i = 0; i < step.keys.size(); i++) step.values[i] = number_of(record, step.keys[i]);
+    const auto rates = record.find("group_lr");
+    if (rates == record.end() || !rates->is_array()) return step;
+    for (const LogRecord& rate : *rates)
+        if (step.group_rates.size() < step.most_groups)
+            step.group_rates.push_back(rate.is_number() ? rate.get<double>() : NAN);
     return step;
+}
+
+/// `b` becomes the mean of both, as far as they are numbers.
+void take_mean(double a, double& b) {
+    b = !std::isfinite(a) ? b : !std::isfinite(b) ? a : (a + b) / 2;
 }
 
 /// Neighbours become one, at the later one's place.
@@ -26,11 +37,11 @@ void merge_neighbours(std::map<std::int64_t, StepRecord>& steps) {
     for (auto first = steps.begin(); first != steps.end();) {
         const auto second = std::next(first);
         if (second == steps.end()) break;
-        for (std::size_t i = 0; i < StepRecord::keys.size(); i++) {
-            const double a = first->second.values[i];
-            double& b = second->second.values[i];
-            b = !std::isfinite(a) ? b : !std::isfinite(b) ? a : (a + b) / 2;
-        }
+        const StepRecord& a = first->second;
+        StepRecord& b = second->second;
+        for (std::size_t i = 0; i < StepRecord::keys.size(); i++) take_mean(a.values[i], b.values[i]);
+        for (std::size_t i = 0; i < std::min(a.group_rates.size(), b.group_rates.size()); i++)
+            take_mean(a.group_rates[i], b.group_rates[i]);
         steps.erase(first);
         first = std::next(second);
     }
@@ -127,6 +138,21 @@ const LogRecord* best_eval(const LoggedRun& run) {
             (!best || number_of(record, "loss") < number_of(*best, "loss")))
             best = &record;
     return best;
+}
+
+std::string ending_of(const LoggedRun& run) {
+    if (run.end.empty()) return "not ended yet";
+    constexpr std::pair<const char*, const char*> endings[] = {
+        {"steps", "ended after its last step"},
+        {"time", "ended when its time was up"},
+        {"diverged", "ended as its numbers were no longer finite"},
+        {"overfitting", "ended as the model was overfitting"},
+        {"memorised", "ended as the model was overfitting"},  // in logs of older versions
+        {"signal", "stopped by a signal"}};
+    const std::string reason = text_of(run.end, "reason");
+    for (const auto& [name, words] : endings)
+        if (reason == name) return words;
+    return "ended";
 }
 
 }  // namespace linnet

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace linnet {
 
@@ -14,7 +15,9 @@ using LogRecord = nlohmann::ordered_json;
 /// What pages show of a step's record; NaN where it says nothing.
 struct StepRecord {
     static constexpr std::array keys{"loss", "lr", "grad_norm", "tokens_per_s", "mfu", "seconds"};
+    static constexpr std::size_t most_groups = 64;
     std::array<double, keys.size()> values;
+    std::vector<double> group_rates{};  // of train.groups, most_groups of them at most
 };
 
 /// Records by their steps, so that what a resumed run did again stands once. Beyond `most_steps` entries,
@@ -39,5 +42,8 @@ std::string text_of(const LogRecord& record, const char* key);
 
 /// The evaluation with the lowest loss; null where there is none.
 const LogRecord* best_eval(const LoggedRun& run);
+
+/// How the run ended, in words: "ended after its last step".
+std::string ending_of(const LoggedRun& run);
 
 }  // namespace linnet

@@ -108,6 +108,20 @@ std::vector<std::string> block_names(const LoggedRun& run) {
     return names;
 }
 
+/// What the run's config says that the group is of.
+std::string group_name(const LoggedRun& run, std::size_t group) {
+    const std::string number = std::to_string(group);
+    const LogRecord::json_pointer path("/config/train/groups/" + number + "/match");
+    if (!run.start.contains(path)) return "group " + number;
+    const LogRecord& match = run.start[path];
+    std::string name;
+    if (match.is_array())
+        for (const LogRecord& pattern : match) name += (name.empty() ? "" : ", ") + shown(pattern);
+    else
+        name = shown(match);
+    return name.empty() ? "group " + number : name;
+}
+
 }  // namespace
 
 std::string config_rows(const LogRecord& object, const std::string& prefix) {
@@ -167,6 +181,18 @@ std::string block_map(const LoggedRun& run, const char* key) {
     return out;
 }
 
+std::vector<Series> group_rates(const LoggedRun& run) {
+    std::vector<Series> lines;
+    for (const auto& [step, record] : run.steps)
+        for (std::size_t g = 0; g < record.group_rates.size(); g++) {
+            if (g == lines.size())
+                lines.push_back({group_name(run, g), line_style(g + 1), {}, {}, run.steps.size() <= 60});
+            lines[g].x.push_back(static_cast<double>(step));
+            lines[g].y.push_back(record.group_rates[g]);
+        }
+    return lines;
+}
+
 std::string confusion_table(const LogRecord& record) {
     const auto labels = record.find("labels"), counts = record.find("counts");
     if (labels == record.end() || counts == record.end() || !labels->is_array() || !counts->is_array())
@@ -191,10 +217,10 @@ std::string confusion_table(const LogRecord& record) {
            "</table></div>\n";
 }
 
-std::string page_begin(const std::string& title) {
+std::string page_begin(const std::string& title, const std::string& further) {
     return "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
            "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>" +
-           escape_html(title) + " · linnet</title>\n<style>" + style + line_colours() +
+           escape_html(title) + " · linnet</title>\n<style>" + style + line_colours() + further +
            "</style>\n</head>\n<body>\n";
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "train/report/chart.h"
 #include "train/report/logged_run.h"
@@ -28,12 +29,17 @@ std::string key_of(const std::string& style, const std::string& name);
 /// larger the record's `key` ("grad_norm", "update"), on a logarithmic scale. Empty where nothing was.
 std::string block_map(const LoggedRun& run, const char* key);
 
+/// The learning rate of each group of train.groups, named after its patterns, against steps. Their styles
+/// leave the first free, for the rate of the other parameters.
+std::vector<Series> group_rates(const LoggedRun& run);
+inline constexpr const char* rates_by_group = "Of each group of train.groups, and of parameters in none.";
+
 /// What rows of each class were taken for: a table, the darker the larger the share; empty where the record
 /// has none.
 std::string confusion_table(const LogRecord& record);
 
-/// The page up to its first heading, and from its last section on.
-std::string page_begin(const std::string& title);
+/// The page up to its first heading (`style`: further rules of CSS), and from its last section on.
+std::string page_begin(const std::string& title, const std::string& style = {});
 std::string page_end();
 
 }  // namespace linnet

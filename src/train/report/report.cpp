@@ -110,8 +110,14 @@ std::string figures(const LoggedRun& run) {
     Series rate = series(run.steps, "lr", "rate", "a"), norm = series(run.steps, "grad_norm", "norm", "c");
     Series speed = series(run.steps, "tokens_per_s", "tokens/s", "a"),
            mfu = series(run.steps, "mfu", "share", "c", 100);
-    if (any(rate))
-        out += figure("Learning rate", "Warm-up, then decay.", {"step", "rate", {rate}, 200, true});
+    if (any(rate)) {
+        std::vector<Series> rates = group_rates(run);
+        const bool groups = !rates.empty();
+        if (groups) rate.name = "in no group";
+        rates.insert(rates.begin(), rate);
+        out += figure("Learning rate", groups ? rates_by_group : "Warm-up, then decay.",
+                      {"step", "rate", rates, 200, true});
+    }
     if (any(norm)) out += figure("Gradient norm", "Before clipping.", {"step", "norm", {norm}, 200, true});
     if (any(speed))
         out +=
@@ -229,19 +235,8 @@ std::string provenance(const LoggedRun& run) {
 
 std::string report_html(std::string_view log, const std::string& name) {
     LoggedRun run = read_logged_run(log);
-    static const std::map<std::string, std::string> endings{
-        {"steps", "ended after its last step"},
-        {"time", "ended when its time was up"},
-        {"diverged", "ended as its numbers were no longer finite"},
-        {"memorised", "ended as the text was being memorised"},
-        {"signal", "stopped by a signal"}};
-    std::string reason = text_of(run.end, "reason");
-    auto ending = endings.find(reason);
-    std::string state = run.end.empty()           ? "not ended yet"
-                        : ending == endings.end() ? "ended"
-                                                  : ending->second;
     std::string page = page_begin(name);
-    page += "<h1>" + escape_html(name) + "</h1>\n<p>Trained by linnet; " + escape_html(state) + ".</p>\n";
+    page += "<h1>" + escape_html(name) + "</h1>\n<p>Trained by linnet; " + ending_of(run) + ".</p>\n";
     page += tiles(run) + figures(run) + confusion(run) + expert_use(run) + block_maps(run) + samples(run);
     if (auto config = run.start.find("config"); config != run.start.end() && config->is_object())
         page += "<section><h2>Config</h2>\n<table>\n" + config_rows(*config) + "</table></section>\n";

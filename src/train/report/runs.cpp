@@ -61,17 +61,17 @@ constexpr Axis axes[] = {{"steps", "step", steps_at},
                          {"time", "seconds", seconds_at},
                          {"FLOPs", "floating-point operations", flops_at}};
 
-/// A line for every run that has such records.
-template <class Record>
+/// A line for every run that has such records, of what `value` tells of each.
+template <class Record, class Value>
 std::vector<Series> lines(const std::vector<Run>& runs, std::map<std::int64_t, Record> LoggedRun::*records,
-                          const char* key, const Axis& axis) {
+                          const Axis& axis, const Value& value) {
     std::vector<Series> all;
     for (const Run& run : runs) {
         Series line{run.name, run.style, {}, {}, (run.log.*records).size() <= 60};
         bool any = false;
         for (const auto& [step, record] : run.log.*records) {
             line.x.push_back(axis.at(run, step, number_of(record, "seconds")));
-            line.y.push_back(number_of(record, key));
+            line.y.push_back(value(record));
             any |= std::isfinite(line.x.back()) && std::isfinite(line.y.back());
         }
         if (any) all.push_back(std::move(line));
@@ -83,14 +83,27 @@ template <class Record>
 std::string curve(const std::vector<Run>& runs, std::map<std::int64_t, Record> LoggedRun::*records,
                   const char* key, const Axis& axis, const std::string& title, const std::string& caption,
                   const std::string& unit, bool from_zero) {
-    std::vector<Series> all = lines(runs, records, key, axis);
+    std::vector<Series> all =
+        lines(runs, records, axis, [key](const Record& record) { return number_of(record, key); });
     if (all.empty()) return "";
     return figure(title, caption, {axis.label, unit, all, from_zero ? 220 : 340, from_zero});
 }
 
+std::string pane_id(std::size_t axis) {
+    return "x" + std::to_string(axis);
+}
+
+/// The chosen axis' charts are shown.
+std::string pane_styles() {
+    std::string rules;
+    for (std::size_t i = 0; i < std::size(axes); i++)
+        rules += "#" + pane_id(i) + ":checked ~ ." + pane_id(i) + " { display:block } ";
+    return rules;
+}
+
 /// Losses against each axis: one is shown at a time, chosen without a script.
 std::string losses(const std::vector<Run>& runs) {
-    std::string buttons, panes, styles;
+    std::string buttons, panes;
     for (std::size_t i = 0; i < std::size(axes); i++) {
         const Axis& axis = axes[i];
         const std::string against = std::string(", against ") + axis.name;
@@ -100,16 +113,62 @@ std::string losses(const std::vector<Run>& runs) {
             curve(runs, &LoggedRun::steps, "loss", axis, "Training loss" + against,
                   "Cross-entropy of each step's batch.", "nats per token", false);
         if (charts.empty()) continue;
-        const std::string id = "x" + std::to_string(i);
+        const std::string id = pane_id(i);
         buttons += "<input type=\"radio\" name=\"x\" id=\"" + id + "\"" +
                    (buttons.empty() ? " checked" : "") + "><label for=\"" + id + "\">" + axis.name +
                    "</label>";
         panes += "<div class=\"pane " + id + "\">" + charts + "</div>\n";
-        styles += "#" + id + ":checked ~ ." + id + " { display:block } ";
     }
-    return panes.empty()
-               ? ""
-               : "<style>" + styles + "</style>\n<div class=\"tabs\">" + buttons + panes + "</div>\n";
+    return panes.empty() ? "" : "<div class=\"tabs\">" + buttons + panes + "</div>\n";
+}
+
+/// The loss of one of several texts at an evaluation; NaN where that has none of its name.
+double loss_of_text(const LogRecord& eval, const std::string& name) {
+    const auto texts = eval.find("texts");
+    if (texts == eval.end() || !texts->is_array()) return NAN;
+    for (const LogRecord& text : *texts)
+        if (text.is_object() && text_of(text, "name") == name) return number_of(text, "loss");
+    return NAN;
+}
+
+/// A chart for each text that any run evaluates by itself.
+std::string losses_by_text(const std::vector<Run>& runs) {
+    constexpr std::size_t most_texts = 64;  // that a page shows, whatever a log has
+    std::set<std::string> names;
+    for (const Run& run : runs)
+        for (const auto& [step, eval] : run.log.evals) {
+            const auto texts = eval.find("texts");
+            if (texts == eval.end() || !texts->is_array()) continue;
+            for (const LogRecord& text : *texts)
+                if (text.is_object() && names.size() < most_texts) names.insert(text_of(text, "name"));
+        }
+    std::string out;
+    for (const std::string& name : names) {
+        const std::vector<Series> all =
+            lines(runs, &LoggedRun::evals, axes[0],
+                  [&name](const LogRecord& eval) { return loss_of_text(eval, name); });
+        if (!all.empty())
+            out += figure("Loss of " + name, "Of the text's own held-out part, in nats per token.",
+                          {axes[0].label, "nats per token", all, 260, false});
+    }
+    return out;
+}
+
+/// A chart for each run with groups of parameters.
+std::string rates_of_groups(const std::vector<Run>& runs) {
+    std::string out;
+    for (const Run& run : runs) {
+        std::vector<Series> rates = group_rates(run.log);
+        if (rates.empty()) continue;
+        for (Series& rest : lines({run}, &LoggedRun::steps, axes[0],
+                                  [](const StepRecord& step) { return number_of(step, "lr"); })) {
+            rest.name = "in no group", rest.style = line_style(0);
+            rates.insert(rates.begin(), std::move(rest));
+        }
+        out += figure("Learning rates of " + run.name, rates_by_group,
+                      {axes[0].label, "rate", rates, 220, true});
+    }
+    return out;
 }
 
 /// What one compares first: a column of the table.
@@ -155,6 +214,7 @@ constexpr Fact facts[] = {
     {"steps", steps},
     {"tokens", tokens},
     {"time", time},
+    {"ending", [](const Run& run) { return ending_of(run.log); }},
     {"steps skipped as outliers", skipped}};
 
 /// A row for each run, of what any of them has.
@@ -214,12 +274,13 @@ std::string runs_report_html(const std::vector<NamedLog>& logs) {
     for (const NamedLog& log : logs) runs.push_back(read(log, runs.size()));
     const Axis& by_steps = axes[0];
     std::string title = std::to_string(runs.size()) + (runs.size() == 1 ? " training run" : " training runs");
-    std::string page =
-        page_begin(title) + "<h1>" + title + "</h1>\n<p>Trained by linnet.</p>\n" + comparison(runs);
-    page += losses(runs);
+    std::string page = page_begin(title, pane_styles()) + "<h1>" + title +
+                       "</h1>\n<p>Trained by linnet.</p>\n" + comparison(runs);
+    page += losses(runs) + losses_by_text(runs);
     page += curve(runs, &LoggedRun::steps, "lr", by_steps, "Learning rate",
                   std::ranges::any_of(runs, has_groups) ? "Of parameters in no group." : "Of each step.",
                   "rate", true);
+    page += rates_of_groups(runs);
     page += curve(runs, &LoggedRun::steps, "grad_norm", by_steps, "Gradient norm", "Before clipping.", "norm",
                   true);
     page += curve(runs, &LoggedRun::steps, "tokens_per_s", by_steps, "Speed", "Tokens trained per second.",

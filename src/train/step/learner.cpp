@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/rng.h"
+#include "model/trace/row_room.h"
 
 namespace linnet {
 namespace {
@@ -40,11 +41,11 @@ std::size_t element_bytes(const Graph& graph, const std::vector<ParameterStart>&
     return static_cast<std::size_t>(n) * sizeof(float);
 }
 
-Lowering lowering(Phase phase, std::int64_t rows, const ModelConfig& config,
+Lowering lowering(const Graph& graph, Phase phase, std::int64_t rows, const ModelConfig& config,
                   const std::vector<ParameterStart>& starts, const LearnerNumbers& numbers) {
     Lowering l;
     l.phase = phase;
-    l.capacity = {rows, rows, rows};  // rows, those with a loss, those of a source, masked or sequences
+    l.capacity = capacities(graph, {.tokens = rows, .outputs = rows, .beside = rows});
     l.positions = std::min(config.context, rows);  // a sequence is no longer
     l.products = numbers.products;
     if (phase == Phase::train) {
@@ -59,11 +60,13 @@ Lowering lowering(Phase phase, std::int64_t rows, const ModelConfig& config,
 }
 Plan learning_plan(const TracedModel& m, std::int64_t rows, const ModelConfig& config,
                    const std::vector<ParameterStart>& starts, const LearnerNumbers& numbers) {
-    return make_plan(m.graph, m.graph.program("loss"), lowering(Phase::train, rows, config, starts, numbers));
+    return make_plan(m.graph, m.graph.program("loss"),
+                     lowering(m.graph, Phase::train, rows, config, starts, numbers));
 }
 Plan evaluation_plan(const TracedModel& m, std::int64_t rows, const ModelConfig& config,
                      const std::vector<ParameterStart>& starts, const LearnerNumbers& numbers) {
-    return make_plan(m.graph, m.graph.program("score"), lowering(Phase::read, rows, config, starts, numbers));
+    return make_plan(m.graph, m.graph.program("score"),
+                     lowering(m.graph, Phase::read, rows, config, starts, numbers));
 }
 
 }  // namespace
@@ -168,7 +171,7 @@ void Learner::initialise(std::uint64_t seed) {
             Rng rng(seed, stream + i);
             for (std::int64_t k = range.begin; k < range.end; k += 2) {
                 std::array<double, 2> noise{};
-                if (p.init_std > 0 && !p.ramp) noise = rng.normals(static_cast<std::uint64_t>(k / 2));
+                if (p.init_std > 0) noise = rng.normals(static_cast<std::uint64_t>(k / 2));
                 to[k] = static_cast<float>(p.start(k, noise[0]));
                 if (k + 1 < range.end) to[k + 1] = static_cast<float>(p.start(k + 1, noise[1]));
             }

@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/split.h"
 #include "model/trace/generator.h"
 #include "text/encode/merges.h"
+#include "train/task/objectives.h"
 
 namespace linnet {
 
@@ -30,6 +32,13 @@ std::vector<Field> finetune_fields(FinetuneConfig& f) {
     };
 }
 
+/// Of train.objective.
+std::vector<std::string> objective_choices() {
+    std::vector<std::string> names = names_of(objectives());
+    names.insert(names.begin(), "auto");
+    return names;
+}
+
 std::vector<Field> rows(RunConfig& c) {
     std::vector<Field> fields;
     TokenizerConfig& t = c.tokenizer;
@@ -47,8 +56,7 @@ std::vector<Field> rows(RunConfig& c) {
         {"tokenizer.file", &t.file,
          "a GGUF, tokenizer.json, .tiktoken or SentencePiece model, for kind file"},
         later("tokenizer.lowercase", &t.lowercase, "for kind wordpiece: letters are made small"),
-        later("train.objective", &r.objective, "what is learned", 0, 0,
-              {"auto", "next", "masked", "replaced", "spans", "pairs", "classes", "tags"}),
+        later("train.objective", &r.objective, "what is learned", 0, 0, objective_choices()),
         later("train.masked.share", &r.masked.share, "of the tokens, for masked, replaced and spans", 0.001,
               0.9),
         later("train.masked.words", &r.masked.words, "whole words are masked"),
@@ -121,40 +129,40 @@ nlohmann::json take_groups(nlohmann::json& config) {
     return groups;
 }
 
-nlohmann::json groups_of_text(const std::string& text) {
-    nlohmann::json groups =
-        nests_too_deep(text) ? nlohmann::json() : nlohmann::json::parse(text, nullptr, false);
-    return groups.is_discarded() ? nlohmann::json(text) : groups;
+nlohmann::json groups_of_text(const std::string& text, const std::string& name) {
+    nlohmann::json groups = parse_or_discard(text);
+    if (groups.is_discarded())
+        fail_input(name, "train.groups", "a list of objects, as JSON",
+                   nests_too_deep(text) ? "JSON nested more than 100 deep" : quoted(text));
+    return groups;
 }
 
 /// What objectives that say it ask the head of an encoder to tell.
 void settle_head(RunConfig& c) {
-    const std::string& objective = c.train.objective;
+    const Objective* objective = find_objective(c.train.objective);
+    if (!objective || objective->head == "tokens") return;
+    if (objective->generator && !c.model.is_encoder()) return;  // check_objective tells of it
     auto& head = c.model.head;
-    if (objective == "classes" || objective == "tags") head.kind = objective;
-    if (objective != "replaced" || !c.model.is_encoder()) return;
-    head.kind = "tags";
-    if (head.classes == 0) head.classes = 2;
+    head.kind = objective->head;
+    if (head.classes == 0) head.classes = objective->classes;
 }
 
 /// What a config that does not say its objective means; and whether one that does fits the model.
 void check_objective(RunConfig& c, const std::string& name) {
-    std::string& objective = c.train.objective;
     const ModelConfig& m = c.model;
-    const std::string of_encoder = m.head.kind == "tokens" ? "masked" : m.head.kind;
-    const std::string expected = m.is_encoder() ? of_encoder : m.has_encoder() ? "pairs" : "next";
-    if (objective == "auto") objective = expected;
-    const bool fits = objective == expected || (objective == "spans" && expected == "pairs") ||
-                      (objective == "replaced" && expected == "tags");
-    if (!fits)
+    const std::vector<std::string> expected = objectives_for(m.kind, m.head.kind);
+    if (c.train.objective == "auto") c.train.objective = expected.at(0);
+    const Objective& objective = objective_of(c.train.objective);
+    if (objective.kind != m.kind || objective.head != m.head.kind)
         fail_input(name, "train.objective",
-                   expected + (expected == "pairs" ? " or spans" : "") + ", as model.kind is " + m.kind +
+                   joined(expected, " or ") + ", as model.kind is " + m.kind +
                        (m.is_encoder() ? " and model.head.kind " + m.head.kind : ""),
-                   objective);
-    if (objective != "replaced") return;
-    if (m.head.classes != 2)
-        fail_input(name, "model.head.classes", "2, as train.objective is replaced",
+                   objective.name);
+    if (objective.classes > 0 && m.head.classes != objective.classes)
+        fail_input(name, "model.head.classes",
+                   std::to_string(objective.classes) + ", as train.objective is " + objective.name,
                    std::to_string(m.head.classes));
+    if (!objective.generator) return;
     ModelConfig generator = generator_config(m, c.train.replaced.generator);
     try {
         resolve(generator, "");
@@ -180,14 +188,10 @@ std::vector<Field> run_fields(RunConfig& c) {
 
 std::vector<std::string> special_tokens(const RunConfig& c, bool answers) {
     if (c.tokenizer.kind == "wordpiece") return {};  // it has them
-    if (c.train.objective == "masked" || c.train.objective == "replaced")
-        return {"<|endoftext|>", "[CLS]", "[SEP]", "[MASK]"};
-    if (c.train.objective == "classes" || c.train.objective == "tags")
-        return {"<|endoftext|>", "[CLS]", "[SEP]"};
-    if (c.train.objective == "pairs" || answers) return {"<|endoftext|>"};
-    std::vector<std::string> names;
-    if (c.train.objective != "spans") return names;
-    names.emplace_back("<|endoftext|>");
+    const Objective& objective = objective_of(c.train.objective);
+    std::vector<std::string> names = objective.tokens;
+    if (names.empty() && answers) names.emplace_back("<|endoftext|>");
+    if (!objective.sentinels) return names;
     for (std::int64_t i = 0; i < sentinels(c.train); i++)
         names.push_back("<extra_id_" + std::to_string(i) + ">");
     return names;
@@ -202,7 +206,7 @@ RunConfig read_run_config(const nlohmann::json& json, const std::string& name,
     apply_json(fields, plain, name);
     for (const std::string& setting : settings)
         if (setting.starts_with(groups_setting))
-            config.train.groups = groups_of_text(setting.substr(groups_setting.size()));
+            config.train.groups = groups_of_text(setting.substr(groups_setting.size()), name);
         else
             apply_setting(fields, setting);
     settle_head(config);
@@ -216,10 +220,13 @@ RunConfig read_run_config(const nlohmann::json& json, const std::string& name,
                    std::to_string(t.sequence));
     if (config.model.reads_patches() && t.sequence != config.model.context)
         fail_input(name, "train.sequence", "0, as a picture is read whole", std::to_string(t.sequence));
-    if ((t.objective == "masked" || t.objective == "replaced" || t.objective == "spans") && t.sequence < 3)
-        fail_input(name, "train.sequence", "at least 3, as train.objective is " + t.objective,
-                   std::to_string(t.sequence));
-    if (t.objective == "spans" && sentinels(t) > most_sentinels)
+    const Objective& objective = objective_of(t.objective);
+    if (t.sequence < objective.shortest)
+        fail_input(
+            name, "train.sequence",
+            "at least " + std::to_string(objective.shortest) + ", as train.objective is " + t.objective,
+            std::to_string(t.sequence));
+    if (objective.sentinels && sentinels(t) > most_sentinels)
         fail_input(name, "train.sequence",
                    "at most " + std::to_string(most_sentinels) + " spans, by train.masked",
                    std::to_string(sentinels(t)));
@@ -228,8 +235,8 @@ RunConfig read_run_config(const nlohmann::json& json, const std::string& name,
                    "at least " + std::to_string(shortest_pair) + ", as model.head.next is true",
                    std::to_string(t.sequence));
     const FinetuneConfig& f = config.finetune;
-    if (f.model.empty() &&
-        (f.layers > 0 || f.head || f.reset_layers > 0 || f.lora.rank > 0 || f.layer_decay != 1))
+    if (f.model.empty() && (f.layers > 0 || f.head || f.reset_layers > 0 || f.lora.rank > 0 ||
+                            f.layer_decay != 1 || !f.form.empty()))
         fail_input(name, "finetune.model", "a model to begin from, as other settings of finetune are given",
                    "none");
     if (config.tokenizer.kind == "file" && config.tokenizer.file.empty())

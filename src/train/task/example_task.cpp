@@ -16,16 +16,16 @@
 #include "model/encode/encoder_text.h"
 #include "text/naming.h"
 #include "text/train/make.h"
+#include "train/task/objectives.h"
 
 namespace linnet {
 namespace {
 
 constexpr std::uint64_t order_stream = 0x6f72646572;  // "order": this purpose's stream of the seed
 
-LabelledKind kind_of(const std::string& objective) {
-    return objective == "pairs"     ? LabelledKind::pairs
-           : objective == "classes" ? LabelledKind::classes
-                                    : LabelledKind::tags;
+/// Of a run that reads_examples.
+LabelledKind kind_of(const RunConfig& config) {
+    return objective_of(config.train.objective).examples.value();
 }
 
 /// Examples with numbers, those to train on each epoch in an order of its own.
@@ -63,6 +63,7 @@ class ExampleTask : public ShuffledTask {
     ExampleTask(const RunConfig& config, std::vector<Encoded> examples, std::vector<std::uint32_t> train,
                 std::vector<std::uint32_t> validation, TokenId start, std::string sample)
         : ShuffledTask(config, std::move(train), std::move(validation)),
+          kind_(kind_of(config)),
           examples_(std::move(examples)),
           start_(start),
           sample_(std::move(sample)) {}
@@ -71,12 +72,13 @@ class ExampleTask : public ShuffledTask {
 
     void add(DataSplit split, std::uint64_t index, Batch& work) const override {
         const Encoded& e = examples_[place(split, index)];
-        if (config().train.objective == "pairs") return add_pair(e.input.tokens, e.labels, start_, work);
+        if (kind_ == LabelledKind::pairs) return add_pair(e.input.tokens, e.labels, start_, work);
         add_to_batch(config().model, e.input, work);
         work.targets.insert(work.targets.end(), e.labels.begin(), e.labels.end());
     }
 
   private:
+    LabelledKind kind_;
     std::vector<Encoded> examples_;
     TokenId start_;
     std::string sample_;
@@ -103,17 +105,21 @@ ExampleTask::Encoded encoded_example(const LabelledExample& e, const RunConfig& 
                                      AnswerMarks answer,
                                      const std::map<std::string_view, std::int32_t>& numbers) {
     ExampleTask::Encoded one;
-    if (config.train.objective == "pairs") {
-        one.input = text_input(tokenizer, e.first, false);
-        tokenizer.encode(e.second, one.labels);
-        one.labels.push_back(answer.end);
-    } else if (config.train.objective == "classes") {
-        one.input = pair_input(tokenizer, marks, e.first, e.other());
-        one.input.wanted = {0};
-        one.labels = {numbers.at(e.label)};
-    } else {
-        one.input = words_input(tokenizer, marks, e.first);
-        for (std::string_view tag : linnet::split(e.label, ' ')) one.labels.push_back(numbers.at(tag));
+    switch (kind_of(config)) {
+        case LabelledKind::pairs:
+            one.input = text_input(tokenizer, e.first, false);
+            tokenizer.encode(e.second, one.labels);
+            one.labels.push_back(answer.end);
+            break;
+        case LabelledKind::classes:
+            one.input = pair_input(tokenizer, marks, e.first, e.other());
+            one.input.wanted = {0};
+            one.labels = {numbers.at(e.label)};
+            break;
+        case LabelledKind::tags:
+            one.input = words_input(tokenizer, marks, e.first);
+            for (std::string_view tag : linnet::split(e.label, ' ')) one.labels.push_back(numbers.at(tag));
+            break;
     }
     return one;
 }
@@ -171,7 +177,7 @@ class PictureTask : public ShuffledTask {
 }  // namespace
 
 bool reads_examples(const TrainConfig& config) {
-    return config.objective == "pairs" || config.objective == "classes" || config.objective == "tags";
+    return objective_of(config.objective).examples.has_value();
 }
 
 ExampleData::ExampleData(const RunConfig& config, DataOptions options) : options_(std::move(options)) {
@@ -180,14 +186,15 @@ ExampleData::ExampleData(const RunConfig& config, DataOptions options) : options
     } else {
         LabelledOptions wanted{options_.inputs, options_.fields, options_.read.format,
                                options_.read.skip_bad};
-        examples_ = read_labelled(kind_of(config.train.objective), wanted);
+        const LabelledKind kind = kind_of(config);
+        examples_ = read_labelled(kind, wanted);
         sha256_ = examples_.sha256;
         bytes_ = examples_.bytes;
         std::set<std::string> names;
         for (const LabelledExample& e : examples_.all)
-            if (config.train.objective == "classes")
+            if (kind == LabelledKind::classes)
                 names.insert(e.label);
-            else if (config.train.objective == "tags")
+            else if (kind == LabelledKind::tags)
                 for (std::string_view tag : linnet::split(e.label, ' ')) names.emplace(tag);
         labels_.assign(names.begin(), names.end());
     }
@@ -255,7 +262,7 @@ std::string ExampleData::description() const {
         grouped(order_[0].size() + order_[1].size()) + (pictures_.count() > 0 ? " pictures" : " examples");
     if (!labels_.empty()) said += " of " + grouped(labels_.size()) + " classes";
     said += ", " + human_bytes(static_cast<double>(bytes_));
-    if (examples_.skipped > 0) said += "; " + examples_.told("ones");
+    if (examples_.skipped > 0) said += "; " + examples_.told("one");
     return said;
 }
 
@@ -311,10 +318,10 @@ std::unique_ptr<Task> ExampleData::task(const RunConfig& config, const Tokenizer
     if (pictures_.count() > 0)
         return std::make_unique<PictureTask>(config, std::move(pictures_), std::move(picture_labels_),
                                              std::move(order_[0]), std::move(order_[1]));
-    const std::string& objective = config.train.objective;
+    const bool pairs = kind_of(config) == LabelledKind::pairs;
     const EncoderMarks marks(*tokenizer);
     AnswerMarks answer{0, 0};
-    if (objective == "pairs") answer = answer_marks(*tokenizer, config.model, tokenizer_name);
+    if (pairs) answer = answer_marks(*tokenizer, config.model, tokenizer_name);
     std::map<std::string_view, std::int32_t> numbers;
     for (std::size_t i = 0; i < labels_.size(); i++) numbers[labels_[i]] = static_cast<std::int32_t>(i);
     std::vector<ExampleTask::Encoded> encoded;
@@ -333,8 +340,7 @@ std::unique_ptr<Task> ExampleData::task(const RunConfig& config, const Tokenizer
                 unknown.add(error.what());
                 continue;
             }
-            const std::size_t longest =
-                std::max(one.input.tokens.size(), objective == "pairs" ? one.labels.size() : 0);
+            const std::size_t longest = std::max(one.input.tokens.size(), pairs ? one.labels.size() : 0);
             const auto room = static_cast<std::size_t>(config.train.sequence);
             if (longest > room || one.input.tokens.empty()) {
                 const std::string where = examples_.place(e);
@@ -356,7 +362,7 @@ std::unique_ptr<Task> ExampleData::task(const RunConfig& config, const Tokenizer
                    "an example of at most train.sequence tokens, all in the vocabulary", "none");
     examples_ = {};
     return std::make_unique<ExampleTask>(config, std::move(encoded), std::move(order[0]), std::move(order[1]),
-                                         answer.start, objective == "pairs" ? sample : "");
+                                         answer.start, pairs ? sample : "");
 }
 
 }  // namespace linnet

@@ -103,7 +103,7 @@ std::string RunData::description() const {
         return grouped(corpus_->index.tokens) + " tokens in the layout of " + corpus_->index.layout;
     std::string size = human_bytes(static_cast<double>(bytes_));
     std::string said = count_ == 1 ? "one document" : grouped(count_) + " documents";
-    auto skipped = [](const Skipped& bad) { return bad.skipped == 0 ? "" : "; " + bad.told("ones"); };
+    auto skipped = [](const Skipped& bad) { return bad.skipped == 0 ? "" : "; " + bad.told("one"); };
     if (examples_)
         return grouped(count_) + (examples_->chats ? " conversation" : " prompt") + (count_ == 1 ? "" : "s") +
                (examples_->chats ? ", " : " with completions, ") + size + skipped(*examples_);

@@ -17,10 +17,14 @@ class Task {
     virtual ~Task() = default;
 
     /// Adds example number `index` of a split to the batch: in training the count goes on for ever, held out
-    /// ones are [0, held_out()).
+    /// ones are [0, held_out()). Safe from many threads.
     virtual void add(DataSplit split, std::uint64_t index, Batch& work) const = 0;
     virtual std::uint64_t held_out() const = 0;
-    /// Rows that have a loss in the `examples` of a step, at least 1. The last step's are kept.
+    /// Whether its examples lie in memory. A page of a mapped file that is lost ends the program there and
+    /// then, and must not while the step before is learned.
+    virtual bool in_memory() const { return true; }
+    /// Rows that have a loss in the `examples` of a step, at least 1. The last step's are kept: one thread at
+    /// a time may ask.
     std::int64_t targets(std::int64_t step, std::int64_t examples) const;
 
     /// Tokens (of windows) or examples of a split.

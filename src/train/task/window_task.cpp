@@ -11,6 +11,7 @@
 #include "model/trace/trace.h"
 #include "text/encode/pipeline.h"
 #include "text/unicode/unicode.h"
+#include "train/task/objectives.h"
 #include "train/task/task.h"
 
 namespace linnet {
@@ -79,6 +80,8 @@ class WindowTask : public Task {
     std::uint64_t size(DataSplit split) const override { return windows_.source().size(split); }
 
     std::uint64_t held_out() const override { return windows_.validation_windows(); }
+
+    bool in_memory() const override { return windows_.source().in_memory(); }
 
   protected:
     std::vector<std::int32_t> window(DataSplit split, std::uint64_t index) const {
@@ -321,9 +324,10 @@ void add_pair(const std::vector<std::int32_t>& source, const std::vector<std::in
 
 std::unique_ptr<Task> window_task(const RunConfig& config, WindowSampler windows,
                                   const TokenizerPtr& tokenizer, const std::string& tokenizer_name) {
-    if (config.train.objective == "spans")
+    const Objective& objective = objective_of(config.train.objective);
+    if (objective.sentinels)
         return std::make_unique<SpansTask>(config, std::move(windows), tokenizer, tokenizer_name);
-    if (config.train.objective == "replaced")
+    if (objective.generator)
         return std::make_unique<ReplacedTask>(config, std::move(windows), tokenizer, tokenizer_name);
     return std::make_unique<MaskedTask>(config, std::move(windows), tokenizer, tokenizer_name);
 }

@@ -383,7 +383,7 @@ PlainFolder family_folder(const FamilyFile& file, const std::string& gguf) {
 std::vector<FamilyFile> folder_files() {
     std::vector<FamilyFile> files = family_files();
     auto changed = [&](const std::string& name, const std::string& as, const auto& change) {
-        FamilyFile file = *std::ranges::find(family_files(), name, &FamilyFile::name);
+        FamilyFile file = family_file(name);
         file.name = as;
         change(file);
         files.push_back(std::move(file));
@@ -419,7 +419,7 @@ std::vector<float> logits_of(const std::string& path) {
 }
 
 void write_plain_folder(const PlainFolder& folder, const std::string& path) {
-    make_directories(path);
+    make_folders(path);
     write_text(path + "/config.json", folder.config.dump(2));
     SafetensorsWriter writer;
     for (const auto& [name, tensor] : folder.tensors) {

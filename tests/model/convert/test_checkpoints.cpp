@@ -17,6 +17,7 @@
 #include "support.h"
 
 using namespace linnet;
+using linnet::test::put;
 
 namespace {
 
@@ -36,19 +37,8 @@ ModelConfig read_config_of(const Gguf& file) {
     return read_config(file, architecture);
 }
 
-template <class T>
-void put(std::string& out, T value) {
-    out.append(reinterpret_cast<const char*>(&value), sizeof value);
-}
-
-std::string refused(const std::string& path, const SourceOptions& options = {}) {
-    try {
-        open_source(path, model_format(path), options);
-    } catch (const Error& error) {
-        CHECK(error.exit() == Exit::input);
-        return error.what();
-    }
-    return "";
+std::string refused(const std::string& path, const OpenOptions& options = {}) {
+    return test::refusal([&] { open_source(path, model_format(path), options); });
 }
 
 /// A vocabulary of eight letters as tokenizer.bin has it.
@@ -277,7 +267,7 @@ TEST_CASE(
     test::write_text(scratch / "m.bin", header_of(1, 8, 16, true, 0) +
                                             std::string(4 * (3 * 8 + 8 * 8 + 4 * 8 * 8 + 3 * 8 * 16), '\0'));
     const Gguf model = open_model_file(scratch / "m.bin");
-    make_directories(scratch / "out");
+    make_folders(scratch / "out");
     const TokenizerPtr words = tokenizer_from_gguf(model);
     write_llama2c(model, words, scratch / "out/a.bin", {});
     const std::string tokenizer = test::read_text(scratch / "out/tokenizer.bin");
@@ -395,7 +385,7 @@ TEST_CASE("llm.c's versions 3 and 5 are read value by value, and written with th
                 file.append(static_cast<std::size_t>((padded - V) * C * (version == 3 ? 4 : 2)), '\0');
         }
         test::write_text(scratch / "m.bin", file);
-        SourceOptions options;
+        OpenOptions options;
         options.tokenizer = scratch / "words.json";
         const Gguf read = as_gguf(open_llmc(scratch / "m.bin", options));
         const ModelConfig c = read_config_of(read);
@@ -418,8 +408,7 @@ TEST_CASE("llm.c's versions 3 and 5 are read value by value, and written with th
 
 TEST_CASE("llm.c's checkpoint takes the tokenizer that lies beside it, in every command, or is refused") {
     test::Scratch scratch;
-    test::FamilyFile file =
-        *std::ranges::find(test::family_files(), std::string("gpt2-tied"), &test::FamilyFile::name);
+    test::FamilyFile file = test::family_file("gpt2-tied");
     file.ffn = 4 * file.width;
     test::write_family_file(file, scratch / "m.gguf");
     write_llmc(Gguf(scratch / "m.gguf"), scratch / "m.bin", {});
@@ -433,8 +422,7 @@ TEST_CASE("llm.c's checkpoint takes the tokenizer that lies beside it, in every 
 
 TEST_CASE("a GPT-2 goes to llm.c's checkpoint and back, in f32 and bf16, its vocabulary padded") {
     test::Scratch scratch;
-    test::FamilyFile file =
-        *std::ranges::find(test::family_files(), std::string("gpt2-tied"), &test::FamilyFile::name);
+    test::FamilyFile file = test::family_file("gpt2-tied");
     file.ffn = 4 * file.width;
     test::write_family_file(file, scratch / "m.gguf");
     const Gguf before(scratch / "m.gguf");
@@ -444,7 +432,7 @@ TEST_CASE("a GPT-2 goes to llm.c's checkpoint and back, in f32 and bf16, its voc
         options.type = type, options.existing = Existing::replace;
         write_llmc(before, scratch / "m.bin", options);
         CHECK(model_format(scratch / "m.bin") == ModelFormat::llmc);
-        SourceOptions source;
+        OpenOptions source;
         source.tokenizer = scratch / "m.gguf";
         write_gguf(open_llmc(scratch / "m.bin", source), scratch / "back.gguf", Existing::replace,
                    [](double, double) {});
@@ -468,12 +456,11 @@ TEST_CASE("a GPT-2 goes to llm.c's checkpoint and back, in f32 and bf16, its voc
         test::write_text(scratch / "n.bin", bytes);
         CHECK(test::has(refused(scratch / "n.bin", source), "version: expected 3 (f32) or 5 (bf16), got 4"));
     }
-    for (const test::FamilyFile& other : test::family_files())
-        if (other.name == "qwen3" || other.name == "llama-biases") {
-            test::write_family_file(other, scratch / "o.gguf");
-            const Gguf gguf(scratch / "o.gguf");
-            CHECK_THROWS_AS(write_llama2c(gguf, tokenizer_from_gguf(gguf), scratch / "o.bin", {}), Error);
-            CHECK_THROWS_AS(write_llmc(gguf, scratch / "o.bin", {}), Error);
-            CHECK(!fs::exists(scratch / "o.bin"));
-        }
+    for (const char* other : {"qwen3", "llama-biases"}) {
+        test::write_family_file(test::family_file(other), scratch / "o.gguf");
+        const Gguf gguf(scratch / "o.gguf");
+        CHECK_THROWS_AS(write_llama2c(gguf, tokenizer_from_gguf(gguf), scratch / "o.bin", {}), Error);
+        CHECK_THROWS_AS(write_llmc(gguf, scratch / "o.bin", {}), Error);
+        CHECK(!fs::exists(scratch / "o.bin"));
+    }
 }

@@ -40,11 +40,9 @@ struct Damage {
     int count = 0;
 
     explicit Damage(const std::string& name) {
-        for (const test::FamilyFile& file : test::family_files())
-            if (file.name == name) {
-                test::write_family_file(file, scratch / "m.gguf");
-                plain = test::family_folder(file, scratch / "m.gguf");
-            }
+        const test::FamilyFile& file = test::family_file(name);
+        test::write_family_file(file, scratch / "m.gguf");
+        plain = test::family_folder(file, scratch / "m.gguf");
         REQUIRE(!plain.tensors.empty());
     }
     /// The folder with one thing changed.

@@ -79,8 +79,7 @@ TEST_CASE(
 
 TEST_CASE("LLaMA 3's scaling of positions is rope_freqs in GGUF, and comes back") {
     test::Scratch scratch;
-    const test::FamilyFile& file =
-        *std::ranges::find(test::family_files(), "llama-grouped", &test::FamilyFile::name);
+    const test::FamilyFile& file = test::family_file("llama-grouped");
     const std::string gguf = scratch / "m.gguf", folder = scratch / "f", back = scratch / "back";
     test::write_family_file(file, gguf);
     test::PlainFolder plain = test::family_folder(file, gguf);

@@ -83,7 +83,8 @@ TEST_CASE("exactly the finite values that are stored as infinite are told, by th
     CHECK(store_narrowed(5000, DType::f16, many.data(), out.data()) == 4321);
     CHECK(convert_elements(5000, DType::f32, many.data(), DType::f16, out.data()) == 4321);
     many[4100] = 100;  // whose negative exponential is infinite
-    CHECK(convert_elements(5000, DType::f32, many.data(), DType::f32, out.data(), Spelling::log) == 4100);
+    CHECK(convert_elements(5000, DType::f32, many.data(), DType::f32, out.data(), ValueTransform::log) ==
+          4100);
 }
 
 TEST_CASE("a weight that f16 cannot hold is refused by every conversion, with its tensor and row") {
@@ -96,7 +97,7 @@ TEST_CASE("a weight that f16 cannot hold is refused by every conversion, with it
     write_folder(model, nullptr, s / "bf16", as(DType::bf16));  // which can
     write_folder(model, nullptr, s / "full", as(std::nullopt));
     // There it is transposed: the column is the row.
-    SourceOptions half;
+    OpenOptions half;
     half.type = DType::f16;
     CHECK(refusal([&] {
               write_gguf(open_folder(s / "full", half), s / "o.gguf", Existing::keep, [](double, double) {});
@@ -149,10 +150,10 @@ TEST_CASE("a number whose logarithm a folder is to hold is refused where it is n
     const float values[] = {-1, -2, -1e-4F, 0.5F};
     ParameterValues from{DType::f32, Shape(4), reinterpret_cast<const std::byte*>(values), nullptr, "m", "a"};
     WindowReader reader(DType::f32);
-    const auto* logs = reinterpret_cast<const float*>(reader.read(from, {0, 3, 0, 1}, Spelling::log));
+    const auto* logs = reinterpret_cast<const float*>(reader.read(from, {0, 3, 0, 1}, ValueTransform::log));
     CHECK(logs[1] == static_cast<float>(std::log(2.0)));
     CHECK(refusal([&] {
-              reader.read(from, {0, 4, 0, 1}, Spelling::log);
+              reader.read(from, {0, 4, 0, 1}, ValueTransform::log);
           }) == "m: tensor 'a', row 3: expected negative numbers, whose logarithms are written, got others");
 }
 

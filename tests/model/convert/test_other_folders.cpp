@@ -293,7 +293,7 @@ void write_encoder_folder(const test::EncoderFile& file, const std::string& gguf
     if (file.arch == "t5") return;
     const auto words = tokenizer_from_gguf(Gguf(gguf));
     test::write_text(path + "/tokenizer.json", tokenizer_to_json(dynamic_cast<const Pipeline&>(*words)));
-    make_directories(path + "/1_Pooling");
+    make_folders(path + "/1_Pooling");
     nlohmann::ordered_json pooling{{"word_embedding_dimension", file.width},
                                    {"pooling_mode_cls_token", file.pooling == 2},
                                    {"pooling_mode_mean_tokens", file.pooling == 1},
@@ -424,7 +424,7 @@ TEST_CASE(
 
 TEST_CASE("a folder of Mamba in bf16 comes back from GGUF with the same bytes, A_log too") {
     test::Scratch scratch;
-    const test::FamilyFile file = *std::ranges::find(test::family_files(), "mamba", &test::FamilyFile::name);
+    const test::FamilyFile file = test::family_file("mamba");
     test::write_family_file(file, scratch / "m.gguf");
     SinkOptions half;
     half.type = DType::bf16;
@@ -443,11 +443,11 @@ TEST_CASE("a folder of Mamba in bf16 comes back from GGUF with the same bytes, A
 TEST_CASE("folders of BERT and T5 are refused where linnet or GGUF has no word for a setting") {
     test::Scratch scratch;
     int tried = 0;
-    auto refused = [&](std::size_t kind, const std::string& key, const nlohmann::ordered_json& value,
+    auto refused = [&](const char* name, const std::string& key, const nlohmann::ordered_json& value,
                        const std::string& file = "config.json") {
         const std::string gguf = scratch / "m.gguf", folder = scratch / std::to_string(tried++);
-        test::write_encoder_file(test::encoder_files()[kind], gguf);
-        write_encoder_folder(test::encoder_files()[kind], gguf, folder);
+        test::write_encoder_file(test::encoder_file(name), gguf);
+        write_encoder_folder(test::encoder_file(name), gguf, folder);
         auto config = nlohmann::ordered_json::parse(test::read_text(folder + "/" + file));
         config[key] = value;
         test::write_text(folder + "/" + file, config.dump());
@@ -456,23 +456,25 @@ TEST_CASE("folders of BERT and T5 are refused where linnet or GGUF has no word f
     const auto says = [](const std::string& all, const char* part) {
         CHECK_MESSAGE(test::has(all, part), all);
     };
-    says(refused(0, "position_embedding_type", "relative_key"),
+    says(refused("bert-mean", "position_embedding_type", "relative_key"),
          "position_embedding_type: expected \"absolute\"");
-    says(refused(0, "hidden_act", "relu6"), "hidden_act: expected one of gelu");
-    says(refused(0, "is_decoder", true), "is_decoder: expected false");
-    says(refused(0, "pooling_mode_cls_token", true, "1_Pooling/config.json"),
+    says(refused("bert-mean", "hidden_act", "relu6"), "hidden_act: expected one of gelu");
+    says(refused("bert-mean", "is_decoder", true), "is_decoder: expected false");
+    says(refused("bert-mean", "pooling_mode_cls_token", true, "1_Pooling/config.json"),
          "1_Pooling.pooling_mode_mean_tokens: expected \"first\", as another key says");
-    says(refused(0, "pooling_mode_max_tokens", true, "1_Pooling/config.json"),
+    says(refused("bert-mean", "pooling_mode_max_tokens", true, "1_Pooling/config.json"),
          "1_Pooling.pooling_mode_max_tokens: expected false");
-    says(refused(0, "word_embedding_dimension", 65, "1_Pooling/config.json"),
+    says(refused("bert-mean", "word_embedding_dimension", 65, "1_Pooling/config.json"),
          "hidden_size: expected 65, as another key says, got 64");
-    says(refused(6, "relative_attention_max_distance", 64), "relative_attention_max_distance: expected 128");
-    says(refused(6, "feed_forward_proj", "gated-silu"), "feed_forward_proj: expected one of");
-    says(refused(6, "num_decoder_layers", 5), "decoder.block.3.");
-    CHECK(refused(0, "dropout", 0.5) == "accepted");
+    says(refused("t5-plain", "relative_attention_max_distance", 64),
+         "relative_attention_max_distance: expected 128");
+    says(refused("t5-plain", "feed_forward_proj", "gated-silu"), "feed_forward_proj: expected one of");
+    says(refused("t5-plain", "num_decoder_layers", 5), "decoder.block.3.");
+    CHECK(refused("bert-mean", "dropout", 0.5) == "accepted");
     // Newer files of sentence-transformers.
-    CHECK(refused(0, "pooling_mode", "mean", "1_Pooling/config.json") == "accepted");
-    says(refused(0, "pooling_mode", "cls", "1_Pooling/config.json"), "1_Pooling.pooling_mode: expected");
-    says(refused(0, "embedding_dimension", 65, "1_Pooling/config.json"),
+    CHECK(refused("bert-mean", "pooling_mode", "mean", "1_Pooling/config.json") == "accepted");
+    says(refused("bert-mean", "pooling_mode", "cls", "1_Pooling/config.json"),
+         "1_Pooling.pooling_mode: expected");
+    says(refused("bert-mean", "embedding_dimension", 65, "1_Pooling/config.json"),
          "1_Pooling.embedding_dimension: expected 64, as another key says");
 }

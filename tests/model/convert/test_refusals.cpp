@@ -255,8 +255,7 @@ TEST_CASE("adapters that no PEFT folder can hold are refused by the model or the
     };
     for (const Row& row : rows) {
         Scratch s;
-        for (const test::FamilyFile& file : test::family_files())
-            if (file.name == row.family) test::write_family_file(file, s / "m.gguf");
+        test::write_family_file(test::family_file(row.family), s / "m.gguf");
         const std::shared_ptr<const Model> base = Model::open(s / "m.gguf");
         const Adapter adapter = test::random_adapter(*base, 2, 1, 3);
         const std::string line = refusal([&] { write_peft_folder(adapter, *base, s / "f", Existing::keep); });
@@ -267,12 +266,9 @@ TEST_CASE("adapters that no PEFT folder can hold are refused by the model or the
 
 TEST_CASE("what a folder says beside its model is read, left out with a note, or refused") {
     Scratch s;
-    test::PlainFolder plain;
-    for (const test::FamilyFile& file : test::family_files())
-        if (file.name == "llama-grouped") {
-            test::write_family_file(file, s / "m.gguf");
-            plain = test::family_folder(file, s / "m.gguf");
-        }
+    const test::FamilyFile& file = test::family_file("llama-grouped");
+    test::write_family_file(file, s / "m.gguf");
+    test::PlainFolder plain = test::family_folder(file, s / "m.gguf");
     REQUIRE(!plain.tensors.empty());
     plain.config["new_a"] = "an escaped \" quote, Infinity", plain.config["new_b"] = 1;
     const std::string path = s / "f";

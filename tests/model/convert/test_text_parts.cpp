@@ -15,10 +15,6 @@ using namespace linnet;
 
 namespace {
 
-const test::FamilyFile& family(const char* name) {
-    return *std::ranges::find(test::family_files(), name, &test::FamilyFile::name);
-}
-
 /// The folder of a text model as part of one that sees. `newer`: as transformers name tensors from 4.52 on.
 test::PlainFolder around(const test::PlainFolder& text, const char* type, bool newer) {
     test::PlainFolder whole;
@@ -39,7 +35,7 @@ test::PlainFolder around(const test::PlainFolder& text, const char* type, bool n
 
 /// The GGUF file and the folder of a text model: of mistral3's file as Mistral's class has it.
 test::PlainFolder text_model(const std::string& type, const std::string& gguf) {
-    test::FamilyFile file = family(type.c_str());
+    test::FamilyFile file = test::family_file(type.c_str());
     if (type == "mistral3") file.arch = "llama", file.keys = {{"attention.sliding_window", 16U}};
     test::write_family_file(file, gguf);
     test::PlainFolder folder = test::family_folder(file, gguf);
@@ -87,7 +83,7 @@ TEST_CASE(
 
 TEST_CASE("a GGUF file of mistral3 goes out as Mistral's class") {
     test::Scratch scratch;
-    test::write_family_file(family("mistral3"), scratch / "m.gguf");
+    test::write_family_file(test::family_file("mistral3"), scratch / "m.gguf");
     CHECK(folder_class(Gguf(scratch / "m.gguf")) == "MistralForCausalLM");
 }
 

@@ -406,3 +406,68 @@ TEST_CASE(
         CHECK(!parse_chat_template(told_apart, "t.json").continues);
     CHECK(parse_chat_template(R"({"continues": true, "user": {}, "assistant": {}})", "t.json").continues);
 }
+
+TEST_CASE("a template's Jinja program begins with the template as data, which is read back whole") {
+    for (const ChatTemplate& form : chat_templates()) {
+        CAPTURE(form.name);
+        const std::string source = jinja_of(form, true);
+        const ChatTemplate back = recognise_chat_template(source, chat_templates(), "model.gguf");
+        CHECK(back.name == form.name);
+        CHECK(back.continues == form.continues);
+        CHECK(back.ends == form.ends);
+        CHECK(joined(chat_parts(back, system_text, turns())) == printed.at(form.name));
+        CHECK(jinja_of(back, true) == source);
+        CHECK(source.find('\n') == std::string::npos);  // of which runtimes drop some
+    }
+    // One of one's own, with all that would end a comment, a text or a tag.
+    const ChatTemplate own = parse_chat_template(
+        R"({"name": "own", "user": {"before": "#} %} }} '\\ {x}\t", "after": "{eos}\r\n"}, "assistant": {"before": "é: "},
+            "ends": ["#}", "\n"]})",
+        "own.json");
+    const std::string source = jinja_of(own, false);
+    CHECK(has(source, R"({{ '#} %} }} \'\\ {x}\t' }}{{ message['content'] }}{{ eos_token }}{{ '\r\n' }})"));
+    CHECK(has(source, "{% if add_generation_prompt %}{{ 'é:' }}{% endif %}"));
+    CHECK_FALSE(has(source, "bos_token"));
+    const ChatTemplate back = recognise_chat_template(source, chat_templates(), "model.gguf");
+    CHECK(back.name == "own");
+    CHECK(back.ends == own.ends);
+    CHECK(joined(chat_parts(back, "", turns())) == joined(chat_parts(own, "", turns())));
+}
+
+TEST_CASE("a template's Jinja program prints what the template does, role by role") {
+    const std::string begin =
+        "{% if messages[0]['role'] == 'system' %}{% set system = messages[0]['content'] %}"
+        "{% set turns = messages[1:] %}{% else %}{% set system = '' %}{% set turns = messages %}{% endif %}";
+    CHECK(
+        jinja_of(open_chat_template("chatml", ""), false)
+            .ends_with(
+                begin +
+                R"({% if system %}{{ '<|im_start|>system\n' }}{{ system }}{{ '<|im_end|>\n' }}{% endif %})"
+                R"({% for message in turns %}{% if message['role'] == 'user' %}{{ '<|im_start|>user\n' }})"
+                R"({{ message['content'] }}{{ '<|im_end|>\n' }}{% elif message['role'] == 'assistant' %}{{ '<|im_start|>assistant\n' }})"
+                R"({{ message['content'] }}{{ '<|im_end|>\n' }}{% endif %}{% endfor %})"
+                R"({% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %})"));
+    CHECK(
+        jinja_of(open_chat_template("llama2", ""), true)
+            .ends_with(
+                begin +
+                R"({{ bos_token }}{% for message in turns %}{% if message['role'] == 'user' %}{{ '[INST] ' }})"
+                R"({% if loop.first and system %}{{ '<<SYS>>\n' }}{{ system | trim }}{{ '\n<</SYS>>\n\n' }}{% endif %})"
+                R"({{ message['content'] | trim }}{{ ' [/INST]' }}{% elif message['role'] == 'assistant' %}{{ ' ' }}{{ message['content'] | trim }})"
+                R"({{ ' ' }}{{ eos_token }}{{ bos_token }}{% endif %}{% endfor %})"));
+}
+
+TEST_CASE("a model file whose comment is no template is refused by its place in that") {
+    const auto refused = [](const std::string& source) {
+        return refusal([&] { recognise_chat_template(source, chat_templates(), "model.gguf"); });
+    };
+    CHECK(
+        has(refused("{# linnet: {} #}"), "model.gguf: tokenizer.chat_template: user: expected what stands"));
+    CHECK(has(refused("{# linnet: [ #}"), "model.gguf: tokenizer.chat_template: line 1"));
+    CHECK(has(refused("{# linnet: "), "expected a template that linnet knows, got another"));
+    // Another's comment says nothing.
+    CHECK(recognise_chat_template("{# chatlm #}<|im_start|>", chat_templates(), "m").name == "chatml");
+    Scratch scratch;
+    write_text(scratch / "mine.json", R"({"user": {"before": "U"}, "assistant": {}})");
+    CHECK(open_chat_template(scratch / "mine.json", "--template").name == "mine");
+}

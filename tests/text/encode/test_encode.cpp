@@ -44,7 +44,7 @@ TEST_CASE("decode(encode(x)) = x for random bytes, every byte-level kind") {
         kinds.emplace_back(std::string(pre.name), trained_tokenizer(vocabulary, pre.name));
     if (auto path = test::shared_data("data/vocab/ggml-vocab-gpt-2.gguf"))
         kinds.emplace_back("GPT-2", load_tokenizer(*path));
-    // A million each was run once (tests/README.md); this many tell whether something broke.
+    // A million each was run once (tests/PROMISES.md); this many tell whether something broke.
     const char* wanted = std::getenv("LINNET_TEST_ROUND_TRIPS");
     const int rounds = wanted ? std::atoi(wanted) : 5000;
     Rng rng(5, 2);

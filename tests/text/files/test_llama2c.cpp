@@ -9,13 +9,9 @@
 #include "text/train/make.h"
 
 using namespace linnet;
+using linnet::test::put;
 
 namespace {
-
-template <class T>
-void put(std::string& out, T value) {
-    out.append(reinterpret_cast<const char*>(&value), sizeof value);
-}
 
 std::string token(const std::string& spelling, float score) {
     std::string out;

@@ -14,13 +14,7 @@ using linnet::test::has;
 namespace {
 
 std::string message_of(const std::string& json) {
-    try {
-        tokenizer_from_json(json, "f.json");
-    } catch (const Error& e) {
-        CHECK(e.exit() == Exit::input);
-        return e.what();
-    }
-    return "accepted";
+    return test::refusal([&] { tokenizer_from_json(json, "f.json"); });
 }
 
 std::string model(const std::string& vocab, const std::string& merges, const std::string& rest = {}) {
@@ -73,14 +67,7 @@ TEST_CASE("a truncated tokenizer.json never crashes") {
 }
 
 TEST_CASE("damaged .tiktoken and SentencePiece files are refused") {
-    auto refused = [](auto&& load) {
-        try {
-            load();
-        } catch (const Error& e) {
-            return e.exit() == Exit::input;
-        }
-        return false;
-    };
+    auto refused = [](const auto& load) { return test::refusal(load) != "accepted"; };
     CHECK(refused([] { tokenizer_from_tiktoken("YQ== 0\nYg== 0\n", "f"); }));
     CHECK(refused([] { tokenizer_from_tiktoken("YQ== 0\n!!!! 1\n", "f"); }));
     CHECK(refused([] { tokenizer_from_tiktoken("YQ== 0\nYg== 4294967295\n", "f"); }));

@@ -18,13 +18,13 @@ namespace {
 /// is stored as several, one longer than a chunk, a vector.
 Graph small_graph() {
     Graph graph;
-    graph.parameter("token_embd.weight", Shape(5, 4), 0, 0);
-    graph.parameter("blk.0.wide.weight", Shape(6, 10), 0, 0);
-    graph.parameter("blk.0.tall.weight", Shape(11, 3), 0, 0);
-    graph.parameter("blk.0.experts.weight", Shape(8, 5), 0, 0, 2);
-    graph.parameter("blk.1.large.weight", Shape(130, 140), 0, 0);
-    graph.parameter("blk.1.norm.weight", Shape(7), 0, 0);
-    graph.parameter("output.weight", Shape(5, 4), 0, 0);
+    graph.parameter({.name = "token_embd.weight", .shape = {5, 4}});
+    graph.parameter({.name = "blk.0.wide.weight", .shape = {6, 10}});
+    graph.parameter({.name = "blk.0.tall.weight", .shape = {11, 3}});
+    graph.parameter({.name = "blk.0.experts.weight", .shape = {8, 5}, .parts = 2});
+    graph.parameter({.name = "blk.1.large.weight", .shape = {130, 140}});
+    graph.parameter({.name = "blk.1.norm.weight", .shape = Shape(7)});
+    graph.parameter({.name = "output.weight", .shape = {5, 4}});
     return graph;
 }
 

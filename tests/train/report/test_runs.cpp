@@ -62,6 +62,8 @@ TEST_CASE("several runs stand over each other on one page, against steps, tokens
     CHECK(count(page, "<rect") == 9 + 2 * 9);  // an update of 0 is left out
     CHECK(has(page, "&lt;b&gt;wrote&lt;/b&gt;"));
     CHECK_FALSE(has(page, "<script"));
+    CHECK(page.rfind("<style>") < page.find("</head>"));
+    CHECK(has(page, "#x3:checked ~ .x3 { display:block }"));
     CHECK_FALSE(has(page, "http"));
     CHECK_FALSE(has(page, "nan"));
     // A log without any of it is a page all the same.
@@ -95,13 +97,71 @@ TEST_CASE("the table of several runs has a row for each, and the columns that an
         runs_report_html({{"first", log_of(4, 9, true)}, {"second", log_of(5, 7, false)}});
     const std::string table = page.substr(page.find("<table class=\"runs\">"), 2000);
     CHECK(has(table,
-              "first</th><td>1.25</td><td>2.5</td><td>1.00k</td><td>9</td><td>576</td><td>9.0s</td></tr>"));
-    CHECK(
-        has(table, "second</th><td>–</td><td>–</td><td>1.00k</td><td>7</td><td>448</td><td>7.0s</td></tr>"));
+              "first</th><td>1.25</td><td>2.5</td><td>1.00k</td><td>9</td><td>576</td><td>9.0s</td><td>not "
+              "ended yet</td></tr>"));
+    CHECK(has(table,
+              "second</th><td>–</td><td>–</td><td>1.00k</td><td>7</td><td>448</td><td>7.0s</td><td>not ended "
+              "yet</td></tr>"));
     CHECK_FALSE(has(table, "outliers"));
     const std::string skipping =
         log_of(4, 9, true) + R"({"event":"end","step":9,"seconds":9,"skipped":2})" + "\n";
     CHECK(has(runs_report_html({{"skipping", skipping}}), "<th>steps skipped as outliers</th>"));
+}
+
+TEST_CASE("the table of several runs says of each how it ended, as its own report does") {
+    const std::pair<const char*, const char*> endings[] = {
+        {R"({"event":"end","step":9,"reason":"steps"})", "ended after its last step"},
+        {R"({"event":"end","step":9,"reason":"time"})", "ended when its time was up"},
+        {R"({"event":"end","step":9,"reason":"overfitting"})", "ended as the model was overfitting"},
+        {R"({"event":"end","step":9,"reason":"memorised"})", "ended as the model was overfitting"},
+        {R"({"event":"end","step":9,"reason":"signal"})", "stopped by a signal"},
+        {R"({"event":"diverged","step":10,"loss":"nan"})", "ended as its numbers were no longer finite"}};
+    std::vector<std::string> logs;
+    for (const auto& [record, words] : endings) logs.push_back(log_of(4, 9, false) + record + "\n");
+    std::vector<NamedLog> runs;
+    for (const std::string& log : logs) runs.push_back({"run " + std::to_string(runs.size()), log});
+    const std::string page = runs_report_html(runs);
+    CHECK(has(page, "<th>ending</th>"));
+    for (std::size_t i = 0; i < logs.size(); i++) {
+        CHECK(has(page, "<td>" + std::string(endings[i].second) + "</td>"));
+        CHECK(has(report_html(logs[i], "one"), endings[i].second));
+    }
+}
+
+TEST_CASE("texts that are evaluated by themselves have a chart each, with a line for every run") {
+    const auto log = [](const std::string& texts) {
+        return log_of(4, 9, false) + R"({"event":"eval","step":5,"loss":1.25,"seconds":5,"texts":)" + texts +
+               "}\n";
+    };
+    const std::string both = log(R"([{"name":"a.txt","loss":1.5},{"name":"<b>","loss":1}])"),
+                      first = log(R"([{"name":"a.txt","loss":1.75},7,{"loss":"x"}])"), odd = log("3");
+    const std::string page = runs_report_html({{"one", both}, {"two", first}, {"three", odd}});
+    for (const char* part : {"<h2>Loss of a.txt</h2>", "<h2>Loss of &lt;b&gt;</h2>", "5: 1.5<", "5: 1.75<"})
+        CHECK_MESSAGE(has(page, part), part);
+    CHECK(count(page, "<h2>Loss of ") == 2);
+    CHECK(count(runs_report_html({{"three", odd}}), "<h2>Loss of ") == 0);
+}
+
+TEST_CASE("learning rates of groups are drawn, in a run's report and in that of several") {
+    std::string log =
+        R"({"event":"start","config":{"train":{"groups":[{"match":"norm*"},{"match":["a","<b>"]}]}}})"
+        "\n";
+    for (const char* step : {"1", "2", "3"})
+        log += std::string(R"({"event":"step","step":)") + step +
+               R"(,"loss":2,"lr":0.001,"grad_norm":0.5,"group_lr":[0.0625,0.125]})" + "\n";
+    const std::string plain = log_of(4, 3, false);
+    for (const std::string& page : {report_html(log, "one"), runs_report_html({{"g", log}, {"p", plain}})}) {
+        CHECK(has(page, "Of each group of train.groups, and of parameters in none."));
+        for (const char* part : {"in no group", "norm*", "a, &lt;b&gt;", "3: 0.0625<", "3: 0.125<"})
+            CHECK_MESSAGE(has(page, part), part);
+    }
+    CHECK(has(runs_report_html({{"g", log}, {"p", plain}}), "<h2>Learning rates of g</h2>"));
+    CHECK_FALSE(has(runs_report_html({{"p", plain}}), "Learning rates of"));
+    CHECK(has(report_html(plain, "one"), "Warm-up, then decay."));
+    for (const char* odd : {"7", "{}", "[\"x\",null]", "[]"})
+        CHECK(has(
+            report_html(R"({"event":"step","step":1,"lr":1,"group_lr":)" + std::string(odd) + "}\n", "odd"),
+            "</html>"));
 }
 
 TEST_CASE("a run's long name stands at its line's end as far as there is room, and whole in the legend") {

@@ -32,15 +32,17 @@ struct Begun {
         : tokens(graph.space({"tokens"})),
           ids(graph.stream({"tokens"})),
           targets(graph.stream({"targets"})),
-          table(graph.parameter("table", Shape(vocabulary, width), 0, 1)),
+          table(graph.parameter({.name = "table", .shape = {vocabulary, width}, .init_std = 1})),
           embedded(graph.add(embedding_op, "embed", {}, {table}, {}, {tokens, ids})) {}
 
     NodeId linear(const std::string& name, NodeId x, std::int64_t out = width) {
-        return graph.add(linear_op, name, {x},
-                         {graph.parameter(name, Shape(out, graph.node(x).width), 0, 1)});
+        return graph.add(
+            linear_op, name, {x},
+            {graph.parameter({.name = name, .shape = {out, graph.node(x).width}, .init_std = 1})});
     }
     NodeId loss(NodeId x) {
-        ParameterId head = graph.parameter("head", Shape(vocabulary, graph.node(x).width), 0, 1);
+        ParameterId head =
+            graph.parameter({.name = "head", .shape = {vocabulary, graph.node(x).width}, .init_std = 1});
         NodeId root = graph.add(cross_entropy_op, "loss", {x}, {head}, {}, {none, targets});
         graph.add_program("loss", {root});
         return root;
@@ -84,8 +86,8 @@ struct Translator : Begun {
         NodeId encoded = linear("encode", graph.add(embedding_op, "words", {}, {table}, {}, {source, words}));
         NodeId k = linear("k", encoded), v = linear("v", encoded), q = linear("q", embedded);
         StateId state = graph.state({"cross", 4, width / 2});
-        keys_kept = graph.add(append_op, "append", {k, v}, {}, {{"kv_heads", 2}}, {none, none, none, state});
-        looked = graph.add(attention_op, "look", {q, k, v}, {}, heads(false), {none, none, state});
+        keys_kept = graph.add(append_op, "append", {k, v}, {}, {{"kv_heads", 2}}, {.writes = state});
+        looked = graph.add(attention_op, "look", {q, k, v}, {}, heads(false), {.reads = state});
         root = loss(looked);
         graph.add_program("encode", {keys_kept});
         graph.add_program("decode", {looked});
@@ -318,12 +320,12 @@ const Op back_op = {
 
 TEST_CASE("rows go to four experts, in an order found at run time, and back: forward and gradient") {
     Begun g;
-    SpaceId places = g.graph.space({"places", none, g.tokens, used});
-    SpaceId bounds = g.graph.space({"expert bounds", none, none, 0, experts + 1});
+    SpaceId places = g.graph.space({.name = "places", .parent = g.tokens, .per_parent = used});
+    SpaceId bounds = g.graph.space({.name = "expert bounds", .fixed = experts + 1});
     NodeId order = g.graph.add(order_op, "order", {}, {}, {}, {places, g.ids});
     NodeId offsets = g.graph.add(offsets_op, "offsets", {}, {}, {}, {bounds, g.ids});
     NodeId there = g.graph.add(gather_op, "there", {g.embedded, order}, {}, {}, {places});
-    ParameterId w = g.graph.parameter("experts", Shape(experts * width, width), 0, 1);
+    ParameterId w = g.graph.parameter({.name = "experts", .shape = {experts * width, width}, .init_std = 1});
     NodeId y = g.graph.add(expert_op, "experts", {there, offsets}, {w});
     NodeId back = g.graph.add(back_op, "back", {y, order}, {}, {}, {g.tokens});
     g.loss(back);
@@ -358,7 +360,7 @@ struct Blocks : Begun {
         for (int b = 0; b < 3; b++) {
             graph.begin_block(b);
             std::string n = "blk." + std::to_string(b);
-            ParameterId gain = graph.parameter(n + ".norm", Shape(width), 1, 0);
+            ParameterId gain = graph.parameter({.name = n + ".norm", .shape = Shape(width), .init_mean = 1});
             NodeId y = graph.add(rms_norm_op, n + ".norm", {x}, {gain}, {{"epsilon", 1e-5}});
             NodeId a =
                 graph.add(attention_op, n + ".attn",
@@ -464,10 +466,10 @@ TEST_CASE("sequences of unequal length stand side by side without padding, and g
 
 TEST_CASE("a gradient passes through a frozen q8_0 weight, and no other is computed") {
     Begun g;
-    ParameterId first = g.graph.parameter("first", Shape(32, width), 0, 1);
+    ParameterId first = g.graph.parameter({.name = "first", .shape = {32, width}, .init_std = 1});
     NodeId x = g.graph.add(linear_op, "first", {g.embedded}, {first});
     constexpr std::int64_t rows = 600;  // more than are unpacked at once
-    ParameterId frozen = g.graph.parameter("frozen", Shape(rows, 32), 0, 1);
+    ParameterId frozen = g.graph.parameter({.name = "frozen", .shape = {rows, 32}, .init_std = 1});
     NodeId y = g.graph.add(linear_op, "frozen", {x}, {frozen});
     NodeId root = g.loss(y);
     Batch batch = batch_of({9, 4});
@@ -556,7 +558,7 @@ TEST_CASE("a sequence goes back as far as all that its window sees is still ther
 TEST_CASE("a state that holds all positions at once is taken back by snapshot") {
     Begun g;
     StateId state = g.graph.state({"h", 1, width, Rewind::snapshot});
-    NodeId h = g.graph.add(scan_op, "scan", {g.embedded}, {}, {}, {none, none, state, state});
+    NodeId h = g.graph.add(scan_op, "scan", {g.embedded}, {}, {}, {.reads = state, .writes = state});
     g.graph.add_program("run", {h});
     GraphRun<float> run(g.graph);
     States states(g.graph, {16, 2});
