@@ -32,7 +32,7 @@ struct Checkpoint {
     std::string best;             // to save: the file of the best model so far; empty: none
     std::string best_sha256;      // of that file
     bool early_stop = true;       // false: the run was begun, or gone on with, by --no-early-stop
-    bool overfitted = false;       // the run has ended early
+    bool overfitted = false;      // the run has ended early
 };
 
 /// Writes `folder`/step-N and removes all but the newest two. At every instant the folder holds a whole
