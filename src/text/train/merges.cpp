@@ -167,8 +167,10 @@ template <class Symbol>
 bool MergeEngine<Symbol>::allowed(std::uint64_t key) const {
     if (limits.longest == 0) return true;
     auto left = static_cast<std::uint32_t>(key >> 32), right = static_cast<std::uint32_t>(key);
-    return static_cast<std::size_t>(character_count(symbols[left]) + character_count(symbols[right])) <=
-           limits.longest;
+    const auto characters = [this](std::uint32_t symbol) {
+        return static_cast<std::size_t>(character_count(symbols[symbol]));
+    };
+    return characters(left) + characters(right) <= limits.longest;
 }
 
 template <class Symbol>
