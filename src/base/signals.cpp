@@ -42,7 +42,7 @@ void install_stop_signals(const char* said) {
     action.sa_handler = receive;
     ::sigemptyset(&action.sa_mask);
     action.sa_flags = 0;  // no SA_RESTART: a read that waits for a person ends with EINTR
-    for (int signal_number : {SIGINT, SIGTERM, SIGHUP}) {
+    for (int signal_number : stop_signals) {
         struct sigaction before = {};
         // nohup and its like ignore a signal on purpose: leave it so.
         if (::sigaction(signal_number, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) continue;

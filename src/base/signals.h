@@ -1,7 +1,11 @@
 // Ctrl-C, SIGTERM and SIGHUP as a flag that long work checks between two steps, and as the end of a wait.
 #pragma once
+#include <csignal>
 
 namespace linnet {
+
+/// What ends a process that does not handle it, and asks one that does to stop.
+inline constexpr int stop_signals[] = {SIGINT, SIGTERM, SIGHUP};
 
 /// From now on the first SIGINT, SIGTERM or SIGHUP is only noted; a second one ends the process at once, as
 /// it would have without this. For commands that ask stop_signal() between steps; others keep the system's

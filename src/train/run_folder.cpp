@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/signals.h"
 #include "base/system.h"
 #include "base/terminal.h"
 #include "train/checkpoint.h"
@@ -22,7 +23,6 @@ constexpr const char* all_aside = "complete";
 
 /// What end_clean() removes: changed only while that is no handler.
 std::vector<std::string> left_by_signal;
-constexpr int ending[] = {SIGINT, SIGTERM, SIGHUP};
 
 /// A handler: calls only what one may.
 void end_clean(int signal_number) {
@@ -67,11 +67,11 @@ const std::string& checked(const std::string& path, RunStart start) {
 
 LeftClean::LeftClean(const FolderLock& lock) {
     left_by_signal = lock.made();
-    for (int signal_number : ending) set_handler(signal_number, SIG_DFL, end_clean);
+    for (int signal_number : stop_signals) set_handler(signal_number, SIG_DFL, end_clean);
 }
 
 LeftClean::~LeftClean() {
-    for (int signal_number : ending) set_handler(signal_number, end_clean, SIG_DFL);
+    for (int signal_number : stop_signals) set_handler(signal_number, end_clean, SIG_DFL);
 }
 
 RunFolder::RunFolder(const std::string& path, RunStart start)

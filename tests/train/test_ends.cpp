@@ -6,16 +6,14 @@
 
 #include "commands/tiny.h"
 #include "support.h"
+#include "train/small_run.h"
 
 using namespace linnet::test;
 using nlohmann::json;
 
 namespace {
 
-struct Run : Workplace {
-    Run() : Workplace("TRAIN=\"$LINNET train config --data text --threads 1 --set train.sample_tokens=0\"") {
-        write_text(s / "config", tiny_config());
-    }
+struct Run : SmallRun {
     void refuses(const std::string& line, int exit, const std::string& said) const {
         CAPTURE(line);
         const Outcome refused = (*this)(line);

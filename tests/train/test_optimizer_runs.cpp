@@ -4,28 +4,16 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "commands/records.h"
-#include "commands/tiny.h"
 #include "support.h"
 #include "train/optimize/optimizers.h"
 #include "train/optimize/schedule.h"
+#include "train/small_run.h"
 
 using namespace linnet;
 using namespace linnet::test;
 using nlohmann::json;
 
-namespace {
-
-struct Run : Workplace {
-    Run() : Workplace("TRAIN=\"$LINNET train config --data text --threads 1 --set train.sample_tokens=0\"") {
-        write_text(s / "config", tiny_config());
-    }
-    std::vector<json> log(const std::string& out, const std::string& event) const {
-        return records(file(out + "/log.jsonl"), event);
-    }
-};
-
-}  // namespace
+using Run = SmallRun;
 
 TEST_CASE("every optimizer and every schedule of the tables learns, and resumes to the same bytes") {
     Run run;

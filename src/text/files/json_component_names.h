@@ -1,6 +1,7 @@
 // What tokenizer.json calls our steps: for reading and writing alike.
 #pragma once
 #include <cstddef>
+#include <stdexcept>
 #include <string_view>
 #include <utility>
 
@@ -44,12 +45,12 @@ inline constexpr std::pair<SplitBehavior, std::string_view> behavior_names[] = {
     {SplitBehavior::contiguous, "Contiguous"},
 };
 
-/// Empty where the table has no name for it.
+/// std::logic_error where the table has no name for it: no file is written without one.
 template <class Kind, std::size_t n>
 constexpr std::string_view name_in(const std::pair<Kind, std::string_view> (&table)[n], Kind kind) {
     for (const auto& [each, name] : table)
         if (each == kind) return name;
-    return {};
+    throw std::logic_error("a step of a tokenizer has no name in tokenizer.json");
 }
 constexpr std::string_view name_of(NormalizerStep::Kind kind) {
     return name_in(normalizer_names, kind);
