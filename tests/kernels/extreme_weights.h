@@ -65,7 +65,7 @@ void each_extreme_product(Check check) {
     each_extreme_type([&](const DTypeInfo& type, const Extremes& e) {
         for (std::int64_t k : {std::int64_t{512}, type.block == 256 ? std::int64_t{256} : std::int64_t{288}})
             for (std::int64_t rows : {1, 13}) {
-                WeightProduct product(type.type, rows, 7, k);
+                WeightProduct product(type.type, rows, 17, k);
                 for (int all = 0; all < 8; all++) {
                     const int scale = all & 1, code = all >> 1 & 1, sign = all >> 2;
                     fill(

@@ -31,9 +31,10 @@ void each_product(F f) {
 TEST_CASE("products with block types are close to those of the unpacked weights, alike on all sets") {
     const KernelTable<float>& scalar = *usable_kernels().begin()[0];
     each_product([&](const DTypeInfo& type, const char* name, auto member, double allowed) {
-        // Of one row, columns go by fours; a K of 1, 2 or more groups beyond a run ends in its own way.
+        // Of one row, columns go by fours, of several by 16 where they are lanes; a K of 1, 2 or more groups
+        // beyond a run ends in its own way.
         const std::int64_t shapes[][3] = {{1, 1, 1},  {1, 23, 2}, {1, 6, 9},  {1, 7, 10}, {1, 9, 16},
-                                          {1, 5, 21}, {2, 33, 3}, {7, 17, 8}, {19, 5, 9}, {530, 3, 2}};
+                                          {1, 5, 21}, {2, 33, 3}, {7, 17, 8}, {3, 50, 2}, {16, 32, 3}, {19, 5, 9}, {530, 3, 2}};
         for (const auto& shape : shapes) {
             WeightProduct product(type.type, shape[0], shape[1], shape[2] * type.block);
             std::vector<double> expected = product.expected();

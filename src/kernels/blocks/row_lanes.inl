@@ -249,13 +249,14 @@ struct WideLanes {
             }
         });
     }
-    /// The activations in the order of codes_of_two.
+    /// The activations in the order of codes_of_two: where place i has a group from.
+    template <class Block>
+    static constexpr int group_at(int i) {
+        return first_of_two<Block>(i / 2) + i % 2 * Block::apart;
+    }
     template <class Block>
     static void arrange_run(Whole* q) {
-        arrange<Bytes16>(q, [](int i) {
-            const int half = i % 4;
-            return 2 * (first_of_two<Block>(i / 4) + half / 2 * Block::apart) + half % 2;
-        });
+        arrange<Bytes32>(q, group_at<Block>);
     }
     static LINNET_INLINE Ints first(Ints8 sums) { return widened(sums); }
 };

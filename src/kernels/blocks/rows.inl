@@ -14,15 +14,17 @@
 #include "kernels/blocks/row_runs.inl"
 #include "kernels/packing.inl"
 #include "kernels/stored.inl"
+#ifdef LINNET_WIDE_BYTES
+#include "kernels/blocks/run_columns.inl"
+#endif
 
 namespace linnet {
 namespace {
 
-constexpr int64_t block_rows_at_once = 16;  // rows of A that share a column of W while it is in cache
-
 template <class Block>
-using BlockSums =
-    std::conditional_t<has_whole_scales<Block> && !Block::is_signed, RunSums<Block>, GroupSums<Block>>;
+constexpr bool sums_runs = has_whole_scales<Block> && !Block::is_signed;
+template <class Block>
+using BlockSums = std::conditional_t<sums_runs<Block>, RunSums<Block>, GroupSums<Block>>;
 template <class Block>
 using ActivationsFor = typename BlockSums<Block>::Activations;
 
@@ -102,8 +104,36 @@ void block_columns(const Gemm<Real>& g, const ActivationsFor<Block>* a, int64_t 
     if constexpr (R > 1) block_columns<Block, C, R / 2>(g, a, rows, t);
 }
 
+#ifdef LINNET_WIDE_BYTES
+/// 16 columns at a time, and what is left as above. While some are multiplied, the next 16 are fetched.
+template <class Block>
+void run_columns(const Gemm<Real>& g, const ActivationRun* a, int64_t row, int64_t rows) {
+    const int64_t runs = g.k / run_length, row_bytes = runs * run_bytes<Block>;
+    int64_t j = g.n_begin;
+    for (; j + lane_columns <= g.n_end; j += lane_columns) {
+        RunColumns<Block> columns;
+        const char *first = block_at<Block>(g.b, j, 0), *next = first + lane_columns * row_bytes;
+        const bool fetch = j + 2 * lane_columns <= g.n_end;
+        for (int64_t i = 0; i < runs; i++, first += run_bytes<Block>) {
+            const char* run[lane_columns];
+            for (int c = 0; c < lane_columns; c++) run[c] = first + c * row_bytes;
+            columns.add(run, a + i, runs, rows, fetch ? next : nullptr);
+            next += lane_columns * run_bytes<Block>;
+        }
+        for (int64_t r = 0; r < rows; r++) {
+            const Floats16 sums = columns.sums(r);
+            for (int c = 0; c < lane_columns; c++) put_output(g, row + r, j + c, sums[c]);
+        }
+    }
+    for (; j < g.n_end; j++) block_columns<Block, 1>(g, a, rows, {row, j, 1, 1, read_ahead(1)});
+}
+#endif
+
 template <class Block>
 void block_several(const Gemm<Real>& g, const ActivationsFor<Block>* a, int64_t row, int64_t rows) {
+#ifdef LINNET_WIDE_BYTES
+    if constexpr (sums_runs<Block>) return run_columns<Block>(g, a, row, rows);
+#endif
     constexpr int columns = 2 / RowLanes::parts;  // as many as registers are for
     int64_t j = g.n_begin;
     for (; j + columns <= g.n_end; j += columns)

@@ -72,6 +72,9 @@ inline Bytes32 add_where(Bytes32 v, uint64_t bits, unsigned char more) {
     return v + (set & more);
 }
 
+inline Longs4 longs_of(Bytes32 v) {
+    return reinterpret_cast<Longs4>(v);
+}
 inline Floats8 all_of(float x) {
     return Floats8{x, x, x, x, x, x, x, x};
 }

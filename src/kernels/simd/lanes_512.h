@@ -12,6 +12,10 @@ using Bytes64 = unsigned char __attribute__((vector_size(64)));
 using Ints16 = int32_t __attribute__((vector_size(64)));
 using Floats16 = float __attribute__((vector_size(64)));
 
+using Longs8 = uint64_t __attribute__((vector_size(64)));
+inline Longs8 longs_of(Bytes64 v) {
+    return reinterpret_cast<Longs8>(v);
+}
 inline Bytes64 join(Bytes32 low, Bytes32 high) {
     return reinterpret_cast<Bytes64>(_mm512_inserti64x4(
         _mm512_castsi256_si512(reinterpret_cast<__m256i>(low)), reinterpret_cast<__m256i>(high), 1));
@@ -39,6 +43,12 @@ inline Floats16 spread_groups(Floats8 v) {
         _mm512_permutexvar_ps(places, _mm512_castps256_ps512(reinterpret_cast<__m256>(v))));
 }
 
+/// 16 bytes at each of four places.
+inline Bytes64 join(const char* a, const char* b, const char* c, const char* d) {
+    auto at = [](const char* p) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); };
+    return join(reinterpret_cast<Bytes32>(_mm256_inserti128_si256(_mm256_castsi128_si256(at(a)), at(b), 1)),
+                reinterpret_cast<Bytes32>(_mm256_inserti128_si256(_mm256_castsi128_si256(at(c)), at(d), 1)));
+}
 /// 16 bytes, four times, `stride` bytes apart; the second argument chooses the width.
 template <int64_t stride>
 inline Bytes64 gather_16(const void* p, Bytes64*) {
@@ -115,6 +125,65 @@ inline Ints16 add_dots(Ints16 sums, Bytes64 codes, Bytes64 a) {
     return reinterpret_cast<Ints16>(_mm512_dpbusd_epi32(
         reinterpret_cast<__m512i>(sums), reinterpret_cast<__m512i>(codes), reinterpret_cast<__m512i>(a)));
 }
+/// The same with one word of signed bytes for all lanes, broadcast by the instruction itself.
+inline Ints16 add_dots_of_word(Ints16 sums, Bytes64 codes, const signed char* a) {
+    auto s = reinterpret_cast<__m512i>(sums);
+    __asm__("vpdpbusd %2%{1to16%}, %1, %0" : "+v"(s) : "v"(codes), "m"(*reinterpret_cast<const int32_t*>(a)));
+    return reinterpret_cast<Ints16>(s);
+}
+using Shorts32 = int16_t __attribute__((vector_size(64)));
+/// sums + two neighbouring products of numbers of 16 bits, the same two of `a` for all lanes.
+inline Ints16 add_dot_pairs(Ints16 sums, Shorts32 numbers, int32_t a) {
+    return reinterpret_cast<Ints16>(_mm512_dpwssd_epi32(
+        reinterpret_cast<__m512i>(sums), reinterpret_cast<__m512i>(numbers), _mm512_set1_epi32(a)));
+}
+/// Bytes with a sign, 0 and 2 of every word, and 1 and 3, as numbers of 16 bits; byte i, as the word.
+inline Shorts32 even_bytes(Bytes64 v) {
+    return reinterpret_cast<Shorts32>(v) << 8 >> 8;
+}
+inline Shorts32 odd_bytes(Bytes64 v) {
+    return reinterpret_cast<Shorts32>(v) >> 8;
+}
+template <int i>
+inline Ints16 byte_of_words(Bytes64 v) {
+    return reinterpret_cast<Ints16>(v) << (24 - 8 * i) >> 24;
+}
+/// The numbers in half precision in the lower halves of words.
+inline Floats16 lower_halves(Ints16 v) {
+    return reinterpret_cast<Floats16>(_mm512_cvtph_ps(_mm512_cvtepi32_epi16(reinterpret_cast<__m512i>(v))));
+}
+
+/// v[i + 4j] has words 0 to 3 of row 4j + i of a matrix of 16 rows: a column of it each.
+inline void transpose_fours(const __m512i (&v)[4], Bytes64* to) {
+    const __m512i a = _mm512_unpacklo_epi32(v[0], v[1]), b = _mm512_unpackhi_epi32(v[0], v[1]),
+                  c = _mm512_unpacklo_epi32(v[2], v[3]), d = _mm512_unpackhi_epi32(v[2], v[3]);
+    to[0] = reinterpret_cast<Bytes64>(_mm512_unpacklo_epi64(a, c));
+    to[1] = reinterpret_cast<Bytes64>(_mm512_unpackhi_epi64(a, c));
+    to[2] = reinterpret_cast<Bytes64>(_mm512_unpacklo_epi64(b, d));
+    to[3] = reinterpret_cast<Bytes64>(_mm512_unpackhi_epi64(b, d));
+}
+/// Four words `at` each of 16 places of memory: word w of all of them is vector w.
+template <int64_t at>
+inline void transpose_16(const char* const (&p)[16], Bytes64 (&words)[4]) {
+    __m512i v[4];
+    for (int i = 0; i < 4; i++)
+        v[i] = reinterpret_cast<__m512i>(join(p[i] + at, p[i + 4] + at, p[i + 8] + at, p[i + 12] + at));
+    transpose_fours(v, words);
+}
+/// Word w of each of 16 vectors is vector w.
+inline void transpose(const Bytes32 (&of)[16], Bytes64 (&words)[8]) {
+    Bytes64 half[2][4];  // of vectors 0 to 3 and 4 to 7, each of 64 bytes: words w and w + 4 of 8 of them
+    for (int h = 0; h < 2; h++) {
+        __m512i v[4];
+        for (int i = 0; i < 4; i++) v[i] = reinterpret_cast<__m512i>(join(of[8 * h + i], of[8 * h + i + 4]));
+        transpose_fours(v, half[h]);
+    }
+    for (int w = 0; w < 4; w++) {
+        const auto a = reinterpret_cast<__m512i>(half[0][w]), b = reinterpret_cast<__m512i>(half[1][w]);
+        words[w] = reinterpret_cast<Bytes64>(_mm512_shuffle_i32x4(a, b, 0x88));
+        words[4 + w] = reinterpret_cast<Bytes64>(_mm512_shuffle_i32x4(a, b, 0xDD));
+    }
+}
 // Of four columns, two of them in each of two vectors of sums: pairs of words, of column 0 at pair 0, 1 at 4,
 // 2 at 1, 3 at 5.
 /// Words 0 and 2, and words 1 and 3, of a column's eight.
@@ -159,12 +228,6 @@ inline Ints16 spread_scales(Shorts16 v) {
         _mm512_permutexvar_epi16(places, _mm512_castsi256_si512(reinterpret_cast<__m256i>(v))));
 }
 
-/// 16 bytes at each of four places.
-inline Bytes64 join(const char* a, const char* b, const char* c, const char* d) {
-    auto at = [](const char* p) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); };
-    return join(reinterpret_cast<Bytes32>(_mm256_inserti128_si256(_mm256_castsi128_si256(at(a)), at(b), 1)),
-                reinterpret_cast<Bytes32>(_mm256_inserti128_si256(_mm256_castsi128_si256(at(c)), at(d), 1)));
-}
 /// Of words 1, 2 and 3 of every four, which hold scales and minima of 6 bits (types/parts.inl): eight scales,
 /// then eight minima.
 inline Bytes64 six_bits(Bytes64 v) {

@@ -11,12 +11,18 @@
 //     scales(from)              the scales and offsets of those 256 weights
 // or, where a block of 256 has scales that are whole multiples of one number,
 //     whole_scales(from)        those multiples, of which scales(from) follows (WholeScaled)
+//     numbers(from)             that number d, and above it dmin, in half precision
+//     first_piece, pieces       where the codes are: so many times 32 bytes, which codes<g> asks for by
+//                               piece(from, at); `from` is whatever has those
 // Where groups have scales of their own, or codes have signs,
 //     codes_of_part<p>(from)    the codes in the order of PartCodes
 // else, for vectors of 64 bytes (simd/lanes_512.h),
 //     apart, codes_of_two<p>(from)  of two groups that lie together, the second one `apart` behind the first
 //                               (first_of_two)
 //     whole_scales_of_four      whole_scales of four blocks, where that is faster (optional)
+//     scales_at, scale_bytes    where 16 bytes with all scales and minima are, and those as bytes, a block in
+//                               each lane (blocks/run_columns.inl): word 0 has those of groups 0 to 3, or of
+//                               both halves of groups 0 and 1
 // and whatever reads blocks follows from it (load_run below, blocks/). Codes stay in registers: as
 // bytes in memory, stored in pieces of 16 and loaded in pieces of 32, they waited for the stores and took
 // twice the time. Layouts: ggml-common.h (the structs block_*), their meaning: ggml-quants.c
@@ -132,30 +138,30 @@ inline Floats8 halves_at(const char* p) {
 constexpr uint64_t every_byte = 0x0101010101010101u;
 
 /// Bits of `v` from bit `from` on, moved to bit `to`; `mask` says which of them, where they arrive.
-template <int from, int to>
-inline Bytes32 bits(Bytes32 v, uint64_t mask) {
-    auto wide = reinterpret_cast<Longs4>(v);
+template <int from, int to, class V>
+inline V bits(V v, uint64_t mask) {
+    auto wide = longs_of(v);
     wide = from < to ? wide << (from < to ? to - from : 0) : wide >> (from < to ? 0 : from - to);
-    return reinterpret_cast<Bytes32>(wide & mask * every_byte);
+    return reinterpret_cast<V>(wide & mask * every_byte);
 }
 template <int down>
 inline Bytes32 bits_down(Bytes32 v, uint64_t mask) {
     return bits<down, 0>(v, mask);
 }
-inline Bytes32 get_32(const Byte* p) {
-    return get_vector<Bytes32>(p);
+/// 32 bytes of a block.
+inline Bytes32 piece(const char* block, int64_t at) {
+    return get_vector<Bytes32>(block + at);
+}
+/// The nibbles of bytes, low or high.
+template <bool high, class V>
+inline V nibbles(V v) {
+    return bits < high ? 4 : 0, 0 > (v, 15);
 }
 
 /// 32 weights of 4 bits in 16 bytes: the low nibbles are the first 16.
 inline Bytes32 nibbles_16(const Byte* p) {
     return reinterpret_cast<Bytes32>(load_twice<Longs4>(p) >> Longs4{0, 0, 4, 4} & 15 * every_byte);
 }
-/// The nibbles of 32 bytes, low or high.
-template <bool high>
-inline Bytes32 nibbles_32(const Byte* p) {
-    return bits < high ? 4 : 0, 0 > (get_32(p), 15);
-}
-
 /// 32 weights of 5 bits: 16 bytes as above, and four bytes with the fifth bit of weight i at bit i.
 inline Bytes32 five_bits_32(const Byte* fifth, const Byte* four) {
     return add_where(nibbles_16(four), get_vector<uint32_t>(fifth), 16);
@@ -245,6 +251,16 @@ inline void scales_and_minima_of_four(const char* const (&from)[4], WholeScales 
     each_of<4>([&]<int i>() LINNET_LAMBDA_INLINE {
         to[i] = {widen_quarter<i>(all), Shorts16{}, get_vector<uint32_t>(from[i])};
     });
+}
+#endif
+
+#ifdef LINNET_WIDE_BYTES
+/// The same of a block in each lane: its first four words.
+inline void scale_bytes_of_six_bits(const Bytes64 (&packed)[4], Bytes64 (&scale)[4], Bytes64 (&minimum)[4]) {
+    scale[0] = bits<0, 0>(packed[1], 63);
+    scale[1] = bits<0, 0>(packed[3], 15) | bits<2, 0>(packed[1], 48);
+    minimum[0] = bits<0, 0>(packed[2], 63);
+    minimum[1] = bits<4, 0>(packed[3], 15) | bits<2, 0>(packed[2], 48);
 }
 #endif
 

@@ -13,10 +13,11 @@ struct BlockQ2_K : WholeScaled<BlockQ2_K> {
     static constexpr int64_t elements = 256, bytes = 84, group = 16;
     static constexpr bool is_signed = false, has_offset = true;
     static constexpr int zero = 0, greatest = 3;
+    static constexpr int64_t first_piece = 16, pieces = 2;
 
-    template <int g>
-    static Bytes32 codes(const char* from) {
-        return bits<g % 4 * 2, 0>(get_32(bytes_at(from, 16 + g / 4 * 32)), 3);
+    template <int g, class From>
+    static auto codes(const From& from) {
+        return bits<g % 4 * 2, 0>(piece(from, first_piece + g / 4 * 32), 3);
     }
 #ifdef LINNET_WIDE_BYTES
     static constexpr int apart = 4;
@@ -24,12 +25,20 @@ struct BlockQ2_K : WholeScaled<BlockQ2_K> {
     static Bytes64 codes_of_two(const char* from) {
         return bits_down<2 * p>(get_vector<Bytes64>(from + 16), 3);
     }
+    static constexpr int64_t scales_at = 0;
+    static void scale_bytes(const Bytes64 (&packed)[4], Bytes64 (&scale)[4], Bytes64 (&minimum)[4]) {
+        for (int i = 0; i < 4; i++)
+            scale[i] = nibbles<false>(packed[i]), minimum[i] = nibbles<true>(packed[i]);
+    }
 #endif
+    static uint32_t numbers(const char* from) {
+        return get_vector<uint32_t>(from + 80);
+    }
     static WholeScales whole_scales(const char* from) {
         auto packed = get_vector<Halves8>(from);
         auto shorts = [](Halves8 v) { return reinterpret_cast<Shorts8>(v); };
         return {join(shorts(packed & 15), shorts(packed >> 8 & 15)),
-                join(shorts(packed >> 4 & 15), shorts(packed >> 12)), get_vector<uint32_t>(from + 80)};
+                join(shorts(packed >> 4 & 15), shorts(packed >> 12)), numbers(from)};
     }
 
     using Levels = Steps<0, 3>;

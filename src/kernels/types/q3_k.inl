@@ -15,10 +15,11 @@ struct BlockQ3_K : WholeScaled<BlockQ3_K> {
     static constexpr int64_t elements = 256, bytes = 110, group = 16;
     static constexpr bool is_signed = false, has_offset = false;
     static constexpr int zero = 4, greatest = 7;
+    static constexpr int64_t first_piece = 0, pieces = 3;
 
-    template <int g>
-    static Bytes32 codes(const char* from) {
-        Bytes32 two = get_32(bytes_at(from, 32 + g / 4 * 32)), third = get_32(bytes_at(from, 0));
+    template <int g, class From>
+    static auto codes(const From& from) {
+        const auto two = piece(from, 32 + g / 4 * 32), third = piece(from, 0);
         return bits<g % 4 * 2, 0>(two, 3) | bits<g, 2>(third, 4);
     }
 #ifdef LINNET_WIDE_BYTES
@@ -28,7 +29,16 @@ struct BlockQ3_K : WholeScaled<BlockQ3_K> {
         const Bytes64 third = rotated_left<2 - p, -2 - p>(twice(from));
         return bits_down<2 * p>(get_vector<Bytes64>(from + 32), 3) | bits_down<0>(third, 4);
     }
+    static constexpr int64_t scales_at = 92;  // and four bytes before them
+    static void scale_bytes(const Bytes64 (&packed)[4], Bytes64 (&scale)[4], Bytes64 (&)[4]) {
+        each_of<4>([&]<int i>() LINNET_LAMBDA_INLINE {
+            scale[i] = (nibbles<i / 2 == 1>(packed[1 + i % 2]) | bits<2 * i, 4>(packed[3], 48)) - 32;
+        });
+    }
 #endif
+    static uint32_t numbers(const char* from) {
+        return half_at(from + 108);
+    }
     static WholeScales whole_scales(const char* from) {
         auto low = get_vector<uint64_t>(from + 96);
         uint64_t high = get_vector<uint32_t>(from + 104);
@@ -37,7 +47,7 @@ struct BlockQ3_K : WholeScaled<BlockQ3_K> {
         Words six = {(low & nibble) | ((high | high >> 2 << 32) & pair) << 4,
                      (low >> 4 & nibble) | ((high >> 4 | high >> 6 << 32) & pair) << 4};
         auto packed = reinterpret_cast<Shorts8>(six);
-        return {join((packed & 63) - 32, (packed >> 8) - 32), Shorts16{}, half_at(from + 108)};
+        return {join((packed & 63) - 32, (packed >> 8) - 32), Shorts16{}, numbers(from)};
     }
 
     using Levels = Steps<-4, 3>;

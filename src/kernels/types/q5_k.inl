@@ -13,11 +13,12 @@ struct BlockQ5_K : WholeScaled<BlockQ5_K> {
     static constexpr int64_t elements = 256, bytes = 176, group = 32;
     static constexpr bool is_signed = false, has_offset = true;
     static constexpr int zero = 0, greatest = 31;
+    static constexpr int64_t first_piece = 16, pieces = 5;
 
-    template <int g>
-    static Bytes32 codes(const char* from) {
-        Bytes32 fifth = get_32(bytes_at(from, 16));
-        return nibbles_32<g % 2 == 1>(bytes_at(from, 48 + g / 2 * 32)) | bits<g, 4>(fifth, 16);
+    template <int g, class From>
+    static auto codes(const From& from) {
+        const auto fifth = piece(from, first_piece);
+        return nibbles<g % 2 == 1>(piece(from, first_piece + 32 + g / 2 * 32)) | bits<g, 4>(fifth, 16);
     }
 #ifdef LINNET_WIDE_BYTES
     static constexpr int apart = 2;
@@ -28,12 +29,19 @@ struct BlockQ5_K : WholeScaled<BlockQ5_K> {
         return nibbles_64<p % 2 == 1>(bytes_at(from, 48 + p / 2 * 64)) | bits_down<0>(fifth, 16);
     }
 #endif
+    static uint32_t numbers(const char* from) {
+        return get_vector<uint32_t>(from);
+    }
     static WholeScales whole_scales(const char* from) {
         return scales_and_minima(from);
     }
 #ifdef LINNET_WIDE_BYTES
     static void whole_scales_of_four(const char* const (&from)[4], WholeScales (&to)[4]) {
         scales_and_minima_of_four(from, to);
+    }
+    static constexpr int64_t scales_at = 0;
+    static void scale_bytes(const Bytes64 (&packed)[4], Bytes64 (&scale)[4], Bytes64 (&minimum)[4]) {
+        scale_bytes_of_six_bits(packed, scale, minimum);
     }
 #endif
 

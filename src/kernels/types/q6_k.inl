@@ -13,13 +13,13 @@ struct BlockQ6_K : WholeScaled<BlockQ6_K> {
     static constexpr int64_t elements = 256, bytes = 210, group = 16;
     static constexpr bool is_signed = false, has_offset = false;
     static constexpr int zero = 32, greatest = 63;
+    static constexpr int64_t first_piece = 0, pieces = 6;
 
-    template <int g>
-    static Bytes32 codes(const char* from) {
+    template <int g, class From>
+    static auto codes(const From& from) {
         constexpr int part = g % 4;
-        Bytes32 two = get_32(bytes_at(from, 128 + g / 4 * 32));
-        return nibbles_32<part / 2 == 1>(bytes_at(from, g / 4 * 64 + part % 2 * 32)) |
-               bits<2 * part, 4>(two, 48);
+        const auto two = piece(from, 128 + g / 4 * 32);
+        return nibbles<part / 2 == 1>(piece(from, g / 4 * 64 + part % 2 * 32)) | bits<2 * part, 4>(two, 48);
     }
 #ifdef LINNET_WIDE_BYTES
     static constexpr int apart = 1;
@@ -29,10 +29,17 @@ struct BlockQ6_K : WholeScaled<BlockQ6_K> {
         const Bytes64 two = rotated_left<4 - 2 * part, 2 - 2 * part>(twice(from + 128 + p / 2 * 32));
         return nibbles_64<part == 2>(bytes_at(from, p / 2 * 64)) | bits_down<0>(two, 48);
     }
+    static constexpr int64_t scales_at = 192;
+    static void scale_bytes(const Bytes64 (&packed)[4], Bytes64 (&scale)[4], Bytes64 (&)[4]) {
+        for (int i = 0; i < 4; i++) scale[i] = packed[i];
+    }
 #endif
+    static uint32_t numbers(const char* from) {
+        return half_at(from + 208);
+    }
     static WholeScales whole_scales(const char* from) {
         auto both = get_vector<Shorts8>(from + 192);
-        return {join(both << 8 >> 8, both >> 8), Shorts16{}, half_at(from + 208)};
+        return {join(both << 8 >> 8, both >> 8), Shorts16{}, numbers(from)};
     }
 
     using Levels = Steps<-32, 31>;

@@ -13,7 +13,7 @@ struct BlockQ8_0 {
 
     template <int g>
     static Bytes32 codes(const char* from) {
-        return get_32(bytes_at(from, g * bytes + 2));
+        return piece(from, g * bytes + 2);
     }
     template <int p>
     static PartCodes codes_of_part(const char* from) {

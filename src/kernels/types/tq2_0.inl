@@ -11,10 +11,11 @@ struct BlockTQ2_0 : WholeScaled<BlockTQ2_0> {
     static constexpr int64_t elements = 256, bytes = 66, group = 32;
     static constexpr bool is_signed = false, has_offset = false;
     static constexpr int zero = 1, greatest = 3;
+    static constexpr int64_t first_piece = 0, pieces = 2;
 
-    template <int g>
-    static Bytes32 codes(const char* from) {
-        return bits<g % 4 * 2, 0>(get_32(bytes_at(from, g / 4 * 32)), 3);
+    template <int g, class From>
+    static auto codes(const From& from) {
+        return bits<g % 4 * 2, 0>(piece(from, g / 4 * 32), 3);
     }
 #ifdef LINNET_WIDE_BYTES
     static constexpr int apart = 4;
@@ -22,9 +23,16 @@ struct BlockTQ2_0 : WholeScaled<BlockTQ2_0> {
     static Bytes64 codes_of_two(const char* from) {
         return bits_down<2 * p>(get_vector<Bytes64>(from), 3);
     }
+    static constexpr int64_t scales_at = 0;  // there are none
+    static void scale_bytes(const Bytes64 (&)[4], Bytes64 (&scale)[4], Bytes64 (&)[4]) {
+        for (Bytes64& of : scale) of = Bytes64{} + 1;
+    }
 #endif
+    static uint32_t numbers(const char* from) {
+        return half_at(from + 64);
+    }
     static WholeScales whole_scales(const char* from) {
-        return {Shorts16{} + 1, Shorts16{}, half_at(from + 64)};
+        return {Shorts16{} + 1, Shorts16{}, numbers(from)};
     }
 
     using Levels = Steps<-1, 1>;
