@@ -33,8 +33,9 @@ TEST_CASE("products with block types are close to those of the unpacked weights,
     each_product([&](const DTypeInfo& type, const char* name, auto member, double allowed) {
         // Of one row, columns go by fours, of several by 16 where they are lanes; a K of 1, 2 or more groups
         // beyond a run ends in its own way.
-        const std::int64_t shapes[][3] = {{1, 1, 1},  {1, 23, 2}, {1, 6, 9},  {1, 7, 10}, {1, 9, 16},
-                                          {1, 5, 21}, {2, 33, 3}, {7, 17, 8}, {3, 50, 2}, {16, 32, 3}, {19, 5, 9}, {530, 3, 2}};
+        const std::int64_t shapes[][3] = {{1, 1, 1},  {1, 23, 2},  {1, 6, 9},  {1, 7, 10},
+                                          {1, 9, 16}, {1, 5, 21},  {2, 33, 3}, {7, 17, 8},
+                                          {3, 50, 2}, {16, 32, 3}, {19, 5, 9}, {530, 3, 2}};
         for (const auto& shape : shapes) {
             WeightProduct product(type.type, shape[0], shape[1], shape[2] * type.block);
             std::vector<double> expected = product.expected();
