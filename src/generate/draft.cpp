@@ -18,21 +18,22 @@ std::uint64_t hash_of(std::span<const TokenId> tokens) {
 
 void LookupDrafter::draft(const Continuation& continuation, std::size_t most, std::vector<TokenId>& out) {
     const std::span<const TokenId> text = continuation.text();
-    if (forgotten_ != continuation.forgotten()) {  // the places that are known are others' now
+    const std::uint64_t forgotten = continuation.forgotten();
+    if (forgotten - begun_ > text.size()) {  // not whenever some is forgotten: the rest may be long
         after_.clear();
-        seen_ = 0, forgotten_ = continuation.forgotten();
+        begun_ = seen_ = forgotten;
     }
     // All tokens but the newest have one behind them, so what ends there may be looked up later.
-    for (; seen_ < text.size(); seen_++)
-        for (std::size_t n = shortest; n <= longest && n <= seen_; n++)
-            after_[hash_of(text.subspan(seen_ - n, n))] = seen_;
+    for (seen_ = std::max(seen_, forgotten); seen_ < forgotten + text.size(); seen_++)
+        for (std::size_t n = shortest; n <= longest && n <= seen_ - forgotten; n++)
+            after_[hash_of(text.subspan(seen_ - forgotten - n, n))] = seen_;
     for (std::size_t n = std::min(longest, text.size()); n >= shortest; n--) {
         const std::span<const TokenId> newest = text.last(n);
         auto found = after_.find(hash_of(newest));
-        if (found == after_.end()) continue;
-        const std::size_t at = found->second;
+        if (found == after_.end() || found->second < forgotten + n) continue;
+        const auto at = static_cast<std::size_t>(found->second - forgotten);
         if (!std::equal(newest.begin(), newest.end(), text.begin() + static_cast<std::ptrdiff_t>(at - n)))
-            continue;  // two hashes alike
+            continue;  // two hashes alike, or first tokens, which are kept where others are forgotten
         // Where the text ends it may go on repeating itself.
         for (std::size_t i = 0; i < most; i++)
             out.push_back(at + i < text.size() ? text[at + i] : out[out.size() - (text.size() - at)]);
@@ -40,9 +41,21 @@ void LookupDrafter::draft(const Continuation& continuation, std::size_t most, st
     }
 }
 
+/// How many of a text's newest tokens are to be held: all, until the context is full; then half of what it
+/// has room for, and those that follow, until it is full again.
+std::size_t ModelDrafter::readable(const Continuation& text) {
+    const auto context = static_cast<std::uint64_t>(sequence_.context());
+    const std::uint64_t end = text.forgotten() + text.text().size();
+    begun_ = std::max(begun_, text.forgotten());
+    if (end - begun_ > context) begun_ = end - std::max<std::uint64_t>(1, context / 2);
+    return static_cast<std::size_t>(end - begun_);
+}
+
 void ModelDrafter::draft(const Continuation& continuation, std::size_t most, std::vector<TokenId>& out) {
     constexpr std::size_t few = 8;  // that many tokens are written, more are read
-    const std::vector<TokenId>& text = continuation.text();
+    std::vector<TokenId> all = continuation.text();
+    const std::size_t unread = all.size() - readable(continuation);
+    const std::span<const TokenId> text = std::span<const TokenId>(continuation.text()).subspan(unread);
     const auto context = static_cast<std::size_t>(sequence_.context());
     if (text.size() >= context || most == 0) return;
     most = std::min(most, context - text.size());
@@ -60,16 +73,15 @@ void ModelDrafter::draft(const Continuation& continuation, std::size_t most, std
     std::optional<GrammarCursor> cursor = continuation.cursor();
     if (cursor && vocabulary_ != tokenizer.size()) return;  // its masks are of the large model's tokens
     std::string bytes;
-    std::vector<TokenId> all = text;
     for (std::size_t i = 0; i < most; i++) {
-        const std::span<const TokenId> rest = std::span(all).subspan(held_.size());
+        const std::span<const TokenId> rest = std::span<const TokenId>(all).subspan(unread + held_.size());
         std::span<const float> logits;
         try {
             logits = sequence_.append(rest, rest.size() > few ? Phase::read : Phase::write);
         } catch (const Stopped&) {  // the text ends with the run that this was for
             return;
         }
-        held_ = all;
+        held_.insert(held_.end(), rest.begin(), rest.end());
         const std::optional<TokenId> id =
             sampler.pick(logits, all, continuation.picks() + i, cursor ? &cursor->mask(false) : nullptr);
         if (!id || *id >= tokenizer.size()) return;

@@ -32,13 +32,13 @@ class LookupDrafter : public Drafter {
 
   private:
     static constexpr std::size_t longest = 4, shortest = 2;  // tokens that must be equal
-    std::unordered_map<std::uint64_t, std::size_t> after_;   // where the text went on, the last time
-    std::size_t seen_ = 0;                                   // tokens of the text that after_ knows
-    std::uint64_t forgotten_ = 0;                            // of the text, when after_ was begun
+    // Places in the text count what was forgotten of it.
+    std::unordered_map<std::uint64_t, std::uint64_t> after_;  // where the text went on, the last time
+    std::uint64_t begun_ = 0, seen_ = 0;                      // what it knows: places from, to
 };
 
 /// Drafts of a smaller model with the same vocabulary. Its sequence is one of `engine`'s, which must outlive
-/// it.
+/// it. Of a text longer than its context it reads the newest part.
 class ModelDrafter : public Drafter {
   public:
     explicit ModelDrafter(Engine& engine)
@@ -46,9 +46,11 @@ class ModelDrafter : public Drafter {
     void draft(const Continuation& text, std::size_t most, std::vector<TokenId>& out) override;
 
   private:
+    std::size_t readable(const Continuation& text);
     Sequence sequence_;
     TokenId vocabulary_;
     std::vector<TokenId> held_;
+    std::uint64_t begun_ = 0;  // where these begin in the text, what was forgotten of it counted
 };
 
 /// Vocabularies are padded for fast products, and those of one family by different numbers of tokens.

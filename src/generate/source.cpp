@@ -8,8 +8,10 @@
 
 namespace linnet {
 
-void LogitSource::fail_not_finite(const Work&, Phase) {
-    fail_input("", "logits", "finite numbers", "others", not_finite_hint);
+std::string not_finite_hint(const Model& model) {
+    const std::string scale = model.adapters().empty() ? "" : "an adapter's scale is too large, ";
+    return scale + "the model's weights are damaged, which `linnet inspect --check` finds, or its keys and " +
+           "values too large for f16: --kv-type f32";
 }
 
 void LogitSource::encode(std::size_t, std::span<const TokenId>) {
@@ -28,11 +30,12 @@ void EngineSource::run(std::span<const Work> work, Phase phase) {
 }
 
 void EngineSource::fail_not_finite(const Work& work, Phase phase) {
+    const Model& model = engine_.model();
     if (!work.tokens.empty())
         if (auto found = engine_.find_not_finite({&sequence(work.slot), work.tokens, work.every}, phase))
-            fail_input(engine_.model().path(), found->node, "finite values",
-                       std::to_string(found->values) + " that are not", not_finite_hint);
-    LogitSource::fail_not_finite(work, phase);
+            fail_input(model.path(), found->node, "finite values",
+                       std::to_string(found->values) + " that are not", not_finite_hint(model));
+    fail_input(model.path(), "logits", "finite numbers", "others", not_finite_hint(model));
 }
 
 }  // namespace linnet

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "model/engine/engine.h"
@@ -10,10 +11,8 @@
 
 namespace linnet {
 
-/// What makes logits that are not finite, as a hint for errors.
-inline constexpr char not_finite_hint[] =
-    "the model's weights are damaged, which `linnet inspect --check` finds, or its keys and values too large "
-    "for f16: --kv-type f32";
+/// What may make a model's logits that are not finite, as a hint for errors.
+std::string not_finite_hint(const Model& model);
 
 /// Several sequences, each in a slot of its own: those of an engine, or anything else that keeps some (a
 /// test's own). The members are Engine's and Sequence's.
@@ -36,7 +35,7 @@ class LogitSource {
     virtual std::span<const float> logits(std::size_t work) const = 0;
     /// Throws Error(Exit::input) for logits that are not finite: those that a slot's last run, which appended
     /// `work`, came to.
-    [[noreturn]] virtual void fail_not_finite(const Work& work, Phase phase);
+    [[noreturn]] virtual void fail_not_finite(const Work& work, Phase phase) = 0;
 };
 
 /// The sequences of an engine; `options.sequences` slots.

@@ -14,8 +14,12 @@ StopFilter::StopFilter(std::vector<std::string> stops) : stops_(std::move(stops)
 std::string StopFilter::push(std::string_view bytes) {
     if (stopped_) return {};
     std::string text = held_ + std::string(bytes);
-    std::size_t first = std::string::npos;
-    for (const std::string& stop : stops_) first = std::min(first, text.find(stop));
+    // Of several the one that is whole first, as if the bytes came one by one; of those the longest.
+    std::size_t first = std::string::npos, end = std::string::npos;
+    for (const std::string& stop : stops_)
+        if (const std::size_t at = text.find(stop); at != std::string::npos)
+            if (const std::size_t ends = at + stop.size(); ends < end || (ends == end && at < first))
+                first = at, end = ends;
     if (first != std::string::npos) {
         stopped_ = true;
         held_.clear();

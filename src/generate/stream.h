@@ -8,7 +8,7 @@
 namespace linnet {
 
 /// Lets text through until a stop string appears. Text that could be the beginning of one is held back until
-/// it is decided. Bytes, not characters.
+/// it is decided. The same wherever the text is cut into pieces. Bytes, not characters.
 class StopFilter {
   public:
     explicit StopFilter(std::vector<std::string> stops);

@@ -112,6 +112,9 @@ class FakeSource : public LogitSource {
         runs++;
     }
     std::span<const float> logits(std::size_t work) const override { return logits_.at(work); }
+    [[noreturn]] void fail_not_finite(const Work&, Phase) override {
+        throw std::runtime_error("logits that are not finite");
+    }
 
     std::vector<std::vector<TokenId>> all;  // of each slot
     std::vector<TokenId>& held = all[0];

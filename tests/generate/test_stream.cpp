@@ -32,6 +32,15 @@ TEST_CASE("the earliest of several stop strings counts") {
     CHECK(filter.push("an early, then a late one") == "an ");
 }
 
+TEST_CASE("of stop strings that overlap the one counts that is whole first, however the text is cut") {
+    for (std::size_t piece = 1; piece < 16; piece++) {
+        CAPTURE(piece);
+        StopFilter inside({"a long one", "lon"}), ends({"c", "abc", "bc"});
+        CHECK(through(inside, "not a long one", piece) == "not a ");
+        CHECK(through(ends, "xabcy", piece) == "x");
+    }
+}
+
 TEST_CASE("only text that could begin a stop string is held back") {
     StopFilter filter({"aab"});
     CHECK(filter.push("xaa") == "x");

@@ -3,8 +3,12 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
+#include "base/error.h"
 #include "kernels/kernels.h"
 #include "model/model.h"
+#include "model/quantize/divergence.h"
 #include "model/small_models.h"
 #include "model/trace/trace.h"
 #include "model/weights.h"
@@ -17,8 +21,9 @@ using namespace linnet::test;
 
 namespace {
 
-/// GPT-2's block, whose file has q, k and v in one tensor, or LLaMA's, whose has three; random weights.
-std::shared_ptr<const Model> model_of(const Scratch& scratch, bool llama) {
+/// GPT-2's block, whose file has q, k and v in one tensor, or LLaMA's, whose has three; random weights,
+/// where `damaged` with a NaN in the embedding of token 0.
+std::shared_ptr<const Model> model_of(const Scratch& scratch, bool llama, bool damaged = false) {
     const TokenizerPtr tokenizer = train_tokenizer("byte", "text", 256, 1);
     ModelConfig config;
     config.context = 32, config.width = 32, config.layers = 2, config.heads = 4;
@@ -27,15 +32,21 @@ std::shared_ptr<const Model> model_of(const Scratch& scratch, bool llama) {
     resolve(config, "test");
     const TracedModel traced = trace(config, false);
     std::vector<std::vector<float>> values = random_values(traced.graph, 5, 0.2);
+    if (damaged) values[0][0] = NAN;
     const std::vector<Tensor> parameters = tensors_of(traced.graph, values);
-    save_model(scratch / "m.gguf", config, traced.graph, parameters, *tokenizer, DType::f32, "test", {});
-    return Model::open(scratch / "m.gguf");
+    const std::string path = scratch / (damaged ? "damaged.gguf" : "m.gguf");
+    save_model(path, config, traced.graph, parameters, *tokenizer, DType::f32, "test", {});
+    return Model::open(path);
+}
+
+std::vector<TokenId> some_ids() {
+    std::vector<TokenId> ids;
+    for (int i = 0; i < 256; i++) ids.push_back((7 * i + i / 9) % 256);
+    return ids;
 }
 
 Importance importance_of(const Model& model) {
-    std::vector<TokenId> ids;
-    for (int i = 0; i < 256; i++) ids.push_back((7 * i + i / 9) % model.tokenizer().size());
-    return measure_importance(model, ids, 32, 1, [](double, double) {});
+    return measure_importance(model, some_ids(), 32, 1, [](double, double) {});
 }
 
 /// Σ w (x - y)² over a matrix's rows, y being x in `type`, made with w or (`weighed` false) without.
@@ -81,4 +92,29 @@ TEST_CASE("every matrix of a file is weighed under the name it has there, and it
         }
         CHECK(matrices == importance.size());
     }
+}
+
+TEST_CASE(
+    "values that are not finite end a measure in the window where they come up, not after all of them") {
+    Scratch scratch;
+    const std::shared_ptr<const Model> good = model_of(scratch, true), bad = model_of(scratch, true, true);
+    EngineOptions options;
+    options.context = 32, options.threads = 1;
+    int windows = 0;
+    const auto progress = [&](double, double) { windows++; };
+    const auto refused = [&](auto&& measure) {
+        windows = 0;
+        try {
+            measure();
+        } catch (const Error& e) {
+            return e.exit() == Exit::input && has(e.what(), "damaged.gguf: expected finite predictions");
+        }
+        return false;
+    };
+    CHECK(refused([&] { measure_importance(*bad, some_ids(), 32, 1, progress); }));
+    CHECK(windows == 0);
+    CHECK(refused([&] { measure_divergence(good, bad, some_ids(), options, 0, progress); }));
+    CHECK(windows == 0);
+    CHECK(refused([&] { measure_divergence(bad, good, some_ids(), options, 0, progress); }));
+    CHECK(windows == 0);
 }

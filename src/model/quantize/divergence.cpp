@@ -86,13 +86,14 @@ Divergence measure_divergence(const std::shared_ptr<const Model>& reference,
                         compare(p.subspan(i * vocabulary, vocabulary), q.subspan(i * vocabulary, vocabulary),
                                 ids[w * size + first + i + 1]);
             });
+            for (const Compared& c : std::span(all).subspan(begin)) {
+                if (!std::isfinite(c.reference_nll)) fail_not_finite(*reference);
+                if (!std::isfinite(c.candidate_nll) || !std::isfinite(c.divergence))
+                    fail_not_finite(*candidate);
+            }
         }
         progress(static_cast<double>(w + 1), static_cast<double>(count));
         if (int signal = stop_signal()) throw Stopped{signal};
-    }
-    for (const Compared& c : all) {
-        if (!std::isfinite(c.reference_nll)) fail_not_finite(*reference);
-        if (!std::isfinite(c.candidate_nll) || !std::isfinite(c.divergence)) fail_not_finite(*candidate);
     }
     return summary(std::move(all));
 }

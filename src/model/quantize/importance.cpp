@@ -20,6 +20,9 @@ struct Squares {
     std::vector<double> of;  // by column
     double rows = 0;
 
+    bool finite() const {
+        return std::ranges::all_of(of, [](double x) { return std::isfinite(x); });
+    }
     void add(std::span<const float> rows_of, std::int64_t width) {
         const auto columns = static_cast<std::size_t>(width);
         of.resize(columns, 0);
@@ -78,6 +81,7 @@ Importance measure_importance(const Model& model, std::span<const TokenId> ids, 
             for (ParameterId p : by[static_cast<std::size_t>(node)])
                 squares[static_cast<std::size_t>(p)].add(made.values, graph.node(node).width);
         });
+        if (!std::ranges::all_of(squares, &Squares::finite)) fail_not_finite(model);
         progress(static_cast<double>(w + 1), static_cast<double>(count));
         if (int signal = stop_signal()) throw Stopped{signal};
     }
@@ -87,8 +91,6 @@ Importance measure_importance(const Model& model, std::span<const TokenId> ids, 
     for (const StoredTensor& stored : stored_tensors(graph, model.architecture(), model.file())) {
         Squares all;
         for (std::size_t part : stored.parts) all.add(squares[part]);
-        if (!std::all_of(all.of.begin(), all.of.end(), [](double x) { return std::isfinite(x); }))
-            fail_not_finite(model);
         std::vector<float> mean = all.means();
         if (!mean.empty()) importance[stored.name] = std::move(mean);
     }
