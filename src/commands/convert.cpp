@@ -171,9 +171,10 @@ int convert_adapter(const Options& options) {
     if (target == Target::folder) {
         written = write_peft_folder(adapter, *base, options.out, found);
     } else {
+        const std::string chat_template = adapter.chat_template.source();
         prepare_output(options.out, found);
         save_adapter(options.out, base->architecture().name, adapter.shape.targets, adapter.pairs,
-                     adapter.alpha, last_name(options.in), {}, found, adapter.chat_template);
+                     adapter.alpha, last_name(options.in), {}, found, chat_template);
     }
     note_written(options.out, written);
     return 0;

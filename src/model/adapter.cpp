@@ -1,6 +1,7 @@
 #include "model/adapter.h"
 
 #include <stdexcept>
+#include <utility>
 
 namespace linnet {
 namespace {
@@ -31,6 +32,13 @@ void bind_adapters(const Graph& graph, const std::vector<Adapter>& adapters,
             for (const std::string& part : target.parameters) b += put(find(graph, part + lora_b, number), b);
         }
     }
+}
+
+std::vector<CarriedTemplate> carried_templates(const Model& base, const std::vector<Adapter>& adapters) {
+    std::vector<CarriedTemplate> all;
+    for (std::size_t i = adapters.size(); i-- > 0;) all.push_back(adapters[i].chat_template);
+    for (CarriedTemplate& own : base.carried_templates()) all.push_back(std::move(own));
+    return all;
 }
 
 std::vector<AdapterPair> pairs_of(const Graph& graph, const AdapterShape& shape, std::int32_t number,

@@ -14,6 +14,7 @@
 #include "model/trace/trace.h"
 #include "model/weights.h"
 #include "tensor/tensor.h"
+#include "text/chat/carried.h"
 
 namespace linnet {
 
@@ -28,8 +29,8 @@ struct Adapter {
     std::vector<AdapterPair> pairs;    // of shape.targets
     std::shared_ptr<const void> keep;  // what the values lie in
     double alpha = 0;                  // as its file says; 0: it does not
-    std::string chat_template{};       // likewise; empty: it does not
-    std::string path{};                // what was opened
+    CarriedTemplate chat_template{};
+    std::string path{};  // what was opened
 };
 
 /// A file, or what else names one, and the factor of its change ("FILE" or "FILE=0.5").
@@ -62,8 +63,8 @@ Adapter adapter_of_gguf(const Gguf& file, const Model& base, double scale);
 /// A GGUF adapter, or a PEFT folder (convert/peft.h).
 Adapter open_adapter(const AdapterChoice& choice, const Model& base);
 
-/// The chat template that an adapter of either form has with it; empty: none.
-std::string adapter_template(const std::string& path);
+/// The chat templates of a model with adapters, by rank (choose_template): the last adapter's first.
+std::vector<CarriedTemplate> carried_templates(const Model& base, const std::vector<Adapter>& adapters);
 
 /// The parameters of adapters in a graph that was traced with their shapes: values in `parameters` where
 /// Parameter::adapter is not `none`.
@@ -88,8 +89,8 @@ std::string save_adapter(const std::string& path, const std::string& architectur
                          double alpha, const std::string& name, const Provenance& provenance,
                          Existing existing = Existing::replace, std::string_view chat_template = {});
 
-/// Writes the model with the adapters' changes added to its weights, and the chat template of the last
-/// adapter that has one. Tensors with a change are written in `type`, or in their own where it is none
+/// Writes the model with the adapters' changes added to its weights, and the chat template that counts
+/// (carried_templates). Tensors with a change are written in `type`, or in their own where it is none
 /// (Error(Exit::input) where that is quantized); vectors and tensors without a change as they are.
 /// Error(Exit::input) for a sum that is not finite, or too large for the type. `threads` 0: physical cores.
 void merge_adapters(const Model& base, const std::vector<Adapter>& adapters, std::optional<DType> type,

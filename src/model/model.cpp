@@ -8,6 +8,7 @@
 #include "model/model.h"
 #include "model/trace/trace.h"
 #include "model/weights.h"
+#include "text/chat/carried.h"
 
 namespace linnet {
 namespace {
@@ -45,6 +46,7 @@ struct Model::Impl {
     std::shared_ptr<const Model> base;                // of a model with adapters
     std::vector<std::shared_ptr<const void>> values;  // … and what their values lie in
     std::vector<std::string> adapter_paths;           // … and what was opened for them
+    std::vector<CarriedTemplate> templates;           // … and what they and the base may carry
 
     Impl(Gguf gguf, const TokenizerPtr& t) : file(std::move(gguf)), path(file->path()), beside(t) {
         Described described(*file, t);
@@ -69,7 +71,8 @@ struct Model::Impl {
           config(model->config()),
           tokenizer(model->shared_tokenizer()),
           beside(model->tokenizer_beside()),
-          base(std::move(model)) {
+          base(std::move(model)),
+          templates(linnet::carried_templates(*base, all)) {
         for (const Adapter& adapter : all) {
             adapters.push_back(adapter.shape);
             values.push_back(adapter.keep);
@@ -117,6 +120,10 @@ const std::vector<AdapterShape>& Model::adapters() const {
 }
 const std::vector<std::string>& Model::adapter_paths() const {
     return impl_->adapter_paths;
+}
+std::vector<CarriedTemplate> Model::carried_templates() const {
+    if (impl_->file) return {carried_by(*impl_->file)};
+    return impl_->templates;
 }
 const ModelConfig& Model::config() const {
     return impl_->config;

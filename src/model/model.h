@@ -15,6 +15,7 @@ namespace linnet {
 
 struct Adapter;
 struct Architecture;
+struct CarriedTemplate;
 struct Tensor;
 
 /// Immutable; may serve many engines.
@@ -39,6 +40,8 @@ class Model {
     const Architecture& architecture() const;           // of the file; of a view: that it would be written as
     const std::vector<AdapterShape>& adapters() const;  // beside the weights (adapter.h)
     const std::vector<std::string>& adapter_paths() const;  // … and what they were opened from
+    /// Chat templates that its adapters and its file may carry, for choose_template; of a view none.
+    std::vector<CarriedTemplate> carried_templates() const;
     const Tokenizer& tokenizer() const;
     TokenizerPtr shared_tokenizer() const;
     /// The tokenizer where the file does not hold it, as GGUF has no name for it; else null.

@@ -16,7 +16,7 @@
 #include "commands/commands.h"
 #include "commands/options.h"
 #include "commands/text_input.h"
-#include "formats/gguf.h"
+#include "text/chat/carried.h"
 
 namespace linnet {
 namespace {
@@ -33,17 +33,13 @@ struct Options {
     bool length_given = false;
 };
 
-/// What --template names; else what the template of an adapter, or else of the model's file, means. Without
-/// any the model continues text.
+/// What --template names; else what the template that the model or an adapter carries means. Without any the
+/// model continues text.
 ChatTemplate template_of(const Options& options, const Model& model) {
     if (!options.form.empty()) return open_chat_template(options.form, "--template");
-    std::string source, file = model.path();
-    if (model.file()) source = model.file()->string(chat_template_key).value_or("");
-    for (const AdapterChoice& adapter : options.adapters)
-        if (std::string its = adapter_template(adapter.path); !its.empty())
-            source = std::move(its), file = adapter.path;
-    return source.empty() ? open_chat_template("plain", "--template")
-                          : recognise_chat_template(source, chat_templates(), file);
+    const ChosenTemplate carried = choose_template(model.carried_templates());
+    return carried.source.empty() ? open_chat_template("plain", "--template")
+                                  : recognise_chat_template(carried.source, chat_templates(), carried.file);
 }
 
 void introduce(const Model& model, const ChatTemplate& form, std::int64_t context, bool asks) {

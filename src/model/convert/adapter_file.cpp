@@ -16,6 +16,7 @@
 #include "model/narrow.h"
 #include "model/rewrite.h"
 #include "ops/experts.h"
+#include "text/chat/carried.h"
 #include "text/chat/template.h"
 
 namespace linnet {
@@ -176,13 +177,8 @@ Adapter adapter_of_gguf(const Gguf& file, const Model& base, double scale) {
     if (found.empty()) fail_input(file.path(), "", "lora_a and lora_b of some tensors", "none");
     adapter.keep = values;
     adapter.alpha = alpha;
-    adapter.chat_template = file.string(chat_template_key).value_or("");
+    adapter.chat_template = carried_by(file);
     return adapter;
-}
-
-std::string adapter_template(const std::string& path) {
-    if (is_folder(path)) return folder_chat_template(path);
-    return std::string(Gguf(path).string(chat_template_key).value_or(""));
 }
 
 std::shared_ptr<const Model> open_with_adapters(const std::string& path,
@@ -303,9 +299,8 @@ void merge_adapters(const Model& base, const std::vector<Adapter>& adapters, std
         if (!type && info(t.type).block > 1 && !changes_of(t.name).empty())
             fail_input(base.path(), std::string(t.name), "f32, f16 or bf16", std::string(info(t.type).name),
                        "--type f16 unpacks what the adapter changes; generate --lora needs no merging");
-    std::string_view chat_template;
-    for (const Adapter& adapter : adapters)
-        if (!adapter.chat_template.empty()) chat_template = adapter.chat_template;
+    std::string chat_template = choose_template(carried_templates(base, adapters)).source;
+    if (base.file()->string(chat_template_key) == chat_template) chat_template.clear();  // stays in its place
     rewrite_model(
         *base.file(), path, {},
         [&](const GgufTensor& t) -> std::optional<NewTensor> {

@@ -137,14 +137,18 @@ void take_ends(const std::string& path, TokenizerHints& hints) {
     hints.ends_file = path;
 }
 
-/// The chat template: a text, or a list of named ones of which "default" is the model's.
-std::string chat_template(const std::string& folder, const OptionalJson& settings) {
-    if (const std::string path = folder + "/chat_template.jinja"; there(path)) {
-        std::string text = read_file(path, largest_template);
-        if (const std::size_t valid = valid_utf8_prefix(text); valid < text.size())
-            fail_input(path, "byte " + std::to_string(valid), "UTF-8", utf8_fault_name(text, valid));
-        return text;
-    }
+/// The chat template that has a file of its own.
+std::optional<std::string> template_file(const std::string& folder) {
+    const std::string path = folder + "/chat_template.jinja";
+    if (!there(path)) return std::nullopt;
+    std::string text = read_file(path, largest_template);
+    if (const std::size_t valid = valid_utf8_prefix(text); valid < text.size())
+        fail_input(path, "byte " + std::to_string(valid), "UTF-8", utf8_fault_name(text, valid));
+    return text;
+}
+
+/// That of tokenizer_config.json: a text, or a list of named ones of which "default" is the model's.
+std::string configured_template(const OptionalJson& settings) {
     const auto value = settings["chat_template"];
     if (!value) return {};
     if (value->is(Json::Kind::string)) return std::string(value->string());
@@ -294,8 +298,9 @@ void add_metadata(const HuggingFaceConfig& file, const ModelConfig& config, Mode
     } catch (const Error&) {  // no name for its pre-tokenizer
         source.tokenizer = tokenizer;
     }
-    if (const std::string chat = chat_template(path, settings); !chat.empty())
-        source.metadata.add(chat_template_key, std::string_view(chat));
+    std::optional<std::string> chat = template_file(path);
+    if (!chat) chat = configured_template(settings);
+    if (!chat->empty()) source.metadata.add(chat_template_key, std::string_view(*chat));
     if (const std::string generation = path + "/" + std::string(generation_name); there(generation))
         add_generation_config(source.metadata, without_infinity(read_file(generation, largest_generation)),
                               generation);
@@ -363,7 +368,8 @@ void refuse_unsaid(const HuggingFaceConfig& file, const ModelConfig& config) {
 }  // namespace
 
 std::string folder_chat_template(const std::string& path) {
-    return chat_template(path, OptionalJson(path + "/tokenizer_config.json"));
+    if (std::optional<std::string> chat = template_file(path)) return *std::move(chat);
+    return configured_template(OptionalJson(path + "/tokenizer_config.json"));
 }
 
 TokenizerPtr tokenizer_at(const std::string& path) {

@@ -260,7 +260,7 @@ Adapter adapter_of_folder(const std::string& path, const Model& base, double sca
     }
     file.check_used(base);
     adapter.keep = values;
-    adapter.chat_template = folder_chat_template(path);
+    adapter.chat_template = {path, [path] { return folder_chat_template(path); }};
     return adapter;
 }
 
@@ -331,6 +331,7 @@ std::uint64_t write_peft_folder(const Adapter& adapter, const Model& base, const
                                 Existing existing) {
     const Modules modules(base, has_head(base));
     const std::map<std::string, OutModule> out = out_modules(adapter, base, modules);
+    const std::string chat_template = adapter.chat_template.source();
     NewFolder folder(path, existing, folder_names);
     std::map<std::string, Joined> joined;
     for (const auto& [name, module] : out)
@@ -377,8 +378,7 @@ std::uint64_t write_peft_folder(const Adapter& adapter, const Model& base, const
                                  {"use_dora", false},
                                  {"inference_mode", true}};
     writer.write(folder.path(), weights_name);
-    if (!adapter.chat_template.empty())
-        write_file(folder.path() + "/" + template_name, adapter.chat_template);
+    if (!chat_template.empty()) write_file(folder.path() + "/" + template_name, chat_template);
     write_file(folder.path() + "/" + config_name,
                config.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
     return folder.finish();
