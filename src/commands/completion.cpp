@@ -9,17 +9,20 @@
 #include "base/split.h"
 #include "commands/arguments.h"
 #include "commands/commands.h"
+#include "commands/help.h"
 #include "commands/options.h"
 #include "kernels/kernels.h"
 
 namespace linnet {
 namespace {
 
-/// No command of the table: the words behind it are completed as if it were not there.
+/// No commands of the table. The words behind `help` are completed as if it were not there, but for its page
+/// of keys.
 constexpr Command help_word{"help", "print the help of a command", "", nullptr};
+constexpr Command config_word{config_topic, "list the keys of a CONFIG", "", nullptr};
 
 struct Place {
-    std::string name;  // "", "tokenizer", "tokenizer/train"
+    std::string name;  // "", "tokenizer", "tokenizer/train", "help/config"
     std::vector<Argument> arguments;
     std::vector<const Command*> children;
 };
@@ -51,7 +54,18 @@ std::vector<Place> places(const CLI::App& root) {
             return place.name == parent;
         })->children.push_back(&command);
     }
+    Place help{help_word.name, all[0].arguments, all[0].children};
+    help.children.push_back(&config_word);
     all[0].children.push_back(&help_word);
+    Argument pattern;
+    pattern.names = {"PATTERN"};
+    pattern.positional = true;
+    pattern.value = pattern.names[0];
+    pattern.help = "a part of a key";
+    pattern.offer = Offer::words;
+    pattern.words = config_keys();
+    all.push_back(std::move(help));
+    all.push_back({std::string(help_word.name) + "/" + config_word.name, {std::move(pattern)}, {}});
     return all;
 }
 
@@ -60,7 +74,8 @@ std::string steps(const std::vector<Place>& all) {
     std::string text;
     for (const Place& place : all)
         for (const Command* child : place.children)
-            if (child != &help_word) text += (text.empty() ? "" : "|") + place.name + "/" + last_word(*child);
+            if (place.name != help_word.name || child == &config_word)
+                text += (text.empty() ? "" : "|") + place.name + "/" + last_word(*child);
     return text;
 }
 
@@ -144,6 +159,7 @@ std::string bash_script(const std::vector<Place>& all) {
            "    done\n"
            "    word=${line[n]}\n"
            "    for ((i = 1; i < n; i++)); do\n"
+           "        [[ $place == help && ${line[i]} != config ]] && place=''\n"
            "        case $place/${line[i]} in\n"
            "            " +
            steps(all) +
@@ -242,6 +258,7 @@ std::string zsh_script(const std::vector<Place>& all) {
         "    local place=\n"
         "    local -i i=2\n"
         "    while (( i < CURRENT )); do\n"
+        "        [[ $place == help && $words[i] != config ]] && place=\n"
         "        case $place/$words[i] in\n"
         "            (" +
         steps(all) +
@@ -298,6 +315,7 @@ std::string fish_script(const std::vector<Place>& all) {
         "function __linnet_at -a wanted\n"
         "    set -l place\n"
         "    for word in (commandline -opc)[2..-1]\n"
+        "        test \"$place\" = help; and test \"$word\" != config; and set place\n"
         "        switch \"$place/$word\"\n"
         "            case " +
         replaced(steps(all), "|", " ") +

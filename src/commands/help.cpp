@@ -11,24 +11,24 @@
 #include "commands/version.h"
 
 namespace linnet {
-namespace {
 
-/// Columns that help may take.
-int width() {
+int help_width() {
     constexpr int narrowest = 30, widest = 100;
     return stdout_is_terminal() ? std::clamp(stdout_width(), narrowest, widest) : widest;
 }
 
+namespace {
+
 /// `left` in its column, then `text` folded beside it; below it on a narrow terminal.
 std::string entry(const std::string& left, const std::string& text, int column = 30) {
-    if (width() < 2 * column) column = 6;
+    if (help_width() < 2 * column) column = 6;
     const auto indent = static_cast<std::size_t>(column);
     std::string out = "  " + left;
     if (out.size() + 2 > indent)
         out += "\n" + std::string(indent, ' ');
     else
         out.append(indent - out.size(), ' ');
-    return out + folded(text, width(), column, column) + "\n";
+    return out + folded(text, help_width(), column, column) + "\n";
 }
 
 std::string usage(const std::vector<Argument>& arguments, const std::string& name, bool has_children) {
@@ -74,23 +74,24 @@ constexpr const char* one_line =
 }  // namespace
 
 std::string overview_text() {
-    return folded(std::string("linnet ") + version_number + ": " + one_line, width()) +
+    return folded(std::string("linnet ") + version_number + ": " + one_line, help_width()) +
            "\n"
            "Two commands to try:\n"
            "\n"
            "  linnet generate -p \"ROMEO:\" -n 200\n"
            "      " +
-           folded("the built-in model continues a play", width(), 6, 6) +
+           folded("the built-in model continues a play", help_width(), 6, 6) +
            "\n\n"
            "  linnet train --data my.txt --out my-model\n"
            "      " +
-           folded("trains a tokenizer and a model on your own text; then", width(), 6, 6) +
+           folded("trains a tokenizer and a model on your own text; then", help_width(), 6, 6) +
            "\n"
            "      linnet generate -m my-model/model.gguf\n"
            "\n"
            "Commands:\n" +
            command_list("") +
-           folded("\n`linnet COMMAND --help` explains each, with its defaults and an example.\n", width());
+           folded("\n`linnet COMMAND --help` explains each, with its defaults and an example.\n",
+                  help_width());
 }
 
 std::span<const ExitCode> exit_codes() {
@@ -109,13 +110,16 @@ std::span<const ExitCode> exit_codes() {
 std::string program_help(const CLI::App& root) {
     std::string codes;
     for (const ExitCode& exit : exit_codes()) codes += entry(exit.code, exit.meaning, 17);
-    return folded(std::string("linnet: ") + one_line, width()) +
-           "\nusage: linnet [OPTIONS] COMMAND …\n       linnet help [COMMAND …]\n\ncommands:\n" +
+    return folded(std::string("linnet: ") + one_line, help_width()) +
+           "\nusage: linnet [OPTIONS] COMMAND …\n"
+           "       linnet help [COMMAND …]\n"
+           "       linnet help config [PATTERN]\n"
+           "\ncommands:\n" +
            command_list("") + option_group(arguments_of(root), true, "options, before or after the command") +
            "\nexample:\n"
            "  linnet generate -p \"ROMEO:\" -n 200\n"
            "\n" +
-           folded("Results go to stdout, all else to stderr. Exit codes:\n", width()) + codes;
+           folded("Results go to stdout, all else to stderr. Exit codes:\n", help_width()) + codes;
 }
 
 std::string command_help(const CLI::App& app, const Command& command) {
@@ -130,7 +134,8 @@ std::string command_help(const CLI::App& app, const Command& command) {
     if (!positional.empty()) text += "\narguments:\n" + positional;
     text += option_group(arguments, false, "options");
     text += option_group(arguments, true, "options of every command");
-    if (const std::string note = app.get_footer(); !note.empty()) text += "\n" + folded(note, width()) + "\n";
+    if (const std::string note = app.get_footer(); !note.empty())
+        text += "\n" + folded(note, help_width()) + "\n";
     text += "\nexample:\n" + example_lines(command.example);
     return text;
 }

@@ -2,12 +2,16 @@
 #pragma once
 #include <span>
 #include <string>
+#include <vector>
 
 namespace CLI {
 class App;
 }
 
 namespace linnet {
+
+/// Columns that help may take.
+int help_width();
 
 /// For `linnet` alone: what it is, two commands to try, and where to read on.
 std::string overview_text();
@@ -25,5 +29,13 @@ std::string program_help(const CLI::App& root);
 /// For `linnet NAME --help`: usage, arguments, options with their defaults, examples.
 struct Command;
 std::string command_help(const CLI::App& app, const Command& command);
+
+/// What `linnet help` has a page of that is no command.
+inline constexpr const char* config_topic = "config";
+/// For `linnet help config WORDS`: every key of a CONFIG, or those that a pattern in `words` fits. A usage
+/// error for one that fits none.
+std::string config_help(std::span<const std::string> words);
+/// The keys that it has.
+std::vector<std::string> config_keys();
 
 }  // namespace linnet

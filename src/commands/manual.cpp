@@ -147,7 +147,8 @@ std::string program_page(const CLI::App& root) {
     return head("linnet", "train, fine-tune, quantize and run language models on CPUs") +
            section("SYNOPSIS", bold("linnet") + " [" + italic("OPTIONS") + "] " + italic("COMMAND") +
                                    " ...\n.br\n" + bold("linnet help") + " [" + italic("COMMAND") +
-                                   " ...]\n") +
+                                   " ...]\n.br\n" + bold("linnet help config") + " [" + italic("PATTERN") +
+                                   "]\n") +
            section(
                "DESCRIPTION",
                roff(
@@ -155,7 +156,7 @@ std::string program_page(const CLI::App& root) {
                    "and its relatives load, measures it, and generates from it. Where no model is named, the "
                    "one built into the program serves. Results go to stdout; progress, notes and errors go "
                    "to "
-                   "stderr.") +
+                   "stderr. `linnet help config` lists every key of a CONFIG.") +
                    "\n") +
            section("COMMANDS", command_items("")) +
            section("OPTIONS", options(arguments_of(root), false, true)) + section("EXIT STATUS", exits) +

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <map>
 #include <new>
+#include <span>
 #include <system_error>
 
 #include "base/error.h"
@@ -199,6 +200,7 @@ void take_help(const CLI::App& root, std::vector<std::string>& words) {
             names.push_back(child->get_name());
             if (word == child->get_name()) next = child;
         }
+        if (app == &root) names.emplace_back(config_topic);
         if (!next)
             usage_error("help", names.empty() ? "no further word" : "a known command", linnet::quoted(word),
                         did_you_mean(word, names, "see linnet --help"));
@@ -212,6 +214,10 @@ int dispatch(int argc, char** argv) {
     CLI::App root("", "linnet");
     std::vector<Node> nodes = build(root, globals);
     std::vector<std::string> words(argv + 1, argv + argc);
+    if (words.size() > 1 && words[0] == "help" && words[1] == config_topic) {
+        write_stdout(config_help(std::span(words).subspan(2)));
+        return 0;
+    }
     take_help(root, words);
     refuse_options_as_values(root, words);
     std::reverse(words.begin(), words.end());  // CLI11 takes them last first

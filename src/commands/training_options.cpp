@@ -49,7 +49,8 @@ void add_training_options(CLI::App& app, TrainingArguments& arguments) {
                "report.html")
         ->type_name("DIR")
         ->required();
-    add_texts(app, "--set", train.set, "change a setting of the config, for example train.steps=500")
+    add_texts(app, "--set", train.set,
+              "change a setting of the config, for example train.steps=500 (`linnet help config` lists all)")
         ->type_name("KEY=VALUE");
     add_overwrite(app, train.overwrite, "start over in a folder that holds a run")
         ->excludes(app.add_flag("--resume", train.resume,

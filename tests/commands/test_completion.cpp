@@ -141,6 +141,10 @@ void check_shell(const Completer& completer) {
     questions.push_back({"linnet he", {"help"}, {}});
     questions.push_back({"linnet help be", {"bench"}, {}});
     questions.push_back({"linnet help bench tr", {"train"}, {}});
+    questions.push_back({"linnet help con", {"config", "convert"}, {}});
+    questions.push_back({"linnet con", {"convert"}, {"config"}});
+    questions.push_back({"linnet help bench con", {}, {"config"}});
+    questions.push_back({"linnet help config train.sched", {"train.schedule.kind"}, {"train.batch"}});
     questions.push_back({"linnet eval --isa sc", {"scalar"}, {}});
     std::vector<std::string> lines;
     for (const Question& question : questions) lines.push_back(question.line);

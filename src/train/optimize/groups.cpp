@@ -31,11 +31,11 @@ void leave_out(const json& entry, OptimizerConfig& c) {
 
 std::vector<Field> optimizer_rows(OptimizerConfig& o, const std::string& p) {
     return {
-        {p + "kind", &o.kind, "", 0, 0, optimizer_names()},
+        {p + "kind", &o.kind, "the rule of updates", 0, 0, optimizer_names()},
         {p + "lr", &o.lr, "peak learning rate", 0, 100},
-        {p + "beta1", &o.beta1, "", 0, 0.9999999},
-        {p + "beta2", &o.beta2, "", 0, 0.9999999},
-        {p + "epsilon", &o.epsilon, "", 1e-30, 1},
+        {p + "beta1", &o.beta1, "decay of the mean of gradients", 0, 0.9999999},
+        {p + "beta2", &o.beta2, "decay of the mean of their squares", 0, 0.9999999},
+        {p + "epsilon", &o.epsilon, "added to the root of that mean", 1e-30, 1},
         {p + "weight_decay", &o.weight_decay, "on matrices only", 0, 10},
         later(p + "momentum", &o.momentum, "of sgd and muon", 0, 0.9999999),
         later(p + "nesterov", &o.nesterov, "sgd and muon look ahead by their momentum"),
@@ -69,9 +69,9 @@ std::vector<Field> optimizer_fields(OptimizerConfig& o, const std::string& prefi
 
 std::vector<Field> schedule_fields(ScheduleConfig& s, const std::string& p) {
     return {
-        {p + "kind", &s.kind, "", 0, 0, schedule_names()},
-        {p + "warmup", &s.warmup, "steps", 0, 1e12},
-        {p + "min_lr", &s.min_lr, "at the end", 0, 100},
+        {p + "kind", &s.kind, "how the learning rate falls", 0, 0, schedule_names()},
+        {p + "warmup", &s.warmup, "steps in which the learning rate rises", 0, 1e12},
+        {p + "min_lr", &s.min_lr, "learning rate at the end", 0, 100},
         {p + "decay", &s.decay, "the last share of the steps, for kind wsd", 0, 1},
     };
 }
@@ -130,7 +130,8 @@ std::vector<std::size_t> assign_groups(const std::vector<ParameterGroup>& groups
             std::vector<std::string> names;
             for (const Parameter& p : parameters) names.push_back(p.name);
             fail_input(file, "train.groups[" + std::to_string(g - 1) + "].match",
-                       "a pattern that a parameter's name matches", pattern, did_you_mean(pattern, names));
+                       "a pattern that a parameter's name matches",
+                       pattern.empty() ? "an empty one" : pattern, did_you_mean(pattern, names));
         }
     return assigned;
 }

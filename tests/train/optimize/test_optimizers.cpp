@@ -387,6 +387,8 @@ TEST_CASE("groups give parameters their own rates, decays, schedules and optimiz
         }
     };
     refused({{{"match", "blk.7.*"}}}, "train.groups[0].match: expected a pattern that a parameter's name");
+    refused({{{"match", ""}}},
+            "train.groups[0].match: expected a pattern that a parameter's name matches, got an empty one");
     refused({{{"lr", 1}}}, "train.groups[0].match: expected a pattern");
     refused({{{"match", "*"}, {"rate", 1}}}, "train.groups[0].rate");
     refused({{{"match", "*"}, {"kind", "adamx"}}}, "did you mean");
