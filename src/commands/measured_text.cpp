@@ -1,5 +1,7 @@
 #include "commands/measured_text.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/processors.h"
 #include "base/terminal.h"
@@ -72,6 +74,11 @@ std::vector<TokenId> encode_for_windows(const Tokenizer& tokenizer, const Measur
     source.window(DataSplit::validation, 0, std::span(ids).first(next.size()), next);
     ids.back() = next.back();
     return ids;
+}
+
+std::int64_t window_size(std::int64_t asked, std::int64_t context, std::size_t tokens) {
+    if (asked > 0) return asked;
+    return std::min(context, std::max<std::int64_t>(2, static_cast<std::int64_t>(tokens)));
 }
 
 void require_window(const MeasuredText& text, std::size_t tokens, std::int64_t size) {

@@ -33,6 +33,9 @@ class MeasuredText {
 /// anywhere, and peers measure it so; several with the marks that training puts around each.
 std::vector<TokenId> encode_for_windows(const Tokenizer& tokenizer, const MeasuredText& text, int threads);
 
+/// Tokens of a window: those asked for, else the context, or all of a text that is shorter.
+std::int64_t window_size(std::int64_t asked, std::int64_t context, std::size_t tokens);
+
 /// Error(Exit::input) where the text has not one window of `size` tokens.
 void require_window(const MeasuredText& text, std::size_t tokens, std::int64_t size);
 

@@ -77,11 +77,11 @@ Windows windows_of(const Options& options, const Globals& globals, const Model& 
                    const MeasuredText& text) {
     Windows windows;
     windows.ids = encode_for_windows(model.tokenizer(), text, globals.threads);
-    windows.size = options.context;
-    if (windows.size > model.config().context)
-        usage_error("--ctx", "at most " + std::to_string(model.config().context) + ", the model's",
-                    std::to_string(windows.size));
-    if (windows.size == 0) windows.size = std::min<std::int64_t>(model.config().context, longest_window);
+    const std::int64_t context = model.config().context;
+    if (options.context > context)
+        usage_error("--ctx", "at most " + std::to_string(context) + ", the model's",
+                    std::to_string(options.context));
+    windows.size = window_size(options.context, std::min(context, longest_window), windows.ids.size());
     require_window(text, windows.ids.size(), windows.size);
     if (const auto most = static_cast<std::size_t>(options.windows);
         most > 0 && windows.ids.size() / static_cast<std::size_t>(windows.size) > most)

@@ -81,6 +81,8 @@ TEST_CASE("a text that is shorter than the model's context is one window, in wha
     CHECK(texts.eval("-f short.jsonl") == told);
     CHECK(texts.eval("-f short --ctx 13") == told);
     CHECK(has(texts.eval("-f short --against $M"), "same top token 100.00 %"));
+    CHECK(
+        has(texts("$LINNET quantize $M half.gguf --type f16 --check short").out, "same top token 100.00 %"));
     // A window that was asked for is kept to.
     for (const char* file : {"short", "short.jsonl"})
         texts.refused(std::string("eval -m $M --ctx 14 -f ") + file,

@@ -79,10 +79,10 @@ TEST_CASE("quantize weighs errors by a text, the same for any number of threads"
     quantize("plain.gguf", {});
     CHECK(read_text(scratch / "one.gguf") == read_text(scratch / "two.gguf"));
     CHECK(read_text(scratch / "one.gguf") != read_text(scratch / "plain.gguf"));
-    // A text shorter than a window, and a window longer than the context.
+    // A text shorter than the window that was asked for, and a window longer than the context.
     write_text(scratch / "short", "one");
     CHECK(run_linnet({"quantize", tiny_model(), scratch / "x.gguf", "--type", "q4_0", "--importance",
-                      scratch / "short"})
+                      scratch / "short", "--ctx", "8"})
               .exit == 3);
     CHECK(run_linnet({"quantize", tiny_model(), scratch / "x.gguf", "--type", "q4_0", "--importance", text,
                       "--ctx", "33"})

@@ -64,12 +64,6 @@ void check_context(const Options& options, const ModelConfig& config, const std:
                     std::to_string(options.context));
 }
 
-/// Tokens of a window: as many as are asked for, else the context, or all of a text that is shorter.
-std::int64_t window_size(const Options& options, std::int64_t context, std::span<const TokenId> ids) {
-    if (options.context > 0) return options.context;
-    return std::min(context, std::max<std::int64_t>(2, static_cast<std::int64_t>(ids.size())));
-}
-
 /// What --against asks for, in windows that both models have the context for.
 int compare(const Options& options, const std::shared_ptr<const Model>& model, const MeasuredText& text,
             std::span<const TokenId> ids, EngineOptions wanted) {
@@ -77,8 +71,8 @@ int compare(const Options& options, const std::shared_ptr<const Model>& model, c
     if (reference->config().has_encoder())
         fail_input(options.against, "", "a model that predicts a text", "one with an encoder");
     check_context(options, reference->config(), "as --against's model has it");
-    wanted.context =
-        window_size(options, std::min(model->config().context, reference->config().context), ids);
+    wanted.context = window_size(options.context,
+                                 std::min(model->config().context, reference->config().context), ids.size());
     count_windows(options, text, ids, wanted.context);
     Percent percent("compared");
     const Divergence measured =
@@ -169,7 +163,7 @@ int run(const Options& options, const Globals& globals) {
     const MeasuredText text(options.file, options.read);
     const std::vector<TokenId> ids = encode_for_windows(model->tokenizer(), text, globals.threads);
     EngineOptions wanted;
-    wanted.context = window_size(options, model->config().context, ids);
+    wanted.context = window_size(options.context, model->config().context, ids.size());
     wanted.threads = globals.threads;
     wanted.state = options.state;
     if (!options.against.empty()) return compare(options, model, text, ids, wanted);
