@@ -1,7 +1,7 @@
 #!/bin/sh
 # usage: [LINNET=build/linnet] tools/law_runs.sh TEXT DIR
 # Makes the runs that tools/fit_law.sh fits the scaling law of `linnet plan` to: models of default runs' shapes
-# (src/train/ladder.cpp) that read different amounts of TEXT (10 MB or more), one after another, on one thread. Runs that
+# (src/train/candidates.cpp) that read different amounts of TEXT (10 MB or more), one after another, on one thread. Runs that
 # are in DIR already stay.
 set -eu
 [ $# = 2 ] || { sed -n '2s/^# //p' "$0" >&2; exit 2; }
@@ -14,7 +14,7 @@ vocabulary=$dir/vocabulary.json
 one() { # width layers heads ffn steps
     run=$dir/$1x$2-$5
     if grep -qs '"end"' "$run/log.jsonl"; then return; fi
-    # As src/train/ladder.cpp has them.
+    # As src/train/candidates.cpp has them.
     rate=$(awk -v w="$1" 'BEGIN { printf "%.1e", 6e-3 * (w > 128 ? 128 / w : 1) }')
     deviation=$(awk -v w="$1" 'BEGIN { printf "%.2g", 0.55 / sqrt(w) }')
     warmup=$(awk -v s="$5" 'BEGIN { w = int(s / 20); print (w < 10 ? 10 : w > 300 ? 300 : w) }')

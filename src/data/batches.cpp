@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/team.h"
 #include "data/document_marks.h"
+#include "data/packing.h"
 #include "data/permutation.h"
 #include "data/shards.h"
 #include "text/naming.h"
@@ -152,15 +153,24 @@ TokenSource TokenSource::open_files(const TokenFiles& files, const Tokenizer& to
     return source;
 }
 
+TokenSource TokenSource::from_packed(PackedTexts texts, std::string name) {
+    TokenSource source;
+    source.name_ = std::move(name);
+    source.packed_ = std::make_shared<const PackedTexts>(std::move(texts));
+    return source;
+}
+
 std::uint64_t TokenSource::size(DataSplit split) const {
+    if (packed_) return packed_->size(split);
     return streams_[static_cast<int>(split)]->size;
 }
 std::uint64_t TokenSource::bytes(DataSplit split) const {
+    if (packed_) return packed_->bytes(split);
     return streams_[static_cast<int>(split)]->bytes;
 }
 
 bool TokenSource::in_memory() const {
-    return streams_[0]->shards.empty() && streams_[1]->shards.empty();
+    return packed_ || (streams_[0]->shards.empty() && streams_[1]->shards.empty());
 }
 
 void TokenSource::window(DataSplit split, std::uint64_t begin, std::span<std::int32_t> inputs,
@@ -191,7 +201,7 @@ void TokenSource::window(DataSplit split, std::uint64_t begin, std::span<std::in
 
 WindowSampler::WindowSampler(TokenSource source, std::uint64_t seed, std::int64_t T)
     : source_(std::move(source)), seed_(seed), rng_(seed, window_stream), T_(static_cast<std::uint64_t>(T)) {
-    if (source_.size(DataSplit::train) < T_ + 1)
+    if (!source_.packed() && source_.size(DataSplit::train) < T_ + 1)
         fail_input(source_.name(), "training split",
                    "at least " + std::to_string(T_ + 1) + " tokens (one window of " + std::to_string(T_) +
                        " and its last target)",
@@ -200,8 +210,22 @@ WindowSampler::WindowSampler(TokenSource source, std::uint64_t seed, std::int64_
 }
 
 std::uint64_t WindowSampler::epoch_windows() const {
+    if (source_.packed()) return source_.packed()->bins(DataSplit::train);
     const std::uint64_t windows = (source_.size(DataSplit::train) - 1) / T_;
     return windows > 2 ? windows - 1 : 1;  // one is given up for the room that the offset needs
+}
+
+std::uint64_t WindowSampler::epoch_rows() const {
+    return source_.packed() ? epoch_windows() * T_ : source_.size(DataSplit::train);
+}
+
+std::int64_t WindowSampler::targets(std::uint64_t begin, std::uint64_t end) const {
+    const PackedTexts* packed = source_.packed();
+    if (!packed) return static_cast<std::int64_t>((end - begin) * T_);
+    std::int64_t count = 0;
+    for (std::uint64_t i = begin; i < end; i++)
+        count += packed->targets(DataSplit::train, packed->train_bin(i));
+    return count;
 }
 
 void WindowSampler::train_window(std::uint64_t index, std::span<std::int32_t> inputs,
@@ -215,6 +239,7 @@ void WindowSampler::train_window(std::uint64_t index, std::span<std::int32_t> in
 }
 
 std::uint64_t WindowSampler::validation_windows() const {
+    if (source_.packed()) return source_.packed()->bins(DataSplit::validation);
     std::uint64_t tokens = source_.size(DataSplit::validation);
     return tokens == 0 ? 0 : (tokens - 1) / T_;
 }
@@ -222,6 +247,20 @@ std::uint64_t WindowSampler::validation_windows() const {
 void WindowSampler::validation_window(std::uint64_t i, std::span<std::int32_t> inputs,
                                       std::span<std::int32_t> targets) const {
     source_.window(DataSplit::validation, i * T_, inputs, targets);
+}
+
+void WindowSampler::add(DataSplit split, std::uint64_t index, Batch& batch) const {
+    const bool train = split == DataSplit::train;
+    if (const PackedTexts* packed = source_.packed())
+        return packed->add(split, train ? packed->train_bin(index) : index, batch);
+    std::vector<std::int32_t> inputs(T_), targets(T_);
+    if (train)
+        train_window(index, inputs, targets);
+    else
+        validation_window(index, inputs, targets);
+    batch.add(inputs.data(), static_cast<std::int64_t>(T_), 0,
+              static_cast<std::int64_t>(batch.rows.segments.size()));
+    batch.targets.insert(batch.targets.end(), targets.begin(), targets.end());
 }
 
 }  // namespace linnet

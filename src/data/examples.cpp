@@ -158,7 +158,8 @@ Examples read_examples(const std::vector<std::string>& inputs, const ReadOptions
     Sha256 sum;
     for (const std::string& file : expand_inputs(inputs, options.except)) {
         if (!reads_as_jsonl(file, options.format))
-            fail_input(file, "", "JSON Lines, as the other data are", "another file");
+            fail_input(file, "", "JSON Lines, as the other data are", "another file",
+                       inputs.size() > 1 ? "with weights, --data PATH=WEIGHT, they are mixed" : "");
         LineReader lines(file);
         for (std::string line; lines.next(line);) {
             if (blank(line)) continue;

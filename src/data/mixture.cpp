@@ -5,7 +5,7 @@
 namespace linnet {
 namespace {
 
-/// Of the first n sequences, so many are of a source that gets `rate` of them.
+/// Of the first n windows, so many are of a source that gets `rate` of them.
 std::uint64_t share(std::uint64_t n, double rate) {
     return static_cast<std::uint64_t>(std::floor(static_cast<double>(n) * rate));
 }
@@ -16,7 +16,7 @@ WindowMixture::WindowMixture(std::vector<TokenSource> sources, std::vector<doubl
                              std::uint64_t seed, std::int64_t T)
     : weights_(std::move(weights)) {
     for (std::size_t i = 0; i < sources.size(); i++)
-        samplers_.emplace_back(std::move(sources[i]), seed + i, T);
+        samplers_.emplace_back(std::move(sources[i]), seed_of_source(seed, i), T);
     rates_.resize(samplers_.size(), 1);
     double rest = 0;
     for (std::size_t i = samplers_.size(); i-- > 0;) {
@@ -26,7 +26,7 @@ WindowMixture::WindowMixture(std::vector<TokenSource> sources, std::vector<doubl
 }
 
 WindowMixture::Place WindowMixture::place(std::uint64_t index) const {
-    // Each source takes its share of the sequences that those before it have left, evenly spread.
+    // Each source takes its share of the windows that those before it have left, evenly spread.
     for (std::size_t i = 0; i + 1 < samplers_.size(); i++) {
         const std::uint64_t before = share(index, rates_[i]);
         if (share(index + 1, rates_[i]) > before) return {i, before};
@@ -40,16 +40,28 @@ std::uint64_t WindowMixture::drawn(std::size_t part, std::uint64_t count) const 
     return part + 1 == samplers_.size() ? count : share(count, rates_[part]);
 }
 
-void WindowMixture::train_window(std::uint64_t index, std::span<std::int32_t> inputs,
-                                 std::span<std::int32_t> targets) const {
+std::int64_t WindowMixture::targets(std::uint64_t begin, std::uint64_t end) const {
+    std::int64_t count = 0;
+    for (std::size_t i = 0; i < samplers_.size(); i++)
+        count += samplers_[i].targets(drawn(i, begin), drawn(i, end));
+    return count;
+}
+
+void WindowMixture::add(std::uint64_t index, Batch& batch) const {
     const Place at = place(index);
-    samplers_[at.part].train_window(at.index, inputs, targets);
+    samplers_[at.part].add(DataSplit::train, at.index, batch);
 }
 
 std::uint64_t WindowMixture::size(DataSplit split) const {
     std::uint64_t tokens = 0;
     for (const WindowSampler& sampler : samplers_) tokens += sampler.source().size(split);
     return tokens;
+}
+
+std::uint64_t WindowMixture::epoch_rows() const {
+    std::uint64_t rows = 0;
+    for (const WindowSampler& sampler : samplers_) rows += sampler.epoch_rows();
+    return rows;
 }
 
 }  // namespace linnet

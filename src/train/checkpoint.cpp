@@ -25,6 +25,7 @@ constexpr std::string_view prefix = "step-";
 constexpr std::string_view partial = ".partial-";    // being written, or being removed
 constexpr std::string_view replaced = ".replaced-";  // being exchanged, where the file system cannot do that
 constexpr std::size_t kept = 2;
+constexpr double most_seconds = 1e12;  // of training: more are none
 constexpr const char* moments_name = "optimizer.bin";
 constexpr const char* helpers_name = "generator.bin";  // only where there are such parameters
 
@@ -126,15 +127,24 @@ void read_floats(const std::string& path, const Floats& parts, const std::string
     }
 }
 
-/// A count out of a manifest, exact as a double, too.
-std::uint64_t count_of(const json& manifest, const char* key, const std::string& path) {
-    const json value = manifest.is_object() ? manifest.value(key, json()) : json();
+/// A count out of a manifest, at `place` ("norms/skipped"); exact as a double, too.
+std::uint64_t count_of(const json& manifest, const std::string& place, const std::string& path) {
+    const json::json_pointer member("/" + place);
+    const json value = manifest.is_object() && manifest.contains(member) ? manifest.at(member) : json();
     if (!value.is_number_unsigned() || value.get<std::uint64_t>() > std::uint64_t{1} << 53)
-        fail_input(path, key, "a count",
+        fail_input(path, place, "a count",
                    value.is_number() ? value.dump()
                    : value.is_null() ? "none"
                                      : value.type_name());
     return value.get<std::uint64_t>();
+}
+
+/// A count of what happened in the steps that were done: at most one a step.
+void check_count_of_steps(const json& manifest, const std::string& place, const std::string& path) {
+    const std::uint64_t found = count_of(manifest, place, path), most = count_of(manifest, "step", path);
+    if (found > most)
+        fail_input(path, place, "at most the checkpoint's step, " + std::to_string(most),
+                   std::to_string(found));
 }
 
 /// What a manifest says of its checkpoint. json::exception where it says it in another form.
@@ -151,14 +161,23 @@ Checkpoint parsed_manifest(const json& m, const std::string& path) {
     }
     state.data = m.at("data").get<std::string>();
     state.seconds = m.at("seconds").get<double>();
+    if (!(state.seconds >= 0 && state.seconds <= most_seconds))
+        fail_input(path, "seconds", "a time of training", m.at("seconds").dump());
     state.isa = m.value("isa", "");
     state.base = m.value("base", "");
     state.early_stop = m.value("early_stop", true);
     state.overfitted = m.value("memorised", false);
     if (m.contains("read")) state.inputs = DataOptions::from_json(m.at("read"));
-    if (m.contains("evaluations")) state.keeper = Keeper::from_json(m.at("evaluations"));
+    if (m.contains("evaluations") && !m.at("evaluations").is_null()) {
+        for (const char* place : {"evaluations/step", "evaluations/since"})
+            check_count_of_steps(m, place, path);
+        state.best_loss = BestLoss::from_json(m.at("evaluations"));
+    }
     if (m.contains("texts")) state.texts = m.at("texts");
-    if (m.contains("norms")) state.outliers = OutlierGate::from_json(m.at("norms"));
+    if (m.contains("norms")) {
+        (void)count_of(m, "norms/skipped", path);
+        state.outliers = OutlierGate::from_json(m.at("norms"));
+    }
     return state;
 }
 
@@ -181,7 +200,7 @@ void verify_files(const json& sums, const std::string& folder, const std::string
         if (name != helpers_name || sums.contains(name)) check(name, "the checkpoint is damaged");
     const std::string best = folder + "/" + best_name;
     if (!name_taken(best)) {
-        state.keeper = {};
+        state.best_loss = {};
         return;
     }
     state.best = best;
@@ -234,7 +253,7 @@ void save_checkpoint(const std::string& folder, const Checkpoint& state, Learner
                      {"early_stop", state.early_stop},
                      {"memorised", state.overfitted},
                      {"read", state.inputs.to_json()},
-                     {"evaluations", state.keeper.to_json()}};
+                     {"evaluations", state.best_loss.to_json()}};
     if (!state.texts.is_null()) manifest["texts"] = state.texts;
     if (!state.outliers.norms().empty()) manifest["norms"] = state.outliers.to_json();
     // A path may be no UTF-8: to go on, --data has to name it again.
@@ -270,6 +289,9 @@ Checkpoint read_newest_checkpoint(const std::string& folder, std::string& path) 
     for (auto at = all.rbegin(); at != all.rend(); ++at) {
         try {
             Checkpoint state = read_checkpoint(*at);
+            if (const std::string name = step_name(state.step); !at->ends_with("/" + name))
+                fail_input(*at + "/manifest.json", "step", "that of the folder's name",
+                           std::to_string(state.step));
             if (first) note(std::string(first->what()) + "; going on from " + *at);
             path = *at;
             return state;

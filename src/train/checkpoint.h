@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "train/keeper.h"
+#include "train/best_loss.h"
 #include "train/outliers.h"
 #include "train/start.h"
 #include "train/step/learner.h"
@@ -26,7 +26,7 @@ struct Checkpoint {
     std::string base;             // fingerprint of the model that the run began from; empty: of none
     std::string isa;              // the kernels' instruction set; empty in checkpoints that do not say
     DataOptions inputs;           // where the text was read from; empty in checkpoints of older versions
-    Keeper keeper;                // the evaluations so far
+    BestLoss best_loss;           // the evaluations so far
     nlohmann::json texts;         // where each of several texts is read next (setup.h); null: one text
     OutlierGate outliers;         // the last gradient norms, where train.skip_outliers asks for them
     std::string best;             // to save: the file of the best model so far; empty: none

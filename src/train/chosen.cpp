@@ -9,7 +9,7 @@
 #include "kernels/peaks.h"
 #include "model/encode/encoder_text.h"
 #include "model/trace/trace.h"
-#include "train/ladder.h"
+#include "train/candidates.h"
 #include "train/step/precision.h"
 #include "train/step/timing.h"
 #include "train/task/objectives.h"
@@ -103,14 +103,26 @@ void say_times_read(const RunSetup& setup) {
     const auto sequences = static_cast<std::uint64_t>(t.steps * t.accumulate * t.batch);
     std::string said;
     for (std::size_t i = 0; i < texts; i++) {
-        const TokenSource& source = setup.windows->part(i).source();
+        const WindowSampler& text = setup.windows->part(i);
         const double read = static_cast<double>(setup.windows->drawn(i, sequences)) *
-                            static_cast<double>(t.sequence) /
-                            static_cast<double>(source.size(DataSplit::train));
-        said += (i == 0 ? "" : ", ") + printable(source.name()) + " " + times(read) + " times";
+                            static_cast<double>(t.sequence) / static_cast<double>(text.epoch_rows());
+        said += (i == 0 ? "" : ", ") + printable(text.source().name()) + " " + times(read) + " times";
     }
     note("read in " + grouped(static_cast<std::uint64_t>(t.steps)) + (t.steps == 1 ? " step: " : " steps: ") +
          said);
+}
+
+/// Where the warm-up takes the whole run, as that of a config may with few --steps.
+void say_rate_that_rises(const RunSetup& setup) {
+    const TrainConfig& t = setup.config.train;
+    if (t.schedule.warmup < t.steps || t.optimizer.lr == 0 || setup.checkpoint.step >= t.steps) return;
+    const RateSpan span = rate_span(t);
+    char rates[2][32];
+    std::snprintf(rates[0], sizeof rates[0], "%.2g", scheduled_rate(t.schedule, span, t.steps - 1));
+    std::snprintf(rates[1], sizeof rates[1], "%.2g", largest_rate(t.schedule, span));
+    note("the learning rate only rises, to " + std::string(rates[0]) + " of " + rates[1] +
+         ": train.schedule.warmup is " + grouped(static_cast<std::uint64_t>(t.schedule.warmup)) +
+         ", train.steps " + grouped(static_cast<std::uint64_t>(t.steps)));
 }
 
 void say_choice(const RunSetup& setup) {
@@ -141,33 +153,30 @@ std::vector<std::string> settings_of(const TrainingOptions& options) {
 RunConfig default_config(const TrainingOptions& options, const RunTexts& data, RunSetup& setup) {
     const std::vector<std::string> settings = settings_of(options);
     const auto read = [&](const json& config) { return read_run_config(config, "", settings); };
-    if (const RunData* only = data.only(); only && only->has_examples())
-        fail_input(only->name(), "", "texts, where no config is given", "examples with answers",
-                   "CONFIG says what model learns from those, or linnet finetune goes on from one");
-    Prospect prospect;
-    prospect.bytes = data.bytes();
-    prospect.vocabulary = data.vocabulary();
-    prospect.settings = settings;
+    Budget budget;
+    budget.bytes = data.bytes();
+    budget.vocabulary = data.vocabulary();
+    budget.settings = settings;
     choose_end(options, setup);
     if (!setup.by_time) {
-        prospect.seconds = default_seconds;
-        prospect.flops = usual_share * 5e11;  // a laptop's two cores
-        return read(choose_config(prospect));
+        budget.seconds = default_seconds;
+        budget.flops = usual_share * 5e11;  // a laptop's two cores
+        return read(choose_config(budget));
     }
     setup.peak_flops = measured_peak_flops(setup.threads);
-    prospect.seconds = setup.time_limit_s;
-    prospect.flops = usual_share * setup.peak_flops;
-    setup.choice = choose(prospect, [&](ModelCandidate& candidate) {
+    budget.seconds = setup.time_limit_s;
+    budget.flops = usual_share * setup.peak_flops;
+    setup.choice = choose(budget, [&](ModelCandidate& candidate) {
         RunConfig run = read(candidate.config);
         if (!objective_of(run.train.objective).next_token) return 0.0;  // their data is not read yet
         std::string& precision = run.train.precision;
         if (precision == "auto") precision = fastest_precision(run, setup.threads);
         candidate.precision = precision;
         return seconds_of_step(run, candidate.vocabulary, setup.threads,
-                               std::min(1.0, 0.02 * prospect.seconds));
+                               std::min(1.0, 0.02 * budget.seconds));
     });
     const ModelCandidate& best = setup.choice.candidates[setup.choice.best];
-    require_time(options, best.step_seconds, prospect.seconds);
+    require_time(options, best.step_seconds, budget.seconds);
     RunConfig config = read(best.config);
     if (best.measured) config.train.precision = best.precision;
     return config;
@@ -229,6 +238,7 @@ void choose_rest(const TrainingOptions& options, RunSetup& setup) {
     } else {
         follow_clock_within(options, setup);
     }
+    say_rate_that_rises(setup);
     say_times_read(setup);
 }
 

@@ -1,4 +1,4 @@
-// The config of a run for which none was given: its model (see ladder.h), then its schedule.
+// The config of a run for which none was given: its model (see candidates.h), then its schedule.
 #pragma once
 #include <string>
 #include <vector>
@@ -13,8 +13,8 @@ inline constexpr double tuning_epochs = 6;
 /// The settings that options stand for: --set, then --steps.
 std::vector<std::string> settings_of(const TrainingOptions& options);
 
-/// Of a run that begins from nothing: model and vocabulary. Where the steps are given and no time, speed is
-/// not measured. Error(Exit::usage) for too short a time, Error(Exit::input) for examples with answers.
+/// Of a run that begins from nothing, without examples: model and vocabulary. Where the steps are given and
+/// no time, speed is not measured. Error(Exit::usage) for too short a time.
 RunConfig default_config(const TrainingOptions& options, const RunTexts& data, RunSetup& setup);
 
 /// Opens the model, and returns the config of a run from it. Errors as begin_from.
@@ -36,7 +36,8 @@ void require_time_of_given(const TrainingOptions& options, const RunSetup& setup
 void require_time_left(const RunSetup& setup);
 
 /// Once the data is read: steps, warm-up and evaluations, by the clock or for the steps that are given. Of a
-/// given config only whether its end follows the clock. Says of several texts how often each is read.
+/// given config only whether its end follows the clock. Says where the learning rate only rises, and of
+/// several texts how often each is read.
 /// Error(Exit::usage) for too short a time.
 void choose_rest(const TrainingOptions& options, RunSetup& setup);
 

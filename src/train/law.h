@@ -1,5 +1,5 @@
-// The scaling law of default runs (ladder.h): how well a model predicts, by its parameters and by what it has
-// read. models/RESULTS.md has the runs that it was fitted to, its error, and where it has not been tried.
+// The scaling law of default runs (candidates.h): how well a model predicts, by its parameters and by what it
+// has read. models/RESULTS.md has the runs that it was fitted to, its error, and where it has not been tried.
 #pragma once
 
 namespace linnet {

@@ -13,6 +13,7 @@
 #include "model/convert/open.h"
 #include "model/encode/encoder_text.h"
 #include "train/chosen.h"
+#include "train/optimize/optimizers.h"
 #include "train/run_model.h"
 #include "train/step/precision.h"
 #include "train/task/example_task.h"
@@ -56,13 +57,15 @@ void note_rates(const RunSetup& setup) {
     if (!stays.empty()) note(stays);
 }
 
-/// The optimizer of each parameter: what a checkpoint holds depends on it.
-std::vector<std::string> optimizers_of(const TrainConfig& train, const Graph& graph,
-                                       const std::string& name) {
+/// The optimizer of each parameter, and how many moments it keeps: what a checkpoint holds depends on them.
+std::vector<std::pair<std::string, int>> optimizers_of(const TrainConfig& train, const Graph& graph,
+                                                       const std::string& name) {
     const std::vector<ParameterGroup> groups = groups_of(train);
-    std::vector<std::string> kinds;
-    for (std::size_t group : assign_groups(groups, graph, name))
-        kinds.push_back(groups[group].optimizer.kind);
+    std::vector<std::pair<std::string, int>> kinds;
+    for (std::size_t group : assign_groups(groups, graph, name)) {
+        const OptimizerConfig& optimizer = groups[group].optimizer;
+        kinds.emplace_back(optimizer.kind, moments_of(optimizer_kind(optimizer.kind), optimizer));
+    }
     return kinds;
 }
 
@@ -84,6 +87,14 @@ void check_resume(const RunSetup& setup, const TrainingOptions& options, const G
     if (optimizer(was) != optimizer(now))
         fail(Exit::diverged, options.out, "train.optimizer.kind", optimizer(was), optimizer(now), keeps);
     const RunConfig then = read_run_config(setup.checkpoint.config, *setup.resumed, {});
+    const auto moments = [](const RunConfig& run) {
+        const OptimizerConfig& o = run.train.optimizer;
+        return moments_of(optimizer_kind(o.kind), o);
+    };
+    if (moments(then) != moments(setup.config))
+        fail(Exit::diverged, options.out, "train.optimizer.momentum",
+             json(then.train.optimizer.momentum).dump(), json(setup.config.train.optimizer.momentum).dump(),
+             keeps);
     if (optimizers_of(then.train, graph, *setup.resumed) !=
         optimizers_of(setup.config.train, graph, setup.config_name))
         fail(Exit::diverged, options.out, "train.groups", "the same optimizer for each parameter",
@@ -146,14 +157,19 @@ void set_steps(RunSetup& setup, double epochs) {
     t.steps = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::min(steps, 1e12)));
 }
 
-/// An end that the command line gives may not lie behind a resumed run.
+/// An end that is given may not lie behind a resumed run. That of its own checkpoint may, where an older
+/// version took such a one.
 void check_end(const RunSetup& setup, const TrainingOptions& options) {
     const std::int64_t done = setup.checkpoint.step, steps = setup.config.train.steps;
-    if (steps >= done || (!options.steps && options.epochs == 0)) return;
-    fail(Exit::usage, "", options.steps ? "--steps" : "--epochs",
-         (options.steps ? "at least " : "at least step ") + grouped(static_cast<std::uint64_t>(done)) +
-             ", where the run stands",
-         (options.steps ? "" : "step ") + grouped(static_cast<std::uint64_t>(steps)));
+    if (steps >= done) return;
+    const std::string stands = grouped(static_cast<std::uint64_t>(done)) + ", where the run stands",
+                      end = grouped(static_cast<std::uint64_t>(steps));
+    if (options.steps) fail(Exit::usage, "", "--steps", "at least " + stands, end);
+    if (options.epochs > 0) fail(Exit::usage, "", "--epochs", "at least step " + stands, "step " + end);
+    if (last_setting(options.set, "train.steps"))
+        fail(Exit::usage, "--set", "train.steps", "at least " + stands, end);
+    if (!options.config_path.empty())
+        fail(Exit::diverged, setup.config_name, "train.steps", "at least " + stands, end);
 }
 
 /// Once it is known how long the data is: the batch, in which numbers it is computed, how often.
@@ -304,30 +320,47 @@ std::string checkpoint_model(const RunSetup& setup) {
     return *setup.resumed + "/" + (setup.start.adapts() ? best_adapter : best_model);
 }
 
-/// Windows of one stream of tokens; or examples packed, and where the run begins from a model several texts.
+/// What is chosen where no config is given learns from plain text.
+void refuse_examples(const RunTexts& texts) {
+    if (const RunData* examples = texts.examples())
+        fail_input(examples->name(), "", "texts, where no config is given", "examples with answers",
+                   "CONFIG says what model learns from those, or linnet finetune goes on from one");
+}
+
+/// How the first conversation, at `chat`, and all others are marked.
+ChatTemplate form_of_chats(const RunSetup& setup, const std::string& chat) {
+    ChatTemplate form = template_of(setup.start, chat);
+    if (form.continues)
+        fail_input(chat, "messages", "a chat template with roles", form.name + ", which has none",
+                   "--template names another");
+    return form;
+}
+
+/// Of one text a stream of tokens; or it is packed: examples, and where the run begins from a model several
+/// documents. Of texts with weights all together, of which examples are packed.
 void prepare_tokens(RunTexts& texts, RunSetup& setup) {
     const TrainConfig& t = setup.config.train;
     RunData* only = texts.only();
-    const bool examples = only && only->has_examples(), next = objective_of(t.objective).next_token;
+    const RunData* examples = texts.examples();
+    const bool next = objective_of(t.objective).next_token;
     if (examples && !next)
-        fail_input(only->name(), "", "texts, as train.objective is " + t.objective, "examples with answers");
-    if (examples || (setup.start.base && next && only && only->is_packable())) {
-        const std::string chat = only->first_chat();
-        std::optional<ChatTemplate> form;
-        if (!chat.empty()) form = template_of(setup.start, chat);
-        if (form && form->continues)
-            fail_input(chat, "messages", "a chat template with roles", form->name + ", which has none",
-                       "--template names another");
-        setup.packed.emplace(only->packed(*setup.tokenizer, form ? &*form : nullptr, t.validation_fraction,
-                                          static_cast<std::uint64_t>(t.seed), t.sequence, setup.threads));
-    } else {
-        setup.windows.emplace(texts.tokens(*setup.tokenizer, t.validation_fraction, setup.threads),
-                              setup.data.weights, static_cast<std::uint64_t>(t.seed), t.sequence);
-    }
+        fail_input(examples->name(), "", "texts, as train.objective is " + t.objective,
+                   "examples with answers");
+    std::optional<ChatTemplate> chats;
+    if (!texts.first_chat().empty()) chats = form_of_chats(setup, texts.first_chat());
+    const ChatTemplate* form = chats ? &*chats : nullptr;
+    const auto seed = static_cast<std::uint64_t>(t.seed);
+    if (only && (examples || (setup.start.base && next && only->is_packable())))
+        setup.packed.emplace(
+            only->packed(*setup.tokenizer, form, t.validation_fraction, seed, t.sequence, setup.threads));
+    else
+        setup.windows.emplace(
+            texts.tokens(*setup.tokenizer, form, t.validation_fraction, seed, t.sequence, setup.threads),
+            setup.data.weights, seed, t.sequence);
     // A step reads whole bins, however much of them is learned.
     const std::uint64_t read =
         setup.packed ? setup.packed->bins(DataSplit::train) * static_cast<std::uint64_t>(t.sequence)
-                     : setup.tokens(DataSplit::train);
+                     : setup.windows->epoch_rows();
     setup.text_size = {texts.bytes(), read, setup.start.base ? tuning_epochs : 0};
 }
 
@@ -337,25 +370,22 @@ void add_sequence(const RunSetup& setup, DataSplit split, std::size_t part, std:
     const bool train = split == DataSplit::train;
     if (setup.task) return setup.task->add(split, index, work);
     if (setup.packed) return setup.packed->add(split, train ? setup.packed->train_bin(index) : index, work);
-    const std::int64_t length = setup.config.train.sequence;
-    std::vector<std::int32_t> inputs(static_cast<std::size_t>(length)), targets(inputs.size());
-    if (train)
-        setup.windows->train_window(index, inputs, targets);
-    else
-        setup.windows->part(part).validation_window(index, inputs, targets);
-    work.add(inputs.data(), length, 0, static_cast<std::int64_t>(work.rows.segments.size()));
-    work.targets.insert(work.targets.end(), targets.begin(), targets.end());
+    if (train) return setup.windows->add(index, work);
+    setup.windows->part(part).add(split, index, work);
 }
 
 /// Rows with a loss in all micro-batches of a step, of which `work` is one.
 std::int64_t step_targets(const RunSetup& setup, std::int64_t step, const Batch& work) {
     const TrainConfig& t = setup.config.train;
-    if (!setup.task && !setup.packed) return t.step_tokens();
     if (t.accumulate == 1) return std::max<std::int64_t>(1, target_count(work));
-    if (setup.task) return setup.task->targets(step, t.batch * t.accumulate);
+    const std::int64_t sequences = t.batch * t.accumulate;
+    if (setup.task) return setup.task->targets(step, sequences);
+    if (setup.windows)
+        return setup.windows->targets(static_cast<std::uint64_t>(step * sequences),
+                                      static_cast<std::uint64_t>((step + 1) * sequences));
     std::int64_t targets = 0;
-    for (std::int64_t i = 0; i < t.batch * t.accumulate; i++) {
-        const auto index = static_cast<std::uint64_t>(step * t.accumulate * t.batch + i);
+    for (std::int64_t i = 0; i < sequences; i++) {
+        const auto index = static_cast<std::uint64_t>(step * sequences + i);
         targets += setup.packed->targets(DataSplit::train, setup.packed->train_bin(index));
     }
     return targets;
@@ -413,6 +443,7 @@ RunSetup set_up(const TrainingOptions& options) {
     setup.data_hash = data.sha256();
     const std::vector<std::string> descriptions = data.descriptions();  // said once nothing is refused
     if (from_nothing) {
+        refuse_examples(data);
         setup.config = default_config(options, data, setup);
         note_rates(setup);
     } else {
@@ -503,6 +534,7 @@ std::string held_out_line(const RunSetup& setup) {
     if (setup.packed) return setup.packed->held_out_beginning(*setup.tokenizer);
     std::vector<std::int32_t> ids(static_cast<std::size_t>(setup.config.train.sequence)), targets(ids.size());
     const WindowSampler& sampler = setup.windows->part(0);
+    if (sampler.source().packed()) return sampler.source().packed()->held_out_beginning(*setup.tokenizer);
     for (std::uint64_t i = 0; i < std::min<std::uint64_t>(sampler.validation_windows(), 20); i++) {
         sampler.validation_window(i, ids, targets);
         std::string text = setup.tokenizer->decode(ids);

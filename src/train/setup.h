@@ -6,8 +6,8 @@
 
 #include "base/clock.h"
 #include "data/mixture.h"
+#include "train/candidates.h"
 #include "train/checkpoint.h"
-#include "train/ladder.h"
 #include "train/options.h"
 #include "train/run_folder.h"
 #include "train/start.h"
@@ -35,9 +35,10 @@ struct RunSetup {
     DataOptions data;
     std::string data_hash;
     TextSize text_size;
-    std::optional<WindowMixture> windows;  // one of these three: windows of streams of tokens (of which
+    std::optional<WindowMixture> windows;  // one of these three: windows of streams of tokens, and of
+                                           // several texts bins of packed examples (of streams
                                            // `task` may make batches of its own),
-    std::optional<PackedTexts> packed;     // texts that do not see each other,
+    std::optional<PackedTexts> packed;     // one text's documents or examples, which do not see each other,
     std::unique_ptr<Task> task;            // batches of other objectives than the next token
     std::vector<std::string> labels;       // of classes or tags
     std::optional<bool> two_texts;         // classes are of two; nothing where they are not of texts

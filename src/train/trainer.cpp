@@ -58,7 +58,7 @@ class Trainer {
           learner_(learner_of(setup_)),
           batches_(batches_of(setup_)),
           log_(options.out + "/log.jsonl", setup_.checkpoint.log_bytes, options.json),
-          keeper_(setup_.checkpoint.keeper),
+          best_loss_(setup_.checkpoint.best_loss),
           outliers_(setup_.checkpoint.outliers),
           step_(setup_.checkpoint.step),
           flops_a_token_(
@@ -73,7 +73,7 @@ class Trainer {
             train_step();
             if (t.eval_every > 0 && step_ % t.eval_every == 0) evaluate(true);
             if (!ended() && t.checkpoint_every > 0 && step_ % t.checkpoint_every == 0) save();
-            if (!keeper_.any() && evaluated_ < 0 && seconds_since(begun_) >= first_look_s) evaluate(false);
+            if (!best_loss_.any() && evaluated_ < 0 && seconds_since(begun_) >= first_look_s) evaluate(false);
             if (setup_.by_time) follow_clock();
         }
         if (step_ == 0 && setup_.folder->replaces()) {  // nothing is learned that could replace a run
@@ -331,19 +331,19 @@ class Trainer {
     /// people to look at.
     void evaluate(bool regular) {
         std::optional<double> loss = validation_loss();
-        bool best = !loss || (regular ? keeper_.observe(step_, *loss) : keeper_.beats_best(*loss));
+        bool best = !loss || (regular ? best_loss_.observe(step_, *loss) : best_loss_.beats_best(*loss));
         if (best) best_sha256_ = write_model(best_name());
         best_is_last_ = best;
         evaluated_ = step_;
         log_expert_use();
         sample();
         write_report(file("report.html"), file("log.jsonl"));
-        const bool overfitting = regular && keeper_.overfitting() && read_once();
+        const bool overfitting = regular && best_loss_.overfitting() && read_once();
         if (overfitting && stops_early()) overfitted_ = true;
         if (overfitting && !said_overfitting_) {
             said_overfitting_ = true;
             note("validation has not fallen since step " +
-                 grouped(static_cast<std::uint64_t>(keeper_.best_step())) + ": the model is overfitting" +
+                 grouped(static_cast<std::uint64_t>(best_loss_.best_step())) + ": the model is overfitting" +
                  (overfitted_ ? "; ending (--no-early-stop goes on)" : ""));
         }
     }
@@ -386,9 +386,17 @@ class Trainer {
         std::string prompt = held_out_line(setup_);
         if (prompt.empty() && config.has_encoder()) return;  // nothing to answer
         const SignalsUnheeded whole;
-        std::string text = options_.sample(
-            Model::view(config, setup_.tokenizer, learner_.parameters(), setup_.start.learner.adapters),
-            prompt, tokens);
+        std::string text;
+        try {
+            text = options_.sample(
+                Model::view(config, setup_.tokenizer, learner_.parameters(), setup_.start.learner.adapters),
+                prompt, tokens);
+        } catch (const Error& error) {
+            // Numbers too large to write with, say: whether they end the run is for its losses to tell.
+            if (error.exit() != Exit::input) throw;
+            note("no sample of step " + grouped(static_cast<std::uint64_t>(step_)) + ": " + error.what());
+            return;
+        }
         log_.write({{"event", "sample"}, {"step", step_}, {"prompt", prompt}, {"text", text}});
         live_.sample(prompt, text);
     }
@@ -420,10 +428,10 @@ class Trainer {
         state.seconds = seconds();
         state.isa = kernels().name;
         state.inputs = setup_.data;
-        state.keeper = keeper_;
+        state.best_loss = best_loss_;
         state.outliers = outliers_;
         state.texts = text_positions(setup_, step_);
-        state.best = keeper_.any() ? file(best_name()) : "";
+        state.best = best_loss_.any() ? file(best_name()) : "";
         state.best_sha256 = best_sha256_;
         state.base = setup_.start.fingerprint;
         state.early_stop = stops_early();
@@ -475,9 +483,9 @@ class Trainer {
         auto shown = [](std::int64_t n) { return grouped(static_cast<std::uint64_t>(n)); };
         note("step " + shown(step_) + " of " + shown(setup_.config.train.steps) + " in " +
              human_seconds(seconds()) +
-             (best_is_last_ || !keeper_.any()
+             (best_is_last_ || !best_loss_.any()
                   ? ""
-                  : "; " + std::string(best_name()) + " is of step " + shown(keeper_.best_step())) +
+                  : "; " + std::string(best_name()) + " is of step " + shown(best_loss_.best_step())) +
              (ended()       ? ""
               : overfitted_ ? " (--resume --no-early-stop goes on)"
                             : " (--resume goes on)"));
@@ -528,7 +536,7 @@ class Trainer {
     LiveLine live_;
     Confusion confusion_{0};  // of the last evaluation
     Confusion next_{0};       // … of which texts follow which
-    Keeper keeper_;
+    BestLoss best_loss_;
     std::string best_sha256_;  // of the best model's file
     OutlierGate outliers_;
     std::int64_t step_, first_step_ = 0,

@@ -518,6 +518,21 @@ TEST_CASE("answers are learned from pairs and from conversations") {
         place("${TUNE/down/chats.jsonl} -m m.gguf --template form.json --lora 2 --out chats");
     REQUIRE_MESSAGE(talked.exit == 0, talked.err);
     CHECK(has(talked.err, "150 conversations"));
+    // With weights both are learned in one run, beside a text.
+    const std::string mixed = "${TUNE/down/down --data chats.jsonl=2 --data pairs.jsonl} -m m.gguf --lora 2 ";
+    const Outcome unmarked = place(mixed + "--out x");
+    CHECK(unmarked.exit == 3);
+    CHECK(has(unmarked.err, "chats.jsonl: line 1: messages: expected a model with a chat template"));
+    const Outcome all = place(mixed + "--template form.json --out mixed");
+    REQUIRE_MESSAGE(all.exit == 0, all.err);
+    CHECK(has(all.err, "chats.jsonl: 150 conversations, "));
+    CHECK(has(all.err, "pairs.jsonl: 150 prompts with completions, "));
+    CHECK(place.losses("mixed").back() < place.losses("mixed").front());
+    const nlohmann::json texts = records(place.file("mixed/log.jsonl"), "eval").back()["texts"];
+    REQUIRE(texts.size() == 3);
+    for (std::size_t i = 0; i < 3; i++)
+        CHECK(texts[i]["name"] == std::vector<std::string>{"down", "chats.jsonl", "pairs.jsonl"}[i]);
+    CHECK(texts[0]["tokens"].get<int>() % 32 == 0);  // windows, all of which count
     const Outcome bare = place("$LINNET train --data pairs.jsonl --steps 2 --out x");
     CHECK(bare.exit == 3);
     CHECK(has(bare.err, "pairs.jsonl: expected texts, where no config is given, got examples with answers"));

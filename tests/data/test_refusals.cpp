@@ -500,9 +500,12 @@ TEST_CASE("JSON Lines are examples by their first object, and others beside them
     CHECK_FALSE(are_examples({s / "o.jsonl"}, {}));
     CHECK_FALSE(are_examples({s / "t.txt"}, {}));
     CHECK(are_examples({s / "a.jsonl"}, {}));  // behind blank lines
-    CHECK(named(s.path, [&] {
-              read_examples({s / "a.jsonl", s / "t.txt"}, {});
-          }) == "t.txt: expected JSON Lines, as the other data are, got another file");
+    CHECK(named(s.path,
+                [&] {
+                    read_examples({s / "a.jsonl", s / "t.txt"}, {});
+                }) ==
+          "t.txt: expected JSON Lines, as the other data are, got another file (with weights, --data "
+          "PATH=WEIGHT, they are mixed)");
     write_text(s / "c.jsonl",
                R"({"messages": [{"role": "user", "content": "u"}, {"role": "assistant", "content": "a"}]})"
                "\n"

@@ -154,6 +154,42 @@ TEST_CASE("windows of next tokens, and whatever a mapped file holds, are made in
     CHECK_FALSE(mapped.prepares_ahead());
 }
 
+TEST_CASE(
+    "texts and examples with weights are in one step, whose loss is the mean over all that is learned") {
+    Scratch s;
+    write_text(
+        s / "config.json",
+        R"({"model": {"context": 32, "width": 16, "layers": 1, "heads": 2}, "tokenizer": {"kind": "char"},
+                   "train": {"batch": 4, "accumulate": 2}})");
+    write_text(s / "one", counting_text());
+    std::string pairs;
+    for (int i = 0; i < 60; i++)
+        pairs +=
+            R"({"prompt": "one two", "completion": " three)" + std::string(i % 3 ? " four" : "") + "\"}\n";
+    write_text(s / "pairs.jsonl", pairs);
+    const RunSetup mixed = run_of(s, {"one", "pairs.jsonl"}, {1, 3});
+    CHECK(mixed.texts() == 2);
+    CHECK_FALSE(mixed.prepares_ahead());
+    check_batches(mixed);
+    for (std::int64_t step = 0; step < 4; step++) {
+        std::int64_t learned = 0, rows = 0;
+        double scale = 0;
+        for (std::int64_t micro = 0; micro < 2; micro++) {
+            Batch batch;
+            fill_batch(mixed, step, micro, batch);
+            learned += target_count(batch), rows += batch.rows.count;
+            scale = batch.loss_scale;
+        }
+        CHECK(learned < rows);  // prompts are not
+        CHECK(scale * static_cast<double>(learned) == doctest::Approx(1));
+    }
+    for (std::size_t part = 0; part < 2; part++) {
+        Batch held_out;
+        REQUIRE(fill_validation(mixed, part, 0, 1, held_out));
+        CHECK((target_count(held_out) < held_out.rows.count) == (part == 1));
+    }
+}
+
 TEST_CASE("a batch ahead that cannot be had ends the run at its own step, not at the one before") {
     RunSetup setup;
     setup.config.model = config_with(11, {small_model});

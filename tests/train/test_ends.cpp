@@ -48,6 +48,14 @@ TEST_CASE("steps or epochs that end before where a resumed run stands are refuse
     run.refuses(resume + "--steps 3", 2, "--steps: expected at least 20, where the run stands, got 3");
     run.refuses(resume + "--epochs 0.0001", 2,
                 "--epochs: expected at least step 20, where the run stands, got step 1");
+    run.refuses(resume + "--set train.steps=3", 2,
+                "--set: train.steps: expected at least 20, where the run stands, got 3");
+    write_text(run.s / "short.json",
+               json::parse(tiny_config())
+                   .patch(json::parse(R"([{"op":"add","path":"/train/steps","value":7}])"))
+                   .dump());
+    run.refuses("$LINNET train short.json --out out --resume --threads 1 --set train.sample_tokens=0", 5,
+                "short.json: train.steps: expected at least 20, where the run stands, got 7");
     CHECK(run.file("out/log.jsonl") == log);
     CHECK(run.file("out/config.json") == config);
     const Outcome on = run(resume + "--epochs 1");

@@ -109,6 +109,22 @@ TEST_CASE("a learning rate that its schedule's floor keeps constant is told") {
                     "stays constant"));
 }
 
+TEST_CASE("a warm-up that takes the whole run is told, with the rate that it comes to") {
+    Run run;
+    auto told = [&](const std::string& arguments) {
+        const Outcome outcome = run(arguments);
+        CHECK_MESSAGE(outcome.exit == 0, outcome.err);
+        return outcome.err;
+    };
+    const std::string line = "$TRAIN --set train.optimizer.lr=0.01 --steps 2 ";
+    const std::string says =
+        "the learning rate only rises, to 0.002 of 0.01: train.schedule.warmup is 9, train.steps 2\n";
+    CHECK(has(told(line + "--out out --set train.schedule.warmup=9"), says));
+    CHECK_FALSE(has(told("$LINNET train --out out --resume --threads 1"), "only rises"));  // it has ended
+    CHECK_FALSE(has(told(line + "--out other --set train.schedule.warmup=1"), "only rises"));
+    CHECK_FALSE(has(told("$LINNET train --data text --out chosen --threads 1 --steps 2"), "only rises"));
+}
+
 TEST_CASE("settings of an optimizer that contradict each other, and groups without parameters, are refused") {
     Run run;
     auto refused = [&](const std::string& setting, int code, const std::string& part) {
@@ -137,6 +153,19 @@ TEST_CASE("settings of an optimizer that contradict each other, and groups witho
     CHECK(moved.exit == 5);
     CHECK(has(moved.err, "train.groups: expected the same optimizer for each parameter"));
     CHECK(run("$TRAIN --out groups --resume --steps 9" + lion("blk.0.attn_q.weight")).exit == 0);
+    // What keeps no momentum has no moments: what the checkpoint holds would be another parameter's.
+    auto sgd = [](const std::string& more, const std::string& match) {
+        return " --set train.optimizer.kind=sgd" + more + " --set 'train.groups=[{\"match\":\"" + match +
+               "\",\"momentum\":0}]' ";
+    };
+    CHECK(run("$TRAIN --out sgd --steps 5" + sgd("", "blk.0.attn_q.weight")).exit == 0);
+    moved = run("$TRAIN --out sgd --resume --steps 9" + sgd("", "blk.0.attn_k.weight"));
+    CHECK(moved.exit == 5);
+    CHECK(has(moved.err, "train.groups: expected the same optimizer for each parameter"));
+    moved = run("$TRAIN --out sgd --resume --steps 9" +
+                sgd(" --set train.optimizer.momentum=0", "blk.0.attn_q.weight"));
+    CHECK(moved.exit == 5);
+    CHECK_MESSAGE(has(moved.err, "train.optimizer.momentum: expected 0.95, got 0"), moved.err);
 }
 
 TEST_CASE("a pattern of a group that matches nothing is named by the config's file, or by none") {

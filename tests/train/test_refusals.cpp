@@ -183,7 +183,7 @@ TEST_CASE("a manifest tells what a checkpoint is of, and one that cannot be is r
     CHECK(state.inputs.inputs == std::vector<std::string>{"a", "b"});
     CHECK(state.inputs.weights.empty());
     CHECK(state.inputs.read.skip_bad);
-    CHECK_FALSE(state.keeper.any());  // the model that it knows of is not there
+    CHECK_FALSE(state.best_loss.any());  // the model that it knows of is not there
     CHECK(state.texts == good["texts"]);
     CHECK(state.outliers.norms().size() == OutlierGate::window);
     CHECK(state.outliers.skipped() == 5);
@@ -191,7 +191,7 @@ TEST_CASE("a manifest tells what a checkpoint is of, and one that cannot be is r
     write_text(s / "best.gguf", "best");
     good["read"]["weights"] = {1, 2};
     CHECK(read(good).best == s / "best.gguf");
-    CHECK(read(good).keeper.best_step() == 2);
+    CHECK(read(good).best_loss.best_step() == 2);
     good["sha256"]["best.gguf"] = sha256("best");
     CHECK(read(good).best_sha256 == sha256("best"));
     write_text(s / "best.gguf", "b");
@@ -211,7 +211,17 @@ TEST_CASE("a manifest tells what a checkpoint is of, and one that cannot be is r
         {R"({"read": 7})", "expected a checkpoint's manifest, got other JSON"},
         {R"({"read": {"inputs": "a"}})", "expected a checkpoint's manifest, got other JSON"},
         {R"({"evaluations": {"loss": "x"}})", "expected a checkpoint's manifest, got other JSON"},
-        {R"({"norms": 7})", "expected a checkpoint's manifest, got other JSON"},
+        {R"({"norms": 7})", "norms/skipped: expected a count, got none"},
+        {R"({"norms": {"skipped": 1e30}})", "norms/skipped: expected a count, got 1e+30"},
+        {R"({"norms": {"last": 7}})", "expected a checkpoint's manifest, got other JSON"},
+        {R"({"evaluations": {"step": 1e300}})", "evaluations/step: expected a count, got 1e+300"},
+        {R"({"evaluations": {"step": 4}})",
+         "evaluations/step: expected at most the checkpoint's step, 3, got 4"},
+        {R"({"evaluations": {"since": 4294967297}})",
+         "evaluations/since: expected at most the checkpoint's step, 3, got 4294967297"},
+        {R"({"evaluations": 7})", "evaluations/step: expected a count, got none"},
+        {R"({"seconds": 1e308})", "seconds: expected a time of training, got 1e+308"},
+        {R"({"seconds": -1})", "seconds: expected a time of training, got -1"},
         {R"({"sha256": {"model.gguf": "00"}})",
          "sha256: expected adapter.gguf and optimizer.bin, got model.gguf"},
         {R"({"sha256": 7})", "sha256: expected an object, got number"},
@@ -224,6 +234,13 @@ TEST_CASE("a manifest tells what a checkpoint is of, and one that cannot be is r
     CHECK(said(s.path, Exit::input, [&] { read(json::array()); }) ==
           "manifest.json: step: expected a count, got none");
     std::string newest;
+    const std::string misnamed = s / "misnamed/step-00000009/";
+    fs::create_directories(misnamed);
+    for (const char* name : {"adapter.gguf", "optimizer.bin", "best.gguf"})
+        fs::copy_file(s / name, misnamed + name);
+    write_text(misnamed + "manifest.json", good.dump());
+    CHECK(said(s.path, Exit::input, [&] { read_newest_checkpoint(s / "misnamed", newest); }) ==
+          "misnamed/step-00000009/manifest.json: step: expected that of the folder's name, got 3");
     CHECK(said(s.path, Exit::diverged, [&] { read_newest_checkpoint(s / "none", newest); }) ==
           "none: expected a checkpoint, got none");
     CHECK(said(s.path, Exit::io, [&] { link_or_copy(s / "no-such", s / "to"); }) ==

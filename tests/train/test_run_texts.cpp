@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "commands/records.h"
@@ -19,6 +20,21 @@ struct Run : Workplace {
         std::string other;
         for (int i = 0; i < 300; i++) other += "eleven twelve thirteen\n";
         write_text(s / "other=b", other);
+    }
+    /// Writes that many lines, after each of which `answer` is to be learned.
+    void write_pairs(const std::string& name, int count, const std::string& answer) const {
+        static const char* const numbers[] = {"one", "two", "three", "four", "five"};
+        std::string lines;
+        for (int i = 0; i < count; i++)
+            lines += json({{"prompt", numbers[i % 5]}, {"completion", answer}}).dump() + "\n";
+        write_text(s / name, lines);
+    }
+    void refuses(const std::string& line, int exit, const std::string& said) const {
+        CAPTURE(line);
+        const Outcome refused = (*this)(line);
+        CHECK(refused.exit == exit);
+        CHECK_MESSAGE(is_one_error_line(refused.err), refused.err);
+        CHECK_MESSAGE(has(refused.err, said), refused.err);
     }
     std::vector<json> log(const std::string& out, const std::string& event) const {
         return records(file(out + "/log.jsonl"), event);
@@ -116,11 +132,86 @@ TEST_CASE("--epochs ends when all has been read so often; weights that are none 
         CHECK(is_one_error_line(refused.err));
         CHECK(has(refused.err, "PATH=WEIGHT"));
     }
-    write_text(run.s / "pairs.jsonl", R"({"prompt": "one", "completion": "two"})"
-                                      "\n");
-    Outcome examples = run("$LINNET finetune --out bad --data pairs.jsonl=2 --data text");
-    CHECK(examples.exit == 3);
-    CHECK(has(examples.err, "pairs.jsonl: expected texts, where --data has weights"));
     CHECK(run("$TRAIN --out bad --data no=such").exit == 4);
     CHECK(run("$TRAIN --out bad --data text --epochs 1 --steps 5").exit == 2);
+}
+
+TEST_CASE(
+    "texts and examples are mixed by their weights: each is evaluated, and a killed run goes on exactly") {
+    Run run;
+    run.write_pairs("pairs.jsonl", 120, " two");
+    run.write_pairs("more.jsonl", 40, " eleven");
+    const std::string data = " --set train.precision=f32 --data text --data pairs.jsonl=3 --data more.jsonl ";
+    const Outcome whole = run("$TRAIN --out whole" + data);
+    REQUIRE_MESSAGE(whole.exit == 0, whole.err);
+    CHECK(has(whole.err, "text: one document, 9.8 kB, weight 1"));
+    CHECK(has(whole.err, "pairs.jsonl: 120 prompts with completions, "));
+    CHECK(has(whole.err, "more.jsonl: 40 prompts with completions, "));
+    // Every character of the text counts, and of an example its completion and what ends it.
+    const json start = run.log("whole", "start").at(0);
+    CHECK(start["train_tokens"].get<std::size_t>() + start["validation_tokens"].get<std::size_t>() ==
+          run.file("text").size() + 120 * 5 + 40 * 8);
+    const std::vector<json> evals = run.log("whole", "eval");
+    REQUIRE(evals.size() == 2);
+    CHECK(evals[1]["loss"].get<double>() < evals[0]["loss"].get<double>());
+    const json& after = evals[1]["texts"];
+    REQUIRE(after.size() == 3);
+    double mean = 0;
+    for (std::size_t i = 0; i < 3; i++) {
+        CHECK(after[i]["name"] == std::vector<std::string>{"text", "pairs.jsonl", "more.jsonl"}[i]);
+        CHECK(after[i]["bpb"].get<double>() > 0);
+        mean += (i == 1 ? 3 : 1) * after[i]["loss"].get<double>() / 5;
+    }
+    CHECK(evals[1]["loss"].get<double>() == doctest::Approx(mean).epsilon(1e-5));
+    CHECK(after[2]["tokens"].get<int>() % 8 == 0);  // of each example held out, so many are learned
+    CHECK(has(run.file("whole/report.html"), "Loss by text"));
+    // 8 sequences per step.
+    CHECK(run("$TRAIN --out cut" + data + "; rm -r cut/checkpoints/step-00000060 cut/*.gguf").exit == 0);
+    const json manifest = json::parse(run.file("cut/checkpoints/step-00000040/manifest.json"));
+    CHECK(manifest["texts"] == json({{{"weight", 1.0}, {"sequences", 64}},
+                                     {{"weight", 3.0}, {"sequences", 192}},
+                                     {{"weight", 1.0}, {"sequences", 64}}}));
+    run.refuses("$LINNET train --out cut --resume --data text --data pairs.jsonl=2 --data more.jsonl", 5,
+                "expected the weights that the run began with");
+    CHECK(run("$LINNET train --out cut --resume --threads 3").exit == 0);  // nor does that change a bit
+    CHECK(run.file("cut/model.gguf") == run.file("whole/model.gguf"));
+    CHECK(run.file("cut/last.gguf") == run.file("whole/last.gguf"));
+}
+
+TEST_CASE("an epoch of a mixture is all windows of its texts and all bins of its examples") {
+    Run run;
+    run.write_pairs("pairs.jsonl", 7, " two");  // 5 tokens of each are learned
+    const std::string line = "$TRAIN --out dry --set train.validation_fraction=0 --epochs 10 --dry-run ";
+    const Outcome one = run(line + "--data text"), both = run(line + "--data text=2 --data pairs.jsonl");
+    REQUIRE_MESSAGE(both.exit == 0, both.err);
+    const double text = number_of(one.out, "train_tokens"), each = number_of(both.out, "tokens_per_step");
+    CHECK(number_of(both.out, "train_tokens") == text + 7 * 5);
+    // With " two" and the end "three" has 10 tokens, thus 9 rows; "four" and "five" have 8, "one" and
+    // "two" 7. One and two come twice: 53 rows, two bins of 32.
+    CHECK_MESSAGE(has(both.err, "read in 386 steps: text 6.7 times, pairs.jsonl 515 times"), both.err);
+    CHECK(number_of(both.out, "steps") == std::ceil(10 * (text + 2 * 32) / each));
+}
+
+TEST_CASE("what cannot be mixed is refused in one line") {
+    Run run;
+    run.write_pairs("pairs.jsonl", 12, " two");
+    write_text(
+        run.s / "talks.jsonl",
+        R"({"messages": [{"role": "user", "content": "one"}, {"role": "assistant", "content": "two"}]})"
+        "\n");
+    for (const char* bad : {"0", "-1", "x"})
+        run.refuses("$TRAIN --out bad --data text --data pairs.jsonl=" + std::string(bad), 2, "PATH=WEIGHT");
+    run.refuses("$LINNET train --out bad --steps 2 --data text --data pairs.jsonl=2", 3,
+                "pairs.jsonl: expected texts, where no config is given, got examples with answers");
+    run.refuses("$TRAIN --out bad --set model.kind=encoder --data text --data pairs.jsonl=2", 3,
+                "pairs.jsonl: expected texts, as train.objective is masked, got examples with answers");
+    run.refuses("$TRAIN --out bad --set model.kind=encoder-decoder --data text --data pairs.jsonl=2", 2,
+                "--data: expected files of examples without weights, got a weight");
+    run.refuses("$TRAIN --out bad --data text --data talks.jsonl=2", 3,
+                "talks.jsonl: line 1: expected texts, or prompts with completions, for a model that begins "
+                "from nothing, got a conversation");
+    run.refuses("$TRAIN --out bad --data text --data pairs.jsonl", 3,
+                "text: expected JSON Lines, as the other data are, got another file (with weights, --data "
+                "PATH=WEIGHT, they are mixed)");
+    CHECK_FALSE(std::filesystem::exists(run.s / "bad/log.jsonl"));
 }

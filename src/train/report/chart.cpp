@@ -126,20 +126,23 @@ std::string fitted(const std::string& name, double room) {
     return name.substr(0, character_start(name, end)) + "…";
 }
 
-/// Names at the lines' right ends, moved apart where they would overlap.
+/// Names at the lines' right ends, moved apart where they would overlap, and up where they would leave the
+/// chart.
 std::string end_labels(const Chart& chart, const std::vector<std::vector<Point>>& points, const Frame& f) {
     std::vector<std::pair<double, const Series*>> labels;
     for (std::size_t i = 0; i < points.size(); i++)
         if (!points[i].empty()) labels.push_back({f.y(points[i].back().y), &chart.series[i]});
     std::sort(labels.begin(), labels.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    const double count = static_cast<double>(std::max<std::size_t>(labels.size(), 1));
+    const double apart = std::min(15.0, (f.height - top) / count);
+    double least = 0, most = f.height - 8;
+    for (auto& [y, series] : labels) y = std::max(y, least), least = y + apart;
+    for (auto label = labels.rbegin(); label != labels.rend(); ++label)
+        label->first = std::min(label->first, most), most = label->first - apart;
     std::string out;
-    double lowest = 0;
-    for (auto& [y, series] : labels) {
-        double at = std::max(y, lowest);
-        lowest = at + 15;
-        out += text_at(f.width - f.right + 9, at + 4, "start", "name " + series->style,
+    for (const auto& [y, series] : labels)
+        out += text_at(f.width - f.right + 9, y + 4, "start", "name " + series->style,
                        fitted(series->name, f.right));
-    }
     return out;
 }
 
@@ -154,13 +157,13 @@ std::string short_number(double v) {
         std::snprintf(text, sizeof text, "%.2g", v);
         return text;
     }
-    if (a < 10000) {
+    if (a < 9999.5) {  // what rounds to 10 000 has a unit
         std::snprintf(text, sizeof text, "%.4g", v);
         return text;
     }
     const char* units[] = {"k", "M", "G", "T", "P"};
     int unit = -1;
-    while (a >= 1000 && unit < 4) a /= 1000, v /= 1000, unit++;
+    while (a >= 999.5 && unit < 4) a /= 1000, v /= 1000, unit++;
     std::snprintf(text, sizeof text, "%.3g%s", v, units[unit]);
     return text;
 }

@@ -156,8 +156,8 @@ PackedTexts RunData::packed(const Tokenizer& tokenizer, const ChatTemplate* form
     PackedTexts packed(texts, !examples_, tokenizer, seed, T, name());
     const auto too_long = [&](std::uint64_t count, const std::string& what) {
         if (count > 0)
-            note(grouped(count) + " of " + grouped(count_) + " examples are longer than train.sequence (" +
-                 std::to_string(T) + " tokens) and " + what);
+            note(name() + ": " + grouped(count) + " of " + grouped(count_) +
+                 " examples are longer than train.sequence (" + std::to_string(T) + " tokens) and " + what);
     };
     too_long(packed.shortened(), "lose their ends");
     too_long(packed.left_out(), "are left out, as their answers begin behind it");
@@ -167,12 +167,15 @@ PackedTexts RunData::packed(const Tokenizer& tokenizer, const ChatTemplate* form
     return packed;
 }
 
-TokenizerPtr RunData::tokenizer(const RunConfig& run, int threads) const {
-    const TokenizerConfig& config = run.tokenizer;
-    if (examples_ && examples_->chats)
+void RunData::refuse_chats() const {
+    if (!first_chat().empty())
         fail_input(first_chat(), "",
                    "texts, or prompts with completions, for a model that begins from nothing",
                    "a conversation", "linnet finetune learns from those");
+}
+
+TokenizerPtr RunData::tokenizer(const RunConfig& run, int threads) const {
+    const TokenizerConfig& config = run.tokenizer;
     if (config.kind == "file") return tokenizer_at(config.file);
     if (corpus_) {  // its tokens are made, whatever the config would have made
         const std::string path = own_tokenizer();

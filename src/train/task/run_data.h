@@ -46,7 +46,11 @@ class RunData {
     /// Holds a corpus of ours against its checksums: a sample of them, or all.
     void check(bool whole) const;
 
-    /// As the config says; a corpus brings its own unless the config names a file.
+    /// Error(Exit::input) where examples are conversations, which a model that begins from nothing cannot
+    /// learn.
+    void refuse_chats() const;
+    /// As the config says; a corpus brings its own unless the config names a file. Not of
+    /// conversations.
     TokenizerPtr tokenizer(const RunConfig& config, int threads) const;
     /// The tokens; the text is let go.
     TokenSource tokens(const Tokenizer& tokenizer, double fraction, int threads);

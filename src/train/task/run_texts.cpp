@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/sha256.h"
 #include "base/terminal.h"
+#include "data/mixture.h"
 
 namespace linnet {
 
@@ -21,9 +22,6 @@ RunTexts::RunTexts(DataOptions options) : options_(std::move(options)) {
     }
     std::string first;
     for (const RunData& part : parts_) {
-        if (part.has_examples())
-            fail_input(part.name(), "", "texts, where --data has weights", "examples with answers",
-                       "without weights all examples count alike");
         const std::string own = part.own_tokenizer();
         if (own.empty()) continue;
         if (first.empty()) first = own;
@@ -77,19 +75,40 @@ void RunTexts::check(bool whole) const {
     for (const RunData& part : parts_) part.check(whole);
 }
 
+const RunData* RunTexts::examples() const {
+    for (const RunData& part : parts_)
+        if (part.has_examples()) return &part;
+    return nullptr;
+}
+
+std::string RunTexts::first_chat() const {
+    for (const RunData& part : parts_)
+        if (!part.first_chat().empty()) return part.first_chat();
+    return {};
+}
+
 TokenizerPtr RunTexts::tokenizer(const RunConfig& config, int threads) const {
+    for (const RunData& part : parts_) part.refuse_chats();
     for (const RunData& part : parts_)
         if (parts_.size() == 1 || config.tokenizer.kind == "file" || part.is_corpus())
             return part.tokenizer(config, threads);
     std::string text;
     for (const RunData& part : parts_)
         text += part.vocabulary_text(config.tokenizer, config.train.validation_fraction);
-    return make_vocabulary(config, text, threads);
+    return make_vocabulary(config, text, threads, examples() != nullptr);
 }
 
-std::vector<TokenSource> RunTexts::tokens(const Tokenizer& tokenizer, double fraction, int threads) {
+std::vector<TokenSource> RunTexts::tokens(const Tokenizer& tokenizer, const ChatTemplate* form,
+                                          double fraction, std::uint64_t seed, std::int64_t T, int threads) {
     std::vector<TokenSource> sources;
-    for (RunData& part : parts_) sources.push_back(part.tokens(tokenizer, fraction, threads));
+    for (std::size_t i = 0; i < parts_.size(); i++) {
+        RunData& part = parts_[i];
+        if (part.has_examples())
+            sources.push_back(TokenSource::from_packed(
+                part.packed(tokenizer, form, fraction, seed_of_source(seed, i), T, threads), part.name()));
+        else
+            sources.push_back(part.tokens(tokenizer, fraction, threads));
+    }
     return sources;
 }
 

@@ -1,4 +1,5 @@
-// All texts of a run: one (RunData), or several that have weights and are evaluated each by itself.
+// All texts of a run: one (RunData), or several that have weights and are evaluated each by itself. Examples
+// may be among them.
 #pragma once
 #include <string>
 #include <vector>
@@ -25,12 +26,17 @@ class RunTexts {
 
     /// The text, where there is but one.
     RunData* only() { return parts_.size() == 1 ? parts_.data() : nullptr; }
-    const RunData* only() const { return parts_.size() == 1 ? parts_.data() : nullptr; }
+    /// The first that is examples; null: all are texts.
+    const RunData* examples() const;
+    /// Where some are conversations: the place of the first, for an error; else empty.
+    std::string first_chat() const;
 
     /// Made from all training texts together, or the corpora's own, which must be the same one.
     TokenizerPtr tokenizer(const RunConfig& config, int threads) const;
-    /// The tokens of each; the texts are let go.
-    std::vector<TokenSource> tokens(const Tokenizer& tokenizer, double fraction, int threads);
+    /// The tokens of each: of texts a stream, of examples what RunData::packed makes of them with the seed of
+    /// their place. The texts are let go.
+    std::vector<TokenSource> tokens(const Tokenizer& tokenizer, const ChatTemplate* form, double fraction,
+                                    std::uint64_t seed, std::int64_t T, int threads);
 
   private:
     DataOptions options_;

@@ -240,6 +240,41 @@ TEST_CASE("the longest number beside an axis leaves room for the axis's label") 
     }
 }
 
+TEST_CASE("lines that end together at the bottom keep their names inside of the chart") {
+    for (std::size_t lines : {2, 9, 40}) {
+        Chart chart;
+        chart.height = 220;
+        for (std::size_t i = 0; i < lines; i++)
+            chart.series.push_back({"run", "a", {1, 2}, {3, 1 + 1e-4 * static_cast<double>(i)}});
+        chart.series.push_back({"top", "a", {1, 2}, {3, 3}});
+        const std::string page = svg(chart), name = "class=\"name";
+        double before = 0;
+        std::size_t seen = 0;
+        for (std::size_t at = 0; (at = page.find(name, at)) != std::string::npos; at++, seen++) {
+            const double y = std::stod(page.substr(page.rfind(" y=\"", at) + 4));
+            CHECK_MESSAGE(y > before, lines);
+            CHECK_MESSAGE(y < chart.height, lines);
+            if (lines < 10 && seen > 0) CHECK(y - before > 14.8);  // as high as a letter is
+            before = y;
+        }
+        CHECK(seen == lines + 1);
+    }
+}
+
+TEST_CASE("a number that is rounded up to the next unit has that unit") {
+    for (const auto& [value, says] : {std::pair{9999.4, "9999"},
+                                      {9999.7, "10k"},
+                                      {12300.0, "12.3k"},
+                                      {-9999.7, "-10k"},
+                                      {999'400.0, "999k"},
+                                      {999'936.0, "1M"},
+                                      {999'999'999.0, "1G"},
+                                      {1e15, "1P"},
+                                      {0.0, "0"},
+                                      {1234.56, "1235"}})
+        CHECK(short_number(value) == says);
+}
+
 TEST_CASE("the live line leaves out what matters least where the terminal is narrow") {
     Progress p;
     p.step = 120;

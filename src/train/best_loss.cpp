@@ -1,4 +1,4 @@
-#include "train/keeper.h"
+#include "train/best_loss.h"
 
 namespace linnet {
 namespace {
@@ -8,7 +8,7 @@ constexpr double clearly = 1.01;  // times the best loss: less may be noise of t
 
 }  // namespace
 
-bool Keeper::observe(std::int64_t step, double loss) {
+bool BestLoss::observe(std::int64_t step, double loss) {
     last_loss_ = loss;
     if (!beats_best(loss)) {
         since_++;
@@ -20,23 +20,23 @@ bool Keeper::observe(std::int64_t step, double loss) {
     return true;
 }
 
-bool Keeper::overfitting() const {
+bool BestLoss::overfitting() const {
     return since_ >= patience && last_loss_ > best_loss_ * clearly;
 }
 
-nlohmann::json Keeper::to_json() const {
+nlohmann::json BestLoss::to_json() const {
     if (!any()) return nullptr;
     return {{"step", best_step_}, {"loss", best_loss_}, {"last_loss", last_loss_}, {"since", since_}};
 }
 
-Keeper Keeper::from_json(const nlohmann::json& json) {
-    Keeper keeper;
-    if (json.is_null()) return keeper;
-    keeper.best_step_ = json.at("step").get<std::int64_t>();
-    keeper.best_loss_ = json.at("loss").get<double>();
-    keeper.last_loss_ = json.at("last_loss").get<double>();
-    keeper.since_ = json.at("since").get<int>();
-    return keeper;
+BestLoss BestLoss::from_json(const nlohmann::json& json) {
+    BestLoss best_loss;
+    if (json.is_null()) return best_loss;
+    best_loss.best_step_ = json.at("step").get<std::int64_t>();
+    best_loss.best_loss_ = json.at("loss").get<double>();
+    best_loss.last_loss_ = json.at("last_loss").get<double>();
+    best_loss.since_ = json.at("since").get<int>();
+    return best_loss;
 }
 
 }  // namespace linnet

@@ -15,7 +15,7 @@ inline constexpr double default_seconds = 600;  // of training, where neither ti
 inline constexpr double usual_share = 0.6;
 
 /// What a choice depends on.
-struct Prospect {
+struct Budget {
     std::uint64_t bytes = 0;                 // of text
     double seconds = 0;                      // for training
     double flops = 0;                        // per second: what steps reach
@@ -25,7 +25,7 @@ struct Prospect {
 
 /// A model that could be trained in the time.
 struct ModelCandidate {
-    nlohmann::json config;  // model, vocabulary, batch and optimizer, without the prospect's settings; the
+    nlohmann::json config;  // model, vocabulary, batch and optimizer, without the budget's settings; the
                             // schedule: see fit_schedule
     std::int64_t vocabulary = 0;  // at most
     double parameters = 0;        // matrices alone
@@ -49,10 +49,10 @@ using MeasureStep = std::function<double(ModelCandidate&)>;
 /// All candidates for the text and the time, and the one that the law expects to end lowest. Where there is
 /// `measure`, the best one has been measured, and the others by it are held to the speed of the measured one
 /// that is nearest.
-Choice choose(const Prospect& prospect, const MeasureStep& measure = {});
+Choice choose(const Budget& budget, const MeasureStep& measure = {});
 
-/// The best one's config, by the prospect's speed alone.
-nlohmann::json choose_config(const Prospect& prospect);
+/// The best one's config, by the budget's speed alone.
+nlohmann::json choose_config(const Budget& budget);
 
 /// Bytes of text that a token of a vocabulary made from it stands for, about.
 double usual_token_bytes(std::int64_t vocabulary);

@@ -1,4 +1,4 @@
-#include "train/ladder.h"
+#include "train/candidates.h"
 
 #include <doctest/doctest.h>
 
@@ -65,12 +65,12 @@ TEST_CASE("a large vocabulary chooses a smaller model") {
 }
 
 TEST_CASE("the best of the candidates is the one that ends lowest, and it was measured") {
-    const Prospect prospect{10'000'000, 120, 3e11, 0};
-    const Choice unmeasured = choose(prospect);
-    CHECK(unmeasured.candidates[unmeasured.best].config == choose_config(prospect));
+    const Budget budget{10'000'000, 120, 3e11, 0};
+    const Choice unmeasured = choose(budget);
+    CHECK(unmeasured.candidates[unmeasured.best].config == choose_config(budget));
     for (double speed : {0.01, 1.0, 100.0}) {  // times what was thought
         std::vector<std::int64_t> asked;
-        const Choice choice = choose(prospect, [&](ModelCandidate& candidate) {
+        const Choice choice = choose(budget, [&](ModelCandidate& candidate) {
             asked.push_back(candidate.config["model"]["width"]);
             candidate.precision = "bf16";
             // Narrow models reach less.
@@ -89,15 +89,15 @@ TEST_CASE("the best of the candidates is the one that ends lowest, and it was me
         }
     }
     // What cannot be measured is chosen by the speed that is usual.
-    const Choice blind = choose(prospect, [](const ModelCandidate&) { return 0.0; });
+    const Choice blind = choose(budget, [](const ModelCandidate&) { return 0.0; });
     CHECK(blind.best == unmeasured.best);
 }
 
 TEST_CASE("what is set by hand is part of every candidate, and the schedule is chosen for it") {
-    Prospect prospect{100'000'000, 600, 3e11, 0};
-    const Choice usual = choose(prospect);
-    prospect.settings = {"train.batch=1", "train.accumulate=3", "tokenizer.vocab_size=300"};
-    const Choice set = choose(prospect);
+    Budget budget{100'000'000, 600, 3e11, 0};
+    const Choice usual = choose(budget);
+    budget.settings = {"train.batch=1", "train.accumulate=3", "tokenizer.vocab_size=300"};
+    const Choice set = choose(budget);
     for (const ModelCandidate& candidate : set.candidates) {
         const auto context = candidate.config["model"]["context"].get<double>();
         CHECK(candidate.step_tokens == 3 * context);
@@ -105,19 +105,19 @@ TEST_CASE("what is set by hand is part of every candidate, and the schedule is c
     }
     // Small batches take nothing from what fits the time.
     CHECK(set.candidates[set.best].tokens > 0.5 * usual.candidates[usual.best].tokens);
-    // Rungs that it contradicts are left out; what would have been chosen anyway changes nothing.
-    prospect = {1'100'000, 600, 3e11, 0, {"model.kv_heads=2"}};
-    CHECK(choose(prospect).candidates.back().config["model"]["heads"] == 4);
-    prospect.settings = {};
-    const nlohmann::json free = choose_config(prospect);
+    // Shapes that it contradicts are left out; what would have been chosen anyway changes nothing.
+    budget = {1'100'000, 600, 3e11, 0, {"model.kv_heads=2"}};
+    CHECK(choose(budget).candidates.back().config["model"]["heads"] == 4);
+    budget.settings = {};
+    const nlohmann::json free = choose_config(budget);
     for (const char* key : {"width", "layers", "heads"})
-        prospect.settings.push_back("model." + std::string(key) + "=" + free["model"][key].dump());
-    prospect.settings.push_back("model.ffn.width=" + free["model"]["ffn"]["width"].dump());
-    CHECK(choose_config(prospect)["train"]["batch"] == free["train"]["batch"]);
+        budget.settings.push_back("model." + std::string(key) + "=" + free["model"][key].dump());
+    budget.settings.push_back("model.ffn.width=" + free["model"]["ffn"]["width"].dump());
+    CHECK(choose_config(budget)["train"]["batch"] == free["train"]["batch"]);
     CHECK_THROWS_AS(choose({1'100'000, 600, 3e11, 0, {"model.kv_heads=7"}}), Error);
-    prospect.bytes = 100'000'000;
-    prospect.settings = {"model.width=64", "model.heads=2"};
-    for (const ModelCandidate& candidate : choose(prospect).candidates)
+    budget.bytes = 100'000'000;
+    budget.settings = {"model.width=64", "model.heads=2"};
+    for (const ModelCandidate& candidate : choose(budget).candidates)
         CHECK(candidate.parameters < 12 * (4 * 64 * 64 + 3 * 64 * 2048) + 64 * 32768);
 }
 

@@ -1,4 +1,4 @@
-#include "train/ladder.h"
+#include "train/candidates.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,14 +13,14 @@ namespace {
 using nlohmann::json;
 
 /// A model's shape.
-struct Rung {
+struct Shape {
     std::int64_t width, layers, heads, ffn, vocabulary, sequence, batch;
 };
 
 // All are Qwen3-shaped, which other runtimes load: LLaMA's blocks with norms of q and k, of the newer recipe
 // (models/shakespeare-today.json) what helps at this size. Found by runs of equal arithmetic on 10 MB of text
 // at 4e13 FLOP (tables of them are in models/RESULTS.md); beyond, wider and deeper alike.
-constexpr Rung rungs[] = {
+constexpr Shape shapes[] = {
     {64, 2, 2, 192, 1024, 128, 8},       {96, 3, 3, 256, 2048, 128, 16},
     {96, 3, 3, 256, 4096, 128, 16},      {128, 3, 4, 384, 4096, 128, 16},
     {128, 4, 4, 384, 4096, 128, 16},     {160, 4, 5, 448, 4096, 128, 16},
@@ -34,7 +34,7 @@ constexpr Rung rungs[] = {
 /// vocabulary, because more tokens would be too rare.
 struct TextRow {
     std::uint64_t bytes;  // texts up to this size
-    std::size_t rung;     // the largest
+    std::size_t shape;    // the largest
     std::int64_t vocabulary;
     double dropout, epochs;  // epochs: the most that a text is read
     double held_out;
@@ -49,7 +49,7 @@ constexpr TextRow text_rows[] = {
     {40'000'000, 8, 4096, 0.0, 10, 0.05},
     {200'000'000, 9, 8192, 0.0, 8, 0.02},
     {2'000'000'000, 11, 16384, 0.0, 8, 0.01},
-    {UINT64_MAX, std::size(rungs) - 1, 32768, 0.0, 8, 0.005},
+    {UINT64_MAX, std::size(shapes) - 1, 32768, 0.0, 8, 0.005},
 };
 
 const TextRow& row_of(std::uint64_t bytes) {
@@ -64,24 +64,24 @@ double rounded(double x) {
     return static_cast<double>(std::llround(x / unit)) * unit;
 }
 
-json config_of(const Rung& rung, const TextRow& text, std::int64_t vocabulary) {
+json config_of(const Shape& shape, const TextRow& text, std::int64_t vocabulary) {
     json tokenizer = {{"kind", "bpe"}, {"vocab_size", vocabulary}};
     if (vocabulary == 256) tokenizer = {{"kind", "byte"}};
-    auto width = static_cast<double>(rung.width);
+    auto width = static_cast<double>(shape.width);
     return {{"model",
-             {{"context", rung.sequence},
-              {"width", rung.width},
-              {"layers", rung.layers},
-              {"heads", rung.heads},
+             {{"context", shape.sequence},
+              {"width", shape.width},
+              {"layers", shape.layers},
+              {"heads", shape.heads},
               {"norm", {{"kind", "rms"}}},
               {"position", {{"kind", "rope"}, {"halves", true}}},
               {"attention", {{"bias", false}, {"qk_norm", "head"}}},
-              {"ffn", {{"width", rung.ffn}, {"activation", "silu"}, {"gated", true}, {"bias", false}}},
+              {"ffn", {{"width", shape.ffn}, {"activation", "silu"}, {"gated", true}, {"bias", false}}},
               {"dropout", text.dropout},
               {"init_std", rounded(0.55 / std::sqrt(width))}}},
             {"tokenizer", tokenizer},
             {"train",
-             {{"batch", rung.batch},
+             {{"batch", shape.batch},
               {"optimizer",
                {{"kind", "muon"}, {"lr", rounded(6e-3 * std::min(1.0, 128 / width))}, {"beta2", 0.99}}},
               {"schedule", {{"kind", "wsd"}, {"min_lr", 0.0}, {"decay", 0.4}}},
@@ -93,12 +93,12 @@ double parameters_of(std::int64_t width, std::int64_t layers, std::int64_t ffn, 
     return static_cast<double>(width) * static_cast<double>(layers * (4 * width + ffn) + vocabulary);
 }
 
-ModelCandidate candidate_of(const Rung& rung, const TextRow& text, const Prospect& prospect) {
+ModelCandidate candidate_of(const Shape& shape, const TextRow& text, const Budget& budget) {
     ModelCandidate c;
-    c.config = config_of(rung, text, std::min(text.vocabulary, rung.vocabulary));
-    const RunConfig run = read_run_config(c.config, "", prospect.settings);
+    c.config = config_of(shape, text, std::min(text.vocabulary, shape.vocabulary));
+    const RunConfig run = read_run_config(c.config, "", budget.settings);
     const ModelConfig& m = run.model;
-    c.vocabulary = prospect.vocabulary > 0        ? prospect.vocabulary
+    c.vocabulary = budget.vocabulary > 0          ? budget.vocabulary
                    : run.tokenizer.kind == "byte" ? 256
                                                   : run.tokenizer.vocab_size;
     c.parameters = parameters_of(m.width, m.layers, m.ffn.width.at(0) * (m.ffn.gated ? 3 : 2), c.vocabulary);
@@ -109,22 +109,22 @@ ModelCandidate candidate_of(const Rung& rung, const TextRow& text, const Prospec
     return c;
 }
 
-std::vector<ModelCandidate> candidates_of(const TextRow& text, const Prospect& prospect) {
+std::vector<ModelCandidate> candidates_of(const TextRow& text, const Budget& budget) {
     std::vector<ModelCandidate> all;
-    std::vector<double> off;  // by how much each one's rung is larger or smaller than what is set made it
+    std::vector<double> off;  // by how much each one's shape is larger or smaller than what is set made it
     std::optional<Error> refused;
-    for (std::size_t i = 0; i <= text.rung; i++) {
-        const Rung& rung = rungs[i];
+    for (std::size_t i = 0; i <= text.shape; i++) {
+        const Shape& shape = shapes[i];
         ModelCandidate c;
         try {
-            c = candidate_of(rung, text, prospect);
-        } catch (const Error& error) {  // what is set contradicts the rest of this rung
+            c = candidate_of(shape, text, budget);
+        } catch (const Error& error) {  // what is set contradicts the rest of this shape
             refused = error;
             continue;
         }
-        const double own = parameters_of(rung.width, rung.layers, 3 * rung.ffn, c.vocabulary);
+        const double own = parameters_of(shape.width, shape.layers, 3 * shape.ffn, c.vocabulary);
         const double distance = std::fabs(own - c.parameters);
-        // Rungs that differ in their vocabulary alone; or in nothing but the batch, as the shape is set.
+        // Shapes that differ in their vocabulary alone; or in nothing but the batch, as the shape is set.
         if (!all.empty() && c.parameters == all.back().parameters) {
             if (distance < off.back()) all.back() = std::move(c), off.back() = distance;
             continue;
@@ -146,25 +146,25 @@ double usual_token_bytes(std::int64_t vocabulary) {
     return std::max(1.0, 0.4 * std::log2(static_cast<double>(vocabulary)) - 1.7);
 }
 
-Choice choose(const Prospect& prospect, const MeasureStep& measure) {
-    const TextRow& text = row_of(prospect.bytes);
+Choice choose(const Budget& budget, const MeasureStep& measure) {
+    const TextRow& text = row_of(budget.bytes);
     Choice choice;
-    choice.candidates = candidates_of(text, prospect);
+    choice.candidates = candidates_of(text, budget);
     std::vector<ModelCandidate>& all = choice.candidates;
     const auto nearest_speed = [&](std::size_t i) {
         for (std::size_t far = 0; far < all.size(); far++) {
             if (i >= far && all[i - far].measured) return speed_of(all[i - far]);
             if (i + far < all.size() && all[i + far].measured) return speed_of(all[i + far]);
         }
-        return prospect.flops;
+        return budget.flops;
     };
     for (;;) {
         for (std::size_t i = 0; i < all.size(); i++) {
             all[i].step_seconds = all[i].step_flops / nearest_speed(i);
             const double token_bytes = usual_token_bytes(all[i].vocabulary);
-            const double train_bytes = static_cast<double>(prospect.bytes) * (1 - text.held_out);
-            expect(all[i], prospect.seconds,
-                   {prospect.bytes, static_cast<std::uint64_t>(train_bytes / token_bytes), 0}, token_bytes);
+            const double train_bytes = static_cast<double>(budget.bytes) * (1 - text.held_out);
+            expect(all[i], budget.seconds,
+                   {budget.bytes, static_cast<std::uint64_t>(train_bytes / token_bytes), 0}, token_bytes);
         }
         const auto lowest = std::ranges::min_element(all, {}, &ModelCandidate::bits_per_byte);
         choice.best = static_cast<std::size_t>(lowest - all.begin());
@@ -176,8 +176,8 @@ Choice choose(const Prospect& prospect, const MeasureStep& measure) {
     }
 }
 
-json choose_config(const Prospect& prospect) {
-    Choice choice = choose(prospect);
+json choose_config(const Budget& budget) {
+    Choice choice = choose(budget);
     return std::move(choice.candidates[choice.best].config);
 }
 

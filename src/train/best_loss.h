@@ -8,7 +8,7 @@ namespace linnet {
 
 /// Fed the validation loss of every regular evaluation, in order. Its state lies in checkpoints, so that a
 /// resumed run decides as one that was never stopped.
-class Keeper {
+class BestLoss {
   public:
     /// Whether this is the best so far.
     bool observe(std::int64_t step, double loss);
@@ -21,7 +21,7 @@ class Keeper {
 
     nlohmann::json to_json() const;
     /// Error(json::exception) for other JSON.
-    static Keeper from_json(const nlohmann::json& json);
+    static BestLoss from_json(const nlohmann::json& json);
 
   private:
     std::int64_t best_step_ = -1;
