@@ -1,6 +1,8 @@
 // Products with weights of block types: close to the product of the unpacked weights, the same bits on every
 // instruction set, whatever part is asked for and whatever else is in the run.
 #include <doctest/doctest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -25,6 +27,29 @@ void each_product(F f) {
         f(type, "panels", &BlockProducts<float>::panels, 2e-3);
     }
 }
+
+/// Bytes between two pages that nobody may read: at the beginning of what lies between, or at its end.
+class Guarded {
+  public:
+    Guarded(const std::vector<std::byte>& bytes, bool at_end) {
+        const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+        const std::size_t room = (bytes.size() + page - 1) / page * page;
+        size_ = room + 2 * page;
+        void* all = mmap(nullptr, size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        REQUIRE(all != MAP_FAILED);
+        all_ = static_cast<std::byte*>(all);
+        REQUIRE(mprotect(all_ + page, room, PROT_READ | PROT_WRITE) == 0);
+        data_ = all_ + page + (at_end ? room - bytes.size() : 0);
+        std::copy(bytes.begin(), bytes.end(), data_);
+    }
+    Guarded(const Guarded&) = delete;
+    ~Guarded() { munmap(all_, size_); }
+    const std::byte* data() const { return data_; }
+
+  private:
+    std::size_t size_ = 0;
+    std::byte *all_ = nullptr, *data_ = nullptr;
+};
 
 }  // namespace
 
@@ -86,11 +111,11 @@ TEST_CASE("an activation that is not finite spoils its row and no other") {
         for (const KernelTable<float>* table : usable_kernels()) {
             if (!(table->block.*member)) continue;
             for (float bad : {NAN, INFINITY}) {
-                WeightProduct product(type.type, 3, 4, type.block);
+                WeightProduct product(type.type, 3, 20, type.block);
                 product.a[(product.k + 1) + 5] = bad;
                 std::vector<float> c = product.run(table->block.*member, table->gemm_workspace);
                 for (std::size_t i = 0; i < c.size(); i++)
-                    CHECK_MESSAGE(std::isfinite(c[i]) == (i / 4 != 1),
+                    CHECK_MESSAGE(std::isfinite(c[i]) == (i / 20 != 1),
                                   table->name << " " << type.name << " " << std::string(name));
             }
         }
@@ -114,6 +139,27 @@ TEST_CASE(
                                                                << " K " << product.k << " rows " << rows);
                 }
         }
+    });
+}
+
+TEST_CASE("nothing before the first block of W is read, nor behind the last") {
+    each_product([&](const DTypeInfo& type, const char* name, auto member, double) {
+        for (std::int64_t n : {1, 17, 48})
+            for (std::int64_t m : {1, 2, 17}) {
+                WeightProduct product(type.type, m, n, type.block == 256 ? 512 : 288);
+                for (const KernelTable<float>* table : usable_kernels()) {
+                    if (!(table->block.*member)) continue;
+                    CAPTURE(std::string(table->name) + " " + std::string(type.name) + " " + name);
+                    auto run = [&] { return product.run(table->block.*member, table->gemm_workspace); };
+                    product.g.b.data = product.w.data();
+                    const std::vector<float> expected = run();
+                    for (bool at_end : {false, true}) {
+                        const Guarded guarded(product.w, at_end);
+                        product.g.b.data = guarded.data();
+                        CHECK(run() == expected);
+                    }
+                }
+            }
     });
 }
 

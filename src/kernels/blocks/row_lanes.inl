@@ -11,6 +11,8 @@
 namespace linnet {
 namespace {
 
+constexpr int64_t block_rows_at_once = 16;  // rows of A that share a column of W while it is in cache
+
 /// A run's bytes in another order, `Piece` by `Piece`: from(i) is the one that comes to place i.
 template <class Piece, class From>
 inline void arrange(Whole* q, From from) {

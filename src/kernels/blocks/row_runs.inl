@@ -9,8 +9,6 @@
 namespace linnet {
 namespace {
 
-constexpr int64_t block_rows_at_once = 16;  // rows of A that share a column of W while it is in cache
-
 template <class Block>
 struct RunSums {
     static_assert(fits_16<Block>(4), "sums of add_scaled_dots; add_scaled_codes has two products");

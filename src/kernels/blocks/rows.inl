@@ -105,40 +105,42 @@ void block_columns(const Gemm<Real>& g, const ActivationsFor<Block>* a, int64_t 
 }
 
 #ifdef LINNET_WIDE_BYTES
-/// 16 columns at a time, and what is left as above. While some are multiplied, the 16 after the next are
-/// fetched (the next ones instead: two rows of q4_k from memory 41 GB/s instead of 44).
+/// 16 columns at a time, whose rows of W are fetched while the 16 before the last are multiplied. Returns the
+/// column behind them.
 template <class Block>
-void run_columns(const Gemm<Real>& g, const ActivationRun* a, int64_t row, int64_t rows) {
+int64_t run_columns(const Gemm<Real>& g, const ActivationRun* a, int64_t row, int64_t rows) {
     const int64_t runs = g.k / run_length, row_bytes = runs * run_bytes<Block>;
     int64_t j = g.n_begin;
     for (; j + lane_columns <= g.n_end; j += lane_columns) {
         RunColumns<Block> columns;
-        const char *first = block_at<Block>(g.b, j, 0), *next = first + 2 * lane_columns * row_bytes;
-        const bool fetch = j + 3 * lane_columns <= g.n_end;
+        const char* first = block_at<Block>(g.b, j, 0);
+        const char* next = j + 3 * lane_columns <= g.n_end ? first + 2 * lane_columns * row_bytes : nullptr;
         for (int64_t i = 0; i < runs; i++, first += run_bytes<Block>) {
             const char* run[lane_columns];
             for (int c = 0; c < lane_columns; c++) run[c] = first + c * row_bytes;
-            columns.add(run, a + i, runs, rows, fetch ? next : nullptr);
-            next += lane_columns * run_bytes<Block>;
+            columns.add(run, a + i, runs, rows, next);
+            if (next) next += lane_columns * run_bytes<Block>;
         }
         for (int64_t r = 0; r < rows; r++) {
             const Floats16 sums = columns.sums(r);
             for (int c = 0; c < lane_columns; c++) put_output(g, row + r, j + c, sums[c]);
         }
     }
-    for (; j < g.n_end; j++) block_columns<Block, 1>(g, a, rows, {row, j, 1, 1, read_ahead(1)});
+    return j;
 }
 #endif
 
 template <class Block>
 void block_several(const Gemm<Real>& g, const ActivationsFor<Block>* a, int64_t row, int64_t rows) {
-#ifdef LINNET_WIDE_BYTES
-    if constexpr (sums_runs<Block>) return run_columns<Block>(g, a, row, rows);
-#endif
-    constexpr int columns = 2 / RowLanes::parts;  // as many as registers are for
+    // As many columns as registers are for.
+    constexpr int columns = sums_runs<Block> ? 1 : 2 / RowLanes::parts;
     int64_t j = g.n_begin;
-    for (; j + columns <= g.n_end; j += columns)
-        block_columns<Block, columns>(g, a, rows, {row, j, 1, 1, read_ahead(1)});
+#ifdef LINNET_WIDE_BYTES
+    if constexpr (sums_runs<Block>) j = run_columns<Block>(g, a, row, rows);
+#endif
+    if constexpr (columns > 1)
+        for (; j + columns <= g.n_end; j += columns)
+            block_columns<Block, columns>(g, a, rows, {row, j, 1, 1, read_ahead(1)});
     for (; j < g.n_end; j++) block_columns<Block, 1>(g, a, rows, {row, j, 1, 1, read_ahead(1)});
 }
 

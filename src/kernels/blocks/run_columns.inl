@@ -2,9 +2,7 @@
 //
 // A word of a vector is four codes of a column, which meet the same four bytes of a row of A in all lanes.
 // For that 32 bytes of each of 16 columns are transposed, once for all rows and for all codes in them; scales
-// likewise. A row then takes 5.5 cycles per column and 256 weights of q4_k (Zen 4), in the tiles of
-// row_runs.inl 12. With one row transposing pays too where W is in cache (37 GB/s instead of 30), but not
-// where it comes from memory, which 16 columns at once do not read as fast as four.
+// likewise. (kernels/MEASUREMENTS.md has the times, also of one row, for which this is not taken.)
 //
 // Integers are exact in any order, and the floats made of them are added in the order of K: the same bits as
 // in row_runs.inl. Types whose groups have scales of their own gain nothing: an output of theirs is sixteen
@@ -53,8 +51,12 @@ constexpr int place_of_group(int g) {
 /// The outputs of 16 columns and up to block_rows_at_once rows.
 template <class Block>
 class RunColumns {
+    static_assert(Block::first_piece + 32 * Block::pieces <= Block::bytes);
+    static_assert(Block::scales_at + 16 <= Block::bytes);
+
   public:
-    /// Adds the products of a run of each column with rows that are `apart` blocks apart.
+    /// Adds the products of a run of each column with rows <= block_rows_at_once that are `apart` blocks
+    /// apart. Meanwhile as many bytes as the 16 runs have are fetched from `next` on, if it is not null.
     LINNET_INLINE void add(const char* const (&run)[lane_columns], const ActivationRun* a, int64_t apart,
                            int64_t rows, const char* next) {
         Bytes64 packed[4], scale[4], minimum[4];

@@ -1,5 +1,5 @@
 // Vectors of 64 bytes beside those of lanes.h, where AVX-512 multiplies bytes (VNNI): the codes of four
-// halves of groups at a time (blocks/row_lanes.inl).
+// halves of groups at a time (blocks/row_lanes.inl), or a column in each lane (blocks/run_columns.inl).
 #pragma once
 #include "kernels/simd/lanes_x86.h"
 
@@ -72,13 +72,6 @@ inline Bytes64 twice(const void* p) {
     return reinterpret_cast<Bytes64>(
         _mm512_broadcast_i64x4(_mm256_loadu_si256(static_cast<const __m256i*>(p))));
 }
-/// Bits of every byte, moved down by `bits`; `mask` says which of them, where they arrive.
-template <int bits>
-inline Bytes64 bits_down(Bytes64 v, int mask) {
-    __m512i moved = reinterpret_cast<__m512i>(v);
-    if constexpr (bits > 0) moved = _mm512_srli_epi16(moved, bits);
-    return reinterpret_cast<Bytes64>(_mm512_and_si512(moved, _mm512_set1_epi8(static_cast<char>(mask))));
-}
 /// Words of 64 bits rotated by `first` in the lower half and by `second` in the upper one; negative numbers:
 /// to the right.
 template <int first, int second>
@@ -125,10 +118,12 @@ inline Ints16 add_dots(Ints16 sums, Bytes64 codes, Bytes64 a) {
     return reinterpret_cast<Ints16>(_mm512_dpbusd_epi32(
         reinterpret_cast<__m512i>(sums), reinterpret_cast<__m512i>(codes), reinterpret_cast<__m512i>(a)));
 }
-/// The same with one word of signed bytes for all lanes, broadcast by the instruction itself.
+/// The same with one word of signed bytes for all lanes, broadcast by the instruction itself: of the
+/// intrinsic GCC makes two. (Sanitizers do not see it read.)
 inline Ints16 add_dots_of_word(Ints16 sums, Bytes64 codes, const signed char* a) {
+    using Word = int32_t __attribute__((may_alias, aligned(1)));
     auto s = reinterpret_cast<__m512i>(sums);
-    __asm__("vpdpbusd %2%{1to16%}, %1, %0" : "+v"(s) : "v"(codes), "m"(*reinterpret_cast<const int32_t*>(a)));
+    __asm__("vpdpbusd %2%{1to16%}, %1, %0" : "+v"(s) : "v"(codes), "m"(*reinterpret_cast<const Word*>(a)));
     return reinterpret_cast<Ints16>(s);
 }
 using Shorts32 = int16_t __attribute__((vector_size(64)));
@@ -137,13 +132,15 @@ inline Ints16 add_dot_pairs(Ints16 sums, Shorts32 numbers, int32_t a) {
     return reinterpret_cast<Ints16>(_mm512_dpwssd_epi32(
         reinterpret_cast<__m512i>(sums), reinterpret_cast<__m512i>(numbers), _mm512_set1_epi32(a)));
 }
-/// Bytes with a sign, 0 and 2 of every word, and 1 and 3, as numbers of 16 bits; byte i, as the word.
+/// Bytes 0 and 2 of every word, which have a sign, as numbers of 16 bits.
 inline Shorts32 even_bytes(Bytes64 v) {
     return reinterpret_cast<Shorts32>(v) << 8 >> 8;
 }
+/// Bytes 1 and 3 of every word, likewise.
 inline Shorts32 odd_bytes(Bytes64 v) {
     return reinterpret_cast<Shorts32>(v) >> 8;
 }
+/// Byte i of every word, likewise, as the word.
 template <int i>
 inline Ints16 byte_of_words(Bytes64 v) {
     return reinterpret_cast<Ints16>(v) << (24 - 8 * i) >> 24;
@@ -153,7 +150,7 @@ inline Floats16 lower_halves(Ints16 v) {
     return reinterpret_cast<Floats16>(_mm512_cvtph_ps(_mm512_cvtepi32_epi16(reinterpret_cast<__m512i>(v))));
 }
 
-/// v[i + 4j] has words 0 to 3 of row 4j + i of a matrix of 16 rows: a column of it each.
+/// Quarter j of v[i] has words 0 to 3 of row i + 4j of 16; to[w] gets word w of all of them.
 inline void transpose_fours(const __m512i (&v)[4], Bytes64* to) {
     const __m512i a = _mm512_unpacklo_epi32(v[0], v[1]), b = _mm512_unpackhi_epi32(v[0], v[1]),
                   c = _mm512_unpacklo_epi32(v[2], v[3]), d = _mm512_unpackhi_epi32(v[2], v[3]);
@@ -172,7 +169,7 @@ inline void transpose_16(const char* const (&p)[16], Bytes64 (&words)[4]) {
 }
 /// Word w of each of 16 vectors is vector w.
 inline void transpose(const Bytes32 (&of)[16], Bytes64 (&words)[8]) {
-    Bytes64 half[2][4];  // of vectors 0 to 3 and 4 to 7, each of 64 bytes: words w and w + 4 of 8 of them
+    Bytes64 half[2][4];  // half[h]: of vectors 8h to 8h + 7, words w and w + 4
     for (int h = 0; h < 2; h++) {
         __m512i v[4];
         for (int i = 0; i < 4; i++) v[i] = reinterpret_cast<__m512i>(join(of[8 * h + i], of[8 * h + i + 4]));

@@ -144,8 +144,8 @@ inline V bits(V v, uint64_t mask) {
     wide = from < to ? wide << (from < to ? to - from : 0) : wide >> (from < to ? 0 : from - to);
     return reinterpret_cast<V>(wide & mask * every_byte);
 }
-template <int down>
-inline Bytes32 bits_down(Bytes32 v, uint64_t mask) {
+template <int down, class V>
+inline V bits_down(V v, uint64_t mask) {
     return bits<down, 0>(v, mask);
 }
 /// 32 bytes of a block.
@@ -222,47 +222,50 @@ inline PartCodes five_bits_of_part(const Byte* fifth, const Byte* four) {
     return {{a.low, a.high, b.low, b.high}};
 }
 
-#ifdef LINNET_WIDE_BYTES
-/// 64 weights of 4 bits in 64 bytes, the low or the high ones.
-template <bool high>
-inline Bytes64 nibbles_64(const Byte* p) {
-    constexpr int down = high ? 4 : 0;
-    return bits_down<down>(get_vector<Bytes64>(p), 15);
-}
-#endif
+/// Eight scales and eight minima of 6 bits in three words of four bytes (q4_k, q5_k): those of groups 0 to 3
+/// are the low bits of the first and of the second word; those of groups 4 to 7 have their low four bits in
+/// the third one and the high two on top of the others. Here they are bytes of two words each.
+template <class Word>
+struct SixBits {
+    Word scale[2], minimum[2];
 
-/// Eight scales and eight minima of 6 bits in 12 bytes (q4_k, q5_k), of blocks that begin with d and dmin.
-/// Those of groups 0 to 3 are the low bits of bytes 0–3 and 4–7; those of groups 4 to 7 have their low four
-/// bits in bytes 8–11 and the high two on top of the others.
-inline WholeScales scales_and_minima(const char* from) {
-    const char* packed = from + 4;
-    auto first = get_vector<uint32_t>(packed), second = get_vector<uint32_t>(packed + 4),
-         third = get_vector<uint32_t>(packed + 8);
-    constexpr uint32_t low_6 = 0x3F3F3F3F, low_4 = 0x0F0F0F0F, two_on_top = 0x30303030;
-    auto both = [](uint32_t low, uint32_t high) { return uint64_t{high} << 32 | low; };
-    uint64_t scale = both(first & low_6, (third & low_4) | (first >> 2 & two_on_top));
-    uint64_t minimum = both(second & low_6, (third >> 4 & low_4) | (second >> 2 & two_on_top));
-    return {join(widen_bytes8(scale), widen_bytes8(minimum)), Shorts16{}, get_vector<uint32_t>(from)};
-}
-#ifdef LINNET_WIDE_BYTES
-/// The same of four blocks.
-inline void scales_and_minima_of_four(const char* const (&from)[4], WholeScales (&to)[4]) {
-    const Bytes64 all = six_bits(join(from[0], from[1], from[2], from[3]));
-    each_of<4>([&]<int i>() LINNET_LAMBDA_INLINE {
-        to[i] = {widen_quarter<i>(all), Shorts16{}, get_vector<uint32_t>(from[i])};
-    });
-}
-#endif
+    SixBits(Word first, Word second, Word third)
+        : scale{first & low_6, (third & low_4) | (first >> 2 & two_on_top)},
+          minimum{second & low_6, (third >> 4 & low_4) | (second >> 2 & two_on_top)} {}
 
+  private:
+    static constexpr int low_6 = 0x3F3F3F3F, low_4 = 0x0F0F0F0F, two_on_top = 0x30303030;
+};
+/// What types of a block that begins with d, dmin and those three words inherit.
+template <class Block>
+struct SixBitScaled : WholeScaled<Block> {
+    static uint32_t numbers(const char* from) { return get_vector<uint32_t>(from); }
+    static WholeScales whole_scales(const char* from) {
+        auto word = [from](int64_t at) { return get_vector<uint32_t>(from + at); };
+        auto both = [](const uint32_t(&words)[2]) {
+            return widen_bytes8(uint64_t{words[1]} << 32 | words[0]);
+        };
+        const SixBits<uint32_t> six(word(4), word(8), word(12));
+        return {join(both(six.scale), both(six.minimum)), Shorts16{}, numbers(from)};
+    }
 #ifdef LINNET_WIDE_BYTES
-/// The same of a block in each lane: its first four words.
-inline void scale_bytes_of_six_bits(const Bytes64 (&packed)[4], Bytes64 (&scale)[4], Bytes64 (&minimum)[4]) {
-    scale[0] = bits<0, 0>(packed[1], 63);
-    scale[1] = bits<0, 0>(packed[3], 15) | bits<2, 0>(packed[1], 48);
-    minimum[0] = bits<0, 0>(packed[2], 63);
-    minimum[1] = bits<4, 0>(packed[3], 15) | bits<2, 0>(packed[2], 48);
-}
+    static void whole_scales_of_four(const char* const (&from)[4], WholeScales (&to)[4]) {
+        const Bytes64 all = six_bits(join(from[0], from[1], from[2], from[3]));
+        each_of<4>([&]<int i>() LINNET_LAMBDA_INLINE {
+            to[i] = {widen_quarter<i>(all), Shorts16{}, numbers(from[i])};
+        });
+    }
+    static constexpr int64_t scales_at = 0;
+    static void scale_bytes(const Bytes64 (&packed)[4], Bytes64 (&scale)[4], Bytes64 (&minimum)[4]) {
+        auto word = [&packed](int i) { return reinterpret_cast<Ints16>(packed[i]); };
+        const SixBits<Ints16> six(word(1), word(2), word(3));
+        for (int i = 0; i < 2; i++) {
+            scale[i] = reinterpret_cast<Bytes64>(six.scale[i]);
+            minimum[i] = reinterpret_cast<Bytes64>(six.minimum[i]);
+        }
+    }
 #endif
+};
 
 // The same the other way: from whole numbers to bytes. q + zero is not negative.
 template <int n>

@@ -23,7 +23,7 @@ struct BlockQ2_K : WholeScaled<BlockQ2_K> {
     static constexpr int apart = 4;
     template <int p>
     static Bytes64 codes_of_two(const char* from) {
-        return bits_down<2 * p>(get_vector<Bytes64>(from + 16), 3);
+        return bits_down<2 * p>(get_vector<Bytes64>(from + first_piece), 3);
     }
     static constexpr int64_t scales_at = 0;
     static void scale_bytes(const Bytes64 (&packed)[4], Bytes64 (&scale)[4], Bytes64 (&minimum)[4]) {

@@ -19,7 +19,7 @@ struct BlockQ3_K : WholeScaled<BlockQ3_K> {
 
     template <int g, class From>
     static auto codes(const From& from) {
-        const auto two = piece(from, 32 + g / 4 * 32), third = piece(from, 0);
+        const auto two = piece(from, first_piece + 32 + g / 4 * 32), third = piece(from, first_piece);
         return bits<g % 4 * 2, 0>(two, 3) | bits<g, 2>(third, 4);
     }
 #ifdef LINNET_WIDE_BYTES

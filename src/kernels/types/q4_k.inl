@@ -1,5 +1,5 @@
 // q4_k: 256 weights per block in 8 groups of 32. Two f16, d and dmin; 12 bytes with the groups' scales s and
-// minima m of 6 bits (scales_and_minima); 128 bytes, of each 32 of which the low nibbles are one group and
+// minima m of 6 bits (SixBits); 128 bytes, of each 32 of which the low nibbles are one group and
 // the high ones the next: w = d · s · q - dmin · m.
 #pragma once
 #include "kernels/types/fit.inl"
@@ -7,7 +7,7 @@
 namespace linnet {
 namespace {
 
-struct BlockQ4_K : WholeScaled<BlockQ4_K> {
+struct BlockQ4_K : SixBitScaled<BlockQ4_K> {
     static constexpr DType type = DType::q4_k;
     static constexpr int64_t elements = 256, bytes = 144, group = 32;
     static constexpr bool is_signed = false, has_offset = true;
@@ -22,22 +22,7 @@ struct BlockQ4_K : WholeScaled<BlockQ4_K> {
     static constexpr int apart = 2;
     template <int p>
     static Bytes64 codes_of_two(const char* from) {
-        return nibbles_64<p % 2 == 1>(bytes_at(from, 16 + p / 2 * 64));
-    }
-#endif
-    static uint32_t numbers(const char* from) {
-        return get_vector<uint32_t>(from);
-    }
-    static WholeScales whole_scales(const char* from) {
-        return scales_and_minima(from);
-    }
-#ifdef LINNET_WIDE_BYTES
-    static void whole_scales_of_four(const char* const (&from)[4], WholeScales (&to)[4]) {
-        scales_and_minima_of_four(from, to);
-    }
-    static constexpr int64_t scales_at = 0;
-    static void scale_bytes(const Bytes64 (&packed)[4], Bytes64 (&scale)[4], Bytes64 (&minimum)[4]) {
-        scale_bytes_of_six_bits(packed, scale, minimum);
+        return nibbles<p % 2 == 1>(get_vector<Bytes64>(from + first_piece + p / 2 * 64));
     }
 #endif
 

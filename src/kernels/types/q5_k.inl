@@ -1,5 +1,5 @@
 // q5_k: 256 weights per block in 8 groups of 32. Two f16, d and dmin; 12 bytes with the groups' scales s and
-// minima m of 6 bits (scales_and_minima); 32 bytes, bit g of which is the fifth bit of the weights of group
+// minima m of 6 bits (SixBits); 32 bytes, bit g of which is the fifth bit of the weights of group
 // g; 128 bytes with the other four, of each 32 of which the low nibbles are one group and the high ones the
 // next: w = d · s · q - dmin · m.
 #pragma once
@@ -8,7 +8,7 @@
 namespace linnet {
 namespace {
 
-struct BlockQ5_K : WholeScaled<BlockQ5_K> {
+struct BlockQ5_K : SixBitScaled<BlockQ5_K> {
     static constexpr DType type = DType::q5_k;
     static constexpr int64_t elements = 256, bytes = 176, group = 32;
     static constexpr bool is_signed = false, has_offset = true;
@@ -25,23 +25,9 @@ struct BlockQ5_K : WholeScaled<BlockQ5_K> {
     template <int p>
     static Bytes64 codes_of_two(const char* from) {
         constexpr int g = first_of_two<BlockQ5_K>(p);
-        const Bytes64 fifth = rotated_left<4 - g, 2 - g>(twice(from + 16));
-        return nibbles_64<p % 2 == 1>(bytes_at(from, 48 + p / 2 * 64)) | bits_down<0>(fifth, 16);
-    }
-#endif
-    static uint32_t numbers(const char* from) {
-        return get_vector<uint32_t>(from);
-    }
-    static WholeScales whole_scales(const char* from) {
-        return scales_and_minima(from);
-    }
-#ifdef LINNET_WIDE_BYTES
-    static void whole_scales_of_four(const char* const (&from)[4], WholeScales (&to)[4]) {
-        scales_and_minima_of_four(from, to);
-    }
-    static constexpr int64_t scales_at = 0;
-    static void scale_bytes(const Bytes64 (&packed)[4], Bytes64 (&scale)[4], Bytes64 (&minimum)[4]) {
-        scale_bytes_of_six_bits(packed, scale, minimum);
+        const Bytes64 fifth = rotated_left<4 - g, 2 - g>(twice(from + first_piece));
+        return nibbles<p % 2 == 1>(get_vector<Bytes64>(from + first_piece + 32 + p / 2 * 64)) |
+               bits_down<0>(fifth, 16);
     }
 #endif
 

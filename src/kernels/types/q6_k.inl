@@ -18,8 +18,9 @@ struct BlockQ6_K : WholeScaled<BlockQ6_K> {
     template <int g, class From>
     static auto codes(const From& from) {
         constexpr int part = g % 4;
-        const auto two = piece(from, 128 + g / 4 * 32);
-        return nibbles<part / 2 == 1>(piece(from, g / 4 * 64 + part % 2 * 32)) | bits<2 * part, 4>(two, 48);
+        const auto two = piece(from, first_piece + 128 + g / 4 * 32);
+        return nibbles<part / 2 == 1>(piece(from, first_piece + g / 4 * 64 + part % 2 * 32)) |
+               bits<2 * part, 4>(two, 48);
     }
 #ifdef LINNET_WIDE_BYTES
     static constexpr int apart = 1;
@@ -27,7 +28,8 @@ struct BlockQ6_K : WholeScaled<BlockQ6_K> {
     static Bytes64 codes_of_two(const char* from) {
         constexpr int part = 2 * p % 4;  // of the four whose upper two bits share 32 bytes
         const Bytes64 two = rotated_left<4 - 2 * part, 2 - 2 * part>(twice(from + 128 + p / 2 * 32));
-        return nibbles_64<part == 2>(bytes_at(from, p / 2 * 64)) | bits_down<0>(two, 48);
+        return nibbles<part == 2>(get_vector<Bytes64>(from + first_piece + p / 2 * 64)) |
+               bits_down<0>(two, 48);
     }
     static constexpr int64_t scales_at = 192;
     static void scale_bytes(const Bytes64 (&packed)[4], Bytes64 (&scale)[4], Bytes64 (&)[4]) {

@@ -15,7 +15,7 @@ struct BlockTQ2_0 : WholeScaled<BlockTQ2_0> {
 
     template <int g, class From>
     static auto codes(const From& from) {
-        return bits<g % 4 * 2, 0>(piece(from, g / 4 * 32), 3);
+        return bits<g % 4 * 2, 0>(piece(from, first_piece + g / 4 * 32), 3);
     }
 #ifdef LINNET_WIDE_BYTES
     static constexpr int apart = 4;
