@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 # From the ground up. A folder inside another is a row of its own.
 rooms="base tensor kernels/simd kernels/types kernels/blocks kernels/bf16 kernels ops ops/attention graph formats
     text text/unicode text/split text/encode text/files text/train text/inspect text/chat
-    data data/labelled model/config model/trace model model/look model/engine model/quantize model/huggingface model/convert model/encode train/optimize train/report train/task train/step train train/forecast generate/sampling generate/grammar generate chat commands commands/bench commands/generate commands/chat commands/inspect commands/examine commands/tokenize"
+    data data/labelled model/config model/trace model model/look model/engine model/quantize model/huggingface model/convert model/encode train/optimize train/report train/task train/step train train/forecast generate/sampling generate/grammar generate chat commands commands/bench commands/generate commands/chat commands/inspect commands/examine commands/tokenize commands/help"
 longest=600
 largest=4000
 compiler=${CXX:-g++}  # may be several words: ccache g++

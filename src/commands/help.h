@@ -32,9 +32,9 @@ std::string command_help(const CLI::App& app, const Command& command);
 
 /// What `linnet help` has a page of that is no command.
 inline constexpr const char* config_topic = "config";
-/// For `linnet help config WORDS`: every key of a CONFIG, or those that a pattern in `words` fits. A usage
-/// error for one that fits none.
-std::string config_help(std::span<const std::string> words);
+/// For `linnet help config PATTERN`: every key of a CONFIG, or those that the one of `patterns` fits. A usage
+/// error for one that fits none, and for several.
+std::string config_help(std::span<const std::string> patterns);
 /// The keys that it has.
 std::vector<std::string> config_keys();
 

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <map>
 #include <new>
-#include <span>
+#include <optional>
 #include <system_error>
 
 #include "base/error.h"
@@ -186,11 +186,33 @@ void choose_kernels(const Globals& globals) {
                 linnet::quoted(isa));
 }
 
-/// `linnet help train`, as people type it, is `linnet train --help`.
-void take_help(const CLI::App& root, std::vector<std::string>& words) {
-    if (words.empty() || words.front() != "help") return;
+/// Of `linnet help WORDS` where `config`, which is no command, is the first word that is no option: the
+/// patterns behind it. `words` keeps the options, of which the parser knows.
+std::optional<std::vector<std::string>> take_config_topic(const CLI::App& root,
+                                                          std::vector<std::string>& words) {
+    std::vector<std::string> options, others;
+    for (std::size_t i = 0; i < words.size(); i++) {
+        const bool is_option = words[i].starts_with('-');
+        (is_option ? options : others).push_back(words[i]);
+        const CLI::Option* known = is_option ? root.get_option_no_throw(words[i]) : nullptr;
+        if (known && known->get_items_expected_max() > 0 && i + 1 < words.size())
+            options.push_back(words[++i]);
+    }
+    if (others.empty() || others.front() != config_topic) return std::nullopt;
+    others.erase(others.begin());
+    words = std::move(options);
+    return others;
+}
+
+/// `linnet help train`, as people type it, is `linnet train --help`. Of `linnet help config` the patterns.
+std::optional<std::vector<std::string>> take_help(const CLI::App& root, std::vector<std::string>& words) {
+    if (words.empty() || words.front() != "help") return std::nullopt;
     words.erase(words.begin());
     if (words == std::vector<std::string>{"help"}) words.clear();
+    if (auto patterns = take_config_topic(root, words)) {
+        words.push_back("--help");
+        return patterns;
+    }
     const CLI::App* app = &root;
     for (const std::string& word : words) {
         if (word.starts_with('-')) break;  // an option, of which the parser knows
@@ -207,6 +229,7 @@ void take_help(const CLI::App& root, std::vector<std::string>& words) {
         app = next;
     }
     words.push_back("--help");
+    return std::nullopt;
 }
 
 int dispatch(int argc, char** argv) {
@@ -214,11 +237,7 @@ int dispatch(int argc, char** argv) {
     CLI::App root("", "linnet");
     std::vector<Node> nodes = build(root, globals);
     std::vector<std::string> words(argv + 1, argv + argc);
-    if (words.size() > 1 && words[0] == "help" && words[1] == config_topic) {
-        write_stdout(config_help(std::span(words).subspan(2)));
-        return 0;
-    }
-    take_help(root, words);
+    const std::optional<std::vector<std::string>> patterns = take_help(root, words);
     refuse_options_as_values(root, words);
     std::reverse(words.begin(), words.end());  // CLI11 takes them last first
     try {
@@ -227,7 +246,9 @@ int dispatch(int argc, char** argv) {
         reject(root, error);
     } catch (const HelpWanted& help) {
         reject_unknown(root);
-        write_stdout(help.command ? command_help(*help.app, *help.command) : program_help(root));
+        write_stdout(patterns       ? config_help(*patterns)
+                     : help.command ? command_help(*help.app, *help.command)
+                                    : program_help(root));
         return 0;
     }
     const CLI::App* chosen = innermost(&root);

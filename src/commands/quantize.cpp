@@ -243,7 +243,7 @@ Action add_quantize(CLI::App& app, const Globals& globals) {
     add_text(app, "--check", options->check, "text on which to compare the result with the source; -: stdin")
         ->type_name("FILE");
     add_context(app, options->context, 2, "tokens per window of --check and --importance")
-        ->default_str("the model's own, 2048 at most");
+        ->default_str("the model's own, 2048 at most; all of a shorter text");
     add_integer(app, "--windows", options->windows, 1, INT64_MAX,
                 "windows of --check and --importance at most")
         ->default_str("all");

@@ -13,7 +13,7 @@ void take_weights(DataOptions& data) {
     bool any = false;
     for (std::string& input : data.inputs) {
         const std::optional<double> given =
-            cut_number(input, "--data", "PATH, or PATH=WEIGHT with a positive number", 0, 1e9);
+            cut_number(input, "--data", "PATH, or PATH=WEIGHT with a positive number", 0, most_weight);
         any |= given.has_value();
         data.weights.push_back(given.value_or(1));
     }
@@ -58,7 +58,7 @@ void add_training_options(CLI::App& app, TrainingArguments& arguments) {
     add_integer(app, "--steps", arguments.steps, 1, 1'000'000'000'000, "end after this step")
         ->default_str("train.steps");
     add_real(app, "--epochs", train.epochs, 1e-9, 1e9,
-             "end when the text has been read X times; of texts with weights, all their tokens together")
+             "end when the text has been read X times; with weights, all texts together")
         ->default_str("train.steps")
         ->excludes("--steps");
     add_text(app, "--time", arguments.time,

@@ -41,9 +41,10 @@ void LookupDrafter::draft(const Continuation& continuation, std::size_t most, st
     }
 }
 
-/// How many of a text's newest tokens are to be held: all, until the context is full; then half of what it
-/// has room for, and those that follow, until it is full again.
-std::size_t ModelDrafter::readable(const Continuation& text) {
+/// Moves `begun_` to where the tokens that are to be held begin, and gives how many they are: all of the
+/// text, until the context is full; then half of what it has room for, and those that follow, until it is
+/// full again.
+std::size_t ModelDrafter::advance_begin(const Continuation& text) {
     const auto context = static_cast<std::uint64_t>(sequence_.context());
     const std::uint64_t end = text.forgotten() + text.text().size();
     begun_ = std::max(begun_, text.forgotten());
@@ -53,9 +54,9 @@ std::size_t ModelDrafter::readable(const Continuation& text) {
 
 void ModelDrafter::draft(const Continuation& continuation, std::size_t most, std::vector<TokenId>& out) {
     constexpr std::size_t few = 8;  // that many tokens are written, more are read
-    std::vector<TokenId> all = continuation.text();
-    const std::size_t unread = all.size() - readable(continuation);
-    const std::span<const TokenId> text = std::span<const TokenId>(continuation.text()).subspan(unread);
+    const std::span<const TokenId> text =
+        std::span<const TokenId>(continuation.text()).last(advance_begin(continuation));
+    const std::size_t unread = continuation.text().size() - text.size();
     const auto context = static_cast<std::size_t>(sequence_.context());
     if (text.size() >= context || most == 0) return;
     most = std::min(most, context - text.size());
@@ -72,6 +73,7 @@ void ModelDrafter::draft(const Continuation& continuation, std::size_t most, std
     sampler.set_state(continuation.sampler().state());
     std::optional<GrammarCursor> cursor = continuation.cursor();
     if (cursor && vocabulary_ != tokenizer.size()) return;  // its masks are of the large model's tokens
+    std::vector<TokenId> all = continuation.text();
     std::string bytes;
     for (std::size_t i = 0; i < most; i++) {
         const std::span<const TokenId> rest = std::span<const TokenId>(all).subspan(unread + held_.size());

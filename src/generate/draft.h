@@ -46,7 +46,7 @@ class ModelDrafter : public Drafter {
     void draft(const Continuation& text, std::size_t most, std::vector<TokenId>& out) override;
 
   private:
-    std::size_t readable(const Continuation& text);
+    std::size_t advance_begin(const Continuation& text);
     Sequence sequence_;
     TokenId vocabulary_;
     std::vector<TokenId> held_;

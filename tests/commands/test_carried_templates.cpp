@@ -59,6 +59,25 @@ TEST_CASE("where linnet does not know an adapter's chat template the model's ser
     CHECK(place.template_of("three.gguf") == chatml_template);
 }
 
+TEST_CASE("an unknown chat template of a PEFT folder is named by the file that it was read from") {
+    const Adapted place;
+    const auto check = [&](const std::string& where) {
+        CAPTURE(where);
+        const Outcome refused = place.chat("--quiet -m base --lora peft");
+        CHECK(refused.exit == 3);
+        CHECK_MESSAGE(has(refused.err, "error: " + where + ": expected a template that linnet knows"),
+                      refused.err);
+        const Outcome answer = place.chat("-m own.gguf --lora peft");
+        CHECK(answer.exit == 0);
+        CHECK_MESSAGE(has(answer.err, where + ": no template that linnet knows; that of own.gguf is taken\n"),
+                      answer.err);
+    };
+    write_text(place.s / "peft/tokenizer_config.json", "{\"chat_template\": \"" + place.unknown + "\"}");
+    check("peft/tokenizer_config.json: chat_template");
+    write_text(place.s / "peft/chat_template.jinja", place.unknown);
+    check("peft/chat_template.jinja");
+}
+
 TEST_CASE("a PEFT folder's files for its chat template are read where a template is needed, and only there") {
     const Adapted place;
     write_text(place.s / "peft/tokenizer_config.json", "{");

@@ -145,6 +145,9 @@ void check_shell(const Completer& completer) {
     questions.push_back({"linnet con", {"convert"}, {"config"}});
     questions.push_back({"linnet help bench con", {}, {"config"}});
     questions.push_back({"linnet help config train.sched", {"train.schedule.kind"}, {"train.batch"}});
+    questions.push_back({"linnet help config ", {"train.batch"}, {}});
+    questions.push_back({"linnet help config train.batch ", {}, {"train.batch", "train.steps"}});
+    questions.push_back({"linnet help config train.batch train.st", {}, {"train.steps"}});
     questions.push_back({"linnet eval --isa sc", {"scalar"}, {}});
     std::vector<std::string> lines;
     for (const Question& question : questions) lines.push_back(question.line);

@@ -79,6 +79,10 @@ TEST_CASE("help config has every key, with its values, its default and its help"
           "model.width N, 1 to 16777216 (required) width of the residual stream ");
     CHECK(has(entry_of(all.out, "model.kv_heads"), "N, 0 to 4096, by layer [0] key and value heads"));
     CHECK(has(entry_of(all.out, "train.validation_fraction"), "X, 0 to 0.9 [0.1]"));
+    CHECK(has(entry_of(all.out, "train.steps"), "N, 1 to 1000000000000 "));
+    for (const char* placement : {"pre:", "post:", "sandwich:", "res-post:", "deep:"})
+        CHECK_MESSAGE(has(entry_of(all.out, "model.norm.placement"), std::string(" ") + placement),
+                      placement);
     for (const std::string& line : lines_of(all.out)) {
         const auto columns =
             std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xC0) != 0x80; });
@@ -109,7 +113,35 @@ TEST_CASE("a pattern narrows help config down: a part of a key, with * for any t
     CHECK(entry_of(page("lora"), "finetune.lora.rank") == entry_of(page(""), "finetune.lora.rank"));
     CHECK_FALSE(has(page("lora"), "CONFIG"));
     CHECK(page("") == run_linnet({"help", "config"}).out);
-    CHECK(page("") == run_linnet({"help", "config", "--help"}).out);
+}
+
+TEST_CASE("options may stand around the words of help config, and an unknown one is refused") {
+    for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+             {"help", "config", "--help"},
+             {"help", "config", "-h"},
+             {"help", "config", "--quiet"},
+             {"help", "--quiet", "config"},
+             {"help", "--threads", "1", "config"},
+             {"help", "config", "--threads", "1"},
+         }) {
+        const Outcome outcome = run_linnet(arguments);
+        CHECK(outcome.exit == 0);
+        CHECK(outcome.out == page(""));
+    }
+    for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+             {"help", "config", "lora", "--quiet"},
+             {"help", "config", "--quiet", "lora", "--help"},
+             {"help", "--isa=scalar", "config", "lora"},
+         }) {
+        const Outcome outcome = run_linnet(arguments);
+        CHECK(outcome.exit == 0);
+        CHECK(outcome.out == page("lora"));
+    }
+    const Outcome refused = run_linnet({"help", "config", "lora", "--quite"});
+    CHECK(refused.exit == 2);
+    CHECK(is_one_error_line(refused.err));
+    CHECK_MESSAGE(has(refused.err, "did you mean --quiet?"), refused.err);
+    CHECK(has(run_linnet({"help", "config", "--version"}).out, "linnet "));
 }
 
 TEST_CASE("a pattern that fits no key is refused in one line, with the nearest key") {

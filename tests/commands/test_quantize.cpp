@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "commands/tiny.h"
 #include "support.h"
@@ -30,6 +31,17 @@ TEST_CASE("quantize writes a model that runs, the same for any number of threads
                     "--threads", "2"});
         CHECK(read_text(scratch / "one.gguf") == read_text(scratch / "two.gguf"));
         CHECK(run_linnet({"generate", "-m", scratch / "one.gguf", "-n", "4", "-p", "one"}).exit == 0);
+    }
+}
+
+TEST_CASE("quantize and eval say alike what --ctx is where it is left out") {
+    for (const auto& [command, told] :
+         {std::pair{"quantize", "[the model's own, 2048 at most; all of a shorter text]"},
+          {"eval", "[the model's own; all of a shorter text]"}}) {
+        std::string help;  // in one line
+        std::istringstream words(run_linnet({command, "--help"}).out);
+        for (std::string word; words >> word;) help += word + " ";
+        CHECK_MESSAGE(has(help, told), help);
     }
 }
 

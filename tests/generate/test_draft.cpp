@@ -64,7 +64,7 @@ TEST_CASE("a signal while a draft model reads means no guesses, and the next one
 
 TEST_CASE("of a text longer than its context a draft model reads the newest half, and then goes on") {
     DraftModel small;
-    ModelDrafter drafter(small.engine), other(small.engine);
+    ModelDrafter drafter(small.engine);
     std::vector<TokenId> tokens = some_text(200);
     Continuation text = text_of(*small.tokenizer, tokens);
     std::vector<float> logits(256);
@@ -74,6 +74,7 @@ TEST_CASE("of a text longer than its context a draft model reads the newest half
         const std::size_t read = 32 + static_cast<std::size_t>(step) % 33;
         const std::vector<TokenId> newest(text.text().end() - static_cast<std::ptrdiff_t>(read),
                                           text.text().end());
+        ModelDrafter other(small.engine);  // which holds nothing yet
         const std::vector<TokenId> expected = guesses(other, text_of(*small.tokenizer, newest));
         CHECK(expected.size() == std::min<std::size_t>(4, 64 - read));
         CHECK(guesses(drafter, text) == expected);

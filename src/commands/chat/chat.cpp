@@ -38,8 +38,8 @@ struct Options {
 ChatTemplate template_of(const Options& options, const Model& model) {
     if (!options.form.empty()) return open_chat_template(options.form, "--template");
     const ChosenTemplate carried = choose_template(model.carried_templates());
-    return carried.source.empty() ? open_chat_template("plain", "--template")
-                                  : recognise_chat_template(carried.source, chat_templates(), carried.file);
+    if (carried.source.empty()) return open_chat_template("plain", "--template");
+    return recognise_chat_template(carried.source, chat_templates(), carried.file, carried.place);
 }
 
 void introduce(const Model& model, const ChatTemplate& form, std::int64_t context, bool asks) {

@@ -79,7 +79,8 @@ std::vector<Field> rows(ModelConfig& c) {
         {"model.norm.kind", &c.norm.kind, "LayerNorm or RMSNorm", 0, 0, {"layer", "rms"}},
         {"model.norm.placement",
          &c.norm.placement,
-         "of norms: before a branch, behind the sum, both before and behind the branch, …",
+         "of norms; pre: before a branch, post: behind the sum, sandwich: before and behind a branch, "
+         "res-post: behind a branch, deep: DeepNorm",
          0,
          0,
          {"pre", "post", "sandwich", "res-post", "deep"}},

@@ -138,18 +138,20 @@ void take_ends(const std::string& path, TokenizerHints& hints) {
 }
 
 /// The chat template that has a file of its own.
-std::optional<std::string> template_file(const std::string& folder) {
-    const std::string path = folder + "/chat_template.jinja";
+std::optional<ChosenTemplate> template_file(const std::string& folder) {
+    const std::string path = folder + "/" + folder_template_name;
     if (!there(path)) return std::nullopt;
     std::string text = read_file(path, largest_template);
     if (const std::size_t valid = valid_utf8_prefix(text); valid < text.size())
         fail_input(path, "byte " + std::to_string(valid), "UTF-8", utf8_fault_name(text, valid));
-    return text;
+    return ChosenTemplate{std::move(text), path, ""};
 }
+
+constexpr std::string_view configured_key = "chat_template";
 
 /// That of tokenizer_config.json: a text, or a list of named ones of which "default" is the model's.
 std::string configured_template(const OptionalJson& settings) {
-    const auto value = settings["chat_template"];
+    const auto value = settings[configured_key];
     if (!value) return {};
     if (value->is(Json::Kind::string)) return std::string(value->string());
     std::string found;
@@ -157,6 +159,14 @@ std::string configured_template(const OptionalJson& settings) {
         if (found.empty() || one["name"].string() == "default") found = one["template"].string();
     });
     return found;
+}
+
+/// The one of the two that counts. `settings`: tokenizer_config.json; null: read where it is needed.
+ChosenTemplate template_of(const std::string& folder, const OptionalJson* settings) {
+    if (std::optional<ChosenTemplate> chat = template_file(folder)) return *std::move(chat);
+    const std::string path = folder + "/" + folder_settings_name;
+    return {settings ? configured_template(*settings) : configured_template(OptionalJson(path)), path,
+            std::string(configured_key)};
 }
 
 /// Tokens that a folder adds to those of its tokenizer.model: {"<token>": id} in added_tokens.json, and with
@@ -290,7 +300,7 @@ void add_metadata(const HuggingFaceConfig& file, const ModelConfig& config, Mode
     const std::string& path = source.path;
     write_config(source.metadata, *file.family().gguf, config);
     source.metadata.add("general.name", last_name(path));
-    const OptionalJson settings(path + "/tokenizer_config.json");
+    const OptionalJson settings(path + "/" + folder_settings_name);
     TokenizerPtr tokenizer =
         tokenizer_of(path, static_cast<TokenId>(config.vocabulary), settings, source.notes);
     try {
@@ -298,9 +308,8 @@ void add_metadata(const HuggingFaceConfig& file, const ModelConfig& config, Mode
     } catch (const Error&) {  // no name for its pre-tokenizer
         source.tokenizer = tokenizer;
     }
-    std::optional<std::string> chat = template_file(path);
-    if (!chat) chat = configured_template(settings);
-    if (!chat->empty()) source.metadata.add(chat_template_key, std::string_view(*chat));
+    if (const std::string chat = template_of(path, &settings).source; !chat.empty())
+        source.metadata.add(chat_template_key, std::string_view(chat));
     if (const std::string generation = path + "/" + std::string(generation_name); there(generation))
         add_generation_config(source.metadata, without_infinity(read_file(generation, largest_generation)),
                               generation);
@@ -367,16 +376,15 @@ void refuse_unsaid(const HuggingFaceConfig& file, const ModelConfig& config) {
 
 }  // namespace
 
-std::string folder_chat_template(const std::string& path) {
-    if (std::optional<std::string> chat = template_file(path)) return *std::move(chat);
-    return configured_template(OptionalJson(path + "/tokenizer_config.json"));
+ChosenTemplate folder_chat_template(const std::string& path) {
+    return template_of(path, nullptr);
 }
 
 TokenizerPtr tokenizer_at(const std::string& path) {
     std::error_code ignored;
     if (!std::filesystem::is_directory(path, ignored)) return load_tokenizer(path);
     std::vector<std::string> none;
-    return tokenizer_of(path, 0, OptionalJson(path + "/tokenizer_config.json"), none);
+    return tokenizer_of(path, 0, OptionalJson(path + "/" + folder_settings_name), none);
 }
 
 ModelSource open_folder(const std::string& path, const OpenOptions& options) {

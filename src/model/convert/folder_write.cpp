@@ -11,6 +11,7 @@
 #include "model/convert/new_folder.h"
 #include "model/convert/outgoing.h"
 #include "model/convert/sinks.h"
+#include "model/convert/source.h"
 #include "model/convert/tensor_rows.h"
 #include "model/huggingface/config.h"
 #include "model/huggingface/generation_config.h"
@@ -24,8 +25,7 @@ namespace {
 using nlohmann::ordered_json;
 
 // Of the folder, beside config.json and the weights.
-constexpr std::string_view tokenizer_name = "tokenizer.json", settings_name = "tokenizer_config.json",
-                           modules_name = "modules.json";
+constexpr std::string_view tokenizer_name = "tokenizer.json", modules_name = "modules.json";
 
 /// A model and the family that it goes out as.
 struct FolderModel {
@@ -294,7 +294,7 @@ void write_tokenizer(const FolderModel& model, const Tokenizer& tokenizer, const
         token("mask_token", s.mask);
     settings["add_bos_token"] = pipeline->add_bos();
     if (auto chat = model.file.string(chat_template_key)) settings["chat_template"] = std::string(*chat);
-    write_json(folder + "/" + std::string(settings_name), settings);
+    write_json(folder + "/" + folder_settings_name, settings);
     write_json(folder + "/" + std::string(generation_name), generation_config(model.file, s));
 }
 
@@ -340,8 +340,9 @@ const NewFolder::Names folder_names{
                (name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json"));
     },
     // And what transformers or linnet would read beside them.
-    {tokenizer_name, settings_name, generation_name, modules_name, pooling_folder, "chat_template.jinja",
-     "special_tokens_map.json", "added_tokens.json", "tokenizer.model", "vocab.json", "merges.txt"},
+    {tokenizer_name, folder_settings_name, generation_name, modules_name, pooling_folder,
+     folder_template_name, "special_tokens_map.json", "added_tokens.json", "tokenizer.model", "vocab.json",
+     "merges.txt"},
     "adapter_config.json"};
 
 }  // namespace

@@ -25,13 +25,12 @@ using nlohmann::ordered_json;
 
 constexpr const char* config_name = "adapter_config.json";
 constexpr const char* weights_name = "adapter_model";
-constexpr const char* template_name = "chat_template.jinja";
 constexpr std::string_view prefix = "base_model.model.", mark_a = ".lora_A.weight", mark_b = ".lora_B.weight";
 
 const NewFolder::Names folder_names{
     config_name,
     [](std::string_view name) { return name == std::string(weights_name) + ".safetensors"; },
-    {template_name},
+    {folder_template_name},
     "config.json"};
 
 /// Where the rows of the model's parameters stand in the modules of its family.
@@ -260,7 +259,7 @@ Adapter adapter_of_folder(const std::string& path, const Model& base, double sca
     }
     file.check_used(base);
     adapter.keep = values;
-    adapter.chat_template = {path, [path] { return folder_chat_template(path); }};
+    adapter.chat_template = {[path] { return folder_chat_template(path); }};
     return adapter;
 }
 
@@ -378,7 +377,7 @@ std::uint64_t write_peft_folder(const Adapter& adapter, const Model& base, const
                                  {"use_dora", false},
                                  {"inference_mode", true}};
     writer.write(folder.path(), weights_name);
-    if (!chat_template.empty()) write_file(folder.path() + "/" + template_name, chat_template);
+    if (!chat_template.empty()) write_file(folder.path() + "/" + folder_template_name, chat_template);
     write_file(folder.path() + "/" + config_name,
                config.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
     return folder.finish();

@@ -10,6 +10,7 @@
 #include "formats/gguf.h"
 #include "graph/graph.h"
 #include "model/config/config.h"
+#include "text/chat/carried.h"
 #include "text/tokenizer.h"
 
 namespace linnet {
@@ -59,8 +60,12 @@ ModelSource open_folder(const std::string& path, const OpenOptions& options);
 /// The tokenizer of a file of any kind, or of such a folder: tokenizer.json or tokenizer.model, with what the
 /// files beside it say. Error(Exit::input).
 TokenizerPtr tokenizer_at(const std::string& path);
-/// The chat template of a folder: chat_template.jinja, else what tokenizer_config.json has; empty: none.
-std::string folder_chat_template(const std::string& path);
+/// Files of such a folder: its chat template, and settings of its tokenizer, in which a template may stand
+/// too.
+inline constexpr const char *folder_template_name = "chat_template.jinja",
+                            *folder_settings_name = "tokenizer_config.json";
+/// The chat template of a folder: the file of its own, else that of the settings.
+ChosenTemplate folder_chat_template(const std::string& path);
 /// llama2.c's checkpoint, version 0 to 2; the tokenizer is tokenizer.bin beside it. Error(Exit::input).
 ModelSource open_llama2c(const std::string& path, const OpenOptions& options);
 /// llm.c's checkpoint of a GPT-2, versions 3 and 5; the tokenizer is tokenizer_in() its folder.

@@ -13,7 +13,7 @@ namespace {
 
 bool is_known(const ChosenTemplate& one) {
     try {
-        recognise_chat_template(one.source, chat_templates(), one.file);
+        recognise_chat_template(one.source, chat_templates(), one.file, one.place);
     } catch (const Error&) {
         return false;
     }
@@ -23,22 +23,22 @@ bool is_known(const ChosenTemplate& one) {
 }  // namespace
 
 CarriedTemplate carried_by(const Gguf& file) {
-    return {file.path(),
-            [source = std::string(file.string(chat_template_key).value_or(""))] { return source; }};
+    return {[one = ChosenTemplate{std::string(file.string(chat_template_key).value_or("")), file.path(),
+                                  chat_template_key}] { return one; }};
 }
 
 ChosenTemplate choose_template(std::span<const CarriedTemplate> by_rank) {
     std::vector<ChosenTemplate> unknown;
     for (const CarriedTemplate& carried : by_rank) {
-        ChosenTemplate one{carried.source(), carried.file};
+        ChosenTemplate one = carried.read ? carried.read() : ChosenTemplate();
         if (one.source.empty()) continue;
         if (!is_known(one)) {
             unknown.push_back(std::move(one));
             continue;
         }
         for (const ChosenTemplate& other : unknown)
-            note(other.file + ": " + chat_template_key + ": no template that linnet knows; that of " +
-                 one.file + " is taken");
+            note(place_in(other.file, other.place) + ": no template that linnet knows; that of " + one.file +
+                 " is taken");
         return one;
     }
     return unknown.empty() ? ChosenTemplate() : std::move(unknown.front());

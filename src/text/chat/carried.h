@@ -8,21 +8,23 @@ namespace linnet {
 
 class Gguf;
 
+/// A chat template as it was read.
+struct ChosenTemplate {
+    std::string source{};  // empty where nothing carries one
+    // Where it stands, for errors: a file, and the key in it; no key where the file is the template.
+    std::string file{}, place{};
+};
+
 /// The chat template that a model or an adapter may carry. It is read where it is asked for, so that a bad
 /// one fails no command that needs none.
 struct CarriedTemplate {
-    std::string file{};                   // what carries it, for errors
-    std::function<std::string()> read{};  // gives an empty text where it has none; may be null: likewise
+    std::function<ChosenTemplate()> read{};  // gives an empty source where it has none; may be null: likewise
 
-    std::string source() const { return read ? read() : ""; }
+    std::string source() const { return read ? read().source : ""; }
 };
 
 /// What a GGUF file has.
 CarriedTemplate carried_by(const Gguf& file);
-
-struct ChosenTemplate {
-    std::string source, file;  // source: empty where nothing carries one
-};
 
 /// The first of `by_rank` that linnet knows, else the first that there is. A note says of each that is passed
 /// over for a known one. An adapter stands before its model, as its conversations were the later ones in

@@ -98,13 +98,13 @@ bool is_linnets_jinja(std::string_view source) {
     return source.starts_with(begins_ours);
 }
 
-std::optional<ChatTemplate> template_in(std::string_view source, std::string_view file) {
+std::optional<ChatTemplate> template_in(std::string_view source, std::string_view file,
+                                        std::string_view place) {
     if (!is_linnets_jinja(source)) return std::nullopt;
     source.remove_prefix(begins_ours.size());
     const std::size_t end = source.find(ends_ours);
     if (end == std::string_view::npos) return std::nullopt;
-    ChatTemplate form =
-        parse_chat_template(source.substr(0, end), std::string(file) + ": " + chat_template_key);
+    ChatTemplate form = parse_chat_template(source.substr(0, end), place_in(file, place));
     if (form.name.empty() || form.name.find_first_of("\r\n") != std::string::npos)
         form.name = "the file's own";  // a name is printed within a line
     return form;

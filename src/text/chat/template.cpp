@@ -94,8 +94,8 @@ bool has_marks(std::string_view source, const ChatTemplate& form) {
 }
 
 ChatTemplate recognise_chat_template(std::string_view source, std::span<const ChatTemplate> known,
-                                     std::string_view file) {
-    if (std::optional<ChatTemplate> ours = template_in(source, file)) return *std::move(ours);
+                                     std::string_view file, std::string_view place) {
+    if (std::optional<ChatTemplate> ours = template_in(source, file, place)) return *std::move(ours);
     std::vector<const ChatTemplate*> found;
     std::string marks;
     for (const ChatTemplate& each : known) {
@@ -104,9 +104,12 @@ ChatTemplate recognise_chat_template(std::string_view source, std::span<const Ch
         found.push_back(&each);
     }
     if (found.size() == 1) return *found[0];
-    fail_input(file, chat_template_key, "a template that linnet knows",
-               found.empty() ? "another" : "marks of " + marks,
+    fail_input(file, place, "a template that linnet knows", found.empty() ? "another" : "marks of " + marks,
                "--template NAME or FILE says which it is; names: " + joined(names_of(known)));
+}
+
+std::string place_in(std::string_view file, std::string_view place) {
+    return std::string(file) + (place.empty() ? "" : ": ") + std::string(place);
 }
 
 std::string_view trimmed(std::string_view text) {

@@ -40,9 +40,11 @@ ChatTemplate open_chat_template(const std::string& name_or_path, std::string_vie
 inline constexpr const char* chat_template_key = "tokenizer.chat_template";
 
 /// What a file's own template means: what jinja_of() wrote is what it was made of, else which of `known` has
-/// its marks. Error(Exit::input) naming `file` where it is none of them, or several.
+/// its marks. Error(Exit::input) naming `file`, and `place` in it, where it is none of them, or several.
 ChatTemplate recognise_chat_template(std::string_view source, std::span<const ChatTemplate> known,
-                                     std::string_view file);
+                                     std::string_view file, std::string_view place = chat_template_key);
+/// Both as errors name them: "FILE: PLACE", or "FILE" where the file is the template.
+std::string place_in(std::string_view file, std::string_view place);
 
 /// Whether a file's own template has the marks of this one.
 bool has_marks(std::string_view source, const ChatTemplate& form);
@@ -53,8 +55,10 @@ std::string jinja_of(const ChatTemplate& form, bool begins);
 
 /// Whether it begins as those do.
 bool is_linnets_jinja(std::string_view source);
-/// The template in the comment of such a program; nothing where that is another's. Errors name `file`.
-std::optional<ChatTemplate> template_in(std::string_view source, std::string_view file);
+/// The template in the comment of such a program; nothing where that is another's. Errors name `file` and
+/// `place`.
+std::optional<ChatTemplate> template_in(std::string_view source, std::string_view file,
+                                        std::string_view place = chat_template_key);
 
 /// A user's message and its answer, where there is one yet.
 struct ChatTurn {

@@ -18,7 +18,7 @@ std::string known(const char* name) {
 }
 
 CarriedTemplate carrying(const std::string& file, const std::string& source) {
-    return {file, [source] { return source; }};
+    return {[=] { return ChosenTemplate{source, file, "key"}; }};
 }
 
 std::string chosen(const std::vector<CarriedTemplate>& by_rank) {
@@ -41,14 +41,18 @@ TEST_CASE("an adapter's chat template counts before its model's, unless linnet k
     CHECK(chosen({carrying("adapter", unknown), carrying("model", "")}) == "adapter");
     // One of linnet's own that is damaged is none that it can render.
     CHECK(chosen({carrying("adapter", "{# linnet: {} #}"), model}) == "model");
+    CHECK(choose_template(std::vector{carrying("adapter", unknown)}).place == "key");
     CHECK(choose_template(std::vector{carrying("adapter", "")}).source.empty());
     CHECK(choose_template({}).source.empty());
 }
 
 TEST_CASE("a chat template behind one that serves is not read, and each that is read is read once") {
     int reads = 0;
-    const CarriedTemplate counted{"adapter", [&] { return reads++, known("chatml"); }},
-        never{"model", []() -> std::string { throw std::logic_error("read"); }};
+    const CarriedTemplate counted{[&] {
+        reads++;
+        return ChosenTemplate{known("chatml"), "adapter", "key"};
+    }};
+    const CarriedTemplate never{[]() -> ChosenTemplate { throw std::logic_error("read"); }};
     CHECK(chosen({counted, never}) == "adapter");
     CHECK(reads == 1);
 }

@@ -464,6 +464,11 @@ TEST_CASE("a model file whose comment is no template is refused by its place in 
     CHECK(
         has(refused("{# linnet: {} #}"), "model.gguf: tokenizer.chat_template: user: expected what stands"));
     CHECK(has(refused("{# linnet: [ #}"), "model.gguf: tokenizer.chat_template: line 1"));
+    const auto in_file = [&](const std::string& source) {
+        return refusal([&] { recognise_chat_template(source, chat_templates(), "a.jinja", ""); });
+    };
+    CHECK(has(in_file("{# linnet: [ #}"), "a.jinja: line 1"));
+    CHECK(has(in_file("{{ 'Q: ' }}"), "a.jinja: expected a template that linnet knows"));
     CHECK(has(refused("{# linnet: "), "expected a template that linnet knows, got another"));
     // Another's comment says nothing.
     CHECK(recognise_chat_template("{# chatlm #}<|im_start|>", chat_templates(), "m").name == "chatml");

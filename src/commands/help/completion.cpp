@@ -21,6 +21,11 @@ namespace {
 constexpr Command help_word{"help", "print the help of a command", "", nullptr};
 constexpr Command config_word{config_topic, "list the keys of a CONFIG", "", nullptr};
 
+/// Where keys are offered. Its next word is the one PATTERN; behind that is no place, so nothing is offered.
+std::string keys_place() {
+    return std::string(help_word.name) + "/" + config_word.name;
+}
+
 struct Place {
     std::string name;  // "", "tokenizer", "tokenizer/train", "help/config"
     std::vector<Argument> arguments;
@@ -65,7 +70,7 @@ std::vector<Place> places(const CLI::App& root) {
     pattern.offer = Offer::words;
     pattern.words = config_keys();
     all.push_back(std::move(help));
-    all.push_back({std::string(help_word.name) + "/" + config_word.name, {std::move(pattern)}, {}});
+    all.push_back({keys_place(), {std::move(pattern)}, {}});
     return all;
 }
 
@@ -165,6 +170,12 @@ std::string bash_script(const std::vector<Place>& all) {
            steps(all) +
            ")\n"
            "                place=${place:+$place/}${line[i]} ;;\n"
+           "            " +
+           keys_place() +
+           "/[!-]*)\n"
+           "                place=" +
+           keys_place() +
+           "/PATTERN ;;\n"
            "        esac\n"
            "    done\n"
            "    case $word in\n"
@@ -321,6 +332,15 @@ std::string fish_script(const std::vector<Place>& all) {
         replaced(steps(all), "|", " ") +
         "\n"
         "                set place (string trim -lc / -- \"$place/$word\")\n"
+        "            case '" +
+        keys_place() +
+        "/-*'\n"
+        "            case '" +
+        keys_place() +
+        "/*'\n"
+        "                set place " +
+        keys_place() +
+        "/PATTERN\n"
         "        end\n"
         "    end\n"
         "    test \"$place\" = \"$wanted\"\n"

@@ -28,6 +28,11 @@ std::string number_text(double x) {
     return {text, std::to_chars(text, text + sizeof text, x).ptr};
 }
 
+/// Limits of whole numbers, with all their digits.
+std::string whole_text(double x) {
+    return std::to_string(static_cast<std::int64_t>(x));
+}
+
 template <class T>
 bool holds(const Field& field) {
     return std::holds_alternative<T*>(field.target) || std::holds_alternative<Repeating<T>*>(field.target);
@@ -42,9 +47,10 @@ std::string values_of_field(const Field& field) {
     if (holds<bool>(field)) text = "true | false";
     if (holds<std::string>(field) && !field.choices.empty()) text = joined(field.choices, " | ");
     if (is_number(field)) {
+        const auto limit = holds<double>(field) ? number_text : whole_text;
         text = holds<double>(field) ? "X, " : "N, ";
-        text += field.high == Field().high ? "at least " + number_text(field.low)
-                                           : number_text(field.low) + " to " + number_text(field.high);
+        text += field.high == Field().high ? "at least " + limit(field.low)
+                                           : limit(field.low) + " to " + limit(field.high);
     }
     const bool by_layer = std::visit(
         [](auto* to) {
@@ -120,9 +126,7 @@ std::vector<std::string> config_keys() {
     return keys;
 }
 
-std::string config_help(std::span<const std::string> words) {
-    std::vector<std::string> patterns(words.begin(), words.end());
-    std::erase_if(patterns, [](const std::string& word) { return word == "--help" || word == "-h"; });
+std::string config_help(std::span<const std::string> patterns) {
     if (patterns.size() > 1)
         usage_error("help config", "one PATTERN", std::to_string(patterns.size()) + " words",
                     "* stands for any text, as in train.*.kind");
