@@ -35,7 +35,7 @@ BestLoss BestLoss::from_json(const nlohmann::json& json) {
     best_loss.best_step_ = json.at("step").get<std::int64_t>();
     best_loss.best_loss_ = json.at("loss").get<double>();
     best_loss.last_loss_ = json.at("last_loss").get<double>();
-    best_loss.since_ = json.at("since").get<int>();
+    best_loss.since_ = json.at("since").get<std::int64_t>();
     return best_loss;
 }
 

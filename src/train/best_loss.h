@@ -27,7 +27,7 @@ class BestLoss {
     std::int64_t best_step_ = -1;
     double best_loss_ = std::numeric_limits<double>::infinity();
     double last_loss_ = 0;
-    int since_ = 0;  // evaluations since the best
+    std::int64_t since_ = 0;  // evaluations since the best
 };
 
 }  // namespace linnet

@@ -13,14 +13,14 @@ namespace {
 using nlohmann::json;
 
 /// A model's shape.
-struct Shape {
+struct ModelShape {
     std::int64_t width, layers, heads, ffn, vocabulary, sequence, batch;
 };
 
 // All are Qwen3-shaped, which other runtimes load: LLaMA's blocks with norms of q and k, of the newer recipe
 // (models/shakespeare-today.json) what helps at this size. Found by runs of equal arithmetic on 10 MB of text
 // at 4e13 FLOP (tables of them are in models/RESULTS.md); beyond, wider and deeper alike.
-constexpr Shape shapes[] = {
+constexpr ModelShape model_shapes[] = {
     {64, 2, 2, 192, 1024, 128, 8},       {96, 3, 3, 256, 2048, 128, 16},
     {96, 3, 3, 256, 4096, 128, 16},      {128, 3, 4, 384, 4096, 128, 16},
     {128, 4, 4, 384, 4096, 128, 16},     {160, 4, 5, 448, 4096, 128, 16},
@@ -49,7 +49,7 @@ constexpr TextRow text_rows[] = {
     {40'000'000, 8, 4096, 0.0, 10, 0.05},
     {200'000'000, 9, 8192, 0.0, 8, 0.02},
     {2'000'000'000, 11, 16384, 0.0, 8, 0.01},
-    {UINT64_MAX, std::size(shapes) - 1, 32768, 0.0, 8, 0.005},
+    {UINT64_MAX, std::size(model_shapes) - 1, 32768, 0.0, 8, 0.005},
 };
 
 const TextRow& row_of(std::uint64_t bytes) {
@@ -64,7 +64,7 @@ double rounded(double x) {
     return static_cast<double>(std::llround(x / unit)) * unit;
 }
 
-json config_of(const Shape& shape, const TextRow& text, std::int64_t vocabulary) {
+json config_of(const ModelShape& shape, const TextRow& text, std::int64_t vocabulary) {
     json tokenizer = {{"kind", "bpe"}, {"vocab_size", vocabulary}};
     if (vocabulary == 256) tokenizer = {{"kind", "byte"}};
     auto width = static_cast<double>(shape.width);
@@ -93,7 +93,7 @@ double parameters_of(std::int64_t width, std::int64_t layers, std::int64_t ffn, 
     return static_cast<double>(width) * static_cast<double>(layers * (4 * width + ffn) + vocabulary);
 }
 
-ModelCandidate candidate_of(const Shape& shape, const TextRow& text, const Budget& budget) {
+ModelCandidate candidate_of(const ModelShape& shape, const TextRow& text, const Budget& budget) {
     ModelCandidate c;
     c.config = config_of(shape, text, std::min(text.vocabulary, shape.vocabulary));
     const RunConfig run = read_run_config(c.config, "", budget.settings);
@@ -114,7 +114,7 @@ std::vector<ModelCandidate> candidates_of(const TextRow& text, const Budget& bud
     std::vector<double> off;  // by how much each one's shape is larger or smaller than what is set made it
     std::optional<Error> refused;
     for (std::size_t i = 0; i <= text.shape; i++) {
-        const Shape& shape = shapes[i];
+        const ModelShape& shape = model_shapes[i];
         ModelCandidate c;
         try {
             c = candidate_of(shape, text, budget);

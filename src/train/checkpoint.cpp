@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <span>
@@ -25,7 +26,7 @@ constexpr std::string_view prefix = "step-";
 constexpr std::string_view partial = ".partial-";    // being written, or being removed
 constexpr std::string_view replaced = ".replaced-";  // being exchanged, where the file system cannot do that
 constexpr std::size_t kept = 2;
-constexpr double most_seconds = 1e12;  // of training: more are none
+constexpr double most_seconds = 3e9;  // of training: human_seconds says no more
 constexpr const char* moments_name = "optimizer.bin";
 constexpr const char* helpers_name = "generator.bin";  // only where there are such parameters
 
@@ -127,8 +128,10 @@ void read_floats(const std::string& path, const Floats& parts, const std::string
     }
 }
 
-/// A count out of a manifest, at `place` ("norms/skipped"); exact as a double, too.
-std::uint64_t count_of(const json& manifest, const std::string& place, const std::string& path) {
+/// A count out of a manifest, at `place` ("norms/skipped"); exact as a double, too. `most`: the checkpoint's
+/// step, of what happens at most once a step.
+std::uint64_t count_of(const json& manifest, const std::string& place, const std::string& path,
+                       std::uint64_t most = UINT64_MAX) {
     const json::json_pointer member("/" + place);
     const json value = manifest.is_object() && manifest.contains(member) ? manifest.at(member) : json();
     if (!value.is_number_unsigned() || value.get<std::uint64_t>() > std::uint64_t{1} << 53)
@@ -136,21 +139,38 @@ std::uint64_t count_of(const json& manifest, const std::string& place, const std
                    value.is_number() ? value.dump()
                    : value.is_null() ? "none"
                                      : value.type_name());
-    return value.get<std::uint64_t>();
-}
-
-/// A count of what happened in the steps that were done: at most one a step.
-void check_count_of_steps(const json& manifest, const std::string& place, const std::string& path) {
-    const std::uint64_t found = count_of(manifest, place, path), most = count_of(manifest, "step", path);
+    const auto found = value.get<std::uint64_t>();
     if (found > most)
         fail_input(path, place, "at most the checkpoint's step, " + std::to_string(most),
                    std::to_string(found));
+    return found;
+}
+
+/// Refuses numbers at `place`, one or a list, of which one does not fit.
+void check_numbers(const json& manifest, const std::string& place, const std::string& path,
+                   const std::string& expected, bool (*fits)(double)) {
+    const json& found = manifest.at(json::json_pointer("/" + place));
+    const auto check = [&](const json& number) {
+        if (!fits(number.get<double>())) fail_input(path, place, expected, number.dump());
+    };
+    if (!found.is_array()) return check(found);
+    for (const json& number : found) check(number);
+}
+
+/// As a loss or a norm is.
+bool is_size(double number) {
+    return number >= 0 && std::isfinite(number);
+}
+
+bool is_weight(double number) {
+    return number > 0 && number <= most_weight;
 }
 
 /// What a manifest says of its checkpoint. json::exception where it says it in another form.
 Checkpoint parsed_manifest(const json& m, const std::string& path) {
     Checkpoint state;
-    state.step = static_cast<std::int64_t>(count_of(m, "step", path));
+    const std::uint64_t step = count_of(m, "step", path);
+    state.step = static_cast<std::int64_t>(step);
     state.log_bytes = count_of(m, "log_bytes", path);
     state.name = m.value("name", "");
     state.config = m.at("config");
@@ -167,16 +187,25 @@ Checkpoint parsed_manifest(const json& m, const std::string& path) {
     state.base = m.value("base", "");
     state.early_stop = m.value("early_stop", true);
     state.overfitted = m.value("memorised", false);
-    if (m.contains("read")) state.inputs = DataOptions::from_json(m.at("read"));
+    if (m.contains("read")) {
+        state.inputs = DataOptions::from_json(m.at("read"));
+        if (m.at("read").contains("weights"))
+            check_numbers(m, "read/weights", path,
+                          "positive numbers, at most " + grouped(static_cast<std::uint64_t>(most_weight)),
+                          is_weight);
+    }
     if (m.contains("evaluations") && !m.at("evaluations").is_null()) {
         for (const char* place : {"evaluations/step", "evaluations/since"})
-            check_count_of_steps(m, place, path);
+            (void)count_of(m, place, path, step);
         state.best_loss = BestLoss::from_json(m.at("evaluations"));
+        for (const char* place : {"evaluations/loss", "evaluations/last_loss"})
+            check_numbers(m, place, path, "a loss, at least 0", is_size);
     }
     if (m.contains("texts")) state.texts = m.at("texts");
     if (m.contains("norms")) {
-        (void)count_of(m, "norms/skipped", path);
+        (void)count_of(m, "norms/skipped", path, step);
         state.outliers = OutlierGate::from_json(m.at("norms"));
+        check_numbers(m, "norms/last", path, "norms, at least 0", is_size);
     }
     return state;
 }

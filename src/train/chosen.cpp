@@ -106,7 +106,7 @@ void say_times_read(const RunSetup& setup) {
         const WindowSampler& text = setup.windows->part(i);
         const double read = static_cast<double>(setup.windows->drawn(i, sequences)) *
                             static_cast<double>(t.sequence) / static_cast<double>(text.epoch_rows());
-        said += (i == 0 ? "" : ", ") + printable(text.source().name()) + " " + times(read) + " times";
+        said += (i == 0 ? "" : ", ") + printable(setup.text_name(i)) + " " + times(read) + " times";
     }
     note("read in " + grouped(static_cast<std::uint64_t>(t.steps)) + (t.steps == 1 ? " step: " : " steps: ") +
          said);
@@ -117,9 +117,11 @@ void say_rate_that_rises(const RunSetup& setup) {
     const TrainConfig& t = setup.config.train;
     if (t.schedule.warmup < t.steps || t.optimizer.lr == 0 || setup.checkpoint.step >= t.steps) return;
     const RateSpan span = rate_span(t);
+    const double last = scheduled_rate(t.schedule, span, t.steps - 1), peak = largest_rate(t.schedule, span);
+    if (last >= peak) return;  // noam's warm-up ends at its peak
     char rates[2][32];
-    std::snprintf(rates[0], sizeof rates[0], "%.2g", scheduled_rate(t.schedule, span, t.steps - 1));
-    std::snprintf(rates[1], sizeof rates[1], "%.2g", largest_rate(t.schedule, span));
+    std::snprintf(rates[0], sizeof rates[0], "%.2g", last);
+    std::snprintf(rates[1], sizeof rates[1], "%.2g", peak);
     note("the learning rate only rises, to " + std::string(rates[0]) + " of " + rates[1] +
          ": train.schedule.warmup is " + grouped(static_cast<std::uint64_t>(t.schedule.warmup)) +
          ", train.steps " + grouped(static_cast<std::uint64_t>(t.steps)));
@@ -151,6 +153,9 @@ std::vector<std::string> settings_of(const TrainingOptions& options) {
 }
 
 RunConfig default_config(const TrainingOptions& options, const RunTexts& data, RunSetup& setup) {
+    if (const RunData* examples = data.examples())
+        fail_input(examples->name(), "", "texts, where no config is given", "examples with answers",
+                   "CONFIG says what model learns from those, or linnet finetune goes on from one");
     const std::vector<std::string> settings = settings_of(options);
     const auto read = [&](const json& config) { return read_run_config(config, "", settings); };
     Budget budget;

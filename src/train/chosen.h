@@ -13,8 +13,8 @@ inline constexpr double tuning_epochs = 6;
 /// The settings that options stand for: --set, then --steps.
 std::vector<std::string> settings_of(const TrainingOptions& options);
 
-/// Of a run that begins from nothing, without examples: model and vocabulary. Where the steps are given and
-/// no time, speed is not measured. Error(Exit::usage) for too short a time.
+/// Of a run that begins from nothing: model and vocabulary. Where the steps are given and no time, speed is
+/// not measured. Error(Exit::usage) for too short a time, Error(Exit::input) for examples with answers.
 RunConfig default_config(const TrainingOptions& options, const RunTexts& data, RunSetup& setup);
 
 /// Opens the model, and returns the config of a run from it. Errors as begin_from.

@@ -57,16 +57,21 @@ void note_rates(const RunSetup& setup) {
     if (!stays.empty()) note(stays);
 }
 
+/// Numbers that this optimizer keeps for each element of a parameter.
+int moments_kept(const OptimizerConfig& optimizer) {
+    return moments_of(optimizer_kind(optimizer.kind), optimizer);
+}
+
 /// The optimizer of each parameter, and how many moments it keeps: what a checkpoint holds depends on them.
 std::vector<std::pair<std::string, int>> optimizers_of(const TrainConfig& train, const Graph& graph,
                                                        const std::string& name) {
     const std::vector<ParameterGroup> groups = groups_of(train);
-    std::vector<std::pair<std::string, int>> kinds;
+    std::vector<std::pair<std::string, int>> kept;
     for (std::size_t group : assign_groups(groups, graph, name)) {
         const OptimizerConfig& optimizer = groups[group].optimizer;
-        kinds.emplace_back(optimizer.kind, moments_of(optimizer_kind(optimizer.kind), optimizer));
+        kept.emplace_back(optimizer.kind, moments_kept(optimizer));
     }
-    return kinds;
+    return kept;
 }
 
 /// A run goes on only as what it was: the same model, vocabulary, data and batches. The rest may change.
@@ -87,18 +92,15 @@ void check_resume(const RunSetup& setup, const TrainingOptions& options, const G
     if (optimizer(was) != optimizer(now))
         fail(Exit::diverged, options.out, "train.optimizer.kind", optimizer(was), optimizer(now), keeps);
     const RunConfig then = read_run_config(setup.checkpoint.config, *setup.resumed, {});
-    const auto moments = [](const RunConfig& run) {
-        const OptimizerConfig& o = run.train.optimizer;
-        return moments_of(optimizer_kind(o.kind), o);
-    };
-    if (moments(then) != moments(setup.config))
-        fail(Exit::diverged, options.out, "train.optimizer.momentum",
-             json(then.train.optimizer.momentum).dump(), json(setup.config.train.optimizer.momentum).dump(),
-             keeps);
     if (optimizers_of(then.train, graph, *setup.resumed) !=
-        optimizers_of(setup.config.train, graph, setup.config_name))
+        optimizers_of(setup.config.train, graph, setup.config_name)) {
+        const OptimizerConfig &before = then.train.optimizer, &after = setup.config.train.optimizer;
+        if (moments_kept(before) != moments_kept(after))
+            fail(Exit::diverged, options.out, "train.optimizer.momentum", json(before.momentum).dump(),
+                 json(after.momentum).dump(), keeps);
         fail(Exit::diverged, options.out, "train.groups", "the same optimizer for each parameter",
              "another one for some", keeps);
+    }
     for (const char* key : {"batch", "sequence", "accumulate", "seed", "objective", "replaced", "masked",
                             "augment", "validation_fraction"})
         if (was["train"].value(key, json()) != now["train"].value(key, json()))
@@ -320,13 +322,6 @@ std::string checkpoint_model(const RunSetup& setup) {
     return *setup.resumed + "/" + (setup.start.adapts() ? best_adapter : best_model);
 }
 
-/// What is chosen where no config is given learns from plain text.
-void refuse_examples(const RunTexts& texts) {
-    if (const RunData* examples = texts.examples())
-        fail_input(examples->name(), "", "texts, where no config is given", "examples with answers",
-                   "CONFIG says what model learns from those, or linnet finetune goes on from one");
-}
-
 /// How the first conversation, at `chat`, and all others are marked.
 ChatTemplate form_of_chats(const RunSetup& setup, const std::string& chat) {
     ChatTemplate form = template_of(setup.start, chat);
@@ -443,7 +438,6 @@ RunSetup set_up(const TrainingOptions& options) {
     setup.data_hash = data.sha256();
     const std::vector<std::string> descriptions = data.descriptions();  // said once nothing is refused
     if (from_nothing) {
-        refuse_examples(data);
         setup.config = default_config(options, data, setup);
         note_rates(setup);
     } else {

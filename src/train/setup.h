@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "data/mixture.h"
 #include "train/candidates.h"
 #include "train/checkpoint.h"
@@ -52,6 +53,8 @@ struct RunSetup {
     bool prepares_ahead() const { return task && task->in_memory(); }
     /// Texts that are evaluated each by itself.
     std::size_t texts() const { return packed || task ? 1 : windows->parts(); }
+    /// What the log calls text `part` of several: the same after a resume, which knows its path.
+    std::string text_name(std::size_t part) const { return input_name(data.called()[part]); }
     /// Tokens that count, of all texts; or examples, where there are some.
     std::uint64_t tokens(DataSplit split) const {
         return task ? task->size(split) : packed ? packed->size(split) : windows->size(split);

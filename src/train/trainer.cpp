@@ -140,17 +140,28 @@ class Trainer {
         say_whether_held_out();
     }
 
-    /// Without an evaluation there is no best model, and no early end.
+    /// Without an evaluation there is no best model, and no early end. A part of a mixture that has none is
+    /// passed over.
     void say_whether_held_out() const {
         Batch first;
-        for (std::size_t part = 0; part < setup_.texts(); part++)
-            if (fill_validation(setup_, part, 0, 1, first)) return;
+        std::vector<std::size_t> passed_over;
+        const std::size_t texts = setup_.texts();
+        bool streams = setup_.windows.has_value();
+        for (std::size_t part = 0; part < texts; part++) {
+            if (!fill_validation(setup_, part, 0, 1, first)) passed_over.push_back(part);
+            if (streams) streams = setup_.windows->part(part).source().packed() == nullptr;
+        }
+        if (passed_over.size() < texts) {
+            for (const std::size_t part : passed_over)
+                note(printable(setup_.text_name(part)) + ": too little is held out: it is not evaluated");
+            return;
+        }
         const auto window =
             static_cast<std::uint64_t>(setup_.config.train.sequence) + 1;  // with what follows
         note("too little is held out" +
-             (setup_.windows ? " (" + grouped(setup_.tokens(DataSplit::validation)) +
-                                   " tokens, a window takes " + grouped(window) + ")"
-                             : "") +
+             (streams ? " (" + grouped(setup_.tokens(DataSplit::validation)) + " tokens, a window takes " +
+                            grouped(window) + ")"
+                      : "") +
              ": no evaluation, " + best_name() + " is the last");
     }
 
@@ -299,7 +310,7 @@ class Trainer {
             all.loss += weight * m.loss, all.bpb += weight * m.bpb, all.tokens += m.tokens;
             weights += weight;
             if (several)
-                texts.push_back({{"name", setup_.windows->part(part).source().name()},
+                texts.push_back({{"name", setup_.text_name(part)},
                                  {"loss", with_digits(m.loss, 7)},
                                  {"bpb", with_digits(m.bpb, 6)},
                                  {"tokens", m.tokens}});

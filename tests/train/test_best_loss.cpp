@@ -33,4 +33,7 @@ TEST_CASE("evaluations read back from a checkpoint decide as those that were sav
     CHECK(best_loss.overfitting());
     CHECK(back.overfitting());
     CHECK_FALSE(BestLoss::from_json(BestLoss().to_json()).any());
+    nlohmann::json many = best_loss.to_json();
+    many["since"] = std::int64_t{1} << 40;
+    CHECK(BestLoss::from_json(many).to_json() == many);
 }

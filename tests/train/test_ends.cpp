@@ -85,7 +85,7 @@ TEST_CASE("of texts with weights it is said how often each is read") {
     const Outcome whole = run(line + "--out whole --data text=3 --data other=1 --epochs 1");
     CHECK_MESSAGE(has(whole.err, said), whole.err);
     CHECK_FALSE(has(run(line + "--out one --data text --data other --steps 2").err, "read in"));
-    CHECK(has(run("$LINNET train --help").out, "of texts with weights, all"));
+    CHECK(has(run("$LINNET train --help").out, "with weights, all"));
 }
 
 TEST_CASE("a resumed run of a template's file needs neither the folder that it was named in nor the file") {

@@ -123,6 +123,10 @@ TEST_CASE("a warm-up that takes the whole run is told, with the rate that it com
     CHECK_FALSE(has(told("$LINNET train --out out --resume --threads 1"), "only rises"));  // it has ended
     CHECK_FALSE(has(told(line + "--out other --set train.schedule.warmup=1"), "only rises"));
     CHECK_FALSE(has(told("$LINNET train --data text --out chosen --threads 1 --steps 2"), "only rises"));
+    // The last step of noam's warm-up has its largest rate.
+    const std::string noam = line + "--set train.schedule.kind=noam --out noam --overwrite ";
+    CHECK(has(told(noam + "--set train.schedule.warmup=3"), "only rises"));
+    CHECK_FALSE(has(told(noam + "--set train.schedule.warmup=2"), "only rises"));
 }
 
 TEST_CASE("settings of an optimizer that contradict each other, and groups without parameters, are refused") {
@@ -166,6 +170,11 @@ TEST_CASE("settings of an optimizer that contradict each other, and groups witho
                 sgd(" --set train.optimizer.momentum=0", "blk.0.attn_q.weight"));
     CHECK(moved.exit == 5);
     CHECK_MESSAGE(has(moved.err, "train.optimizer.momentum: expected 0.95, got 0"), moved.err);
+    // Where groups say it of every parameter, the run's own momentum is nobody's.
+    CHECK(run("$TRAIN --out none --steps 5" + sgd("", "*")).exit == 0);
+    const Outcome same =
+        run("$TRAIN --out none --resume --steps 9" + sgd(" --set train.optimizer.momentum=0", "*"));
+    CHECK_MESSAGE(same.exit == 0, same.err);
 }
 
 TEST_CASE("a pattern of a group that matches nothing is named by the config's file, or by none") {

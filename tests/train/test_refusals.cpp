@@ -34,6 +34,40 @@ std::string said(const std::string& folder, Exit exit, const std::function<void(
     return line.starts_with(folder + "/") ? line.substr(folder.size() + 1) : line;
 }
 
+/// A checkpoint's folder, and what its manifest may say.
+struct WrittenCheckpoint {
+    Scratch s;
+    json good = {{"step", 3},
+                 {"data", "sum"},
+                 {"log_bytes", 12},
+                 {"seconds", 1.5},
+                 {"config", {{"model", 7}, {"train", {{"optimizer", json::object()}}}}},
+                 {"isa", "avx2"},
+                 {"base", "print"},
+                 {"read",
+                  {{"inputs", {"a", "b"}},
+                   {"format", "auto"},
+                   {"field", "text"},
+                   {"separator", ""},
+                   {"invalid", "error"},
+                   {"skip_bad", true}}},
+                 {"evaluations", {{"step", 2}, {"loss", 1.5}, {"last_loss", 2.5}, {"since", 1}}},
+                 {"texts", {{{"weight", 1}, {"sequences", 4}}}},
+                 {"norms", {{"last", std::vector<double>(200, 1.0)}, {"skipped", 2}}},
+                 {"sha256", {{"adapter.gguf", sha256("weights")}, {"optimizer.bin", sha256("moments")}}}};
+    WrittenCheckpoint() {
+        write_text(s / "adapter.gguf", "weights");
+        write_text(s / "optimizer.bin", "moments");
+    }
+    Checkpoint read(const json& manifest) const {
+        write_text(s / "manifest.json", manifest.dump());
+        return read_checkpoint(s.path);
+    }
+    std::string refused(const json& manifest) const {
+        return said(s.path, Exit::input, [&] { read(manifest); });
+    }
+};
+
 }  // namespace
 
 TEST_CASE("a run's config that contradicts itself is refused by the setting's name") {
@@ -155,53 +189,40 @@ TEST_CASE("the special tokens of a vocabulary are those that its objective needs
     CHECK(names("spans") == Names{"<|endoftext|>", "<extra_id_0>", "<extra_id_1>", "<extra_id_2>"});
 }
 
-TEST_CASE("a manifest tells what a checkpoint is of, and one that cannot be is refused") {
-    Scratch s;
-    write_text(s / "adapter.gguf", "weights");
-    write_text(s / "optimizer.bin", "moments");
-    const json inputs = {{"inputs", {"a", "b"}}, {"format", "auto"},   {"field", "text"},
-                         {"separator", ""},      {"invalid", "error"}, {"skip_bad", true}};
-    json good = {{"step", 3},
-                 {"data", "sum"},
-                 {"log_bytes", 12},
-                 {"seconds", 1.5},
-                 {"config", {{"model", 7}, {"train", {{"optimizer", json::object()}}}}},
-                 {"isa", "avx2"},
-                 {"base", "print"},
-                 {"read", inputs},
-                 {"evaluations", {{"step", 2}, {"loss", 1.5}, {"last_loss", 2.5}, {"since", 1}}},
-                 {"texts", {{{"weight", 1}, {"sequences", 4}}}},
-                 {"norms", {{"last", std::vector<double>(200, 1.0)}, {"skipped", 5}}},
-                 {"sha256", {{"adapter.gguf", sha256("weights")}, {"optimizer.bin", sha256("moments")}}}};
-    auto read = [&](const json& manifest) {
-        write_text(s / "manifest.json", manifest.dump());
-        return read_checkpoint(s.path);
-    };
-    Checkpoint state = read(good);
+TEST_CASE("a manifest tells what a checkpoint is of") {
+    WrittenCheckpoint written;
+    const Scratch& s = written.s;
+    json& good = written.good;
+    Checkpoint state = written.read(good);
     CHECK(state.isa == "avx2");
     CHECK(state.base == "print");
     CHECK(state.inputs.inputs == std::vector<std::string>{"a", "b"});
+    CHECK(state.inputs.called() == state.inputs.inputs);  // an older one has no names
     CHECK(state.inputs.weights.empty());
     CHECK(state.inputs.read.skip_bad);
     CHECK_FALSE(state.best_loss.any());  // the model that it knows of is not there
     CHECK(state.texts == good["texts"]);
     CHECK(state.outliers.norms().size() == OutlierGate::window);
-    CHECK(state.outliers.skipped() == 5);
+    CHECK(state.outliers.skipped() == 2);
     CHECK(state.best.empty());
     write_text(s / "best.gguf", "best");
     good["read"]["weights"] = {1, 2};
-    CHECK(read(good).best == s / "best.gguf");
-    CHECK(read(good).best_loss.best_step() == 2);
+    CHECK(written.read(good).best == s / "best.gguf");
+    CHECK(written.read(good).best_loss.best_step() == 2);
     good["sha256"]["best.gguf"] = sha256("best");
-    CHECK(read(good).best_sha256 == sha256("best"));
+    CHECK(written.read(good).best_sha256 == sha256("best"));
     write_text(s / "best.gguf", "b");
-    CHECK(said(s.path, Exit::input, [&] { read(good); }) ==
-          "best.gguf: sha256: expected " + sha256("best") + ", got " + sha256("b") +
-              " (the checkpoint is damaged; without this file it goes on)");
+    CHECK(written.refused(good) == "best.gguf: sha256: expected " + sha256("best") + ", got " + sha256("b") +
+                                       " (the checkpoint is damaged; without this file it goes on)");
     write_text(s / "best.gguf", "best");
-    CHECK(read(good).inputs.weights == std::vector<double>{1, 2});
+    CHECK(written.read(good).inputs.weights == std::vector<double>{1, 2});
     good["read"]["weights"] = {1};  // which cannot be of two inputs
-    CHECK(read(good).inputs.weights.empty());
+    CHECK(written.read(good).inputs.weights.empty());
+}
+
+TEST_CASE("a manifest that cannot be is refused by the place and what it says there") {
+    const WrittenCheckpoint written;
+    const std::string weights = "positive numbers, at most 1 000 000 000";
     const std::pair<std::string, std::string> changes[] = {
         {R"({"step": "3"})", "step: expected a count, got string"},
         {R"({"step": null})", "step: expected a count, got none"},
@@ -209,40 +230,58 @@ TEST_CASE("a manifest tells what a checkpoint is of, and one that cannot be is r
         {R"({"config": null})", "expected a checkpoint's manifest, got other JSON"},
         {R"({"data": 7})", "expected a checkpoint's manifest, got other JSON"},
         {R"({"read": 7})", "expected a checkpoint's manifest, got other JSON"},
+        {R"({"read": {"weights": [1, -1]}})", "read/weights: expected " + weights + ", got -1"},
+        {R"({"read": {"weights": [0, 1]}})", "read/weights: expected " + weights + ", got 0"},
+        {R"({"read": {"weights": [1e300, 1]}})", "read/weights: expected " + weights + ", got 1e+300"},
+        {R"({"read": {"weights": ["2", 1]}})", "expected a checkpoint's manifest, got other JSON"},
         {R"({"read": {"inputs": "a"}})", "expected a checkpoint's manifest, got other JSON"},
         {R"({"evaluations": {"loss": "x"}})", "expected a checkpoint's manifest, got other JSON"},
         {R"({"norms": 7})", "norms/skipped: expected a count, got none"},
         {R"({"norms": {"skipped": 1e30}})", "norms/skipped: expected a count, got 1e+30"},
+        {R"({"norms": {"skipped": 4}})", "norms/skipped: expected at most the checkpoint's step, 3, got 4"},
+        {R"({"norms": {"last": [1, -0.5]}})", "norms/last: expected norms, at least 0, got -0.5"},
         {R"({"norms": {"last": 7}})", "expected a checkpoint's manifest, got other JSON"},
         {R"({"evaluations": {"step": 1e300}})", "evaluations/step: expected a count, got 1e+300"},
         {R"({"evaluations": {"step": 4}})",
          "evaluations/step: expected at most the checkpoint's step, 3, got 4"},
         {R"({"evaluations": {"since": 4294967297}})",
          "evaluations/since: expected at most the checkpoint's step, 3, got 4294967297"},
+        {R"({"evaluations": {"loss": -1}})", "evaluations/loss: expected a loss, at least 0, got -1"},
+        {R"({"evaluations": {"last_loss": -0.1}})",
+         "evaluations/last_loss: expected a loss, at least 0, got -0.1"},
         {R"({"evaluations": 7})", "evaluations/step: expected a count, got none"},
         {R"({"seconds": 1e308})", "seconds: expected a time of training, got 1e+308"},
+        {R"({"seconds": 4e9})", "seconds: expected a time of training, got 4000000000.0"},
         {R"({"seconds": -1})", "seconds: expected a time of training, got -1"},
         {R"({"sha256": {"model.gguf": "00"}})",
          "sha256: expected adapter.gguf and optimizer.bin, got model.gguf"},
         {R"({"sha256": 7})", "sha256: expected an object, got number"},
     };
     for (const auto& [change, says] : changes) {
-        json damaged = good;
+        json damaged = written.good;
         damaged.merge_patch(json::parse(change));
-        CHECK(said(s.path, Exit::input, [&] { read(damaged); }) == "manifest.json: " + says);
+        CHECK(written.refused(damaged) == "manifest.json: " + says);
     }
-    CHECK(said(s.path, Exit::input, [&] { read(json::array()); }) ==
-          "manifest.json: step: expected a count, got none");
+    CHECK(written.refused(json::array()) == "manifest.json: step: expected a count, got none");
+    json most = written.good;
+    most.merge_patch(json::parse(R"({"step": 7, "seconds": 3e9, "read": {"weights": [1e9, 1e-9]},
+        "norms": {"skipped": 7, "last": [0]}, "evaluations": {"step": 7, "loss": 0, "last_loss": 0}})"));
+    CHECK(written.read(most).inputs.weights == std::vector<double>{1e9, 1e-9});
+}
+
+TEST_CASE("of a folder's names only a checkpoint's own count, and what it cannot hold is refused") {
+    const WrittenCheckpoint written;
+    const Scratch& s = written.s;
     std::string newest;
     const std::string misnamed = s / "misnamed/step-00000009/";
     fs::create_directories(misnamed);
-    for (const char* name : {"adapter.gguf", "optimizer.bin", "best.gguf"})
-        fs::copy_file(s / name, misnamed + name);
-    write_text(misnamed + "manifest.json", good.dump());
+    for (const char* name : {"adapter.gguf", "optimizer.bin"}) fs::copy_file(s / name, misnamed + name);
+    write_text(misnamed + "manifest.json", written.good.dump());
     CHECK(said(s.path, Exit::input, [&] { read_newest_checkpoint(s / "misnamed", newest); }) ==
           "misnamed/step-00000009/manifest.json: step: expected that of the folder's name, got 3");
     CHECK(said(s.path, Exit::diverged, [&] { read_newest_checkpoint(s / "none", newest); }) ==
           "none: expected a checkpoint, got none");
+    write_text(s / "best.gguf", "best");
     CHECK(said(s.path, Exit::io, [&] { link_or_copy(s / "no-such", s / "to"); }) ==
           "to: No such file or directory");
     CHECK(said(s.path, Exit::io, [&] { link_or_copy(s / "best.gguf", s / "none/to"); }) ==

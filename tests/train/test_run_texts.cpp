@@ -71,6 +71,12 @@ TEST_CASE("texts with weights are each evaluated by themselves, and a resumed ru
     CHECK(has(other.err, "expected the weights that the run began with"));
     CHECK(run("$TRAIN --out cut --resume").exit == 0);
     CHECK(run.file("cut/model.gguf") == run.file("whole/model.gguf"));
+    const std::vector<json> resumed = run.log("cut", "eval");
+    REQUIRE(resumed.size() == 2);
+    for (const json& eval : resumed) {  // the second was measured after the resume, which was told no names
+        CHECK(eval["texts"][0]["name"] == "text");
+        CHECK(eval["texts"][1]["name"] == "other=b");
+    }
     // Without weights all inputs are one text, as before.
     CHECK(run("$TRAIN --out plain --data text --data other=b --steps 2").exit == 0);
     CHECK_FALSE(run.log("plain", "eval").back().contains("texts"));
@@ -137,7 +143,8 @@ TEST_CASE("--epochs ends when all has been read so often; weights that are none 
 }
 
 TEST_CASE(
-    "texts and examples are mixed by their weights: each is evaluated, and a killed run goes on exactly") {
+    "texts and examples are mixed by their weights: each is evaluated, and a run goes on exactly from an "
+    "older checkpoint") {
     Run run;
     run.write_pairs("pairs.jsonl", 120, " two");
     run.write_pairs("more.jsonl", 40, " eleven");
@@ -190,6 +197,29 @@ TEST_CASE("an epoch of a mixture is all windows of its texts and all bins of its
     // "two" 7. One and two come twice: 53 rows, two bins of 32.
     CHECK_MESSAGE(has(both.err, "read in 386 steps: text 6.7 times, pairs.jsonl 515 times"), both.err);
     CHECK(number_of(both.out, "steps") == std::ceil(10 * (text + 2 * 32) / each));
+}
+
+TEST_CASE("a text of a mixture that is too small to be evaluated is named") {
+    Run run;
+    write_text(run.s / "little", run.file("text").substr(0, 200));
+    const std::string missing = ": too little is held out: it is not evaluated\n",
+                      none = ": no evaluation, model.gguf is the last\n";
+    const Outcome some = run("$TRAIN --out some --steps 2 --data text --data little=2");
+    CHECK_MESSAGE(some.exit == 0, some.err);
+    CHECK_MESSAGE(has(some.err, "little" + missing), some.err);
+    CHECK_FALSE(has(some.err, "text" + missing));
+    CHECK_FALSE(has(some.err, none));
+    CHECK(run.log("some", "eval").back()["texts"].size() == 1);
+    CHECK_FALSE(has(run("$TRAIN --out all --steps 2 --data text --data other=b=2").err, missing));
+    const std::string line = "$TRAIN --out none --overwrite --steps 2 --set train.validation_fraction=0 ";
+    const Outcome streams = run(line + "--data text --data little=2");
+    CHECK_MESSAGE(has(streams.err, "too little is held out (0 tokens, a window takes 33)" + none),
+                  streams.err);
+    CHECK_FALSE(has(streams.err, missing));
+    // Of examples no window is taken.
+    run.write_pairs("pairs.jsonl", 12, " two");
+    const Outcome mixed = run(line + "--data text --data pairs.jsonl=2");
+    CHECK_MESSAGE(has(mixed.err, "too little is held out" + none), mixed.err);
 }
 
 TEST_CASE("what cannot be mixed is refused in one line") {

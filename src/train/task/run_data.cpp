@@ -26,9 +26,13 @@ json DataOptions::to_json() const {
     std::vector<std::string> paths;
     for (const std::string& input : inputs)
         paths.push_back(input == "-" ? input : fs::absolute(input).lexically_normal().string());
-    nlohmann::json all = {{"inputs", paths},         {"format", read.format},
-                          {"field", read.field},     {"separator", read.separator},
-                          {"invalid", read.invalid}, {"skip_bad", read.skip_bad},
+    nlohmann::json all = {{"inputs", paths},
+                          {"names", called()},
+                          {"format", read.format},
+                          {"field", read.field},
+                          {"separator", read.separator},
+                          {"invalid", read.invalid},
+                          {"skip_bad", read.skip_bad},
                           {"fields", fields}};
     if (!weights.empty()) all["weights"] = weights;
     if (resize) all["resize"] = true;
@@ -38,6 +42,8 @@ json DataOptions::to_json() const {
 DataOptions DataOptions::from_json(const json& json) {
     DataOptions options;
     options.inputs = json.at("inputs").get<std::vector<std::string>>();
+    options.names = json.value("names", std::vector<std::string>());
+    if (options.names.size() != options.inputs.size()) options.names.clear();
     options.weights = json.value("weights", std::vector<double>());
     if (!options.weights.empty() && options.weights.size() != options.inputs.size()) options.weights.clear();
     options.read.format = json.at("format").get<std::string>();
@@ -165,13 +171,6 @@ PackedTexts RunData::packed(const Tokenizer& tokenizer, const ChatTemplate* form
         note(name() + ": the vocabulary has no end token, so nothing is learned that ends a completion");
     documents_.reset(), examples_.reset();
     return packed;
-}
-
-void RunData::refuse_chats() const {
-    if (!first_chat().empty())
-        fail_input(first_chat(), "",
-                   "texts, or prompts with completions, for a model that begins from nothing",
-                   "a conversation", "linnet finetune learns from those");
 }
 
 TokenizerPtr RunData::tokenizer(const RunConfig& run, int threads) const {

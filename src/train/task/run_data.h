@@ -12,15 +12,20 @@
 
 namespace linnet {
 
+/// The most that an input may weigh.
+inline constexpr double most_weight = 1e9;
+
 /// What --data and the reading options say.
 struct DataOptions {
     std::vector<std::string> inputs;  // files, folders, "-"; or one corpus (data/token_files.h)
+    std::vector<std::string> names;   // as they were given before a resume, for logs; empty: as inputs
     std::vector<double> weights;      // of each input, positive; empty: all are one text
     ReadOptions read;
     std::vector<std::string> fields;  // of JSON lines that hold examples; empty: the objective's own
     bool resize = false;              // pictures of another size are made as large as the model's
 
-    /// As a checkpoint keeps it, so that a resume needs no --data: paths are absolute.
+    const std::vector<std::string>& called() const { return names.empty() ? inputs : names; }
+    /// As a checkpoint keeps it, so that a resume needs no --data: paths are absolute, names as given.
     nlohmann::json to_json() const;
     static DataOptions from_json(const nlohmann::json& json);
 };
@@ -46,11 +51,7 @@ class RunData {
     /// Holds a corpus of ours against its checksums: a sample of them, or all.
     void check(bool whole) const;
 
-    /// Error(Exit::input) where examples are conversations, which a model that begins from nothing cannot
-    /// learn.
-    void refuse_chats() const;
-    /// As the config says; a corpus brings its own unless the config names a file. Not of
-    /// conversations.
+    /// As the config says; a corpus brings its own unless the config names a file. Not of conversations.
     TokenizerPtr tokenizer(const RunConfig& config, int threads) const;
     /// The tokens; the text is let go.
     TokenSource tokens(const Tokenizer& tokenizer, double fraction, int threads);

@@ -17,7 +17,7 @@ RunTexts::RunTexts(DataOptions options) : options_(std::move(options)) {
     }
     for (const std::string& input : options_.inputs) {
         DataOptions one = options_;
-        one.inputs = {input}, one.weights.clear();
+        one.inputs = {input}, one.names.clear(), one.weights.clear();
         parts_.emplace_back(std::move(one));
     }
     std::string first;
@@ -88,7 +88,9 @@ std::string RunTexts::first_chat() const {
 }
 
 TokenizerPtr RunTexts::tokenizer(const RunConfig& config, int threads) const {
-    for (const RunData& part : parts_) part.refuse_chats();
+    if (const std::string chat = first_chat(); !chat.empty())
+        fail_input(chat, "", "texts, or prompts with completions, for a model that begins from nothing",
+                   "a conversation", "linnet finetune learns from those");
     for (const RunData& part : parts_)
         if (parts_.size() == 1 || config.tokenizer.kind == "file" || part.is_corpus())
             return part.tokenizer(config, threads);

@@ -32,6 +32,7 @@ class RunTexts {
     std::string first_chat() const;
 
     /// Made from all training texts together, or the corpora's own, which must be the same one.
+    /// Error(Exit::input) where some are conversations, which a model that begins from nothing cannot learn.
     TokenizerPtr tokenizer(const RunConfig& config, int threads) const;
     /// The tokens of each: of texts a stream, of examples what RunData::packed makes of them with the seed of
     /// their place. The texts are let go.
