@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "commands/help.h"
+#include "commands/text_input.h"
 #include "commands/tiny.h"
 #include "support.h"
 #include "train/task/config.h"
@@ -14,19 +15,12 @@ using namespace linnet::test;
 
 namespace {
 
-std::vector<std::string> lines_of(const std::string& text) {
-    std::istringstream in(text);
-    std::vector<std::string> lines;
-    for (std::string line; std::getline(in, line);) lines.push_back(line);
-    return lines;
-}
-
 /// The keys of a page; each begins a line, behind two spaces.
 std::vector<std::string> keys_of(const std::string& page) {
     std::vector<std::string> keys;
-    for (const std::string& line : lines_of(page))
+    for (const std::string_view line : lines_of(page))
         if (line.starts_with("  ") && line.size() > 2 && line[2] != ' ')
-            keys.push_back(line.substr(2, line.find(' ', 2) - 2));
+            keys.emplace_back(line.substr(2, line.find(' ', 2) - 2));
     return keys;
 }
 
@@ -34,10 +28,10 @@ std::vector<std::string> keys_of(const std::string& page) {
 std::string entry_of(const std::string& page, const std::string& key) {
     std::string entry;
     bool in = false;
-    for (const std::string& line : lines_of(page)) {
+    for (const std::string_view line : lines_of(page)) {
         if (!line.starts_with("      ")) in = line.starts_with("  " + key + " ");
         if (!in) continue;
-        std::istringstream words(line);
+        std::istringstream words{std::string(line)};
         for (std::string word; words >> word;) entry += word + " ";
     }
     return entry;
@@ -83,7 +77,7 @@ TEST_CASE("help config has every key, with its values, its default and its help"
     for (const char* placement : {"pre:", "post:", "sandwich:", "res-post:", "deep:"})
         CHECK_MESSAGE(has(entry_of(all.out, "model.norm.placement"), std::string(" ") + placement),
                       placement);
-    for (const std::string& line : lines_of(all.out)) {
+    for (const std::string_view line : lines_of(all.out)) {
         const auto columns =
             std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xC0) != 0x80; });
         CHECK_MESSAGE(columns <= 80, line);
@@ -92,11 +86,12 @@ TEST_CASE("help config has every key, with its values, its default and its help"
 
 TEST_CASE("help config groups keys by the object that they stand in") {
     std::vector<std::string> titles;
-    for (const std::string& line : lines_of(page(""))) {
+    const std::string all = page("");
+    for (const std::string_view line : lines_of(all)) {
         if (line.ends_with(":") && line.find(' ') == line.npos)
-            titles.push_back(line.substr(0, line.size() - 1));
+            titles.emplace_back(line.substr(0, line.size() - 1));
         if (!titles.empty() && line.starts_with("  ") && line[2] != ' ') {
-            const std::string key = line.substr(2, line.find(' ', 2) - 2);
+            const std::string key(line.substr(2, line.find(' ', 2) - 2));
             CHECK_MESSAGE(key.substr(0, key.rfind('.')) == titles.back(), key);
         }
     }

@@ -1,5 +1,7 @@
 #include "commands/tiny.h"
 
+#include <doctest/doctest.h>
+
 #include <stdexcept>
 #include <utility>
 
@@ -39,6 +41,13 @@ Workplace::Workplace(std::string before) : before_(std::move(before)) {
 
 Outcome Workplace::operator()(const std::string& line) const {
     return run_shell("cd '" + s.path + "'\n" + before_ + "\n" + line);
+}
+void Workplace::refuses(const std::string& line, int exit, const std::string& said) const {
+    CAPTURE(line);
+    const Outcome refused = (*this)(line);
+    CHECK(refused.exit == exit);
+    CHECK_MESSAGE(is_one_error_line(refused.err), refused.err);
+    CHECK_MESSAGE(has(refused.err, said), refused.err);
 }
 
 bool is_one_error_line(const std::string& err) {

@@ -22,6 +22,8 @@ class Workplace {
     /// `before`: shell that goes before each line, such as NAME=value.
     explicit Workplace(std::string before = {});
     Outcome operator()(const std::string& line) const;
+    /// Checks that the line ends with that code and one line on stderr that has `said` in it.
+    void refuses(const std::string& line, int exit, const std::string& said) const;
     std::string file(const std::string& name) const { return read_text(s / name); }
     Scratch s;
 

@@ -11,22 +11,8 @@
 using namespace linnet::test;
 using nlohmann::json;
 
-namespace {
-
-struct Run : SmallRun {
-    void refuses(const std::string& line, int exit, const std::string& said) const {
-        CAPTURE(line);
-        const Outcome refused = (*this)(line);
-        CHECK(refused.exit == exit);
-        CHECK_MESSAGE(is_one_error_line(refused.err), refused.err);
-        CHECK_MESSAGE(has(refused.err, said), refused.err);
-    }
-};
-
-}  // namespace
-
 TEST_CASE("a time that is too short for an evaluation is refused, whatever the config is") {
-    const Run run;
+    const SmallRun run;
     const std::string least = "--time: expected at least ";
     for (const char* more : {"", " --set train.schedule.kind=wsd", " --set train.schedule.kind=cosine",
                              " --steps 5", " --set train.steps=5", " --epochs 1"})
@@ -41,7 +27,7 @@ TEST_CASE("a time that is too short for an evaluation is refused, whatever the c
 }
 
 TEST_CASE("steps or epochs that end before where a resumed run stands are refused, with that step") {
-    const Run run;
+    const SmallRun run;
     REQUIRE(run("$TRAIN --out out --steps 20").exit == 0);
     const std::string log = run.file("out/log.jsonl"), config = run.file("out/config.json");
     const std::string resume = "$LINNET train --out out --resume --threads 1 ";
@@ -63,7 +49,7 @@ TEST_CASE("steps or epochs that end before where a resumed run stands are refuse
 }
 
 TEST_CASE("steps that --set gives are refused beside --epochs") {
-    const Run run;
+    const SmallRun run;
     run.refuses("$TRAIN --out x --set train.steps=5 --epochs 0.5", 2,
                 "--epochs: expected no --set train.steps beside it, as each says when the run ends, got "
                 "train.steps=5");
@@ -71,7 +57,7 @@ TEST_CASE("steps that --set gives are refused beside --epochs") {
 }
 
 TEST_CASE("of texts with weights it is said how often each is read") {
-    const Run run;
+    const SmallRun run;
     std::string other;
     for (int i = 0; i < 300; i++) other += "eleven twelve thirteen\n";
     write_text(run.s / "other", other);
@@ -89,7 +75,7 @@ TEST_CASE("of texts with weights it is said how often each is read") {
 }
 
 TEST_CASE("a resumed run of a template's file needs neither the folder that it was named in nor the file") {
-    const Run run;
+    const SmallRun run;
     std::string chats;
     for (int i = 0; i < 40; i++)
         chats +=

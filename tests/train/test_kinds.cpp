@@ -8,6 +8,7 @@
 
 #include "base/sha256.h"
 #include "commands/records.h"
+#include "commands/text_input.h"
 #include "data/labelled/lines.h"
 #include "data/labelled/png_made.h"
 #include "support.h"
@@ -15,17 +16,6 @@
 
 using namespace linnet;
 using namespace linnet::test;
-
-namespace {
-
-std::vector<std::string> lines_of(const std::string& out) {
-    std::vector<std::string> lines;
-    std::istringstream in(out);
-    for (std::string line; std::getline(in, line);) lines.push_back(line);
-    return lines;
-}
-
-}  // namespace
 
 TEST_CASE("experts stand on both sides of an encoder-decoder, and Muon takes the matrices of both") {
     const Kind kind = kind_named("pairs");
@@ -130,7 +120,7 @@ TEST_CASE("a model of pairs answers its sources, many together as one by one, an
     CHECK(told["char_error"].get<double>() < 1);
     CHECK(told["exact"].get<double>() <= 1);
     // All answers of a source are accepted, however few sources are asked for; other lines may lie between.
-    const std::string answer = lines_of(all.out)[0];
+    const std::string answer(lines_of(all.out)[0]);
     write_text(place.s / "two.tsv", "17\tno\n9\tnine\n17\t" + answer + "\n");
     told = nlohmann::json::parse(
         run_linnet({"eval", "-m", m, "--file", place.s / "two.tsv", "--windows", "1", "--json"}).out);
@@ -208,8 +198,9 @@ TEST_CASE("an evaluation tells what each class and tag was taken for, and as oft
         const double accuracy = static_cast<double>(right) / static_cast<double>(rows);
         CHECK(eval["accuracy"].get<double>() == doctest::Approx(accuracy).epsilon(1e-5));
         std::string held;
-        for (const std::string& line : lines_of(kind.data))
-            if (held_out({line.substr(0, line.find('\t')), {}, {}}, 0.2)) held += line + "\n";
+        for (const std::string_view line : lines_of(kind.data))
+            if (held_out({std::string(line.substr(0, line.find('\t'))), {}, {}}, 0.2))
+                held += std::string(line) + "\n";
         write_text(place.s / "held.tsv", held);
         const auto found = nlohmann::json::parse(
             run_linnet({"eval", "-m", place.s / "m/last.gguf", "--file", place.s / "held.tsv", "--json"})

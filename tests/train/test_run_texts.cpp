@@ -29,13 +29,6 @@ struct Run : Workplace {
             lines += json({{"prompt", numbers[i % 5]}, {"completion", answer}}).dump() + "\n";
         write_text(s / name, lines);
     }
-    void refuses(const std::string& line, int exit, const std::string& said) const {
-        CAPTURE(line);
-        const Outcome refused = (*this)(line);
-        CHECK(refused.exit == exit);
-        CHECK_MESSAGE(is_one_error_line(refused.err), refused.err);
-        CHECK_MESSAGE(has(refused.err, said), refused.err);
-    }
     std::vector<json> log(const std::string& out, const std::string& event) const {
         return records(file(out + "/log.jsonl"), event);
     }
