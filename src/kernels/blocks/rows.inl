@@ -105,8 +105,8 @@ void block_columns(const Gemm<Real>& g, const ActivationsFor<Block>* a, int64_t 
 }
 
 #ifdef LINNET_WIDE_BYTES
-/// 16 columns at a time, whose rows of W are fetched while the 16 before the last are multiplied. Returns the
-/// column behind them.
+/// 16 columns at a time; meanwhile the rows of W of the 16 after the next are fetched. Returns the column
+/// behind the last ones.
 template <class Block>
 int64_t run_columns(const Gemm<Real>& g, const ActivationRun* a, int64_t row, int64_t rows) {
     const int64_t runs = g.k / run_length, row_bytes = runs * run_bytes<Block>;
