@@ -39,14 +39,16 @@ static_assert(sizeof(TilePanels) <= gemm_workspace_bytes);
 extern const AddedKernels amx_kernels;
 constinit const AddedKernels amx_kernels = {
     .name = "amx",
-    .block = {.panels = tile_panels<TileInstructions>, .panel_numbers = PanelNumbers::bf16},
+    .block = {.panels = tile_panels<TileInstructions>,
+              .panel_numbers = PanelNumbers::bf16,
+              .panel_cut = {tile_block, tile_block, 240, 80, a_rows}},
     .narrow = {.rounded = bf16_product<TileProduct<TileInstructions, false>>,
                .rounded_longest = TileProduct<TileInstructions, false>::longest,
                .split = bf16_product<TileProduct<TileInstructions, true>>,
                .attention = bf16_attention<TileUnits<TileInstructions>>,
                .attention_backward = bf16_attention_backward<TileUnits<TileInstructions>>,
                .workspace = sizeof(BF16Panels),
-               .cut = {tile_block, tile_block, 128},
+               .cut = {tile_block, tile_block, 128, 128},
                .speed = 8},
     .tile_probe = tile_probe};
 }  // namespace linnet

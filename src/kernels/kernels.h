@@ -148,6 +148,15 @@ struct Update {
     bool cautious = false;  // decays only where u and p have the same sign (Chen et al. 2025)
 };
 
+/// Where a product may be cut into parts, and what a part costs beside its multiply-adds.
+struct ProductCut {
+    std::int64_t tile_m, tile_n;
+    // Of an element of A and of B, as many multiply-adds take as long: what is packed once in a part, but B
+    // once for every `block_m` rows.
+    double packing_a, packing_b;
+    std::int64_t block_m = INT64_MAX;
+};
+
 /// What panels multiply: 16-bit integers (activations of 12 bits), bytes by small matrices or by dot products
 /// of four, or bf16 on matrix units. Sets with the same numbers give the same bits.
 enum class PanelNumbers { integers, bytes, dots, bf16 };
@@ -159,6 +168,7 @@ struct BlockProducts {
     /// Reading. Activations are rounded to what numbers_of says of B's type.
     void (*panels)(const Gemm<Real>&, void* workspace) = nullptr;
     PanelNumbers panel_numbers = PanelNumbers::integers;
+    ProductCut panel_cut = {};   // tile_m 0: as gemm is cut
     std::uint64_t dots_too = 0;  // bit t: DType t is read by dots whatever panel_numbers says
     PanelNumbers numbers_of(DType type) const {
         return dots_too >> static_cast<int>(type) & 1 ? PanelNumbers::dots : panel_numbers;
@@ -168,12 +178,6 @@ struct BlockProducts {
     std::int64_t rows_longest = 0;
     /// Whether panels takes B of f16 and bf16 too.
     bool panels_take_halves() const { return panels && panel_numbers == PanelNumbers::bf16; }
-};
-
-/// Where a product may be cut into parts, and what a part costs beside its multiply-adds.
-struct ProductCut {
-    std::int64_t tile_m, tile_n;
-    double packing;  // of an element of A or B: as many multiply-adds take as long
 };
 
 /// Products of training whose operands are rounded to bf16 as they are packed; sums are f32. gemm's promises,
@@ -314,7 +318,7 @@ template <class Real>
 Gemm<Real> gemm_share(const ProductCut& cut, const Gemm<Real>& whole, int index, int count);
 template <class Real>
 ProductCut gemm_cut(const KernelTable<Real>& table) {
-    return {table.gemm_tile_m, table.gemm_tile_n, 8};
+    return {table.gemm_tile_m, table.gemm_tile_n, 8, 8};
 }
 template <class Real>
 Gemm<Real> gemm_share(const KernelTable<Real>& table, const Gemm<Real>& whole, int index, int count) {

@@ -6,7 +6,8 @@
 // operand only; that is A, so that W is stored as it is unpacked, and tiles of C come out transposed. Weights
 // of a block type lose less by bf16 than they have lost by their type, and activations less than llama.cpp's
 // bytes. f16 and bf16 lose nothing: what bf16 leaves of a number is a second bf16, and the sum is high · high
-// + high · low + low · high (Henry, Tang & Heinecke 2019); low · low is below f32's rounding.
+// + high · low + low · high (Henry, Tang & Heinecke 2019); low · low is below f32's rounding. A W of bf16 has
+// no low part.
 //
 // An output is one chain of tile products per chunk of K in the order of K, then the chunks in turn: the same
 // bits whatever part is asked for. `Tiles` is TileInstructions, or in tests what they are said to do, in
@@ -26,24 +27,30 @@ namespace {
 // as the products.
 constexpr int64_t a_rows = 256, a_depth = 2048;
 constexpr int64_t c_columns = 2048;  // for which A is packed once, where K is longer
-// From tile to tile of 32 rows of W. Not a power of two: a row's tiles would share two sets of L1.
-constexpr int64_t w_step = (tile_block + 1) * tile_depth;
+// Words from tile to tile of 32 rows of W. Not a power of two: a row's tiles would share two sets of L1.
+constexpr int64_t tile_row = tile_depth / 2;
+constexpr int64_t w_step = (tile_block + 1) * tile_row;
+
+/// Whether bf16 leaves something of such numbers.
+template <class Stored>
+constexpr bool has_low = !__is_same(Stored, StoredBF16);
 
 struct TilePanels {
     alignas(64) float a[a_rows * a_depth / 2];  // words: pairs of bf16
-    alignas(64) uint16_t w[2][w_step * a_depth / tile_depth];
+    alignas(64) float w[2][w_step * a_depth / tile_depth];
     alignas(64) float sums[a_rows * c_columns];  // blocks [32 of W][32 of A]
 };
 
-/// n numbers of a row of W as bf16 in tiles, the last one filled up with zeros, and in `low` what that leaves
-/// of them.
-inline void numbers_to_tiles(const float* x, int64_t n, uint16_t* high, uint16_t* low) {
+/// n ≤ 256 numbers of a row of W as bf16 in tiles, the last one filled up with zeros, and in `low` what that
+/// leaves of f16.
+template <class Stored>
+inline void numbers_to_tiles(const void* from, int64_t n, float* high, float* low) {
+    const auto* x = static_cast<const typename Stored::Element*>(from);
     for (int64_t p = 0; p < n; p += tile_depth, high += w_step, low += w_step) {
-        for (int64_t i = 0; i < tile_depth; i += W) {
-            const int64_t some = n - p - i;
-            Vec v = some >= W ? load(x + p + i) : load_n(x + p + i, most(0, some));
-            Vec rounded = StoredBF16::put(high + i, v);
-            StoredBF16::put(low + i, v - rounded);
+        for (int64_t i = p; i < p + tile_depth; i += 2 * W) {
+            Vec left;
+            store(high + (i - p) / 2, words_along<Stored, has_low<Stored>>(x + i, n - i, left));
+            if constexpr (has_low<Stored>) store(low + (i - p) / 2, left);
         }
     }
 }
@@ -51,7 +58,7 @@ inline void numbers_to_tiles(const float* x, int64_t n, uint16_t* high, uint16_t
 /// n ≤ 256 weights of a block type likewise, without low parts. Neither a code times a scale nor what is left
 /// after the offset is rounded before it becomes bf16.
 template <class Block>
-inline void blocks_to_tiles(const char* from, int64_t n, uint16_t* to) {
+inline void blocks_to_tiles(const char* from, int64_t n, float* to) {
     char copy[run_bytes<Block>];
     const char* run = whole_run<Block>(from, n, copy);
     const Scales s = Block::scales(run);
@@ -62,27 +69,34 @@ inline void blocks_to_tiles(const char* from, int64_t n, uint16_t* to) {
     }
     each_group([&]<int g>() LINNET_LAMBDA_INLINE {
         if (32 * g >= n) return;
-        alignas(32) Whole q[32];
-        put_vector(q, Block::template codes<g>(run));
-        for (int64_t i = 0; i < 32; i += W) {
-            const int half = Block::group == 16 && i >= 16;
-            Vec w = widen_bytes(q + i), by = set1(scale[half][g]);
+        Vec w[32 / W];
+        widen_bytes(Block::template codes<g>(run), w);
+        for (int i = 0; i < 32 / W; i++) {
+            const int half = Block::group == 16 && i * W >= 16;
+            const Vec by = set1(scale[half][g]);
             if constexpr (adds_offset<Block>)
-                w = fma(w, by, set1(offset[half][g]));
+                w[i] = fma(w[i], by, set1(offset[half][g]));
             else
-                w = w * by;
-            StoredBF16::put(to + g * w_step + i, w);
+                w[i] = w[i] * by;
         }
+        Vec none;
+        for (int i = 0; i < 32 / W; i += 2)
+            store(to + g * w_step + i / 2 * W, bf16_words<false>(w[i], w[i + 1], none));
     });
 }
 
 /// A piece of K: [begin, begin + depth), in `steps` tiles.
 struct Piece {
     int64_t begin, depth, steps;
-    bool split;  // into high and low parts
+    bool split;  // A into high and low parts
+    bool low_w;  // W too
 };
-inline Piece piece_of(int64_t begin, int64_t end, bool split) {
-    return {begin, end - begin, ceil_divide(end - begin, tile_depth), split};
+inline Piece piece_of(int64_t begin, int64_t end, DType type) {
+    return {.begin = begin,
+            .depth = end - begin,
+            .steps = ceil_divide(end - begin, tile_depth),
+            .split = type == DType::f16 || type == DType::bf16,
+            .low_w = type == DType::f16};
 }
 
 /// 16 rows of A (those from `count` on are 0): [steps][16 pairs][16 rows], then the low parts likewise.
@@ -102,7 +116,7 @@ void pack_tile_rows(const Real* x, int64_t row, int64_t count, const Piece& piec
                         for (int64_t k = 0; k < tile_depth; k++) filled[k] = k < some ? from[k] : 0;
                         from = filled;
                     }
-                    high[i] = bf16_words<split>(from + 2 * pair, low[i]);
+                    high[i] = bf16_words<split>(load(from + 2 * pair), load(from + 2 * pair + W), low[i]);
                 }
                 transpose(high);
                 for (int64_t i = 0; i < W; i++) store(to + (pair + i) * tile_side + r, high[i]);
@@ -117,19 +131,18 @@ void pack_tile_rows(const Real* x, int64_t row, int64_t count, const Piece& piec
 }
 
 /// Unpacks n ≤ 256 numbers of row j of W, from number k on, into tiles.
-using UnpackRun = void (*)(const Operand& w, int64_t j, int64_t k, int64_t n, uint16_t* high, uint16_t* low);
+using UnpackRun = void (*)(const Operand& w, int64_t j, int64_t k, int64_t n, float* high, float* low);
 
-inline void unpack_numbers(const Operand& w, int64_t j, int64_t k, int64_t n, uint16_t* high, uint16_t* low) {
-    alignas(64) float wide[run_length];
-    load_stored(n, w.type, stored_at(w, j, k), wide);
-    numbers_to_tiles(wide, n, high, low);
+template <class Stored>
+void unpack_numbers(const Operand& w, int64_t j, int64_t k, int64_t n, float* high, float* low) {
+    numbers_to_tiles<Stored>(stored_at(w, j, k), n, high, low);
 }
 template <class Block>
-void unpack_blocks(const Operand& w, int64_t j, int64_t k, int64_t n, uint16_t* to, uint16_t*) {
+void unpack_blocks(const Operand& w, int64_t j, int64_t k, int64_t n, float* to, float*) {
     blocks_to_tiles<Block>(block_at<Block>(w, j, k), n, to);
 }
 inline UnpackRun unpack_run(DType type) {
-    UnpackRun unpack = unpack_numbers;
+    UnpackRun unpack = type == DType::f16 ? unpack_numbers<StoredF16> : unpack_numbers<StoredBF16>;
     AllBlockTypes::with(type, [&](auto block) { unpack = unpack_blocks<decltype(block)>; });
     return unpack;
 }
@@ -140,18 +153,18 @@ inline UnpackRun unpack_run(DType type) {
 /// need.
 class PanelOfW {
   public:
-    PanelOfW(const Operand& w, int64_t j, int64_t end, const Piece& piece, uint16_t* panel)
+    PanelOfW(const Operand& w, int64_t j, int64_t end, const Piece& piece, float* panel)
         : w_(w), j_(j), rows_(most(0, least(tile_block, end - j))), piece_(piece), panel_(panel) {}
 
     int64_t parts() const { return rows_ > 0 ? tile_block * runs_ : 0; }
     void make(int64_t part) const {
         const int64_t row = part / runs_, k = part % runs_ * run_length;
         const int64_t n = least(run_length, piece_.depth - k), low = piece_.steps * w_step;
-        uint16_t* to = panel_ + k / tile_depth * w_step + row * tile_depth;
+        float* to = panel_ + k / tile_depth * w_step + row * tile_row;
         if (row < rows_) return unpack_(w_, j_ + row, piece_.begin + k, n, to, to + low);
         for (int64_t i = 0; i < n; i += tile_depth, to += w_step) {
-            __builtin_memset(to, 0, tile_depth * sizeof *to);
-            if (piece_.split) __builtin_memset(to + low, 0, tile_depth * sizeof *to);
+            __builtin_memset(to, 0, tile_row * sizeof *to);
+            if (piece_.low_w) __builtin_memset(to + low, 0, tile_row * sizeof *to);
         }
     }
 
@@ -159,7 +172,7 @@ class PanelOfW {
     const Operand& w_;
     int64_t j_, rows_;
     Piece piece_;
-    uint16_t* panel_;
+    float* panel_;
     int64_t runs_ = ceil_divide(piece_.depth, run_length);
     UnpackRun unpack_ = unpack_run(w_.type);
 };
@@ -173,9 +186,9 @@ inline void multiply_tiles() {
     if constexpr (two) Tiles::template multiply<3, 5, 7>();
 }
 template <class Tiles>
-inline void load_w(const uint16_t* w) {
+inline void load_w(const float* w) {
     Tiles::template load_once<4>(w, tile_bytes);
-    Tiles::template load_once<5>(w + tile_side * tile_depth, tile_bytes);
+    Tiles::template load_once<5>(w + tile_side * tile_row, tile_bytes);
 }
 template <class Tiles, bool two>
 inline void load_a(const float* first, const float* second) {
@@ -204,7 +217,7 @@ inline void store_sums(float* sums) {
 /// sums (+)= 32 rows of W times 32 (two) or 16 rows of A, whose second panel stands `panel` words after the
 /// first. along(): what is to be done in each step while the matrix unit multiplies.
 template <class Tiles, bool two, class Along>
-void tile_sums(const Piece& piece, const uint16_t* w, const float* a, int64_t panel, float* sums,
+void tile_sums(const Piece& piece, const float* w, const float* a, int64_t panel, float* sums,
                const Along& along) {
     if (piece.begin > 0) {
         load_sums<Tiles, two>(sums);
@@ -224,7 +237,7 @@ void tile_sums(const Piece& piece, const uint16_t* w, const float* a, int64_t pa
         load_a<Tiles, two>(a, a + panel);
         multiply_tiles<Tiles, two>();
         along();
-        if (piece.split) {
+        if (piece.low_w) {
             load_w<Tiles>(w + w_low);
             multiply_tiles<Tiles, two>();
         }
@@ -255,8 +268,8 @@ inline int64_t panel_of_a(const Piece& piece) {
 /// 32 rows of W from j on times the rows [i0, i1) of A; C is finished with the last piece of K. `next`: the
 /// panel to be made meanwhile.
 template <class Tiles>
-void tile_column(const Gemm<Real>& g, int64_t i0, int64_t i1, int64_t j, const Piece& piece,
-                 const uint16_t* w, const PanelOfW& next, float* sums, const float* a) {
+void tile_column(const Gemm<Real>& g, int64_t i0, int64_t i1, int64_t j, const Piece& piece, const float* w,
+                 const PanelOfW& next, float* sums, const float* a) {
     const int64_t columns = least(tile_block, g.n_end - j), blocks = ceil_divide(i1 - i0, tile_block);
     const int64_t panel = panel_of_a(piece);
     const bool last = piece.begin + piece.depth == g.k, wait = piece.depth < g.k;
@@ -296,8 +309,7 @@ void tile_piece(const Gemm<Real>& g, int64_t i0, int64_t i1, int64_t j0, int64_t
 template <class Tiles>
 void tile_panels(const Gemm<Real>& g, void* workspace) {
     auto& panels = *static_cast<TilePanels*>(workspace);
-    const bool split = g.b.type == DType::f16 || g.b.type == DType::bf16;
-    const int64_t depth = split ? a_depth / 2 : a_depth;
+    const int64_t depth = piece_of(0, g.k, g.b.type).split ? a_depth / 2 : a_depth;
     const int64_t rows = even_piece(g.m_end - g.m_begin, a_rows, tile_block);
     const int64_t columns = g.k > depth ? c_columns : g.n_end - g.n_begin;
     Tiles::begin();
@@ -305,7 +317,7 @@ void tile_panels(const Gemm<Real>& g, void* workspace) {
         for (int64_t j = g.n_begin; j < g.n_end; j += columns)
             for (int64_t k = 0; k < g.k; k += depth)
                 tile_piece<Tiles>(g, i, least(i + rows, g.m_end), j, least(j + columns, g.n_end),
-                                  piece_of(k, least(k + depth, g.k), split), panels);
+                                  piece_of(k, least(k + depth, g.k), g.b.type), panels);
     Tiles::end();
 }
 

@@ -112,8 +112,10 @@ void team_project(const Call<Real>& call, Gemm<Real> g, const Tensor& w, Product
     if (reading && !blocks && !halves) return team_matmul(call, g);
     const PanelProduct<Real> product = panel_product(*call.kernels, kernel);
     g.m_begin = 0, g.m_end = g.m, g.n_begin = 0, g.n_end = g.n;
+    const bool panels = reading && rounded && own.panels;
     if (reading) {
-        g = gemm_share(product.cut, g, call.worker.index, call.worker.count);
+        g = gemm_share(panels && own.panel_cut.tile_m > 0 ? own.panel_cut : product.cut, g, call.worker.index,
+                       call.worker.count);
     } else {
         Range n = call.worker.share(g.n, 16);
         g.n_begin = n.begin, g.n_end = n.end;
@@ -121,7 +123,7 @@ void team_project(const Call<Real>& call, Gemm<Real> g, const Tensor& w, Product
     if (g.m_begin >= g.m_end || g.n_begin >= g.n_end) return;
     g.streams = memory_streams();
     if (!reading && !blocks) return call.kernels->gemv(g);
-    if (reading && rounded && own.panels) return own.panels(g, call.workspace);
+    if (panels) return own.panels(g, call.workspace);
     if (!reading && rounded && g.k <= own.rows_longest) return own.rows(g, call.workspace);
     unpacked_project(call, g, w, 0, reading ? &product : nullptr);
 }

@@ -164,22 +164,34 @@ TEST_CASE("gemm gives an output the same bits whatever part is asked for") {
 
 TEST_CASE("gemm_share covers every output once, for any number of threads") {
     for (const KernelTable<float>* table : whole_tables()) {
-        for (auto [m, n] : {std::pair{1, 1}, {768, 512}, {3, 5000}, {5000, 3}, {100, 100}, {0, 7}}) {
-            for (int count : {1, 2, 3, 4, 6, 7, 16}) {
-                std::vector<int> seen(static_cast<std::size_t>(m * n));
-                Gemm<float> g;
-                g.m = g.m_end = m, g.n = g.n_end = n;
-                for (int i = 0; i < count; i++) {
-                    Gemm<float> part = gemm_share(*table, g, i, count);
-                    for (std::int64_t r = part.m_begin; r < part.m_end; r++) {
-                        for (std::int64_t c = part.n_begin; c < part.n_end; c++)
-                            seen[static_cast<std::size_t>(r * n + c)]++;
+        for (const ProductCut& cut : {gemm_cut(*table), table->narrow.cut, table->block.panel_cut}) {
+            if (cut.tile_m == 0) continue;  // this set has no such products
+            for (auto [m, n] : {std::pair{1, 1}, {768, 512}, {3, 5000}, {5000, 3}, {100, 100}, {0, 7}}) {
+                for (int count : {1, 2, 3, 4, 6, 7, 16}) {
+                    std::vector<int> seen(static_cast<std::size_t>(m * n));
+                    Gemm<float> g;
+                    g.m = g.m_end = m, g.n = g.n_end = n;
+                    for (int i = 0; i < count; i++) {
+                        Gemm<float> part = gemm_share(cut, g, i, count);
+                        for (std::int64_t r = part.m_begin; r < part.m_end; r++) {
+                            for (std::int64_t c = part.n_begin; c < part.n_end; c++)
+                                seen[static_cast<std::size_t>(r * n + c)]++;
+                        }
                     }
+                    CHECK(std::count(seen.begin(), seen.end(), 1) == m * n);
                 }
-                CHECK(std::count(seen.begin(), seen.end(), 1) == m * n);
             }
         }
     }
+}
+
+TEST_CASE("gemm_share cuts rows where both operands are packed once anyway, and columns of few rows") {
+    const ProductCut cut = {.tile_m = 32, .tile_n = 32, .packing_a = 240, .packing_b = 80, .block_m = 256};
+    Gemm<float> g;
+    g.m = g.m_end = 512, g.n = g.n_end = 4096;
+    CHECK(gemm_share(cut, g, 1, 2).m_begin == 256);
+    g.m = g.m_end = 256;
+    CHECK(gemm_share(cut, g, 1, 2).n_begin == 2048);
 }
 
 TEST_CASE("gemv agrees with a naive product, and a row's bits do not depend on what is read beside it") {

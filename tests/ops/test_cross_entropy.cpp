@@ -41,7 +41,7 @@ std::vector<KernelTable<float>> narrow_tables() {
     std::vector<KernelTable<float>> tables = {**usable_kernels().begin()};
     tables[0].narrow.rounded = plain_product;
     tables[0].narrow.rounded_longest = 4096;
-    tables[0].narrow.cut = {32, 32, 8};
+    tables[0].narrow.cut = {32, 32, 8, 8};
     for (const KernelTable<float>* table : usable_kernels())
         if (table->narrow.rounded) tables.push_back(*table);
     return tables;

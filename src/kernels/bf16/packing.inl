@@ -30,16 +30,14 @@ struct BF16Panels {
 template <class Stored, bool split>
 inline Vec words_along(const typename Stored::Element* x, int64_t some, Vec& low) {
     if constexpr (__is_same(Stored, StoredF32)) {
-        if (some >= 2 * W) return bf16_words<split>(x, low);
+        if (some >= 2 * W) return bf16_words<split>(load(x), load(x + W), low);
     }
     if constexpr (__is_same(Stored, StoredBF16)) {
         low = zero();
         if (some >= 2 * W) return stored_words(x);
     }
-    Real filled[2 * W];
-    store(filled, Stored::get_n(x, least(W, most(0, some))));
-    store(filled + W, Stored::get_n(x + W, least(W, most(0, some - W))));
-    return bf16_words<split>(filled, low);
+    return bf16_words<split>(Stored::get_n(x, least(W, most(0, some))),
+                             Stored::get_n(x + W, least(W, most(0, some - W))), low);
 }
 
 /// W words (two bf16 of neighbouring k) of as many lines, `lanes` of which there are: x[0 …] and the same

@@ -12,13 +12,13 @@ namespace {
 constexpr int64_t tile_bytes = 64;  // of a row
 constexpr int64_t cache_line = 64;
 
-/// `count` things to do in `steps` steps: calls act(i) for those whose turn it is.
+/// `count` things to do in `steps` steps, evenly: calls act(i) for those whose turn it is.
 struct Spread {
-    int64_t count, each, done = 0;
-    Spread(int64_t all, int64_t steps) : count(all), each(ceil_divide(all, steps)) {}
+    int64_t count, steps, done = 0, due = 0;
+    Spread(int64_t all, int64_t in) : count(all), steps(in) {}
     template <class Act>
     LINNET_INLINE void step(const Act& act) {
-        for (const int64_t end = least(count, done + each); done < end; done++) act(done);
+        for (due += count; due >= steps; due -= steps) act(done++);
     }
 };
 

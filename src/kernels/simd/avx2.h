@@ -227,9 +227,14 @@ struct StoredBF16 {
 };
 using StoredReal = StoredF32;
 
-/// W signed bytes as floats.
-inline Vec widen_bytes(const signed char* p) {
-    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+/// 32 signed bytes as floats.
+inline void widen_bytes(Bytes32 q, Vec (&to)[32 / W]) {
+    const auto v = reinterpret_cast<__m256i>(q);
+    const __m128i half[2] = {_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1)};
+    for (int i = 0; i < 4; i++) {
+        const __m128i eight = i % 2 ? _mm_unpackhi_epi64(half[i / 2], half[i / 2]) : half[i / 2];
+        to[i] = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(eight));
+    }
 }
 // The register tile of products of 16-bit integers: a product and its sum are two instructions, and need a
 // register between them, the sixteenth.

@@ -247,11 +247,10 @@ struct StoredBF16 {
 using StoredReal = StoredF32;
 
 #if defined(__AVX512BF16__)
-/// 2W numbers as W words of two bf16 (those below the normal ones as 0), and in `low` what that leaves of
-/// them.
+/// 2W numbers, those of a before those of b, as W words of two bf16 (those below the normal ones as 0), and
+/// in `low` what that leaves of them.
 template <bool split>
-inline Vec bf16_words(const float* x, Vec& low) {
-    Vec a = load(x), b = load(x + W);
+inline Vec bf16_words(Vec a, Vec b, Vec& low) {
     auto words = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(b, a));
     if constexpr (split) {
         Vec first = StoredBF16::widen(_mm512_castsi512_si256(words)),
@@ -297,9 +296,11 @@ inline Vec stored_pairs(const uint16_t* first, const uint16_t* second, int64_t n
 }
 #endif
 
-/// W signed bytes as floats.
-inline Vec widen_bytes(const signed char* p) {
-    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+/// 32 signed bytes as floats.
+inline void widen_bytes(Bytes32 q, Vec (&to)[32 / W]) {
+    const auto v = reinterpret_cast<__m256i>(q);
+    to[0] = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm256_castsi256_si128(v)));
+    to[1] = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm256_extracti128_si256(v, 1)));
 }
 // The register tile of products of 16-bit integers: a product and its sum are two instructions, and need a
 // register between them.

@@ -219,12 +219,15 @@ inline float one_half(uint16_t h) {
 inline uint16_t to_half(float x) {  // to nearest even
     return __builtin_bit_cast(uint16_t, static_cast<__fp16>(x));
 }
-/// W signed bytes as floats.
-inline Vec widen_bytes(const signed char* p) {
-    int32_t four;
-    __builtin_memcpy(&four, p, sizeof four);
-    int16x8_t wide = vmovl_s8(vreinterpret_s8_s32(vdup_n_s32(four)));
-    return vcvtq_f32_s32(vmovl_s16(vget_low_s16(wide)));
+/// 32 signed bytes as floats.
+inline void widen_bytes(Bytes32 q, Vec (&to)[32 / W]) {
+    int8_t bytes[32];
+    put_vector(bytes, q);
+    for (int i = 0; i < 32; i += 8) {
+        const int16x8_t wide = vmovl_s8(vld1_s8(bytes + i));
+        to[i / 4] = vcvtq_f32_s32(vmovl_s16(vget_low_s16(wide)));
+        to[i / 4 + 1] = vcvtq_f32_s32(vmovl_s16(vget_high_s16(wide)));
+    }
 }
 /// The two halves of 32 bytes, and together again.
 struct Halves32 {

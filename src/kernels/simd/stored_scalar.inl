@@ -72,8 +72,8 @@ inline Vec bf16_pairs(Vec first, Vec second, Vec& low) {
     return both_halves(half(first), half(second));
 }
 template <bool split>
-inline Vec bf16_words(const Real* x, Vec& low) {
-    return bf16_pairs<split>(x[0], x[1], low);
+inline Vec bf16_words(Vec a, Vec b, Vec& low) {
+    return bf16_pairs<split>(a, b, low);
 }
 inline Vec stored_words(const uint16_t* x) {
     return both_halves(x[0], x[1]);
@@ -89,8 +89,8 @@ inline Real one_half(uint16_t h) {
 inline uint16_t to_half(float x) {
     return narrow_f16(x);
 }
-inline Vec widen_bytes(const signed char* p) {
-    return static_cast<Real>(*p);
+inline void widen_bytes(Bytes32 q, Vec (&to)[32 / W]) {
+    for (int i = 0; i < 32; i++) to[i] = static_cast<Real>(static_cast<signed char>(q[i]));
 }
 /// 16 bytes of memory, twice.
 template <class V>

@@ -341,12 +341,12 @@ inline void load_run(const char* from, int64_t count, Real* to) {
     const Scales s = Block::scales(from);
     each_group([&]<int g>() {
         if (32 * g >= count) return;
-        Whole q[32];
-        put_vector(q, Block::template codes<g>(from) - static_cast<Byte>(Block::zero));
+        Vec code[32 / W];
+        widen_bytes(Block::template codes<g>(from) - static_cast<Byte>(Block::zero), code);
         for (int64_t i = 0; i < 32; i += W) {
             constexpr bool halves = Block::group == 16;
             int half = halves && i >= 16;
-            Vec w = set1(static_cast<Real>(s.scale[half][g])) * widen_bytes(q + i);
+            Vec w = set1(static_cast<Real>(s.scale[half][g])) * code[i / W];
             if constexpr (Block::has_offset) w = w + set1(static_cast<Real>(s.offset[half][g]));
             store(to + 32 * g + i, w);
         }
