@@ -1,6 +1,7 @@
 #include "data/batches.h"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "base/error.h"
 #include "base/team.h"
@@ -175,6 +176,7 @@ bool TokenSource::in_memory() const {
 
 void TokenSource::window(DataSplit split, std::uint64_t begin, std::span<std::int32_t> inputs,
                          std::span<std::int32_t> targets) const {
+    if (packed_) throw std::logic_error("a window of packed texts, which are read by bins");
     const Stream& stream = *streams_[static_cast<int>(split)];
     const std::size_t T = inputs.size();
     begin += stream.begin;

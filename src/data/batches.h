@@ -15,8 +15,6 @@
 
 namespace linnet {
 
-enum class DataSplit { train, validation };
-
 class PackedTexts;
 
 /// Two streams of token ids, one per split; or packed texts. Reading is safe from many threads.
@@ -41,8 +39,8 @@ class TokenSource {
     const PackedTexts* packed() const { return packed_.get(); }
 
     /// inputs[i] = token begin + i, targets[i] = token begin + i + 1. Both spans [T]; begin + T <
-    /// size(split). Error(Exit::input) for an id outside the vocabulary (a damaged shard). Not of packed
-    /// texts.
+    /// size(split). Error(Exit::input) for an id outside the vocabulary (a damaged shard). Of packed texts a
+    /// std::logic_error.
     void window(DataSplit split, std::uint64_t begin, std::span<std::int32_t> inputs,
                 std::span<std::int32_t> targets) const;
 

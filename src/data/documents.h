@@ -11,6 +11,9 @@
 
 namespace linnet {
 
+/// The two parts of what a run reads: what it learns from, and what is held out.
+enum class DataSplit { train, validation };
+
 /// Documents end to end.
 struct Documents : Skipped {
     std::string text;

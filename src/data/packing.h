@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "data/batches.h"
+#include "data/documents.h"
 #include "ops/batch.h"
 #include "text/tokenizer.h"
 

@@ -331,11 +331,10 @@ ChatTemplate form_of_chats(const RunSetup& setup, const std::string& chat) {
     return form;
 }
 
-/// Of one text a stream of tokens; or it is packed: examples, and where the run begins from a model several
-/// documents. Of texts with weights all together, of which examples are packed.
+/// Of each text a stream of tokens; or it is packed: examples, and where the run begins from a model the
+/// documents of one text.
 void prepare_tokens(RunTexts& texts, RunSetup& setup) {
     const TrainConfig& t = setup.config.train;
-    RunData* only = texts.only();
     const RunData* examples = texts.examples();
     const bool next = objective_of(t.objective).next_token;
     if (examples && !next)
@@ -345,27 +344,18 @@ void prepare_tokens(RunTexts& texts, RunSetup& setup) {
     if (!texts.first_chat().empty()) chats = form_of_chats(setup, texts.first_chat());
     const ChatTemplate* form = chats ? &*chats : nullptr;
     const auto seed = static_cast<std::uint64_t>(t.seed);
-    if (only && (examples || (setup.start.base && next && only->is_packable())))
-        setup.packed.emplace(
-            only->packed(*setup.tokenizer, form, t.validation_fraction, seed, t.sequence, setup.threads));
-    else
-        setup.windows.emplace(
-            texts.tokens(*setup.tokenizer, form, t.validation_fraction, seed, t.sequence, setup.threads),
-            setup.data.weights, seed, t.sequence);
+    setup.windows.emplace(texts.tokens(*setup.tokenizer, form, setup.start.base && next,
+                                       t.validation_fraction, seed, t.sequence, setup.threads),
+                          setup.data.weights, seed, t.sequence);
     // A step reads whole bins, however much of them is learned.
-    const std::uint64_t read =
-        setup.packed ? setup.packed->bins(DataSplit::train) * static_cast<std::uint64_t>(t.sequence)
-                     : setup.windows->epoch_rows();
-    setup.text_size = {texts.bytes(), read, setup.start.base ? tuning_epochs : 0};
+    setup.text_size = {texts.bytes(), setup.windows->epoch_rows(), setup.start.base ? tuning_epochs : 0};
 }
 
 /// Adds sequence `index` of a split (and where that is held out, of text `part`) to the batch.
 void add_sequence(const RunSetup& setup, DataSplit split, std::size_t part, std::uint64_t index,
                   Batch& work) {
-    const bool train = split == DataSplit::train;
     if (setup.task) return setup.task->add(split, index, work);
-    if (setup.packed) return setup.packed->add(split, train ? setup.packed->train_bin(index) : index, work);
-    if (train) return setup.windows->add(index, work);
+    if (split == DataSplit::train) return setup.windows->add(index, work);
     setup.windows->part(part).add(split, index, work);
 }
 
@@ -375,22 +365,28 @@ std::int64_t step_targets(const RunSetup& setup, std::int64_t step, const Batch&
     if (t.accumulate == 1) return std::max<std::int64_t>(1, target_count(work));
     const std::int64_t sequences = t.batch * t.accumulate;
     if (setup.task) return setup.task->targets(step, sequences);
-    if (setup.windows)
-        return setup.windows->targets(static_cast<std::uint64_t>(step * sequences),
-                                      static_cast<std::uint64_t>((step + 1) * sequences));
-    std::int64_t targets = 0;
-    for (std::int64_t i = 0; i < sequences; i++) {
-        const auto index = static_cast<std::uint64_t>(step * sequences + i);
-        targets += setup.packed->targets(DataSplit::train, setup.packed->train_bin(index));
-    }
-    return targets;
+    return setup.windows->targets(static_cast<std::uint64_t>(step * sequences),
+                                  static_cast<std::uint64_t>((step + 1) * sequences));
+}
+
+/// All of a micro-batch but the scale of its loss, which the other ones of the step have a share in.
+void read_batch(const RunSetup& setup, std::int64_t step, std::int64_t micro, Batch& work) {
+    const TrainConfig& t = setup.config.train;
+    const std::int64_t count = step * t.accumulate + micro;
+    work = Batch();
+    work.seed = static_cast<std::uint64_t>(t.seed);
+    work.step = static_cast<std::uint64_t>(count);
+    work.training = true;
+    for (std::int64_t b = 0; b < t.batch; b++)
+        add_sequence(setup, DataSplit::train, 0, static_cast<std::uint64_t>(count * t.batch + b), work);
+    work.step_share = 1.0 / static_cast<double>(t.accumulate);
+    work.sequence_scale = work.step_share / static_cast<double>(t.batch);
 }
 
 /// Sequences held out of text `part`.
 std::int64_t held_out_sequences(const RunSetup& setup, std::size_t part) {
-    return static_cast<std::int64_t>(setup.task     ? setup.task->held_out()
-                                     : setup.packed ? setup.packed->bins(DataSplit::validation)
-                                                    : setup.windows->part(part).validation_windows());
+    return static_cast<std::int64_t>(setup.task ? setup.task->held_out()
+                                                : setup.windows->part(part).validation_windows());
 }
 
 }  // namespace
@@ -456,6 +452,7 @@ RunSetup set_up(const TrainingOptions& options) {
     settle_steps(options, setup);
     if (options.plan) require_time_left(setup);
     for (const std::string& description : descriptions) note(description);
+    for (const std::string& line : data.notes()) note(line);
     note_names(setup);
     if (!data.own_tokenizer().empty() && setup.config.tokenizer.kind != "file")
         note("the tokenizer is that of the corpus: " + data.own_tokenizer());
@@ -464,23 +461,21 @@ RunSetup set_up(const TrainingOptions& options) {
 }
 
 void fill_batch(const RunSetup& setup, std::int64_t step, std::int64_t micro, Batch& work) {
-    const TrainConfig& t = setup.config.train;
-    const std::int64_t count = step * t.accumulate + micro;
-    work = Batch();
-    work.seed = static_cast<std::uint64_t>(t.seed);
-    work.step = static_cast<std::uint64_t>(count);
-    work.training = true;
-    for (std::int64_t b = 0; b < t.batch; b++)
-        add_sequence(setup, DataSplit::train, 0, static_cast<std::uint64_t>(count * t.batch + b), work);
+    read_batch(setup, step, micro, work);
     work.loss_scale = 1.0 / static_cast<double>(step_targets(setup, step, work));
-    work.step_share = 1.0 / static_cast<double>(t.accumulate);
-    work.sequence_scale = work.step_share / static_cast<double>(t.batch);
 }
 
 BatchesAhead batches_of(const RunSetup& setup) {
-    const auto make = [&setup](std::int64_t number, Batch& batch) {
-        const std::int64_t micros = setup.config.train.accumulate;
-        fill_batch(setup, number / micros, number % micros, batch);
+    // The targets of a step are counted with its first micro-batch, and kept for the others.
+    const auto make = [&setup, counted_step = std::int64_t{-1}, targets = std::int64_t{0}](
+                          std::int64_t number, Batch& batch) mutable {
+        const std::int64_t micros = setup.config.train.accumulate, step = number / micros;
+        read_batch(setup, step, number % micros, batch);
+        if (step != counted_step) {
+            targets = step_targets(setup, step, batch);
+            counted_step = step;
+        }
+        batch.loss_scale = 1.0 / static_cast<double>(targets);
     };
     return {make, setup.prepares_ahead()};
 }
@@ -525,7 +520,6 @@ json text_positions(const RunSetup& setup, std::int64_t step) {
 std::string held_out_line(const RunSetup& setup) {
     if (setup.task) return setup.task->sample_source();
     constexpr std::size_t shortest = 20, longest = 80, some = 40;  // bytes
-    if (setup.packed) return setup.packed->held_out_beginning(*setup.tokenizer);
     std::vector<std::int32_t> ids(static_cast<std::size_t>(setup.config.train.sequence)), targets(ids.size());
     const WindowSampler& sampler = setup.windows->part(0);
     if (sampler.source().packed()) return sampler.source().packed()->held_out_beginning(*setup.tokenizer);

@@ -36,10 +36,8 @@ struct RunSetup {
     DataOptions data;
     std::string data_hash;
     TextSize text_size;
-    std::optional<WindowMixture> windows;  // one of these three: windows of streams of tokens, and of
-                                           // several texts bins of packed examples (of streams
-                                           // `task` may make batches of its own),
-    std::optional<PackedTexts> packed;     // one text's documents or examples, which do not see each other,
+    std::optional<WindowMixture> windows;  // one of these two: windows of streams of tokens, and bins of
+                                           // packed texts (of streams `task` may make batches of its own),
     std::unique_ptr<Task> task;            // batches of other objectives than the next token
     std::vector<std::string> labels;       // of classes or tags
     std::optional<bool> two_texts;         // classes are of two; nothing where they are not of texts
@@ -52,17 +50,14 @@ struct RunSetup {
     /// tokens, which take less than handing them over does.
     bool prepares_ahead() const { return task && task->in_memory(); }
     /// Texts that are evaluated each by itself.
-    std::size_t texts() const { return packed || task ? 1 : windows->parts(); }
+    std::size_t texts() const { return task ? 1 : windows->parts(); }
     /// What the log calls text `part` of several: the same after a resume, which knows its path.
     std::string text_name(std::size_t part) const { return input_name(data.called()[part]); }
     /// Tokens that count, of all texts; or examples, where there are some.
-    std::uint64_t tokens(DataSplit split) const {
-        return task ? task->size(split) : packed ? packed->size(split) : windows->size(split);
-    }
+    std::uint64_t tokens(DataSplit split) const { return task ? task->size(split) : windows->size(split); }
     /// Tokens and bytes held out of text `part`. Not where there is a task.
     std::pair<std::uint64_t, std::uint64_t> held_out(std::size_t part) const {
         constexpr DataSplit split = DataSplit::validation;
-        if (packed) return {packed->size(split), packed->bytes(split)};
         const TokenSource& source = windows->part(part).source();
         return {source.size(split), source.bytes(split)};
     }

@@ -21,6 +21,11 @@ namespace {
 
 using nlohmann::json;
 
+/// The source of the chat template in a file; empty: it has none.
+std::string_view template_source(const Gguf& file) {
+    return file.string(chat_template_key).value_or("");
+}
+
 /// What --set or else the config's JSON says of a setting, as text; empty: nothing.
 std::string setting_text(const json& config, const std::vector<std::string>& settings,
                          const std::string& section, const std::string& key) {
@@ -160,14 +165,14 @@ void settle_template(const FinetuneConfig& config, const std::string& checkpoint
     if (named.empty()) return;
     if (!checkpoint.empty()) {
         const Gguf file(checkpoint);
-        const std::string_view kept = file.string(chat_template_key).value_or("");
+        const std::string_view kept = template_source(file);
         if (template_in(kept, checkpoint)) {
             start.chat_template = kept;
             return;
         }
     }
     const ChatTemplate form = open_chat_template(named, "finetune.template");
-    const std::string_view own = start.base->file()->string(chat_template_key).value_or("");
+    const std::string_view own = template_source(*start.base->file());
     const auto meant = [&](const ChatTemplate& known) { return has_marks(own, known); };
     const auto means_it = [&](const ChatTemplate& known) { return known.name == named && meant(known); };
     // Another's program that means the same, and nothing else, stays: it may do more, such as calls of tools.
@@ -179,7 +184,7 @@ void settle_template(const FinetuneConfig& config, const std::string& checkpoint
 
 ChatTemplate template_of(const TrainingStart& start, const std::string& first_chat) {
     std::string_view source = start.chat_template;
-    if (source.empty()) source = start.base->file()->string(chat_template_key).value_or("");
+    if (source.empty()) source = template_source(*start.base->file());
     if (source.empty())
         fail_input(first_chat, "messages", "a model with a chat template",
                    start.base->path() + ", which has none", "--template names one");

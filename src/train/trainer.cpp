@@ -367,7 +367,7 @@ class Trainer {
         return static_cast<std::uint64_t>(read) >= setup_.text_size.train_tokens;
     }
     /// Else the training data are counted in examples.
-    bool counts_tokens() const { return setup_.windows || setup_.packed; }
+    bool counts_tokens() const { return setup_.windows.has_value(); }
 
     /// What the held-out examples of each class were taken for.
     void log_confusion() {
@@ -427,9 +427,14 @@ class Trainer {
         return all;
     }
 
-    void save() {
-        // The last update may have spoiled them, which only the next step's loss would tell.
+    /// The last update may have spoiled the weights, which only the next step's loss would tell: asked before
+    /// a file is replaced.
+    void require_finite() {
         if (!learner_.finite()) diverged(step_, NAN, "weights that are not");
+    }
+
+    void save() {
+        require_finite();
         Checkpoint state = setup_.checkpoint;
         state.step = step_;
         state.name = title();
@@ -461,7 +466,8 @@ class Trainer {
     }
 
     /// Its SHA-256.
-    std::string write_model(const char* name) const {
+    std::string write_model(const char* name) {
+        require_finite();
         return save_trained(file(name), trained(), *dtype_from_name(setup_.config.train.weights), title(),
                             provenance());
     }

@@ -348,6 +348,21 @@ TEST_CASE("weights that a run's last update has spoiled are no checkpoint") {
     CHECK(spoiled.exit == 5);
     CHECK_MESSAGE(has(spoiled.err, "expected finite numbers, got weights that are not"), spoiled.err);
     CHECK_FALSE(fs::exists(place.s / "t/model.gguf"));
+
+    // Without a held-out text every evaluation renews model.gguf: that of the step before is the last good
+    // one.
+    const float smaller = 3e34F;  // times -999 at each step
+    std::memcpy(file.data() + at + positions->bytes.size() - sizeof smaller, &smaller, sizeof smaller);
+    write_text(place.s / "smaller.gguf", file);
+    const Outcome second = place(
+        "$TUNE -m smaller.gguf --out u --steps 2 --set train.sequence=16 --set train.eval_every=1 --set "
+        "train.checkpoint_every=0 --set train.clip=0 --set train.validation_fraction=0 --set "
+        "train.schedule.kind=constant --set train.schedule.warmup=0 --set 'train.groups=[{\"match\":"
+        "\"position_embd.weight\",\"kind\":\"sgd\",\"momentum\":0,\"lr\":100,\"weight_decay\":10}]'");
+    CHECK(second.exit == 5);
+    CHECK_MESSAGE(has(second.err, "step 2: expected finite numbers, got weights that are not"), second.err);
+    REQUIRE(fs::exists(place.s / "u/model.gguf"));
+    CHECK(Gguf(place.s / "u/model.gguf").string("linnet.train.step").value_or("") == "1");
 }
 
 TEST_CASE("of a small text a step reads a small share, unless the batch is set") {

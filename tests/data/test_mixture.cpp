@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <stdexcept>
 
 #include "data/packing.h"
 #include "text/train/make.h"
@@ -125,6 +126,8 @@ TEST_CASE("packed examples are drawn by their weight beside a stream, and their 
     CHECK(seen['z'] == 12);
     for (int i = 0; i < 6; i++) CHECK(seen['A' + i] == 2);  // two epochs of the examples
     REQUIRE(mixture.part(1).validation_windows() == 1);
+    std::vector<std::int32_t> ids(8);
+    CHECK_THROWS_AS(mixture.part(1).train_window(0, ids, ids), std::logic_error);
     Batch held_out;
     mixture.part(1).add(DataSplit::validation, 0, held_out);
     CHECK(held_out.tokens == std::vector<std::int32_t>(8, 'A'));

@@ -86,6 +86,7 @@ class SomeTask : public Task {
     SomeTask(const RunConfig& config, std::uint64_t bad, bool in_memory = true)
         : Task(config), bad_(bad), in_memory_(in_memory) {}
     void add(DataSplit, std::uint64_t index, Batch& batch) const override {
+        added++;
         if (index == bad_) {
             refused = true;
             fail_input("some", std::to_string(index), "a sequence", "none");
@@ -100,6 +101,7 @@ class SomeTask : public Task {
     bool in_memory() const override { return in_memory_; }
 
     mutable std::atomic<bool> refused = false;
+    mutable std::atomic<int> added = 0;
 
   private:
     std::uint64_t bad_;
@@ -187,6 +189,53 @@ TEST_CASE(
         REQUIRE(fill_validation(mixed, part, 0, 1, held_out));
         CHECK((target_count(held_out) < held_out.rows.count) == (part == 1));
     }
+}
+
+TEST_CASE("what is learned in a step is counted once, however many micro-batches it has") {
+    RunSetup setup;
+    setup.config.model = config_with(11, {small_model});
+    TrainConfig& t = setup.config.train;
+    t.batch = 2, t.sequence = 6, t.accumulate = 3, t.steps = 2, t.precision = "f32";
+    auto owned = std::make_unique<SomeTask>(setup.config, 1000, false);
+    const SomeTask& task = *owned;
+    setup.task = std::move(owned);
+    BatchesAhead batches = batches_of(setup);
+    for (std::int64_t n = 0; n < 6; n++) CHECK(batches.take(n, 6).loss_scale == 1.0 / 36);
+    CHECK(task.added == 2 * (6 + 6));  // to be counted, and to be learned
+}
+
+TEST_CASE(
+    "examples of one text are the bins that packing makes of them with the run's seed, in their order") {
+    Scratch s;
+    write_text(
+        s / "config.json",
+        R"({"model": {"context": 32, "width": 16, "layers": 1, "heads": 2}, "tokenizer": {"kind": "char"},
+                   "train": {"batch": 3, "accumulate": 2, "seed": 5}})");
+    std::string pairs;
+    for (int i = 0; i < 60; i++)
+        pairs += R"({"prompt": "one two)" + std::string(static_cast<std::size_t>(i % 7), 'o') +
+                 R"(", "completion": " three"})" + "\n";
+    write_text(s / "pairs.jsonl", pairs);
+    const RunSetup setup = run_of(s, {"pairs.jsonl"});
+    const TrainConfig& t = setup.config.train;
+    const PackedTexts packed =
+        RunData(setup.data).packed(*setup.tokenizer, nullptr, t.validation_fraction, 5, t.sequence, 1);
+    CHECK(setup.texts() == 1);
+    CHECK(setup.tokens(DataSplit::train) == packed.size(DataSplit::train));
+    CHECK(setup.held_out(0) ==
+          std::pair(packed.size(DataSplit::validation), packed.bytes(DataSplit::validation)));
+    CHECK(setup.text_size.train_tokens == packed.bins(DataSplit::train) * 32);
+    CHECK(held_out_line(setup) == packed.held_out_beginning(*setup.tokenizer));
+    CHECK(text_positions(setup, 3).is_null());
+    for (std::int64_t n = 0; n < 8; n++) {
+        Batch batch, wanted;
+        fill_batch(setup, n / 2, n % 2, batch);
+        for (std::int64_t b = 0; b < 3; b++)
+            packed.add(DataSplit::train, packed.train_bin(static_cast<std::uint64_t>(3 * n + b)), wanted);
+        CHECK(batch.tokens == wanted.tokens);
+        CHECK(batch.targets == wanted.targets);
+    }
+    check_batches(setup);
 }
 
 TEST_CASE("a batch ahead that cannot be had ends the run at its own step, not at the one before") {

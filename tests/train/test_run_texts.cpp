@@ -236,5 +236,12 @@ TEST_CASE("what cannot be mixed is refused in one line") {
     run.refuses("$TRAIN --out bad --data text --data pairs.jsonl", 3,
                 "text: expected JSON Lines, as the other data are, got another file (with weights, --data "
                 "PATH=WEIGHT, they are mixed)");
+    // Nothing is told of examples that are too long where another text is refused then.
+    write_text(run.s / "little", "one two");
+    const std::string mixed =
+        "$TRAIN --set train.sequence=8 --steps 2 --out bad --data pairs.jsonl=2 --data ";
+    run.refuses(mixed + "little", 3, "little: training split: expected at least 9 tokens");
     CHECK_FALSE(std::filesystem::exists(run.s / "bad/log.jsonl"));
+    CHECK(has(run(mixed + "text").err,
+              "pairs.jsonl: 2 of 12 examples are longer than train.sequence (8 tokens) and lose their ends"));
 }

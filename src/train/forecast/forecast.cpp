@@ -26,9 +26,9 @@ double bytes_of_training(const RunSetup& setup) {
 }
 
 /// Fills rows for a text that has been read.
-class Outlook {
+class Forecaster {
   public:
-    Outlook(const RunSetup& setup, const TrainingOptions& options)
+    Forecaster(const RunSetup& setup, const TrainingOptions& options)
         : setup_(setup), settings_(options.set), prepared_(seconds_since(setup.started)) {}
 
     double left() const { return setup_.time_limit_s - prepared_; }
@@ -99,11 +99,11 @@ Forecast forecast(const TrainingOptions& options) {
     dry.dry_run = dry.plan = true;
     RunSetup setup = set_up(dry);
     const Choice& choice = setup.choice;
-    const Outlook outlook(setup, options);
+    const Forecaster forecaster(setup, options);
     Forecast all;
     const std::size_t first = choice.best - std::min(choice.best, smaller),
                       last = std::min(choice.best + larger, choice.candidates.size() - 1);
-    for (std::size_t i = first; i <= last; i++) all.rows.push_back(outlook.row(i));
+    for (std::size_t i = first; i <= last; i++) all.rows.push_back(forecaster.row(i));
     const ModelCandidate& best = choice.candidates[choice.best];
     const PilotResult pilot = run_pilot(setup, std::min(longest_pilot, pilot_share * setup.time_limit_s),
                                         best.step_flops / best.step_seconds);
@@ -111,10 +111,10 @@ Forecast forecast(const TrainingOptions& options) {
     if (!pilot.bits_per_byte) return all;
     const double epochs =
         static_cast<double>(pilot.tokens) / static_cast<double>(setup.text_size.train_tokens);
-    const double pilot_law = outlook.expected(pilot.parameters, epochs);
+    const double pilot_law = forecaster.expected(pilot.parameters, epochs);
     for (ForecastRow& row : all.rows)
         row.bits_per_byte =
-            bits_of_text(outlook.expected(row.parameters, row.epochs), {pilot_law, *pilot.bits_per_byte});
+            bits_of_text(forecaster.expected(row.parameters, row.epochs), {pilot_law, *pilot.bits_per_byte});
     return all;
 }
 

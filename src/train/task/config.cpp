@@ -130,11 +130,11 @@ nlohmann::json take_groups(nlohmann::json& config) {
 }
 
 nlohmann::json groups_of_text(const std::string& text, const std::string& name) {
-    nlohmann::json groups = parse_or_discard(text);
-    if (groups.is_discarded())
+    if (parse_or_discard(text).is_discarded())
         fail_input(name, "train.groups", "a list of objects, as JSON",
                    nests_too_deep(text) ? "JSON nested more than 100 deep" : quoted(text));
-    return groups;
+    // Also refuses a key that an object has twice.
+    return parse_json(text, (name.empty() ? "" : name + ": ") + "train.groups");
 }
 
 /// What objectives that say it ask the head of an encoder to tell.

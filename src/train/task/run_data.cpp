@@ -160,17 +160,24 @@ PackedTexts RunData::packed(const Tokenizer& tokenizer, const ChatTemplate* form
             });
     }
     PackedTexts packed(texts, !examples_, tokenizer, seed, T, name());
+    if (examples_) note_examples(packed, tokenizer.eos().has_value(), T);
+    documents_.reset(), examples_.reset();
+    return packed;
+}
+
+void RunData::note_examples(const PackedTexts& packed, bool has_end, std::int64_t T) {
+    const std::string begin = printable(name()) + ": ";
     const auto too_long = [&](std::uint64_t count, const std::string& what) {
         if (count > 0)
-            note(name() + ": " + grouped(count) + " of " + grouped(count_) +
-                 " examples are longer than train.sequence (" + std::to_string(T) + " tokens) and " + what);
+            notes_.push_back(begin + grouped(count) + " of " + grouped(count_) +
+                             " examples are longer than train.sequence (" + std::to_string(T) +
+                             " tokens) and " + what);
     };
     too_long(packed.shortened(), "lose their ends");
     too_long(packed.left_out(), "are left out, as their answers begin behind it");
-    if (examples_ && !examples_->chats && !tokenizer.eos())
-        note(name() + ": the vocabulary has no end token, so nothing is learned that ends a completion");
-    documents_.reset(), examples_.reset();
-    return packed;
+    if (!examples_->chats && !has_end)
+        notes_.push_back(begin +
+                         "the vocabulary has no end token, so nothing is learned that ends a completion");
 }
 
 TokenizerPtr RunData::tokenizer(const RunConfig& run, int threads) const {

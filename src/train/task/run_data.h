@@ -63,11 +63,15 @@ class RunData {
     /// Where examples are conversations: the place of the first, for an error; else empty.
     std::string first_chat() const;
     /// Examples or documents, packed into bins of T rows; the text is let go. `form` is for conversations.
+    /// What should be known of them is in notes() then.
     PackedTexts packed(const Tokenizer& tokenizer, const ChatTemplate* form, double fraction,
                        std::uint64_t seed, std::int64_t T, int threads);
+    /// A line each: of examples that were too long, and of ends that cannot be learned.
+    const std::vector<std::string>& notes() const { return notes_; }
 
   private:
     bool jsonl() const;
+    void note_examples(const PackedTexts& packed, bool has_end, std::int64_t T);
     DataOptions options_;
     std::optional<Documents> documents_;
     std::optional<Examples> examples_;
@@ -75,6 +79,7 @@ class RunData {
     std::int64_t vocabulary_ = 0;
     std::uint64_t bytes_ = 0, count_ = 0;
     std::string sha256_;
+    std::vector<std::string> notes_;
 };
 
 /// A vocabulary of the config's kind, made from `text`, with what its objective asks for (special_tokens).

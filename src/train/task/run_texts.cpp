@@ -101,17 +101,25 @@ TokenizerPtr RunTexts::tokenizer(const RunConfig& config, int threads) const {
 }
 
 std::vector<TokenSource> RunTexts::tokens(const Tokenizer& tokenizer, const ChatTemplate* form,
-                                          double fraction, std::uint64_t seed, std::int64_t T, int threads) {
+                                          bool pack_documents, double fraction, std::uint64_t seed,
+                                          std::int64_t T, int threads) {
+    pack_documents = pack_documents && parts_.size() == 1;
     std::vector<TokenSource> sources;
     for (std::size_t i = 0; i < parts_.size(); i++) {
         RunData& part = parts_[i];
-        if (part.has_examples())
+        if (part.has_examples() || (pack_documents && part.is_packable()))
             sources.push_back(TokenSource::from_packed(
                 part.packed(tokenizer, form, fraction, seed_of_source(seed, i), T, threads), part.name()));
         else
             sources.push_back(part.tokens(tokenizer, fraction, threads));
     }
     return sources;
+}
+
+std::vector<std::string> RunTexts::notes() const {
+    std::vector<std::string> all;
+    for (const RunData& part : parts_) all.insert(all.end(), part.notes().begin(), part.notes().end());
+    return all;
 }
 
 }  // namespace linnet

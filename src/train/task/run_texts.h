@@ -24,8 +24,6 @@ class RunTexts {
     std::string own_tokenizer() const;
     void check(bool whole) const;
 
-    /// The text, where there is but one.
-    RunData* only() { return parts_.size() == 1 ? parts_.data() : nullptr; }
     /// The first that is examples; null: all are texts.
     const RunData* examples() const;
     /// Where some are conversations: the place of the first, for an error; else empty.
@@ -35,9 +33,12 @@ class RunTexts {
     /// Error(Exit::input) where some are conversations, which a model that begins from nothing cannot learn.
     TokenizerPtr tokenizer(const RunConfig& config, int threads) const;
     /// The tokens of each: of texts a stream, of examples what RunData::packed makes of them with the seed of
-    /// their place. The texts are let go.
-    std::vector<TokenSource> tokens(const Tokenizer& tokenizer, const ChatTemplate* form, double fraction,
-                                    std::uint64_t seed, std::int64_t T, int threads);
+    /// their place; so of documents in memory, too, where `pack_documents` and all are one text. The texts
+    /// are let go.
+    std::vector<TokenSource> tokens(const Tokenizer& tokenizer, const ChatTemplate* form, bool pack_documents,
+                                    double fraction, std::uint64_t seed, std::int64_t T, int threads);
+    /// What should be known of the tokens, once they are made: RunData::notes of each text.
+    std::vector<std::string> notes() const;
 
   private:
     DataOptions options_;

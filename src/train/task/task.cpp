@@ -9,15 +9,13 @@ std::int64_t target_count(const Batch& batch) {
 }
 
 std::int64_t Task::targets(std::int64_t step, std::int64_t examples) const {
-    if (counted_ == step) return targets_;
-    targets_ = 0;
+    std::int64_t count = 0;
     for (std::int64_t i = 0; i < examples; i++) {
         Batch one;
         add(DataSplit::train, static_cast<std::uint64_t>(step * examples + i), one);
-        targets_ += target_count(one);
+        count += target_count(one);
     }
-    counted_ = step;
-    return targets_ = std::max<std::int64_t>(1, targets_);
+    return std::max<std::int64_t>(1, count);
 }
 
 }  // namespace linnet

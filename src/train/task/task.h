@@ -23,8 +23,7 @@ class Task {
     /// Whether its examples lie in memory. A page of a mapped file that is lost ends the program there and
     /// then, and must not while the step before is learned.
     virtual bool in_memory() const { return true; }
-    /// Rows that have a loss in the `examples` of a step, at least 1. The last step's are kept: one thread at
-    /// a time may ask.
+    /// Rows that have a loss in the `examples` of a step, at least 1: makes them all.
     std::int64_t targets(std::int64_t step, std::int64_t examples) const;
 
     /// Tokens (of windows) or examples of a split.
@@ -38,8 +37,6 @@ class Task {
 
   private:
     RunConfig config_;
-    mutable std::int64_t counted_ = -1;  // the step whose targets are `targets_`
-    mutable std::int64_t targets_ = 0;
 };
 
 /// Rows of a batch that have a loss.

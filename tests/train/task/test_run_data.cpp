@@ -8,6 +8,7 @@
 #include "commands/tiny.h"
 #include "support.h"
 #include "train/task/config.h"
+#include "train/task/run_texts.h"
 
 using namespace linnet;
 using test::counting_text;
@@ -60,4 +61,44 @@ TEST_CASE("texts, documents and prompts are described, made a vocabulary of and 
     two.inputs = {s / "one", s / "tokens"};
     CHECK(refusal([&] { RunData data(two); }) ==
           (s / "tokens") + ": expected texts, or one corpus alone, got a corpus among 2 inputs");
+}
+
+TEST_CASE("examples are packed, documents where that is asked and they are one text; what is lost is noted") {
+    Scratch s;
+    std::string lines;
+    for (int i = 0; i < 9; i++) lines += "{\"text\": \"one two three\"}\n";
+    write_text(s / "docs.jsonl", lines);
+    write_text(s / "one", counting_text());
+    write_text(s / "pairs.jsonl", R"({"prompt": "ab", "completion": "cdefghijklmnop"})"
+                                  "\n"
+                                  R"({"prompt": "abcdefghijkl", "completion": "m"})"
+                                  "\n"
+                                  R"({"prompt": "ab", "completion": "c"})");
+    const TokenizerPtr bytes = train_tokenizer("byte", "", 0, 1);
+    const auto made = [&](const std::vector<std::string>& names, bool pack_documents,
+                          std::vector<std::string>* notes = nullptr) {
+        DataOptions options;
+        for (const std::string& name : names) options.inputs.push_back(s / name);
+        if (names.size() > 1) options.weights.assign(names.size(), 1);
+        RunTexts texts(options);
+        std::vector<bool> packed;
+        for (const TokenSource& source : texts.tokens(*bytes, nullptr, pack_documents, 0, 1, 8, 1))
+            packed.push_back(source.packed() != nullptr);
+        if (notes) *notes = texts.notes();
+        return packed;
+    };
+    using Packed = std::vector<bool>;
+    CHECK(made({"docs.jsonl"}, false) == Packed{false});
+    CHECK(made({"docs.jsonl"}, true) == Packed{true});
+    CHECK(made({"one"}, true) == Packed{false});
+    CHECK(made({"docs.jsonl", "one"}, true) == Packed{false, false});
+    std::vector<std::string> notes;
+    CHECK(made({"one", "pairs.jsonl"}, false, &notes) == Packed{false, true});
+    const std::string begin = s / "pairs.jsonl: ",
+                      longer = " of 3 examples are longer than train.sequence (8 tokens) and ";
+    CHECK(notes ==
+          std::vector<std::string>{
+              begin + "1" + longer + "lose their ends",
+              begin + "1" + longer + "are left out, as their answers begin behind it",
+              begin + "the vocabulary has no end token, so nothing is learned that ends a completion"});
 }
