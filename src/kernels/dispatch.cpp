@@ -150,15 +150,12 @@ constexpr int tier_count = sizeof(tiers) / sizeof(tiers[0]);
 
 KernelTable<float> with(KernelTable<float> below, const AddedKernels& added) {
     below.name = added.name;
-    if (added.block.panels) {
-        below.block.panels = added.block.panels;
-        below.block.panel_numbers = added.block.panel_numbers;
-        below.block.dots_too = added.block.dots_too;
-    }
+    BlockProducts<float> block = added.block.panels ? added.block : below.block;
+    const BlockProducts<float>& writing = added.block.rows ? added.block : below.block;
+    block.rows = writing.rows, block.rows_longest = writing.rows_longest;
+    below.block = block;
     if (added.narrow.rounded) below.narrow = added.narrow;
     if (added.tile_probe) below.tile_probe = added.tile_probe;
-    if (added.block.rows)
-        below.block.rows = added.block.rows, below.block.rows_longest = added.block.rows_longest;
     return below;
 }
 

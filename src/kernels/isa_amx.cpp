@@ -41,14 +41,19 @@ constinit const AddedKernels amx_kernels = {
     .name = "amx",
     .block = {.panels = tile_panels<TileInstructions>,
               .panel_numbers = PanelNumbers::bf16,
-              .panel_cut = {tile_block, tile_block, 240, 80, a_rows}},
+              // Measured with q8_0 and 512 rows (MEASUREMENTS.md).
+              .panel_cut = {.tile_m = tile_block,
+                            .tile_n = tile_block,
+                            .packing_a = 240,
+                            .packing_b = 80,
+                            .block_m = a_rows}},
     .narrow = {.rounded = bf16_product<TileProduct<TileInstructions, false>>,
                .rounded_longest = TileProduct<TileInstructions, false>::longest,
                .split = bf16_product<TileProduct<TileInstructions, true>>,
                .attention = bf16_attention<TileUnits<TileInstructions>>,
                .attention_backward = bf16_attention_backward<TileUnits<TileInstructions>>,
                .workspace = sizeof(BF16Panels),
-               .cut = {tile_block, tile_block, 128, 128},
+               .cut = {.tile_m = tile_block, .tile_n = tile_block, .packing_a = 128, .packing_b = 128},
                .speed = 8},
     .tile_probe = tile_probe};
 }  // namespace linnet

@@ -23,6 +23,6 @@ constinit const AddedKernels avx512bf16_kernels = {
                .attention = bf16_attention<DotUnits<PairDots>>,
                .attention_backward = bf16_attention_backward<DotUnits<PairDots>>,
                .workspace = sizeof(BF16Panels),
-               .cut = {dot_rows, tile_block, 16, 16},
+               .cut = {.tile_m = dot_rows, .tile_n = tile_block, .packing_a = 16, .packing_b = 16},
                .speed = 1.5}};
 }  // namespace linnet

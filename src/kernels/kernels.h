@@ -151,8 +151,8 @@ struct Update {
 /// Where a product may be cut into parts, and what a part costs beside its multiply-adds.
 struct ProductCut {
     std::int64_t tile_m, tile_n;
-    // Of an element of A and of B, as many multiply-adds take as long: what is packed once in a part, but B
-    // once for every `block_m` rows.
+    // What packing an element of A or of B costs, in multiply-adds. A part packs its A once, and its B once
+    // for each `block_m` of its rows.
     double packing_a, packing_b;
     std::int64_t block_m = INT64_MAX;
 };
@@ -168,7 +168,7 @@ struct BlockProducts {
     /// Reading. Activations are rounded to what numbers_of says of B's type.
     void (*panels)(const Gemm<Real>&, void* workspace) = nullptr;
     PanelNumbers panel_numbers = PanelNumbers::integers;
-    ProductCut panel_cut = {};   // tile_m 0: as gemm is cut
+    ProductCut panel_cut = {};   // tile_m 0: as other products are
     std::uint64_t dots_too = 0;  // bit t: DType t is read by dots whatever panel_numbers says
     PanelNumbers numbers_of(DType type) const {
         return dots_too >> static_cast<int>(type) & 1 ? PanelNumbers::dots : panel_numbers;
@@ -312,8 +312,8 @@ struct AddedKernels {
 };
 
 /// Thread `index`'s part of a whole product, of `count` threads: a grid of count = rows × columns parts, cut
-/// at tiles, the split chosen that packs least (each part packs its own rows of A and columns of B) and keeps
-/// the largest part small. Empty (m_begin == m_end) where there are fewer tiles than threads.
+/// at tiles, the split chosen that packs least (what each part packs: ProductCut) and keeps the largest part
+/// small. Empty (m_begin == m_end) where there are fewer tiles than threads.
 template <class Real>
 Gemm<Real> gemm_share(const ProductCut& cut, const Gemm<Real>& whole, int index, int count);
 template <class Real>

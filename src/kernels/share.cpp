@@ -30,7 +30,7 @@ Gemm<Real> gemm_share(const ProductCut& cut, const Gemm<Real>& whole, int index,
     for (int rows = 1; rows <= count; rows++) {
         if (count % rows) continue;
         double part_m = tiles_of(m, cut.tile_m, rows), part_n = tiles_of(n, cut.tile_n, count / rows);
-        double blocks = std::max(1.0, std::ceil(part_m / static_cast<double>(cut.block_m)));
+        double blocks = std::ceil(part_m / static_cast<double>(cut.block_m));
         double cost = part_m * part_n + cut.packing_a * part_m + cut.packing_b * part_n * blocks;
         if (rows == 1 || cost < best_cost) best_rows = rows, best_cost = cost;
     }

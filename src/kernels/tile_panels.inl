@@ -26,9 +26,9 @@ namespace {
 // they wait as tiles, one after another: added to C in place, whose rows are pages apart, they took as long
 // as the products.
 constexpr int64_t a_rows = 256, a_depth = 2048;
-constexpr int64_t c_columns = 2048;  // for which A is packed once, where K is longer
+constexpr int64_t c_columns = 2048;           // for which A is packed once, where K is longer
+constexpr int64_t tile_row = tile_depth / 2;  // words
 // Words from tile to tile of 32 rows of W. Not a power of two: a row's tiles would share two sets of L1.
-constexpr int64_t tile_row = tile_depth / 2;
 constexpr int64_t w_step = (tile_block + 1) * tile_row;
 
 /// Whether bf16 leaves something of such numbers.
@@ -41,22 +41,8 @@ struct TilePanels {
     alignas(64) float sums[a_rows * c_columns];  // blocks [32 of W][32 of A]
 };
 
-/// n ≤ 256 numbers of a row of W as bf16 in tiles, the last one filled up with zeros, and in `low` what that
-/// leaves of f16.
-template <class Stored>
-inline void numbers_to_tiles(const void* from, int64_t n, float* high, float* low) {
-    const auto* x = static_cast<const typename Stored::Element*>(from);
-    for (int64_t p = 0; p < n; p += tile_depth, high += w_step, low += w_step) {
-        for (int64_t i = p; i < p + tile_depth; i += 2 * W) {
-            Vec left;
-            store(high + (i - p) / 2, words_along<Stored, has_low<Stored>>(x + i, n - i, left));
-            if constexpr (has_low<Stored>) store(low + (i - p) / 2, left);
-        }
-    }
-}
-
-/// n ≤ 256 weights of a block type likewise, without low parts. Neither a code times a scale nor what is left
-/// after the offset is rounded before it becomes bf16.
+/// n ≤ 256 weights of a block type, of a row of W, as bf16 in tiles. Neither a code times a scale nor what is
+/// left after the offset is rounded before it becomes bf16.
 template <class Block>
 inline void blocks_to_tiles(const char* from, int64_t n, float* to) {
     char copy[run_bytes<Block>];
@@ -88,15 +74,18 @@ inline void blocks_to_tiles(const char* from, int64_t n, float* to) {
 /// A piece of K: [begin, begin + depth), in `steps` tiles.
 struct Piece {
     int64_t begin, depth, steps;
-    bool split;  // A into high and low parts
-    bool low_w;  // W too
+    bool low_a, low_w;  // whether A, and W, have low parts
 };
-inline Piece piece_of(int64_t begin, int64_t end, DType type) {
+/// Whether A has low parts with a W of this type.
+inline bool splits(DType w) {
+    return w == DType::f16 || w == DType::bf16;
+}
+inline Piece piece_of(int64_t begin, int64_t end, DType w) {
     return {.begin = begin,
             .depth = end - begin,
             .steps = ceil_divide(end - begin, tile_depth),
-            .split = type == DType::f16 || type == DType::bf16,
-            .low_w = type == DType::f16};
+            .low_a = splits(w),
+            .low_w = w == DType::f16};
 }
 
 /// 16 rows of A (those from `count` on are 0): [steps][16 pairs][16 rows], then the low parts likewise.
@@ -133,9 +122,17 @@ void pack_tile_rows(const Real* x, int64_t row, int64_t count, const Piece& piec
 /// Unpacks n ≤ 256 numbers of row j of W, from number k on, into tiles.
 using UnpackRun = void (*)(const Operand& w, int64_t j, int64_t k, int64_t n, float* high, float* low);
 
+/// The last tile is filled up with zeros. `low`: what bf16 leaves of f16.
 template <class Stored>
 void unpack_numbers(const Operand& w, int64_t j, int64_t k, int64_t n, float* high, float* low) {
-    numbers_to_tiles<Stored>(stored_at(w, j, k), n, high, low);
+    const auto* x = reinterpret_cast<const typename Stored::Element*>(stored_at(w, j, k));
+    for (int64_t p = 0; p < n; p += tile_depth, high += w_step, low += w_step) {
+        for (int64_t i = p; i < p + tile_depth; i += 2 * W) {
+            Vec left;
+            store(high + (i - p) / 2, words_along<Stored, has_low<Stored>>(x + i, n - i, left));
+            if constexpr (has_low<Stored>) store(low + (i - p) / 2, left);
+        }
+    }
 }
 template <class Block>
 void unpack_blocks(const Operand& w, int64_t j, int64_t k, int64_t n, float* to, float*) {
@@ -148,9 +145,9 @@ inline UnpackRun unpack_run(DType type) {
 }
 
 /// 32 rows of W from j on (those from `end` on are 0) as a panel: [steps][32 rows][32], then the low parts
-/// likewise. It is made in parts of one row and 256 numbers, row after row: the processor fetches memory
-/// ahead by itself in that order, and better than prefetches, which take the line buffers that loads of tiles
-/// need.
+/// (of f16) likewise. It is made in parts of one row and 256 numbers, row after row: the processor fetches
+/// memory ahead by itself in that order, and better than prefetches, which take the line buffers that loads
+/// of tiles need.
 class PanelOfW {
   public:
     PanelOfW(const Operand& w, int64_t j, int64_t end, const Piece& piece, float* panel)
@@ -230,7 +227,7 @@ void tile_sums(const Piece& piece, const float* w, const float* a, int64_t panel
     const int64_t w_low = piece.steps * w_step, a_low = piece.steps * tile_words;
     for (int64_t t = 0; t < piece.steps; t++, w += w_step, a += tile_words) {
         load_w<Tiles>(w);
-        if (piece.split) {
+        if (piece.low_a) {
             load_a<Tiles, two>(a + a_low, a + panel + a_low);
             multiply_tiles<Tiles, two>();
         }
@@ -262,7 +259,7 @@ inline void add_sums(const float* sums, int64_t rows, int64_t columns, const Til
 
 /// Words from 16 rows of A to the next 16.
 inline int64_t panel_of_a(const Piece& piece) {
-    return (piece.split ? 2 : 1) * piece.steps * tile_words;
+    return (piece.low_a ? 2 : 1) * piece.steps * tile_words;
 }
 
 /// 32 rows of W from j on times the rows [i0, i1) of A; C is finished with the last piece of K. `next`: the
@@ -273,7 +270,7 @@ void tile_column(const Gemm<Real>& g, int64_t i0, int64_t i1, int64_t j, const P
     const int64_t columns = least(tile_block, g.n_end - j), blocks = ceil_divide(i1 - i0, tile_block);
     const int64_t panel = panel_of_a(piece);
     const bool last = piece.begin + piece.depth == g.k, wait = piece.depth < g.k;
-    Spread parts(next.parts(), blocks * piece.steps);
+    Spread parts{next.parts(), blocks * piece.steps};
     auto along = [&]() LINNET_LAMBDA_INLINE { parts.step([&](int64_t part) { next.make(part); }); };
     for (int64_t i = i0; i < i1; i += tile_block, a += 2 * panel) {
         const int64_t rows = least(tile_block, i1 - i);
@@ -293,7 +290,7 @@ void tile_piece(const Gemm<Real>& g, int64_t i0, int64_t i1, int64_t j0, int64_t
     for (int64_t i = i0; i < i1; i += tile_side) {
         const Real* x = static_cast<const Real*>(g.a.data) + i * g.a.row + piece.begin;
         float* to = p.a + (i - i0) / tile_side * panel_of_a(piece);
-        (piece.split ? pack_tile_rows<true> : pack_tile_rows<false>)(x, g.a.row, least(tile_side, i1 - i),
+        (piece.low_a ? pack_tile_rows<true> : pack_tile_rows<false>)(x, g.a.row, least(tile_side, i1 - i),
                                                                      piece, to);
     }
     const PanelOfW first(g.b, j0, j1, piece, p.w[0]);
@@ -309,7 +306,7 @@ void tile_piece(const Gemm<Real>& g, int64_t i0, int64_t i1, int64_t j0, int64_t
 template <class Tiles>
 void tile_panels(const Gemm<Real>& g, void* workspace) {
     auto& panels = *static_cast<TilePanels*>(workspace);
-    const int64_t depth = piece_of(0, g.k, g.b.type).split ? a_depth / 2 : a_depth;
+    const int64_t depth = splits(g.b.type) ? a_depth / 2 : a_depth;
     const int64_t rows = even_piece(g.m_end - g.m_begin, a_rows, tile_block);
     const int64_t columns = g.k > depth ? c_columns : g.n_end - g.n_begin;
     Tiles::begin();

@@ -104,18 +104,17 @@ template <class Real>
 void team_project(const Call<Real>& call, Gemm<Real> g, const Tensor& w, ProductKernel kernel) {
     const BlockProducts<Real>& own = call.kernels->block;
     // What is differentiated must be the product itself, not one of rounded activations.
-    bool blocks = info(w.type).block > 1, reading = kernel != ProductKernel::rows,
-         rounded = call.phase != Phase::train;
-    bool halves =
-        reading && rounded && own.panels_take_halves() && (w.type == DType::f16 || w.type == DType::bf16);
+    const bool blocks = info(w.type).block > 1, reading = kernel != ProductKernel::rows,
+               rounded = call.phase != Phase::train, by_panels = reading && rounded && own.panels,
+               halves =
+                   by_panels && own.panels_take_halves() && (w.type == DType::f16 || w.type == DType::bf16);
     g.b = {w.data, w.type, 1, g.k};
     if (reading && !blocks && !halves) return team_matmul(call, g);
     const PanelProduct<Real> product = panel_product(*call.kernels, kernel);
     g.m_begin = 0, g.m_end = g.m, g.n_begin = 0, g.n_end = g.n;
-    const bool panels = reading && rounded && own.panels;
     if (reading) {
-        g = gemm_share(panels && own.panel_cut.tile_m > 0 ? own.panel_cut : product.cut, g, call.worker.index,
-                       call.worker.count);
+        const ProductCut& cut = by_panels && own.panel_cut.tile_m > 0 ? own.panel_cut : product.cut;
+        g = gemm_share(cut, g, call.worker.index, call.worker.count);
     } else {
         Range n = call.worker.share(g.n, 16);
         g.n_begin = n.begin, g.n_end = n.end;
@@ -123,7 +122,7 @@ void team_project(const Call<Real>& call, Gemm<Real> g, const Tensor& w, Product
     if (g.m_begin >= g.m_end || g.n_begin >= g.n_end) return;
     g.streams = memory_streams();
     if (!reading && !blocks) return call.kernels->gemv(g);
-    if (panels) return own.panels(g, call.workspace);
+    if (by_panels) return own.panels(g, call.workspace);
     if (!reading && rounded && g.k <= own.rows_longest) return own.rows(g, call.workspace);
     unpacked_project(call, g, w, 0, reading ? &product : nullptr);
 }

@@ -36,13 +36,14 @@ struct RunSetup {
     DataOptions data;
     std::string data_hash;
     TextSize text_size;
-    std::optional<WindowMixture> windows;  // one of these two: windows of streams of tokens, and bins of
-                                           // packed texts (of streams `task` may make batches of its own),
-    std::unique_ptr<Task> task;            // batches of other objectives than the next token
-    std::vector<std::string> labels;       // of classes or tags
-    std::optional<bool> two_texts;         // classes are of two; nothing where they are not of texts
-    std::optional<std::string> resumed;    // the checkpoint's folder
-    Checkpoint checkpoint;                 // its state, or step 0
+    // One of these two: windows of streams of tokens and bins of packed texts, or batches of other objectives
+    // than the next token.
+    std::optional<WindowMixture> windows;
+    std::unique_ptr<Task> task;
+    std::vector<std::string> labels;     // of classes or tags
+    std::optional<bool> two_texts;       // classes are of two; nothing where they are not of texts
+    std::optional<std::string> resumed;  // the checkpoint's folder
+    Checkpoint checkpoint;               // its state, or step 0
     int threads = 1;
 
     std::int64_t rows() const { return config.train.batch * config.train.sequence; }

@@ -427,8 +427,8 @@ class Trainer {
         return all;
     }
 
-    /// The last update may have spoiled the weights, which only the next step's loss would tell: asked before
-    /// a file is replaced.
+    /// The last update may have spoiled the weights, and only the next step's loss would tell. Asked before a
+    /// file is replaced.
     void require_finite() {
         if (!learner_.finite()) diverged(step_, NAN, "weights that are not");
     }

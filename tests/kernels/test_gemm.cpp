@@ -165,7 +165,7 @@ TEST_CASE("gemm gives an output the same bits whatever part is asked for") {
 TEST_CASE("gemm_share covers every output once, for any number of threads") {
     for (const KernelTable<float>* table : whole_tables()) {
         for (const ProductCut& cut : {gemm_cut(*table), table->narrow.cut, table->block.panel_cut}) {
-            if (cut.tile_m == 0) continue;  // this set has no such products
+            if (cut.tile_m == 0) continue;  // this set has none of its own
             for (auto [m, n] : {std::pair{1, 1}, {768, 512}, {3, 5000}, {5000, 3}, {100, 100}, {0, 7}}) {
                 for (int count : {1, 2, 3, 4, 6, 7, 16}) {
                     std::vector<int> seen(static_cast<std::size_t>(m * n));
@@ -185,7 +185,7 @@ TEST_CASE("gemm_share covers every output once, for any number of threads") {
     }
 }
 
-TEST_CASE("gemm_share cuts rows where both operands are packed once anyway, and columns of few rows") {
+TEST_CASE("gemm_share divides rows where that packs less of A and no more of B, and else columns") {
     const ProductCut cut = {.tile_m = 32, .tile_n = 32, .packing_a = 240, .packing_b = 80, .block_m = 256};
     Gemm<float> g;
     g.m = g.m_end = 512, g.n = g.n_end = 4096;

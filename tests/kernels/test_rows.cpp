@@ -90,6 +90,7 @@ TEST_CASE("no table has a gap") {
         }
         INFO(table.name);
         CHECK((table.block.rows == nullptr) == (table.block.rows_longest == 0));
+        if (table.block.panels_take_halves()) CHECK(table.block.panel_cut.tile_m > 0);
         const auto& narrow = table.narrow;
         CHECK((narrow.attention == nullptr) == (narrow.attention_backward == nullptr));
         if (narrow.rounded) {

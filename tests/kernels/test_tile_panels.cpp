@@ -24,6 +24,15 @@ std::vector<float> run(WeightProduct& product, Product of = linnet::tile_panels<
     return product.run(of, sizeof(linnet::TilePanels));
 }
 
+/// Calls f(name, panels) for the machine's own sets that have matrix units; how many they are.
+template <class F>
+int each_own(F f) {
+    int count = 0;
+    for (const KernelTable<float>* table : usable_kernels())
+        if (table->block.panels_take_halves()) f(table->name, table->block.panels), count++;
+    return count;
+}
+
 /// Calls f(type, largest error) for every type that panels on matrix units take.
 template <class F>
 void each_tile_type(F f) {
@@ -47,11 +56,9 @@ TEST_CASE("tiles give the product of the stored weights, and the machine's own t
                                   (shape[2] + type.block - 1) / type.block * type.block);
             std::vector<float> c = run(product);
             CHECK_MESSAGE(relative_error(c, product.expected()) < allowed, type.name << " K " << product.k);
-            for (const KernelTable<float>* table : usable_kernels())
-                if (table->block.panels_take_halves()) {
-                    compared++;
-                    CHECK_MESSAGE(run(product, table->block.panels) == c, table->name << " " << type.name);
-                }
+            compared += each_own([&](const char* name, Product own) {
+                CHECK_MESSAGE(run(product, own) == c, name << " " << type.name);
+            });
         }
     });
     if (compared == 0) skip("the machine's own tiles: needs matrix units (AMX)");
@@ -59,10 +66,26 @@ TEST_CASE("tiles give the product of the stored weights, and the machine's own t
 
 TEST_CASE("f16 and bf16 weights may have rows of any length in tiles") {
     for (DType type : {DType::f16, DType::bf16})
-        for (std::int64_t k : {1, 31, 33, 513}) {
+        for (std::int64_t k : {1, 15, 17, 31, 33, 513}) {
             WeightProduct product(type, 5, 3, k);
-            CHECK(relative_error(run(product), product.expected()) < 2e-5);
+            const std::vector<float> c = run(product);
+            CHECK(relative_error(c, product.expected()) < 2e-5);
+            each_own([&](const char* name, Product own) {
+                CHECK_MESSAGE(run(product, own) == c, name << " K " << k);
+            });
         }
+}
+
+TEST_CASE("bf16 weights, which have no low parts, give the bits of the same numbers in f16") {
+    WeightProduct narrow(DType::bf16, 19, 37, 96), same(DType::f16, 19, 37, 96);
+    const KernelTable<float>& scalar = **usable_kernels().begin();
+    const std::int64_t count = narrow.n * narrow.k;
+    Values<float> numbers(count, 1), stored(count, 1);
+    scalar.load(count, DType::bf16, narrow.w.data(), numbers.data());
+    scalar.store(count, DType::f16, numbers.data(), same.w.data());
+    scalar.load(count, DType::f16, same.w.data(), stored.data());
+    for (std::int64_t i = 0; i < count; i++) REQUIRE(stored[i] == numbers[i]);
+    CHECK(run(narrow) == run(same));
 }
 
 TEST_CASE("an output of tiles does not depend on the part that is asked for") {

@@ -12,10 +12,10 @@ namespace {
 constexpr int64_t tile_bytes = 64;  // of a row
 constexpr int64_t cache_line = 64;
 
-/// `count` things to do in `steps` steps, evenly: calls act(i) for those whose turn it is.
+/// `count` things to do in `steps` steps, evenly: step(), to be called `steps` times, calls act(i) for those
+/// whose turn it is.
 struct Spread {
     int64_t count, steps, done = 0, due = 0;
-    Spread(int64_t all, int64_t in) : count(all), steps(in) {}
     template <class Act>
     LINNET_INLINE void step(const Act& act) {
         for (due += count; due >= steps; due -= steps) act(done++);
@@ -133,7 +133,7 @@ class TileProduct {
     void block(const Gemm<Real>& g, const BF16Block& at) const {
         const int64_t count = least(rows, at.i_end - at.i), columns = least(tile_block, at.j_end - at.j);
         const TileTarget target = tile_target(g, at.i, at.j, W, at.first);
-        Spread next(at.next_lines, at.steps);
+        Spread next{at.next_lines, at.steps};
         const int64_t panel = (split ? 2 : 1) * at.steps * tile_words;
         product_block<Tiles, split, b_near, false>(
             count > tile_side, columns > tile_side, {at.a, at.b, panel, panel, at.steps}, sums_, tile_block,

@@ -232,17 +232,6 @@ struct StoredBF16 {
     static void put_two(uint16_t* p, Vec a, Vec b) {
         _mm512_storeu_si512(p, _mm512_inserti64x4(_mm512_castsi256_si512(narrow(a)), narrow(b), 1));
     }
-    /// For matrix units: W numbers, of which those below the normal ones may become 0. Returns what was
-    /// stored.
-    static Vec put(uint16_t* p, Vec v) {
-#if defined(__AVX512BF16__)
-        auto half = reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(v));
-#else
-        __m256i half = narrow(v);
-#endif
-        _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), half);
-        return widen(half);
-    }
 };
 using StoredReal = StoredF32;
 

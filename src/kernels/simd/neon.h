@@ -219,20 +219,22 @@ inline float one_half(uint16_t h) {
 inline uint16_t to_half(float x) {  // to nearest even
     return __builtin_bit_cast(uint16_t, static_cast<__fp16>(x));
 }
-/// 32 signed bytes as floats.
-inline void widen_bytes(Bytes32 q, Vec (&to)[32 / W]) {
-    int8_t bytes[32];
-    put_vector(bytes, q);
-    for (int i = 0; i < 32; i += 8) {
-        const int16x8_t wide = vmovl_s8(vld1_s8(bytes + i));
-        to[i / 4] = vcvtq_f32_s32(vmovl_s16(vget_low_s16(wide)));
-        to[i / 4 + 1] = vcvtq_f32_s32(vmovl_s16(vget_high_s16(wide)));
-    }
-}
 /// The two halves of 32 bytes, and together again.
 struct Halves32 {
     uint8x16_t half[2];
 };
+/// 32 signed bytes as floats.
+inline void widen_bytes(Bytes32 q, Vec (&to)[32 / W]) {
+    const auto both = __builtin_bit_cast(Halves32, q);
+    for (int i = 0; i < 2; i++) {
+        const int8x16_t bytes = vreinterpretq_s8_u8(both.half[i]);
+        const int16x8_t wide[2] = {vmovl_s8(vget_low_s8(bytes)), vmovl_high_s8(bytes)};
+        for (int j = 0; j < 2; j++) {
+            to[4 * i + 2 * j] = vcvtq_f32_s32(vmovl_s16(vget_low_s16(wide[j])));
+            to[4 * i + 2 * j + 1] = vcvtq_f32_s32(vmovl_high_s16(wide[j]));
+        }
+    }
+}
 /// 16 bytes of memory, twice.
 template <class V>
 inline V load_twice(const void* p) {

@@ -54,10 +54,6 @@ struct StoredBF16 {
     static void put_n(uint16_t* p, Vec v, int64_t n) {
         if (n > 0) *p = narrow_bf16(static_cast<float>(v));
     }
-    static Vec put(uint16_t* p, Vec v) {
-        put_n(p, v, 1);
-        return get(p);
-    }
 };
 
 inline Vec both_halves(uint16_t first, uint16_t second) {
