@@ -31,10 +31,6 @@ constexpr int64_t tile_row = tile_depth / 2;  // words
 // Words from tile to tile of 32 rows of W. Not a power of two: a row's tiles would share two sets of L1.
 constexpr int64_t w_step = (tile_block + 1) * tile_row;
 
-/// Whether bf16 leaves something of such numbers.
-template <class Stored>
-constexpr bool has_low = !__is_same(Stored, StoredBF16);
-
 struct TilePanels {
     alignas(64) float a[a_rows * a_depth / 2];  // words: pairs of bf16
     alignas(64) float w[2][w_step * a_depth / tile_depth];
@@ -76,61 +72,33 @@ struct Piece {
     int64_t begin, depth, steps;
     bool low_a, low_w;  // whether A, and W, have low parts
 };
-/// Whether A has low parts with a W of this type.
+/// Whether A has low parts with a W of this type, and whether W has: bf16 leaves nothing of bf16.
 inline bool splits(DType w) {
     return w == DType::f16 || w == DType::bf16;
+}
+inline bool has_low(DType w) {
+    return w == DType::f16;
 }
 inline Piece piece_of(int64_t begin, int64_t end, DType w) {
     return {.begin = begin,
             .depth = end - begin,
             .steps = ceil_divide(end - begin, tile_depth),
             .low_a = splits(w),
-            .low_w = w == DType::f16};
-}
-
-/// 16 rows of A (those from `count` on are 0): [steps][16 pairs][16 rows], then the low parts likewise.
-template <bool split>
-void pack_tile_rows(const Real* x, int64_t row, int64_t count, const Piece& piece, float* to) {
-    for (int64_t t = 0; t < piece.steps; t++, x += tile_depth, to += tile_words) {
-        const int64_t some = least(tile_depth, piece.depth - t * tile_depth);
-        for (int64_t pair = 0; pair < tile_depth / 2; pair += W) {
-            for (int64_t r = 0; r < tile_side; r += W) {
-                Vec high[W], low[W];
-                for (int64_t i = 0; i < W; i++) {
-                    high[i] = low[i] = zero();
-                    if (r + i >= count) continue;
-                    const Real* from = x + (r + i) * row;
-                    Real filled[tile_depth];
-                    if (some < tile_depth) {
-                        for (int64_t k = 0; k < tile_depth; k++) filled[k] = k < some ? from[k] : 0;
-                        from = filled;
-                    }
-                    high[i] = bf16_words<split>(load(from + 2 * pair), load(from + 2 * pair + W), low[i]);
-                }
-                transpose(high);
-                for (int64_t i = 0; i < W; i++) store(to + (pair + i) * tile_side + r, high[i]);
-                if constexpr (split) {
-                    transpose(low);
-                    float* behind = to + piece.steps * tile_words;
-                    for (int64_t i = 0; i < W; i++) store(behind + (pair + i) * tile_side + r, low[i]);
-                }
-            }
-        }
-    }
+            .low_w = has_low(w)};
 }
 
 /// Unpacks n ≤ 256 numbers of row j of W, from number k on, into tiles.
 using UnpackRun = void (*)(const Operand& w, int64_t j, int64_t k, int64_t n, float* high, float* low);
 
-/// The last tile is filled up with zeros. `low`: what bf16 leaves of f16.
+/// The last tile is filled up with zeros.
 template <class Stored>
 void unpack_numbers(const Operand& w, int64_t j, int64_t k, int64_t n, float* high, float* low) {
     const auto* x = reinterpret_cast<const typename Stored::Element*>(stored_at(w, j, k));
     for (int64_t p = 0; p < n; p += tile_depth, high += w_step, low += w_step) {
         for (int64_t i = p; i < p + tile_depth; i += 2 * W) {
             Vec left;
-            store(high + (i - p) / 2, words_along<Stored, has_low<Stored>>(x + i, n - i, left));
-            if constexpr (has_low<Stored>) store(low + (i - p) / 2, left);
+            store(high + (i - p) / 2, words_along<Stored, true>(x + i, n - i, left));
+            if (has_low(w.type)) store(low + (i - p) / 2, left);
         }
     }
 }
@@ -287,12 +255,10 @@ void tile_column(const Gemm<Real>& g, int64_t i0, int64_t i1, int64_t j, const P
 template <class Tiles>
 void tile_piece(const Gemm<Real>& g, int64_t i0, int64_t i1, int64_t j0, int64_t j1, const Piece& piece,
                 TilePanels& p) {
-    for (int64_t i = i0; i < i1; i += tile_side) {
-        const Real* x = static_cast<const Real*>(g.a.data) + i * g.a.row + piece.begin;
-        float* to = p.a + (i - i0) / tile_side * panel_of_a(piece);
-        (piece.low_a ? pack_tile_rows<true> : pack_tile_rows<false>)(x, g.a.row, least(tile_side, i1 - i),
-                                                                     piece, to);
-    }
+    // Panels of 16 rows: [steps][16 pairs][16 rows], then the low parts likewise.
+    (piece.low_a ? pack_panels<StoredReal, true, true, tile_side>
+                 : pack_panels<StoredReal, false, true, tile_side>)(g.a, g.a.row, 1, i0, i1, piece.begin,
+                                                                    piece.depth, p.a);
     const PanelOfW first(g.b, j0, j1, piece, p.w[0]);
     for (int64_t part = 0; part < first.parts(); part++) first.make(part);
     int at = 0;
