@@ -338,27 +338,27 @@ TEST_CASE("weights that a run's last update has spoiled are no checkpoint") {
     std::string file = place.file("m.gguf");
     const std::size_t at = file.find(std::string(bytes, positions->bytes.size()));
     REQUIRE(at != std::string::npos);
-    const float large = 3e38F;
-    std::memcpy(file.data() + at + positions->bytes.size() - sizeof large, &large, sizeof large);
-    write_text(place.s / "large.gguf", file);
-    const Outcome spoiled = place(
-        "$TUNE -m large.gguf --out t --steps 1 --set train.sequence=16 --set train.eval_every=0 --set "
-        "train.checkpoint_every=0 --set train.clip=0 --set 'train.groups=[{\"match\":"
-        "\"position_embd.weight\",\"kind\":\"sgd\",\"lr\":100,\"weight_decay\":10}]'");
+    const auto tune = [&](float last, const std::string& options, const std::string& group) {
+        std::memcpy(file.data() + at + positions->bytes.size() - sizeof last, &last, sizeof last);
+        write_text(place.s / "spoiled.gguf", file);
+        return place(
+            "$TUNE -m spoiled.gguf --set train.sequence=16 --set train.checkpoint_every=0 --set "
+            "train.clip=0 " +
+            options + " --set 'train.groups=[{\"match\":\"position_embd.weight\",\"kind\":\"sgd\"," + group +
+            "\"lr\":100,\"weight_decay\":10}]'");
+    };
+    const Outcome spoiled = tune(3e38F, "--out t --steps 1 --set train.eval_every=0", "");
     CHECK(spoiled.exit == 5);
     CHECK_MESSAGE(has(spoiled.err, "expected finite numbers, got weights that are not"), spoiled.err);
     CHECK_FALSE(fs::exists(place.s / "t/model.gguf"));
 
     // Without a held-out text every evaluation renews model.gguf: that of the step before is the last good
     // one.
-    const float smaller = 3e34F;  // times -999 at each step
-    std::memcpy(file.data() + at + positions->bytes.size() - sizeof smaller, &smaller, sizeof smaller);
-    write_text(place.s / "smaller.gguf", file);
-    const Outcome second = place(
-        "$TUNE -m smaller.gguf --out u --steps 2 --set train.sequence=16 --set train.eval_every=1 --set "
-        "train.checkpoint_every=0 --set train.clip=0 --set train.validation_fraction=0 --set "
-        "train.schedule.kind=constant --set train.schedule.warmup=0 --set 'train.groups=[{\"match\":"
-        "\"position_embd.weight\",\"kind\":\"sgd\",\"momentum\":0,\"lr\":100,\"weight_decay\":10}]'");
+    const Outcome second =
+        tune(3e34F,  // times -999 at each step
+             "--out u --steps 2 --set train.eval_every=1 --set train.validation_fraction=0 "
+             "--set train.schedule.kind=constant --set train.schedule.warmup=0",
+             "\"momentum\":0,");
     CHECK(second.exit == 5);
     CHECK_MESSAGE(has(second.err, "step 2: expected finite numbers, got weights that are not"), second.err);
     REQUIRE(fs::exists(place.s / "u/model.gguf"));
