@@ -12,6 +12,14 @@
 namespace linnet {
 namespace {
 
+/// acc[j] += *a · b[j]; an instruction set may have its own.
+template <int NV>
+LINNET_INLINE void fma_row(const Real* a, const Vec (&b)[NV], Vec (&acc)[NV]) {
+    const Vec all = set1(*a);
+    LINNET_UNROLL
+    for (int j = 0; j < NV; j++) acc[j] = fma(all, b[j], acc[j]);
+}
+
 /// R × NV vectors of sums over `depth`, then added to their start.
 template <int R, int NV, bool Packed>
 void gemm_tile(int64_t depth, const Real* a, const Real* b, const TileTarget& t) {
@@ -28,22 +36,12 @@ void gemm_tile(int64_t depth, const Real* a, const Real* b, const TileTarget& t)
     LINNET_UNROLL_PAIRS
     for (int64_t p = 0; p < depth; p++) {
         Vec row[NV];
-        __builtin_prefetch(soon);
+        __builtin_prefetch(soon, 0, 2);  // into L2: a panel is too large for L1
         soon += t.soon_step;
         LINNET_UNROLL
         for (int j = 0; j < NV; j++) row[j] = load(b + j * W);
         LINNET_UNROLL
-        for (int i = 0; i < R; i++) {
-            const Real* x = a + i * a_row;
-            if (i % 2 == 0) {  // as many loads as go without slowing the rest (MEASUREMENTS.md)
-                LINNET_UNROLL
-                for (int j = 0; j < NV; j++) acc[i][j] = fma_all(x, row[j], acc[i][j]);
-            } else {
-                const Vec all = set1(*x);
-                LINNET_UNROLL
-                for (int j = 0; j < NV; j++) acc[i][j] = fma(all, row[j], acc[i][j]);
-            }
-        }
+        for (int i = 0; i < R; i++) fma_row(a + i * a_row, row, acc[i]);
         a += a_col;
         b += tile_columns;
     }
@@ -61,14 +59,20 @@ constexpr auto gemm_tiles = tile_table<tile_vectors, tile_rows>([]<int R, int NV
     return gemm_tile<R, NV, Packed>;
 });
 
-/// Where the next panel of B lies in memory, in bytes: it is prefetched while this one is multiplied.
+/// Where the next panel of B lies, in bytes, packed already or not: it is prefetched while this one is
+/// multiplied. (A packed block of B is larger than some processors' L2.)
 struct Soon {
     const char* begin;
-    int64_t line, step, tiles;  // bytes from line to line, from k to k; tiles that share the prefetching
+    int64_t line, step;    // bytes from line to line, from k to k
+    int64_t depth, tiles;  // k's; tiles that share the prefetching
 
-    /// What tile t prefetches: part of the lines where they are contiguous, else one cache line of every k.
+    /// What tile t prefetches: an equal part of what lies together; else part of the lines where they are
+    /// contiguous; else one cache line of every k.
     void ask(int64_t t, TileTarget& target) const {
-        if (line < step) {  // one k's columns lie together
+        if (line * tile_columns == step) {
+            target.soon = begin + step * depth * t / tiles;
+            target.soon_step = ceil_divide(step, tiles);
+        } else if (line < step) {  // one k's columns lie together
             target.soon = begin + least(t * 64, (tile_columns - 1) * line);
             target.soon_step = step;
         } else {
@@ -89,15 +93,19 @@ inline void gemm_block(const Gemm<Real>& g, int64_t i0, int64_t i1, int64_t j0, 
     for (int64_t j = j0; j < j1; j += tile_columns, b += tile_columns * depth) {
         int64_t columns = least(tile_columns, j1 - j), vectors = ceil_divide(columns, W);
         if (packing) pack<tile_columns>(g.b.data, g.b.type, g.b.col, g.b.row, j, j + columns, k0, depth, b);
-        Soon soon{static_cast<const char*>(g.b.data) + ((j + tile_columns) * g.b.col + k0 * g.b.row) * size,
-                  g.b.col * size, g.b.row * size, ceil_divide(i1 - i0, tile_rows)};
+        Soon soon{reinterpret_cast<const char*>(b + tile_columns * depth), sizeof(Real),
+                  tile_columns * sizeof(Real), depth, ceil_divide(i1 - i0, tile_rows)};
+        if (packing) {
+            soon.line = g.b.col * size, soon.step = g.b.row * size;
+            soon.begin = static_cast<const char*>(g.b.data) + (j + tile_columns) * soon.line + k0 * soon.step;
+        }
         const Real* panel = direct ? static_cast<const Real*>(g.a.data) + i0 * g.a.row + k0 * g.a.col : a;
         int64_t next = tile_rows * (direct ? g.a.row : depth);
         for (int64_t i = i0; i < i1; i += tile_rows, panel += next) {
             TileTarget t = tile_target(g, i, j, columns - (vectors - 1) * W, first);
             t.soon = reinterpret_cast<const char*>(b);
             t.a_row = g.a.row, t.a_col = g.a.col;
-            if (packing && j + tile_columns < j1) soon.ask((i - i0) / tile_rows, t);
+            if (j + tile_columns < j1) soon.ask((i - i0) / tile_rows, t);
             tiles.at[vectors][least(tile_rows, i1 - i)](depth, panel, b, t);
         }
     }

@@ -56,11 +56,13 @@ inline void store_n(float* p, Vec v, int64_t n) {
 inline Vec fma(Vec a, Vec b, Vec c) {
     return _mm512_fmadd_ps(a, b, c);
 }
-/// *a·b + c, *a broadcast by the instruction itself: two of these are two steps of the decoder, where a load
-/// and two of the above are three. From intrinsics compilers make the load.
-inline Vec fma_all(const float* a, Vec b, Vec c) {
-    __asm__("vfmadd231ps %2%{1to16%}, %1, %0" : "+v"(c) : "v"(b), "m"(*a));
-    return c;
+/// acc[j] += *a · b[j], in this order: compilers put the multiplications of several rows together, or let
+/// them broadcast by themselves, which is slower (MEASUREMENTS.md).
+inline void fma_row(const float* a, const Vec (&b)[2], Vec (&acc)[2]) {
+    Vec all;
+    __asm__("vbroadcastss %5, %2\n\tvfmadd231ps %2, %3, %0\n\tvfmadd231ps %2, %4, %1"
+            : "+v"(acc[0]), "+v"(acc[1]), "=&v"(all)
+            : "v"(b[0]), "v"(b[1]), "m"(*a));
 }
 /// c - a·b
 inline Vec fnma(Vec a, Vec b, Vec c) {

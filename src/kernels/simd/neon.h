@@ -52,10 +52,6 @@ inline void store_n(float* p, Vec v, int64_t n) {
 inline Vec fma(Vec a, Vec b, Vec c) {
     return vfmaq_f32(c, a, b);
 }
-/// *a·b + c
-inline Vec fma_all(const float* a, Vec b, Vec c) {
-    return fma(set1(*a), b, c);
-}
 /// c - a·b
 inline Vec fnma(Vec a, Vec b, Vec c) {
     return vfmsq_f32(c, a, b);

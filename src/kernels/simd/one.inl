@@ -40,10 +40,6 @@ inline void store_n(Real* p, Vec v, int64_t n) {
 inline Vec fma(Vec a, Vec b, Vec c) {
     return a * b + c;
 }
-/// *a·b + c
-inline Vec fma_all(const Real* a, Vec b, Vec c) {
-    return fma(set1(*a), b, c);
-}
 /// c - a·b
 inline Vec fnma(Vec a, Vec b, Vec c) {
     return c - a * b;
