@@ -54,17 +54,17 @@ struct Backward {
         return l.forms(graph.node(id)).output ? plan.value[id] : l.read(id);
     }
 
-    ValueId read_input(const Node& node, std::size_t i) {
-        recompute(node.inputs[i]);
-        return l.read_input(node, i);
+    ValueId read_input(NodeId reader, std::size_t i) {
+        recompute(graph.node(reader).inputs[i]);
+        return l.read_input(reader, i);
     }
 
     void recompute(NodeId id) {
         if (!l.dropped[id] || l.made_by[id] == none || again[id] != none) return;
         const PlanStep first = plan.steps[l.made_by[id]];
-        PlanStep step{StepKind::recompute, first.node, first.result};
+        PlanStep step{StepKind::recompute, first.node, first.result, first.space};
         const Node& runs = graph.node(first.node);
-        for (std::size_t i = 0; i < runs.inputs.size(); i++) step.in.push_back(read_input(runs, i));
+        for (std::size_t i = 0; i < runs.inputs.size(); i++) step.in.push_back(read_input(first.node, i));
         if (first.add != none) {
             const Node& sum = graph.node(first.result);
             step.add = read(sum.inputs[sum.inputs[0] == first.node ? 1 : 0]);
@@ -130,10 +130,10 @@ struct Backward {
 
     void walk(NodeId id) {
         const Node& node = graph.node(id);
-        PlanStep step{StepKind::backward, id, id};
+        PlanStep step{StepKind::backward, id, id, node.space};
         step.product = plan.lowering.products;
         for (std::size_t i = 0; i < node.inputs.size(); i++)
-            step.in.push_back(backward_reads(node, i) ? read_input(node, i) : none);
+            step.in.push_back(backward_reads(node, i) ? read_input(id, i) : none);
         if (node.op->reads_output) step.out = read_output(id);
         step.saved = saved(id);
         // From here on no step is added before this one.

@@ -55,7 +55,7 @@ std::size_t touched_workspace(const Graph& graph, const Plan& plan) {
         const Node& node = graph.node(step.node);
         if (!node.op->product || step.kind == StepKind::convert) continue;
         const Shape& w = graph.parameters()[node.parameters[0]].shape;
-        std::int64_t rows = capacity_of(graph, plan.lowering, node.space), out = w.dim[0], in = w.dim[1];
+        std::int64_t rows = capacity_of(graph, plan.lowering, step.space), out = w.dim[0], in = w.dim[1];
         product(rows, out, in);
         if (step.kind == StepKind::backward) product(rows, in, out), product(out, in, rows);
     }
@@ -120,7 +120,7 @@ void Executor<Real>::prepare() {
         c.product = s.product;
         c.phase = plan_.lowering.phase;
         c.node = s.node;
-        c.width = node.width;
+        c.width = s.out == none ? node.width : plan_.values[s.out].width;
         if (s.out != none) c.out_type = plan_.values[s.out].type;
         c.out = at(s.out), c.add = at(s.add), c.saved = at(s.saved), c.scratch = at(s.scratch),
         c.dout = at(s.dout);
@@ -270,18 +270,20 @@ int parts_of(double work, int members) {
 
 template <class Real>
 Call<Real> Executor<Real>::call_of(std::size_t step, const Batch& batch, Worker part, int member) const {
-    const Node& node = graph_.node(plan_.steps[step].node);
+    const PlanStep& s = plan_.steps[step];
+    const Node& node = graph_.node(s.node);
     Call<Real> call = calls_[step];
     call.worker = part;
     call.batch = &batch;
-    call.space = rows_[node.space];
-    call.rows = counts_[node.space];
+    call.space = rows_[s.space];
+    call.rows = counts_[s.space];
     if (node.stream != none) {
         call.ids = ids_[node.stream];
         call.vectors = vectors_[node.stream];
     }
     for (std::size_t k = 0; k < node.inputs.size(); k++) {
-        const SpaceId space = graph_.node(node.inputs[k]).space;
+        const bool made = k < s.in.size() && s.in[k] != none;  // else it is in a state
+        const SpaceId space = made ? plan_.values[s.in[k]].space : graph_.node(node.inputs[k]).space;
         call.in_space[k] = rows_[space];
         call.in_rows[k] = counts_[space];
     }
@@ -376,15 +378,16 @@ void Executor<Real>::watch(const Batch& batch, const std::function<void(const Wa
         ValueId made = s.runs_forward() || (s.kind == StepKind::backward && node.op->loss) ? s.out
                        : s.din.empty()                                                     ? none
                                                                                            : s.din[0];
-        const std::int64_t rows = counts_[node.space];
+        const std::int64_t rows = counts_[s.space];
         std::span<const Real> values;
         if (made != none && !node.op->integers) {
-            const auto count = static_cast<std::size_t>(rows * node.width);
-            const DType type = plan_.values[made].type;
-            values = {at(made), count};
+            const Value& v = plan_.values[made];
+            const std::int64_t count = counts_[v.space] * v.width;
+            const DType type = v.type;
+            values = {at(made), static_cast<std::size_t>(count)};
             if (type != kernel_type<Real>) {
-                widened.resize(count);
-                kernels_for<Real>().load(rows * node.width, type, at(made), widened.data());
+                widened.resize(values.size());
+                kernels_for<Real>().load(count, type, at(made), widened.data());
                 values = widened;
             }
         }

@@ -33,6 +33,28 @@ Lowerer::Lowerer(const Graph& g, Plan& p) : graph(g), plan(p) {
     }
     for (std::size_t id = 0; id < count; id++)
         dropped[id] = training() && p.lowering.recompute && g.nodes()[id].block != none && !leaves_block[id];
+    chooser.assign(count, none);
+    picked.assign(count, {});
+    if (p.lowering.chosen_only && !training()) choose();
+}
+
+/// A node whose rows go to one get_rows alone, perhaps by way of other such nodes, is made for the rows that
+/// it chooses, where its op allows: of a prompt, what follows the attention of the last layer, for one row.
+void Lowerer::choose() {
+    constexpr NodeId unread = -2;
+    ById<NodeId> by(graph.nodes().size(), unread);  // what reads it takes the rows of this one; none: all
+    for (NodeId root : plan.roots) by[root] = none;
+    for (auto id = static_cast<NodeId>(graph.nodes().size()) - 1; id >= 0; id--) {
+        if (!wanted[id]) continue;
+        const Node& node = graph.node(id);
+        auto in_its_space = [&](NodeId input) { return graph.node(input).space == node.space; };
+        if (node.op->by_row && by[id] >= 0 &&
+            std::all_of(node.inputs.begin(), node.inputs.end(), in_its_space))
+            chooser[id] = by[id];
+        const bool chooses = node.op == &get_rows_op && node.stream != none;
+        const NodeId rows = chooses ? id : chooser[id];
+        for (NodeId input : node.inputs) by[input] = by[input] == unread || by[input] == rows ? rows : none;
+    }
 }
 
 DType Lowerer::type_of(NodeId node) const {
@@ -62,7 +84,7 @@ bool Lowerer::stored_narrow(NodeId node) const {
 }
 
 void Lowerer::convert(ValueId from, ValueId to, NodeId node) {
-    PlanStep step{StepKind::convert, node, node};
+    PlanStep step{StepKind::convert, node, node, plan.values[to].space};
     step.in = {from};
     step.out = to;
     touch(plan, from, now()), touch(plan, to, now());
@@ -83,6 +105,18 @@ ValueId Lowerer::read(NodeId id) {
     return copy;
 }
 
+ValueId Lowerer::read_chosen(NodeId id, NodeId by) {
+    if (chooser[id] == by) return plan.value[id];
+    if (picked[id].by == by) return picked[id].value;
+    PlanStep step{StepKind::forward, by, id, graph.node(by).space};
+    step.in = {read(id)};
+    step.out = value(type_of(id), graph.node(id).width, step.space);
+    touch(plan, step.in[0], now());
+    plan.steps.push_back(step);
+    picked[id] = {by, step.out};
+    return step.out;
+}
+
 ValueId Lowerer::scratch(const Node& node, std::int64_t (*size)(const NodeShape&, std::int64_t rows),
                          SpaceId space) {
     if (!size) return none;
@@ -100,12 +134,12 @@ void Lowerer::run(StepKind kind, PlanStep step) {
     step.kind = kind;
     step.product = written ? ProductKernel::rows : lowering.products;
     const bool narrow = stored_narrow(step.result), made_narrow = narrow && !written && forms(runs).output;
-    step.out = value(made_narrow ? *lowering.activation : type_of(step.result), makes.width, makes.space);
+    step.out = value(made_narrow ? *lowering.activation : type_of(step.result), makes.width, step.space);
     Graph::Shapes s = graph.shapes(runs);
     NodeShape shape{s.in, s.parameters, runs.attributes};
     if (training() && runs.op->saved && keeps)
-        step.saved = value(lowering.arithmetic, runs.op->saved(shape), makes.space);
-    step.scratch = scratch(runs, runs.op->scratch, makes.space);
+        step.saved = value(lowering.arithmetic, runs.op->saved(shape), step.space);
+    step.scratch = scratch(runs, runs.op->scratch, step.space);
     for (ValueId v : step.in) touch(plan, v, now());
     touch(plan, step.add, now());
     plan.value[result] = step.out;
@@ -129,7 +163,7 @@ int fusable_input(const Lowerer& lowerer, NodeId id) {
     if (node.op != &add_op) return none;
     for (int i = 1; i >= 0; i--) {
         NodeId input = node.inputs[static_cast<std::size_t>(i)];
-        bool sole = lowerer.consumers[input] == 1;
+        bool sole = lowerer.consumers[input] == 1 && lowerer.chooser[input] == lowerer.chooser[id];
         if (lowerer.graph.node(input).op->can_add && sole) return i;
     }
     return none;
@@ -153,15 +187,19 @@ void lower_forward(Lowerer& l) {
     for (NodeId id = 0; id < count; id++) {
         const Node& node = graph.node(id);
         if (!l.wanted[id] || folded[id]) continue;
-        if (l.training() && node.op->loss) continue;  // its backward makes the loss too
-        PlanStep step{StepKind::forward, id, id};
+        if (l.training() && node.op->loss) continue;                       // its backward makes the loss too
+        if (node.op == &get_rows_op && l.chooser[node.inputs[0]] == id) {  // there are no other rows
+            l.plan.value[id] = l.plan.value[node.inputs[0]];
+            continue;
+        }
+        PlanStep step{StepKind::forward, id, id, l.space_of(id)};
         if (fused[id] != none) {
             step.node = node.inputs[static_cast<std::size_t>(fused[id])];
-            step.add = l.read(node.inputs[static_cast<std::size_t>(1 - fused[id])]);
+            step.add = l.read_input(id, static_cast<std::size_t>(1 - fused[id]));
         }
         const Node& runs = graph.node(step.node);
         for (std::size_t i = 0; i < runs.inputs.size(); i++)
-            step.in.push_back(l.from_state(runs, i) ? none : l.read_input(runs, i));
+            step.in.push_back(l.from_state(runs, i) ? none : l.read_input(step.node, i));
         l.run(StepKind::forward, step);
     }
 }

@@ -15,14 +15,20 @@ inline bool backward_reads(const Node& node, std::size_t i) {
 struct Lowerer {
     const Graph& graph;
     Plan& plan;
-    ById<char> wanted;    // nodes that the roots need
-    ById<char> kept;      // nodes whose value backward reads
-    ById<char> residual;  // nodes whose value is a sum or goes into one: never stored narrowly
-    ById<char> dropped;   // nodes whose value is computed again for backward
-    ById<int> consumers;  // how many wanted nodes read each node
-    ById<int> made_by;    // the forward step that makes a node's value; none: none does
-    ById<int> run_by;     // the forward step that runs a node's op (another's, where fused)
-    ById<ValueId> wide;   // the newest copy of a value in the type of arithmetic
+    ById<char> wanted;     // nodes that the roots need
+    ById<char> kept;       // nodes whose value backward reads
+    ById<char> residual;   // nodes whose value is a sum or goes into one: never stored narrowly
+    ById<char> dropped;    // nodes whose value is computed again for backward
+    ById<int> consumers;   // how many wanted nodes read each node
+    ById<int> made_by;     // the forward step that makes a node's value; none: none does
+    ById<int> run_by;      // the forward step that runs a node's op (another's, where fused)
+    ById<ValueId> wide;    // the newest copy of a value in the type of arithmetic
+    ById<NodeId> chooser;  // the get_rows whose rows alone a node is made for; none: all of its own
+    struct Picked {
+        NodeId by = none;
+        ValueId value = none;
+    };
+    ById<Picked> picked;  // of nodes that are made whole, the rows that such a node takes
 
     Lowerer(const Graph& g, Plan& p);
 
@@ -35,10 +41,16 @@ struct Lowerer {
     /// first, which adds a step.
     ValueId read(NodeId id);
     /// The same for input `i` of a node's op, which may read it as it is stored.
-    ValueId read_input(const Node& node, std::size_t i) {
+    ValueId read_input(NodeId reader, std::size_t i) {
+        const Node& node = graph.node(reader);
         const NodeId id = node.inputs[i];
+        if (chooser[reader] != none) return read_chosen(id, chooser[reader]);
         return forms(node).inputs >> i & 1u ? plan.value[id] : read(id);
     }
+    /// The rows of a node's value that a get_rows chooses: made so, or picked, which adds a step.
+    ValueId read_chosen(NodeId id, NodeId by);
+    /// Of the rows that a node is made for.
+    SpaceId space_of(NodeId id) const { return graph.node(chooser[id] == none ? id : chooser[id]).space; }
     /// What the node's op takes and makes as it is stored, once its inputs' values are there.
     StoredForms forms(const Node& node) const;
     /// The node's value is stored in the type that the lowering has for those.
@@ -57,6 +69,7 @@ struct Lowerer {
     void run(StepKind kind, PlanStep step);
 
   private:
+    void choose();
     void convert(ValueId from, ValueId to, NodeId node);
 };
 

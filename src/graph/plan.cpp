@@ -51,6 +51,14 @@ int Plan::barriers() const {
         std::count_if(steps.begin(), steps.end(), [](const PlanStep& s) { return s.barrier; }));
 }
 
+std::vector<NodeId> inputs_of(const Graph& graph, const PlanStep& step) {
+    const Node& node = graph.node(step.node);
+    // Of rows that are picked, not those that the get_rows was traced for.
+    if (step.kind == StepKind::convert || (node.op == &get_rows_op && step.result != step.node))
+        return {step.result};
+    return {node.inputs.begin(), node.inputs.end()};
+}
+
 const char* name_of(StepKind kind) {
     static constexpr const char* names[] = {"forward", "again", "backward", "convert"};
     return names[static_cast<std::size_t>(kind)];
@@ -67,7 +75,7 @@ std::string describe(const Graph& graph, const Plan& plan) {
             const Value& made = plan.values[s.out];
             inputs = " to " + std::string(info(made.type).name);
         } else {
-            for (NodeId input : node.inputs) inputs += " " + graph.node(input).path;
+            for (NodeId input : inputs_of(graph, s)) inputs += " " + graph.node(input).path;
             if (s.add != none) inputs += " +residual";
         }
         std::snprintf(line, sizeof line, "%4zu %c %-8s %-18s %-24s %6lld ", i, s.barrier ? '|' : ' ',

@@ -28,6 +28,7 @@ struct PlanStep {
     StepKind kind;
     NodeId node;           // whose op runs; of a conversion: whose value it is
     NodeId result;         // whose value it makes: another node where a residual add was fused into this one
+    SpaceId space;         // of the rows it is run for: the result's own, or rows that are chosen from them
     bool barrier = false;  // the team must meet before this step
     ProductKernel product = ProductKernel::panels;
     Small<ValueId, max_inputs> in{};
@@ -52,6 +53,7 @@ struct Lowering {
     ById<bool> trained;               // of each parameter; empty: all (where phase is train)
     bool recompute = false;           // blocks' values are computed again instead of kept
     bool fuse = true;                 // residual adds into the products before them
+    bool chosen_only = false;         // rows that a get_rows leaves out are not made, where they can be spared
 };
 
 struct Plan {
@@ -71,6 +73,9 @@ Plan make_plan(const Graph& graph, const Program& program, const Lowering& lower
 
 /// Most rows of a space under the lowering's capacities.
 std::int64_t capacity_of(const Graph& graph, const Lowering& lowering, SpaceId space);
+
+/// The nodes whose values a step reads, but for a fused residual's.
+std::vector<NodeId> inputs_of(const Graph& graph, const PlanStep& step);
 
 /// "forward", "again", "backward", "convert"
 const char* name_of(StepKind kind);

@@ -81,6 +81,7 @@ const Op activation_op = {
         return {1, true};
     },
     .reads_inputs = 1,
+    .by_row = true,
 };
 
 const Op gated_op = {
@@ -94,6 +95,7 @@ const Op gated_op = {
         return {3, true};
     },
     .reads_inputs = 3,
+    .by_row = true,
 };
 
 }  // namespace linnet

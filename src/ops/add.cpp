@@ -34,6 +34,7 @@ const Op add_op = {
     .forward = [](auto& call) { forward(call); },
     .backward = [](auto& call) { backward(call); },
     .passes_gradient = true,
+    .by_row = true,
 };
 
 }  // namespace linnet

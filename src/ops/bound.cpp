@@ -76,6 +76,7 @@ const Op scale_op = {
     .flops = flops,
     .forward = [](auto& call) { scale_forward(call); },
     .backward = [](auto& call) { scale_backward(call); },
+    .by_row = true,
 };
 
 const Op clamp_op = {
@@ -86,6 +87,7 @@ const Op clamp_op = {
     .forward = [](auto& call) { clamp_forward(call); },
     .backward = [](auto& call) { clamp_backward(call); },
     .reads_inputs = 1,
+    .by_row = true,
 };
 
 const Op softcap_op = {
@@ -96,6 +98,7 @@ const Op softcap_op = {
     .forward = [](auto& call) { softcap_forward(call); },
     .backward = [](auto& call) { softcap_backward(call); },
     .reads_output = true,
+    .by_row = true,
 };
 
 }  // namespace linnet

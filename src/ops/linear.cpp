@@ -64,6 +64,7 @@ const Op linear_op = {
     .reads_inputs = 1,
     .can_add = true,
     .product = true,
+    .by_row = true,
 };
 
 }  // namespace linnet

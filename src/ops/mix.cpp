@@ -77,6 +77,7 @@ const Op mix_op = {
     .backward = [](auto& call) { backward(call); },
     .backward_rounds = [](const auto&) -> std::int64_t { return 2; },
     .reads_inputs = 3,
+    .by_row = true,
     .backward_scratch = column_sums,
 };
 

@@ -160,6 +160,7 @@ const Op multiply_op = {
     .forward = [](auto& call) { multiply_forward(call); },
     .backward = [](auto& call) { multiply_backward(call); },
     .reads_inputs = 3,
+    .by_row = true,
 };
 
 const Op weigh_op = {
@@ -171,6 +172,7 @@ const Op weigh_op = {
     .forward = [](auto& call) { weigh_forward(call); },
     .backward = [](auto& call) { weigh_backward(call); },
     .reads_inputs = 1,
+    .by_row = true,
 };
 
 const Op group_sum_op = {
@@ -180,6 +182,7 @@ const Op group_sum_op = {
     .flops = flops,
     .forward = [](auto& call) { sum_forward(call); },
     .backward = [](auto& call) { sum_backward(call); },
+    .by_row = true,
 };
 
 const Op repeat_op = {
@@ -189,6 +192,7 @@ const Op repeat_op = {
     .flops = flops,
     .forward = [](auto& call) { repeat_forward(call); },
     .backward = [](auto& call) { repeat_backward(call); },
+    .by_row = true,
 };
 
 }  // namespace linnet

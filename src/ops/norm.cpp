@@ -132,6 +132,7 @@ const Op layer_norm_op = {
     .backward = [](auto& call) { layer_backward(call); },
     .stored = stored,
     .reads_inputs = 1,
+    .by_row = true,
     .saved = saved,
 };
 
@@ -145,6 +146,7 @@ const Op rms_norm_op = {
     .backward = [](auto& call) { rms_backward(call); },
     .stored = stored,
     .reads_inputs = 1,
+    .by_row = true,
     .saved = saved,
 };
 

@@ -228,6 +228,7 @@ struct Op {
     bool can_add = false;           // forward honours Call::add
     bool passes_gradient = false;   // every input's gradient is the output's gradient (add)
     bool product = false;           // its first parameter is a matrix that rows are multiplied with
+    bool by_row = false;            // a row of the output depends on nothing but the same row of each input
     bool loss = false;              // backward starts here and needs no dout
     std::int64_t (*saved)(const NodeShape&) = nullptr;                       // Reals per row
     std::int64_t (*scratch)(const NodeShape&, std::int64_t rows) = nullptr;  // Reals, shared by the team

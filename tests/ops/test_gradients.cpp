@@ -306,6 +306,26 @@ TEST_CASE("every op tells what it computes for a row: products two for each weig
     }
 }
 
+TEST_CASE("an op that goes row by row makes of some rows what it makes of them among all") {
+    constexpr std::int64_t chosen[] = {6, 1, 3};
+    for (const Case& c : cases()) {
+        if (!c.op->by_row) continue;
+        CAPTURE(c.op->name);
+        Bench all(c), some(c);
+        all.forward();
+        for (std::size_t i = 0; i < c.inputs.size(); i++)
+            for (std::int64_t r = 0; r < 3; r++)
+                std::copy_n(all.in[i].begin() + chosen[r] * c.inputs[i], c.inputs[i],
+                            some.in[i].begin() + r * c.inputs[i]);
+        Call<double> call = some.call();
+        call.rows = 3, call.space = nullptr;
+        c.op->forward(call);
+        for (std::int64_t r = 0; r < 3; r++)
+            CHECK(std::equal(some.out.begin() + r * some.width, some.out.begin() + (r + 1) * some.width,
+                             all.out.begin() + chosen[r] * all.width));
+    }
+}
+
 TEST_CASE("every op's backward agrees with central differences") {
     for (const Case& c : cases()) {
         if (!c.op->backward) continue;

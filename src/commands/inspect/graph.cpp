@@ -43,7 +43,7 @@ void put_plan(const Graph& graph, const Plan& plan) {
         const PlanStep& s = plan.steps[i];
         const Node& node = graph.node(s.node);
         Json inputs = Json::array();
-        for (NodeId input : node.inputs) inputs.push_back(graph.node(input).path);
+        for (NodeId input : inputs_of(graph, s)) inputs.push_back(graph.node(input).path);
         put({{"step", i},
              {"kind", name_of(s.kind)},
              {"op", node.op->name},
@@ -102,7 +102,7 @@ int run(const Options& options) {
         traced.graph,
         {.tokens = options.rows, .outputs = options.training ? options.rows : 1, .beside = options.rows});
     lowering.phase = options.training ? Phase::train : Phase::read;
-    lowering.states = !options.training;
+    lowering.states = lowering.chosen_only = !options.training;
     auto show = [&](const Program& program) {
         const Plan plan = make_plan(traced.graph, program, lowering);
         options.json ? put_plan(traced.graph, plan) : write_stdout(describe(traced.graph, plan));

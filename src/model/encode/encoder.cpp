@@ -56,6 +56,7 @@ struct Encoder::Impl {
         const Graph& graph = model->traced().graph;
         Lowering lowering;
         lowering.phase = Phase::read;
+        lowering.chosen_only = true;
         lowering.positions = config.context;
         lowering.capacity = capacities(graph, {.tokens = rows, .outputs = rows, .beside = rows});
         for (const Tensor& t : model->parameters()) lowering.stored.push_back(t.type);

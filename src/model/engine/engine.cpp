@@ -59,7 +59,7 @@ struct Engine::Impl {
     void lower(int threads) {
         const Graph& graph = model->traced().graph;
         Lowering lowering;
-        lowering.states = true;
+        lowering.states = lowering.chosen_only = true;
         lowering.positions = context;
         for (const Tensor& t : model->parameters()) lowering.stored.push_back(t.type);
         auto plan = [&](const char* program, Phase phase, std::int64_t rows, std::int64_t outputs) {
@@ -133,7 +133,7 @@ struct Engine::Impl {
         if (see)
             executor.watch(work, [&](const Executor<float>::Watched& made) {
                 see({executor.graph().node(made.step.node), made.step.kind == StepKind::convert, made.values,
-                     made.rows, made.seconds});
+                     made.step.space, made.rows, made.seconds});
             });
         else
             try {

@@ -73,7 +73,8 @@ class Engine {
         const Node& node;
         bool converts;
         std::span<const float> values;
-        std::int64_t rows;
+        SpaceId space;      // that it was run for
+        std::int64_t rows;  // of it
         double seconds;
     };
     /// As run(), one step after another, with a look at each.

@@ -32,7 +32,7 @@ void profile(Engine& engine, Sequence& sequence, std::span<const TokenId> tokens
         OpTime& sum = entry(sums, node.op->name, weight ? info(weight->type).name : "");
         sum.seconds += step.seconds;
         const auto length = static_cast<double>(tokens.size());
-        const double flops = graph.tokens(node.space, step.rows, length) * graph.flops(node, length);
+        const double flops = graph.tokens(step.space, step.rows, length) * graph.flops(node, length);
         sum.flops += flops;
         if (!weight) return;
         // Of experts, at most those that tokens have chosen are read.
