@@ -53,7 +53,7 @@ struct Lowering {
     ById<bool> trained;               // of each parameter; empty: all (where phase is train)
     bool recompute = false;           // blocks' values are computed again instead of kept
     bool fuse = true;                 // residual adds into the products before them
-    bool chosen_only = false;         // rows that a get_rows leaves out are not made, where they can be spared
+    bool chosen_only = false;  // rows that a get_rows leaves out are not made, where they can be spared
 };
 
 struct Plan {
