@@ -85,12 +85,14 @@ TEST_CASE("rows of W read together give the bits of rows read one after another"
     each_product([&](const DTypeInfo& type, const char* name, auto member, double) {
         if (member != &BlockProducts<float>::rows) return;
         for (const KernelTable<float>* table : usable_kernels()) {
-            WeightProduct product(type.type, 1, 23, 3 * type.block);
-            product.g.n_begin = 2;
-            std::vector<float> one = product.run(table->block.*member, table->gemm_workspace);
-            product.g.streams = 4;
-            CHECK_MESSAGE(product.run(table->block.*member, table->gemm_workspace) == one,
-                          table->name << " " << type.name << " " << std::string(name));
+            for (std::int64_t rows : {1, 3, 9}) {
+                WeightProduct product(type.type, rows, 23, 3 * type.block);
+                product.g.n_begin = 2;
+                std::vector<float> one = product.run(table->block.*member, table->gemm_workspace);
+                product.g.streams = 4;
+                CHECK_MESSAGE(product.run(table->block.*member, table->gemm_workspace) == one,
+                              table->name << " " << type.name << " " << std::string(name));
+            }
         }
     });
 }

@@ -138,9 +138,14 @@ void block_several(const Gemm<Real>& g, const ActivationsFor<Block>* a, int64_t 
 #ifdef LINNET_WIDE_BYTES
     if constexpr (sums_runs<Block>) j = run_columns<Block>(g, a, row, rows);
 #endif
-    if constexpr (columns > 1)
-        for (; j + columns <= g.n_end; j += columns)
-            block_columns<Block, columns>(g, a, rows, {row, j, 1, 1, read_ahead(1)});
+    if constexpr (columns > 1) {  // neighbours, or far from each other where memory delivers more so
+        const int64_t tiles = (g.n_end - j) / columns;
+        const bool far = g.streams == 4;
+        TileAt t = {row, j, far ? tiles : 1, 1, read_ahead(far ? columns : 1)};
+        for (int64_t i = 0; i < tiles; i++, t.j += far ? 1 : columns)
+            block_columns<Block, columns>(g, a, rows, t);
+        j += tiles * columns;
+    }
     for (; j < g.n_end; j++) block_columns<Block, 1>(g, a, rows, {row, j, 1, 1, read_ahead(1)});
 }
 
