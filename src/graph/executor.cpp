@@ -132,7 +132,8 @@ void Executor<Real>::prepare() {
             c.din[k] = at(s.din[k]), c.accumulate[k] = s.accumulate[k];
         if (s.kind == StepKind::convert) continue;
         for (std::size_t k = 0; k < node.inputs.size(); k++)
-            c.in_width[k] = graph_.node(node.inputs[k]).width;
+            c.in_width[k] = k < s.in.size() && s.in[k] != none ? plan_.values[s.in[k]].width
+                                                               : graph_.node(node.inputs[k]).width;
         for (std::size_t k = 0; k < node.parameters.size(); k++) {
             const ParameterId p = node.parameters[k];
             c.parameter[k] = binding_.parameters[p];

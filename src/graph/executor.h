@@ -55,7 +55,8 @@ class Executor {
     void watch(const Batch& batch, const std::function<void(const Watched&)>& see);
 
     /// The value of a node after a run: [rows of its space, width]. Only the roots' outlive the run for
-    /// certain, and only until another executor uses the same memory.
+    /// certain, and only until another executor uses the same memory; with Lowering::chosen_only, only they
+    /// are certain to have all rows.
     const Real* value(NodeId node) const;
     /// Rows of a space in the last run.
     std::int64_t rows(SpaceId space) const { return counts_[space]; }

@@ -148,7 +148,7 @@ void Lowerer::run(StepKind kind, PlanStep step) {
 
     if (narrow) wide[result] = none;  // consumers must see what backward will differentiate
     if (narrow && !made_narrow) {
-        const ValueId stored = value(*lowering.activation, makes.width, makes.space);
+        const ValueId stored = value(*lowering.activation, makes.width, step.space);
         convert(step.out, stored, step.result);
         plan.value[result] = stored;
     }

@@ -27,7 +27,8 @@ enum class StepKind : std::uint8_t { forward, recompute, backward, convert };
 struct PlanStep {
     StepKind kind;
     NodeId node;           // whose op runs; of a conversion: whose value it is
-    NodeId result;         // whose value it makes: another node where a residual add was fused into this one
+    NodeId result;         // whose value it makes: another node where a residual add was fused into this one,
+                           // or where its rows are picked by a get_rows
     SpaceId space;         // of the rows it is run for: the result's own, or rows that are chosen from them
     bool barrier = false;  // the team must meet before this step
     ProductKernel product = ProductKernel::panels;
@@ -62,6 +63,7 @@ struct Plan {
     ById<PlanStep> steps;
     ById<Value> values;
     ById<ValueId> value;  // of each node; none where it is not made (or has been dropped since)
+                          // (in the rows of its space, or with chosen_only in some of them)
     std::size_t arena_bytes = 0;
 
     int barriers() const;

@@ -59,20 +59,14 @@ constexpr auto gemm_tiles = tile_table<tile_vectors, tile_rows>([]<int R, int NV
     return gemm_tile<R, NV, Packed>;
 });
 
-/// Where the next panel of B lies, in bytes, packed already or not: it is prefetched while this one is
-/// multiplied. (A packed block of B is larger than some processors' L2.)
+/// Where the next panel of B lies in memory, in bytes: it is prefetched while this one is multiplied.
 struct Soon {
     const char* begin;
-    int64_t line, step;    // bytes from line to line, from k to k
-    int64_t depth, tiles;  // k's; tiles that share the prefetching
+    int64_t line, step, tiles;  // bytes from line to line, from k to k; tiles that share the prefetching
 
-    /// What tile t prefetches: an equal part of what lies together; else part of the lines where they are
-    /// contiguous; else one cache line of every k.
+    /// What tile t prefetches: part of the lines where they are contiguous, else one cache line of every k.
     void ask(int64_t t, TileTarget& target) const {
-        if (line * tile_columns == step) {
-            target.soon = begin + step * depth * t / tiles;
-            target.soon_step = ceil_divide(step, tiles);
-        } else if (line < step) {  // one k's columns lie together
+        if (line < step) {  // one k's columns lie together
             target.soon = begin + least(t * 64, (tile_columns - 1) * line);
             target.soon_step = step;
         } else {
@@ -81,6 +75,14 @@ struct Soon {
         }
     }
 };
+
+/// The same of a panel that is packed: a block of them is larger than some processors' L2. Tile t of `tiles`
+/// prefetches an equal part, at most one cache line for every k.
+inline void ask_packed(const Real* panel, int64_t depth, int64_t t, int64_t tiles, TileTarget& target) {
+    constexpr int64_t bytes = tile_columns * sizeof(Real);  // of a k
+    target.soon = reinterpret_cast<const char*>(panel) + bytes * depth * t / tiles;
+    target.soon_step = ceil_divide(bytes, tiles);
+}
 
 /// Rows [i0, i1), packed in a, times the columns [j0, j1), packed in b; the first block of rows packs them on
 /// the way. k0 is where this block of K begins; at 0 the start is added.
@@ -93,19 +95,17 @@ inline void gemm_block(const Gemm<Real>& g, int64_t i0, int64_t i1, int64_t j0, 
     for (int64_t j = j0; j < j1; j += tile_columns, b += tile_columns * depth) {
         int64_t columns = least(tile_columns, j1 - j), vectors = ceil_divide(columns, W);
         if (packing) pack<tile_columns>(g.b.data, g.b.type, g.b.col, g.b.row, j, j + columns, k0, depth, b);
-        Soon soon{reinterpret_cast<const char*>(b + tile_columns * depth), sizeof(Real),
-                  tile_columns * sizeof(Real), depth, ceil_divide(i1 - i0, tile_rows)};
-        if (packing) {
-            soon.line = g.b.col * size, soon.step = g.b.row * size;
-            soon.begin = static_cast<const char*>(g.b.data) + (j + tile_columns) * soon.line + k0 * soon.step;
-        }
+        const int64_t many = ceil_divide(i1 - i0, tile_rows);
+        Soon soon{static_cast<const char*>(g.b.data) + ((j + tile_columns) * g.b.col + k0 * g.b.row) * size,
+                  g.b.col * size, g.b.row * size, many};
         const Real* panel = direct ? static_cast<const Real*>(g.a.data) + i0 * g.a.row + k0 * g.a.col : a;
         int64_t next = tile_rows * (direct ? g.a.row : depth);
         for (int64_t i = i0; i < i1; i += tile_rows, panel += next) {
             TileTarget t = tile_target(g, i, j, columns - (vectors - 1) * W, first);
             t.soon = reinterpret_cast<const char*>(b);
             t.a_row = g.a.row, t.a_col = g.a.col;
-            if (j + tile_columns < j1) soon.ask((i - i0) / tile_rows, t);
+            if (const int64_t tile = (i - i0) / tile_rows; j + tile_columns < j1)
+                packing ? soon.ask(tile, t) : ask_packed(b + tile_columns * depth, depth, tile, many, t);
             tiles.at[vectors][least(tile_rows, i1 - i)](depth, panel, b, t);
         }
     }

@@ -359,6 +359,7 @@ const Op row_gate_op = {
     .forward = [](auto& call) { gate(call); },
     .backward = [](auto& call) { gate_backward(call); },
     .reads_inputs = 3,
+    .by_row = true,
 };
 
 }  // namespace linnet

@@ -1,5 +1,5 @@
-// Chosen rows (a stream of row numbers), in a space of their own: a prompt of 500 tokens needs the vocabulary
-// product of one; a classifier looks at the first row of each sequence.   x [R,C], ids [S], y [S,C].
+// Chosen rows (a stream of row numbers), in a space of their own: a prompt of 500 tokens needs the logits of
+// one; a classifier looks at the first row of each sequence.   x [R,C], ids [S], y [S,C].
 #include <algorithm>
 
 #include "ops/chosen_rows.h"

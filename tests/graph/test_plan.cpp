@@ -7,7 +7,6 @@
 
 #include "graph/executor.h"
 #include "model/small_models.h"
-#include "model/trace/row_room.h"
 #include "model/trace/trace.h"
 #include "random_values.h"
 
@@ -172,39 +171,6 @@ TEST_CASE("buffers alive at the same time never overlap") {
                     CHECK_FALSE((together && overlap));
                 }
         }
-    }
-}
-
-TEST_CASE("rows that nobody chooses are not made, and the others have the same bits") {
-    for (const char* kind : kinds) {
-        CAPTURE(kind);
-        const TracedModel model = trace(small(kind), false);
-        auto values = test::random_values(model.graph, 11, 0.3);
-        Binding<float> binding;
-        binding.parameters = test::tensors_of(model.graph, values);
-        auto logits = [&](bool chosen_only, const std::vector<std::int32_t>& outputs,
-                          std::int64_t& chosen_steps) {
-            Lowering lowering;
-            lowering.capacity = capacities(model.graph, {.tokens = 24, .outputs = 3});
-            lowering.positions = 12;
-            lowering.chosen_only = chosen_only;
-            Executor<float> executor(
-                model.graph, make_plan(model.graph, model.graph.program("logits"), lowering), binding, 2);
-            Batch batch = batch_of(2, 9);
-            batch.training = false;
-            batch.outputs = outputs;
-            const SpaceId own = model.graph.node(model.logits).space;
-            chosen_steps = 0;
-            for (const PlanStep& step : executor.plan().steps) chosen_steps += step.space == own;
-            executor.run(batch);
-            const float* at = executor.value(model.logits);
-            return std::vector<float>(at, at + outputs.size() * 13);
-        };
-        std::int64_t few = 0, many = 0;
-        CHECK(logits(true, {17, 8, 3}, many) == logits(false, {17, 8, 3}, few));
-        CHECK(logits(true, {}, many).empty());
-        CHECK(few == 2);  // the choice and the logits
-        CHECK(many >= 6);
     }
 }
 

@@ -1,4 +1,4 @@
-// linnet inspect graph: the plan that runs a model, and a serial run of it that looks at every value.
+// linnet inspect graph: the plan that runs a model, and a serial run of all rows that looks at every value.
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>

@@ -61,7 +61,7 @@ inline Vec fma(Vec a, Vec b, Vec c) {
 inline void fma_row(const float* a, const Vec (&b)[2], Vec (&acc)[2]) {
     Vec all;
     __asm__("vbroadcastss %5, %2\n\tvfmadd231ps %2, %3, %0\n\tvfmadd231ps %2, %4, %1"
-            : "+v"(acc[0]), "+v"(acc[1]), "=&v"(all)
+            : "+&v"(acc[0]), "+v"(acc[1]), "=&v"(all)
             : "v"(b[0]), "v"(b[1]), "m"(*a));
 }
 /// c - a·b

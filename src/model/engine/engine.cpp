@@ -59,11 +59,12 @@ struct Engine::Impl {
     void lower(int threads) {
         const Graph& graph = model->traced().graph;
         Lowering lowering;
-        lowering.states = lowering.chosen_only = true;
+        lowering.states = true;
         lowering.positions = context;
         for (const Tensor& t : model->parameters()) lowering.stored.push_back(t.type);
         auto plan = [&](const char* program, Phase phase, std::int64_t rows, std::int64_t outputs) {
             lowering.phase = phase;
+            lowering.chosen_only = phase == Phase::read;  // of what is written, every row is
             lowering.capacity = capacities(graph, {.tokens = rows, .outputs = outputs});
             return make_plan(graph, graph.program(program), lowering);
         };

@@ -70,7 +70,7 @@ double flops_of(const Bench& bench, const PlanStep& step) {
     if (step.kind == StepKind::convert) return 0;
     const Graph& graph = bench.learner.traced().graph;
     const Node& node = graph.node(step.node);
-    const double tokens = graph.tokens(node.space, bench.learner.rows(node.space), bench.length),
+    const double tokens = graph.tokens(step.space, bench.learner.rows(step.space), bench.length),
                  forward = tokens * graph.flops(node, bench.length);
     if (step.kind == StepKind::backward) return (node.op->loss ? 3 : 2) * forward;
     return forward;
