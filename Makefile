@@ -273,6 +273,7 @@ $(BUILD)/obj/%.o: %.cpp Makefile
 
 # They include kernels as the plainest set compiles them; their vectors are passed to no other file.
 $(BUILD)/obj/tests/kernels/test_%_panels.o: CXXFLAGS += -Wno-psabi
+$(BUILD)/obj/tests/kernels/test_attention.o: CXXFLAGS += -Wno-psabi
 
 # The revision reaches one file, and that is compiled again only when it changes.
 REVISION := $(shell git describe --always --dirty --exclude '*' 2>/dev/null || echo unknown)

@@ -60,7 +60,8 @@ std::size_t touched_workspace(const Graph& graph, const Plan& plan) {
         if (step.kind == StepKind::backward) product(rows, in, out), product(out, in, rows);
     }
     return std::max(static_cast<std::size_t>(most) * sizeof(Real), static_cast<std::size_t>(narrow)) +
-           kernels.attention_workspace + unpack_workspace<Real>(graph, plan);
+           std::max(kernels.attention_workspace, kernels.narrow.attention_split_workspace) +
+           unpack_workspace<Real>(graph, plan);
 }
 
 }  // namespace

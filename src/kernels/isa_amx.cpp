@@ -52,6 +52,8 @@ constinit const AddedKernels amx_kernels = {
                .split = bf16_product<TileProduct<TileInstructions, true>>,
                .attention = bf16_attention<TileUnits<TileInstructions>>,
                .attention_backward = bf16_attention_backward<TileUnits<TileInstructions>>,
+               .attention_split = bf16_attention<TileUnits<TileInstructions, true>>,
+               .attention_split_workspace = sizeof(BF16Attention<true>),
                .workspace = sizeof(BF16Panels),
                .cut = {.tile_m = tile_block, .tile_n = tile_block, .packing_a = 128, .packing_b = 128},
                .speed = 8},

@@ -84,7 +84,8 @@ struct Attention {
     Dropout<Real> dropout = {};
     const Real* q = nullptr;
     const void *k = nullptr, *v = nullptr;
-    /// Of k and v: rows of D, in whole blocks. In NarrowProducts it may be bf16, and q and out are bf16, too.
+    /// Of k and v: rows of D, in whole blocks. In NarrowProducts::attention it may be bf16, and q and out are
+    /// bf16, too.
     DType stored = sizeof(Real) == 8 ? DType::f64 : DType::f32;
     std::int64_t q_row = 0, k_row = 0, v_row = 0;     // elements from one position to the next
     std::int64_t q_head = 0, k_head = 0, v_head = 0;  // elements from one head to the next
@@ -180,8 +181,9 @@ struct BlockProducts {
     bool panels_take_halves() const { return panels && panel_numbers == PanelNumbers::bf16; }
 };
 
-/// Products of training whose operands are rounded to bf16 as they are packed; sums are f32. gemm's promises,
-/// for operands of f32, f16 and bf16 of which one stride is 1. Null: this set has none.
+/// Products whose operands are rounded to bf16, or become two of bf16 each, as they are packed; sums are f32.
+/// Of training: gemm's promises, for operands of f32, f16 and bf16 of which one stride is 1. Null: this set
+/// has none.
 template <class Real>
 struct NarrowProducts {
     void (*rounded)(const Gemm<Real>&, void* workspace) = nullptr;
@@ -193,7 +195,12 @@ struct NarrowProducts {
                       std::int64_t query_end, void* workspace) = nullptr;
     void (*attention_backward)(const AttentionBackward<Real>&, std::int64_t kv_head,
                                void* workspace) = nullptr;
-    std::size_t workspace = 0;  // bytes, of any of them
+    /// Of reading: as KernelTable::attention, for all that may be stored, with numbers and products as in
+    /// `split`. Null: use KernelTable::attention.
+    void (*attention_split)(const Attention<Real>&, std::int64_t head, std::int64_t query_begin,
+                            std::int64_t query_end, void* workspace) = nullptr;
+    std::size_t attention_split_workspace = 0;  // bytes, at most `workspace`
+    std::size_t workspace = 0;                  // bytes, of any of them
     ProductCut cut = {};
     double speed = 1;  // about: how often as fast as gemm
 };

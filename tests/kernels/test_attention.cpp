@@ -2,6 +2,12 @@
 
 #include <algorithm>
 
+// The plainest primitives, as in isa_scalar.cpp.
+#include "kernels/simd/scalar.h"
+
+#include "kernels/bf16/tile_attention.inl"
+
+#include "emulated_tiles.h"
 #include "kernel_support.h"
 
 using namespace linnet;
@@ -23,6 +29,30 @@ struct Case {
 Case dropping(Case c) {
     c.dropout = 0.3;
     return c;
+}
+
+enum class Path { blocks, decode, split };
+
+/// The paths that a set has for such a case: dropout is training's, which takes blocks.
+template <class Real>
+std::vector<Path> paths_of(const KernelTable<Real>& table, const Case& c) {
+    if (c.dropout > 0) return {Path::blocks};
+    std::vector<Path> paths{Path::blocks, Path::decode};
+    if (table.narrow.attention_split) paths.push_back(Path::split);
+    return paths;
+}
+
+/// Calls f(table) for each_table's, for those whose matrix units read, and for one whose are emulated.
+template <class F>
+void each_attention_table(F f) {
+    each_table(f);
+    KernelTable<float> emulated = **usable_kernels().begin();
+    emulated.name = "emulated tiles";
+    emulated.narrow.attention_split = linnet::bf16_attention<linnet::TileUnits<EmulatedTiles, true>>;
+    emulated.narrow.attention_split_workspace = sizeof(linnet::BF16Attention<true>);
+    f(emulated);
+    for (const KernelTable<float>* table : usable_kernels())
+        if (table->narrow.attention_split) f(*table);
 }
 
 /// q, k, v side by side in one row of each position, as a fused projection leaves them.
@@ -95,8 +125,9 @@ struct Sequence {
     }
     /// Scores are rounded before their softmax where they are bounded or biased, by as much as they are
     /// large.
-    double allowed() const {
-        return (is.softcap > 0 || is.slopes || is.bias ? 3 : 1) * tolerance<Real>(2e-6, 1e-14);
+    double allowed(Path path) const {
+        return (is.softcap > 0 || is.slopes || is.bias ? 3 : 1) * (path == Path::split ? 15 : 1) *
+               tolerance<Real>(2e-6, 1e-14);
     }
     bool sees(std::int64_t i, std::int64_t j) const {
         std::int64_t at = is.cached + i;
@@ -136,9 +167,12 @@ struct Sequence {
             }
         }
     }
-    void run(const KernelTable<Real>& table, std::int64_t step, bool decode = false) {
-        Workspace workspace(table.attention_workspace);
-        auto* kernel = decode ? table.attention_decode : table.attention;
+    void run(const KernelTable<Real>& table, std::int64_t step, Path path = Path::blocks) {
+        Workspace workspace(path == Path::split ? table.narrow.attention_split_workspace
+                                                : table.attention_workspace);
+        auto* kernel = path == Path::decode  ? table.attention_decode
+                       : path == Path::split ? table.narrow.attention_split
+                                             : table.attention;
         for (std::int64_t h = 0; h < is.heads; h++) {
             for (std::int64_t i = 0; i < is.rows; i += step) {
                 kernel(f, h, i, std::min(i + step, is.rows), workspace.data());
@@ -206,25 +240,25 @@ const Case cached_cases[] = {
     {70, 2, 1, 20, 200, 50, false, 0, false, false, 230},
     {70, 2, 1, 20, 300, 30, true, 0, false, false, 5, false, 3},
     {1, 2, 1, 20, 400, 30, true, 0, false, false, 0, false, 4},
+    {40, 2, 1, 96, 520},
 };
 
 }  // namespace
 
 TEST_CASE("attention agrees with a naive softmax: grouped heads, windows, caches, odd widths") {
-    each_table([]<class Real>(const KernelTable<Real>& table) {
-        auto check_one = [&](const Case& c, int misaligned, bool decode) {
+    each_attention_table([]<class Real>(const KernelTable<Real>& table) {
+        auto check_one = [&](const Case& c, int misaligned, Path path) {
             Sequence<Real> s(c, misaligned);
-            s.run(table, table.attention_block, decode);
+            s.run(table, table.attention_block, path);
             std::vector<double> y(static_cast<std::size_t>(s.out.size())), log_sum;
             s.naive(y, log_sum);
             INFO(table.name << " T " << c.rows << " H " << c.heads << " D " << c.width << " cached "
                             << c.cached);
-            CHECK(distance(s.out, y, s.out.size()) < s.allowed());
-            CHECK(distance(s.lse, log_sum, s.lse.size()) < s.allowed());
+            CHECK(distance(s.out, y, s.out.size()) < s.allowed(path));
+            CHECK(distance(s.lse, log_sum, s.lse.size()) < s.allowed(path));
         };
         auto check = [&](const Case& c, int misaligned) {
-            check_one(c, misaligned, false);
-            if (c.dropout == 0) check_one(c, misaligned, true);
+            for (Path path : paths_of(table, c)) check_one(c, misaligned, path);
         };
         for (const Case& c : cases) check(c, 0), check(c, 1);
         for (const Case& c : cached_cases) check(c, 0), check(c, 3);
@@ -233,13 +267,13 @@ TEST_CASE("attention agrees with a naive softmax: grouped heads, windows, caches
 }
 
 TEST_CASE("attention gives a query the same bits whatever queries it is computed with") {
-    each_table([]<class Real>(const KernelTable<Real>& table) {
+    each_attention_table([]<class Real>(const KernelTable<Real>& table) {
         for (const Case& c : cases) {
             if (c.rows == 1) continue;
             Sequence<Real> whole(c), parts(c);
-            for (bool decode : {false, true}) {
-                whole.run(table, table.attention_block, decode);
-                parts.run(table, 5, decode);
+            for (Path path : paths_of(table, c)) {
+                whole.run(table, table.attention_block, path);
+                parts.run(table, 5, path);
                 CHECK(same_bits(whole.out, parts.out, whole.out.size()));
                 CHECK(same_bits(whole.lse, parts.lse, whole.lse.size()));
             }
@@ -286,7 +320,7 @@ struct Stored {
 }  // namespace
 
 TEST_CASE("attention reads keys and values of every stored type: the bits of the same values unpacked") {
-    each_table([]<class Real>(const KernelTable<Real>& table) {
+    each_attention_table([]<class Real>(const KernelTable<Real>& table) {
         auto check = [&](const Case& c, DType type) {
             Sequence<Real> plain(c), stored(c);
             Stored<Real> state(table, stored, type, type == DType::q8_0 ? 1 : 0);
@@ -295,15 +329,14 @@ TEST_CASE("attention reads keys and values of every stored type: the bits of the
                             << c.width << " cached " << c.cached);
             std::vector<double> y(static_cast<std::size_t>(plain.out.size())), log_sum;
             plain.naive(y, log_sum);
-            for (bool decode : {false, true}) {
-                if (decode && c.dropout > 0) continue;  // of training alone
-                plain.run(table, table.attention_block, decode);
-                stored.run(table, 5, decode);
+            for (Path path : paths_of(table, c)) {
+                plain.run(table, table.attention_block, path);
+                stored.run(table, 5, path);
                 // Blocks are unpacked some keys at a time when decoding, which are summed apart.
-                bool exact = type != DType::q8_0 || !decode;
+                bool exact = type != DType::q8_0 || path != Path::decode;
                 if (exact) CHECK(same_bits(plain.out, stored.out, plain.out.size()));
-                CHECK(distance(stored.out, y, stored.out.size()) < stored.allowed());
-                CHECK(distance(stored.lse, log_sum, stored.lse.size()) < stored.allowed());
+                CHECK(distance(stored.out, y, stored.out.size()) < stored.allowed(path));
+                CHECK(distance(stored.lse, log_sum, stored.lse.size()) < stored.allowed(path));
             }
         };
         for (DType type : {DType::f32, DType::f16, DType::q8_0, DType::bf16}) {
@@ -344,16 +377,16 @@ TEST_CASE("dropout of attention's weights: a share of p falls, each query and he
 }
 
 TEST_CASE("attention through a window needs the window's keys alone: older rows may be newer ones") {
-    each_table([]<class Real>(const KernelTable<Real>& table) {
+    each_attention_table([]<class Real>(const KernelTable<Real>& table) {
         for (const Case& c :
              {Case{1, 2, 1, 40, 1000, 30}, {5, 2, 2, 33, 700, 250}, {70, 4, 2, 16, 1450, 150}})
             for (DType type : {DType::f16, DType::q8_0}) {
                 INFO(table.name << " " << info(type).name << " T " << c.rows << " cached " << c.cached);
                 Sequence<Real> whole(c), round(c);
                 Stored<Real> all(table, whole, type, 0), ring(table, round, type, 0, table.attention_ring);
-                for (bool decode : {false, true}) {
-                    whole.run(table, table.attention_block, decode);
-                    round.run(table, table.attention_block, decode);
+                for (Path path : paths_of(table, c)) {
+                    whole.run(table, table.attention_block, path);
+                    round.run(table, table.attention_block, path);
                     CHECK(same_bits(whole.out, round.out, whole.out.size()));
                 }
             }
@@ -361,15 +394,15 @@ TEST_CASE("attention through a window needs the window's keys alone: older rows 
 }
 
 TEST_CASE("attention keeps large scores finite") {
-    each_table([]<class Real>(const KernelTable<Real>& table) {
+    each_attention_table([]<class Real>(const KernelTable<Real>& table) {
         Sequence<Real> s({80, 1, 1, 16});
         double most = 0;  // weighted means of values are no larger than the largest of them
         for (std::int64_t i = 0; i < s.qkv.size(); i++) {
             s.qkv[i] *= 60;
             most = std::max(most, std::fabs(static_cast<double>(s.qkv[i])));
         }
-        for (bool decode : {false, true}) {
-            s.run(table, 128, decode);
+        for (Path path : paths_of(table, s.is)) {
+            s.run(table, 128, path);
             double sum = 0;
             for (std::int64_t i = 0; i < s.out.size(); i++) {
                 const double value = std::fabs(static_cast<double>(s.out[i]));

@@ -135,6 +135,32 @@ TEST_CASE("attention in bf16 is nearly that of f32, forwards and backwards") {
         }
 }
 
+TEST_CASE(
+    "attention of numbers in two parts is that of f32 but for one part in 100 000, on the emulation too") {
+    const KernelTable<float>& scalar = **usable_kernels().begin();
+    const Kernel exact{scalar.attention, nullptr, scalar.attention_workspace};
+    std::vector<Kernel> kernels = {{linnet::bf16_attention<TileUnits<EmulatedTiles, true>>, nullptr,
+                                    sizeof(linnet::BF16Attention<true>)}};
+    for (const KernelTable<float>* table : usable_kernels())
+        if (table->narrow.attention_split)
+            kernels.push_back(
+                {table->narrow.attention_split, nullptr, table->narrow.attention_split_workspace});
+    for (const Case& c : cases) {
+        if (c.dropout > 0) continue;  // of training alone
+        Sequence expected(c);
+        expected.forward(exact, c.rows);
+        for (const Kernel& kernel : kernels) {
+            Sequence got(c), parts(c);
+            got.forward(kernel, scalar.attention_block), parts.forward(kernel, 5);
+            INFO("T " << c.rows << " D " << c.width);
+            CHECK(relative_error(got.out, expected.out) < 1e-5);
+            CHECK(distance(got.lse, expected.lse, got.lse.size()) < 1e-5);
+            CHECK(same_bits(got.out, parts.out, got.out.size()));
+            CHECK(same_bits(got.lse, parts.lse, got.lse.size()));
+        }
+    }
+}
+
 TEST_CASE("attention in bf16 gives the same bits where its values are stored so") {
     const KernelTable<float>& scalar = **usable_kernels().begin();
     auto store = [&](const Values<float>& wide) {

@@ -1,7 +1,8 @@
-// Attention in training, its products in bf16: blocks, softmax and sums as in attention.inl and
+// Attention with its products in bf16: blocks, softmax and sums as in attention.inl and
 // attention_backward.inl, in f32. Queries, keys, values, weights and their gradients are rounded as they are
-// packed. `Units` make the products (tile_attention.inl, dot_attention.inl): what is left of a product is one
-// of their Lefts, made by rows_of_a or turned; what is right of it is packed in panels.
+// packed, or where Units::split (in reading) made two of bf16. `Units` make the products (tile_attention.inl,
+// dot_attention.inl): what is left of a product is one of their Lefts, made by rows_of_a or turned; what is
+// right of it is packed in panels.
 #pragma once
 #include "kernels/attention_backward.inl"
 #include "kernels/bf16/packing.inl"
@@ -21,10 +22,15 @@ inline int64_t whole_tiles(int64_t n) {
     return ceil_divide(n, tile_side) * tile_side;
 }
 
+template <bool split>
 struct BF16Attention {
-    alignas(64) float q[query_block * head_words];                                // rows of A
-    alignas(64) float k[wide_keys * head_words], v[widest_head * wide_keys / 2];  // columns of B
-    alignas(64) float weights[tile_block * wide_keys / 2];                        // rows of A
+    static constexpr int64_t parts = split ? 2 : 1;         // of a number
+    alignas(64) float q[parts * query_block * head_words];  // rows of A
+    alignas(64) float k[parts * wide_keys * head_words],    // columns of B
+        v[parts * widest_head * wide_keys / 2];
+    alignas(64) float weights[parts * tile_block * wide_keys / 2];  // rows of A
+    // Keys or values of a block type, unpacked; in training there are none.
+    alignas(64) Real rows[split ? wide_keys * widest_head : 1];
     alignas(64) Real scores[tile_block * wide_keys];
     alignas(64) Real out[query_block * widest_head];
     Real top[query_block], total[query_block];
@@ -37,11 +43,11 @@ struct BF16AttentionBackward {
         dscores[key_block * key_block];  // P, dA: [queries, keys]
     alignas(64) Real dk[key_block * widest_head], dv[key_block * widest_head];
 };
-static_assert(sizeof(BF16Attention) <= sizeof(BF16Panels) &&
+static_assert(sizeof(BF16Attention<true>) <= sizeof(BF16Panels) &&
               sizeof(BF16AttentionBackward) <= sizeof(BF16Panels));
 static_assert(tile_block <= most_weighed);
 
-/// Rows of D numbers, f32 or bf16.
+/// Rows of D numbers, f32, f16 or bf16.
 struct Numbers {
     const void* data;
     DType type;
@@ -52,12 +58,29 @@ struct Numbers {
     Operand operand(int64_t line, int64_t step) const { return {data, type, line, step}; }
 };
 
-/// Rows [0, count) of width D as columns of B, along D (the rows are lines) or along the rows.
-inline void pack_along_d(const Numbers& x, int64_t count, int64_t d, float* to) {
-    pack_operand<false, true, tile_side>(x.operand(x.row, 1), x.row, 1, 0, count, 0, d, to);
+/// Keys or values [j, j + count), where they stand, or where their type has blocks unpacked into `room`;
+/// `head` is the element where their head begins.
+template <bool blocks>
+Numbers numbers_at(const Attention<Real>& f, const void* first, int64_t head, int64_t row, int64_t j,
+                   int64_t count, Real* room) {
+    const char* from = rows_at(f, first, head, row, j);
+    if constexpr (blocks) {
+        if (block_of(f.stored) > 1) {
+            const RealRows unpacked = real_rows(f, from, row, count, room);
+            return {unpacked.data, real_type, unpacked.row};
+        }
+    }
+    return {from, f.stored, row};
 }
-inline void pack_along_rows(const Numbers& x, int64_t count, int64_t d, float* to) {
-    pack_operand<false, true, tile_side>(x.operand(1, x.row), 1, x.row, 0, d, 0, count, to);
+
+/// Rows [0, count) of width D as columns of B, along D (the rows are lines) or along the rows.
+template <bool split = false>
+void pack_along_d(const Numbers& x, int64_t count, int64_t d, float* to) {
+    pack_operand<split, true, tile_side>(x.operand(x.row, 1), x.row, 1, 0, count, 0, d, to);
+}
+template <bool split = false>
+void pack_along_rows(const Numbers& x, int64_t count, int64_t d, float* to) {
+    pack_operand<split, true, tile_side>(x.operand(1, x.row), 1, x.row, 0, d, 0, count, to);
 }
 
 /// The sizes of a product C [m, n] = A · B: B is packed for K, of which A is packed for the first `used`.
@@ -83,7 +106,7 @@ inline void end_sums(int64_t rows, int64_t d, const Real* sums, Real* memory, in
 /// Queries [i, i + rows), which are `q`, against the keys [j, j + keys).
 template <class Units>
 void bf16_attend(const Attention<Real>& f, int64_t head, typename Units::Left q, int64_t i, int64_t rows,
-                 int64_t j, int64_t keys, int64_t local, BF16Attention& w) {
+                 int64_t j, int64_t keys, int64_t local, BF16Attention<Units::split>& w) {
     const int64_t d = f.head_width;
     if (!block_seen(f, i, rows, j, keys)) return;
     const int64_t end = least(scan_end(f, i, rows) - j, keys);
@@ -101,13 +124,12 @@ void bf16_attend(const Attention<Real>& f, int64_t head, typename Units::Left q,
 template <class Units>
 void bf16_attention(const Attention<Real>& f, int64_t head, int64_t query_begin, int64_t query_end,
                     void* workspace) {
-    auto& w = *static_cast<BF16Attention*>(workspace);
+    auto& w = *static_cast<BF16Attention<Units::split>*>(workspace);
     const int64_t kv = head / (f.heads / f.kv_heads), d = f.head_width;
     // What a window leaves out is not computed, and blocks are chosen one by one.
     const int64_t step = f.window > 0 || f.chosen ? key_block : wide_keys;
-    const Numbers q = Numbers{f.q, f.stored, f.q_row}.from(head * f.q_head),
-                  k = Numbers{f.k, f.stored, f.k_row}.from(kv * f.k_head),
-                  v = Numbers{f.v, f.stored, f.v_row}.from(kv * f.v_head);
+    const bool rounded = !Units::split && f.stored == DType::bf16;  // queries and results, too
+    const Numbers q = Numbers{f.q, rounded ? DType::bf16 : real_type, f.q_row}.from(head * f.q_head);
     Units::begin();
     for (int64_t q0 = query_begin; q0 < query_end; q0 += query_block) {
         const int64_t q1 = least(q0 + query_block, query_end), count = q1 - q0;
@@ -118,13 +140,15 @@ void bf16_attention(const Attention<Real>& f, int64_t head, int64_t query_begin,
         for (int64_t j = 0; j < last; j += step) {
             const int64_t keys = least(step, last - j);
             if (!block_seen(f, q0, count, j, keys)) continue;
-            pack_along_d(k.from(j * f.k_row), keys, d, w.k);
-            pack_along_rows(v.from(j * f.v_row), keys, d, w.v);
+            const Numbers k = numbers_at<Units::split>(f, f.k, kv * f.k_head, f.k_row, j, keys, w.rows);
+            pack_along_d<Units::split>(k, keys, d, w.k);
+            const Numbers v = numbers_at<Units::split>(f, f.v, kv * f.v_head, f.v_row, j, keys, w.rows);
+            pack_along_rows<Units::split>(v, keys, d, w.v);
             for (int64_t i = q0; i < q1; i += Units::rows)
                 bf16_attend<Units>(f, head, queries.from(i - q0), i, least(Units::rows, q1 - i), j, keys,
                                    i - q0, w);
         }
-        if (f.stored == DType::bf16)
+        if (rounded)
             finish_rows<StoredBF16>(f, head, q0, count, w.out, whole_tiles(d), w.top, w.total);
         else
             finish_rows<StoredReal>(f, head, q0, count, w.out, whole_tiles(d), w.top, w.total);
@@ -138,6 +162,7 @@ void bf16_attention(const Attention<Real>& f, int64_t head, int64_t query_begin,
 template <class Units>
 struct QueryBlocks {
     using Left = typename Units::Left;
+    static_assert(!Units::split);  // sizes below are of one part
     const Attention<Real>& f;
     const HeadGradient* h = nullptr;
     Real* room;

@@ -56,6 +56,7 @@ static_assert(dot_small_rows <= sizeof(ones) / sizeof(Real));
 
 template <class Dots>
 struct DotUnits {
+    static constexpr bool split = false;
     static constexpr int64_t rows = 5 * dot_small_rows;  // of queries that are weighed together
     static_assert(rows <= tile_block);
     static void begin() {}

@@ -1,4 +1,4 @@
-// Attention's products in bf16 on matrix units.
+// Attention's products in bf16 on matrix units; split: of numbers in two parts, three for one.
 #pragma once
 #include "kernels/bf16/attention.inl"
 #include "kernels/bf16/tile_products.inl"
@@ -6,8 +6,9 @@
 namespace linnet {
 namespace {
 
-template <class Tiles>
+template <class Tiles, bool in_two = false>
 struct TileUnits {
+    static constexpr bool split = in_two;
     static constexpr int64_t rows = tile_block;  // of queries that are weighed together
     static void begin() { Tiles::begin(); }
     static void end() { Tiles::end(); }
@@ -19,10 +20,10 @@ struct TileUnits {
         Left from(int64_t row) const { return {data + row / tile_side * panel, panel}; }
     };
     static Left rows_at(const float* packed, int64_t k) {
-        return {packed, ceil_divide(k, tile_depth) * tile_words};
+        return {packed, (split ? 2 : 1) * ceil_divide(k, tile_depth) * tile_words};
     }
     static Left rows_of_a(const Numbers& x, int64_t count, int64_t k, float* to) {
-        pack_operand<false, false, tile_side>(x.operand(x.row, 1), x.row, 1, 0, count, 0, k, to);
+        pack_operand<split, false, tile_side>(x.operand(x.row, 1), x.row, 1, 0, count, 0, k, to);
         return rows_at(to, k);
     }
     /// The columns of a square of scores as rows of A, along its rows.
@@ -46,10 +47,10 @@ struct TileUnits {
     template <bool onto>
     static void product(const SmallSize& s, Left a, const float* b, Real* c, int64_t row) {
         const int64_t steps = ceil_divide(s.used, tile_depth),
-                      b_panel = ceil_divide(s.k, tile_depth) * tile_words;
+                      b_panel = (split ? 2 : 1) * ceil_divide(s.k, tile_depth) * tile_words;
         for (int64_t j = 0; j < s.n; j += tile_block, b += 2 * b_panel)
             for (int64_t i = 0; i < s.m; i += tile_block)
-                product_block<Tiles, false, false, onto>(s.m - i > tile_side, s.n - j > tile_side,
+                product_block<Tiles, split, false, onto>(s.m - i > tile_side, s.n - j > tile_side,
                                                          {a.from(i).data, b, a.panel, b_panel, steps},
                                                          c + i * row + j, row, []() {});
     }

@@ -1,5 +1,6 @@
-// C = start + A · B in bf16 on matrix units: the products of training. Split: each number as two of bf16,
-// high + low, and each product as high · high + low · high + high · low (Henry, Tang & Heinecke 2019).
+// C = start + A · B in bf16 on matrix units: the products of training, and attention's. Split: each number as
+// two of bf16, high + low, and each product as high · high + low · high + high · low (Henry, Tang & Heinecke
+// 2019).
 //
 // The instruction takes rows of A with K contiguous, [16 rows][32], and of B pairs along K interleaved,
 // [16 pairs][16 columns][2].
@@ -68,7 +69,8 @@ LINNET_INLINE void each_sum(float* sums, int64_t row, const Act& act) {
 /// step while the matrix unit multiplies.
 template <class Tiles, bool split, bool b_near, bool onto, bool two_a, bool two_b, class Along>
 void product_tiles(const TileOperands& p, float* sums, int64_t row, Along& along) {
-    const int64_t low = p.steps * tile_words;
+    // A panel's low parts stand behind its high ones.
+    const int64_t a_low = p.a_panel / 2, b_low = p.b_panel / 2;
     const float *a = p.a, *b = p.b;
     auto load_rows = [&](const float* from) LINNET_LAMBDA_INLINE {
         load_tile<Tiles, 4, !b_near>(from);
@@ -96,9 +98,9 @@ void product_tiles(const TileOperands& p, float* sums, int64_t row, Along& along
         multiply();
         along();
         if constexpr (split) {
-            load_rows(a + low);
+            load_rows(a + a_low);
             multiply();
-            load_rows(a), load_columns(b + low);
+            load_rows(a), load_columns(b + b_low);
             multiply();
         }
     }

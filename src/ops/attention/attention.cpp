@@ -77,14 +77,17 @@ StoredForms stored(const NodeShape&, ProductKernel product) {
 }
 
 /// Reading and training take blocks of queries; writing takes every query by itself, over keys that are read
-/// once.
+/// once. Products of numbers in two parts are for reading alone: what training in f32 differentiates must be
+/// the product itself.
 template <class Real>
 void forward(Call<Real>& call) {
     Attention<Real> args = arguments(call);
-    bool writing = call.phase == Phase::write;
+    bool writing = call.phase == Phase::write,
+         in_two = call.phase == Phase::read && call.kernels->narrow.attention_split;
     std::int64_t block = writing ? 1 : call.kernels->attention_block, task = 0;
     auto* kernel = writing          ? call.kernels->attention_decode
                    : in_tiles(call) ? call.kernels->narrow.attention
+                   : in_two         ? call.kernels->narrow.attention_split
                                     : call.kernels->attention;
     for (std::size_t s = 0; s < call.space->segments.size(); s++) {
         place(args, call, s);

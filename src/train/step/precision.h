@@ -1,6 +1,6 @@
 // In which numbers a run computes (`train.precision`) and what it keeps for backward (`train.recompute`).
 // Parameters, their gradients, moments and all sums are f32.
-//   f32        products of f32
+//   f32        products of f32 (in evaluation, attention's may be those of f32-split: attention_split)
 //   bf16       operands of the products are rounded to bf16 (on matrix units or AVX512-BF16 where there are
 //              such), and so is what is kept for backward
 //   f32-split  each f32 as two bf16 and each product as three on matrix units (error about 5e-6)
