@@ -110,6 +110,16 @@ const Real* Executor<Real>::value(NodeId node) const {
 }
 
 template <class Real>
+typename Executor<Real>::InputShape Executor<Real>::input_of(const PlanStep& step, std::size_t i) const {
+    if (i < step.in.size() && step.in[i] != none) {
+        const Value& v = plan_.values[step.in[i]];
+        return {v.space, v.width};
+    }
+    const Node& node = graph_.node(graph_.node(step.node).inputs[i]);
+    return {node.space, node.width};
+}
+
+template <class Real>
 void Executor<Real>::prepare() {
     calls_.resize(plan_.steps.size());
     for (std::size_t i = 0; i < plan_.steps.size(); i++) {
@@ -132,9 +142,7 @@ void Executor<Real>::prepare() {
         for (std::size_t k = 0; k < s.din.size(); k++)
             c.din[k] = at(s.din[k]), c.accumulate[k] = s.accumulate[k];
         if (s.kind == StepKind::convert) continue;
-        for (std::size_t k = 0; k < node.inputs.size(); k++)
-            c.in_width[k] = k < s.in.size() && s.in[k] != none ? plan_.values[s.in[k]].width
-                                                               : graph_.node(node.inputs[k]).width;
+        for (std::size_t k = 0; k < node.inputs.size(); k++) c.in_width[k] = input_of(s, k).width;
         for (std::size_t k = 0; k < node.parameters.size(); k++) {
             const ParameterId p = node.parameters[k];
             c.parameter[k] = binding_.parameters[p];
@@ -284,8 +292,7 @@ Call<Real> Executor<Real>::call_of(std::size_t step, const Batch& batch, Worker 
         call.vectors = vectors_[node.stream];
     }
     for (std::size_t k = 0; k < node.inputs.size(); k++) {
-        const bool made = k < s.in.size() && s.in[k] != none;  // else it is in a state
-        const SpaceId space = made ? plan_.values[s.in[k]].space : graph_.node(node.inputs[k]).space;
+        const SpaceId space = input_of(s, k).space;
         call.in_space[k] = rows_[space];
         call.in_rows[k] = counts_[space];
     }

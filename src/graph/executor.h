@@ -77,6 +77,13 @@ class Executor {
         std::size_t begin = 0, end = 0;  // of rounds_
         double work = 0;                 // takes about as long as so many multiply-adds
     };
+    struct InputShape {
+        SpaceId space;
+        std::int64_t width;
+    };
+    /// Of input i of a step: its value's, or where the step does without one (it may be in a state) the
+    /// node's.
+    InputShape input_of(const PlanStep& step, std::size_t i) const;
     void prepare();
     void admit(const Batch& batch);
     void reach(std::int64_t end);

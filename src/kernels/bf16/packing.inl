@@ -88,6 +88,13 @@ inline void pack_tile(const typename Stored::Element* x, int64_t line, int64_t s
     }
 }
 
+/// Words of a panel of tile_side lines × `depth` numbers of K; one tile at least: a K of 0 is a tile of
+/// zeros.
+template <bool split>
+inline int64_t panel_words(int64_t depth) {
+    return (split ? 2 : 1) * most(1, ceil_divide(depth, tile_depth)) * tile_words;
+}
+
 /// Lines [begin, end) × K [k0, k0 + depth) of an operand, as panels of `side` lines, tile after tile along K,
 /// the high parts of a panel before its low ones.
 template <class Stored, bool split, bool pairs_first, int64_t side>
@@ -95,7 +102,7 @@ void pack_panels(const Operand& from, int64_t line, int64_t step, int64_t begin,
                  int64_t depth, float* to) {
     const auto* x = static_cast<const typename Stored::Element*>(from.data);
     const int64_t steps = most(1, ceil_divide(depth, tile_depth)), low_at = steps * tile_words;
-    const int64_t panel = (split ? 2 : 1) * low_at;
+    const int64_t panel = panel_words<split>(depth);
     auto tile = [&](int64_t i, int64_t t, auto along_k) LINNET_LAMBDA_INLINE {
         const int64_t lines = least(side, end - i), numbers = least(tile_depth, depth - t * tile_depth);
         constexpr bool along = decltype(along_k)::value;
@@ -270,8 +277,7 @@ class BF16Piece {
     const Gemm<Real>& g_;
     int64_t k0_, depth_;
     float *a_, *b_;
-    // One at least: a K of 0 is a tile of zeros.
-    int64_t steps_ = most(1, ceil_divide(depth_, tile_depth)), panel_ = (split ? 2 : 1) * steps_ * tile_words;
+    int64_t steps_ = most(1, ceil_divide(depth_, tile_depth)), panel_ = panel_words<split>(depth_);
 };
 
 template <class Kernel>

@@ -19,9 +19,7 @@ struct TileUnits {
         int64_t panel;
         Left from(int64_t row) const { return {data + row / tile_side * panel, panel}; }
     };
-    static Left rows_at(const float* packed, int64_t k) {
-        return {packed, (split ? 2 : 1) * ceil_divide(k, tile_depth) * tile_words};
-    }
+    static Left rows_at(const float* packed, int64_t k) { return {packed, panel_words<split>(k)}; }
     static Left rows_of_a(const Numbers& x, int64_t count, int64_t k, float* to) {
         pack_operand<split, false, tile_side>(x.operand(x.row, 1), x.row, 1, 0, count, 0, k, to);
         return rows_at(to, k);
@@ -46,8 +44,7 @@ struct TileUnits {
   private:
     template <bool onto>
     static void product(const SmallSize& s, Left a, const float* b, Real* c, int64_t row) {
-        const int64_t steps = ceil_divide(s.used, tile_depth),
-                      b_panel = (split ? 2 : 1) * ceil_divide(s.k, tile_depth) * tile_words;
+        const int64_t steps = ceil_divide(s.used, tile_depth), b_panel = panel_words<split>(s.k);
         for (int64_t j = 0; j < s.n; j += tile_block, b += 2 * b_panel)
             for (int64_t i = 0; i < s.m; i += tile_block)
                 product_block<Tiles, split, false, onto>(s.m - i > tile_side, s.n - j > tile_side,
