@@ -36,7 +36,7 @@ void panels(const Gemm<Real>& g, void* workspace) {
     AllBlockTypes::with(g.b.type, [&](auto block) {
         using Block = decltype(block);
         if constexpr (PairDots::takes<Block>)
-            dots_product<Block, PairDots>(g, workspace);
+            dots_product<PairDots>(BytesOf<Block>{}, g, workspace);
         else
             block_product<Block>(g, workspace);
     });

@@ -4,6 +4,7 @@
 #include "kernels/simd/lanes_512.h"
 
 #include "kernels/blocks/dot_panels.inl"
+#include "kernels/blocks/half_panels.inl"
 #include "kernels/blocks/rows.inl"
 
 namespace linnet {
@@ -16,6 +17,12 @@ struct ByteDots : WordDots {
         return sum;
     }
 };
+struct PairDots : WordDots {
+    static LINNET_INLINE Integers add(Integers sum, Integers w, Integers a) {
+        __asm__("vpdpwssd %2, %1, %0" : "+v"(sum) : "v"(w), "v"(a));
+        return sum;
+    }
+};
 
 }  // namespace
 
@@ -23,6 +30,8 @@ extern const AddedKernels avx512vnni_kernels;
 constinit const AddedKernels avx512vnni_kernels = {.name = "avx512vnni",
                                                    .block = {.panels = dot_panels<ByteDots>,
                                                              .panel_numbers = PanelNumbers::dots,
+                                                             .halves = half_panels<PairDots>,
+                                                             .half_numbers = PanelNumbers::integers,
                                                              .rows = block_rows,
                                                              .rows_longest = block_rows_longest}};
 }  // namespace linnet

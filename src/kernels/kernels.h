@@ -174,11 +174,17 @@ struct BlockProducts {
     PanelNumbers numbers_of(DType type) const {
         return dots_too >> static_cast<int>(type) & 1 ? PanelNumbers::dots : panel_numbers;
     }
+    /// Reading with B of f16 and bf16, whose rows may have any length; the numbers lose less than f16 would
+    /// lose. Null: as other products are.
+    void (*halves)(const Gemm<Real>&, void* workspace) = nullptr;
+    PanelNumbers half_numbers = PanelNumbers::integers;
+    /// What reads with B of this type; null: nothing of its own.
+    auto reading(DType type) const {
+        return info(type).block > 1 ? panels : type == DType::f16 || type == DType::bf16 ? halves : nullptr;
+    }
     /// Writing. Activations are rounded to integers of 8 bits. K is at most rows_longest.
     void (*rows)(const Gemm<Real>&, void* workspace) = nullptr;
     std::int64_t rows_longest = 0;
-    /// Whether panels takes B of f16 and bf16 too.
-    bool panels_take_halves() const { return panels && panel_numbers == PanelNumbers::bf16; }
 };
 
 /// Products whose operands are rounded to bf16, or become two of bf16 each, as they are packed; sums are f32.

@@ -105,15 +105,14 @@ void team_project(const Call<Real>& call, Gemm<Real> g, const Tensor& w, Product
     const BlockProducts<Real>& own = call.kernels->block;
     // What is differentiated must be the product itself, not one of rounded activations.
     const bool blocks = info(w.type).block > 1, reading = kernel != ProductKernel::rows,
-               rounded = call.phase != Phase::train, by_panels = reading && rounded && own.panels,
-               halves =
-                   by_panels && own.panels_take_halves() && (w.type == DType::f16 || w.type == DType::bf16);
+               rounded = call.phase != Phase::train;
+    const auto panels = reading && rounded ? own.reading(w.type) : nullptr;
     g.b = {w.data, w.type, 1, g.k};
-    if (reading && !blocks && !halves) return team_matmul(call, g);
+    if (reading && !blocks && !panels) return team_matmul(call, g);
     const PanelProduct<Real> product = panel_product(*call.kernels, kernel);
     g.m_begin = 0, g.m_end = g.m, g.n_begin = 0, g.n_end = g.n;
     if (reading) {
-        const ProductCut& cut = by_panels && own.panel_cut.tile_m > 0 ? own.panel_cut : product.cut;
+        const ProductCut& cut = panels && own.panel_cut.tile_m > 0 ? own.panel_cut : product.cut;
         g = gemm_share(cut, g, call.worker.index, call.worker.count);
     } else {
         Range n = call.worker.share(g.n, 16);
@@ -122,7 +121,7 @@ void team_project(const Call<Real>& call, Gemm<Real> g, const Tensor& w, Product
     if (g.m_begin >= g.m_end || g.n_begin >= g.n_end) return;
     g.streams = memory_streams();
     if (!reading && !blocks) return call.kernels->gemv(g);
-    if (by_panels) return own.panels(g, call.workspace);
+    if (panels) return panels(g, call.workspace);
     if (!reading && rounded && g.k <= own.rows_longest) return own.rows(g, call.workspace);
     unpacked_project(call, g, w, 0, reading ? &product : nullptr);
 }

@@ -29,7 +29,7 @@ template <class F>
 int each_own(F f) {
     int count = 0;
     for (const KernelTable<float>* table : usable_kernels())
-        if (table->block.panels_take_halves()) f(table->name, table->block.panels), count++;
+        if (table->block.panel_numbers == PanelNumbers::bf16) f(table->name, table->block.panels), count++;
     return count;
 }
 

@@ -19,12 +19,11 @@ struct Peaks {
 double peak_of(const std::string& weights, const Peaks& peaks) {
     const std::optional<DType> type = dtype_from_name(weights);
     const BlockProducts<float>& own = kernels().block;
-    if (type && (*type == DType::f16 || *type == DType::bf16) && own.panels_take_halves())
-        return peaks.tiles / 3;  // high and low parts
-    if (!type || info(*type).block == 1 || !own.panels) return peaks.floats;
-    switch (own.numbers_of(*type)) {
+    if (!type || !own.reading(*type)) return peaks.floats;
+    const bool blocks = info(*type).block > 1;
+    switch (blocks ? own.numbers_of(*type) : own.half_numbers) {
         case PanelNumbers::bf16:
-            return peaks.tiles;
+            return blocks ? peaks.tiles : peaks.tiles / 3;  // high and low parts
         case PanelNumbers::integers:
             return 2 * peaks.floats;  // pairs of 16-bit integers in the place of one float
         case PanelNumbers::dots:

@@ -310,6 +310,11 @@ inline Integers set1_integer(int32_t x) {
 inline Integers add_pairs(Integers sum, Integers a, Integers b) {
     return _mm512_add_epi32(sum, _mm512_madd_epi16(a, b));
 }
+/// 2 · W numbers, rounded, as W pairs of 16-bit integers.
+inline Vec short_words(Vec a, Vec b) {
+    const __m512i both = _mm512_packs_epi32(_mm512_cvtps_epi32(a), _mm512_cvtps_epi32(b));
+    return _mm512_castsi512_ps(_mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), both));
+}
 inline Vec to_real(Integers x) {
     return _mm512_cvtepi32_ps(x);
 }

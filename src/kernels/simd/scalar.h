@@ -55,6 +55,13 @@ inline Integers add_pairs(Integers sum, Integers a, Integers b) {
     auto low = [](int32_t x) { return static_cast<int32_t>(static_cast<uint32_t>(x) << 16) >> 16; };
     return sum + low(a) * low(b) + (a >> 16) * (b >> 16);
 }
+/// Two numbers, rounded, as a pair of 16-bit integers.
+inline Vec short_words(Vec a, Vec b) {
+    auto whole = [](Vec x) -> uint32_t {  // what is no such integer: as x86 has it
+        return x > -32768 && x < 32767.5f ? static_cast<uint16_t>(static_cast<int32_t>(round(x))) : 0x8000;
+    };
+    return __builtin_bit_cast(float, whole(a) | whole(b) << 16);
+}
 inline Vec to_real(Integers x) {
     return static_cast<float>(x);
 }
