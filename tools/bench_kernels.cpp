@@ -65,7 +65,7 @@ double peak_flops(double (*probe)(std::int64_t)) {
     return done * 2000 * threads / t;
 }
 
-/// kind: 'f' y = x·Wᵀ, 'x' dx = dy·W, 'w' dW = dyᵀ·x.
+/// kind: 'f' y = x·Wᵀ, 'x' dx = dy·W, 'w' dW = dyᵀ·x, 'r' y = x·Wᵀ in reading, with W of f16 or bf16.
 void product(const KernelTable<float>& k, double peak, char kind, std::int64_t m, std::int64_t n,
              std::int64_t kk, DType type) {
     float* a = random_floats(static_cast<std::size_t>(m * kk));
@@ -82,10 +82,11 @@ void product(const KernelTable<float>& k, double peak, char kind, std::int64_t m
     g.c = c, g.c_row = n, g.m_end = m, g.n_end = n;
     std::vector<void*> work;
     for (int i = 0; i < threads; i++) work.push_back(aligned(k.gemm_workspace));
+    const auto run = kind == 'r' ? k.block.halves : k.gemm;
     double t = best([&](int thread, int count) {
         Gemm<float> mine = gemm_share(k, g, thread, count);
         if (mine.m_begin < mine.m_end && mine.n_begin < mine.n_end)
-            k.gemm(mine, work[static_cast<std::size_t>(thread)]);
+            run(mine, work[static_cast<std::size_t>(thread)]);
     });
     double rate = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(kk) / t;
     std::printf("%-7s gemm %c [%5ld,%5ld]x[%5ld,%5ld] %-4s %8.1f GFLOP/s %5.1f %%\n", k.name, kind, m, kk, kk,
@@ -326,6 +327,10 @@ int main(int argc, char** argv) {
         for (std::int64_t m : {2, 4, 8}) decode(k, rate, m, 50257, 768, DType::f16);
         decode(k, rate, 1, 768, 3072, DType::f16);
     }
+    if (wants('q') && k.block.halves)
+        for (const auto& [n, kk] :
+             {std::pair{2048, 2048}, {5632, 2048}, {2048, 5632}, {3072, 768}, {1536, 576}})
+            for (char kind : {'f', 'r'}) product(k, peak, kind, 512, n, kk, DType::f16);
     if (wants('q') && k.block.panels)
         for (const DTypeInfo& type : dtypes())
             if (type.block > 1 && type.is_weight) quantized(k, type.type);

@@ -1,5 +1,5 @@
-// The products with block types in AVX-512 with VNNI: what this tier adds to the one below it. One symbol
-// leaves this file: the table (tools/check_kernel_symbols.sh).
+// The products with block types, f16 and bf16 in AVX-512 with VNNI: what this tier adds to the one below it.
+// One symbol leaves this file: the table (tools/check_kernel_symbols.sh).
 #include "kernels/simd/avx512.h"
 #include "kernels/simd/lanes_512.h"
 
@@ -10,7 +10,7 @@
 namespace linnet {
 namespace {
 
-struct ByteDots : WordDots {
+struct ByteDots : ByteWordDots {
     static LINNET_INLINE Integers add(Integers sum, Integers codes, Integers a) {
         // Not the intrinsic: gcc 12 copies the sum around it and keeps half of a register tile on the stack.
         __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(codes), "v"(a));

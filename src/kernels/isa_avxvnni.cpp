@@ -8,7 +8,7 @@
 namespace linnet {
 namespace {
 
-struct ByteDots : WordDots {
+struct ByteDots : ByteWordDots {
     static LINNET_INLINE Integers add(Integers sum, Integers codes, Integers a) {
         __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(codes), "x"(a));  // as in AVX-512
         return sum;

@@ -158,12 +158,13 @@ struct ProductCut {
     std::int64_t block_m = INT64_MAX;
 };
 
-/// What panels multiply: 16-bit integers (activations of 12 bits), bytes by small matrices or by dot products
-/// of four, or bf16 on matrix units. Sets with the same numbers give the same bits.
+/// What products of reading multiply: 16-bit integers (block types: activations of 12 bits; halves: of 15),
+/// bytes by small matrices or by dot products of four, or bf16 on matrix units. Sets with the same numbers
+/// give the same bits.
 enum class PanelNumbers { integers, bytes, dots, bf16 };
 
-/// gemm and gemv for B of a block type, stored [N,K], and A with col 1: the same promises, and gemm's
-/// workspace. Null: unpack B and use the plain ones.
+/// gemm and gemv for B of a block type (`halves`: of f16 and bf16), stored [N,K], and A with col 1: the same
+/// promises, and gemm's workspace. Null: unpack B and use the plain ones.
 template <class Real>
 struct BlockProducts {
     /// Reading. Activations are rounded to what numbers_of says of B's type.
@@ -174,8 +175,8 @@ struct BlockProducts {
     PanelNumbers numbers_of(DType type) const {
         return dots_too >> static_cast<int>(type) & 1 ? PanelNumbers::dots : panel_numbers;
     }
-    /// Reading with B of f16 and bf16, whose rows may have any length; the numbers lose less than f16 would
-    /// lose. Null: as other products are.
+    /// Reading with B of f16 and bf16, whose rows may have any length. Rounding loses less, in root mean
+    /// square, than activations in f16 would. Null: the plain product.
     void (*halves)(const Gemm<Real>&, void* workspace) = nullptr;
     PanelNumbers half_numbers = PanelNumbers::integers;
     /// What reads with B of this type; null: nothing of its own.
@@ -270,7 +271,8 @@ struct KernelTable {
     void (*column_sum)(std::int64_t rows, std::int64_t row, std::int64_t begin, std::int64_t end,
                        const Real* x, Real* out);
 
-    // Elementwise over n values; pointers need no alignment. "accumulate": add to the output.
+    // Elementwise over n values; pointers need no alignment. "accumulate": add to the output. The output may
+    // be an input of activation, gated, add, scale and multiply.
     void (*activation)(Activation, std::int64_t n, const Real* x, Real* y);
     void (*activation_backward)(Activation, std::int64_t n, const Real* x, const Real* dy, Real* dx,
                                 bool accumulate);
@@ -278,7 +280,7 @@ struct KernelTable {
     void (*gated)(Activation, std::int64_t n, const Real* gate, const Real* up, Real* y);
     void (*gated_backward)(Activation, std::int64_t n, const Real* gate, const Real* up, const Real* dy,
                            Real* dgate, Real* dup, bool accumulate_gate, bool accumulate_up);
-    void (*add)(std::int64_t n, const Real* a, const Real* b, Real* y);  // y may be a or b
+    void (*add)(std::int64_t n, const Real* a, const Real* b, Real* y);
     void (*scale)(std::int64_t n, Real factor, const Real* x, Real* y);
     void (*multiply)(std::int64_t n, const Real* a, const Real* b, Real* y, bool accumulate);
     void (*dropout)(std::int64_t n, const Dropout<Real>&, const Real* x, Real* y, bool accumulate);

@@ -1,6 +1,7 @@
 // Matrix products spread over the team: each member computes a rectangle of the output. For weights of block
-// types (quantized) there are kernels of their own; where there are none, and in training, they are unpacked
-// a few rows at a time into the member's workspace, then multiplied as plain ones.
+// types (quantized), and on some sets for reading with those of f16 and bf16, there are kernels of their own;
+// where there are none, and in training, block types are unpacked a few rows at a time into the member's
+// workspace, then multiplied as plain ones.
 #pragma once
 #include "ops/op.h"
 

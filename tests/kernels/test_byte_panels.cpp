@@ -28,7 +28,7 @@ struct EmulatedMatrix {
 };
 
 /// VPDPBUSD (Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2).
-struct EmulatedDots : WordDots {
+struct EmulatedDots : ByteWordDots {
     static Integers add(Integers sum, Integers codes, Integers a) {
         for (int k = 0; k < 32; k += 8)
             sum += static_cast<Byte>(codes >> k) * static_cast<Whole>(static_cast<Byte>(a >> k));

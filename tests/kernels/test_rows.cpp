@@ -93,6 +93,7 @@ TEST_CASE("no table has a gap") {
         if (table.block.panel_numbers == PanelNumbers::bf16) {
             CHECK(table.block.panel_cut.tile_m > 0);
             CHECK((table.block.halves == table.block.panels));
+            CHECK(table.block.half_numbers == PanelNumbers::bf16);
         }
         const auto& narrow = table.narrow;
         CHECK((narrow.attention == nullptr) == (narrow.attention_backward == nullptr));
@@ -308,6 +309,39 @@ TEST_CASE("add, scale, sum_squares") {
             for (std::int64_t i = 0; i < n; i++) CHECK(b[i] == old[i] + y[i]);
             table.scale(n, Real(0.3), a.data(), y.data());
             for (std::int64_t i = 0; i < n; i++) CHECK(y[i] == a[i] * Real(0.3));
+        }
+    });
+}
+
+TEST_CASE("what goes element by element makes over an input what it makes beside it") {
+    each_table([]<class Real>(const KernelTable<Real>& table) {
+        for (std::int64_t n : lengths) {
+            const Values<Real> a(n, 1, 1), b(n, 2, 1);
+            const auto alike = [&](auto make) {  // make(a, b, y)
+                Values<Real> y(n, 0), over_a = a, over_b = b;
+                make(a.data(), b.data(), y.data());
+                make(over_a.data(), b.data(), over_a.data());
+                make(a.data(), over_b.data(), over_b.data());
+                bool same = true;
+                for (std::int64_t i = 0; i < n; i++) same &= over_a[i] == y[i] && over_b[i] == y[i];
+                return same;
+            };
+            INFO(table.name << " n " << n);
+            CHECK(alike([&](auto* x, auto* z, auto* y) { table.add(n, x, z, y); }));
+            CHECK(alike([&](auto* x, auto* z, auto* y) { table.multiply(n, x, z, y, false); }));
+            for (Activation kind : activations)
+                CHECK(alike([&](auto* x, auto* z, auto* y) { table.gated(kind, n, x, z, y); }));
+            const auto alone = [&](auto make) {  // make(x, y)
+                Values<Real> y(n, 0), over = a;
+                make(a.data(), y.data());
+                make(over.data(), over.data());
+                bool same = true;
+                for (std::int64_t i = 0; i < n; i++) same &= over[i] == y[i];
+                return same;
+            };
+            CHECK(alone([&](auto* x, auto* y) { table.scale(n, Real(0.3), x, y); }));
+            for (Activation kind : activations)
+                CHECK(alone([&](auto* x, auto* y) { table.activation(kind, n, x, y); }));
         }
     });
 }

@@ -58,21 +58,27 @@ struct WeightProduct {
     }
 };
 
-/// Whether run(product) gives a part of C the bits that it has in the whole, and leaves the rest alone.
+/// Whether run(product) gives a part of C, rows [begin, end), the bits that it has in the whole, and leaves
+/// the rest alone.
 template <class Run>
-bool same_in_part(WeightProduct product, Run run) {
+bool same_in_part(WeightProduct&& product, Run run, std::int64_t begin, std::int64_t end) {
     const std::vector<float> whole = run(product);
-    product.g.m_begin = 3, product.g.m_end = product.m - 1;
+    product.g.m_begin = begin, product.g.m_end = end;
     product.g.n_begin = 5, product.g.n_end = product.n - 1;
     const std::vector<float> part = run(product);
     bool same = true;
     for (std::int64_t i = 0; i < product.m; i++)
         for (std::int64_t j = 0; j < product.n; j++) {
             const auto at = static_cast<std::size_t>(i * product.n + j);
-            const bool asked = i >= 3 && i < product.g.m_end && j >= 5 && j < product.g.n_end;
+            const bool asked = i >= begin && i < end && j >= 5 && j < product.g.n_end;
             same &= part[at] == (asked ? whole[at] : -1);
         }
     return same;
+}
+template <class Run>
+bool same_in_part(WeightProduct&& product, Run run) {
+    const std::int64_t end = product.m - 1;
+    return same_in_part(std::move(product), run, 3, end);
 }
 
 }  // namespace linnet::test

@@ -5,15 +5,20 @@
 // K is gone through in blocks of dots_words words, and each of them in parts, whose sums are exact and get
 // two scales. An output is one chain of fma's over the parts of a block, then those chains in turn: the same
 // bits whatever part of C is asked for. `As`, made of K:
-//     offsets                   whether W has offsets
-//     words, pieces             words of a part, or 0 where only words_of_part() knows; the pieces to sum it
-//     in depth(), parts(d)         K of a block; parts of d of its numbers words_of_part() row(x, d, lines,
-//     r, parts)                        d numbers of a row of A as words, and row r of `parts` line(w, j, k,
-//     d, words, scales, offsets)          d weights of row j of W prefetch(w, j, k, d) asks for them
+//     offsets                       whether W has offsets
+//     words                         of a part; 0: words_of_part() alone says
+//     pieces<Dots>                  in how many a part is summed
+//     depth()                       numbers of K in a block
+//     parts(d), words_of_part()     parts that d numbers of K make, and their words
+//     row(x, d, lines, r, parts)    packs d numbers of a row of A, and what row r of `parts` has
+//     line(w, j, k, d, lines, …)    packs d weights of row j of W, their scales and offsets
+//     prefetch(w, j, k, d)          asks for them
+//
 // `Dots` has the instruction, or in tests what it is said to do:
-//     begin(sum)                where sums begin that are to be added to `sum`
-//     add(some, w, a)           the sums and the products of a word each
-//     end(some, sum)            both together, as words
+//     begin(sum)                    where sums begin that are to be added to `sum`
+//     add(some, w, a)               the sums and the products of a word each
+//     end(some, sum)                both together, as words
+//
 // `WordDots` is what they share whose sums are words themselves.
 #pragma once
 #include "kernels/packing.inl"
@@ -25,9 +30,10 @@ namespace {
 constexpr int64_t dots_words = 128;  // of a block of K
 constexpr int64_t dots_parts = 32;   // of a block of K, at most
 // Each sum needs a register for its integer and one for its number: 24 of 32 registers, or 12 of 16.
-constexpr int quad_rows = W == 16 ? 6 : 3;
-constexpr int64_t dots_rows = (520 + quad_rows - 1) / quad_rows * quad_rows;  // of A, at once in L2
-constexpr int64_t dots_lines = tile_columns > quad_rows ? tile_columns : quad_rows;
+constexpr int dots_tile_rows = W == 16 ? 6 : 3;
+constexpr int64_t dots_rows =
+    (520 + dots_tile_rows - 1) / dots_tile_rows * dots_tile_rows;  // of A, at once in L2
+constexpr int64_t dots_lines = tile_columns > dots_tile_rows ? tile_columns : dots_tile_rows;
 
 /// a·b + c in one rounding: also in tests, where fma has two.
 template <class V>
@@ -39,17 +45,15 @@ LINNET_INLINE V fused(V a, V b, V c) {
 }
 
 struct WordDots {
-    template <class Block>
-    static constexpr int words = 8;
     static LINNET_INLINE Integers begin(Integers sum) { return sum; }
     static LINNET_INLINE Integers end(Integers some, Integers) { return some; }
 };
 
 /// What a part of a row of A has beside its words, for the rows of a tile.
 struct PartOfA {
-    int32_t start[quad_rows];  // where sums begin
-    float d[quad_rows];
-    float sum[quad_rows];  // what offsets are multiplied with
+    int32_t start[dots_tile_rows];  // where sums begin
+    float d[dots_tile_rows];
+    float sum[dots_tile_rows];  // what offsets are multiplied with
 };
 /// Words are four bytes, kept as the bits of floats, because the same code packs panels of both.
 struct DotPanels {
@@ -57,7 +61,7 @@ struct DotPanels {
     alignas(64) float w[tile_columns * dots_words + 64];
     alignas(64) float scale[tile_columns * dots_parts + 64];
     alignas(64) float offset[tile_columns * dots_parts + 64];
-    PartOfA parts[dots_rows / quad_rows * dots_parts];
+    PartOfA parts[dots_rows / dots_tile_rows * dots_parts];
     alignas(64) float lines[dots_lines * dots_words + 64];
     alignas(64) float line_scale[tile_columns * dots_parts];
     alignas(64) float line_offset[tile_columns * dots_parts];
@@ -79,13 +83,13 @@ template <class As>
 inline DotsRows pack_dots_rows(const As& as, const Gemm<Real>& g, const DotsBlock& b, float* lines,
                                DotsRows to) {
     const int64_t parts = as.parts(b.depth), words = parts * as.words_of_part();
-    for (int64_t i = b.i0; i < b.i1; i += quad_rows) {
-        const int64_t rows = least(quad_rows, b.i1 - i);
+    for (int64_t i = b.i0; i < b.i1; i += dots_tile_rows) {
+        const int64_t rows = least(dots_tile_rows, b.i1 - i);
         for (int64_t r = 0; r < rows; r++)
             as.row(static_cast<const Real*>(g.a.data) + (i + r) * g.a.row + b.k0, b.depth,
                    lines + r * dots_words, static_cast<int>(r), to.parts);
-        pack_panel<StoredF32, quad_rows>(lines, dots_words, 1, rows, words, to.a);
-        to.a += quad_rows * words, to.parts += parts;
+        pack_panel<StoredF32, dots_tile_rows>(lines, dots_words, 1, rows, words, to.a);
+        to.a += dots_tile_rows * words, to.parts += parts;
     }
     return to;
 }
@@ -130,7 +134,7 @@ LINNET_INLINE void add_words(DotsTileInput& in, int64_t words, Integers (&sums)[
         LINNET_UNROLL
         for (int j = 0; j < NV; j++) some[i][j] = Dots::begin(sums[i][j]);
     }
-    for (int64_t word = 0; word < words; word++, in.a += quad_rows, in.w += tile_columns) {
+    for (int64_t word = 0; word < words; word++, in.a += dots_tile_rows, in.w += tile_columns) {
         Integers column[NV];
         LINNET_UNROLL
         for (int j = 0; j < NV; j++) column[j] = load_integers(in.w + j * W);
@@ -194,7 +198,7 @@ void dots_tile(DotsTileInput in, const TileTarget& t) {
 }
 
 template <class As, class Dots>
-constexpr auto dots_tiles = tile_table<tile_vectors, quad_rows>([]<int R, int NV>() {
+constexpr auto dots_tiles = tile_table<tile_vectors, dots_tile_rows>([]<int R, int NV>() {
     return dots_tile<As, Dots, R, NV>;
 });
 
@@ -205,7 +209,7 @@ DotsRows dots_panel(const As& as, const Gemm<Real>& g, const DotsBlock& b, DotsR
     constexpr auto& tiles = dots_tiles<As, Dots>.at;
     const int64_t parts = as.parts(b.depth), words = as.words_of_part(),
                   vectors = ceil_divide(panel.count, W);
-    for (int64_t i = b.i0; i < b.i1; i += quad_rows) {
+    for (int64_t i = b.i0; i < b.i1; i += dots_tile_rows) {
         const DotsTileInput in = {.a = rows.a,
                                   .part = rows.parts,
                                   .w = p.w,
@@ -213,9 +217,9 @@ DotsRows dots_panel(const As& as, const Gemm<Real>& g, const DotsBlock& b, DotsR
                                   .offset = p.offset,
                                   .parts = parts,
                                   .words = words};
-        tiles[vectors][least(quad_rows, b.i1 - i)](
+        tiles[vectors][least(dots_tile_rows, b.i1 - i)](
             in, tile_target(g, i, panel.j, panel.count - (vectors - 1) * W, b.k0 == 0));
-        rows.a += quad_rows * parts * words, rows.parts += parts;
+        rows.a += dots_tile_rows * parts * words, rows.parts += parts;
     }
     return rows;
 }
@@ -227,7 +231,7 @@ inline DotsColumns dots_columns(const Gemm<Real>& g, int64_t j, int64_t k, int64
 /// Many rows: block after block of A, which stays in cache while all of W goes by.
 template <class Dots, class As>
 void dots_by_rows(const As& as, const Gemm<Real>& g, DotPanels& p) {
-    const int64_t at_once = even_piece(g.m_end - g.m_begin, dots_rows, quad_rows), depth = as.depth();
+    const int64_t at_once = even_piece(g.m_end - g.m_begin, dots_rows, dots_tile_rows), depth = as.depth();
     for (int64_t i = g.m_begin; i < g.m_end; i += at_once)
         for (int64_t k = 0; k < g.k; k += depth) {
             const DotsBlock block = {i, least(i + at_once, g.m_end), k, least(depth, g.k - k)};
@@ -264,8 +268,10 @@ void dots_by_columns(const As& as, const Gemm<Real>& g, DotPanels& p) {
 template <class Dots, class As>
 void dots_product(const As& as, const Gemm<Real>& g, void* workspace) {
     auto& panels = *static_cast<DotPanels*>(workspace);
-    const int64_t rows = ceil_divide(g.m_end - g.m_begin, quad_rows) * quad_rows;
-    const bool few = rows * as.parts(g.k) * as.words_of_part() <= dots_rows * dots_words;
+    const int64_t rows = ceil_divide(g.m_end - g.m_begin, dots_tile_rows) * dots_tile_rows;
+    const int64_t parts = as.parts(g.k);
+    const bool few =
+        rows * parts * as.words_of_part() <= dots_rows * dots_words && rows * parts <= dots_rows * dots_parts;
     few ? dots_by_columns<Dots>(as, g, panels) : dots_by_rows<Dots>(as, g, panels);
 }
 

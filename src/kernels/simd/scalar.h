@@ -57,7 +57,7 @@ inline Integers add_pairs(Integers sum, Integers a, Integers b) {
 }
 /// Two numbers, rounded, as a pair of 16-bit integers.
 inline Vec short_words(Vec a, Vec b) {
-    auto whole = [](Vec x) -> uint32_t {  // what is no such integer: as x86 has it
+    auto whole = [](Vec x) -> uint32_t {  // they fit; NaN becomes -32768, as in AVX-512
         return x > -32768 && x < 32767.5f ? static_cast<uint16_t>(static_cast<int32_t>(round(x))) : 0x8000;
     };
     return __builtin_bit_cast(float, whole(a) | whole(b) << 16);
