@@ -46,7 +46,7 @@ class Executor {
     /// the rows of its space, and how long it took. All of it holds until `see` returns.
     struct Watched {
         const PlanStep& step;
-        const Call<Real>& call;  // as the team's first member had it
+        const Call<Real>& call;  // as the team's first member had it; an input may lie where the output does
         std::span<const Real> values;
         std::int64_t rows;
         double seconds;

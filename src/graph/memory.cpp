@@ -98,7 +98,40 @@ class Timeline {
     std::size_t looks_ = 0;
 };
 
+/// What step `at` makes may stand where that input does, which it is the last to read.
+bool may_become(const Value& input, const Value& made, int at) {
+    return input.last == at && made.first == at && input.type == made.type && input.space == made.space &&
+           input.width == made.width;
+}
+
 }  // namespace
+
+/// An input's value gets the life of what is made over it, whose own value nothing refers to any more. The
+/// first input will do: they are all as large.
+void make_in_place(const Graph& graph, Plan& plan) {
+    ById<ValueId> is(plan.values.size(), none);  // of each value: the one that it has become
+    std::iota(is.begin(), is.end(), ValueId{0});
+    auto rename = [&](ValueId& id) {
+        if (id != none) id = is[id];
+    };
+    for (int at = 0; at < static_cast<int>(plan.steps.size()); at++) {
+        PlanStep& s = plan.steps[at];
+        for (ValueId& id : s.in) rename(id);
+        for (ValueId& id : s.din) rename(id);
+        for (ValueId* id : {&s.out, &s.add, &s.saved, &s.scratch, &s.dout}) rename(*id);
+        const unsigned may = s.runs_forward() ? graph.node(s.node).op->in_place : 0;
+        for (std::size_t i = 0; may >> i != 0 && i < s.in.size(); i++) {
+            if (!(may >> i & 1u) || s.in[i] == none) continue;
+            Value &input = plan.values[s.in[i]], &made = plan.values[s.out];
+            if (!may_become(input, made, at)) continue;
+            input.last = made.last;
+            made.bytes = 0;
+            s.out = is[s.out] = s.in[i];
+            break;
+        }
+    }
+    for (ValueId& id : plan.value) rename(id);
+}
 
 /// Greedy by size (Pisarchyk & Lee 2020, "Efficient memory management for deep neural net inference", section
 /// 5): the largest buffer first, each at the lowest offset that no buffer alive at the same time covers.

@@ -41,6 +41,7 @@ Plan make_plan(const Graph& graph, const Program& program, const Lowering& lower
     lower_forward(lowerer);
     if (lowering.phase == Phase::train) lower_backward(lowerer);
     for (NodeId root : plan.roots) touch(plan, plan.value[root], static_cast<int>(plan.steps.size()));
+    make_in_place(graph, plan);
     pack(plan);
     place_barriers(graph, plan);
     return plan;

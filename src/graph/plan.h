@@ -11,8 +11,8 @@ namespace linnet {
 
 using ValueId = std::int32_t;
 
-/// A piece of the arena, alive from step `first` to step `last`: what a node made, a copy of it in another
-/// storage type, a gradient, or memory of one step.
+/// A piece of the arena, alive from step `first` to step `last`: what a node made (and in its place another
+/// that read it: Op::in_place), a copy of it in another storage type, a gradient, or memory of one step.
 struct Value {
     DType type = DType::f32;
     SpaceId space = none;    // none: not counted in rows
@@ -33,7 +33,8 @@ struct PlanStep {
     bool barrier = false;  // the team must meet before this step
     ProductKernel product = ProductKernel::panels;
     Small<ValueId, max_inputs> in{};
-    ValueId out = none, add = none, saved = none, scratch = none;
+    ValueId out = none;  // equal to one of `in` where it is made over that
+    ValueId add = none, saved = none, scratch = none;
     ValueId dout = none;
     Small<ValueId, max_inputs> din{};  // equal to dout where the gradient is shared
     Small<bool, max_inputs> accumulate{};
@@ -63,7 +64,8 @@ struct Plan {
     ById<PlanStep> steps;
     ById<Value> values;
     ById<ValueId> value;  // of each node; none where it is not made (or has been dropped since)
-                          // (in the rows of its space, or with chosen_only in some of them)
+                          // (in the rows of its space, or with chosen_only in some of them); later it may be
+                          // another node's
     std::size_t arena_bytes = 0;
 
     int barriers() const;
@@ -86,6 +88,8 @@ const char* name_of(StepKind kind);
 std::string describe(const Graph& graph, const Plan& plan);
 
 // The parts of make_plan, each in a file of its own.
+/// memory.cpp: what an op may make over an input that nothing reads later is one value with it.
+void make_in_place(const Graph& graph, Plan& plan);
 /// memory.cpp: offsets and arena_bytes. Returns how often it looked where something is free.
 std::size_t pack(Plan& plan);
 void place_barriers(const Graph& graph, Plan& plan);  // memory.cpp

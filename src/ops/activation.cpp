@@ -82,6 +82,7 @@ const Op activation_op = {
     },
     .reads_inputs = 1,
     .by_row = true,
+    .in_place = 1,
 };
 
 const Op gated_op = {
@@ -96,6 +97,7 @@ const Op gated_op = {
     },
     .reads_inputs = 3,
     .by_row = true,
+    .in_place = 3,
 };
 
 }  // namespace linnet

@@ -77,6 +77,7 @@ const Op scale_op = {
     .forward = [](auto& call) { scale_forward(call); },
     .backward = [](auto& call) { scale_backward(call); },
     .by_row = true,
+    .in_place = 1,
 };
 
 const Op clamp_op = {
@@ -88,6 +89,7 @@ const Op clamp_op = {
     .backward = [](auto& call) { clamp_backward(call); },
     .reads_inputs = 1,
     .by_row = true,
+    .in_place = 1,
 };
 
 const Op softcap_op = {
@@ -99,6 +101,7 @@ const Op softcap_op = {
     .backward = [](auto& call) { softcap_backward(call); },
     .reads_output = true,
     .by_row = true,
+    .in_place = 1,
 };
 
 }  // namespace linnet

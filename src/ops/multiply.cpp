@@ -161,6 +161,7 @@ const Op multiply_op = {
     .backward = [](auto& call) { multiply_backward(call); },
     .reads_inputs = 3,
     .by_row = true,
+    .in_place = 3,
 };
 
 const Op weigh_op = {

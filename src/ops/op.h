@@ -229,8 +229,11 @@ struct Op {
     bool passes_gradient = false;   // every input's gradient is the output's gradient (add)
     bool product = false;           // its first parameter is a matrix that rows are multiplied with
     bool by_row = false;            // a row of the output depends on nothing but the same row of each input
-    bool loss = false;              // backward starts here and needs no dout
-    std::int64_t (*saved)(const NodeShape&) = nullptr;                       // Reals per row
+    /// Bit i: forward may make the output over input i of the same rows, width and type: in one round, each
+    /// element of that input is read for the same element of the output alone.
+    unsigned in_place = 0;
+    bool loss = false;                                  // backward starts here and needs no dout
+    std::int64_t (*saved)(const NodeShape&) = nullptr;  // Reals per row
     std::int64_t (*scratch)(const NodeShape&, std::int64_t rows) = nullptr;  // Reals, shared by the team
     std::int64_t (*backward_scratch)(const NodeShape&, std::int64_t rows) = nullptr;
     /// A table that depends on attributes and on parameters that are not trained, made once for all executors

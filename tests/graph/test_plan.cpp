@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <vector>
 
 #include "graph/executor.h"
@@ -172,6 +173,53 @@ TEST_CASE("buffers alive at the same time never overlap") {
                 }
         }
     }
+}
+
+TEST_CASE("a gated product is made where its gate lies, but where backward reads that") {
+    TracedModel model = trace(small("llama"), true);
+    for (Phase phase : {Phase::read, Phase::train}) {
+        Lowering lowering = training(24);
+        lowering.phase = phase;
+        const Plan plan = make_plan(model.graph, model.graph.program("loss"), lowering);
+        int products = 0;
+        for (const PlanStep& step : plan.steps)
+            if (step.runs_forward() && model.graph.node(step.node).op == &gated_op) {
+                CHECK((step.out == step.in[0]) == (phase == Phase::read));
+                products++;
+            }
+        CHECK(products > 0);
+    }
+}
+
+TEST_CASE("every step reads what its inputs have made, wherever that lies by then") {
+    const std::function<void(Lowering&)> ways[] = {
+        [](Lowering& l) { l.phase = Phase::read; }, [](Lowering&) {}, [](Lowering& l) { l.recompute = true; },
+        [](Lowering& l) { l.activation = DType::bf16, l.products = ProductKernel::bf16; }};
+    for (const char* kind : kinds)
+        for (const auto& change : ways) {
+            TracedModel model = trace(small(kind), true);
+            const Graph& graph = model.graph;
+            Lowering lowering = training(24);
+            change(lowering);
+            const Plan plan = make_plan(graph, graph.program("loss"), lowering);
+            std::map<ValueId, NodeId> holds;
+            for (const PlanStep& s : plan.steps) {
+                CAPTURE(kind);
+                CAPTURE(graph.node(s.result).path);
+                const std::vector<NodeId> inputs = inputs_of(graph, s);
+                for (std::size_t i = 0; i < s.in.size(); i++)
+                    if (s.in[i] != none) CHECK(holds.at(s.in[i]) == inputs.at(i));
+                if (s.add != none) {
+                    const auto& added = graph.node(s.result).inputs;
+                    CHECK(holds.at(s.add) == (added[0] == s.node ? added[1] : added[0]));
+                }
+                if (s.kind == StepKind::backward && s.out != none && !graph.node(s.node).op->loss)
+                    CHECK(holds.at(s.out) == s.result);
+                else if (s.out != none)
+                    holds[s.out] = s.result;
+            }
+            for (NodeId root : plan.roots) CHECK(holds.at(plan.value[root]) == root);
+        }
 }
 
 TEST_CASE("inference reuses buffers, and needs no barrier between q, k and v") {
