@@ -48,6 +48,7 @@ consteval std::uint64_t types_by_pairs(BlockTypes<Types...>) {
 
 }  // namespace
 
+static_assert(sizeof(DotPanels) <= gemm_workspace_bytes);
 extern const KernelTable<float> avx2_kernels;
 constinit const KernelTable<float> avx2_kernels =
     with_block(make_table("avx2"), {.panels = panels,

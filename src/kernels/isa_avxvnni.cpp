@@ -17,6 +17,7 @@ struct ByteDots : ByteWordDots {
 
 }  // namespace
 
+static_assert(sizeof(DotPanels) <= gemm_workspace_bytes);
 extern const AddedKernels avxvnni_kernels;
 constinit const AddedKernels avxvnni_kernels = {.name = "avxvnni",
                                                 .block = {.panels = dot_panels<ByteDots>,

@@ -27,13 +27,14 @@
 namespace linnet {
 namespace {
 
-constexpr int64_t dots_words = 128;  // of a block of K
-constexpr int64_t dots_parts = 32;   // of a block of K, at most
+// Of a block of K. A panel of W (24 KiB in AVX-512) stands in L1; with 128 words, C is added to more often
+// (f16 7, q6_k 5 % slower).
+constexpr int64_t dots_words = 192;
+constexpr int64_t dots_parts = 48;  // at most: parts of bytes have four words or more
 // Each sum needs a register for its integer and one for its number: 24 of 32 registers, or 12 of 16.
 constexpr int dots_tile_rows = W == 16 ? 6 : 3;
 constexpr int64_t dots_rows =
     (520 + dots_tile_rows - 1) / dots_tile_rows * dots_tile_rows;  // of A, at once in L2
-constexpr int64_t dots_lines = tile_columns > dots_tile_rows ? tile_columns : dots_tile_rows;
 
 /// a·b + c in one rounding: also in tests, where fma has two.
 template <class V>
@@ -55,18 +56,18 @@ struct PartOfA {
     float d[dots_tile_rows];
     float sum[dots_tile_rows];  // what offsets are multiplied with
 };
-/// Words are four bytes, kept as the bits of floats, because the same code packs panels of both.
+/// Words are four bytes, kept as the bits of floats, because the same code packs panels of both. Rows of A
+/// stay rows, dots_words apart: a tile broadcasts its words from there as well as from a panel.
 struct DotPanels {
     alignas(64) float a[dots_rows * dots_words + 64];
     alignas(64) float w[tile_columns * dots_words + 64];
     alignas(64) float scale[tile_columns * dots_parts + 64];
     alignas(64) float offset[tile_columns * dots_parts + 64];
     PartOfA parts[dots_rows / dots_tile_rows * dots_parts];
-    alignas(64) float lines[dots_lines * dots_words + 64];
+    alignas(64) float lines[tile_columns * dots_words + 64];
     alignas(64) float line_scale[tile_columns * dots_parts];
     alignas(64) float line_offset[tile_columns * dots_parts];
 };
-static_assert(sizeof(DotPanels) <= gemm_workspace_bytes);
 
 /// Some rows of A, and columns that are one block of K.
 struct DotsBlock {
@@ -80,16 +81,11 @@ struct DotsRows {
 
 /// Packs a block of A; returns where the next one goes.
 template <class As>
-inline DotsRows pack_dots_rows(const As& as, const Gemm<Real>& g, const DotsBlock& b, float* lines,
-                               DotsRows to) {
-    const int64_t parts = as.parts(b.depth), words = parts * as.words_of_part();
+inline DotsRows pack_dots_rows(const As& as, const Gemm<Real>& g, const DotsBlock& b, DotsRows to) {
     for (int64_t i = b.i0; i < b.i1; i += dots_tile_rows) {
-        const int64_t rows = least(dots_tile_rows, b.i1 - i);
-        for (int64_t r = 0; r < rows; r++)
-            as.row(static_cast<const Real*>(g.a.data) + (i + r) * g.a.row + b.k0, b.depth,
-                   lines + r * dots_words, static_cast<int>(r), to.parts);
-        pack_panel<StoredF32, dots_tile_rows>(lines, dots_words, 1, rows, words, to.a);
-        to.a += dots_tile_rows * words, to.parts += parts;
+        for (int r = 0; r < least(dots_tile_rows, b.i1 - i); r++, to.a += dots_words)
+            as.row(static_cast<const Real*>(g.a.data) + (i + r) * g.a.row + b.k0, b.depth, to.a, r, to.parts);
+        to.parts += as.parts(b.depth);
     }
     return to;
 }
@@ -134,13 +130,13 @@ LINNET_INLINE void add_words(DotsTileInput& in, int64_t words, Integers (&sums)[
         LINNET_UNROLL
         for (int j = 0; j < NV; j++) some[i][j] = Dots::begin(sums[i][j]);
     }
-    for (int64_t word = 0; word < words; word++, in.a += dots_tile_rows, in.w += tile_columns) {
+    for (int64_t word = 0; word < words; word++, in.a++, in.w += tile_columns) {
         Integers column[NV];
         LINNET_UNROLL
         for (int j = 0; j < NV; j++) column[j] = load_integers(in.w + j * W);
         LINNET_UNROLL
         for (int i = 0; i < R; i++) {
-            const Integers x = set1_integer(__builtin_bit_cast(int32_t, in.a[i]));
+            const Integers x = set1_integer(__builtin_bit_cast(int32_t, in.a[i * dots_words]));
             LINNET_UNROLL
             for (int j = 0; j < NV; j++) some[i][j] = Dots::add(some[i][j], column[j], x);
         }
@@ -219,7 +215,7 @@ DotsRows dots_panel(const As& as, const Gemm<Real>& g, const DotsBlock& b, DotsR
                                   .words = words};
         tiles[vectors][least(dots_tile_rows, b.i1 - i)](
             in, tile_target(g, i, panel.j, panel.count - (vectors - 1) * W, b.k0 == 0));
-        rows.a += dots_tile_rows * parts * words, rows.parts += parts;
+        rows.a += least(dots_tile_rows, b.i1 - i) * dots_words, rows.parts += parts;
     }
     return rows;
 }
@@ -236,7 +232,7 @@ void dots_by_rows(const As& as, const Gemm<Real>& g, DotPanels& p) {
         for (int64_t k = 0; k < g.k; k += depth) {
             const DotsBlock block = {i, least(i + at_once, g.m_end), k, least(depth, g.k - k)};
             const DotsRows rows = {p.a, p.parts};
-            pack_dots_rows(as, g, block, p.lines, rows);
+            pack_dots_rows(as, g, block, rows);
             for (int64_t j = g.n_begin; j < g.n_end; j += tile_columns) {
                 const DotsColumns panel = dots_columns(g, j, k, depth);
                 pack_dots_columns(as, g, panel, dots_columns(g, j + tile_columns, k, depth), p);
@@ -251,7 +247,7 @@ void dots_by_columns(const As& as, const Gemm<Real>& g, DotPanels& p) {
     const int64_t depth = as.depth();
     DotsRows to = {p.a, p.parts};
     for (int64_t k = 0; k < g.k; k += depth)
-        to = pack_dots_rows(as, g, {g.m_begin, g.m_end, k, least(depth, g.k - k)}, p.lines, to);
+        to = pack_dots_rows(as, g, {g.m_begin, g.m_end, k, least(depth, g.k - k)}, to);
     for (int64_t j = g.n_begin; j < g.n_end; j += tile_columns) {
         DotsRows rows = {p.a, p.parts};
         for (int64_t k = 0; k < g.k; k += depth) {
@@ -269,9 +265,8 @@ template <class Dots, class As>
 void dots_product(const As& as, const Gemm<Real>& g, void* workspace) {
     auto& panels = *static_cast<DotPanels*>(workspace);
     const int64_t rows = ceil_divide(g.m_end - g.m_begin, dots_tile_rows) * dots_tile_rows;
-    const int64_t parts = as.parts(g.k);
     const bool few =
-        rows * parts * as.words_of_part() <= dots_rows * dots_words && rows * parts <= dots_rows * dots_parts;
+        rows * ceil_divide(g.k, as.depth()) <= dots_rows && rows * as.parts(g.k) <= dots_rows * dots_parts;
     few ? dots_by_columns<Dots>(as, g, panels) : dots_by_rows<Dots>(as, g, panels);
 }
 
