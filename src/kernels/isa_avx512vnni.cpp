@@ -28,12 +28,11 @@ struct PairDots : WordDots {
 
 static_assert(sizeof(DotPanels) <= gemm_workspace_bytes);
 extern const AddedKernels avx512vnni_kernels;
-constinit const AddedKernels avx512vnni_kernels = {
-    .name = "avx512vnni",
-    .block = {.panels = dot_panels<ByteDots>,
-              .panel_numbers = PanelNumbers::dots,
-              .halves = half_panels<PairDots>,
-              .half_numbers = PanelNumbers::integers,
-              .rows = block_rows,
-              .rows_longest = block_rows_longest}};
+constinit const AddedKernels avx512vnni_kernels = {.name = "avx512vnni",
+                                                   .block = {.panels = dot_panels<ByteDots>,
+                                                             .panel_numbers = PanelNumbers::dots,
+                                                             .halves = half_panels<PairDots>,
+                                                             .half_numbers = PanelNumbers::integers,
+                                                             .rows = block_rows,
+                                                             .rows_longest = block_rows_longest}};
 }  // namespace linnet
