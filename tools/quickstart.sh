@@ -14,11 +14,11 @@ case "${1:-}" in
     *) sed -n '2s/^# //p' "$0" >&2; exit 2 ;;
 esac
 
-compiler=${CXX:-g++}
+compiler=${CXX:-g++}  # or several words: ccache g++
 
 # One small program that needs everything the build needs: it answers "is anything missing?" better than any list.
 can_build() {
-    command -v make >/dev/null 2>&1 && command -v "$compiler" >/dev/null 2>&1 || return 1
+    command -v make >/dev/null 2>&1 && command -v "${compiler%% *}" >/dev/null 2>&1 || return 1
     dir=$(mktemp -d)
     cat >"$dir/probe.cpp" <<'PROBE'
 #include <CLI/CLI.hpp>
@@ -47,8 +47,8 @@ PROBE
     fi
     # As in the Makefile: OpenMP's pragmas are compiled, its library is not linked.
     # shellcheck disable=SC2086
-    if { "$compiler" -std=c++20 $flags -DDOCTEST_CONFIG_DISABLE -c -o "$dir/probe.o" "$dir/probe.cpp" &&
-        "$compiler" $folders -o "$dir/probe" "$dir/probe.o" -lpcre2-8 -lutf8proc -lpng -lz -lzstd -lsimdjson -ledit; } \
+    if { $compiler -std=c++20 $flags -DDOCTEST_CONFIG_DISABLE -c -o "$dir/probe.o" "$dir/probe.cpp" &&
+        $compiler $folders -o "$dir/probe" "$dir/probe.o" -lpcre2-8 -lutf8proc -lpng -lz -lzstd -lsimdjson -ledit; } \
         >"$dir/log" 2>&1; then
         rm -rf "$dir"
         return 0
