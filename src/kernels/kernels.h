@@ -172,13 +172,14 @@ struct BlockProducts {
     PanelNumbers panel_numbers = PanelNumbers::integers;
     ProductCut panel_cut = {};   // tile_m 0: as other products are
     std::uint64_t dots_too = 0;  // bit t: DType t is read by dots whatever panel_numbers says
-    PanelNumbers numbers_of(DType type) const {
-        return dots_too >> static_cast<int>(type) & 1 ? PanelNumbers::dots : panel_numbers;
-    }
     /// Reading with B of f16 and bf16, whose rows may have any length. Rounding loses less, in root mean
     /// square, than activations in f16 would. Null: the plain product.
     void (*halves)(const Gemm<Real>&, void* workspace) = nullptr;
     PanelNumbers half_numbers = PanelNumbers::integers;
+    PanelNumbers numbers_of(DType type) const {
+        if (info(type).block == 1) return half_numbers;
+        return dots_too >> static_cast<int>(type) & 1 ? PanelNumbers::dots : panel_numbers;
+    }
     /// What reads with B of this type; null: nothing of its own.
     auto reading(DType type) const {
         return info(type).block > 1 ? panels : type == DType::f16 || type == DType::bf16 ? halves : nullptr;

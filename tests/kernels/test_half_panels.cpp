@@ -22,31 +22,39 @@ namespace {
 
 /// VPDPWSSD (Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2).
 struct EmulatedPairs : WordDots {
-    static Integers add(Integers sum, Integers w, Integers a) {
-        auto low = [](Integers x) { return static_cast<std::int16_t>(x); };
-        auto high = [](Integers x) { return static_cast<std::int16_t>(x >> 16); };
-        return static_cast<Integers>(static_cast<std::uint32_t>(sum) +
-                                     static_cast<std::uint32_t>(low(w) * low(a)) +
-                                     static_cast<std::uint32_t>(high(w) * high(a)));
-    }
+    static Integers add(Integers sum, Integers w, Integers a) { return add_pairs(sum, w, a); }
 };
 
 std::vector<float> run(WeightProduct& product) {
     return product.run(linnet::half_panels<EmulatedPairs>, sizeof(linnet::DotPanels));
 }
 
-/// Whether the machine's own sets that have such products give these bits, too; adds how many they are.
+/// Calls f(name, asked, numbers) for the machine's own sets that have such products: asked(product) is what
+/// they make.
+template <class F>
+void each_own(F f) {
+    for (const KernelTable<float>* table : usable_kernels())
+        if (table->block.halves)
+            f(
+                table->name,
+                [table](WeightProduct& product) {
+                    return product.run(table->block.halves, table->gemm_workspace);
+                },
+                table->block.half_numbers);
+}
+
+/// Whether those that multiply 16-bit integers give these bits, too; adds how many they are.
 bool same_by_own(WeightProduct& product, const std::vector<float>& c, int& compared) {
     bool same = true;
-    for (const KernelTable<float>* table : usable_kernels()) {
-        if (!table->block.halves || table->block.half_numbers != PanelNumbers::integers) continue;
-        same &= product.run(table->block.halves, table->gemm_workspace) == c;
+    each_own([&](const char*, auto asked, PanelNumbers numbers) {
+        if (numbers != PanelNumbers::integers) return;
+        same &= asked(product) == c;
         compared++;
-    }
+    });
     return same;
 }
 
-/// The largest error, relative to the product of the two norms (of the parts of K).
+/// The largest error, relative to the product of the two rows' norms.
 double error_by_norms(WeightProduct& product, const std::vector<float>& c) {
     const std::vector<double> expected = product.expected();
     std::vector<double> weights(static_cast<std::size_t>(product.n * product.k));
@@ -95,11 +103,7 @@ TEST_CASE("an output of halves as 16-bit integers does not depend on the part th
             return same_in_part({type, m, 40, k}, asked, 3, std::min(m, 40) - 1);
         };
         CHECK(same(run));
-        for (const KernelTable<float>* table : usable_kernels())
-            if (table->block.halves)
-                CHECK(same([&](WeightProduct& product) {
-                    return product.run(table->block.halves, table->gemm_workspace);
-                }));
+        each_own([&](const char*, auto asked, PanelNumbers) { CHECK(same(asked)); });
     }
 }
 
@@ -121,7 +125,6 @@ TEST_CASE("numbers of any size become 16-bit integers without overflow") {
                     scalar.store(product.n * product.k, DType::bf16, weights.data(), product.w.data());
                     for (std::int64_t i = 0; i < product.m * (product.k + 1); i++)
                         product.a[i] = number(i % (product.k + 1), !of_weights);
-                    product.g.bias = product.g.add = nullptr;
                     for (std::int64_t i = 0; i < product.n; i++) product.bias[i] = 0;
                     for (std::int64_t i = 0; i < product.m * product.n; i++) product.add[i] = 0;
                     const std::vector<float> c = run(product);
@@ -146,13 +149,13 @@ TEST_CASE("a half that is not finite spoils its own row or column of the product
             CHECK(std::isfinite(a[i]) == (i / 20 != 1));
             CHECK(std::isfinite(w[i]) == (i % 20 != 3));
         }
-        for (WeightProduct* product : {&of_a, &of_w})
-            for (const KernelTable<float>* table : usable_kernels())
-                if (table->block.halves) {
-                    const std::vector<float> own = product->run(table->block.halves, table->gemm_workspace);
-                    for (std::size_t i = 0; i < own.size(); i++)
-                        CHECK(std::isfinite(own[i]) == (product == &of_a ? i / 20 != 1 : i % 20 != 3));
-                }
+        each_own([&](const char*, auto asked, PanelNumbers) {
+            const std::vector<float> own_a = asked(of_a), own_w = asked(of_w);
+            for (std::size_t i = 0; i < a.size(); i++) {
+                CHECK(std::isfinite(own_a[i]) == (i / 20 != 1));
+                CHECK(std::isfinite(own_w[i]) == (i % 20 != 3));
+            }
+        });
     }
 }
 
@@ -162,19 +165,17 @@ TEST_CASE("nothing before the first half of W is read, nor behind the last") {
             WeightProduct product(DType::f16, m, 35, k);
             const auto same_when_guarded = [&](auto asked) {
                 product.g.b.data = product.w.data();
-                const std::vector<float> expected = asked();
+                const std::vector<float> expected = asked(product);
                 for (bool at_end : {false, true}) {
                     const Guarded guarded(product.w, at_end);
                     product.g.b.data = guarded.data();
-                    CHECK(asked() == expected);
+                    CHECK(asked(product) == expected);
                 }
             };
-            same_when_guarded([&] { return run(product); });
-            for (const KernelTable<float>* table : usable_kernels()) {
-                CAPTURE(std::string(table->name) + " K " + std::to_string(k));
-                if (table->block.halves)
-                    same_when_guarded(
-                        [&] { return product.run(table->block.halves, table->gemm_workspace); });
-            }
+            same_when_guarded(run);
+            each_own([&](const char* name, auto asked, PanelNumbers) {
+                CAPTURE(std::string(name) + " K " + std::to_string(k));
+                same_when_guarded(asked);
+            });
         }
 }

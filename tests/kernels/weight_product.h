@@ -1,5 +1,7 @@
 // A product with stored weights, at awkward places, and what it should be.
 #pragma once
+#include <utility>
+
 #include "kernel_support.h"
 
 namespace linnet::test {

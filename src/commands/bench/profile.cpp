@@ -20,10 +20,9 @@ double peak_of(const std::string& weights, const Peaks& peaks) {
     const std::optional<DType> type = dtype_from_name(weights);
     const BlockProducts<float>& own = kernels().block;
     if (!type || !own.reading(*type)) return peaks.floats;
-    const bool blocks = info(*type).block > 1;
-    switch (blocks ? own.numbers_of(*type) : own.half_numbers) {
+    switch (own.numbers_of(*type)) {
         case PanelNumbers::bf16:
-            return blocks ? peaks.tiles : peaks.tiles / 3;  // high and low parts
+            return info(*type).block > 1 ? peaks.tiles : peaks.tiles / 3;  // high and low parts
         case PanelNumbers::integers:
             return 2 * peaks.floats;  // pairs of 16-bit integers in the place of one float
         case PanelNumbers::dots:

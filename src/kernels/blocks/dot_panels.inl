@@ -83,15 +83,12 @@ struct BytesOf {
                      float* offset) {
         for (int64_t i = 0; i < d; i += run_length) {
             const int64_t part = parts(i);
-            dots_run<Block>(block_at<Block>(w, j, k + i), d - i, reinterpret_cast<Byte*>(lines) + i,
-                            scales + part, offset + part);
+            dots_run<Block>(at(w, j, k + i), d - i, reinterpret_cast<Byte*>(lines) + i, scales + part,
+                            offset + part);
         }
     }
-    static void prefetch(const Operand& w, int64_t j, int64_t k, int64_t d) {
-        const char* from = block_at<Block>(w, j, k);
-        const int64_t bytes = d / Block::elements * Block::bytes;
-        for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(from + at, 0, 2);
-    }
+    static const char* at(const Operand& w, int64_t j, int64_t k) { return block_at<Block>(w, j, k); }
+    static int64_t bytes(int64_t d) { return d / Block::elements * Block::bytes; }
 };
 
 template <class Dots>

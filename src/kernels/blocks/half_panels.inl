@@ -80,14 +80,11 @@ class HalvesOf {
         });
     }
     void line(const Operand& w, int64_t j, int64_t k, int64_t d, float* lines, float* scales, float*) const {
-        each_part<Stored, false>(reinterpret_cast<const typename Stored::Element*>(stored_at(w, j, k)), d,
-                                 lines, [&](int64_t part, float scale) { scales[part] = scale; });
+        each_part<Stored, false>(reinterpret_cast<const typename Stored::Element*>(at(w, j, k)), d, lines,
+                                 [&](int64_t part, float scale) { scales[part] = scale; });
     }
-    void prefetch(const Operand& w, int64_t j, int64_t k, int64_t d) const {
-        const char* from = stored_at(w, j, k);
-        const int64_t bytes = d * static_cast<int64_t>(sizeof(typename Stored::Element));
-        for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(from + at, 0, 2);
-    }
+    static const char* at(const Operand& w, int64_t j, int64_t k) { return stored_at(w, j, k); }
+    static int64_t bytes(int64_t d) { return d * static_cast<int64_t>(sizeof(typename Stored::Element)); }
 
   private:
     template <class Numbers, bool activations, class F>

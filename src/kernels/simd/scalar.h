@@ -53,7 +53,9 @@ inline Integers set1_integer(int32_t x) {
 inline Integers add_pairs(Integers sum, Integers a, Integers b) {
     // Halves by shifts: from casts to int16_t GCC 12 makes wrong vectors of the whole tile on aarch64.
     auto low = [](int32_t x) { return static_cast<int32_t>(static_cast<uint32_t>(x) << 16) >> 16; };
-    return sum + low(a) * low(b) + (a >> 16) * (b >> 16);
+    // Unsigned, because sums that come to nothing (of numbers that are not finite) may leave 32 bits.
+    return static_cast<int32_t>(static_cast<uint32_t>(sum) + static_cast<uint32_t>(low(a) * low(b)) +
+                                static_cast<uint32_t>((a >> 16) * (b >> 16)));
 }
 /// Two numbers, rounded, as a pair of 16-bit integers.
 inline Vec short_words(Vec a, Vec b) {
