@@ -67,6 +67,8 @@ inline void dots_run(const char* from, int64_t count, Byte* codes, float* scales
 /// The words of a product with weights of a block type.
 template <class Block>
 struct BytesOf {
+    static constexpr int64_t row_words = dots_words;
+    static constexpr int64_t rows_ahead = 0;  // with 2, prompts of 512 in q8_0 at 124M were 3 % slower
     static constexpr int words = 8 / Dotted<Block>::parts;
     template <class Dots>
     static constexpr int pieces =

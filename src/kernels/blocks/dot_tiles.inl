@@ -2,10 +2,12 @@
 // order in which a product goes through them. What the words hold, `As` says: bytes of a block type
 // (dot_panels.inl), or 16-bit integers (half_panels.inl).
 //
-// K is gone through in blocks of dots_words words, and each of them in parts, whose sums are exact and get
+// K is gone through in blocks of as.depth() numbers, and each of them in parts, whose sums are exact and get
 // two scales. An output is one chain of fma's over the parts of a block, then those chains in turn: the same
 // bits whatever part of C is asked for. `As`, made of K:
 //     offsets                       whether W has offsets
+//     row_words                     words from one packed row of A to the next, at most dots_longest
+//     rows_ahead                    how far ahead a row of A is fetched; 0: the processor does
 //     words                         of a part; 0: words_of_part() alone says
 //     pieces<Dots>                  in how many a part is summed
 //     depth()                       numbers of K in a block
@@ -28,8 +30,8 @@ namespace linnet {
 namespace {
 
 // Of a block of K. A panel of W (24 KiB in AVX-512) stands in L1; with 128 words, C is added to more often
-// (f16 7, q6_k 5 % slower).
-constexpr int64_t dots_words = 192;
+// (f16 7, q6_k 5 % slower). Up to dots_longest they may be one block.
+constexpr int64_t dots_words = 192, dots_longest = 288;
 constexpr int64_t dots_parts = 48;  // at most: parts of bytes have four words or more
 // Each sum needs a register for its integer and one for its number: 24 of 32 registers, or 12 of 16.
 constexpr int dots_tile_rows = W == 16 ? 6 : 3;
@@ -57,14 +59,14 @@ struct PartOfA {
     float sum[dots_tile_rows];  // what offsets are multiplied with
 };
 /// Words are four bytes, kept as the bits of floats, because the same code packs panels of both. Rows of A
-/// stay rows, dots_words apart: a tile broadcasts its words from there as well as from a panel.
+/// stay rows: a tile broadcasts its words from there as well as from a panel.
 struct DotPanels {
-    alignas(64) float a[dots_rows * dots_words + 64];
-    alignas(64) float w[tile_columns * dots_words + 64];
+    alignas(64) float a[dots_rows * dots_longest + 64];
+    alignas(64) float w[tile_columns * dots_longest + 64];
     alignas(64) float scale[tile_columns * dots_parts + 64];
     alignas(64) float offset[tile_columns * dots_parts + 64];
     PartOfA parts[dots_rows / dots_tile_rows * dots_parts];
-    alignas(64) float lines[tile_columns * dots_words + 64];
+    alignas(64) float lines[tile_columns * dots_longest + 64];
     alignas(64) float line_scale[tile_columns * dots_parts];
     alignas(64) float line_offset[tile_columns * dots_parts];
 };
@@ -79,12 +81,23 @@ struct DotsRows {
     PartOfA* parts;
 };
 
+/// Rows lie apart, and what fetches memory ahead by itself finds no pattern in that.
+/// `cache`: 3 for L1, 2 for L2.
+template <int cache>
+inline void prefetch_bytes(const void* from, int64_t bytes) {
+    for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(static_cast<const char*>(from) + i, 0, cache);
+}
+
 /// Packs a block of A; returns where the next one goes.
 template <class As>
 inline DotsRows pack_dots_rows(const As& as, const Gemm<Real>& g, const DotsBlock& b, DotsRows to) {
+    auto row = [&](int64_t i) { return static_cast<const Real*>(g.a.data) + i * g.a.row + b.k0; };
     for (int64_t i = b.i0; i < b.i1; i += dots_tile_rows) {
-        for (int r = 0; r < least(dots_tile_rows, b.i1 - i); r++, to.a += dots_words)
-            as.row(static_cast<const Real*>(g.a.data) + (i + r) * g.a.row + b.k0, b.depth, to.a, r, to.parts);
+        for (int r = 0; r < least(dots_tile_rows, b.i1 - i); r++, to.a += As::row_words) {
+            if (As::rows_ahead > 0 && i + r + As::rows_ahead < b.i1)
+                prefetch_bytes<3>(row(i + r + As::rows_ahead), b.depth * static_cast<int64_t>(sizeof(Real)));
+            as.row(row(i + r), b.depth, to.a, r, to.parts);
+        }
         to.parts += as.parts(b.depth);
     }
     return to;
@@ -95,14 +108,13 @@ struct DotsColumns {
     int64_t j, count, k, depth;
 };
 
-/// A row of the next panel comes from memory while one of this is packed: rows lie apart, and what fetches
-/// memory ahead by itself finds no pattern in that. (With the order of `dots_by_columns`, prompts of 4 and 16
-/// tokens at 1.1B are read 5 to 7 % faster on Zen 5; of 512 as before.)
+/// A row of the next panel comes from memory while one of this is packed. (With the order of
+/// `dots_by_columns`, prompts of 4 and 16 tokens at 1.1B are read 5 to 7 % faster on Zen 5; of 512 as
+/// before.)
 template <class As>
 inline void prefetch_row(const As& as, const Operand& w, const DotsColumns& panel, int64_t c) {
     if (c >= panel.count) return;
-    const char* from = as.at(w, panel.j + c, panel.k);
-    for (int64_t i = 0, bytes = as.bytes(panel.depth); i < bytes; i += 64) __builtin_prefetch(from + i, 0, 2);
+    prefetch_bytes<2>(as.at(w, panel.j + c, panel.k), as.bytes(panel.depth));
 }
 
 /// Packs a panel of W; `next` is the one to come.
@@ -112,10 +124,10 @@ inline void pack_dots_columns(const As& as, const Gemm<Real>& g, const DotsColum
     const int64_t count = panel.count, parts = as.parts(panel.depth);
     for (int64_t c = 0; c < count; c++) {
         prefetch_row(as, g.b, next, c);
-        as.line(g.b, panel.j + c, panel.k, panel.depth, p.lines + c * dots_words,
+        as.line(g.b, panel.j + c, panel.k, panel.depth, p.lines + c * dots_longest,
                 p.line_scale + c * dots_parts, p.line_offset + c * dots_parts);
     }
-    pack_panel<StoredF32, tile_columns>(p.lines, dots_words, 1, count, parts * as.words_of_part(), p.w);
+    pack_panel<StoredF32, tile_columns>(p.lines, dots_longest, 1, count, parts * as.words_of_part(), p.w);
     pack_panel<StoredF32, tile_columns>(p.line_scale, dots_parts, 1, count, parts, p.scale);
     if constexpr (As::offsets)
         pack_panel<StoredF32, tile_columns>(p.line_offset, dots_parts, 1, count, parts, p.offset);
@@ -129,7 +141,7 @@ struct DotsTileInput {
 };
 
 /// The products of so many words of a part, added to its sums.
-template <class Dots, int R, int NV>
+template <class As, class Dots, int R, int NV>
 LINNET_INLINE void add_words(DotsTileInput& in, int64_t words, Integers (&sums)[R][NV]) {
     Integers some[R][NV];
     LINNET_UNROLL
@@ -143,7 +155,7 @@ LINNET_INLINE void add_words(DotsTileInput& in, int64_t words, Integers (&sums)[
         for (int j = 0; j < NV; j++) column[j] = load_integers(in.w + j * W);
         LINNET_UNROLL
         for (int i = 0; i < R; i++) {
-            const Integers x = set1_integer(__builtin_bit_cast(int32_t, in.a[i * dots_words]));
+            const Integers x = set1_integer(__builtin_bit_cast(int32_t, in.a[i * As::row_words]));
             LINNET_UNROLL
             for (int j = 0; j < NV; j++) some[i][j] = Dots::add(some[i][j], column[j], x);
         }
@@ -176,7 +188,7 @@ void dots_tile(DotsTileInput in, const TileTarget& t) {
         }
         constexpr int pieces = As::template pieces<Dots>;
         for (int piece = 0; piece < pieces; piece++)
-            add_words<Dots>(in, As::words > 0 ? As::words / pieces : in.words, acc);
+            add_words<As, Dots>(in, As::words > 0 ? As::words / pieces : in.words, acc);
         LINNET_UNROLL
         for (int j = 0; j < NV; j++) {
             const Vec scale = load(in.scale + j * W);
@@ -222,7 +234,7 @@ DotsRows dots_panel(const As& as, const Gemm<Real>& g, const DotsBlock& b, DotsR
                                   .words = words};
         tiles[vectors][least(dots_tile_rows, b.i1 - i)](
             in, tile_target(g, i, panel.j, panel.count - (vectors - 1) * W, b.k0 == 0));
-        rows.a += least(dots_tile_rows, b.i1 - i) * dots_words, rows.parts += parts;
+        rows.a += least(dots_tile_rows, b.i1 - i) * As::row_words, rows.parts += parts;
     }
     return rows;
 }
