@@ -122,10 +122,8 @@ void pack_panels(const Operand& from, int64_t line, int64_t step, int64_t begin,
         const int64_t bytes = (end - begin) * static_cast<int64_t>(sizeof *x);
         for (int64_t t = 0; t < steps; t++) {
             const int64_t soon = (t + 1) * tile_depth;
-            for (int64_t k = soon; k < least(soon + tile_depth, depth); k++) {
-                const auto* row = reinterpret_cast<const char*>(x + begin + (k0 + k) * step);
-                for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(row + at);
-            }
+            for (int64_t k = soon; k < least(soon + tile_depth, depth); k++)
+                prefetch_bytes<3>(x + begin + (k0 + k) * step, bytes);
             for (int64_t i = begin; i < end; i += side) tile(i, t, std::false_type{});
         }
     }

@@ -32,6 +32,12 @@ constexpr int64_t read_ahead(int streams) {
     return streams == 1 ? 6144 : 1024;
 }
 
+/// Fetches memory into L1 (cache 3) or L2 (2).
+template <int cache>
+LINNET_INLINE void prefetch_bytes(const void* from, int64_t bytes) {
+    for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(static_cast<const char*>(from) + i, 0, cache);
+}
+
 inline int64_t ceil_divide(int64_t a, int64_t b) {
     return (a + b - 1) / b;
 }
