@@ -19,7 +19,8 @@ enum class Exit : int {
     terminated = 143,   // SIGTERM, after a graceful save
 };
 
-/// The only exception that loaders and commands throw; caught once, in run_program.
+/// What is wrong, for the user. Besides it only Stopped (signals.h), BrokenPipe (file.h) and std::bad_alloc
+/// leave a command; all are caught once, in run_program.
 class Error : public std::runtime_error {
   public:
     Error(Exit exit, const std::string& line) : std::runtime_error(line), exit_(exit) {}

@@ -1,4 +1,4 @@
-// Which file lies where in memory, for the signal that tells of a page that is no longer there.
+// Which file is mapped where in memory, for the handler of SIGBUS, which names the file.
 #pragma once
 #include <cstddef>
 #include <string_view>
@@ -10,7 +10,7 @@ namespace linnet {
 /// thing in run_program.
 void report_lost_pages();
 
-/// Books [data, data + size) on the file of that name; forget_mapped() ends that. Any thread.
+/// Registers [data, data + size) as mapped from the file of that name; forget_mapped() ends that. Any thread.
 void remember_mapped(const void* data, std::size_t size, std::string_view name);
 void forget_mapped(const void* data);
 

@@ -33,8 +33,8 @@ constexpr Command table[] = {
      "linnet merge -m model.gguf --lora tuned/adapter.gguf -o merged.gguf\n"
      "linnet merge -m model-q8_0.gguf --lora a.gguf=0.5 --lora b.gguf -o merged.gguf --type f16",
      add_merge},
-    {"report", "show several training runs over each other, on one page",
-     "linnet report my-model other-model -o runs.html", add_report},
+    {"report", "compare several training runs on one page", "linnet report my-model other-model -o runs.html",
+     add_report},
     {"eval", "measure how well a model predicts a text",
      "linnet eval -m my-model/model.gguf --file held-out.txt", add_eval},
     {"embed", "turn texts into vectors with an encoder",
@@ -82,7 +82,7 @@ constexpr Command table[] = {
      "linnet inspect graph -m model.gguf\n"
      "linnet inspect graph -m model.gguf --check -p \"Once upon a time\"",
      add_inspect_graph},
-    {"bench", "measure a model's speed: reading a prompt, writing tokens",
+    {"bench", "measure a model's speed: reading a prompt (prefill), writing tokens (decoding)",
      "linnet bench -m model.gguf -p 512 -n 128", add_bench},
     {"bench train", "measure the speed of training steps",
      "linnet bench train models/gpt2-124m.json --set train.batch=4", add_bench_train},

@@ -44,7 +44,8 @@ std::vector<BeamSearch::Candidate> BeamSearch::candidates(const std::vector<Beam
         const std::span<const float> own = logits.subspan(b * vocabulary, vocabulary);
         const double whole = log_sum(own);
         if (!std::isfinite(whole))
-            fail_input(model_->path(), "logits", "finite numbers", "others", not_finite_hint(*model_));
+            fail_input(model_->path(), "logits", "finite numbers", "NaN or infinity",
+                       not_finite_hint(*model_));
         for (TokenId id : likeliest(own, wanted))
             all.push_back(
                 {b, id, beams[b].logprob + static_cast<double>(own[static_cast<std::size_t>(id)]) - whole});

@@ -35,7 +35,7 @@ void EngineSource::fail_not_finite(const Work& work, Phase phase) {
         if (auto found = engine_.find_not_finite({&sequence(work.slot), work.tokens, work.every}, phase))
             fail_input(model.path(), found->node, "finite values",
                        std::to_string(found->values) + " that are not", not_finite_hint(model));
-    fail_input(model.path(), "logits", "finite numbers", "others", not_finite_hint(model));
+    fail_input(model.path(), "logits", "finite numbers", "NaN or infinity", not_finite_hint(model));
 }
 
 }  // namespace linnet

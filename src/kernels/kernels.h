@@ -117,7 +117,7 @@ enum class Activation : std::uint8_t {
     sigmoid,
     softplus,
     exp,
-    elu1
+    elu1  // elu(x) + 1
 };
 
 // Recurrences over the rows of one sequence: scan.h.
@@ -130,7 +130,7 @@ struct MatrixScan;
 template <class Real>
 struct MatrixScanBackward;
 
-/// How an optimizer makes its update u of d, the gradient times gradient_scale, plus l2 · p.
+/// Update u of d = gradient_scale · gradient + l2 · p (Adam: Kingma & Ba 2015; Lion: Chen et al. 2023).
 enum class UpdateRule : std::uint8_t {
     adam,  // m ← β1·m + (1-β1)·d, v ← β2·v + (1-β2)·d²; u = rectified · m̂ / (√v̂ + ε); rectified 0: m̂
     momentum,  // m ← β1·m + d; u = m, with nesterov d + β1·m; where m is null: d

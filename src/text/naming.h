@@ -1,5 +1,5 @@
-// Which text a tokenizer cannot encode, and from which byte on: it calls it "text", its callers know its
-// name.
+// Errors about text that cannot be encoded: a tokenizer knows the place in the part that it was given, its
+// callers the text's name and where the part begins.
 #pragma once
 #include <optional>
 #include <string>

@@ -46,7 +46,7 @@ class Tokenizer {
   public:
     virtual ~Tokenizer() = default;
 
-    virtual std::string_view kind() const = 0;  // "bpe", "spm", "unigram", "wordpiece", "char", "byte"
+    virtual std::string_view kind() const = 0;  // "bpe" "spm" "unigram" "wordpiece" "rwkv" "char" "byte"
     virtual TokenId size() const = 0;           // ids are [0, size)
     /// Appends the ids of `text` (any bytes) to `out`. Error(Exit::input) where the vocabulary cannot spell
     /// it (a character vocabulary without that character).

@@ -18,8 +18,8 @@ struct ModelShape {
 };
 
 // All are Qwen3-shaped, which other runtimes load: LLaMA's blocks with norms of q and k, of the newer recipe
-// (models/shakespeare-today.json) what helps at this size. Found by runs of equal arithmetic on 10 MB of text
-// at 4e13 FLOP (tables of them are in models/RESULTS.md); beyond, wider and deeper alike.
+// (models/shakespeare-today.json) what helps at this size. Found by runs of 150 s on 10 MB of text (tables of
+// them are in models/RESULTS.md); beyond, wider and deeper alike.
 constexpr ModelShape model_shapes[] = {
     {64, 2, 2, 192, 1024, 128, 8},       {96, 3, 3, 256, 2048, 128, 16},
     {96, 3, 3, 256, 4096, 128, 16},      {128, 3, 4, 384, 4096, 128, 16},

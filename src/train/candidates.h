@@ -74,10 +74,11 @@ struct TextSize {
 void fit_schedule(RunConfig& config, const std::vector<std::string>& given, double step_seconds,
                   double seconds, const TextSize& text);
 
-/// What a run takes whose steps, of so long each, fit_schedule has set: with evaluations and the rest.
+/// Seconds that a run of `steps` takes with its evaluations and what it writes, as fit_schedule allows for
+/// them.
 double seconds_of_steps(std::int64_t steps, double step_seconds);
 
-/// Of a run whose steps take so long: for one, and the least evaluation.
+/// Seconds for one step and the smallest evaluation.
 double seconds_to_first_loss(double step_seconds);
 
 /// The cadence alone, where the steps are given and time is not: depends on them alone.

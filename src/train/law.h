@@ -5,12 +5,13 @@
 namespace linnet {
 
 struct LawPoint {
-    double parameters = 0;
+    double parameters = 0;  // their number
     double bytes_read = 0;  // of text, in all
     double text_bytes = 0;  // to train on: what is read again counts less and less
 };
 
-/// Of the text that the law was fitted to, held out, once the learning rate has decayed.
+/// Bits per byte of the text that the law was fitted to, held out, once the learning rate has decayed. Its
+/// form is that of Hoffmann et al. 2022.
 double expected_bits(const LawPoint& point);
 
 /// A short run on another text: what the law says of it, and what it had.

@@ -18,7 +18,7 @@ struct TrainingOptions {
     DataOptions data;              // with resume it may be left out
     std::string out;
     bool resume = false, overwrite = false, dry_run = false, json = false;
-    bool plan = false;                  // only asked what a time would give: refuse one that reading takes up
+    bool plan = false;                  // for `linnet plan`: refuse a time that reading the data uses up
     bool verify = false;                // all checksums of a corpus folder, not a sample of them
     bool early_stop = true;             // end where the model is overfitting
     double epochs = 0;                  // end when all texts have been read so often; 0: train.steps

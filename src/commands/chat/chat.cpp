@@ -128,7 +128,7 @@ Action add_chat(CLI::App& app, const Globals& globals) {
     app.get_option("--tokens")
         ->default_str("-1; where the model continues text " + std::to_string(tokens_of_a_continuation));
     app.remove_option(app.get_option("--" + std::string(unused_setting)));
-    add_context(app, options->context, 1, "tokens to have room for");
+    add_context(app, options->context, 1, "context length in tokens");
     add_state_type(app, options->state);
     app.footer("A message that begins with / is one of these commands, which /help explains: " +
                joined(chat_command_names()) +

@@ -226,8 +226,9 @@ class Predictor {
 Action add_predict(CLI::App& app, const Globals& globals) {
     auto options = std::make_shared<Options>();
     add_model(app, options->model)->required();  // the built-in one is no encoder
-    add_prompt(app, "texts, one per line (pairs: separated by a tab)", options->prompt, options->file,
-               options->keep_newline);
+    add_prompt(app,
+               "texts, one per line (pairs: separated by a tab); --file also a picture (PNG, PGM, PPM, IDX)",
+               options->prompt, options->file, options->keep_newline);
     add_integer(app, "--top", options->top, 1, 1 << 20, "how many guesses to print, the likeliest first")
         ->default_str("5 for masks, 1 for classes and tags");
     app.add_flag("--resize", options->resize, "scale pictures of another size to the model's");

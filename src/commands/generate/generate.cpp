@@ -316,7 +316,7 @@ Action add_generate(CLI::App& app, const Globals& globals) {
         "encoder-decoders: answers kept at a time, the likeliest of which is printed; nothing is drawn");
     add_real(app, "--length-penalty", options->length_penalty, -10, 10,
              "of --beams: log probabilities are divided by length to the power X");
-    add_context(app, options->context, 1, "tokens to have room for");
+    add_context(app, options->context, 1, "context length in tokens");
     add_state_type(app, options->state);
     auto* shift = app.add_flag("--ctx-shift", options->text.generate.shift,
                                "when the context is full, drop the oldest part of the text and go on");

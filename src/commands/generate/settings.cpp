@@ -51,7 +51,8 @@ std::vector<Field> text_fields(TextSettings& settings) {
         {"logprobs", &g.logprobs, "jsonl: log probabilities of each token and of the N likeliest", 0, 1e6},
         {"seed", &settings.seed, "seed of the random numbers: same seed, same text", 0, 9.2e18},
         {"ignore-end", &g.ignore_end, "go on after the model's end token"},
-        {"special", &settings.special, "read control tokens that the prompt spells as such, not as text"},
+        {"special", &settings.special,
+         "parse control tokens written in the prompt, such as <|im_end|>, as tokens, not as text"},
     };
 }
 

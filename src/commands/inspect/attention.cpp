@@ -238,7 +238,7 @@ Action add_inspect_attention(CLI::App& app, const Globals& globals) {
         ->type_name("OUT");
     add_overwrite(app, options->overwrite);
     app.add_flag("--special", options->special,
-                 "read control tokens that the text spells as such, not as text");
+                 "parse control tokens written in the text, such as <|im_end|>, as tokens, not as text");
     app.add_flag("--json", options->json, "one JSON object per head, with its weights");
     return [options, &globals] { return run(*options, globals); };
 }

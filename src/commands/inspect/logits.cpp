@@ -122,7 +122,7 @@ Action add_inspect_logits(CLI::App& app, const Globals& globals) {
         ->default_str("the text's length");
     add_state_type(app, options->state);
     app.add_flag("--special", options->special,
-                 "read control tokens that the text spells as such, not as text");
+                 "parse control tokens written in the text, such as <|im_end|>, as tokens, not as text");
     app.add_flag("--json", options->json, "one JSON object per token: id, token, logit, probability");
     return [options, &globals] { return run(*options, globals); };
 }

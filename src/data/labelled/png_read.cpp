@@ -70,7 +70,9 @@ class PngReader {
         channels_ = png_get_channels(png_, info_);
         picture.shape = {png_get_image_width(png_, info_), png_get_image_height(png_, info_), channels_};
         const auto row = static_cast<std::size_t>(picture.shape.width * channels_);
-        if (png_get_rowbytes(png_, info_) != row) fail_input(file_.path(), "head", "8 bits", "others");
+        if (const std::size_t found = png_get_rowbytes(png_, info_); found != row)
+            fail_input(file_.path(), "head", "rows of " + std::to_string(row) + " bytes",
+                       std::to_string(found));
         picture.pixels.resize(picture.shape.bytes());
         rows_.resize(static_cast<std::size_t>(picture.shape.height));
         for (std::size_t y = 0; y < rows_.size(); y++) rows_[y] = picture.pixels.data() + y * row;

@@ -137,7 +137,8 @@ class Reader {
                              "one that may hold beside branch " + std::to_string(i), "anyOf takes either");
             flat.push_back(one);
             if (one == false) continue;
-            if (depth > deepest) fail(path, "fewer schemas in each other", "more");
+            if (depth > deepest)
+                fail(path, "schemas nested at most " + std::to_string(deepest) + " deep", "more");
             choices.push_back(flat_value(one, place, depth + 1, !alone || merges(branch)));
         }
         if (choices.empty()) fail(path_to(path, word), "a schema that some value fulfils", "none");

@@ -91,20 +91,20 @@ struct ModelConfig {
         } scaling;
     } position;
     struct {
-        bool bias = true;                            // of the projections q, k, v and output
-        bool output_bias = true;                     // false: of q, k and v alone
-        PerLayer<std::int64_t> window = 0;           // tokens; 0: none
-        std::string score = "scaled";                // what a query and a key make; resolved: not dot, cosine
-        std::string qk_norm = "none";                // of queries and keys, before RoPE
-        double scale = 0;                            // of scores; 0: 1 / sqrt(D)
-        double clamp = 0;                            // largest absolute value of q, k and v; 0: any
-        double softcap = 0;                          // c: scores become c tanh(score / c); 0: none
-        double alibi = 0;                            // largest bias of ALiBi; 0: none
-        std::int64_t buckets = 0, reach = 128;       // of learned biases by distance (T5); 0: none
-        std::int64_t globals = 0;                    // first positions that all see, beside a window
-        std::int64_t random = 0, random_seed = 0;    // blocks of 64 positions that each block sees beside it
-        PerLayer<std::int64_t> projected = 0;        // keys and values become so many (Linformer); 0: none
-        std::string projected_share = "headwise";    // … by matrices that these share
+        bool bias = true;                          // of the projections q, k, v and output
+        bool output_bias = true;                   // false: of q, k and v alone
+        PerLayer<std::int64_t> window = 0;         // tokens; 0: none
+        std::string score = "scaled";              // what a query and a key make; resolved: not dot, cosine
+        std::string qk_norm = "none";              // of queries and keys, before RoPE
+        double scale = 0;                          // of scores; 0: 1 / sqrt(D)
+        double clamp = 0;                          // largest absolute value of q, k and v; 0: any
+        double softcap = 0;                        // c: scores become c tanh(score / c); 0: none
+        double alibi = 0;                          // ALiBi: head h of H has the slope 2^(-alibi h/H); 0: none
+        std::int64_t buckets = 0, reach = 128;     // of learned biases by distance (T5); 0: none
+        std::int64_t globals = 0;                  // first positions that all see, beside a window
+        std::int64_t random = 0, random_seed = 0;  // blocks of 64 positions that each block sees beside it
+        PerLayer<std::int64_t> projected = 0;      // keys and values become so many (Linformer); 0: none
+        std::string projected_share = "headwise";  // … by matrices that these share
         PerLayer<std::int64_t> value_embedding = 0;  // number of the table that values get rows of; 0: none
         double dropout = 0;                          // of weights behind the softmax, in training
     } attention;

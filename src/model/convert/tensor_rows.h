@@ -20,7 +20,9 @@ struct ParameterRows {
     std::int64_t rows = 0, columns = 1;
     std::int64_t first = 0, all = 0;  // rows of the parameters before this one, and of all, in the tensor
     std::int64_t groups = 1;          // the tensor's rows are so many groups, each with its share of each
-    std::int64_t head = 0;  // > 0: each so many rows have their two halves in turn; there one by one
+    // > 0: rows of a head, in which the parameter has rows of the first and of the second half in turn, and
+    // the tensor one half behind the other (rotary pairs in NeoX order).
+    std::int64_t head = 0;
     bool transpose = false;
     std::int64_t stacks = 1;  // transposed: so many matrices one below another, each by itself
     ValueTransform transform = ValueTransform::same;

@@ -13,7 +13,8 @@ class ExpertsTracer {
 
     /// Another stack begins, whose rows are of another space.
     void begin() { places_ = bounds_ = none; }
-    /// Each token's experts, weighted, and the one that all tokens share; `std`: of first weights.
+    /// x [R, C] -> [R, C]: each token's experts, weighted, and the one that all tokens share; `std`: standard
+    /// deviation of first weights.
     NodeId trace(const std::string& blk, NodeId x, double std);
 
   private:

@@ -1,4 +1,4 @@
-// Rotary positions on their way into a model's graph.
+// Rotary positions (Su et al. 2021) in a model's graph.
 #pragma once
 #include <string>
 
@@ -11,7 +11,7 @@ class RopeTracer {
   public:
     /// What the nodes of all layers have in common, and their factors, once.
     void begin(Graph& graph, const ModelConfig& config);
-    /// x turned by its rows' positions.
+    /// x [R, heads·D] rotated by its rows' positions.
     NodeId add(Graph& graph, const ModelConfig& config, std::int64_t layer, std::string path, NodeId x) const;
 
   private:

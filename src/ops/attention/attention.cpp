@@ -4,7 +4,7 @@
 // sequence i of the other. Where the plan has states, keys and values come from the state (append.cpp).
 // Attributes that may be there: "window", how many positions are looked back at with the own one (and ahead,
 // where not "causal"), and beside it "globals", the first positions, which all see; "softcap" c, scores
-// become c · tanh(score / c) (Gemma 2, 2024); "alibi", the largest bias of ALiBi (Press et al. 2022);
+// become c · tanh(score / c) (Gemma 2, 2024); "alibi", the exponent of ALiBi's slopes (Press et al. 2022);
 // "dropout", the probability with which training drops a weight behind the softmax (kernels.h says which);
 // "random", so many blocks of keys that each block of queries sees beside its window (BigBird: Zaheer et al.
 // 2020), chosen from "seed" among "blocks". A fourth input is a table of biases by distance (score_bias.cpp),

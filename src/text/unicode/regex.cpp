@@ -262,7 +262,7 @@ void Regex::Matches::look_further(std::size_t cost, const char* why) {
     looked_ahead_ += cost;
     if (looked_ahead_ > spared_bytes + spared_times * text_.size())
         fail_input(regex_.place_, "pattern " + quoted(regex_.pattern_),
-                   "an expression that a text is soon matched by", "another", why);
+                   "an expression that matches within limits of look-ahead", "one that exceeds them", why);
 }
 
 bool Regex::Matches::next(std::size_t& begin, std::size_t& end) {
@@ -276,7 +276,7 @@ bool Regex::Matches::next(std::size_t& begin, std::size_t& end) {
         if (code == PCRE2_ERROR_NOMEMORY) throw std::bad_alloc();
         if (code < 0)
             fail_input(regex_.place_, "pattern " + quoted(regex_.pattern_),
-                       "an expression that a text is soon matched by", message_of(code),
+                       "an expression that matches within limits of backtracking", message_of(code),
                        is_limit(code) ? "it backtracks without end on this text" : "");
         const PCRE2_SIZE* found = pcre2_get_ovector_pointer(own_workspace().data.get());
         if (found[0] < at_ || found[1] < found[0])

@@ -1,6 +1,6 @@
 // What fits a text and a time: the models that a default run chooses between (train/candidates.h), and what
-// each would need and reach. A short run on the text, the pilot, tells its level; the law (train/law.h) the
-// rest.
+// each would need and reach: by the law (train/law.h), moved to what a short run on the text, the pilot,
+// reached.
 #pragma once
 #include <cstdint>
 #include <nlohmann/json.hpp>

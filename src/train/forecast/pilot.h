@@ -1,4 +1,5 @@
-// A short run in memory, on the text of a run that is planned: what the text's level is.
+// A short run in memory, on the text of a run that is planned: the bits per byte that a known model and
+// budget reach on it.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -31,14 +31,14 @@ void leave_out(const json& entry, OptimizerConfig& c) {
 
 std::vector<Field> optimizer_rows(OptimizerConfig& o, const std::string& p) {
     return {
-        {p + "kind", &o.kind, "the rule of updates", 0, 0, optimizer_names()},
+        {p + "kind", &o.kind, "optimizer", 0, 0, optimizer_names()},
         {p + "lr", &o.lr, "peak learning rate", 0, 100},
         {p + "beta1", &o.beta1, "decay of the mean of gradients", 0, 0.9999999},
         {p + "beta2", &o.beta2, "decay of the mean of their squares", 0, 0.9999999},
         {p + "epsilon", &o.epsilon, "added to the root of that mean", 1e-30, 1},
         {p + "weight_decay", &o.weight_decay, "on matrices only", 0, 10},
         later(p + "momentum", &o.momentum, "of sgd and muon", 0, 0.9999999),
-        later(p + "nesterov", &o.nesterov, "sgd and muon look ahead by their momentum"),
+        later(p + "nesterov", &o.nesterov, "sgd and muon: Nesterov momentum"),
         later(p + "momentum_warmup", &o.momentum_warmup, "steps in which momentum rises; 0: none", 0, 1e12),
         later(p + "momentum_start", &o.momentum_start, "where it begins to rise", 0, 0.9999999),
         later(p + "cautious_decay", &o.cautious_decay,
@@ -69,10 +69,10 @@ std::vector<Field> optimizer_fields(OptimizerConfig& o, const std::string& prefi
 
 std::vector<Field> schedule_fields(ScheduleConfig& s, const std::string& p) {
     return {
-        {p + "kind", &s.kind, "how the learning rate falls", 0, 0, schedule_names()},
+        {p + "kind", &s.kind, "learning-rate schedule", 0, 0, schedule_names()},
         {p + "warmup", &s.warmup, "steps in which the learning rate rises", 0, 1e12},
-        {p + "min_lr", &s.min_lr, "learning rate at the end", 0, 100},
-        {p + "decay", &s.decay, "the last share of the steps, for kind wsd", 0, 1},
+        {p + "min_lr", &s.min_lr, "lowest learning rate, of kinds that fall to one", 0, 100},
+        {p + "decay", &s.decay, "wsd: share of the steps, at the end, in which the rate falls", 0, 1},
     };
 }
 

@@ -122,7 +122,7 @@ TEST_CASE("what an expression looks at grows as the text does, or the text is re
     for (const char* pattern : {"(?:(?=(a*))\\1)*c", "a*?a*?b", "a+b"}) {
         CAPTURE(pattern);
         CHECK(test::has(test::refusal([&] { looked(pattern, "a", 1'000'000); }),
-                        "expected an expression that a text is soon matched by"));
+                        "expected an expression that matches within limits of"));
         CHECK(looked(pattern, "a", 10'000) > 0);
     }
     CHECK(test::has(test::refusal([&] { looked("(a|aa)+$", "aaaaaaaaaaaaaaaaaaaa!", 50'000); }),
