@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <filesystem>
 
 #include "base/error.h"
 #include "base/split.h"
@@ -38,9 +39,12 @@ TEST_CASE("pairs, classes and tags are read from lines; a bad one is named by fi
         options.skip_bad = skip;
         return read_labelled(kind, options);
     };
+    std::filesystem::create_directories(s / "run");
+    test::write_text(s / "run/log.jsonl", "the run's own");
     LabelledData pairs = read(LabelledKind::pairs, "cat\tK AE T\r\n\ndog\tD AO G");
     REQUIRE(pairs.all.size() == 2);
     CHECK(pairs.all[0].second == "K AE T");
+    CHECK(read_labelled(LabelledKind::pairs, {.inputs = {s.path}, .except = s / "run"}).all.size() == 2);
     CHECK(pairs.place(pairs.all[1]) == path + ": line 3");
     LabelledData two = read(LabelledKind::classes, "a b\tc d\tyes\nx\ty\tno\n");
     CHECK(two.all[0].two);

@@ -32,7 +32,7 @@ class Reader {
 
     LabelledData read() {
         Sha256 sum;
-        for (const std::string& path : expand_inputs(options_.inputs)) {
+        for (const std::string& path : expand_inputs(options_.inputs, options_.except)) {
             LineReader lines(path);
             found_.files.push_back(lines.path());
             const bool jsonl = reads_as_jsonl(path, options_.format);

@@ -30,6 +30,7 @@ struct LabelledOptions {
     std::vector<std::string> fields;  // of a JSON line, in their order; empty: the kind's own
     std::string format = "auto";      // "text" (tab-separated), "jsonl", "auto": by the name
     bool skip_bad = false;            // count bad lines instead of stopping at the first
+    std::string except = {};          // a folder that is no part of the data: the run's own
 };
 
 struct LabelledData : Skipped {

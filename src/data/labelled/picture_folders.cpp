@@ -21,14 +21,16 @@ struct Entry {
     bool folder;
 };
 
-/// What a folder holds, sorted by name, but for what is hidden.
-std::vector<Entry> entries_of(const std::string& folder) {
+/// What a folder holds, sorted by name, but for what is hidden and `except`.
+std::vector<Entry> entries_of(const std::string& folder, const std::string& except = "") {
     std::vector<Entry> all;
     if (!name_taken(folder)) fail_errno(folder, "", ENOENT);
     if (!is_folder(folder)) fail_input(folder, "", "a folder of pictures, as others are", "a file");
     for (const std::string& name : names_in(folder)) {
         if (name.starts_with('.')) continue;
         const std::string path = (fs::path(folder) / name).string();
+        std::error_code ignored;
+        if (!except.empty() && fs::equivalent(path, except, ignored)) continue;
         all.push_back({name, path, is_folder(path)});
     }
     return all;
@@ -47,10 +49,11 @@ constexpr std::string_view way_out = "in training, --skip-bad passes over such f
 /// The files of each class. A file beside the classes' folders is bad; where there is none of them, the
 /// folder is another one than it should be.
 std::map<std::string, std::vector<std::string>> files_of(const std::vector<std::string>& folders,
-                                                         bool skip_bad, Skipped& skipped) {
+                                                         bool skip_bad, const std::string& except,
+                                                         Skipped& skipped) {
     std::map<std::string, std::vector<std::string>> classes;
     for (const std::string& folder : folders) {
-        const std::vector<Entry> entries = entries_of(folder);
+        const std::vector<Entry> entries = entries_of(folder, except);
         const bool any = std::any_of(entries.begin(), entries.end(), [](const Entry& e) { return e.folder; });
         for (const Entry& entry : entries) {
             if (!entry.folder) {
@@ -74,10 +77,10 @@ std::map<std::string, std::vector<std::string>> files_of(const std::vector<std::
 }  // namespace
 
 LabelledPictures read_picture_folders(const std::vector<std::string>& folders, const PictureShape& wanted,
-                                      bool resize, bool skip_bad) {
+                                      bool resize, bool skip_bad, const std::string& except) {
     LabelledPictures all;
     all.pictures.shape = wanted;
-    for (const auto& [name, files] : files_of(folders, skip_bad, all)) {
+    for (const auto& [name, files] : files_of(folders, skip_bad, except, all)) {
         const std::size_t before = all.labels.size();
         const auto number = static_cast<std::int32_t>(all.classes.size());
         for (const std::string& file : files) {

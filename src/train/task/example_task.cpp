@@ -184,8 +184,8 @@ ExampleData::ExampleData(const RunConfig& config, DataOptions options) : options
     if (config.model.reads_patches()) {
         read_pictures(config);
     } else {
-        LabelledOptions wanted{options_.inputs, options_.fields, options_.read.format,
-                               options_.read.skip_bad};
+        LabelledOptions wanted{options_.inputs, options_.fields, options_.read.format, options_.read.skip_bad,
+                               options_.read.except};
         const LabelledKind kind = kind_of(config);
         examples_ = read_labelled(kind, wanted);
         sha256_ = examples_.sha256;
@@ -205,8 +205,8 @@ void ExampleData::read_pictures(const RunConfig& config) {
     const auto& image = config.model.image;
     const PictureShape wanted{image.width, image.height, image.channels};
     if (!is_folder(options_.inputs[0])) return read_idx_files(wanted);
-    LabelledPictures read =
-        read_picture_folders(options_.inputs, wanted, options_.resize, options_.read.skip_bad);
+    LabelledPictures read = read_picture_folders(options_.inputs, wanted, options_.resize,
+                                                 options_.read.skip_bad, options_.read.except);
     pictures_ = std::move(read.pictures);
     picture_labels_ = std::move(read.labels);
     labels_ = std::move(read.classes);
