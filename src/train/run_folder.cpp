@@ -131,8 +131,10 @@ void RunFolder::restore() const {
         for (const char* name : run_names) remove_all(path_ + "/" + name);
         remove_all(all);  // first: what is moved back now must stay, also where this is ended half-way
     }
-    for (const char* name : run_names) {
-        const std::string kept = path_ + "/" + set_aside + "/" + name, now = path_ + "/" + name;
+    // Checkpoints last: beside them what stands aside is taken for a run that was replaced, and removed.
+    for (std::size_t i = std::size(run_names); i-- > 0;) {
+        const std::string name = run_names[i], kept = path_ + "/" + set_aside + "/" + name,
+                          now = path_ + "/" + name;
         if (!name_taken(kept)) continue;
         remove_all(now);
         move(kept, now);
