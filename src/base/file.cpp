@@ -172,6 +172,12 @@ std::string last_name(const std::string& path) {
     return (whole.has_filename() ? whole : whole.parent_path()).filename().string();
 }
 
+std::string kept_path(const std::string& path) {
+    const std::filesystem::path whole = std::filesystem::absolute(path);
+    return (std::find(whole.begin(), whole.end(), "..") == whole.end() ? whole.lexically_normal() : whole)
+        .string();
+}
+
 bool is_folder(const std::string& path) {
     std::error_code ignored;
     return std::filesystem::is_directory(path, ignored);

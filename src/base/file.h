@@ -71,8 +71,13 @@ enum class Existing {
     replace_name,  // never what a link leads to: for the fixed names in a folder that linnet writes
 };
 
-/// The last name of an absolute path, whether or not a slash stands behind it: "b" of "a/b/".
+/// The last component of the path, made absolute first, with or without a slash behind it: "b" of "a/b/", the
+/// current folder's name of ".".
 std::string last_name(const std::string& path);
+
+/// The path as a file may keep it: absolute. Where it has "..", which may stand behind a symbolic link, all
+/// of it stays as it is.
+std::string kept_path(const std::string& path);
 
 /// Whether anything has that name, a link to nowhere too.
 bool name_taken(const std::string& path);

@@ -182,6 +182,12 @@ std::string human_seconds(double seconds) {
     return text;
 }
 
+std::string two_digits(double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.2g", value);
+    return text;
+}
+
 std::string human_count(double count) {
     static const char* const units[] = {"", "k", "M", "G", "T"};
     int unit = 0;

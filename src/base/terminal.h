@@ -41,6 +41,7 @@ void tell(std::string_view line, bool faint = false);
 std::string human_bytes(double bytes);           // "512 B", "1.2 GB" (powers of 1000)
 std::string human_seconds(double seconds);       // "0.8s", "3m 20s", "2h 05m", "3d 04h"
 std::string human_count(double count);           // "950", "12.3k", "1.24M"
+std::string two_digits(double value);            // "3.4", "0.00012", "1.2e+03": of a rate, a time, a share
 std::string grouped(std::integral auto count) {  // "950", "50 257"
     std::string digits = std::to_string(count);
     for (std::size_t at = digits.size(); at > (digits[0] == '-' ? 4U : 3U);) digits.insert(at -= 3, 1, ' ');

@@ -11,6 +11,7 @@ struct TrainingArguments {
     TrainingOptions train;
     std::string time, save, fields;
     std::int64_t steps = 0;
+    const CLI::App* given = nullptr;  // the command: which options were given
 };
 
 /// --data, once or several times, with weights; `pictures`: the command learns from those, too.

@@ -247,8 +247,8 @@ void link_or_copy(const std::string& from, const std::string& to) {
     std::error_code error;
     fs::remove(temporary, error);
     fs::create_hard_link(from, temporary, error);
-    if (error) fs::copy_file(from, temporary, error);  // a file system without links, or another one
-    if (error) fail_errno(to, "", error.value());
+    if (error)  // a file system without links, or another one
+        return write_file(to, MappedFile(from).text(), Existing::replace_name);
     if (int failed = rename_file(temporary, to)) fail_errno(to, "", failed);
     fs::remove(temporary, error);  // rename does nothing where both are names of one file
 }
@@ -261,15 +261,15 @@ void save_checkpoint(const std::string& folder, const Checkpoint& state, Learner
     make_folders(temporary);
     const Removed left{temporary};
     json sums;
-    const std::string weights = model.start.adapts() ? best_adapter : best_model;
+    if (name_taken(state.best)) {  // first: it may be moved away while weights are written
+        link_or_copy(state.best, temporary + "/" + best_name);
+        sums[best_name] = state.best_sha256;
+    }
+    const std::string weights = model.start.model_name();
     sums[weights] = save_trained(temporary + "/" + weights, model, DType::f32, name, provenance);
     sums[moments_name] = write_floats(temporary + "/" + moments_name, moments_of(learner));
     if (const Floats helpers = helpers_of(learner); !helpers.empty())
         sums[helpers_name] = write_floats(temporary + "/" + helpers_name, helpers);
-    if (!state.best.empty()) {
-        link_or_copy(state.best, temporary + "/" + best_name);
-        sums[best_name] = state.best_sha256;
-    }
     json manifest = {{"step", state.step},
                      {"name", state.name},
                      {"data", state.data},
@@ -345,7 +345,7 @@ Checkpoint read_checkpoint(const std::string& folder) {
 }
 
 void load_checkpoint(const std::string& folder, Learner& learner, const TrainingStart& start) {
-    load_trained(folder + "/" + (start.adapts() ? best_adapter : best_model), learner, start);
+    load_trained(folder + "/" + start.model_name(), learner, start);
     if (const Floats helpers = helpers_of(learner); !helpers.empty())
         read_floats(folder + "/" + helpers_name, helpers, "as this generator has");
     read_floats(folder + "/" + moments_name, moments_of(learner), "as this optimizer keeps");

@@ -1,7 +1,6 @@
 #include "train/chosen.h"
 
 #include <algorithm>
-#include <cstdio>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -40,18 +39,20 @@ bool end_may_move(const TrainConfig& t) {
     return may;
 }
 
+[[noreturn]] void refuse_time(double least, const std::string& given, const std::string& why) {
+    fail(Exit::usage, "", "--time", "at least " + two_digits(1.1 * least) + "s", given, why);
+}
+
 /// A time that is too short for one step and one evaluation is refused.
 void require_time(const TrainingOptions& options, double step_seconds, double seconds) {
     const double least = seconds_to_first_loss(step_seconds);
     if (seconds >= least) return;
-    char text[2][40];
-    std::snprintf(text[0], sizeof text[0], "at least %.2gs", 1.1 * least);
-    std::snprintf(text[1], sizeof text[1], "%.2gs", seconds);
     const bool given = options.time_limit_s > 0;
-    fail(Exit::usage, "", "--time", text[0], given ? text[1] : "none, which means " + human_seconds(seconds),
-         given
-             ? "a step and an evaluation take as long"
-             : "a step and an evaluation take as long; a smaller train.batch or train.accumulate takes less");
+    refuse_time(
+        least, given ? two_digits(seconds) + "s" : "none, which means " + human_seconds(seconds),
+        given
+            ? "a step and an evaluation take as long"
+            : "a step and an evaluation take as long; a smaller train.batch or train.accumulate takes less");
 }
 
 /// As measured when the model was chosen, or now.
@@ -90,9 +91,7 @@ void choose_schedule(const TrainingOptions& options, RunSetup& setup) {
 
 /// How often a text is read, for people.
 std::string times(double read) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.2g", read);
-    return read < 100 ? text : grouped(static_cast<std::uint64_t>(read));
+    return read < 100 ? two_digits(read) : grouped(static_cast<std::uint64_t>(read));
 }
 
 /// Of several texts how often each is read: by their weights one may be read often, another in part.
@@ -110,21 +109,6 @@ void say_times_read(const RunSetup& setup) {
     }
     note("read in " + grouped(static_cast<std::uint64_t>(t.steps)) + (t.steps == 1 ? " step: " : " steps: ") +
          said);
-}
-
-/// Where the warm-up takes the whole run, as that of a config may with few --steps.
-void say_rate_that_rises(const RunSetup& setup) {
-    const TrainConfig& t = setup.config.train;
-    if (t.schedule.warmup < t.steps || t.optimizer.lr == 0 || setup.checkpoint.step >= t.steps) return;
-    const RateSpan span = rate_span(t);
-    const double last = scheduled_rate(t.schedule, span, t.steps - 1), peak = largest_rate(t.schedule, span);
-    if (last >= peak) return;  // noam's warm-up ends at its peak
-    char rates[2][32];
-    std::snprintf(rates[0], sizeof rates[0], "%.2g", last);
-    std::snprintf(rates[1], sizeof rates[1], "%.2g", peak);
-    note("the learning rate only rises, to " + std::string(rates[0]) + " of " + rates[1] +
-         ": train.schedule.warmup is " + grouped(static_cast<std::uint64_t>(t.schedule.warmup)) +
-         ", train.steps " + grouped(static_cast<std::uint64_t>(t.steps)));
 }
 
 void say_choice(const RunSetup& setup) {
@@ -227,10 +211,29 @@ void require_time_left(const RunSetup& setup) {
     const double least = seconds_to_first_loss(setup.choice.candidates[setup.choice.best].step_seconds),
                  read = seconds_since(setup.started);
     if (setup.time_limit_s - read >= least) return;
-    char text[2][40];
-    std::snprintf(text[0], sizeof text[0], "at least %.2gs", 1.1 * (read + least));
-    std::snprintf(text[1], sizeof text[1], "%.2gs", setup.time_limit_s);
-    fail(Exit::usage, "", "--time", text[0], text[1], "reading the text alone takes " + human_seconds(read));
+    refuse_time(read + least, two_digits(setup.time_limit_s) + "s",
+                "reading the text alone takes " + human_seconds(read));
+}
+
+void say_rate_that_rises(const RunSetup& setup) {
+    const TrainConfig& t = setup.config.train;
+    if (t.schedule.warmup < t.steps || t.optimizer.lr == 0 || setup.checkpoint.step >= t.steps) return;
+    const RateSpan span = rate_span(t);
+    const double last = scheduled_rate(t.schedule, span, t.steps - 1), peak = largest_rate(t.schedule, span);
+    if (last >= peak) return;  // noam's warm-up ends at its peak
+    note("the learning rate only rises, to " + two_digits(last) + " of " + two_digits(peak) +
+         ": train.schedule.warmup is " + grouped(static_cast<std::uint64_t>(t.schedule.warmup)) +
+         ", train.steps " + grouped(static_cast<std::uint64_t>(t.steps)));
+}
+
+void say_rate_that_stayed(const RunSetup& setup, std::int64_t step) {
+    const ScheduleConfig& schedule = setup.config.train.schedule;
+    RateSpan span = rate_span(setup.config.train);
+    const double rate = scheduled_rate(schedule, span, step - 1), much = 0.05 * largest_rate(schedule, span);
+    span.steps = static_cast<double>(step);  // as if these had been all
+    if (rate - scheduled_rate(schedule, span, step - 1) < much) return;
+    note("the learning rate was still " + two_digits(rate) + " when the time was up: --steps " +
+         std::to_string(step) + " would have let it fall");
 }
 
 void choose_rest(const TrainingOptions& options, RunSetup& setup) {

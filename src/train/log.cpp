@@ -21,6 +21,7 @@ RunLog::RunLog(std::string path, std::uint64_t keep, bool echo)
     if (bytes_ < keep)
         bytes_ = MappedFile(path_).text().rfind('\n') + 1;  // cut short: its last line may be, too
     if (int error = truncate_file(file_.fd, bytes_)) fail_errno(path_, "", error);
+    if (bytes_ > 0) run_ = read_logged_run(MappedFile(path_).text());
     if (::lseek(file_.fd, static_cast<off_t>(bytes_), SEEK_SET) < 0) fail_errno(path_, "", errno);
 }
 
@@ -28,6 +29,7 @@ void RunLog::write(const nlohmann::ordered_json& record) {
     const std::string line = json_line(record);
     if (int error = write_all(file_.fd, line.data(), line.size())) fail_errno(path_, "", error);
     bytes_ += line.size();
+    add_line(run_, line);
     if (!echo_) return;
     // A run goes on where its output cannot be written.
     try {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/descriptor.h"
+#include "train/report/logged_run.h"
 
 namespace linnet {
 
@@ -18,12 +19,15 @@ class RunLog {
     /// Appends a record at once (a killed run loses none). Error(Exit::io) where the disk is full.
     void write(const nlohmann::ordered_json& record);
     std::uint64_t bytes() const { return bytes_; }
+    /// What all of it says, for pages: reading the file again for each would take time that grows with it.
+    const LoggedRun& run() const { return run_; }
 
   private:
     std::string path_;
     Descriptor file_;
     std::uint64_t bytes_ = 0;
     bool echo_;
+    LoggedRun run_;
 };
 
 /// `value` with `digits` significant ones: what is written is read by people, too.

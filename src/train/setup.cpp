@@ -107,7 +107,8 @@ void check_resume(const RunSetup& setup, const TrainingOptions& options, const G
             fail(Exit::diverged, options.out, std::string("train.") + key,
                  was["train"].value(key, json()).dump(), now["train"].value(key, json()).dump());
     if (setup.checkpoint.inputs.fields != setup.data.fields)
-        fail(Exit::diverged, options.out, "--fields", "those that the run began with", "others");
+        fail(Exit::diverged, options.out, "--fields", json(setup.checkpoint.inputs.fields).dump(),
+             json(setup.data.fields).dump());
     if (setup.checkpoint.data != setup.data_hash)
         fail(Exit::diverged, data, "",
              "the text that the run began with (sha256 " + setup.checkpoint.data + ")",
@@ -319,7 +320,7 @@ void set_up_examples(const TrainingOptions& options, RunSetup& setup) {
 
 /// What a resumed run's checkpoint holds.
 std::string checkpoint_model(const RunSetup& setup) {
-    return *setup.resumed + "/" + (setup.start.adapts() ? best_adapter : best_model);
+    return *setup.resumed + "/" + setup.start.model_name();
 }
 
 /// How the first conversation, at `chat`, and all others are marked.

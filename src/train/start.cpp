@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
+#include <limits>
 #include <map>
 
 #include "base/error.h"
 #include "base/fields.h"
+#include "base/file.h"
 #include "kernels/kernels.h"
 #include "model/adapter.h"
 #include "model/convert/open.h"
@@ -59,7 +60,8 @@ void check_form(const Model& base, const RunConfig& config, bool new_head, const
 /// Lower layers learn more slowly: those behind the blocks at the full rate, the last block at `decay` of it,
 /// the one before at decay² and so on (Clark et al. 2020, ELECTRA, appendix A; Howard & Ruder 2018).
 double rate_of(std::int64_t depth, double decay) {
-    return std::pow(decay, static_cast<double>(depth));
+    // 0 would say that the parameter is not trained.
+    return std::max(std::pow(decay, static_cast<double>(depth)), std::numeric_limits<double>::min());
 }
 
 void check(const RunConfig& config, const std::string& name) {
@@ -209,8 +211,7 @@ RunConfig begin_from(const std::string& model, json config, const std::string& n
     config["tokenizer"] = {{"kind", "file"}, {"file", model}};
     RunConfig read = read_run_config(config, name, settings);
     check_form(*start.base, read, new_head, name);
-    read.finetune.model =
-        model == built_in ? model : std::filesystem::absolute(model).lexically_normal().string();
+    read.finetune.model = model == built_in ? model : kept_path(model);
     read.tokenizer.file = read.finetune.model;
     read.model.vocabulary = own.vocabulary;
     if (read.finetune.lora.alpha == 0)

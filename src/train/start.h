@@ -8,6 +8,7 @@
 #include "model/model.h"
 #include "model/weights.h"
 #include "text/chat/template.h"
+#include "train/run_model.h"
 #include "train/step/learner.h"
 #include "train/task/config.h"
 
@@ -21,6 +22,8 @@ struct TrainingStart {
     std::string chat_template;  // for what is written, in the place of the base's; empty: that stays
 
     bool adapts() const { return !learner.adapters.empty(); }
+    /// What a run from here calls the file of what it trains.
+    const char* model_name() const { return adapts() ? best_adapter : best_model; }
 };
 
 /// finetune.model for the model inside the executable.

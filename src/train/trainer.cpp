@@ -17,6 +17,7 @@
 #include "base/terminal.h"
 #include "model/convert/peft.h"
 #include "model/convert/sinks.h"
+#include "train/chosen.h"
 #include "train/confusion.h"
 #include "train/edited_config.h"
 #include "train/live.h"
@@ -37,8 +38,9 @@ double mib(std::size_t bytes) {
     return static_cast<double>(bytes >> 10) / 1024.0;
 }
 
-constexpr double first_look_s = 30;  // the first evaluation comes after the step that ends later
-constexpr int plans = 6;             // how often the clock is asked before the learning rate decays
+constexpr double first_look_s = 30;     // the first evaluation comes after the step that ends later
+constexpr double most_unsaved_s = 600;  // of work that a power failure may take
+constexpr int plans = 6;                // how often the clock is asked before the learning rate decays
 
 Learner learner_of(const RunSetup& setup) {
     try {
@@ -72,7 +74,9 @@ class Trainer {
                (step_ == first_step_ || !out_of_time())) {
             train_step();
             if (t.eval_every > 0 && step_ % t.eval_every == 0) evaluate(true);
-            if (!ended() && t.checkpoint_every > 0 && step_ % t.checkpoint_every == 0) save();
+            if (!ended() && t.checkpoint_every > 0 &&
+                (step_ % t.checkpoint_every == 0 || seconds_since(saved_) >= most_unsaved_s))
+                save();
             if (!best_loss_.any() && evaluated_ < 0 && seconds_since(begun_) >= first_look_s) evaluate(false);
             if (setup_.by_time) follow_clock();
         }
@@ -91,7 +95,7 @@ class Trainer {
     bool ended() const { return step_ >= setup_.config.train.steps; }
     bool out_of_time() const { return setup_.time_limit_s > 0 && elapsed() >= setup_.time_limit_s; }
     std::string file(const char* name) const { return options_.out + "/" + name; }
-    const char* best_name() const { return setup_.start.adapts() ? best_adapter : best_model; }
+    const char* best_name() const { return setup_.start.model_name(); }
     TrainedModel trained() const { return {setup_.start, setup_.config, *setup_.tokenizer, learner_}; }
 
     void start() {
@@ -105,7 +109,7 @@ class Trainer {
             if (!setup_.checkpoint.best.empty()) link_or_copy(setup_.checkpoint.best, file(best_name()));
         }
         peak_ = products_peak(setup_.config.train.precision, setup_.threads, setup_.peak_flops).flops;
-        begun_ = Clock::now();
+        begun_ = saved_ = Clock::now();
         first_step_ = step_;
         if (setup_.resumed) {
             log_.write({{"event", "resume"},
@@ -178,8 +182,7 @@ class Trainer {
         if (step_ == 0 && setup_.start.base && !std::isfinite(loss)) fail_not_finite(*setup_.start.base);
         double lr = learning_rate(t, step_);
         StepOptions how;
-        how.skip_above = outliers_.limit(t.skip_outliers);
-        how.watch = watched(step_ + 1);
+        how.skip_above = outliers_.limit(t.skip_outliers), how.watch = watched(step_ + 1);
         const StepResult done = learner_.update(t, step_ + 1, how);
         if (!std::isfinite(loss) || !std::isfinite(done.norm)) {
             char got[96];
@@ -259,13 +262,14 @@ class Trainer {
         setup_.config_json = whole_config(setup_.config);
         log_.write({{"event", "plan"}, {"step", step_}, {"steps", steps}});
         write_config();
+        say_rate_that_rises(setup_);
     }
 
     /// Says numbers without the sign that a nan may have.
     [[noreturn]] void diverged(std::int64_t step, double loss, const std::string& got) {
         live_.clear();
         log_.write({{"event", "diverged"}, {"step", step}, {"loss", std::to_string(std::fabs(loss))}});
-        write_report(file("report.html"), file("log.jsonl"));
+        write_report(file("report.html"), log_.run());
         auto kept = newest_checkpoint(options_.out + "/checkpoints");
         fail(Exit::diverged, options_.out, "step " + std::to_string(step), "finite numbers", got,
              kept ? "the checkpoint " + *kept + " is kept; a lower train.optimizer.lr may help"
@@ -348,7 +352,7 @@ class Trainer {
         evaluated_ = step_;
         log_expert_use();
         sample();
-        write_report(file("report.html"), file("log.jsonl"));
+        write_report(file("report.html"), log_.run());
         const bool overfitting = regular && best_loss_.overfitting() && read_once();
         if (overfitting && stops_early()) overfitted_ = true;
         if (overfitting && !said_overfitting_) {
@@ -433,8 +437,18 @@ class Trainer {
         if (!learner_.finite()) diverged(step_, NAN, "weights that are not");
     }
 
+    /// The best model may have been moved away while the run goes on: the next evaluation writes one again.
+    void look_for_best() {
+        if (name_taken(file(best_name()))) return;
+        best_is_last_ = false;
+        if (!best_loss_.any()) return;
+        note(file(best_name()) + " is gone: the next evaluation writes it anew");
+        best_loss_ = {}, evaluated_ = -1;
+    }
+
     void save() {
         require_finite();
+        look_for_best();
         Checkpoint state = setup_.checkpoint;
         state.step = step_;
         state.name = title();
@@ -454,6 +468,7 @@ class Trainer {
         state.overfitted = overfitted_;
         save_checkpoint(options_.out + "/checkpoints", state, learner_, trained(), provenance());
         setup_.folder->settle();
+        saved_ = Clock::now();
     }
 
     /// The name of the run's models: of the config that it began with, however it is resumed. A run's own
@@ -493,9 +508,9 @@ class Trainer {
         if (outliers_.skipped() > 0)
             note(grouped(static_cast<std::uint64_t>(outliers_.skipped())) +
                  " steps were skipped, as their gradient norms were outliers");
-        write_report(file("report.html"), file("log.jsonl"));
+        write_report(file("report.html"), log_.run());
         if (setup_.config.train.save == "hf") write_hub_folder();
-        if (end["reason"] == "time") say_rate_that_stayed();
+        if (end["reason"] == "time") say_rate_that_stayed(setup_, step_);
         for (const char* name : {best_name(), last_model, "report.html"}) note_written(file(name));
         auto shown = [](std::int64_t n) { return grouped(static_cast<std::uint64_t>(n)); };
         note("step " + shown(step_) + " of " + shown(setup_.config.train.steps) + " in " +
@@ -506,20 +521,6 @@ class Trainer {
              (ended()       ? ""
               : overfitted_ ? " (--resume --no-early-stop goes on)"
                             : " (--resume goes on)"));
-    }
-
-    /// Where the time was up before the learning rate of a schedule that ends with the run had fallen.
-    void say_rate_that_stayed() const {
-        const ScheduleConfig& schedule = setup_.config.train.schedule;
-        RateSpan span = rate_span(setup_.config.train);
-        const double rate = scheduled_rate(schedule, span, step_ - 1),
-                     much = 0.05 * largest_rate(schedule, span);
-        span.steps = static_cast<double>(step_);  // as if these had been all
-        if (rate - scheduled_rate(schedule, span, step_ - 1) < much) return;
-        char text[32];
-        std::snprintf(text, sizeof text, "%.2g", rate);
-        note("the learning rate was still " + std::string(text) + " when the time was up: --steps " +
-             std::to_string(step_) + " would have let it fall");
     }
 
     /// The best model as a Hugging Face folder, whole though a signal ended the run.
@@ -562,7 +563,7 @@ class Trainer {
     std::vector<ExpertUse> expert_use_;  // of the last step
     int planned_ = 0;
     double flops_a_token_, peak_ = 0;
-    Clock::time_point begun_;
+    Clock::time_point begun_, saved_;
 };
 
 int dry_run(const RunSetup& setup, bool as_json) {

@@ -57,6 +57,13 @@ int in_child(const Work& work) {
 
 }  // namespace
 
+TEST_CASE("a path is kept absolute, and with what stands behind a link as it was given") {
+    const std::string here = std::filesystem::current_path().string();
+    CHECK(kept_path("./a//b.txt") == here + "/a/b.txt");
+    CHECK(kept_path("link/../b.txt") == here + "/link/../b.txt");
+    CHECK(kept_path("/a/b") == "/a/b");
+}
+
 TEST_CASE("a file is mapped and read whole; an empty one is empty") {
     test::Scratch scratch;
     std::string text(100000, 'x');

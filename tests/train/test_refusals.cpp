@@ -97,6 +97,12 @@ TEST_CASE("a run's config that contradicts itself is refused by the setting's na
          {"train.objective=next"},
          "train.objective: expected pairs or spans, as model.kind is encoder-decoder, got next"},
         {pairs, {"train.objective=spans"}, "accepted"},
+        {plain,
+         {"train.steps=1000000000000", "train.accumulate=1048576"},
+         "train.steps: expected at most 4.6e+18 tokens in all, got 1000000000000 steps of 2e+08"},
+        {picture,
+         {"model.image.channels=2"},
+         "model.image.channels: expected 1 (grey) or 3 (colours), got 2"},
         {encoder,
          {"train.objective=next"},
          "train.objective: expected masked, as model.kind is encoder and model.head.kind tokens, got next"},
@@ -286,7 +292,7 @@ TEST_CASE("of a folder's names only a checkpoint's own count, and what it cannot
           "none: expected a checkpoint, got none");
     write_text(s / "best.gguf", "best");
     CHECK(said(s.path, Exit::io, [&] { link_or_copy(s / "no-such", s / "to"); }) ==
-          "to: No such file or directory");
+          "no-such: No such file or directory");
     CHECK(said(s.path, Exit::io, [&] { link_or_copy(s / "best.gguf", s / "none/to"); }) ==
           "none/to: No such file or directory");
     fs::create_directories(s / "folder");

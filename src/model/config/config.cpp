@@ -439,6 +439,7 @@ void check_image(ModelConfig& c, std::string_view file) {
         i = {};
         return;
     }
+    if (i.channels == 2) fail_input(file, "model.image.channels", "1 (grey) or 3 (colours)", "2");
     if (c.head_width == 0 && c.merges_at(c.layers - 1) > 0)
         fail_input(file, "model.head_width", "a number, as image.merge makes layers wider", "none");
     for (auto [key, side] : {std::pair("model.image.width", i.width), {"model.image.height", i.height}})

@@ -103,13 +103,16 @@ void add(LoggedRun& run, LogRecord record) {
 
 }  // namespace
 
+void add_line(LoggedRun& run, std::string_view line) {
+    LogRecord record = parse_or_discard<LogRecord>(line);
+    if (record.is_object()) add(run, std::move(record));
+}
+
 LoggedRun read_logged_run(std::string_view log) {
     LoggedRun run;
     for (std::size_t begin = 0; begin < log.size();) {
         const std::size_t end = std::min(log.find('\n', begin), log.size());
-        const std::string_view line = log.substr(begin, end - begin);
-        LogRecord record = parse_or_discard<LogRecord>(line);
-        if (record.is_object()) add(run, std::move(record));
+        add_line(run, log.substr(begin, end - begin));
         begin = end + 1;
     }
     return run;
@@ -131,13 +134,28 @@ std::string text_of(const LogRecord& record, const char* key) {
     return found != record.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
+bool losses_compare(const LoggedRun& run) {
+    return std::ranges::none_of(run.evals,
+                                [](const auto& eval) { return eval.second.contains("generator_loss"); });
+}
+
 const LogRecord* best_eval(const LoggedRun& run) {
+    if (!losses_compare(run)) return &run.evals.rbegin()->second;
     const LogRecord* best = nullptr;
     for (const auto& [step, record] : run.evals)
         if (std::isfinite(number_of(record, "loss")) &&
             (!best || number_of(record, "loss") < number_of(*best, "loss")))
             best = &record;
     return best;
+}
+
+std::vector<std::pair<std::string, double>> text_losses(const LogRecord& eval) {
+    std::vector<std::pair<std::string, double>> losses;
+    const auto texts = eval.find("texts");
+    if (texts == eval.end() || !texts->is_array()) return losses;
+    for (const LogRecord& text : *texts)
+        if (text.is_object()) losses.emplace_back(text_of(text, "name"), number_of(text, "loss"));
+    return losses;
 }
 
 std::string ending_of(const LoggedRun& run) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace linnet {
@@ -32,7 +33,9 @@ struct LoggedRun {
     int resumes = 0;
 };
 
-/// Records that cannot be read are passed over.
+/// Adds the record of a line; one that cannot be read is passed over.
+void add_line(LoggedRun& run, std::string_view line);
+/// Of all lines of a log.
 LoggedRun read_logged_run(std::string_view log_jsonl);
 
 /// A record's number (NaN where there is none), and text (empty where there is none).
@@ -40,8 +43,14 @@ double number_of(const LogRecord& record, const char* key);
 double number_of(const StepRecord& record, std::string_view key);
 std::string text_of(const LogRecord& record, const char* key);
 
-/// The evaluation with the lowest loss; null where there is none.
+/// Whether losses of evaluations compare. With the objective replaced they do not: the better its generator
+/// guesses, the harder its tokens are to tell.
+bool losses_compare(const LoggedRun& run);
+/// The evaluation with the lowest loss, or where losses do not compare the last; null where there is none.
 const LogRecord* best_eval(const LoggedRun& run);
+
+/// Name and loss (NaN: none) of each text that an evaluation measures by itself.
+std::vector<std::pair<std::string, double>> text_losses(const LogRecord& eval);
 
 /// How the run ended, in words: "ended after its last step".
 std::string ending_of(const LoggedRun& run);

@@ -52,7 +52,8 @@ std::string tiles(const LoggedRun& run) {
     if (std::isfinite(parameters)) out += tile(human_count(parameters), "parameters");
     if (!run.steps.empty()) out += tile(std::to_string(run.steps.rbegin()->first), "steps");
     if (best) {
-        out += tile(short_number(number_of(*best, "loss")), "best validation loss, nats per token");
+        out += tile(short_number(number_of(*best, "loss")),
+                    std::string(losses_compare(run) ? "best" : "last") + " validation loss, nats per token");
         if (double bpb = number_of(*best, "bpb"); std::isfinite(bpb))
             out += tile(short_number(bpb), "bits per byte there");
         if (double accuracy = number_of(*best, "accuracy"); std::isfinite(accuracy))
@@ -72,17 +73,13 @@ std::string tiles(const LoggedRun& run) {
 /// Validation of each of several texts.
 std::string losses_by_text(const LoggedRun& run) {
     std::map<std::string, Series> lines;
-    for (const auto& [step, record] : run.evals) {
-        const auto texts = record.find("texts");
-        for (std::size_t i = 0; texts != record.end() && texts->is_array() && i < texts->size(); i++) {
-            if (!(*texts)[i].is_object()) continue;
-            const std::string name = text_of((*texts)[i], "name");
+    for (const auto& [step, record] : run.evals)
+        for (const auto& [name, loss] : text_losses(record)) {
             Series& line =
                 lines.try_emplace(name, Series{name, line_style(lines.size()), {}, {}, true}).first->second;
             line.x.push_back(static_cast<double>(step));
-            line.y.push_back(number_of((*texts)[i], "loss"));
+            line.y.push_back(loss);
         }
-    }
     std::vector<Series> all;
     for (auto& [name, line] : lines) all.push_back(std::move(line));
     if (all.empty()) return "";
@@ -233,8 +230,7 @@ std::string provenance(const LoggedRun& run) {
 
 }  // namespace
 
-std::string report_html(std::string_view log, const std::string& name) {
-    LoggedRun run = read_logged_run(log);
+std::string report_html(const LoggedRun& run, const std::string& name) {
     std::string page = page_begin(name);
     page += "<h1>" + escape_html(name) + "</h1>\n<p>Trained by linnet; " + ending_of(run) + ".</p>\n";
     page += tiles(run) + figures(run) + confusion(run) + expert_use(run) + block_maps(run) + samples(run);
@@ -243,10 +239,13 @@ std::string report_html(std::string_view log, const std::string& name) {
     return page + provenance(run) + page_end();
 }
 
-void write_report(const std::string& path, const std::string& log_jsonl_path) {
-    std::filesystem::path folder = std::filesystem::absolute(path).lexically_normal().parent_path();
-    write_file(path, report_html(MappedFile(log_jsonl_path).text(), folder.filename().string()),
-               Existing::replace_name);
+std::string report_html(std::string_view log, const std::string& name) {
+    return report_html(read_logged_run(log), name);
+}
+
+void write_report(const std::string& path, const LoggedRun& run) {
+    const std::filesystem::path folder = std::filesystem::absolute(path).lexically_normal().parent_path();
+    write_file(path, report_html(run, folder.filename().string()), Existing::replace_name);
 }
 
 }  // namespace linnet

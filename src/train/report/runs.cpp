@@ -123,11 +123,9 @@ std::string losses(const std::vector<Run>& runs) {
 }
 
 /// The loss of one of several texts at an evaluation; NaN where that has none of its name.
-double loss_of_text(const LogRecord& eval, const std::string& name) {
-    const auto texts = eval.find("texts");
-    if (texts == eval.end() || !texts->is_array()) return NAN;
-    for (const LogRecord& text : *texts)
-        if (text.is_object() && text_of(text, "name") == name) return number_of(text, "loss");
+double loss_of_text(const LogRecord& eval, const std::string& wanted) {
+    for (const auto& [name, loss] : text_losses(eval))
+        if (name == wanted) return loss;
     return NAN;
 }
 
@@ -136,12 +134,9 @@ std::string losses_by_text(const std::vector<Run>& runs) {
     constexpr std::size_t most_texts = 64;  // that a page shows, whatever a log has
     std::set<std::string> names;
     for (const Run& run : runs)
-        for (const auto& [step, eval] : run.log.evals) {
-            const auto texts = eval.find("texts");
-            if (texts == eval.end() || !texts->is_array()) continue;
-            for (const LogRecord& text : *texts)
-                if (text.is_object() && names.size() < most_texts) names.insert(text_of(text, "name"));
-        }
+        for (const auto& [step, eval] : run.log.evals)
+            for (const auto& [name, loss] : text_losses(eval))
+                if (names.size() < most_texts) names.insert(name);
     std::string out;
     for (const std::string& name : names) {
         const std::vector<Series> all =
@@ -200,7 +195,8 @@ std::string time(const Run& run) {
 }
 std::string best(const Run& run, const char* key) {
     const LogRecord* record = best_eval(run.log);
-    return count_or_nothing(record ? number_of(*record, key) : NAN, short_number);
+    const std::string value = count_or_nothing(record ? number_of(*record, key) : NAN, short_number);
+    return value.empty() || losses_compare(run.log) ? value : value + " (the last)";
 }
 std::string skipped(const Run& run) {
     const double count = number_of(run.log.end, "skipped");

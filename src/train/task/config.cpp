@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/split.h"
+#include "base/terminal.h"
 #include "model/trace/generator.h"
 #include "text/encode/merges.h"
 #include "train/task/objectives.h"
@@ -18,17 +19,19 @@ std::vector<Field> finetune_fields(FinetuneConfig& f) {
         later("finetune.model", &f.model,
               "what the run begins from: a GGUF, a folder, or built-in; empty: nothing"),
         later("finetune.template", &f.form, "how conversations are marked; empty: as the model file says"),
-        later("finetune.layers", &f.layers, "train only so many of the last; 0: all", 0, 1 << 20),
-        later("finetune.head", &f.head, "train only what comes behind the layers"),
-        later("finetune.layer_decay", &f.layer_decay, "of the learning rate, from a layer to the one below",
+        later("finetune.layers", &f.layers, "train only the last N layers and what follows; 0: all", 0,
+              1 << 20),
+        later("finetune.head", &f.head, "train only what follows the layers"),
+        later("finetune.layer_decay", &f.layer_decay, "learning rate of a layer as a share of the next one's",
               1e-3, 1),
-        later("finetune.reset_layers", &f.reset_layers, "reinitialise so many of the last", 0, 1 << 20),
-        later("finetune.lora.rank", &f.lora.rank, "of an adapter, which alone is trained; 0: none", 0, 4096),
+        later("finetune.reset_layers", &f.reset_layers, "reinitialise the last N layers", 0, 1 << 20),
+        later("finetune.lora.rank", &f.lora.rank, "rank of an adapter, which alone is trained; 0: none", 0,
+              4096),
         later("finetune.lora.alpha", &f.lora.alpha, "scale × rank of the adapter's change; 0: 2 × rank", 0,
               1e6),
         later("finetune.lora.targets", &f.lora.targets,
               "tensors to adapt, separated by commas; empty: the blocks' linear layers"),
-        later("finetune.lora.dropout", &f.lora.dropout, "of an adapter's input", 0, 0.95),
+        later("finetune.lora.dropout", &f.lora.dropout, "dropout on an adapter's input", 0, 0.95),
     };
 }
 
@@ -55,30 +58,32 @@ std::vector<Field> rows(RunConfig& c) {
          MergeTable::most_symbols},
         {"tokenizer.file", &t.file,
          "a GGUF, tokenizer.json, .tiktoken or SentencePiece model, for kind file"},
-        later("tokenizer.lowercase", &t.lowercase, "for kind wordpiece: letters are made small"),
+        later("tokenizer.lowercase", &t.lowercase,
+              "for kind wordpiece: lower-case the text and strip accents"),
         later("train.objective", &r.objective, "what is learned", 0, 0, objective_choices()),
-        later("train.masked.share", &r.masked.share, "of the tokens, for masked, replaced and spans", 0.001,
-              0.9),
+        later("train.masked.share", &r.masked.share, "share of the tokens, for masked, replaced and spans",
+              0.001, 0.9),
         later("train.masked.words", &r.masked.words, "whole words are masked"),
         later("train.masked.length", &r.masked.length, "mean length of spans", 1, 100),
         later("train.replaced.generator", &r.replaced.generator,
               "width of the model that replaces tokens, as a share of the model's own", 0.01, 1),
-        later("train.replaced.weight", &r.replaced.weight, "of telling replaced tokens, beside guessing them",
-              0, 1e6),
+        later("train.replaced.weight", &r.replaced.weight,
+              "weight of detecting replaced tokens beside guessing them", 0, 1e6),
         {"train.batch", &r.batch, "sequences per micro-batch", 1, 1 << 20},
         {"train.sequence", &r.sequence, "tokens per sequence; 0: model.context", 0, 1 << 24},
-        {"train.accumulate", &r.accumulate, "micro-batches per optimizer step", 1, 1 << 20},
+        {"train.accumulate", &r.accumulate, "micro-batches per optimizer step (gradient accumulation)", 1,
+         1 << 20},
         {"train.steps", &r.steps, "optimizer steps", 1, 1e12},
-        {"train.seed", &r.seed, "of weights, batches and dropout", 0, many},
+        {"train.seed", &r.seed, "seed of weights, batches and dropout", 0, many},
         {"train.precision",
          &r.precision,
-         "of products, sums being f32; auto: the fastest of f32 and bf16 here",
+         "type of products' operands, sums being f32; auto: the faster of f32 and bf16 here",
          0,
          0,
          {"auto", "f32", "bf16", "f32-split"}},
         {"train.recompute",
          &r.recompute,
-         "what is computed again instead of kept: less memory, a third more time",
+         "gradient checkpointing, blocks: keep each layer's input alone; less memory, a third more time",
          0,
          0,
          {"none", "blocks"}},
@@ -87,17 +92,20 @@ std::vector<Field> rows(RunConfig& c) {
               {"gguf", "hf"}),
         later("train.augment", &r.augment, "pictures are moved a little, or mirrored", 0, 0,
               {"none", "shift", "flip", "shift-flip"}),
-        {"train.clip", &r.clip, "global gradient norm; 0: none", 0, 1e12},
+        {"train.clip", &r.clip, "gradient clipping: the largest global norm; 0: none", 0, 1e12},
         later("train.skip_outliers", &r.skip_outliers,
               "steps are skipped whose gradient norm is so many standard deviations above the mean; 0: none",
               0, 1e6),
         {"train.eval_every", &r.eval_every, "steps; 0: at the end only", 0, 1e12},
         {"train.eval_batches", &r.eval_batches, "micro-batches per evaluation; 0: all of the validation part",
          0, 1e12},
-        {"train.checkpoint_every", &r.checkpoint_every, "steps; 0: at the end only", 0, 1e12},
+        {"train.checkpoint_every", &r.checkpoint_every, "steps, or ten minutes if sooner; 0: at the end only",
+         0, 1e12},
         {"train.sample_tokens", &r.sample_tokens, "length of the sample at each evaluation; 0: none", 0,
          1 << 20},
-        {"train.validation_fraction", &r.validation_fraction, "the tail of the text", 0, 0.9},
+        {"train.validation_fraction", &r.validation_fraction,
+         "share that is held out: the tail of a text; of many documents or examples, those chosen by hash", 0,
+         0.9},
     };
     auto clip = std::find_if(more.begin(), more.end(), [](const Field& f) { return f.key == "train.clip"; });
     std::vector<Field> rates = optimizer_fields(r.optimizer, "train.optimizer.");
@@ -234,6 +242,12 @@ RunConfig read_run_config(const nlohmann::json& json, const std::string& name,
         fail_input(name, "train.sequence",
                    "at least " + std::to_string(shortest_pair) + ", as model.head.next is true",
                    std::to_string(t.sequence));
+    constexpr double most_tokens = 0x1p62;  // they are counted in 63 bits
+    if (const double step = static_cast<double>(t.batch) * static_cast<double>(t.accumulate) *
+                            static_cast<double>(t.sequence);
+        static_cast<double>(t.steps) * step > most_tokens)
+        fail_input(name, "train.steps", "at most " + two_digits(most_tokens) + " tokens in all",
+                   std::to_string(t.steps) + " steps of " + two_digits(step));
     const FinetuneConfig& f = config.finetune;
     if (f.model.empty() && (f.layers > 0 || f.head || f.reset_layers > 0 || f.lora.rank > 0 ||
                             f.layer_decay != 1 || !f.form.empty()))

@@ -20,6 +20,9 @@ struct TokenizerConfig {
     std::int64_t vocab_size = 4096;
     std::string file;       // for kind "file"
     bool lowercase = true;  // for kind "wordpiece"
+
+    /// Whether it must know all of the text, and not learn merges from the training part alone.
+    bool knows_all() const { return kind == "char" || kind == "byte"; }
 };
 
 struct TrainConfig {

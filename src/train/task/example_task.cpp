@@ -272,7 +272,7 @@ TokenizerPtr ExampleData::tokenizer(const RunConfig& config, int threads) const 
     std::string text;
     for (const std::vector<std::uint32_t>& part : order_) {
         // Characters must all be known; merges are learned from the training part alone.
-        if (&part == &order_[1] && config.tokenizer.kind != "char") break;
+        if (&part == &order_[1] && !config.tokenizer.knows_all()) break;
         for (std::uint32_t i : part) {
             const LabelledExample& e = examples_.all[i];
             text += e.first + "\n";

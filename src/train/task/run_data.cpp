@@ -1,7 +1,6 @@
 #include "train/task/run_data.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -17,15 +16,13 @@
 namespace linnet {
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
 
 }  // namespace
 
 json DataOptions::to_json() const {
     std::vector<std::string> paths;
-    for (const std::string& input : inputs)
-        paths.push_back(input == "-" ? input : fs::absolute(input).lexically_normal().string());
+    for (const std::string& input : inputs) paths.push_back(input == "-" ? input : kept_path(input));
     nlohmann::json all = {{"inputs", paths},
                           {"names", called()},
                           {"format", read.format},
@@ -211,7 +208,7 @@ TokenizerPtr make_vocabulary(const RunConfig& run, std::string_view text, int th
 std::string RunData::vocabulary_text(const TokenizerConfig& config, double fraction) const {
     // Characters must all be known, also those of the held-out part (and the newline that parts documents);
     // merges are learned from the training part only.
-    const bool all = config.kind == "char" || config.kind == "byte";
+    const bool all = config.knows_all();
     if (examples_) {
         const std::vector<bool> held = held_out_examples(*examples_, all ? 0 : fraction);
         std::string text;

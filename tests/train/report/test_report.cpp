@@ -83,6 +83,18 @@ TEST_CASE("a report shows what was taken for what at the last evaluation, and pa
     CHECK_FALSE(has(report_html(start + told(1, "3", "[[1]]"), "odd"), "taken for"));
 }
 
+TEST_CASE("of an objective whose losses do not compare a report shows the last evaluation") {
+    const auto eval = [](int step, double loss, const std::string& more) {
+        return R"({"event":"eval","step":)" + std::to_string(step) + R"(,"loss":)" + std::to_string(loss) +
+               more + "}\n";
+    };
+    CHECK(
+        has(report_html(start + eval(1, 2, "") + eval(2, 3, ""), "r"), "<b>2</b><span>best validation loss"));
+    const std::string generator = R"(,"generator_loss":4)";
+    CHECK(has(report_html(start + eval(1, 2, generator) + eval(2, 3, generator), "r"),
+              "<b>3</b><span>last validation loss"));
+}
+
 TEST_CASE("a report shows how experts are used, and passes over what is no record of it") {
     std::string page = report_html(
         start + step(1, 4) +
@@ -199,8 +211,7 @@ TEST_CASE("a run of any length is read back into so many records, the last and t
 
 TEST_CASE("write_report names the page after its folder") {
     test::Scratch scratch;
-    test::write_text(scratch / "log.jsonl", start + step(1, 4));
-    write_report(scratch / "report.html", scratch / "log.jsonl");
+    write_report(scratch / "report.html", read_logged_run(start + step(1, 4)));
     std::string folder = scratch.path.substr(scratch.path.rfind('/') + 1);
     CHECK(has(test::read_text(scratch / "report.html"), "<h1>" + folder + "</h1>"));
 }
