@@ -183,9 +183,7 @@ std::string human_seconds(double seconds) {
 }
 
 std::string two_digits(double value) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.2g", value);
-    return text;
+    return formatted("%.2g", value, "");
 }
 
 std::string human_count(double count) {

@@ -93,7 +93,7 @@ Action add_finetune(CLI::App& app, const Globals& globals) {
         for (const Setting& setting : settings)
             if (const CLI::Option* option = app.get_option(setting.option); option->count() > 0)
                 set.push_back(std::string(setting.key) + "=" + config_value(setting, *options));
-        return run_training(*options, globals);
+        return run_training(app, *options, globals);
     };
 }
 

@@ -29,8 +29,7 @@ Found open(const std::string& path) {
     const std::string log = is_folder(path) ? path + "/log.jsonl" : path;
     if (is_folder(path) && !fs::exists(log, ignored))
         fail_input(path, "", "a folder that `linnet train` made, with log.jsonl", "none");
-    const fs::path folder = fs::absolute(log).lexically_normal().parent_path();
-    Found found{folder.filename().string(), MappedFile(log)};
+    Found found{last_name(log + "/.."), MappedFile(log)};
     if (found.second.text().find("\"event\":") == std::string_view::npos)
         fail_input(log, "", "a log of a training run", "a file without a record of one");
     return found;

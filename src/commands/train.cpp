@@ -20,10 +20,10 @@ Action add_train(CLI::App& app, const Globals& globals) {
              "begin from this model: its form, weights and vocabulary; CONFIG says how it is trained")
         ->type_name("MODEL")
         ->default_str("weights are drawn, or what finetune.model of CONFIG names");
-    return [options, &globals] {
+    return [options, &globals, &app] {
         if (!options->from.empty())
             options->train.set.push_back("finetune.model=" + model_of_run(options->from));
-        return run_training(*options, globals);
+        return run_training(app, *options, globals);
     };
 }
 

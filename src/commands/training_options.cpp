@@ -28,8 +28,7 @@ void add_data(CLI::App& app, DataOptions& data, bool pictures) {
         std::string("text to learn: a file (.txt, .jsonl, also .gz or .zst), a folder of them, - for stdin, "
                     "or a folder of tokens made by `linnet corpus` or another program; ") +
             (pictures ? "for pairs, classes and tags .tsv or .jsonl; for classes of pictures IDX files, or a "
-                        "folder with one subfolder of pictures (PNG, "
-                        "PGM, PPM) per class; "
+                        "folder with one subfolder of pictures (PNG, PGM, PPM) per class; "
                       : "") +
             "may be given several times. With weights (a.txt=2) each is sampled in proportion and evaluated "
             "by itself")
@@ -43,7 +42,6 @@ void finish_data(DataOptions& data) {
 
 void add_training_options(CLI::App& app, TrainingArguments& arguments) {
     TrainingOptions& train = arguments.train;
-    arguments.given = &app;
     add_data(app, train.data);
     add_fields(app, arguments.fields, all_fields);
     add_output(app, "-o,--out", train.out,
@@ -84,26 +82,16 @@ void add_training_options(CLI::App& app, TrainingArguments& arguments) {
     app.add_flag("--json", train.json, "progress as one JSON object per line on stdout");
 }
 
-namespace {
-
-/// How data is read stays as the run began, so what says it otherwise needs the data, too.
-void refuse_reading_without_data(const CLI::App& app) {
-    std::string option = given_read_option(app);
-    for (const char* name : {"--fields", "--resize"})
-        if (app.get_option(name)->count() > 0) option = name;
-    if (!option.empty())
-        usage_error(option, "--data beside it", "none", "a resumed run reads its data as it began");
-}
-
-}  // namespace
-
-int run_training(TrainingArguments& arguments, const Globals& globals) {
+int run_training(const CLI::App& app, TrainingArguments& arguments, const Globals& globals) {
     TrainingOptions& train = arguments.train;
     if (arguments.steps > 0) train.steps = arguments.steps;
     if (!arguments.time.empty()) train.time_limit_s = parse_duration("--time", arguments.time);
     if (train.data.inputs.empty() && !train.resume)
         usage_error("--data", "a value", "none", "the text to learn; a resumed run knows its own");
-    if (train.data.inputs.empty()) refuse_reading_without_data(*arguments.given);
+    // How data is read stays as the run began, so what says it otherwise needs the data, too.
+    for (const std::string& option :
+         {std::string("--fields"), std::string("--resize"), given_read_option(app)})
+        if (!option.empty()) require_beside(app, option, {"--data"});
     finish_data(train.data);
     train.data.fields = field_names(arguments.fields);
     if (!arguments.save.empty()) train.set.push_back("train.save=" + arguments.save);

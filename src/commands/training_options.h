@@ -11,7 +11,6 @@ struct TrainingArguments {
     TrainingOptions train;
     std::string time, save, fields;
     std::int64_t steps = 0;
-    const CLI::App* given = nullptr;  // the command: which options were given
 };
 
 /// --data, once or several times, with weights; `pictures`: the command learns from those, too.
@@ -22,7 +21,7 @@ void finish_data(DataOptions& data);
 /// Data, folder, settings, the end, what is said.
 void add_training_options(CLI::App& app, TrainingArguments& arguments);
 
-/// The run that they ask for.
-int run_training(TrainingArguments& arguments, const Globals& globals);
+/// The run that they ask for; `app`: the command, after parsing.
+int run_training(const CLI::App& app, TrainingArguments& arguments, const Globals& globals);
 
 }  // namespace linnet

@@ -261,15 +261,15 @@ void save_checkpoint(const std::string& folder, const Checkpoint& state, Learner
     make_folders(temporary);
     const Removed left{temporary};
     json sums;
-    if (name_taken(state.best)) {  // first: it may be moved away while weights are written
-        link_or_copy(state.best, temporary + "/" + best_name);
-        sums[best_name] = state.best_sha256;
-    }
     const std::string weights = model.start.model_name();
     sums[weights] = save_trained(temporary + "/" + weights, model, DType::f32, name, provenance);
     sums[moments_name] = write_floats(temporary + "/" + moments_name, moments_of(learner));
     if (const Floats helpers = helpers_of(learner); !helpers.empty())
         sums[helpers_name] = write_floats(temporary + "/" + helpers_name, helpers);
+    if (!state.best.empty()) {
+        link_or_copy(state.best, temporary + "/" + best_name);
+        sums[best_name] = state.best_sha256;
+    }
     json manifest = {{"step", state.step},
                      {"name", state.name},
                      {"data", state.data},

@@ -29,7 +29,7 @@ struct Checkpoint {
     BestLoss best_loss;           // the evaluations so far
     nlohmann::json texts;         // where each of several texts is read next (setup.h); null: one text
     OutlierGate outliers;         // the last gradient norms, where train.skip_outliers asks for them
-    std::string best;             // to save: the file of the best model so far; empty, or gone: none
+    std::string best;             // to save: the file of the best model so far; empty: none
     std::string best_sha256;      // of that file
     bool early_stop = true;       // false: the run was begun, or gone on with, by --no-early-stop
     bool overfitted = false;      // the run has ended early

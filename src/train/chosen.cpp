@@ -9,6 +9,7 @@
 #include "model/encode/encoder_text.h"
 #include "model/trace/trace.h"
 #include "train/candidates.h"
+#include "train/run_notes.h"
 #include "train/step/precision.h"
 #include "train/step/timing.h"
 #include "train/task/objectives.h"
@@ -215,27 +216,6 @@ void require_time_left(const RunSetup& setup) {
                 "reading the text alone takes " + human_seconds(read));
 }
 
-void say_rate_that_rises(const RunSetup& setup) {
-    const TrainConfig& t = setup.config.train;
-    if (t.schedule.warmup < t.steps || t.optimizer.lr == 0 || setup.checkpoint.step >= t.steps) return;
-    const RateSpan span = rate_span(t);
-    const double last = scheduled_rate(t.schedule, span, t.steps - 1), peak = largest_rate(t.schedule, span);
-    if (last >= peak) return;  // noam's warm-up ends at its peak
-    note("the learning rate only rises, to " + two_digits(last) + " of " + two_digits(peak) +
-         ": train.schedule.warmup is " + grouped(static_cast<std::uint64_t>(t.schedule.warmup)) +
-         ", train.steps " + grouped(static_cast<std::uint64_t>(t.steps)));
-}
-
-void say_rate_that_stayed(const RunSetup& setup, std::int64_t step) {
-    const ScheduleConfig& schedule = setup.config.train.schedule;
-    RateSpan span = rate_span(setup.config.train);
-    const double rate = scheduled_rate(schedule, span, step - 1), much = 0.05 * largest_rate(schedule, span);
-    span.steps = static_cast<double>(step);  // as if these had been all
-    if (rate - scheduled_rate(schedule, span, step - 1) < much) return;
-    note("the learning rate was still " + two_digits(rate) + " when the time was up: --steps " +
-         std::to_string(step) + " would have let it fall");
-}
-
 void choose_rest(const TrainingOptions& options, RunSetup& setup) {
     if (setup.chosen) {
         if (setup.by_time && options.time_limit_s == 0)
@@ -246,7 +226,7 @@ void choose_rest(const TrainingOptions& options, RunSetup& setup) {
     } else {
         follow_clock_within(options, setup);
     }
-    say_rate_that_rises(setup);
+    note_rate_never_peaks(setup);
     say_times_read(setup);
 }
 

@@ -35,12 +35,6 @@ void require_time_of_given(const TrainingOptions& options, const RunSetup& setup
 /// what is left is too short for one step and one evaluation.
 void require_time_left(const RunSetup& setup);
 
-/// Says it where the warm-up takes the whole run, as that of a config may with few steps.
-void say_rate_that_rises(const RunSetup& setup);
-/// Says it where a run ended at `step`, its time being up, before the learning rate of a schedule that ends
-/// with the run had fallen.
-void say_rate_that_stayed(const RunSetup& setup, std::int64_t step);
-
 /// Once the data is read: steps, warm-up and evaluations, by the clock or for the steps that are given. Of a
 /// given config only whether its end follows the clock. Says where the learning rate only rises, and of
 /// several texts how often each is read.

@@ -29,7 +29,7 @@ void RunLog::write(const nlohmann::ordered_json& record) {
     const std::string line = json_line(record);
     if (int error = write_all(file_.fd, line.data(), line.size())) fail_errno(path_, "", error);
     bytes_ += line.size();
-    add_line(run_, line);
+    add_line(run_, line);  // what the file says, also where the record had no UTF-8
     if (!echo_) return;
     // A run goes on where its output cannot be written.
     try {

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/split.h"
 #include "base/terminal.h"
 #include "base/utf8.h"
 #include "model/architectures.h"
@@ -74,6 +75,11 @@ std::vector<std::pair<std::string, int>> optimizers_of(const TrainConfig& train,
     return kept;
 }
 
+/// Of --fields, as it is given.
+std::string named(const std::vector<std::string>& fields) {
+    return fields.empty() ? "none" : joined(fields, ",");
+}
+
 /// A run goes on only as what it was: the same model, vocabulary, data and batches. The rest may change.
 void check_resume(const RunSetup& setup, const TrainingOptions& options, const Graph& graph,
                   const std::string& data) {
@@ -107,8 +113,8 @@ void check_resume(const RunSetup& setup, const TrainingOptions& options, const G
             fail(Exit::diverged, options.out, std::string("train.") + key,
                  was["train"].value(key, json()).dump(), now["train"].value(key, json()).dump());
     if (setup.checkpoint.inputs.fields != setup.data.fields)
-        fail(Exit::diverged, options.out, "--fields", json(setup.checkpoint.inputs.fields).dump(),
-             json(setup.data.fields).dump());
+        fail(Exit::diverged, options.out, "--fields",
+             named(setup.checkpoint.inputs.fields) + ", as the run began", named(setup.data.fields));
     if (setup.checkpoint.data != setup.data_hash)
         fail(Exit::diverged, data, "",
              "the text that the run began with (sha256 " + setup.checkpoint.data + ")",
@@ -180,6 +186,7 @@ void settle_steps(const TrainingOptions& options, RunSetup& setup) {
     choose_batch(options, setup);
     settle_precision(setup);
     if (options.epochs > 0) set_steps(setup, options.epochs);
+    require_countable(setup.config.train, setup.config_name);
     check_end(setup, options);
     require_time_of_given(options, setup);
     setup.config_json = whole_config(setup.config);
@@ -223,6 +230,10 @@ DataOptions data_options(const TrainingOptions& options, const RunSetup& setup) 
                  "it was read from stdin");
     }
     known.read.except = options.out;
+    std::error_code ignored;
+    for (const std::string& input : known.inputs)
+        if (!setup.resumed && fs::equivalent(input, options.out, ignored))
+            fail(Exit::usage, "", "--out", "another folder than --data", options.out);
     return known;
 }
 
@@ -281,7 +292,7 @@ void settle_model(const TrainingOptions& options, const Data& data, const std::s
     check_base(setup, options);
     settle_tokenizer_file(setup);
     setup.tokenizer = setup.start.base ? setup.start.base->shared_tokenizer()
-                      : setup.resumed  ? tokenizer_from_gguf(Gguf(*setup.resumed + "/model.gguf"))
+                      : setup.resumed  ? tokenizer_from_gguf(Gguf(*setup.resumed + "/" + best_model))
                                        : data.tokenizer(setup.config, setup.threads);
     ModelConfig& model = setup.config.model;
     if (!model.reads_patches()) model.vocabulary = setup.tokenizer->size();

@@ -17,7 +17,6 @@
 #include "base/terminal.h"
 #include "model/convert/peft.h"
 #include "model/convert/sinks.h"
-#include "train/chosen.h"
 #include "train/confusion.h"
 #include "train/edited_config.h"
 #include "train/live.h"
@@ -25,6 +24,7 @@
 #include "train/needs.h"
 #include "train/report/report.h"
 #include "train/run_model.h"
+#include "train/run_notes.h"
 #include "train/setup.h"
 #include "train/step/learner.h"
 #include "train/step/timing.h"
@@ -96,6 +96,9 @@ class Trainer {
     bool out_of_time() const { return setup_.time_limit_s > 0 && elapsed() >= setup_.time_limit_s; }
     std::string file(const char* name) const { return options_.out + "/" + name; }
     const char* best_name() const { return setup_.start.model_name(); }
+    /// A name of the best model's that nobody else knows: theirs may be moved or replaced while the run goes
+    /// on.
+    std::string kept_best() const { return options_.out + "/checkpoints/.best.gguf"; }
     TrainedModel trained() const { return {setup_.start, setup_.config, *setup_.tokenizer, learner_}; }
 
     void start() {
@@ -106,7 +109,7 @@ class Trainer {
                 note("the run has ended early, as the model was overfitting; --no-early-stop goes on");
             // The best model may be of a step that is still to come.
             best_sha256_ = setup_.checkpoint.best_sha256;
-            if (!setup_.checkpoint.best.empty()) link_or_copy(setup_.checkpoint.best, file(best_name()));
+            if (!setup_.checkpoint.best.empty()) put_best(setup_.checkpoint.best);
         }
         peak_ = products_peak(setup_.config.train.precision, setup_.threads, setup_.peak_flops).flops;
         begun_ = saved_ = Clock::now();
@@ -141,32 +144,7 @@ class Trainer {
              (counts_tokens() ? " training tokens, " : " training examples, ") +
              std::to_string(setup_.threads) + (setup_.threads == 1 ? " thread, " : " threads, ") +
              kernels().name + ", " + setup_.config.train.precision);
-        say_whether_held_out();
-    }
-
-    /// Without an evaluation there is no best model, and no early end. A part of a mixture that has none is
-    /// passed over.
-    void say_whether_held_out() const {
-        Batch first;
-        std::vector<std::size_t> passed_over;
-        const std::size_t texts = setup_.texts();
-        bool streams = setup_.windows.has_value();
-        for (std::size_t part = 0; part < texts; part++) {
-            if (!fill_validation(setup_, part, 0, 1, first)) passed_over.push_back(part);
-            if (streams) streams = setup_.windows->part(part).source().packed() == nullptr;
-        }
-        if (passed_over.size() < texts) {
-            for (const std::size_t part : passed_over)
-                note(printable(setup_.text_name(part)) + ": too little is held out: it is not evaluated");
-            return;
-        }
-        const auto window =
-            static_cast<std::uint64_t>(setup_.config.train.sequence) + 1;  // with what follows
-        note("too little is held out" +
-             (streams ? " (" + grouped(setup_.tokens(DataSplit::validation)) + " tokens, a window takes " +
-                            grouped(window) + ")"
-                      : "") +
-             ": no evaluation, " + best_name() + " is the last");
+        note_whether_held_out(setup_);
     }
 
     /// After the log has its steps: else one that a kill left would be taken for edited.
@@ -182,7 +160,8 @@ class Trainer {
         if (step_ == 0 && setup_.start.base && !std::isfinite(loss)) fail_not_finite(*setup_.start.base);
         double lr = learning_rate(t, step_);
         StepOptions how;
-        how.skip_above = outliers_.limit(t.skip_outliers), how.watch = watched(step_ + 1);
+        how.skip_above = outliers_.limit(t.skip_outliers);
+        how.watch = watched(step_ + 1);
         const StepResult done = learner_.update(t, step_ + 1, how);
         if (!std::isfinite(loss) || !std::isfinite(done.norm)) {
             char got[96];
@@ -262,7 +241,6 @@ class Trainer {
         setup_.config_json = whole_config(setup_.config);
         log_.write({{"event", "plan"}, {"step", step_}, {"steps", steps}});
         write_config();
-        say_rate_that_rises(setup_);
     }
 
     /// Says numbers without the sign that a nan may have.
@@ -347,7 +325,10 @@ class Trainer {
     void evaluate(bool regular) {
         std::optional<double> loss = validation_loss();
         bool best = !loss || (regular ? best_loss_.observe(step_, *loss) : best_loss_.beats_best(*loss));
-        if (best) best_sha256_ = write_model(best_name());
+        if (best) {
+            best_sha256_ = write_model(file(best_name()));
+            put_best(file(best_name()));
+        }
         best_is_last_ = best;
         evaluated_ = step_;
         log_expert_use();
@@ -437,18 +418,15 @@ class Trainer {
         if (!learner_.finite()) diverged(step_, NAN, "weights that are not");
     }
 
-    /// The best model may have been moved away while the run goes on: the next evaluation writes one again.
-    void look_for_best() {
-        if (name_taken(file(best_name()))) return;
-        best_is_last_ = false;
-        if (!best_loss_.any()) return;
-        note(file(best_name()) + " is gone: the next evaluation writes it anew");
-        best_loss_ = {}, evaluated_ = -1;
+    /// The file becomes the best model, under both its names.
+    void put_best(const std::string& from) const {
+        make_folders(options_.out + "/checkpoints");
+        link_or_copy(from, kept_best());
+        link_or_copy(kept_best(), file(best_name()));
     }
 
     void save() {
         require_finite();
-        look_for_best();
         Checkpoint state = setup_.checkpoint;
         state.step = step_;
         state.name = title();
@@ -461,7 +439,7 @@ class Trainer {
         state.best_loss = best_loss_;
         state.outliers = outliers_;
         state.texts = text_positions(setup_, step_);
-        state.best = best_loss_.any() ? file(best_name()) : "";
+        state.best = best_loss_.any() ? kept_best() : "";
         state.best_sha256 = best_sha256_;
         state.base = setup_.start.fingerprint;
         state.early_stop = stops_early();
@@ -481,9 +459,9 @@ class Trainer {
     }
 
     /// Its SHA-256.
-    std::string write_model(const char* name) {
+    std::string write_model(const std::string& path) {
         require_finite();
-        return save_trained(file(name), trained(), *dtype_from_name(setup_.config.train.weights), title(),
+        return save_trained(path, trained(), *dtype_from_name(setup_.config.train.weights), title(),
                             provenance());
     }
 
@@ -492,9 +470,11 @@ class Trainer {
         if (evaluated_ != step_) evaluate(false);
         live_.clear();
         if (best_is_last_)
-            link_or_copy(file(best_name()), file(last_model));
+            link_or_copy(kept_best(), file(last_model));
         else
-            write_model(last_model);
+            write_model(file(last_model));
+        if (name_taken(kept_best())) link_or_copy(kept_best(), file(best_name()));
+        remove_all(kept_best());
         ordered_json end = {{"event", "end"},
                             {"step", step_},
                             {"seconds", with_digits(seconds(), 7)},
@@ -510,7 +490,8 @@ class Trainer {
                  " steps were skipped, as their gradient norms were outliers");
         write_report(file("report.html"), log_.run());
         if (setup_.config.train.save == "hf") write_hub_folder();
-        if (end["reason"] == "time") say_rate_that_stayed(setup_, step_);
+        if (planned_ > 0) note_rate_never_peaks(setup_);
+        if (end["reason"] == "time") note_rate_cut_off(setup_, step_);
         for (const char* name : {best_name(), last_model, "report.html"}) note_written(file(name));
         auto shown = [](std::int64_t n) { return grouped(static_cast<std::uint64_t>(n)); };
         note("step " + shown(step_) + " of " + shown(setup_.config.train.steps) + " in " +

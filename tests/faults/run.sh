@@ -65,6 +65,7 @@ corpus="$linnet --quiet corpus -t t.json --threads 2 --shard-tokens 700 -o out"
 table=(
     "train, fresh@@$run@$run --resume || $run --overwrite"
     "train, finished@$run@$run --resume@$run --resume"
+    "train, put back@$run; mkdir out/.replaced; mv out/* out/.replaced; touch out/.replaced/complete@$run --resume@$run --resume && grep -q '\"event\":\"start\"' out/log.jsonl"
     "train, over another@$run --set train.optimizer.lr=0.02@$run --overwrite@$run --overwrite"
     "corpus, fresh@@$corpus text@$corpus --resume text"
     "corpus, over another@$corpus more@$corpus --overwrite text@$corpus --overwrite text"

@@ -444,7 +444,7 @@ TEST_CASE("a run's folder is refused by what is found in it, and a run that was 
         CHECK_FALSE(fs::exists(folder + "/" + set_aside));
         CHECK(test::read_text(folder + "/log.jsonl") == "old");
     }
-    // Putting it back was broken off, at any of its moves: checkpoints are the last of them.
+    // Putting it back was broken off: checkpoints are the last to be moved.
     fs::create_directories(folder + "/" + set_aside + "/checkpoints/step-00000001");
     for (const char* name : {"config.json", "model.gguf"}) write_text(folder + "/" + name, "old");
     write_text(folder + "/" + set_aside + "/log.jsonl", "old");

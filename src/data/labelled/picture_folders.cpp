@@ -65,7 +65,7 @@ std::map<std::string, std::vector<std::string>> files_of(const std::vector<std::
             }
             check_name(entry);
             std::vector<std::string>& files = classes[entry.name];
-            for (const Entry& file : entries_of(entry.path)) {
+            for (const Entry& file : entries_of(entry.path, except)) {
                 if (file.folder) fail_input(file.path, "", "a picture", "a folder in a class's folder");
                 files.push_back(file.path);
             }

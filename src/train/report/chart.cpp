@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "base/html.h"
+#include "base/terminal.h"
 #include "base/utf8.h"
 
 namespace linnet {
@@ -153,10 +154,7 @@ std::string short_number(double v) {
     if (!std::isfinite(v)) return "–";
     if (v == 0) return "0";  // also -0
     double a = std::fabs(v);
-    if (a != 0 && a < 0.001) {
-        std::snprintf(text, sizeof text, "%.2g", v);
-        return text;
-    }
+    if (a < 0.001) return two_digits(v);
     if (a < 9999.5) {  // what rounds to 10 000 has a unit
         std::snprintf(text, sizeof text, "%.4g", v);
         return text;

@@ -134,13 +134,13 @@ std::string text_of(const LogRecord& record, const char* key) {
     return found != record.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-bool losses_compare(const LoggedRun& run) {
+bool losses_comparable(const LoggedRun& run) {
     return std::ranges::none_of(run.evals,
                                 [](const auto& eval) { return eval.second.contains("generator_loss"); });
 }
 
 const LogRecord* best_eval(const LoggedRun& run) {
-    if (!losses_compare(run)) return &run.evals.rbegin()->second;
+    if (!losses_comparable(run)) return &run.evals.rbegin()->second;
     const LogRecord* best = nullptr;
     for (const auto& [step, record] : run.evals)
         if (std::isfinite(number_of(record, "loss")) &&

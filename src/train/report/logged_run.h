@@ -45,7 +45,7 @@ std::string text_of(const LogRecord& record, const char* key);
 
 /// Whether losses of evaluations compare. With the objective replaced they do not: the better its generator
 /// guesses, the harder its tokens are to tell.
-bool losses_compare(const LoggedRun& run);
+bool losses_comparable(const LoggedRun& run);
 /// The evaluation with the lowest loss, or where losses do not compare the last; null where there is none.
 const LogRecord* best_eval(const LoggedRun& run);
 

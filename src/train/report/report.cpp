@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 #include <map>
 #include <utility>
 #include <vector>
@@ -52,8 +51,9 @@ std::string tiles(const LoggedRun& run) {
     if (std::isfinite(parameters)) out += tile(human_count(parameters), "parameters");
     if (!run.steps.empty()) out += tile(std::to_string(run.steps.rbegin()->first), "steps");
     if (best) {
-        out += tile(short_number(number_of(*best, "loss")),
-                    std::string(losses_compare(run) ? "best" : "last") + " validation loss, nats per token");
+        out +=
+            tile(short_number(number_of(*best, "loss")),
+                 std::string(losses_comparable(run) ? "best" : "last") + " validation loss, nats per token");
         if (double bpb = number_of(*best, "bpb"); std::isfinite(bpb))
             out += tile(short_number(bpb), "bits per byte there");
         if (double accuracy = number_of(*best, "accuracy"); std::isfinite(accuracy))
@@ -244,8 +244,7 @@ std::string report_html(std::string_view log, const std::string& name) {
 }
 
 void write_report(const std::string& path, const LoggedRun& run) {
-    const std::filesystem::path folder = std::filesystem::absolute(path).lexically_normal().parent_path();
-    write_file(path, report_html(run, folder.filename().string()), Existing::replace_name);
+    write_file(path, report_html(run, last_name(path + "/..")), Existing::replace_name);
 }
 
 }  // namespace linnet

@@ -196,7 +196,7 @@ std::string time(const Run& run) {
 std::string best(const Run& run, const char* key) {
     const LogRecord* record = best_eval(run.log);
     const std::string value = count_or_nothing(record ? number_of(*record, key) : NAN, short_number);
-    return value.empty() || losses_compare(run.log) ? value : value + " (the last)";
+    return value.empty() || losses_comparable(run.log) ? value : value + " (the last)";
 }
 std::string skipped(const Run& run) {
     const double count = number_of(run.log.end, "skipped");

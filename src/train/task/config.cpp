@@ -205,6 +205,15 @@ std::vector<std::string> special_tokens(const RunConfig& c, bool answers) {
     return names;
 }
 
+void require_countable(const TrainConfig& t, const std::string& name) {
+    constexpr double most_tokens = 0x1p62;  // counts are of 63 bits: there is room
+    const double step =
+        static_cast<double>(t.batch) * static_cast<double>(t.accumulate) * static_cast<double>(t.sequence);
+    if (static_cast<double>(t.steps) * step > most_tokens)
+        fail_input(name, "train.steps", "at most " + two_digits(most_tokens) + " tokens in all",
+                   std::to_string(t.steps) + " steps of " + two_digits(step));
+}
+
 RunConfig read_run_config(const nlohmann::json& json, const std::string& name,
                           const std::vector<std::string>& settings) {
     RunConfig config;
@@ -242,12 +251,7 @@ RunConfig read_run_config(const nlohmann::json& json, const std::string& name,
         fail_input(name, "train.sequence",
                    "at least " + std::to_string(shortest_pair) + ", as model.head.next is true",
                    std::to_string(t.sequence));
-    constexpr double most_tokens = 0x1p62;  // they are counted in 63 bits
-    if (const double step = static_cast<double>(t.batch) * static_cast<double>(t.accumulate) *
-                            static_cast<double>(t.sequence);
-        static_cast<double>(t.steps) * step > most_tokens)
-        fail_input(name, "train.steps", "at most " + two_digits(most_tokens) + " tokens in all",
-                   std::to_string(t.steps) + " steps of " + two_digits(step));
+    require_countable(t, name);
     const FinetuneConfig& f = config.finetune;
     if (f.model.empty() && (f.layers > 0 || f.head || f.reset_layers > 0 || f.lora.rank > 0 ||
                             f.layer_decay != 1 || !f.form.empty()))

@@ -85,6 +85,9 @@ struct RunConfig {
 /// Tokens of the shortest two texts, one each with their three marks.
 inline constexpr std::int64_t shortest_pair = 5;
 
+/// Error(Exit::input) where a run would read more tokens than can be counted.
+void require_countable(const TrainConfig& train, const std::string& name);
+
 /// Every setting there is.
 std::vector<Field> run_fields(RunConfig& config);
 

@@ -14,11 +14,8 @@
 #include "text/train/make.h"
 
 namespace linnet {
-namespace {
 
 using nlohmann::json;
-
-}  // namespace
 
 json DataOptions::to_json() const {
     std::vector<std::string> paths;

@@ -46,7 +46,10 @@ TEST_CASE("folders of pictures: a class for each, sorted, whatever form their fi
     CHECK(both.pictures.pixels == std::vector<std::uint8_t>{9, 8, 1, 2, 3, 4, 5, 6, 7, 7});
     put(s, "a/run/model.gguf", "no picture");
     CHECK(read_picture_folders({s / "a", s / "b"}, shape, false, false, s / "a/run/").labels == both.labels);
-    std::filesystem::remove_all(s / "a/run");
+    std::filesystem::rename(s / "a/run", s / "a/cat/run");
+    CHECK(read_picture_folders({s / "a", s / "b"}, shape, false, false, s / "a/cat/run").labels ==
+          both.labels);
+    std::filesystem::remove_all(s / "a/cat/run");
     put(s, "a/cat/large.pgm", "P5 4 1 255 \x01\x03\x05\x07");
     CHECK(refused(s) ==
           "a/cat/large.pgm: size: expected 2 x 1 pixels, got 4 x 1 pixels (--resize changes it)");
