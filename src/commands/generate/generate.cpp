@@ -321,12 +321,14 @@ Action add_generate(CLI::App& app, const Globals& globals) {
     auto* shift = app.add_flag("--ctx-shift", options->text.generate.shift,
                                "when the context is full, drop the oldest part of the text and go on");
     add_hidden_names(app, "--slide", shift);
-    add_integer(app, "--keep", options->text.generate.keep, 0, most_kept,
-                "tokens at the beginning that --ctx-shift never drops, besides a begin token");
+    add_integer(
+        app, "--keep", options->text.generate.keep, 0, most_kept,
+        "tokens at the beginning that --ctx-shift never drops; a begin token is one, and always stays");
     app.add_flag("--speculate", options->speculate,
                  "guess from the text so far and verify several tokens at once: the same text, sooner");
     add_text(app, "--draft", options->draft, "guess by this smaller model of the same vocabulary")
-        ->type_name("MODEL");
+        ->type_name("MODEL")
+        ->excludes("--speculate");
     add_output(app, "--prompt-cache", options->prompt_cache,
                "reuse the prompt's state from FILE, or create FILE")
         ->excludes(batch);

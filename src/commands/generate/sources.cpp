@@ -7,7 +7,9 @@
 #include "base/file.h"
 #include "base/json_line.h"
 #include "base/signals.h"
+#include "commands/terminal_text.h"
 #include "commands/text_input.h"
+#include "generate/stream.h"
 #include "model/encode/encoder_text.h"
 #include "text/naming.h"
 
@@ -98,7 +100,9 @@ class Answering {
         std::string text;
         for (std::size_t i = 0; i < ids.size(); i++)
             if (!model_->tokenizer().is_end(ids[i])) model_->tokenizer().decode(ids[i], i == 0, text);
-        return text;
+        Utf8Stream whole;
+        const std::string begun = whole.push(text);
+        return begun + whole.finish();
     }
 
     void put(std::string text, const std::vector<TokenId>& ids, nlohmann::ordered_json record) const {
@@ -106,14 +110,14 @@ class Answering {
         if (options_.format == "jsonl") {
             record["text"] = text;
             record["ids"] = ids;
-            line = dumped(record);
+            line = json_line(record);
         } else if (options_.format == "ids") {
             for (TokenId id : ids) line += (line.empty() ? "" : " ") + std::to_string(id);
         } else {  // one line for each source, whatever the answer holds
             std::replace(text.begin(), text.end(), '\n', ' ');
-            line = std::move(text);
+            line = TerminalText().push(text);
         }
-        write_stdout(line + "\n");
+        write_stdout(options_.format == "jsonl" ? line : line + "\n");
         flush_stdout();
     }
 

@@ -33,14 +33,23 @@ bool there(const std::string& path) {
     return fs::exists(path, ignored);
 }
 
-/// Python writes what JSON has no word for; as the largest f32 it means the same, and can be written.
-std::string without_infinity(const std::string& text) {
-    constexpr std::string_view infinity = "Infinity";
+/// What Python writes and JSON's readers refuse: Infinity becomes the largest f32, and an integer that 64
+/// bits cannot hold (a model_max_length of 10^30 stands for none) a number with a point.
+std::string readable_numbers(const std::string& text) {
+    constexpr std::string_view infinity = "Infinity", of_numbers = "+-.0123456789eE";
+    constexpr std::size_t most_digits = 19;
     std::string out;
     bool quoted = false;
     for (std::size_t i = 0; i < text.size(); i++) {
         if (!quoted && text.compare(i, infinity.size(), infinity) == 0) {
             out += "3.4028234663852886e+38", i += infinity.size() - 1;
+            continue;
+        }
+        if (!quoted && text[i] >= '0' && text[i] <= '9') {
+            const std::string number = text.substr(i, text.find_first_not_of(of_numbers, i) - i);
+            const bool whole = number.find_first_of(".eE") == number.npos;
+            out += whole && number.size() > most_digits ? number + ".0" : number;
+            i += number.size() - 1;
             continue;
         }
         if (text[i] == '"') quoted = !quoted;
@@ -53,7 +62,7 @@ std::string without_infinity(const std::string& text) {
 /// config.json, and in it as the object `pooling_folder` what sentence-transformers say of pooling.
 std::string config_text_of(const std::string& folder) {
     const std::string config_path = folder + "/config.json";
-    std::string text = without_infinity(read_file(config_path, largest_config));
+    std::string text = readable_numbers(read_file(config_path, largest_config));
     const std::string pooling_path = folder + "/" + std::string(pooling_folder) + "/config.json";
     if (!there(pooling_path)) return text;
     const auto parsed = [](const std::string& one, const std::string& path) {
@@ -86,7 +95,8 @@ std::string weights_of(const std::string& folder, std::vector<std::string>& note
     bool pickled = false;
     for (const std::string& name : names_in(folder))
         pickled |= name.ends_with(".bin") ? name.starts_with("pytorch_model") : name.ends_with(".pth");
-    for (const char* name : {"model.safetensors.index.json", "model.safetensors"})
+    // In this order, as transformers: one file may have taken the place of parts whose index is left.
+    for (const char* name : {"model.safetensors", "model.safetensors.index.json"})
         if (found.empty() && there(folder + "/" + name)) found = folder + "/" + name;
     constexpr std::string_view either = "model.safetensors or model.safetensors.index.json";
     if (found.empty() && pickled) refuse_pickle(folder, either);
@@ -100,7 +110,7 @@ class OptionalJson {
   public:
     explicit OptionalJson(const std::string& path) {
         if (!there(path)) return;
-        text_ = without_infinity(read_file(path));
+        text_ = readable_numbers(read_file(path));
         json_ = std::make_unique<Json>(text_, path);
     }
     std::optional<Json::Value> root() const { return json_ ? std::optional(json_->root()) : std::nullopt; }
@@ -311,7 +321,7 @@ void add_metadata(const HuggingFaceConfig& file, const ModelConfig& config, Mode
     if (const std::string chat = template_of(path, &settings).source; !chat.empty())
         source.metadata.add(chat_template_key, std::string_view(chat));
     if (const std::string generation = path + "/" + std::string(generation_name); there(generation))
-        add_generation_config(source.metadata, without_infinity(read_file(generation, largest_generation)),
+        add_generation_config(source.metadata, readable_numbers(read_file(generation, largest_generation)),
                               generation);
     source.metadata.add(kept_config, nlohmann::ordered_json::parse(file.text()).dump());
 }

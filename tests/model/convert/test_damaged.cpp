@@ -303,6 +303,15 @@ TEST_CASE("damaged files beside the weights are refused in one line that names f
     }
 }
 
+TEST_CASE("a folder opens as transformers leaves it: no largest length, an index of older parts") {
+    Damage d("llama-grouped");
+    const std::string path = d.with([](Folder&) {});
+    test::write_text(path + "/tokenizer_config.json",
+                     R"({"model_max_length": 1000000000000000019884624838656})");
+    test::write_text(path + "/model.safetensors.index.json", R"({"weight_map": {"a": "gone.safetensors"}})");
+    CHECK(refused(path) == "");
+}
+
 TEST_CASE("sampling values go into GGUF's keys and come back with all of generation_config.json") {
     Damage d("llama-grouped");
     const std::string path = d.with([](Folder&) {});
