@@ -15,7 +15,7 @@
 namespace linnet {
 namespace {
 
-constexpr double longest_pilot = 20, pilot_share = 0.12;  // seconds; of the time that is planned
+constexpr double longest_pilot = 24, pilot_share = 0.12;  // seconds; of the time that is planned
 constexpr std::size_t smaller = 3, larger = 2;            // rows beside the best one
 
 double bytes_of_training(const RunSetup& setup) {

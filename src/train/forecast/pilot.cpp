@@ -31,6 +31,15 @@ RunConfig pilot_config(const RunSetup& setup, double seconds, double flops_per_s
     return config;
 }
 
+/// Steps and warm-up for so many seconds. Before there is a learner, whose groups of parameters keep the
+/// schedule.
+void set_steps(RunSetup& setup, double seconds) {
+    RunConfig& config = setup.config;
+    const double step =
+        seconds_of_step(config, config.model.vocabulary, setup.threads, std::min(0.5, 0.05 * seconds));
+    fit_schedule(config, {}, step, seconds, setup.text_size);
+}
+
 class Pilot {
   public:
     Pilot(RunSetup& setup, double seconds)
@@ -44,7 +53,6 @@ class Pilot {
     PilotResult run() {
         TrainConfig& t = setup_.config.train;
         const std::int64_t speed_steps = 3;
-        set_steps();
         const Clock::time_point begun = Clock::now();
         StatusLine line(0);
         for (std::int64_t step = 0; step < t.steps; step++) {
@@ -73,13 +81,6 @@ class Pilot {
         note("pilot, " + human_seconds(result.seconds) + ": " +
              human_count(static_cast<double>(result.parameters)) + " parameters, " +
              human_count(static_cast<double>(result.tokens)) + " tokens" + bits);
-    }
-
-    void set_steps() {
-        RunConfig& config = setup_.config;
-        const double step =
-            seconds_of_step(config, config.model.vocabulary, setup_.threads, std::min(0.5, 0.05 * seconds_));
-        fit_schedule(config, {}, step, seconds_, setup_.text_size);
     }
 
     void train_step(std::int64_t step) {
@@ -121,6 +122,7 @@ class Pilot {
 PilotResult run_pilot(RunSetup& setup, double seconds, double flops_per_s) {
     const RunConfig planned = setup.config;
     setup.config = pilot_config(setup, seconds, flops_per_s);
+    set_steps(setup, seconds);
     const PilotResult result = Pilot(setup, seconds).run();
     setup.config = planned;
     return result;
