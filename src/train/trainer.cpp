@@ -96,8 +96,8 @@ class Trainer {
     bool out_of_time() const { return setup_.time_limit_s > 0 && elapsed() >= setup_.time_limit_s; }
     std::string file(const char* name) const { return options_.out + "/" + name; }
     const char* best_name() const { return setup_.start.model_name(); }
-    /// A name of the best model's that nobody else knows: theirs may be moved or replaced while the run goes
-    /// on.
+    /// Another name of the best model, which checkpoints link: model.gguf may be moved or replaced while the
+    /// run goes on.
     std::string kept_best() const { return options_.out + "/checkpoints/.best.gguf"; }
     TrainedModel trained() const { return {setup_.start, setup_.config, *setup_.tokenizer, learner_}; }
 
@@ -109,7 +109,10 @@ class Trainer {
                 note("the run has ended early, as the model was overfitting; --no-early-stop goes on");
             // The best model may be of a step that is still to come.
             best_sha256_ = setup_.checkpoint.best_sha256;
-            if (!setup_.checkpoint.best.empty()) put_best(setup_.checkpoint.best);
+            if (!setup_.checkpoint.best.empty()) {
+                link_or_copy(setup_.checkpoint.best, file(best_name()));
+                keep_best();
+            }
         }
         peak_ = products_peak(setup_.config.train.precision, setup_.threads, setup_.peak_flops).flops;
         begun_ = saved_ = Clock::now();
@@ -327,7 +330,7 @@ class Trainer {
         bool best = !loss || (regular ? best_loss_.observe(step_, *loss) : best_loss_.beats_best(*loss));
         if (best) {
             best_sha256_ = write_model(file(best_name()));
-            put_best(file(best_name()));
+            keep_best();
         }
         best_is_last_ = best;
         evaluated_ = step_;
@@ -418,11 +421,9 @@ class Trainer {
         if (!learner_.finite()) diverged(step_, NAN, "weights that are not");
     }
 
-    /// The file becomes the best model, under both its names.
-    void put_best(const std::string& from) const {
+    void keep_best() const {
         make_folders(options_.out + "/checkpoints");
-        link_or_copy(from, kept_best());
-        link_or_copy(kept_best(), file(best_name()));
+        link_or_copy(file(best_name()), kept_best());
     }
 
     void save() {
